@@ -1,0 +1,1 @@
+"""What peers and aggregators share: studies, messages, encodings, mechanisms, credentials and protocols."""
