@@ -1,0 +1,10 @@
+"""The examples live beside the packages, not in them, so the repository root has to be importable."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = str(Path(__file__).resolve().parents[2])
+if ROOT not in sys.path:
+    sys.path.insert(0, ROOT)
