@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from math import isfinite
 from typing import Any
 
 import cbor2
 
 from anon.errors import Malformed
+
+_DEEPEST = 16
 
 
 def encode(value: Any) -> bytes:
@@ -16,18 +19,32 @@ def encode(value: Any) -> bytes:
 
 
 def decode(data_untrusted: bytes, what: str = "document") -> Any:
-    """Decode bytes that must be the canonical spelling of some value, with nothing after it.
+    """Decode bytes that must be the canonical spelling of a plain value, with nothing after it.
 
-    Raises `Malformed` for anything else: truncated, trailing bytes, indefinite lengths, unsorted or repeated keys.
+    Plain: integers, finite floats, texts, bytes, booleans, null, lists and maps, at most 16 deep; no tags. Raises
+    `Malformed` for anything else: truncated, trailing bytes, indefinite lengths, unsorted or repeated keys.
     """
     try:
         value = cbor2.loads(data_untrusted)
-        spelling = encode(value)
+        spelling = encode(value) if _plain(value, _DEEPEST) else b""
     except Exception as error:
         raise Malformed(f"{what}: not CBOR ({type(error).__name__}); fetch or send it again") from None
     if spelling != data_untrusted:
-        raise Malformed(f"{what}: not in canonical CBOR; expected the one deterministic spelling")
+        raise Malformed(f"{what}: not in canonical CBOR; expected the one deterministic spelling of plain values")
     return value
+
+
+def _plain(value: Any, deep: int) -> bool:
+    kind = type(value)
+    if kind in (int, str, bytes, bool, type(None)):
+        return True
+    if kind is float:
+        return isfinite(value)
+    if deep == 0:
+        return False
+    if kind is list:
+        return all(_plain(item, deep - 1) for item in value)
+    return kind is dict and all(type(key) in (str, int, bytes) and _plain(item, deep - 1) for key, item in value.items())
 
 
 def sha256(label: bytes, *parts: bytes) -> bytes:

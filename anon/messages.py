@@ -1,0 +1,252 @@
+"""The wire's messages: enrolment, withdrawal, roster, seed, credentials and packets. See docs/protocol.md.
+
+Everything is canonical CBOR; every parser takes untrusted bytes and raises `Malformed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from attrs import field, frozen
+from nacl.exceptions import BadSignatureError, CryptoError
+from nacl.public import PrivateKey, PublicKey, SealedBox
+from nacl.signing import SigningKey, VerifyKey
+
+from anon import labels
+from anon.credential import commitment_size
+from anon.encoding import decode, encode, sha256
+from anon.errors import Malformed, RejectedProof
+
+VERSION = 1
+KEY_BYTES = 32
+CONTRIBUTION_BYTES = 32
+COMMITMENT_POINT_BYTES = 48
+SIGNATURE_BYTES = 80
+SEAL_OVERHEAD = 48
+
+
+def _fields(data_untrusted: bytes, what: str, kinds: Sequence[type]) -> list[Any]:
+    items = decode(data_untrusted, what)
+    fits = isinstance(items, list) and len(items) == len(kinds)
+    if not fits or not all(type(item) is kind for item, kind in zip(items, kinds, strict=True)):
+        raise Malformed(f"{what}: expected {len(kinds)} fields of the documented kinds")
+    return list(items)
+
+
+def _sized(what: str, value: bytes, size: int) -> None:
+    if len(value) != size:
+        raise Malformed(f"{what}: expected {size} bytes, got {len(value)}")
+
+
+@frozen
+class Enrolment:
+    """What a peer sends once, identified: its study key, a random contribution, a blind commitment, its invite's hash."""
+
+    study: bytes
+    key: bytes
+    contribution: bytes = field(repr=False)
+    commitment: bytes = field(repr=False)
+    invite: bytes = field(repr=False)
+
+    def body(self) -> bytes:
+        """The canonical bytes that are signed."""
+        return encode([VERSION, self.study, self.key, self.contribution, self.commitment, self.invite])
+
+
+def sign_enrolment(enrolment: Enrolment, key: SigningKey) -> bytes:
+    """The signed enrolment, for `seal`."""
+    body = enrolment.body()
+    return encode([body, key.sign(sha256(labels.ENROLMENT, body)).signature])
+
+
+def parse_enrolment(data_untrusted: bytes, study: bytes, packets: int) -> Enrolment:
+    """A well-formed enrolment for this study, signed by its own key. Raises `Malformed`, `RejectedProof`."""
+    body, signature = _fields(data_untrusted, "enrolment", (bytes, bytes))
+    version, *rest = _fields(body, "enrolment", (int, bytes, bytes, bytes, bytes, bytes))
+    enrolment = Enrolment(*rest)
+    if version != VERSION or enrolment.study != study:
+        raise Malformed("enrolment: for another study or version; take the invite link again")
+    _sized("enrolment key", enrolment.key, KEY_BYTES)
+    _sized("enrolment contribution", enrolment.contribution, CONTRIBUTION_BYTES)
+    _sized("enrolment commitment", enrolment.commitment, commitment_size(packets))
+    if len(enrolment.invite) not in (0, 32):
+        raise Malformed("enrolment invite: expected nothing or 32 bytes")
+    _verify(enrolment.key, sha256(labels.ENROLMENT, body), signature)
+    return enrolment
+
+
+def sign_withdrawal(study: bytes, key: SigningKey) -> bytes:
+    """A signed wish to leave before closing, for `seal`."""
+    body = encode([VERSION, study, bytes(key.verify_key)])
+    return encode([body, key.sign(sha256(labels.WITHDRAWAL, body)).signature])
+
+
+def parse_withdrawal(data_untrusted: bytes, study: bytes) -> bytes:
+    """The enrolment key that leaves. Raises `Malformed`, `RejectedProof`."""
+    body, signature = _fields(data_untrusted, "withdrawal", (bytes, bytes))
+    version, named, key = _fields(body, "withdrawal", (int, bytes, bytes))
+    if version != VERSION or named != study:
+        raise Malformed("withdrawal: for another study or version")
+    _verify(key, sha256(labels.WITHDRAWAL, body), signature)
+    return bytes(key)
+
+
+def _verify(key: bytes, message: bytes, signature: bytes) -> None:
+    try:
+        VerifyKey(key).verify(message, signature)
+    except (BadSignatureError, ValueError, TypeError):
+        raise RejectedProof("a signature does not verify") from None
+
+
+@frozen
+class RosterEntry:
+    """One enrolment as everyone sees it: never an invite, never a name. 112 bytes of content."""
+
+    key: bytes
+    contribution: bytes
+    commitment_point: bytes
+
+
+def encode_roster(study: bytes, entries: Sequence[RosterEntry]) -> bytes:
+    """The roster body, sorted by key so that the order tells nothing."""
+    ordered = sorted(entries, key=lambda entry: entry.key)
+    return encode([VERSION, study, [[e.key, e.contribution, e.commitment_point] for e in ordered]])
+
+
+def parse_roster(data_untrusted: bytes, study: bytes) -> tuple[RosterEntry, ...]:
+    """The entries, strictly sorted by key (so no key twice). Raises `Malformed`."""
+    version, named, rows = _fields(data_untrusted, "roster", (int, bytes, list))
+    if version != VERSION or named != study:
+        raise Malformed("roster: for another study or version")
+    sizes = (KEY_BYTES, CONTRIBUTION_BYTES, COMMITMENT_POINT_BYTES)
+    entries = []
+    for row in rows:
+        if not isinstance(row, list) or len(row) != 3 or not all(isinstance(one, bytes) for one in row):
+            raise Malformed("roster: expected three byte strings per entry")
+        if tuple(map(len, row)) != sizes or (entries and row[0] <= entries[-1].key):
+            raise Malformed("roster: wrong sizes, or not strictly sorted by key")
+        entries.append(RosterEntry(*row))
+    return tuple(entries)
+
+
+def seed_commitment(value: bytes) -> bytes:
+    """The manifest's commitment to the aggregator's random value."""
+    return sha256(labels.SEED_COMMITMENT, value)
+
+
+def study_seed(manifest: bytes, roster: bytes, value: bytes) -> bytes:
+    """seed = SHA-256(label, manifest, roster body, value): nobody can choose it once the roster is frozen."""
+    return sha256(labels.SEED, manifest, roster, value)
+
+
+def encode_seed(study: bytes, value: bytes) -> bytes:
+    """The seed document: the aggregator's committed random value, revealed after the roster is signed."""
+    return encode([VERSION, study, value])
+
+
+def parse_seed(data_untrusted: bytes, study: bytes, commitment: bytes) -> bytes:
+    """The revealed value; it must open the manifest's commitment. Raises `Malformed`."""
+    version, named, value = _fields(data_untrusted, "seed", (int, bytes, bytes))
+    if version != VERSION or named != study or len(value) != 32 or seed_commitment(value) != commitment:
+        raise Malformed("seed: does not open the manifest's commitment; do not take part")
+    return bytes(value)
+
+
+def signer_nym_entropy(seed: bytes, key: bytes) -> bytes:
+    """The deterministic, publicly recomputable entropy of one enrolment: 32 bytes, a scalar below 2**254, never 0."""
+    digest = sha256(labels.NYM_ENTROPY, seed, key)
+    return (int.from_bytes(digest, "big") >> 2 | 1).to_bytes(32, "big")
+
+
+def credential_header(study: bytes, roster_digest: bytes, packets: int) -> bytes:
+    """header = study id || SHA-256(roster body) || I8(N)."""
+    return study + roster_digest + packets.to_bytes(8, "big")
+
+
+def encode_credentials(study: bytes, signatures: Sequence[bytes]) -> bytes:
+    """The signatures A || e (80 bytes each) in the roster's order."""
+    return encode([VERSION, study, list(signatures)])
+
+
+def parse_credentials(data_untrusted: bytes, study: bytes, count: int) -> tuple[bytes, ...]:
+    """One signature per roster entry. Raises `Malformed`."""
+    version, named, signatures = _fields(data_untrusted, "credentials", (int, bytes, list))
+    if version != VERSION or named != study or len(signatures) != count:
+        raise Malformed(f"credentials: expected {count} for this study, got {len(signatures)}")
+    if not all(isinstance(one, bytes) and len(one) == SIGNATURE_BYTES for one in signatures):
+        raise Malformed(f"credentials: expected {SIGNATURE_BYTES} bytes each")
+    return tuple(signatures)
+
+
+@frozen
+class Packet:
+    """One perturbed report with its token. Nothing in it tells when or by whom it was made."""
+
+    study: bytes
+    slot: int
+    survey: int
+    report: bytes
+    token: bytes = field(repr=False)
+
+    def to_bytes(self) -> bytes:
+        """The canonical plaintext."""
+        return encode([VERSION, self.study, self.slot, self.survey, self.report, self.token])
+
+    def presentation_header(self) -> bytes:
+        """What the token signs: SHA-256(label, canonical packet without token)."""
+        return presentation_header(self.study, self.slot, self.survey, self.report)
+
+
+def presentation_header(study: bytes, slot: int, survey: int, report: bytes) -> bytes:
+    """SHA-256(label, version, study, slot, survey, report), canonical; 32 bytes."""
+    return sha256(labels.PRESENTATION, encode([VERSION, study, slot, survey, report]))
+
+
+def parse_packet(plaintext_untrusted: bytes) -> Packet:
+    """A packet of the right shape. Whether its numbers exist and its token holds is decided by `aggregator.verify`."""
+    version, *rest = _fields(plaintext_untrusted, "packet", (int, bytes, int, int, bytes, bytes))
+    if version != VERSION:
+        raise Malformed("packet: unknown version")
+    return Packet(*rest)
+
+
+def packet_size(report_size: int, token_size: int) -> int:
+    """The constant plaintext size of a study's packets: the largest canonical packet plus the length prefix."""
+    return 4 + len(encode([VERSION, bytes(32), 255, 2**16, bytes(report_size), bytes(token_size)]))
+
+
+def pad(plaintext: bytes, size: int) -> bytes:
+    """Length prefix, content, zeros: always `size` bytes."""
+    if len(plaintext) + 4 > size:
+        raise Malformed(f"packet: {len(plaintext)} bytes do not fit the study's size {size}")
+    return len(plaintext).to_bytes(4, "big") + plaintext + bytes(size - 4 - len(plaintext))
+
+
+def unpad(padded_untrusted: bytes, size: int) -> bytes:
+    """The content of `pad`; any other filling is refused, so that a packet has one spelling. Raises `Malformed`."""
+    _sized("packet", padded_untrusted, size)
+    length = int.from_bytes(padded_untrusted[:4], "big")
+    if length > size - 4 or any(padded_untrusted[4 + length :]):
+        raise Malformed("packet: wrong padding")
+    return padded_untrusted[4 : 4 + length]
+
+
+@frozen
+class SealedPacket:
+    """Ciphertext to the study's key; what the outbox stores and the route carries, byte for byte the same on a retry."""
+
+    ciphertext: bytes = field(repr=False)
+
+
+def seal(plaintext: bytes, sealing_key: bytes) -> bytes:
+    """A NaCl sealed box to the study's Curve25519 key; 48 bytes longer than the plaintext."""
+    return bytes(SealedBox(PublicKey(sealing_key)).encrypt(plaintext))
+
+
+def unseal(ciphertext_untrusted: bytes, private_key: bytes) -> bytes:
+    """The plaintext of `seal`. Raises `Malformed`."""
+    try:
+        return bytes(SealedBox(PrivateKey(private_key)).decrypt(ciphertext_untrusted))
+    except (CryptoError, ValueError, TypeError):
+        raise Malformed("sealed message: cannot be opened with this study's key; take the invite link again") from None

@@ -1,0 +1,1 @@
+"""Protocols a study can run. Each follows `contract` and is listed in `registry`."""

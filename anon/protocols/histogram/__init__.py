@@ -1,0 +1,1 @@
+"""The histogram protocol's shared half: designs, slot tables and the draw, binning rules, the total category map."""

@@ -1,0 +1,167 @@
+"""Designs: from a proposal to surveys and slot tables. `mechanism = "auto"` is resolved here, before anyone is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+
+from attrs import frozen
+
+from anon.errors import Malformed
+from anon.ldp import MAX_CATEGORIES, Mechanism, build, choose, nano
+from anon.study.manifest import Row, Slot, Survey, Window
+from anon.study.proposal import OnePacket, Paper, Proposal
+
+_WEIGHT = 1_000_000
+
+
+@frozen
+class Windows:
+    """When surveys are open: one window per binning round, then collection."""
+
+    binning: tuple[Window, ...]
+    collect: Window
+
+
+@frozen
+class Design:
+    """What `lay_out` returns: every survey, and the slots whose rows name them."""
+
+    surveys: tuple[Survey, ...]
+    slots: tuple[Slot, ...]
+
+
+def binning_rounds(proposal: Proposal) -> int:
+    """How many binning windows the study needs: none, one, or the rounds of Algorithm 1."""
+    if not proposal.binned:
+        return 0
+    design = proposal.design
+    return design.binning_rounds if isinstance(design, Paper) and design.binning == "median" else 1
+
+
+def lay_out(proposal: Proposal, windows: Windows, randbelow: Callable[[int], int]) -> Design:
+    """Surveys and slots of the proposal's design. `randbelow` draws the paper design's partitions."""
+    sheet = _Sheet(proposal, windows)
+    if isinstance(proposal.design, OnePacket):
+        slots = [_one_packet_rows(sheet, proposal.design)]
+    else:
+        slots = _paper_rows(sheet, proposal.design, randbelow)
+    return Design(
+        tuple(sheet.surveys),
+        tuple(Slot(number, tuple(Row(survey, weight) for survey, weight in rows)) for number, rows in enumerate(slots)),
+    )
+
+
+class _Sheet:
+    """Collects surveys as they are laid out, numbering them."""
+
+    def __init__(self, proposal: Proposal, windows: Windows) -> None:
+        self.proposal = proposal
+        self.windows = windows
+        self.surveys: list[Survey] = []
+        self.features = {feature.name: feature for feature in proposal.features}
+
+    def histogram(self, names: Sequence[str], mechanism: str, epsilon: int) -> int:
+        cards = tuple(self.features[name].cardinality for name in names)
+        m = 2
+        for card in cards:
+            m *= card
+        return self._add("histogram", tuple(names), cards, _mechanism(mechanism, m, epsilon), self.windows.collect)
+
+    def quantile(self, name: str, levels: int, mechanism: str, epsilon: int) -> int:
+        built = _mechanism(mechanism, levels, epsilon)
+        return self._add("quantile", (name,), (levels,), built, self.windows.binning[0])
+
+    def threshold(self, name: str, turn: int, epsilon: int) -> int:
+        return self._add("threshold", (name,), (2,), build("krr", 2, epsilon), self.windows.binning[turn], turn)
+
+    def _add(
+        self, kind: str, names: tuple[str, ...], cards: tuple[int, ...], built: Mechanism, window: Window, turn: int = 0
+    ) -> int:
+        number = len(self.surveys)
+        self.surveys.append(
+            Survey(
+                survey=number,
+                kind=kind,
+                features=names,
+                cards=cards,
+                m=built.m,
+                mechanism=built.name,
+                p=built.p,
+                q=built.q,
+                epsilon=built.epsilon,
+                window=window,
+                round=turn,
+            )
+        )
+        return number
+
+
+def _mechanism(name: str, m: int, epsilon: int) -> Mechanism:
+    if m > MAX_CATEGORIES:
+        raise Malformed(f"design: a subset has {m} categories, more than {MAX_CATEGORIES}; use fewer features or bins")
+    return choose(m, epsilon) if name == "auto" else build(name, m, epsilon)
+
+
+def _one_packet_rows(sheet: _Sheet, design: OnePacket) -> list[tuple[int, int]]:
+    epsilon = nano(design.epsilon)
+    binned = sheet.proposal.binned
+    rows: list[tuple[int, int]] = []
+    share = design.binning_share if binned else 0.0
+    for name in binned:
+        survey = sheet.quantile(name, design.binning_levels, design.mechanism, epsilon)
+        rows.append((survey, round(_WEIGHT * share / len(binned))))
+    subsets = design.subsets or tuple(combinations(sheet.features, design.subset_size))
+    for names in subsets:
+        survey = sheet.histogram(names, design.mechanism, epsilon)
+        rows.append((survey, max(1, round(_WEIGHT * (1 - share) / len(subsets)))))
+    return rows
+
+
+def _paper_rows(sheet: _Sheet, design: Paper, randbelow: Callable[[int], int]) -> list[list[tuple[int, int]]]:
+    names = _shuffled(list(sheet.features), randbelow)
+    slots: list[list[tuple[int, int]]] = []
+    for turn in range(design.subsets_per_partition):
+        group = names[turn :: design.subsets_per_partition]
+        slots.append(
+            [
+                (sheet.histogram(subset, design.mechanism, nano(design.epsilon_histogram)), 1)
+                for subset in _subsets(group, design, randbelow)
+            ]
+        )
+    for name in sheet.proposal.binned:
+        slots.append(_binning_rows(sheet, design, name))
+    return slots
+
+
+def _subsets(group: list[str], design: Paper, randbelow: Callable[[int], int]) -> list[tuple[str, ...]]:
+    """One subset of `subset_size` features of the group per partition, each feature about equally often."""
+    pool: list[str] = []
+    found: list[tuple[str, ...]] = []
+    for _ in range(design.partitions):
+        chosen: list[str] = []
+        while len(chosen) < design.subset_size:
+            if not pool:
+                pool = _shuffled(group, randbelow)
+            fresh = next((name for name in pool if name not in chosen), None)
+            if fresh is None:
+                pool = []
+                continue
+            pool.remove(fresh)
+            chosen.append(fresh)
+        found.append(tuple(sorted(chosen)))
+    return found
+
+
+def _binning_rows(sheet: _Sheet, design: Paper, name: str) -> list[tuple[int, int]]:
+    epsilon = nano(design.epsilon_binning)
+    if design.binning == "quantile":
+        return [(sheet.quantile(name, design.binning_levels, design.mechanism, epsilon), 1)]
+    return [(sheet.threshold(name, turn, epsilon), 1) for turn in range(design.binning_rounds)]
+
+
+def _shuffled(names: list[str], randbelow: Callable[[int], int]) -> list[str]:
+    left, found = list(names), []
+    while left:
+        found.append(left.pop(randbelow(len(left))))
+    return found

@@ -1,0 +1,114 @@
+"""Routes over HTTP/1.1 with aiohttp: nothing on the wire but Host, Content-Length and Connection: close."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from ipaddress import ip_address
+
+import aiohttp
+from aiohttp_socks import ProxyConnector, ProxyError, ProxyType
+from attrs import field, frozen
+
+from anon.errors import Refused, Unreachable
+from anon.route.route import Answer
+
+_SKIPPED = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
+DEFAULT_TIMEOUT = 60.0
+
+
+class _HttpRoute(ABC):
+    timeout: float
+
+    @abstractmethod
+    def _connector(self, address: str) -> aiohttp.BaseConnector:
+        """A connector used for one request only."""
+
+    async def get(self, address: str, path: str, limit: int) -> Answer:
+        """See `Route.get`."""
+        return await self._exchange("GET", address, path, None, limit)
+
+    async def post(self, address: str, path: str, body: bytes, limit: int) -> Answer:
+        """See `Route.post`."""
+        return await self._exchange("POST", address, path, body, limit)
+
+    async def _exchange(self, method: str, address: str, path: str, body: bytes | None, limit: int) -> Answer:
+        connector = self._connector(address)
+        timeout = aiohttp.ClientTimeout(total=self.timeout, sock_connect=self.timeout)
+        try:
+            async with (
+                aiohttp.ClientSession(
+                    connector=connector,
+                    cookie_jar=aiohttp.DummyCookieJar(),
+                    skip_auto_headers=_SKIPPED,
+                    auto_decompress=False,
+                    timeout=timeout,
+                    trust_env=False,
+                ) as session,
+                session.request(method, f"http://{address}{path}", data=body, allow_redirects=False) as response,
+            ):
+                return Answer(response.status, await _read(response, limit))
+        except (aiohttp.ClientError, ProxyError, OSError, asyncio.TimeoutError) as error:
+            raise Unreachable(
+                f"the aggregator did not answer ({type(error).__name__}); nothing is lost, it is tried again later"
+            ) from None
+
+
+async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
+    chunks: list[bytes] = []
+    size = 0
+    async for chunk in response.content.iter_any():
+        size += len(chunk)
+        if size > limit:
+            raise Unreachable(f"the answer is longer than {limit} bytes; it was not read further")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def is_loopback(address: str) -> bool:
+    """Whether host:port names this machine by a literal loopback address (names are not resolved)."""
+    host = address.rpartition(":")[0].strip("[]")
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@frozen
+class DirectRoute(_HttpRoute):
+    """Straight to a loopback address, for tests, demos and two terminals on one machine. It hides nothing.
+
+    Raises `Refused` for any other address: a packet that leaves this machine must go through a proxy.
+    """
+
+    timeout: float = DEFAULT_TIMEOUT
+
+    def _connector(self, address: str) -> aiohttp.BaseConnector:
+        if not is_loopback(address):
+            raise Refused(f"direct route: {address} is not a loopback address; use --route socks://HOST:PORT")
+        return aiohttp.TCPConnector(force_close=True, use_dns_cache=False, limit=1)
+
+
+@frozen
+class SocksRoute(_HttpRoute):
+    """Through a SOCKS5 proxy such as tor's: fresh random user and password for every exchange (tor then isolates it on
+    its own circuit), and names resolved by the proxy, never here."""
+
+    host: str
+    port: int
+    timeout: float = DEFAULT_TIMEOUT
+    random_bytes: Callable[[int], bytes] = field(default=os.urandom, repr=False)
+
+    def _connector(self, address: str) -> aiohttp.BaseConnector:
+        return ProxyConnector(
+            proxy_type=ProxyType.SOCKS5,
+            host=self.host,
+            port=self.port,
+            username=self.random_bytes(16).hex(),
+            password=self.random_bytes(16).hex(),
+            rdns=True,
+            force_close=True,
+            limit=1,
+        )

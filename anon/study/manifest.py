@@ -1,0 +1,206 @@
+"""The manifest: everything a study can ever ask, resolved, canonical and signed before anyone is asked.
+
+Later documents only fill named blanks (thresholds, edges) of the surveys listed here.
+"""
+
+from __future__ import annotations
+
+from attrs import field, frozen
+
+from anon import labels
+from anon.encoding import decode, encode, sha256
+from anon.errors import Malformed
+from anon.ldp import Mechanism, from_spec
+from anon.study.parts import Cohort, Feature, Label, Learning, Release, Table, one_of
+from anon.study.structure import Unfit, make_converter, structure
+
+VERSION = 1
+
+
+@frozen
+class Window:
+    """A half-open interval of unix seconds in which packets of a survey are accepted."""
+
+    opens: int
+    closes: int
+
+    def __attrs_post_init__(self) -> None:
+        if not 0 <= self.opens < self.closes:
+            raise Unfit("window: expected opens before closes")
+
+
+@frozen
+class Survey:
+    """One question. `kind`: histogram (features and label), quantile (levels of one numeric feature) or threshold
+    (one bit about one numeric feature, in binning round `round`). `p`, `q` are numerators over 2**64; `epsilon` counts
+    1e-9 and is at least the loss recomputed from them."""
+
+    survey: int
+    kind: str = field(validator=one_of("histogram", "quantile", "threshold"))  # type: ignore[arg-type]
+    features: tuple[str, ...]
+    cards: tuple[int, ...]
+    m: int
+    mechanism: str
+    p: int
+    q: int
+    epsilon: int
+    window: Window
+    round: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        built = from_spec(self.mechanism, self.m, self.p, self.q)
+        if self.epsilon < built.epsilon:
+            raise Unfit(f"survey {self.survey}: declared epsilon {self.epsilon} is below the recomputed {built.epsilon}")
+        if not self.features or len(self.features) != len(self.cards):
+            raise Unfit(f"survey {self.survey}: expected one cardinality per feature")
+
+    def build(self) -> Mechanism:
+        """The mechanism object of this survey."""
+        return from_spec(self.mechanism, self.m, self.p, self.q)
+
+
+@frozen
+class Row:
+    """One row of a slot's table: a survey and its integer weight."""
+
+    survey: int
+    weight: int
+
+
+@frozen
+class Slot:
+    """One packet's place: the weighted table from which a tag draws the survey to answer (design section 3, step 4)."""
+
+    slot: int
+    rows: tuple[Row, ...]
+
+    @property
+    def total(self) -> int:
+        """The sum of the weights."""
+        return sum(row.weight for row in self.rows)
+
+
+@frozen
+class Timetable:
+    """Unix seconds. Between closing, settling and the first window nothing is sent but fetches of documents."""
+
+    published: int
+    enrol_closes: int
+    settled: int
+    ends: int
+    margin: int
+
+
+@frozen
+class Manifest:
+    """The resolved study. `study_id` is the digest of its canonical bytes and names the study everywhere."""
+
+    version: int
+    title: str
+    purpose: str
+    contact: str
+    design: str
+    tables: tuple[Table, ...]
+    label: Label
+    features: tuple[Feature, ...]
+    surveys: tuple[Survey, ...]
+    slots: tuple[Slot, ...]
+    epsilon: int
+    epsilon_per_attribute: int
+    timetable: Timetable
+    cohort: Cohort
+    learning: Learning
+    release: Release
+    aggregator_key: bytes
+    sealing_key: bytes
+    credential_key: bytes
+    seed_commitment: bytes
+    report_size: int
+
+    def __attrs_post_init__(self) -> None:
+        if self.version != VERSION:
+            raise Unfit(f"version: expected {VERSION}, got {self.version}; update this program")
+        sizes = {"aggregator_key": 32, "sealing_key": 32, "credential_key": 96, "seed_commitment": 32}
+        for name, size in sizes.items():
+            if len(getattr(self, name)) != size:
+                raise Unfit(f"{name}: expected {size} bytes")
+        _check_shape(self)
+
+    @property
+    def packets(self) -> int:
+        """N: the most packets a peer can send, one per slot."""
+        return len(self.slots)
+
+    def survey(self, survey: int) -> Survey:
+        """The survey with this id. Raises `Malformed` when there is none."""
+        if not 0 <= survey < len(self.surveys):
+            raise Malformed(f"survey: expected 0 to {len(self.surveys) - 1}, got {survey}")
+        return self.surveys[survey]
+
+    def feature(self, name: str) -> Feature:
+        """The feature of this name. Raises `Malformed` when there is none."""
+        for feature in self.features:
+            if feature.name == name:
+                return feature
+        raise Malformed(f"feature: the study has none named {name!r}")
+
+    def to_bytes(self) -> bytes:
+        """The canonical bytes."""
+        return encode(_CONVERTER.unstructure(self))
+
+    @property
+    def study_id(self) -> bytes:
+        """SHA-256 of the label and the canonical bytes, 32 bytes."""
+        return study_id_of(self.to_bytes())
+
+
+def study_id_of(manifest_bytes: bytes) -> bytes:
+    """The study's id from its manifest's canonical bytes."""
+    return sha256(labels.STUDY, manifest_bytes)
+
+
+def parse_manifest(data_untrusted: bytes) -> Manifest:
+    """A valid manifest from canonical bytes. Raises `Malformed`.
+
+    Whether its signature and fingerprint are the expected ones, whether the declared total equals the recomputed one
+    and whether the owner consents is decided elsewhere (`peer.checks`, `peer.consent`).
+    """
+    manifest = structure(_CONVERTER, decode(data_untrusted, "manifest"), Manifest, "manifest")
+    if manifest.to_bytes() != data_untrusted:
+        raise Malformed("manifest: not in its one canonical spelling")
+    return manifest
+
+
+def _check_shape(manifest: Manifest) -> None:
+    cards = {feature.name: feature.cardinality for feature in manifest.features}
+    for number, survey in enumerate(manifest.surveys):
+        if survey.survey != number:
+            raise Unfit(f"surveys: expected id {number}, got {survey.survey}")
+        if not set(survey.features) <= set(cards) or len(set(survey.features)) != len(survey.features):
+            raise Unfit(f"survey {number}: expected different features of this study")
+        if survey.kind == "histogram":
+            expected = 2
+            for name, card in zip(survey.features, survey.cards, strict=True):
+                if cards[name] != card:
+                    raise Unfit(f"survey {number}: {name} has {cards[name]} categories, the survey says {card}")
+                expected *= card
+            if survey.m != expected:
+                raise Unfit(f"survey {number}: expected m = {expected}, got {survey.m}")
+        elif len(survey.features) != 1 or survey.cards != (survey.m,):
+            raise Unfit(f"survey {number}: a binning survey asks one feature of m levels")
+    _check_slots(manifest)
+
+
+def _check_slots(manifest: Manifest) -> None:
+    if not 1 <= len(manifest.slots) <= 255:
+        raise Unfit("slots: expected 1 to 255")
+    asked: list[int] = []
+    for number, slot in enumerate(manifest.slots):
+        if slot.slot != number or not slot.rows or any(row.weight < 1 for row in slot.rows):
+            raise Unfit(f"slot {number}: expected its number and rows of weight 1 or more")
+        asked += [row.survey for row in slot.rows]
+    if sorted(asked) != list(range(len(manifest.surveys))):
+        raise Unfit("slots: expected every survey in exactly one row of one slot")
+
+
+_CONVERTER = make_converter()

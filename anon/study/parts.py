@@ -1,0 +1,181 @@
+"""The parts a study file and its manifest share: tables, label, features, learning and release settings.
+
+Every value is valid once built, also when it comes from a file or the wire: validation lives in the constructors.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from attrs import field, frozen
+
+from anon.study.structure import Unfit, kind_of
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}\Z")
+MAX_BINS = 32
+MAX_CATEGORIES = 64
+
+
+def _named(_: object, attribute: object, value: str) -> None:
+    if not _NAME.match(value):
+        raise Unfit(f"expected a name of small letters, digits and _ (at most 40), got {kind_of(value)}")
+
+
+def _text(limit: int) -> object:
+    def check(_: object, attribute: object, value: str) -> None:
+        if not value.strip() or len(value) > limit or "\x00" in value:
+            raise Unfit(f"expected some text of at most {limit} characters, got {len(value)} characters")
+
+    return check
+
+
+def one_of(*choices: str) -> object:
+    """A validator: the value is one of the named choices."""
+
+    def check(_: object, attribute: object, value: str) -> None:
+        if value not in choices:
+            raise Unfit(f"expected one of {', '.join(choices)}, got {kind_of(value)}")
+
+    return check
+
+
+@frozen
+class Table:
+    """A table of the owner's own data that queries read, with the columns they need."""
+
+    name: str = field(validator=_named)
+    columns: tuple[str, ...]
+
+    def __attrs_post_init__(self) -> None:
+        if not self.columns or len(set(self.columns)) != len(self.columns):
+            raise Unfit("columns: expected at least one name and no repeats")
+        for column in self.columns:
+            _named(None, None, column)
+
+
+@frozen
+class Label:
+    """What is learned: a query whose value is positive, negative, or (anything else) decided by `missing`."""
+
+    name: str = field(validator=_named)
+    description: str = field(validator=_text(400))  # type: ignore[arg-type]
+    query: str = field(validator=_text(8000))  # type: ignore[arg-type]
+    positive: tuple[str | int | float, ...]
+    negative: tuple[str | int | float, ...]
+    missing: str = field(validator=one_of("positive", "negative"))  # type: ignore[arg-type]
+
+    def __attrs_post_init__(self) -> None:
+        if not self.positive or not self.negative:
+            raise Unfit("positive, negative: expected at least one value each")
+        if {str(v) for v in self.positive} & {str(v) for v in self.negative}:
+            raise Unfit("positive, negative: expected lists without a common value")
+
+
+@frozen
+class Feature:
+    """One feature: a query on the owner's data and the total map from its value to one of `cardinality` categories.
+
+    Numeric: `range` clamps; `cuts` (declared) or `bins` (cuts found privately) divide it; a value x falls in the bin
+    numbered by how many cuts lie below it (x <= cut stays left; erratum 6). Categorical: one of `categories`.
+    `missing` is "own" (a category of its own, the last) or the value that a missing one counts as.
+    """
+
+    name: str = field(validator=_named)
+    kind: str = field(validator=one_of("numeric", "categorical"))  # type: ignore[arg-type]
+    description: str = field(validator=_text(400))  # type: ignore[arg-type]
+    query: str = field(validator=_text(8000))  # type: ignore[arg-type]
+    missing: str | float
+    range: tuple[float, ...] = ()
+    bins: int = 0
+    cuts: tuple[float, ...] = ()
+    scale: str = field(default="linear", validator=one_of("linear", "log"))  # type: ignore[arg-type]
+    categories: tuple[str, ...] = ()
+
+    def __attrs_post_init__(self) -> None:
+        if self.kind == "numeric":
+            self._check_numeric()
+        else:
+            self._check_categorical()
+
+    def _check_numeric(self) -> None:
+        if self.categories:
+            raise Unfit("categories: belongs to a categorical feature; expected range with bins or cuts")
+        if len(self.range) != 2 or not self.range[0] < self.range[1]:
+            raise Unfit("range: expected [minimum, maximum] with minimum < maximum")
+        if self.scale == "log" and self.range[0] < 0:
+            raise Unfit("scale: log needs a range that starts at 0 or above")
+        if bool(self.cuts) == bool(self.bins):
+            raise Unfit("bins, cuts: expected exactly one of the two")
+        if self.bins and not 2 <= self.bins <= MAX_BINS:
+            raise Unfit(f"bins: expected 2 to {MAX_BINS}, got {self.bins}")
+        low, high = self.range
+        if any(not low <= cut < high for cut in self.cuts) or list(self.cuts) != sorted(set(self.cuts)):
+            raise Unfit("cuts: expected increasing numbers, each at least the minimum and below the maximum")
+        if isinstance(self.missing, str) and self.missing != "own":
+            raise Unfit(f'missing: expected "own" or a number, got {kind_of(self.missing)}')
+
+    def _check_categorical(self) -> None:
+        if self.range or self.bins or self.cuts or self.scale != "linear":
+            raise Unfit("range, bins, cuts, scale: belong to a numeric feature; expected categories")
+        if not 1 <= len(self.categories) <= MAX_CATEGORIES or len(set(self.categories)) != len(self.categories):
+            raise Unfit(f"categories: expected 1 to {MAX_CATEGORIES} different texts")
+        if len(self.categories) == 1 and self.missing != "own":
+            raise Unfit('categories: a single category needs missing = "own"')
+        if self.missing != "own" and self.missing not in self.categories:
+            raise Unfit('missing: expected "own" or one of the categories')
+
+    @property
+    def cardinality(self) -> int:
+        """How many categories the feature has, with the missing one when it is its own."""
+        own = 1 if self.missing == "own" else 0
+        if self.kind == "categorical":
+            return len(self.categories) + own
+        return (len(self.cuts) + 1 if self.cuts else self.bins) + own
+
+    @property
+    def binned_privately(self) -> bool:
+        """True when the cuts are found by asking perturbed questions first."""
+        return self.kind == "numeric" and not self.cuts
+
+
+@frozen
+class Learning:
+    """What is fitted to each survey and how the answers combine; not privacy-relevant."""
+
+    classifier: str = field(default="soft", validator=one_of("soft", "logistic", "tree"))  # type: ignore[arg-type]
+    ensemble: str = field(default="soft", validator=one_of("soft", "vote"))  # type: ignore[arg-type]
+    score: str = field(default="f1", validator=one_of("f1", "auc"))  # type: ignore[arg-type]
+    score_share: float = 0.2
+
+    def __attrs_post_init__(self) -> None:
+        if not 0.05 <= self.score_share <= 0.5:
+            raise Unfit(f"score_share: expected 0.05 to 0.5, got {self.score_share}")
+
+
+Admission = Literal["invite", "allow-list", "open"]
+
+
+@frozen
+class Cohort:
+    """Who may take part and how many must. Below `minimum` the study ends and nothing is sent or charged."""
+
+    minimum: int
+    maximum: int = 100_000
+    admission: str = field(default="invite", validator=one_of("invite", "allow-list", "open"))  # type: ignore[arg-type]
+
+    def __attrs_post_init__(self) -> None:
+        if not 2 <= self.minimum <= self.maximum <= 1_000_000:
+            raise Unfit("minimum, maximum: expected 2 <= minimum <= maximum <= 1000000")
+
+
+@frozen
+class Release:
+    """Who may see the transcript and how long the aggregator keeps packets after publishing, in seconds."""
+
+    transcript: str = field(default="members", validator=one_of("members", "public"))  # type: ignore[arg-type]
+    retention: int = 90 * 86400
+
+    def __attrs_post_init__(self) -> None:
+        if self.retention < 0:
+            raise Unfit("retention: expected a duration of 0 or more")

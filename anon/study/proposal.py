@@ -1,0 +1,207 @@
+"""`study.toml`: what staff write. Loading refuses unknown keys and names every fault by its key."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from attrs import field, frozen
+
+from anon.errors import Malformed
+from anon.study.parts import Cohort, Feature, Label, Learning, Release, Table, one_of
+from anon.study.structure import Unfit, kind_of, make_converter, structure
+
+_MECHANISM = one_of("auto", "krr", "rappor", "pq")
+_SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+_DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?\Z")
+MAX_EPSILON = 20.0
+
+
+def _epsilon(_: object, attribute: Any, value: float) -> None:
+    if not 0 < value <= MAX_EPSILON:
+        raise Unfit(f"expected a number above 0 and at most {MAX_EPSILON:g}, got {kind_of(value)}")
+
+
+@frozen
+class OnePacket:
+    """Each peer answers one survey with the whole budget; about `binning_share` of the weight finds cuts.
+
+    `subsets` names the feature subsets asked; left out, every combination of `subset_size` features is asked.
+    """
+
+    kind: str
+    epsilon: float = field(validator=_epsilon)
+    mechanism: str = field(default="auto", validator=_MECHANISM)  # type: ignore[arg-type]
+    subset_size: int = 1
+    subsets: tuple[tuple[str, ...], ...] = ()
+    binning_share: float = 0.1
+    binning_levels: int = 16
+
+    def __attrs_post_init__(self) -> None:
+        if not 1 <= self.subset_size <= 6:
+            raise Unfit(f"subset_size: expected 1 to 6, got {self.subset_size}")
+        if not 0.01 <= self.binning_share <= 0.5:
+            raise Unfit(f"binning_share: expected 0.01 to 0.5, got {self.binning_share}")
+        if not 4 <= self.binning_levels <= 64:
+            raise Unfit(f"binning_levels: expected 4 to 64, got {self.binning_levels}")
+
+
+@frozen
+class Paper:
+    """The paper's design: `subsets_per_partition` (k_h) histogram slots of `partitions` (k_p) rows with `subset_size`
+    (k_s) features each, and one binning slot per numeric feature without declared cuts."""
+
+    kind: str
+    epsilon_histogram: float = field(validator=_epsilon)
+    epsilon_binning: float = field(validator=_epsilon)
+    partitions: int = 20
+    subset_size: int = 1
+    subsets_per_partition: int = 2
+    mechanism: str = field(default="auto", validator=_MECHANISM)  # type: ignore[arg-type]
+    binning: str = field(default="median", validator=one_of("median", "quantile"))  # type: ignore[arg-type]
+    binning_rounds: int = 15
+    binning_levels: int = 16
+
+    def __attrs_post_init__(self) -> None:
+        if not 1 <= self.partitions <= 200:
+            raise Unfit(f"partitions: expected 1 to 200, got {self.partitions}")
+        if not 1 <= self.subset_size <= 6 or not 1 <= self.subsets_per_partition <= 20:
+            raise Unfit("subset_size, subsets_per_partition: expected 1 to 6 and 1 to 20")
+        if not 2 <= self.binning_rounds <= 40:
+            raise Unfit(f"binning_rounds: expected 2 to 40, got {self.binning_rounds}")
+        if not 4 <= self.binning_levels <= 64:
+            raise Unfit(f"binning_levels: expected 4 to 64, got {self.binning_levels}")
+
+
+@frozen
+class Schedule:
+    """Lengths in seconds (in the file: "7d", "1h30m", "90s"). They can only be set before publishing.
+
+    `enrol`: from publishing until the roster closes. `settle`: after every closing, before the next window opens,
+    for documents to be published and their heads fetched again. `binning` and `collect`: the sending windows.
+    """
+
+    enrol: int
+    settle: int
+    collect: int
+    binning: int = 0
+    margin: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        if min(self.enrol, self.settle, self.collect) < 1:
+            raise Unfit("enrol, settle, collect: expected durations of at least 1s")
+
+
+@frozen
+class Proposal:
+    """A study as proposed. `resolve` turns it into the manifest."""
+
+    version: int
+    title: str
+    purpose: str
+    contact: str
+    label: Label
+    features: tuple[Feature, ...]
+    design: OnePacket | Paper
+    schedule: Schedule
+    cohort: Cohort
+    tables: tuple[Table, ...]
+    learning: Learning = field(factory=Learning)
+    release: Release = field(factory=Release)
+
+    def __attrs_post_init__(self) -> None:
+        if self.version != 1:
+            raise Unfit(f"version: expected 1, got {self.version}")
+        names = [feature.name for feature in self.features] + [self.label.name]
+        if not self.features or len(set(names)) != len(names):
+            raise Unfit("features: expected at least one, and no name twice (the label's included)")
+        self._check_subsets(set(names) - {self.label.name})
+        if self.binned and self.schedule.binning < 1:
+            raise Unfit(f"schedule.binning: required, because cuts of {', '.join(self.binned)} are found privately")
+
+    @property
+    def binned(self) -> tuple[str, ...]:
+        """Names of the numeric features whose cuts are found privately."""
+        return tuple(feature.name for feature in self.features if feature.binned_privately)
+
+    def _check_subsets(self, known: set[str]) -> None:
+        design = self.design
+        if isinstance(design, OnePacket):
+            for subset in design.subsets:
+                if not subset or len(set(subset)) != len(subset) or not set(subset) <= known:
+                    raise Unfit("design.subsets: expected lists of different feature names that exist")
+        elif design.subset_size * design.subsets_per_partition > len(self.features):
+            raise Unfit("design: subset_size x subsets_per_partition exceeds the number of features (they may not overlap)")
+        elif design.binning == "median" and any(f.bins > 2 for f in self.features):
+            raise Unfit('design.binning: "median" gives two bins; set bins = 2 or binning = "quantile"')
+
+
+def duration(text: Any) -> int:
+    """Seconds of a duration such as "7d", "1h30m" or "90s". Raises `Unfit` for anything else."""
+    match = _DURATION.match(text) if isinstance(text, str) and text else None
+    if match is None:
+        raise Unfit(f'expected a duration such as "7d", "12h", "1h30m" or "90s", got {kind_of(text)}')
+    return sum(int(part or 0) * scale for part, scale in zip(match.groups(), _SECONDS.values(), strict=True))
+
+
+def _converter() -> Any:
+    converter = make_converter()
+
+    def design(value: Any, _: Any) -> Any:
+        kinds = {"one-packet": OnePacket, "paper": Paper}
+        kind = value.get("kind") if isinstance(value, dict) else None
+        if not isinstance(kind, str) or kind not in kinds:
+            raise Unfit(f"kind: expected one of {', '.join(kinds)}, got {kind_of(kind)}")
+        return converter.structure(value, kinds[kind])
+
+    converter.register_structure_hook_func(lambda tp: tp == OnePacket | Paper, design)
+    plain = converter.get_structure_hook(Schedule)
+
+    def schedule(value: Any, tp: Any) -> Any:
+        if not isinstance(value, dict):
+            raise Unfit(f"expected a table, got {kind_of(value)}")
+        seconds = {}
+        for key, text in value.items():
+            try:
+                seconds[key] = duration(text)
+            except Unfit as fault:
+                raise Unfit(f"{key}: {fault}") from None
+        return plain(seconds, tp)
+
+    converter.register_structure_hook(Schedule, schedule)
+    plain_release = converter.get_structure_hook(Release)
+
+    def release(value: Any, tp: Any) -> Any:
+        if isinstance(value, dict) and "retention" in value:
+            value = value | {"retention": duration(value["retention"])}
+        return plain_release(value, tp)
+
+    converter.register_structure_hook(Release, release)
+    return converter
+
+
+_CONVERTER = _converter()
+
+
+def parse_proposal(text: str, what: str = "study.toml") -> Proposal:
+    """A validated proposal from the text of a study file. Raises `Malformed`, one line per fault, each with its key."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise Malformed(f"{what}: not TOML: {error}") from None
+    tables = data.get("tables", {})
+    if not isinstance(tables, dict):
+        raise Malformed(f'{what}.tables: expected a table such as person = ["age", ...], got {kind_of(tables)}')
+    data["tables"] = [{"name": name, "columns": columns} for name, columns in tables.items()]
+    return structure(_CONVERTER, data, Proposal, what)
+
+
+def load_proposal(path: Path) -> Proposal:
+    """`parse_proposal` of a file. Raises `Malformed` when it cannot be read."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Malformed(f"{path}: cannot be read as UTF-8 text ({type(error).__name__}); name a study file") from None
+    return parse_proposal(text, path.name)
