@@ -1,0 +1,70 @@
+"""Epsilon as an integer count of 1e-9, so that budgets add up exactly and every rounding is outward.
+
+A loss computed from probabilities is rounded up, a target read from a study is taken exactly or refused. Hence
+recomputed <= declared <= consented can be checked by comparing integers.
+"""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, Context, Decimal, InvalidOperation
+from fractions import Fraction
+from typing import NewType
+
+from anon.errors import Refused
+
+NanoEpsilon = NewType("NanoEpsilon", int)
+"""A privacy loss in units of 1e-9, rounded up. Natural logarithm, pure (delta = 0)."""
+
+NANO = 10**9
+MAX_EPSILON = NanoEpsilon(20 * NANO)
+"""The largest loss one mechanism may have. Beyond it a report is hardly noisy and 64-bit probabilities get coarse."""
+
+PRECISION = Context(prec=80)
+"""Digits carried when a loss or a probability is computed; integers over 2**64 need 20, differences of them 40."""
+
+_LARGEST_STATED = 1_000_000
+_MARGIN = Decimal("1e-60")  # far above the rounding of 80 digits, far below 1e-9
+
+
+def loss(ratio: Fraction) -> NanoEpsilon:
+    """Return ln(ratio) in nano-epsilon, never below the true value and less than 1 + 1e-50 above it.
+
+    `ratio` is a worst ratio of output probabilities, at least 1 (ValueError otherwise).
+    """
+    if ratio < 1:
+        raise ValueError("a worst likelihood ratio is at least 1: give the larger probability as the numerator")
+    if ratio == 1:
+        return NanoEpsilon(0)
+    quotient = PRECISION.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
+    exact = PRECISION.add(PRECISION.ln(quotient), _MARGIN)
+    return NanoEpsilon(int(PRECISION.multiply(exact, Decimal(NANO)).to_integral_value(rounding=ROUND_CEILING)))
+
+
+def exponential(epsilon: NanoEpsilon) -> Decimal:
+    """Return e**epsilon, correctly rounded to the digits of `PRECISION`."""
+    return PRECISION.exp(PRECISION.divide(Decimal(epsilon), Decimal(NANO)))
+
+
+def nano(epsilon: float | str | Decimal) -> NanoEpsilon:
+    """Read an epsilon written by a person: positive, with at most nine decimals, taken exactly.
+
+    A float stands for its shortest decimal spelling (0.1 is one tenth). Rounding would either promise more than was
+    written or allow less than was meant, so anything finer than 1e-9 raises `Refused`, as do zero, negative and
+    non-finite values and values above a million.
+    """
+    try:
+        written = Decimal(str(epsilon)) if not isinstance(epsilon, bool) else Decimal("NaN")
+    except InvalidOperation:
+        raise Refused("epsilon is not a number: write a decimal such as 0.5") from None
+    if not written.is_finite() or not 0 < written <= _LARGEST_STATED:
+        raise Refused(f"epsilon must be above 0 and at most {_LARGEST_STATED}: write a decimal such as 0.5")
+    scaled = Fraction(written) * NANO
+    if scaled.denominator != 1:
+        raise Refused(f"epsilon {written} has more than nine decimals: round it to a multiple of 0.000000001")
+    return NanoEpsilon(scaled.numerator)
+
+
+def format_epsilon(epsilon: int) -> str:
+    """Return nano-epsilon as the shortest exact decimal, such as "0.5" or "2"; `nano` reads it back."""
+    sign, (whole, rest) = "-" if epsilon < 0 else "", divmod(abs(epsilon), NANO)
+    return f"{sign}{whole}.{rest:09d}".rstrip("0").rstrip(".")
