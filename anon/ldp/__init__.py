@@ -1,1 +1,36 @@
 """Local differential privacy: mechanisms that know their own loss, and what several of them cost together."""
+
+from anon.ldp.choice import AUTO, build, choose, from_spec
+from anon.ldp.composition import Release, per_attribute, record_level
+from anon.ldp.epsilon import MAX_EPSILON, NANO, NanoEpsilon, format_epsilon, nano
+from anon.ldp.mechanism import (
+    MAX_CATEGORIES,
+    MIN_CATEGORIES,
+    SCALE,
+    Mechanism,
+    PerturbedReport,
+    RandomBytes,
+    RawCategory,
+)
+
+__all__ = [
+    "AUTO",
+    "MAX_CATEGORIES",
+    "MAX_EPSILON",
+    "MIN_CATEGORIES",
+    "NANO",
+    "SCALE",
+    "Mechanism",
+    "NanoEpsilon",
+    "PerturbedReport",
+    "RandomBytes",
+    "RawCategory",
+    "Release",
+    "build",
+    "choose",
+    "format_epsilon",
+    "from_spec",
+    "nano",
+    "per_attribute",
+    "record_level",
+]
