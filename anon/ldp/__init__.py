@@ -1,8 +1,10 @@
 """Local differential privacy: mechanisms that know their own loss, and what several of them cost together."""
 
-from anon.ldp.choice import AUTO, build, choose, from_spec
+from __future__ import annotations
+
+from anon.ldp.choice import AUTO, MECHANISMS, build, choose, from_spec
 from anon.ldp.composition import Release, per_attribute, record_level
-from anon.ldp.epsilon import MAX_EPSILON, NANO, NanoEpsilon, format_epsilon, nano
+from anon.ldp.epsilon import MAX_EPSILON, NANO, NanoEpsilon, format_epsilon, loss, nano
 from anon.ldp.mechanism import (
     MAX_CATEGORIES,
     MIN_CATEGORIES,
@@ -17,6 +19,7 @@ __all__ = [
     "AUTO",
     "MAX_CATEGORIES",
     "MAX_EPSILON",
+    "MECHANISMS",
     "MIN_CATEGORIES",
     "NANO",
     "SCALE",
@@ -30,6 +33,7 @@ __all__ = [
     "choose",
     "format_epsilon",
     "from_spec",
+    "loss",
     "nano",
     "per_attribute",
     "record_level",

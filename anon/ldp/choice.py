@@ -44,7 +44,8 @@ def choose(m: int, epsilon: NanoEpsilon) -> Mechanism:
 def from_spec(name: str, m: int, p: int, q: int) -> Mechanism:
     """Return the mechanism a document describes, its epsilon recomputed from p and q.
 
-    Raises `Refused` for an unknown name and for numbers that no such mechanism has. The caller compares `.epsilon` with what the document declares.
+    Raises `Refused` for an unknown name and for numbers that no such mechanism has. The caller compares
+    `.epsilon` with what the document declares.
     """
     return _named(name)(m, p, q)
 

@@ -13,7 +13,7 @@ from anon.ldp.epsilon import NanoEpsilon
 class Release:
     """One survey a slot may draw: the features it asks about, whether the label too, and its nano-epsilon."""
 
-    features: tuple[str, ...] = field(converter=tuple)
+    features: tuple[str, ...]
     includes_label: bool
     epsilon: int = field()
 
