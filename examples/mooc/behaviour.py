@@ -18,8 +18,11 @@ from examples.mooc import course
 
 # Risk of leaving between weeks 7 and 9, on the logit scale: RISK_BASE - RISK_SLOPE * (weighted traits).
 RISK_BASE = -0.3
-RISK_SLOPE = 2.0
-RISK_WEIGHTS = {"commitment": 1.0, "momentum": 0.4, "ability": 0.5, "regularity": 0.5}
+RISK_SLOPE = 2.2
+RISK_WEIGHTS = {"commitment": 1.0, "momentum": 0.3, "ability": 0.4, "regularity": 0.4}
+
+TASTE = 0.35
+"""Spread of the tastes, on the logarithmic scale."""
 
 EARLY_LEAVING = 0.04
 """Weekly risk of leaving in weeks 1 to 6 at average commitment."""
@@ -27,13 +30,20 @@ EARLY_LEAVING = 0.04
 
 @frozen
 class Traits:
-    """What a student is like; standard normals, ability and regularity each correlated 0.8 with commitment."""
+    """What a student is like; standard normals, ability and regularity each correlated 0.9 with commitment.
+
+    The tastes, independent of all else and of staying, are how much of each activity a sitting holds (1 = average).
+    """
 
     commitment: float
     momentum: float
     ability: float
     regularity: float
     favourite_hour: float
+    watching: float
+    solving: float
+    browsing: float
+    writing: float
 
     def engagement(self, week: int) -> float:
         """How keen the student is in a week (counted from 1), in standard deviations."""
@@ -68,9 +78,13 @@ def draw_traits(rng: random.Random) -> Traits:
     return Traits(
         commitment=commitment,
         momentum=rng.gauss(0, 1),
-        ability=0.8 * commitment + 0.6 * rng.gauss(0, 1),
-        regularity=0.8 * commitment + 0.6 * rng.gauss(0, 1),
+        ability=0.9 * commitment + 0.436 * rng.gauss(0, 1),
+        regularity=0.9 * commitment + 0.436 * rng.gauss(0, 1),
         favourite_hour=rng.uniform(10, 20),
+        watching=rng.lognormvariate(0, TASTE),
+        solving=rng.lognormvariate(0, TASTE),
+        browsing=rng.lognormvariate(0, TASTE),
+        writing=rng.lognormvariate(0, TASTE),
     )
 
 
@@ -115,19 +129,19 @@ def _session(traits: Traits, week: int, start: float, progress: _Progress, rng: 
     progress.sessions += 1
     number, keen, now = progress.sessions, traits.engagement(week), start
     yield Action(now, number, "courseware", f"week{week:02}")
-    for _ in range(_poisson(1.2 * math.exp(0.3 * keen), rng)):
+    for _ in range(_poisson(1.2 * traits.browsing * math.exp(0.3 * keen), rng)):
         now += rng.expovariate(1 / 40)
         kind = "seq_next" if rng.random() < 0.7 else "seq_goto"
         yield Action(now, number, kind, f"week{week:02}", position=float(rng.randrange(1, 8)))
-    for _ in range(_poisson(0.7 * math.exp(0.25 * keen), rng)):
+    for _ in range(_poisson(0.7 * traits.watching * math.exp(0.25 * keen), rng)):
         for action in _watch(week, now, number, rng):
             now = action.second
             yield action
-    for problem in _chosen_problems(keen, week, progress, rng):
+    for problem in _chosen_problems(traits, week, progress, rng):
         for action in _solve(traits, problem, now, progress, rng):
             now = action.second
             yield action
-    if rng.random() < 0.22 * math.exp(0.5 * keen):
+    if rng.random() < 0.22 * traits.writing * math.exp(0.5 * keen):
         now += rng.expovariate(1 / 150)
         kind = rng.choice(("thread", "response", "comment", "comment", "search"))
         yield Action(now, number, kind, f"{rng.getrandbits(96):024x}")
@@ -147,7 +161,7 @@ def _watch(week: int, now: float, session: int, rng: random.Random) -> Iterator[
             yield Action(now, session, kind, video, position=position)
 
 
-def _chosen_problems(keen: float, week: int, progress: _Progress, rng: random.Random) -> list[str]:
+def _chosen_problems(traits: Traits, week: int, progress: _Progress, rng: random.Random) -> list[str]:
     """Unfinished problems the student returns to, then new ones of this and the previous week."""
     pending = [name for name in progress.attempts if name not in progress.solved and progress.attempts[name] < 4]
     returned = [name for name in pending if rng.random() < 0.6]
@@ -157,7 +171,8 @@ def _chosen_problems(keen: float, week: int, progress: _Progress, rng: random.Ra
         for number in range(1, course.PROBLEMS_PER_WEEK + 1)
     ]
     fresh = [name for name in released if name not in progress.attempts]
-    return returned + fresh[: _poisson(1.4 * math.exp(0.25 * keen), rng)]
+    tried = _poisson(1.4 * traits.solving * math.exp(0.25 * traits.engagement(week)), rng)
+    return returned + fresh[:tried]
 
 
 def _solve(traits: Traits, problem: str, now: float, progress: _Progress, rng: random.Random) -> Iterator[Action]:
