@@ -16,7 +16,18 @@ from anon import labels
 from anon.encoding import decode, encode, sha256
 from anon.errors import Malformed, RejectedProof
 
-KINDS = ("manifest", "roster", "seed", "credentials", "thresholds", "edges", "abandoned", "transcript", "model", "report")
+KINDS = (
+    "manifest",
+    "roster",
+    "seed",
+    "credentials",
+    "thresholds",
+    "edges",
+    "abandoned",
+    "transcript",
+    "model",
+    "report",
+)
 MAX_BODY = 64 * 1024 * 1024
 
 
@@ -61,7 +72,9 @@ def body_digest(body: bytes) -> bytes:
     return sha256(labels.HEAD, body)
 
 
-def sign_head(key: SigningKey, study: bytes, chain: Sequence[SignedHead], kind: str, part: int, body: bytes) -> SignedHead:
+def sign_head(
+    key: SigningKey, study: bytes, chain: Sequence[SignedHead], kind: str, part: int, body: bytes
+) -> SignedHead:
     """The next head of the chain for this body."""
     previous = chain[-1].digest() if chain else bytes(32)
     head = Head(study, len(chain), kind, part, len(body), body_digest(body), previous)
@@ -81,7 +94,7 @@ def encode_chain(chain: Sequence[SignedHead]) -> bytes:
 
 
 def parse_chain(data_untrusted: bytes, key: bytes, study: bytes) -> tuple[SignedHead, ...]:
-    """A chain whose every head is signed, numbered, linked and about this study. Raises `Malformed`, `RejectedProof`."""
+    """A chain of signed, numbered, linked heads about this study. Raises `Malformed`, `RejectedProof`."""
     items = decode(data_untrusted, "heads")
     if not isinstance(items, list) or not all(isinstance(i, list) and len(i) == 2 for i in items):
         raise Malformed("heads: expected a list of [head, signature]")
@@ -102,7 +115,11 @@ def parse_head(head_untrusted: object) -> Head:
     """A head of the right shape. Raises `Malformed`."""
     fields = decode(head_untrusted, "head") if isinstance(head_untrusted, bytes) else None
     kinds = (bytes, int, str, int, int, bytes, bytes)
-    if not isinstance(fields, list) or len(fields) != 7 or not all(type(f) is k for f, k in zip(fields, kinds, strict=True)):
+    if (
+        not isinstance(fields, list)
+        or len(fields) != 7
+        or not all(type(f) is k for f, k in zip(fields, kinds, strict=True))
+    ):
         raise Malformed("head: expected seven fields")
     head = Head(*fields)
     if head.kind not in KINDS or not 0 <= head.length <= MAX_BODY or not 0 <= head.part < 2**32:

@@ -44,7 +44,9 @@ def _plain(value: Any, deep: int) -> bool:
         return False
     if kind is list:
         return all(_plain(item, deep - 1) for item in value)
-    return kind is dict and all(type(key) in (str, int, bytes) and _plain(item, deep - 1) for key, item in value.items())
+    return kind is dict and all(
+        type(key) in (str, int, bytes) and _plain(item, deep - 1) for key, item in value.items()
+    )
 
 
 def sha256(label: bytes, *parts: bytes) -> bytes:

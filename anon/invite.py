@@ -45,7 +45,9 @@ def parse_invite(link: str) -> Invite:
         fields = dict(query)
         study, key = bytes.fromhex(parts.path.strip("/")), bytes.fromhex(fields.pop("key"))
     except (ValueError, KeyError):
-        raise Malformed("invite: not an AnonML link (anonml://ADDRESS/STUDY?key=KEY&code=CODE); ask for it again") from None
+        raise Malformed(
+            "invite: not an AnonML link (anonml://ADDRESS/STUDY?key=KEY&code=CODE); ask for it again"
+        ) from None
     code = fields.pop("code", "")
     if parts.scheme != SCHEME or fields or len(query) > 2 or len(code) > 200:
         raise Malformed("invite: not an AnonML link (anonml://ADDRESS/STUDY?key=KEY&code=CODE); ask for it again")

@@ -41,7 +41,7 @@ def _sized(what: str, value: bytes, size: int) -> None:
 
 @frozen
 class Enrolment:
-    """What a peer sends once, identified: its study key, a random contribution, a blind commitment, its invite's hash."""
+    """What a peer sends once, identified: study key, random contribution, blind commitment, hash of its invite code."""
 
     study: bytes
     key: bytes
@@ -120,7 +120,7 @@ def parse_roster(data_untrusted: bytes, study: bytes) -> tuple[RosterEntry, ...]
     if version != VERSION or named != study:
         raise Malformed("roster: for another study or version")
     sizes = (KEY_BYTES, CONTRIBUTION_BYTES, COMMITMENT_POINT_BYTES)
-    entries = []
+    entries: list[RosterEntry] = []
     for row in rows:
         if not isinstance(row, list) or len(row) != 3 or not all(isinstance(one, bytes) for one in row):
             raise Malformed("roster: expected three byte strings per entry")
@@ -204,7 +204,7 @@ def presentation_header(study: bytes, slot: int, survey: int, report: bytes) -> 
 
 
 def parse_packet(plaintext_untrusted: bytes) -> Packet:
-    """A packet of the right shape. Whether its numbers exist and its token holds is decided by `aggregator.verify`."""
+    """A packet of the right shape. Whether its numbers exist and its token holds `aggregator.verify` decides."""
     version, *rest = _fields(plaintext_untrusted, "packet", (int, bytes, int, int, bytes, bytes))
     if version != VERSION:
         raise Malformed("packet: unknown version")
@@ -234,7 +234,7 @@ def unpad(padded_untrusted: bytes, size: int) -> bytes:
 
 @frozen
 class SealedPacket:
-    """Ciphertext to the study's key; what the outbox stores and the route carries, byte for byte the same on a retry."""
+    """Ciphertext to the study's key: what the outbox stores and the route carries, the same bytes on every retry."""
 
     ciphertext: bytes = field(repr=False)
 

@@ -66,7 +66,9 @@ def attribute_epsilon(surveys: tuple[Survey, ...], slots: tuple[Slot, ...]) -> i
     return per_attribute(
         [
             [
-                Exposure(surveys[row.survey].features, surveys[row.survey].kind == "histogram", surveys[row.survey].epsilon)
+                Exposure(
+                    surveys[row.survey].features, surveys[row.survey].kind == "histogram", surveys[row.survey].epsilon
+                )
                 for row in slot.rows
             ]
             for slot in slots
@@ -85,7 +87,9 @@ def _timetable(proposal: Proposal, now: int) -> tuple[Timetable, Windows]:
     shortest = min(window.closes - window.opens for window in (*binning, collect))
     margin = schedule.margin or min(300, shortest // 10)
     if 2 * margin >= shortest:
-        raise Malformed(f"schedule.margin: expected less than half of the shortest window of {shortest} s, got {margin} s")
+        raise Malformed(
+            f"schedule.margin: expected less than half of the shortest window of {shortest} s, got {margin} s"
+        )
     table = Timetable(now, closes, settled, collect.closes + schedule.settle, margin)
     return table, Windows(binning, collect)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -50,7 +49,7 @@ class _HttpRoute(ABC):
                 session.request(method, f"http://{address}{path}", data=body, allow_redirects=False) as response,
             ):
                 return Answer(response.status, await _read(response, limit))
-        except (aiohttp.ClientError, ProxyError, OSError, asyncio.TimeoutError) as error:
+        except (TimeoutError, aiohttp.ClientError, ProxyError, OSError) as error:
             raise Unreachable(
                 f"the aggregator did not answer ({type(error).__name__}); nothing is lost, it is tried again later"
             ) from None

@@ -36,7 +36,7 @@ class Survey:
     1e-9 and is at least the loss recomputed from them."""
 
     survey: int
-    kind: str = field(validator=one_of("histogram", "quantile", "threshold"))  # type: ignore[arg-type]
+    kind: str = field(validator=one_of("histogram", "quantile", "threshold"))
     features: tuple[str, ...]
     cards: tuple[int, ...]
     m: int
@@ -50,7 +50,7 @@ class Survey:
     def __attrs_post_init__(self) -> None:
         built = from_spec(self.mechanism, self.m, self.p, self.q)
         if self.epsilon < built.epsilon:
-            raise Unfit(f"survey {self.survey}: declared epsilon {self.epsilon} is below the recomputed {built.epsilon}")
+            raise Unfit(f"survey {self.survey}: declares epsilon {self.epsilon}, below the recomputed {built.epsilon}")
         if not self.features or len(self.features) != len(self.cards):
             raise Unfit(f"survey {self.survey}: expected one cardinality per feature")
 

@@ -6,7 +6,8 @@ Every value is valid once built, also when it comes from a file or the wire: val
 from __future__ import annotations
 
 import re
-from typing import Literal
+from collections.abc import Callable
+from typing import Any
 
 from attrs import field, frozen
 
@@ -17,25 +18,32 @@ MAX_BINS = 32
 MAX_CATEGORIES = 64
 
 
-def _named(_: object, attribute: object, value: str) -> None:
+Check = Callable[[Any, Any, Any], None]
+
+
+def _named(_: Any, attribute: Any, value: str) -> None:
     if not _NAME.match(value):
-        raise Unfit(f"expected a name of small letters, digits and _ (at most 40), got {kind_of(value)}")
+        raise Unfit(
+            f"{attribute.name}: expected a name of small letters, digits and _ (at most 40), got {kind_of(value)}"
+        )
 
 
-def _text(limit: int) -> object:
-    def check(_: object, attribute: object, value: str) -> None:
+def _text(limit: int) -> Check:
+    def check(_: Any, attribute: Any, value: str) -> None:
         if not value.strip() or len(value) > limit or "\x00" in value:
-            raise Unfit(f"expected some text of at most {limit} characters, got {len(value)} characters")
+            raise Unfit(
+                f"{attribute.name}: expected some text of at most {limit} characters, got {len(value)} characters"
+            )
 
     return check
 
 
-def one_of(*choices: str) -> object:
+def one_of(*choices: str) -> Check:
     """A validator: the value is one of the named choices."""
 
-    def check(_: object, attribute: object, value: str) -> None:
+    def check(_: Any, attribute: Any, value: str) -> None:
         if value not in choices:
-            raise Unfit(f"expected one of {', '.join(choices)}, got {kind_of(value)}")
+            raise Unfit(f"{attribute.name}: expected one of {', '.join(choices)}, got {kind_of(value)}")
 
     return check
 
@@ -50,8 +58,8 @@ class Table:
     def __attrs_post_init__(self) -> None:
         if not self.columns or len(set(self.columns)) != len(self.columns):
             raise Unfit("columns: expected at least one name and no repeats")
-        for column in self.columns:
-            _named(None, None, column)
+        if not all(_NAME.match(column) for column in self.columns):
+            raise Unfit("columns: expected names of small letters, digits and _ (at most 40)")
 
 
 @frozen
@@ -59,11 +67,11 @@ class Label:
     """What is learned: a query whose value is positive, negative, or (anything else) decided by `missing`."""
 
     name: str = field(validator=_named)
-    description: str = field(validator=_text(400))  # type: ignore[arg-type]
-    query: str = field(validator=_text(8000))  # type: ignore[arg-type]
+    description: str = field(validator=_text(400))
+    query: str = field(validator=_text(8000))
     positive: tuple[str | int | float, ...]
     negative: tuple[str | int | float, ...]
-    missing: str = field(validator=one_of("positive", "negative"))  # type: ignore[arg-type]
+    missing: str = field(validator=one_of("positive", "negative"))
 
     def __attrs_post_init__(self) -> None:
         if not self.positive or not self.negative:
@@ -82,14 +90,14 @@ class Feature:
     """
 
     name: str = field(validator=_named)
-    kind: str = field(validator=one_of("numeric", "categorical"))  # type: ignore[arg-type]
-    description: str = field(validator=_text(400))  # type: ignore[arg-type]
-    query: str = field(validator=_text(8000))  # type: ignore[arg-type]
+    kind: str = field(validator=one_of("numeric", "categorical"))
+    description: str = field(validator=_text(400))
+    query: str = field(validator=_text(8000))
     missing: str | float
     range: tuple[float, ...] = ()
     bins: int = 0
     cuts: tuple[float, ...] = ()
-    scale: str = field(default="linear", validator=one_of("linear", "log"))  # type: ignore[arg-type]
+    scale: str = field(default="linear", validator=one_of("linear", "log"))
     categories: tuple[str, ...] = ()
 
     def __attrs_post_init__(self) -> None:
@@ -143,17 +151,14 @@ class Feature:
 class Learning:
     """What is fitted to each survey and how the answers combine; not privacy-relevant."""
 
-    classifier: str = field(default="soft", validator=one_of("soft", "logistic", "tree"))  # type: ignore[arg-type]
-    ensemble: str = field(default="soft", validator=one_of("soft", "vote"))  # type: ignore[arg-type]
-    score: str = field(default="f1", validator=one_of("f1", "auc"))  # type: ignore[arg-type]
+    classifier: str = field(default="soft", validator=one_of("soft", "logistic", "tree"))
+    ensemble: str = field(default="soft", validator=one_of("soft", "vote"))
+    score: str = field(default="f1", validator=one_of("f1", "auc"))
     score_share: float = 0.2
 
     def __attrs_post_init__(self) -> None:
         if not 0.05 <= self.score_share <= 0.5:
             raise Unfit(f"score_share: expected 0.05 to 0.5, got {self.score_share}")
-
-
-Admission = Literal["invite", "allow-list", "open"]
 
 
 @frozen
@@ -162,7 +167,7 @@ class Cohort:
 
     minimum: int
     maximum: int = 100_000
-    admission: str = field(default="invite", validator=one_of("invite", "allow-list", "open"))  # type: ignore[arg-type]
+    admission: str = field(default="invite", validator=one_of("invite", "allow-list", "open"))
 
     def __attrs_post_init__(self) -> None:
         if not 2 <= self.minimum <= self.maximum <= 1_000_000:
@@ -173,7 +178,7 @@ class Cohort:
 class Release:
     """Who may see the transcript and how long the aggregator keeps packets after publishing, in seconds."""
 
-    transcript: str = field(default="members", validator=one_of("members", "public"))  # type: ignore[arg-type]
+    transcript: str = field(default="members", validator=one_of("members", "public"))
     retention: int = 90 * 86400
 
     def __attrs_post_init__(self) -> None:

@@ -21,7 +21,7 @@ MAX_EPSILON = 20.0
 
 def _epsilon(_: object, attribute: Any, value: float) -> None:
     if not 0 < value <= MAX_EPSILON:
-        raise Unfit(f"expected a number above 0 and at most {MAX_EPSILON:g}, got {kind_of(value)}")
+        raise Unfit(f"{attribute.name}: expected a number above 0 and at most {MAX_EPSILON:g}, got {kind_of(value)}")
 
 
 @frozen
@@ -33,7 +33,7 @@ class OnePacket:
 
     kind: str
     epsilon: float = field(validator=_epsilon)
-    mechanism: str = field(default="auto", validator=_MECHANISM)  # type: ignore[arg-type]
+    mechanism: str = field(default="auto", validator=_MECHANISM)
     subset_size: int = 1
     subsets: tuple[tuple[str, ...], ...] = ()
     binning_share: float = 0.1
@@ -59,8 +59,8 @@ class Paper:
     partitions: int = 20
     subset_size: int = 1
     subsets_per_partition: int = 2
-    mechanism: str = field(default="auto", validator=_MECHANISM)  # type: ignore[arg-type]
-    binning: str = field(default="median", validator=one_of("median", "quantile"))  # type: ignore[arg-type]
+    mechanism: str = field(default="auto", validator=_MECHANISM)
+    binning: str = field(default="median", validator=one_of("median", "quantile"))
     binning_rounds: int = 15
     binning_levels: int = 16
 
@@ -133,7 +133,7 @@ class Proposal:
                 if not subset or len(set(subset)) != len(subset) or not set(subset) <= known:
                     raise Unfit("design.subsets: expected lists of different feature names that exist")
         elif design.subset_size * design.subsets_per_partition > len(self.features):
-            raise Unfit("design: subset_size x subsets_per_partition exceeds the number of features (they may not overlap)")
+            raise Unfit("design: subset_size x subsets_per_partition exceeds the number of features")
         elif design.binning == "median" and any(f.bins > 2 for f in self.features):
             raise Unfit('design.binning: "median" gives two bins; set bins = 2 or binning = "quantile"')
 

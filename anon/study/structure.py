@@ -1,9 +1,11 @@
-"""Strict structuring of plain data into attrs values: unknown keys refused, no silent coercion, errors that name keys."""
+"""Strict structuring of plain data into attrs values: unknown keys refused, nothing coerced, errors name their key."""
 
 from __future__ import annotations
 
+import re
 import types
 import typing
+from math import isfinite
 from typing import Any, TypeVar
 
 import attrs
@@ -17,6 +19,8 @@ T = TypeVar("T")
 
 _WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false", bytes: "bytes"}
 
+_KEYED = re.compile(r"[a-z_.]+(, [a-z_.]+)*: ")
+
 
 class Unfit(ValueError):
     """A value that does not fit its key. The message says what was expected and what came."""
@@ -28,7 +32,8 @@ def kind_of(value: object) -> str:
         return repr(value)
     if isinstance(value, str):
         return repr(value if len(value) <= 40 else value[:37] + "...")
-    return {list: "a list", dict: "a table", bytes: "bytes", type(None): "nothing"}.get(type(value), type(value).__name__)
+    known = {list: "a list", dict: "a table", bytes: "bytes", type(None): "nothing"}
+    return known.get(type(value), type(value).__name__)
 
 
 def _exactly(expected: type) -> Any:
@@ -37,7 +42,7 @@ def _exactly(expected: type) -> Any:
             return float(value)
         if type(value) is not expected:
             raise Unfit(f"expected {_WORDS[expected]}, got {kind_of(value)}")
-        if expected is float and not abs(value) < float("inf"):
+        if isinstance(value, float) and not isfinite(value):
             raise Unfit("expected a finite number")
         return value
 
@@ -46,7 +51,9 @@ def _exactly(expected: type) -> Any:
 
 def _attrs_hook(converter: Converter) -> Any:
     def factory(cls: type) -> Any:
-        fn = make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=True, _cattrs_detailed_validation=True)
+        fn: Any = make_dict_structure_fn(
+            cls, converter, _cattrs_forbid_extra_keys=True, _cattrs_detailed_validation=True
+        )
 
         def structure(value: Any, tp: Any) -> Any:
             if not isinstance(value, dict):
@@ -123,5 +130,6 @@ def _faults(error: BaseException, path: str) -> list[str]:
         known = sorted(field.name for field in attrs.fields(error.cl))
         return [f"{path}.{key}: unknown key; expected one of {', '.join(known)}" for key in sorted(error.extra_fields)]
     if isinstance(error, KeyError):
-        return [f"{path}.{error.args[0]}: required, but missing"]
-    return [f"{path}: {error}"]
+        return [f"{path}: required, but missing"]
+    joint = "." if isinstance(error, Unfit) and _KEYED.match(str(error)) else ": "
+    return [f"{path}{joint}{error}"]

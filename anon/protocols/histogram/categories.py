@@ -53,7 +53,11 @@ def cell(cards: Sequence[int], feature_categories: Sequence[int], label: int) ->
 
 
 def histogram_category(
-    manifest: Manifest, survey: Survey, values: Mapping[str, Value], label_value: Value, cuts: Mapping[str, Sequence[float]]
+    manifest: Manifest,
+    survey: Survey,
+    values: Mapping[str, Value],
+    label_value: Value,
+    cuts: Mapping[str, Sequence[float]],
 ) -> RawCategory:
     """What a histogram survey asks: the survey's features in bins, with the label, as one category of m."""
     found = [

@@ -1,4 +1,4 @@
-"""Designs: from a proposal to surveys and slot tables. `mechanism = "auto"` is resolved here, before anyone is asked."""
+"""Designs: proposal to surveys and slot tables. `mechanism = "auto"` is resolved here, before anyone is asked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import combinations
 from attrs import frozen
 
 from anon.errors import Malformed
-from anon.ldp import MAX_CATEGORIES, Mechanism, build, choose, nano
+from anon.ldp import MAX_CATEGORIES, Mechanism, NanoEpsilon, build, choose, nano
 from anon.study.manifest import Row, Slot, Survey, Window
 from anon.study.proposal import OnePacket, Paper, Proposal
 
@@ -61,18 +61,18 @@ class _Sheet:
         self.surveys: list[Survey] = []
         self.features = {feature.name: feature for feature in proposal.features}
 
-    def histogram(self, names: Sequence[str], mechanism: str, epsilon: int) -> int:
+    def histogram(self, names: Sequence[str], mechanism: str, epsilon: NanoEpsilon) -> int:
         cards = tuple(self.features[name].cardinality for name in names)
         m = 2
         for card in cards:
             m *= card
         return self._add("histogram", tuple(names), cards, _mechanism(mechanism, m, epsilon), self.windows.collect)
 
-    def quantile(self, name: str, levels: int, mechanism: str, epsilon: int) -> int:
+    def quantile(self, name: str, levels: int, mechanism: str, epsilon: NanoEpsilon) -> int:
         built = _mechanism(mechanism, levels, epsilon)
         return self._add("quantile", (name,), (levels,), built, self.windows.binning[0])
 
-    def threshold(self, name: str, turn: int, epsilon: int) -> int:
+    def threshold(self, name: str, turn: int, epsilon: NanoEpsilon) -> int:
         return self._add("threshold", (name,), (2,), build("krr", 2, epsilon), self.windows.binning[turn], turn)
 
     def _add(
@@ -97,7 +97,7 @@ class _Sheet:
         return number
 
 
-def _mechanism(name: str, m: int, epsilon: int) -> Mechanism:
+def _mechanism(name: str, m: int, epsilon: NanoEpsilon) -> Mechanism:
     if m > MAX_CATEGORIES:
         raise Malformed(f"design: a subset has {m} categories, more than {MAX_CATEGORIES}; use fewer features or bins")
     return choose(m, epsilon) if name == "auto" else build(name, m, epsilon)

@@ -16,13 +16,17 @@ class HistogramProtocol:
         """Every declared epsilon is at least the recomputed one; every window lies within the timetable."""
         recomputed = total_epsilon(study.surveys, study.slots)
         if study.epsilon < recomputed:
-            raise Malformed(f"manifest: declares epsilon {study.epsilon} but its surveys cost {recomputed}; do not take part")
+            raise Malformed(
+                f"manifest: declares epsilon {study.epsilon} but its surveys cost {recomputed}; do not take part"
+            )
         if study.epsilon_per_attribute < attribute_epsilon(study.surveys, study.slots):
             raise Malformed("manifest: declares too small a per-attribute epsilon; do not take part")
         table = study.timetable
         for survey in study.surveys:
             if not table.settled <= survey.window.opens < survey.window.closes <= table.ends:
-                raise Malformed(f"manifest: survey {survey.survey} is open outside the study's timetable; do not take part")
+                raise Malformed(
+                    f"manifest: survey {survey.survey} is open outside the study's timetable; do not take part"
+                )
             if survey.build().report_size > study.report_size:
                 raise Malformed(f"manifest: survey {survey.survey} does not fit the packet size; do not take part")
 
