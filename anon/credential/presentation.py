@@ -1,0 +1,75 @@
+"""Making tokens: pseudonym || proof, 384 bytes for one nym secret.
+
+A token proves "a holder of this issuer's credential", binds the presentation header, and carries the one pseudonym this
+credential has in this context. Two tokens for different contexts share nothing; two for one context share
+the pseudonym.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NewType
+
+from anon.credential.ciphersuite import hedged_scalars
+from anon.credential.credential import Credential, decode_signature
+from anon.credential.curve import G1_SIZE, IDENTITY_G1, Scalar, decode_g1, decode_scalar, encode_g1
+from anon.credential.issuance import SEED_SIZE
+from anon.credential.proof import RANDOM_SCALARS, make_proof, proof_size
+from anon.credential.statement import make_context, nym_statement
+from anon.labels import HEDGED_SCALAR
+
+Tag = NewType("Tag", bytes)
+Token = NewType("Token", bytes)
+
+
+def token_size(count: int) -> int:
+    """Bytes of a token for `count` nym secrets: 384 for one, 32 more for each other."""
+    return G1_SIZE + proof_size(count + 1)
+
+
+def pseudonym(credential: Credential, context: bytes) -> Tag:
+    """The token's tag: the 48 bytes that this credential shows in this context, and in no other."""
+    place = make_context(context)
+    return Tag(encode_g1(place.point * place.evaluate(_nyms(credential))))
+
+
+def present(
+    credential: Credential, context: bytes, presentation_header: bytes, random_bytes: Callable[[int], bytes]
+) -> Token:
+    """A token for this context, bound to `presentation_header`.
+
+    `random_bytes` must be the operating system's; one call for 32 bytes. The proof's scalars are hedged: they depend on
+    the randomness, on every secret and on every input, so a stuck generator never answers two challenges with one
+    scalar. Assumes that the credential came from `finalize`.
+    """
+    seed = random_bytes(SEED_SIZE)
+    if len(seed) != SEED_SIZE:
+        raise ValueError(f"expected {SEED_SIZE} random bytes, got {len(seed)}")
+    secrets = (credential.signature, credential.prover_blind, *credential.nym_secrets)
+    inputs = (b"token", credential.public_key, credential.header, *secrets, context, presentation_header)
+    randomness = hedged_scalars(RANDOM_SCALARS + credential.count + 1, HEDGED_SCALAR, seed, *inputs)
+    return token_with(credential, context, presentation_header, randomness)
+
+
+def token_with(
+    credential: Credential, context: bytes, presentation_header: bytes, randomness: tuple[Scalar, ...]
+) -> Token:
+    """`present` with the proof's scalars given. Only `present` and the official vectors call it."""
+    proof, nym = make_proof(
+        nym_statement(credential.public_key, credential.header, credential.count),
+        decode_signature(credential.signature),
+        decode_g1(credential.base, "credential base"),
+        [decode_scalar(credential.prover_blind, "prover blind"), *_nyms(credential)],
+        frozenset(),
+        randomness,
+        presentation_header,
+        make_context(context),
+        credential.count,
+    )
+    if nym is None or nym == IDENTITY_G1:
+        raise ValueError("expected a pseudonym other than the identity; enrol again with fresh secrets")
+    return Token(encode_g1(nym) + proof.encode())
+
+
+def _nyms(credential: Credential) -> list[Scalar]:
+    return [decode_scalar(secret, "nym secret") for secret in credential.nym_secrets]
