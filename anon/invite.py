@@ -49,7 +49,7 @@ def parse_invite(link: str) -> Invite:
             "invite: not an AnonML link (anonml://ADDRESS/STUDY?key=KEY&code=CODE); ask for it again"
         ) from None
     code = fields.pop("code", "")
-    if parts.scheme != SCHEME or fields or len(query) > 2 or len(code) > 200:
+    if parts.scheme != SCHEME or fields or len(query) != 1 + ("code" in dict(query)) or len(code) > 200:
         raise Malformed("invite: not an AnonML link (anonml://ADDRESS/STUDY?key=KEY&code=CODE); ask for it again")
     return Invite(parts.netloc, key, study, code)
 
