@@ -34,7 +34,7 @@ NAME = re.compile(r"(?!sqlite_|pragma_)[a-z][a-z0-9_]{0,62}")
 class Bounds:
     """What one query may cost. The step count, not a clock, ends a query: the same data always ends the same way."""
 
-    steps: int = 10_000_000
+    steps: int = 20_000_000
     """SQLite virtual machine instructions, and the like in our own functions."""
     bytes_of_memory: int = 256 * 2**20
     """Growth of the process while a query runs; a last resort, measured and not deterministic."""
@@ -58,7 +58,7 @@ class Bounds:
 BOUNDS = Bounds()
 
 
-class Exhausted(Exception):  # noqa: N818
+class Exhausted(Exception):
     """A query has used its steps. Never leaves the connection it runs on."""
 
 
@@ -274,9 +274,9 @@ def _unqualified(tokens: list[str]) -> Iterator[str]:
 
 def _defined(tokens: list[str]) -> Iterator[str]:
     """Names before `AS (`, with or without a list of columns between."""
-    for place, token in enumerate(tokens):
-        following = [word for word in tokens[place + 1 : place + 4] if word not in _KEYWORDS]
-        if token != "as" or not place or following[:1] != ["("]:
+    for place, word in enumerate(tokens):
+        following = [later for later in tokens[place + 1 : place + 4] if later not in _KEYWORDS]
+        if word != "as" or not place or following[:1] != ["("]:
             continue
         before = place - 1
         if tokens[before] == ")":

@@ -14,7 +14,7 @@ import re
 import sqlite3
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Any
 
 Charge = Callable[[int], None]
 """Takes units of work, of the size of one SQLite instruction, from the running query's budget; raises when spent."""
@@ -70,7 +70,7 @@ OWN = {
     "floor": "floor(x)",
     "instr": "instr(text, part): place of the first occurrence, from 1; 0 if none",
     "julian": "julian(t): Julian day number of what epoch(t) accepts",
-    "like": f"text LIKE pattern: % and _, ASCII letters alike in either case; pattern up to {LONGEST_PATTERN} characters",
+    "like": f"text LIKE pattern: ASCII letters alike in either case; pattern up to {LONGEST_PATTERN} characters",
     "ln": "ln(x): natural logarithm",
     "log": "log(x): logarithm to base 10, as in SQLite",
     "log10": "log10(x)",
@@ -211,7 +211,7 @@ class _Texts:
             return None
         if len(wanted) > LONGEST_PATTERN:
             raise ValueError("pattern too long")
-        self._work(len(subject) * len(wanted))
+        self._work(len(subject) * (len(wanted) if "_" in wanted else 1 + wanted.count("%")))
         return like(wanted, subject, escaping)
 
     def _work(self, characters: int) -> None:
@@ -270,19 +270,14 @@ def _find(part: _Part, subject: str, start: int, end: int) -> int:
     return found.start() if found else -1
 
 
-class _Aggregate(Protocol):
-    def step(self, value: object) -> None: ...
-    def finalize(self) -> float | None: ...
-
-
-def _aggregate(finish: Callable[[list[float]], float | None], charge: Charge) -> type[_Aggregate]:
+def _aggregate(finish: Callable[[list[float]], float | None], charge: Charge) -> Any:
     class Collected:
         """Keeps a group's numbers; charges for the memory, so that the step budget bounds it."""
 
         def __init__(self) -> None:
             self.values: list[float] = []
 
-        def step(self, value: object) -> None:
+        def step(self, value: object, /) -> None:
             if isinstance(value, int | float):
                 charge(8)
                 self.values.append(float(value))

@@ -1,0 +1,198 @@
+"""Evaluate one SQL scalar over the owner's data file: total, read-only, bounded.
+
+The query was written by somebody the owner does not trust. What it may be is said in `anon.sql`; here the same guard
+stands over a connection to real data. Whatever depends on data ends as a `Missing` value and never as an exception,
+so that nothing a peer does later can differ with its data.
+
+Bounds count instructions, not time, so equal data end equally. Memory is the exception: growth of the process is
+watched as a last resort, where the platform tells. SQLite's own heap limit is not used because it holds for the whole
+process, the ledger's connections included.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import sqlite3
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from enum import Enum
+from pathlib import Path
+
+from attrs import field, frozen
+
+from anon.sql import BOUNDS, NAME, Bounds, Exhausted, Guard, Tables, see, statement
+
+if sys.platform != "win32":
+    from resource import RUSAGE_SELF, getrusage
+
+_STATM = Path("/proc/self/statm")
+_PAGE = mmap.PAGESIZE
+LOOKS_PER_MEASUREMENT = 40
+"""Looks at the step budget between two at memory, each of which costs some microseconds."""
+
+PATIENCE = 60.0
+"""Seconds to wait for an import that is just committing."""
+
+
+class Reason(Enum):
+    """Why a query gave no value. For the owner's eyes on this machine only: it depends on data."""
+
+    NULL = "NULL"
+    FAILED = "the query failed"
+    EXHAUSTED = "it used up its steps or memory"
+    SHAPE = "not one row of one column"
+    TYPE = "a value of the wrong type"
+    NO_DATA = "no data, or the tables it reads were never imported"
+
+
+@frozen
+class Missing:
+    """No value. `reason` depends on data, so it is shown to the owner alone and never leaves the machine."""
+
+    reason: Reason = field(repr=False)
+
+
+Outcome = int | float | str | Missing
+"""What a query gave: a 64-bit integer, a finite float, a text, or nothing."""
+
+
+class Sandbox:
+    """One read transaction over the data file: every query in it sees the same instant."""
+
+    def __init__(self, connection: sqlite3.Connection, tables: Tables, bounds: Bounds) -> None:
+        self._connection = connection
+        self._held_before = 0
+        self._looks = 0
+        self._bounds = bounds
+        self._guard = Guard(connection, tables, bounds, self._over_memory)
+
+    def scalar(self, query: str, as_of: int) -> Outcome:
+        """The query's value. Never raises for anything that depends on data, or on the query."""
+        self._guard.begin()
+        self._held_before = _memory()
+        try:
+            rows = self._rows(query, as_of)
+        except Exception as error:  # the error's text may quote the data: only its kind is kept
+            return Missing(_kind(error))
+        return _value(rows)
+
+    def _rows(self, query: str, as_of: int) -> list[tuple[object, ...]]:
+        with closing(self._connection.cursor()) as cursor:
+            return cursor.execute(statement(query), {"as_of": as_of}).fetchmany(2)
+
+    def _over_memory(self) -> bool:
+        self._looks += 1
+        if self._looks % LOOKS_PER_MEASUREMENT:
+            return False
+        return _memory() - self._held_before > self._bounds.bytes_of_memory
+
+
+def scalar(
+    database: Path, query: str, as_of: int, tables: Tables | None = None, bounds: Bounds = BOUNDS
+) -> Outcome:
+    """Evaluate one query over the data file at `as_of` (seconds since 1970 UTC). Never raises; see `Missing`.
+
+    `tables` are the study's declared tables; without them every plain table of the file may be read.
+    """
+    with opened(database, tables, bounds) as sandbox:
+        return Missing(Reason.NO_DATA) if sandbox is None else sandbox.scalar(query, as_of)
+
+
+@contextmanager
+def opened(database: Path, tables: Tables | None = None, bounds: Bounds = BOUNDS) -> Iterator[Sandbox | None]:
+    """A sandbox over the data file, or None if there is no file or it cannot be read as a database."""
+    connection = _connect(database)
+    if connection is None:
+        yield None
+        return
+    try:
+        yield _guarded(connection, tables, bounds)
+    finally:
+        connection.close()
+
+
+def _connect(database: Path) -> sqlite3.Connection | None:
+    try:
+        return sqlite3.connect(
+            f"{database.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=PATIENCE
+        )
+    except Exception:
+        return None
+
+
+def _guarded(connection: sqlite3.Connection, tables: Tables | None, bounds: Bounds) -> Sandbox | None:
+    try:
+        for setting in ("trusted_schema=OFF", "cell_size_check=ON", "temp_store=MEMORY", "mmap_size=0"):
+            connection.execute(f"PRAGMA {setting}")
+        connection.execute("BEGIN")
+        present = plain_tables(connection)
+        shown = present if tables is None else _held(tables, present)
+        see(connection, shown)
+        connection.execute("PRAGMA query_only=ON")
+        return Sandbox(connection, shown, bounds)
+    except Exception:  # a file that is no database, or a broken one: as good as none
+        return None
+
+
+def plain_tables(connection: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
+    """Ordinary tables with their stored columns. Views, virtual tables and computed columns are no data of ours."""
+    rows = connection.execute(
+        "SELECT lower(name) FROM main.sqlite_master WHERE type = 'table' AND rootpage > 0 ORDER BY name"
+    ).fetchall()
+    names = [name for (name,) in rows if NAME.fullmatch(name)]
+    return {name: columns for name in names if (columns := _columns(connection, name))}
+
+
+def plain_tables_of(database: Path) -> dict[str, tuple[str, ...]]:
+    """`plain_tables` of a data file; none if there is no file or it is no database."""
+    connection = _connect(database)
+    if connection is None:
+        return {}
+    with closing(connection):
+        try:
+            return plain_tables(connection)
+        except sqlite3.Error:
+            return {}
+
+
+def _columns(connection: sqlite3.Connection, table: str) -> tuple[str, ...]:
+    rows = connection.execute(f'PRAGMA main.table_xinfo("{table}")').fetchall()
+    return tuple(str(row[1]).lower() for row in rows if row[6] == 0 and NAME.fullmatch(str(row[1]).lower()))
+
+
+def _held(tables: Tables, present: Tables) -> Tables:
+    """The declared tables that the file holds with all declared columns; what reads the others ends as missing."""
+    return {name: columns for name, columns in tables.items() if set(columns) <= set(present.get(name, ()))}
+
+
+def _kind(error: Exception) -> Reason:
+    if isinstance(error, sqlite3.OperationalError) and str(error).startswith("no such table"):
+        return Reason.NO_DATA
+    if isinstance(error, Exhausted | MemoryError) or "interrupted" in str(error):
+        return Reason.EXHAUSTED
+    return Reason.FAILED
+
+
+def _value(rows: list[tuple[object, ...]]) -> Outcome:
+    if len(rows) != 1 or len(rows[0]) != 1:
+        return Missing(Reason.SHAPE)
+    value = rows[0][0]
+    if value is None:
+        return Missing(Reason.NULL)
+    if isinstance(value, str) or (isinstance(value, int | float) and math.isfinite(value)):
+        return value
+    return Missing(Reason.TYPE)
+
+
+def _memory() -> int:
+    """Bytes this process holds, or has held at most where only that is told; 0 on Windows, where the step budget
+    alone bounds memory."""
+    try:
+        return int(_STATM.read_bytes().split()[1]) * _PAGE
+    except OSError:
+        pass
+    if sys.platform == "win32":
+        return 0
+    return getrusage(RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
