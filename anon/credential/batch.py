@@ -35,8 +35,8 @@ class Fold:
 def failures(key: G2, folds: Sequence[Fold], random_bytes: Callable[[int], bytes]) -> list[int]:
     """The places of the equations that do not hold; empty for an empty batch.
 
-    One pairing product when all hold; else the batch is halved, at most about 2 * log2(n) products for one failure and
-    2n if all fail. Points must lie in the prime-order subgroup.
+    One pairing product when all hold; else the batch is halved, about log2(n) to 2 * log2(n) products for one failure
+    and at most 2n if all fail. Points must lie in the prime-order subgroup.
     """
     if not folds:
         return []
@@ -57,14 +57,15 @@ def fresh_coefficients(folds: Sequence[Fold], random_bytes: Callable[[int], byte
     return [scalar_from_uniform(digest[:COEFFICIENT_SIZE]) for digest in digests]
 
 
-def _search(key: G2, folds: Sequence[Fold], coefficients: Sequence[Scalar]) -> list[int]:
-    if _holds(key, folds, coefficients):
+def _search(key: G2, folds: Sequence[Fold], coefficients: Sequence[Scalar], known_bad: bool = False) -> list[int]:
+    if not known_bad and _holds(key, folds, coefficients):
         return []
     if len(folds) == 1:
         return [folds[0].place]
     middle = len(folds) // 2
     first = _search(key, folds[:middle], coefficients[:middle])
-    return first + _search(key, folds[middle:], coefficients[middle:])
+    # A product of the two halves that is not one, with a first half that is, leaves the second.
+    return first + _search(key, folds[middle:], coefficients[middle:], known_bad=not first)
 
 
 def _holds(key: G2, folds: Sequence[Fold], coefficients: Sequence[Scalar]) -> bool:

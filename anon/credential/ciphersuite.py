@@ -38,8 +38,8 @@ def expand_message(message: bytes, dst: bytes, size: int) -> bytes:
     block = hashlib.sha256(base + b"\1" + dst_prime).digest()
     output = block
     for counter in range(2, blocks + 1):
-        mixed = bytes(left ^ right for left, right in zip(base, block, strict=True))
-        block = hashlib.sha256(mixed + bytes([counter]) + dst_prime).digest()
+        mixed = int.from_bytes(base, "big") ^ int.from_bytes(block, "big")
+        block = hashlib.sha256(mixed.to_bytes(32, "big") + bytes([counter]) + dst_prime).digest()
         output += block
     return output[:size]
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from py_arkworks_bls12381 import GT
+from py_arkworks_bls12381 import GT, Scalar
 from py_arkworks_bls12381 import G1Point as G1
 from py_arkworks_bls12381 import G2Point as G2
-from py_arkworks_bls12381 import Scalar
 
 from anon.errors import Malformed
 
@@ -49,6 +48,13 @@ G2_SIZE = 96
 SCALAR_SIZE = 32
 WINDOW_BITS = 8
 MOST_TABLES = 8
+
+FIELD_ORDER = 0x1A0111EA397FE69A4B1BA7B6434BACD764774B84F38512BF6730D2A0F6B0F6241EABFFFEB153FFFFB9FEFFFFFFFFAAAB
+# The curve's endomorphism (x, y) -> (ROOT * x, y) multiplies every point of the subgroup by EIGENVALUE: a cube root of
+# one in the field, and one modulo the group order (a test checks both). It halves the length of scalars.
+EIGENVALUE = 0xD201000000010000**2 - 1
+ROOT = pow(2, 2 * (FIELD_ORDER - 1) // 3, FIELD_ORDER)
+FEW_POINTS = 16
 
 IDENTITY_G1 = G1.identity()
 IDENTITY_G2 = G2.identity()
@@ -130,7 +136,9 @@ def multiexp(points: Sequence[G1], scalars: Sequence[Scalar]) -> G1:
     """The sum of points[i] * scalars[i]. Raises `ValueError` when the lists are empty or differ in length."""
     if not points or len(points) != len(scalars):
         raise ValueError(f"expected as many scalars as points and at least one, got {len(points)} and {len(scalars)}")
-    return G1.multiexp_unchecked(list(points), list(scalars))
+    if len(points) > FEW_POINTS:
+        return G1.multiexp_unchecked(list(points), list(scalars))
+    return _multiexp_halved(points, scalars)
 
 
 def pairing_product_is_one(pairs: Sequence[tuple[G1, G2]]) -> bool:
@@ -138,6 +146,22 @@ def pairing_product_is_one(pairs: Sequence[tuple[G1, G2]]) -> bool:
     if not pairs:
         raise ValueError("expected at least one pair: an empty product would verify anything")
     return GT.pairing_check([first for first, _ in pairs], [second for _, second in pairs])
+
+
+def _multiexp_halved(points: Sequence[G1], scalars: Sequence[Scalar]) -> G1:
+    """The same with scalars of half the length: a fifth faster for few points. Needs points of the subgroup."""
+    halves: list[int] = []
+    images: list[G1] = []
+    for point, scalar in zip(points, scalars, strict=True):
+        halves.extend(reversed(divmod(int(scalar), EIGENVALUE)))
+        images.extend((point, _endomorphism(point)))
+    return G1.multiexp_unchecked(images, [Scalar(half) for half in halves])
+
+
+def _endomorphism(point: G1) -> G1:
+    octets = point.to_xy_bytes_be()
+    x = int.from_bytes(octets[:G1_SIZE], "big") * ROOT % FIELD_ORDER
+    return G1.from_xy_bytes_unchecked_be(x.to_bytes(G1_SIZE, "big") + octets[G1_SIZE:])
 
 
 class FixedBase:

@@ -98,9 +98,7 @@ def statement_bases(statement: Statement) -> FixedBases:
     return FixedBases((statement.fixed, *statement.generators))
 
 
-def announce_nym(
-    proof: Proof, pseudonym: G1, context: tuple[Context, FixedBase], nym_count: int
-) -> tuple[G1, G1]:
+def announce_nym(proof: Proof, pseudonym: G1, context: tuple[Context, FixedBase], nym_count: int) -> tuple[G1, G1]:
     """The pseudonym and Ut = OP * poly(m^) - pseudonym * c (NymProofVerifyInit)."""
     place, base = context
     ut = base.multiply(place.evaluate(proof.message_hats[-nym_count:])) - pseudonym * proof.challenge
