@@ -1,0 +1,1 @@
+"""Aggregator halves of the protocols."""

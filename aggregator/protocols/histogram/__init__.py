@@ -1,0 +1,1 @@
+"""The histogram protocol, aggregator half: accept, reconstruct, partition classifiers, scores, ensemble."""
