@@ -1,0 +1,115 @@
+"""The official vectors, and the drafts' general operations (any messages, any disclosure) built from the real parts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from anon.credential.ciphersuite import API_PSEUDONYM, i2osp8, message_to_scalar
+from anon.credential.credential import decode_signature, signature_holds
+from anon.credential.curve import G1, Scalar, decode_g1, decode_g2
+from anon.credential.proof import Proof, decode_proof
+from anon.credential.statement import Context, Statement, make_context, make_statement
+from anon.credential.verification import (
+    announce_nym,
+    demand_challenge,
+    fixed_context,
+    proof_pairing_holds,
+    statement_bases,
+)
+from anon.errors import AnonmlError, Malformed, RejectedProof
+
+FOLDER = Path(__file__).parent / "vectors"
+FLOOR = 3 * 48 + 4 * 32
+
+Case = dict[str, Any]
+
+
+def load(name: str) -> Any:
+    return json.loads((FOLDER / f"{name}.json").read_text())
+
+
+def scalar(digits: str) -> Scalar:
+    return Scalar.from_be_bytes(bytes.fromhex(digits.rjust(64, "0")))
+
+
+def octets(case: Case, key: str) -> bytes:
+    return bytes.fromhex((case.get(key) or "").removesuffix("s"))
+
+
+def message_scalars(messages: list[str], api_id: bytes) -> list[Scalar]:
+    return [message_to_scalar(bytes.fromhex(message), api_id) for message in messages]
+
+
+def proof_randomness(case: Case) -> list[Scalar]:
+    drawn = {key.lower(): value for key, value in case["trace"]["random_scalars"].items()}
+    first = [scalar(drawn[name]) for name in ("r1", "r2", "e_tilde", "r1_tilde", "r3_tilde")]
+    return first + [scalar(digits) for digits in drawn["m_tilde_scalars"]]
+
+
+def commitment_randomness(case: Case) -> list[Scalar]:
+    drawn = case["trace"]["random_scalars"]
+    return [scalar(digits) for digits in (drawn["s_tilde"], *drawn["m_tildes"])]
+
+
+def signature_valid(statement: Statement, public_key: bytes, signature: bytes, scalars: list[Scalar]) -> bool:
+    if len(scalars) != len(statement.generators):
+        return False
+    return signature_holds(decode_g2(public_key, "key"), decode_signature(signature), statement.base(scalars))
+
+
+def check_proof(
+    statement: Statement, public_key: bytes, proof_octets: bytes, revealed: dict[int, Scalar], header: bytes
+) -> None:
+    """ProofVerify for any disclosure, without a pseudonym."""
+    proof = decode_proof(proof_octets, len(statement.generators) - len(revealed))
+    demand_challenge(proof, statement, statement_bases(statement), revealed, header)
+    _demand_pairing(public_key, proof)
+
+
+def check_nym_proof(case: Case, **changed: bytes) -> None:
+    """ProofVerifyWithNym for any disclosure."""
+    given = {name: octets(case, name) for name in ("presentationHeader", "context_id", "proof", "pseudonym", "header")}
+    given |= changed
+    count, signer, committed = len(case["proverNyms"]), case["L"], len(case["committedMessages"])
+    key = octets(case, "signerPublicKey")
+    blind = committed + count + 1
+    statement = make_statement(API_PSEUDONYM, key, given["header"] + i2osp8(count), signer, blind)
+    revealed = revealed_scalars(case, API_PSEUDONYM)
+    proof = decode_proof(given["proof"], len(statement.generators) - len(revealed))
+    context: Context = make_context(given["context_id"])
+    pseudonym: G1 = decode_g1(given["pseudonym"], "pseudonym")
+    nym = announce_nym(proof, pseudonym, fixed_context(given["context_id"]), count)
+    bases = statement_bases(statement)
+    demand_challenge(proof, statement, bases, revealed, given["presentationHeader"], (context, *nym))
+    _demand_pairing(key, proof)
+
+
+def revealed_scalars(case: Case, api_id: bytes) -> dict[int, Scalar]:
+    """Signer messages keep their index; committed ones follow the blinding factor, which is at index L."""
+    shown = {int(index): message for index, message in case["revealedMessages"].items()}
+    shown |= {
+        int(index) + case["L"] + 1: message for index, message in (case["revealedCommittedMessages"] or {}).items()
+    }
+    return {index: message_to_scalar(bytes.fromhex(message), api_id) for index, message in shown.items()}
+
+
+def hidden_count(proof_octets: bytes) -> int:
+    """How many hidden scalars a proof of this length is for; a fractional one rounds down and fails to decode."""
+    return (len(proof_octets) - FLOOR) // 32
+
+
+def refused(check: Any, *arguments: Any, **named: Any) -> bool:
+    try:
+        check(*arguments, **named)
+    except (Malformed, RejectedProof):
+        return True
+    except AnonmlError as error:  # pragma: no cover
+        raise AssertionError("expected Malformed or RejectedProof") from error
+    return False
+
+
+def _demand_pairing(public_key: bytes, proof: Proof) -> None:
+    if not proof_pairing_holds(decode_g2(public_key, "key"), proof):
+        raise RejectedProof("proof rejected")
