@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -16,6 +16,8 @@ from attrs import evolve, frozen
 
 from examples.mooc import course
 from examples.mooc.behaviour import Action
+
+Record = dict[str, Any]
 
 AGENT = "Mozilla/5.0 (X11; Linux x86_64) Firefox/128.0"
 VIDEOS = ("play_video", "pause_video", "stop_video")
@@ -39,8 +41,14 @@ def identity(index: int) -> Identity:
     return Identity(f"student{index + 1:05}", 10_001 + index, f"198.51.100.{1 + index % 254}")
 
 
-def render(who: Identity, action: Action) -> Iterator[str]:
-    """The one or two log lines that an action leaves, without line ends."""
+def render(who: Identity, actions: Iterable[Action]) -> tuple[str, ...]:
+    """The log lines of these actions, in order of time, without line ends. An action leaves one line or two."""
+    records = [record for action in actions for record in _records(who, action)]
+    # All times are UTC and equally long, so that their texts sort as they do.
+    return tuple(_json(record) for record in sorted(records, key=lambda record: str(record["time"])))
+
+
+def _records(who: Identity, action: Action) -> Iterator[Record]:
     match action.kind:
         case "check":
             yield _browser(who, action, "problem_check", f"input_{action.target}_2_1={_answer(action)}")
@@ -105,18 +113,18 @@ def _later(action: Action) -> Action:
     return evolve(action, second=action.second + 0.13)
 
 
-def _browser(who: Identity, action: Action, event_type: str, event: str) -> str:
+def _browser(who: Identity, action: Action, event_type: str, event: str) -> Record:
     page = f"https://{course.HOST}/courses/{course.COURSE_ID}/courseware/"
     said = {"event_source": "browser", "event_type": event_type, "page": page, "event": event}
     return _line(who, action, said, "/event")
 
 
-def _server(who: Identity, action: Action, event_type: str, event: Any, path: str) -> str:
+def _server(who: Identity, action: Action, event_type: str, event: Any, path: str) -> Record:
     said = {"event_source": "server", "event_type": event_type, "page": "x_module", "event": event}
     return _line(who, action, said, path)
 
 
-def _line(who: Identity, action: Action, said: dict[str, Any], path: str) -> str:
+def _line(who: Identity, action: Action, said: Record, path: str) -> Record:
     moment = course.START + timedelta(seconds=action.second)
     common = {
         "username": who.username,
@@ -127,7 +135,7 @@ def _line(who: Identity, action: Action, said: dict[str, Any], path: str) -> str
         "host": course.HOST,
         "context": {"user_id": who.user_id, "org_id": course.ORG, "course_id": course.COURSE_ID, "path": path},
     }
-    return _json(common | said)
+    return common | said
 
 
 def _json(value: Any) -> str:

@@ -32,7 +32,8 @@ def generate(students: int, seed: int, *, shuffle_labels: bool = False) -> Itera
 
     The same arguments give the same bytes, and a smaller cohort is a prefix of a larger one. With `shuffle_labels`
     every student's events after week 6 are those of another, drawn by a uniform permutation: the label (no event from
-    week 10 on) is then independent of weeks 1 to 6, and every single log still looks as before.
+    week 10 on) is then independent of weeks 1 to 6. Identities stay; session ids and attempt counters after week 6 are
+    those of the other, which no query of the study looks at.
     """
     if students < 1:
         raise ValueError(f"students must be at least 1, got {students}")
@@ -41,7 +42,7 @@ def generate(students: int, seed: int, *, shuffle_labels: bool = False) -> Itera
         histories = _exchange_endings(list(histories), random.Random(f"mooc endings {seed}"))
     for index, actions in enumerate(histories):
         who = edx.identity(index)
-        yield Student(who.username, tuple(line for action in actions for line in edx.render(who, action)))
+        yield Student(who.username, edx.render(who, actions))
 
 
 def write_cohort(out: Path, students: int, seed: int, *, shuffle_labels: bool = False) -> list[Path]:
