@@ -100,6 +100,8 @@ def test_a_known_log_gives_known_values(proposal: Proposal) -> None:
     (left,) = evaluate(proposal, [Student("one", lines[:-1])])
     assert left.label == 1
     assert left.values == stayed.values
+    (early,) = evaluate(proposal, [Student("one", lines[:4])])
+    assert early.values["longest_gap"] == 42
 
 
 def test_a_log_without_answers_ends_in_declared_categories(proposal: Proposal) -> None:
