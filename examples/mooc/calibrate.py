@@ -1,10 +1,10 @@
 """How far the course study can get: many simulated collections with the study's own mechanisms, no network, no tokens.
 
-    python -m examples.mooc.calibrate [--cohorts 8] [--trials 50] [--test 2000] [--shuffle-labels] [--json FILE]
+    python -m examples.mooc.calibrate [--cohorts 8] [--trials 25] [--test 2000] [--shuffle-labels] [--json FILE]
 
-Every peer answers one survey, drawn as its slot draws it; the learner is a minimal one of its own: a noise-shrunk
-table of log-odds for each survey, added up. The ceiling is logistic regression without privacy on all features of the
-same 500 peers in the same bins. Both are scored on students of another seed. Needs numpy and scikit-learn.
+Every peer answers one survey, all with equal chance; the aggregator's own learner makes the model. The ceiling is
+logistic regression without privacy on all features of the same 500 peers in the same bins. Both are scored on students
+of another seed. Needs numpy and scikit-learn.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from anon.ldp import Mechanism, RawCategory, build, choose, nano
+from aggregator.protocols.histogram.ensemble import Subject, learn
+from aggregator.protocols.histogram.reconstruct import SurveyTally
+from anon.ldp import Mechanism, PerturbedReport, RawCategory, build, choose, nano
 from anon.protocols.histogram.categories import Value, cell, clamp
 from anon.study.parts import Feature
 from anon.study.proposal import OnePacket, Proposal, load_proposal
@@ -34,16 +36,13 @@ from examples.mooc.generate import generate
 Array = NDArray[Any]
 FIRST_SEED, TEST_SEED = 201, 2_001
 """Not those that the cuts and subsets of the study were chosen on."""
-PRIOR = 0.5
-"""Added to every cell of a table before its logarithm is taken."""
-SPREAD = 1.0
-"""Prior variance of a log-odds ratio: estimates of larger variance are shrunk to less than half."""
 
 
 @frozen
 class Survey:
-    """Positions of the features asked, their cardinalities, and the mechanism that answers."""
+    """The features asked and their positions in the study, their cardinalities, and the mechanism that answers."""
 
+    names: tuple[str, ...]
     asked: tuple[int, ...]
     cards: tuple[int, ...]
     mechanism: Mechanism
@@ -61,47 +60,39 @@ def surveys(proposal: Proposal, epsilon: float) -> list[Survey]:
         cards = tuple(proposal.features[position].cardinality for position in asked)
         m = 2 * int(np.prod(cards))
         chosen = choose(m, nano(epsilon)) if design.mechanism == "auto" else build(design.mechanism, m, nano(epsilon))
-        found.append(Survey(asked, cards, chosen))
+        found.append(Survey(tuple(subset), asked, cards, chosen))
     return found
 
 
-def collect(people: Sequence[Record], asked: Sequence[Survey], share: float, rng: np.random.Generator) -> list[Array]:
-    """One noisy table (categories x label, debiased) and its variance per cell, for each survey.
-
-    A `share` of the reports is left out, as those that only score are.
-    """
-    answers: list[list[RawCategory]] = [[] for _ in asked]
+def collect(
+    people: Sequence[Record], asked: Sequence[Survey], share: float, rng: np.random.Generator
+) -> tuple[list[SurveyTally], list[SurveyTally]]:
+    """The tallies of each survey, one report a person: those to learn from, and the `share` that only scores."""
+    answers: list[list[list[PerturbedReport]]] = [[[] for _ in asked] for _ in range(2)]
     for person in people:
         number = int(rng.integers(len(asked)))
         survey = asked[number]
         where = cell(survey.cards, [person.categories[position] for position in survey.asked], person.label)
-        if rng.random() >= share:
-            answers[number].append(RawCategory(where, survey.mechanism.m))
-    return [_table(survey.mechanism, raw, rng) for survey, raw in zip(asked, answers, strict=True)]
+        report = survey.mechanism.perturb(RawCategory(where, survey.mechanism.m), rng.bytes)
+        answers[int(rng.random() < share)][number].append(report)
+    train, scoring = ([_tally(number, asked[number], found) for number, found in enumerate(part)] for part in answers)
+    return train, scoring
 
 
-def _table(mechanism: Mechanism, raw: Sequence[RawCategory], rng: np.random.Generator) -> Array:
-    reports = [mechanism.perturb(category, rng.bytes) for category in raw]
-    estimate = mechanism.unbias(mechanism.tally(reports), len(raw))
-    noise = [mechanism.variance(max(0.0, count), len(raw)) for count in estimate]
-    return np.array([estimate, noise]).reshape(2, -1, 2)
+def _tally(number: int, survey: Survey, reports: Sequence[PerturbedReport]) -> SurveyTally:
+    counts = np.array(survey.mechanism.tally(reports), dtype=np.int64)
+    return SurveyTally(number, survey.names, survey.cards, survey.mechanism, counts, len(reports))
 
 
-def log_odds(table: Array) -> Array:
-    """The table's evidence for label 1 in each category, shrunk by the variance of sampling and of the mechanism."""
-    estimate, noise = np.maximum(table[0], 0), table[1]
-    counts = estimate + PRIOR
-    balanced = counts / counts.sum(axis=0)
-    variance = (1 / counts + noise / counts**2).sum(axis=1)
-    return np.asarray(np.log(balanced[:, 1] / balanced[:, 0]) * SPREAD / (SPREAD + variance))
-
-
-def ensemble_auc(asked: Sequence[Survey], tables: Sequence[Array], test: Sequence[Record]) -> float:
-    """ROC AUC on the test students of the sum over surveys."""
-    scores = np.zeros(len(test))
-    for survey, table in zip(asked, tables, strict=True):
-        cells = [cell(survey.cards, [person.categories[p] for p in survey.asked], 0) // 2 for person in test]
-        scores += log_odds(table)[cells]
+def ensemble_auc(
+    proposal: Proposal, train: Sequence[SurveyTally], scoring: Sequence[SurveyTally], test: Sequence[Record]
+) -> float:
+    """ROC AUC on the test students of the model that the aggregator learns from these tallies."""
+    cuts = {feature.name: feature.cuts for feature in proposal.features}
+    subject = Subject("00" * 32, proposal.title, proposal.label, proposal.features, cuts)
+    model = learn(subject, train, scoring, proposal.learning, with_influence=False).model
+    order = [feature.name for feature in proposal.features]
+    scores = [model.probability(dict(zip(order, person.categories, strict=True))) for person in test]
     return float(roc_auc_score([person.label for person in test], scores))
 
 
@@ -163,7 +154,7 @@ def _trials(
     asked, share = surveys(proposal, epsilon), proposal.learning.score_share
     rng = np.random.default_rng(7)
     return np.array(
-        [[ensemble_auc(asked, collect(p, asked, share, rng), test) for _ in range(trials)] for p in trained]
+        [[ensemble_auc(proposal, *collect(p, asked, share, rng), test) for _ in range(trials)] for p in trained]
     )
 
 
@@ -175,7 +166,7 @@ def main() -> None:
     """Read the command line, calibrate, print and optionally write the figures."""
     parser = argparse.ArgumentParser(prog="python -m examples.mooc.calibrate", description=__doc__.partition("\n")[0])
     parser.add_argument("--cohorts", type=int, default=8, help="cohorts of 500 to train on")
-    parser.add_argument("--trials", type=int, default=50, help="collections for each cohort")
+    parser.add_argument("--trials", type=int, default=25, help="collections for each cohort")
     parser.add_argument("--test", type=int, default=2000, help=f"students to score on, seed {TEST_SEED}")
     parser.add_argument("--shuffle-labels", action="store_true", help="everywhere, in the test students too")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes that evaluate queries")
