@@ -1,0 +1,26 @@
+"""Counts of what was accepted and refused, by reason, in memory. They describe traffic, never anybody."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+STEP = 50
+
+
+class Counters:
+    """What the aggregator answered. Until a study closes, counts are shown in steps of 50 only (design section 8)."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+
+    def count(self, word: str) -> None:
+        """One more answer of this word."""
+        self._counts[word] += 1
+
+    def coarse(self) -> dict[str, int]:
+        """Each count rounded down to a multiple of 50; small ones are left out."""
+        return {word: number // STEP * STEP for word, number in sorted(self._counts.items()) if number >= STEP}
+
+    def exact(self) -> dict[str, int]:
+        """Each count. Only for a study whose collection is closed."""
+        return dict(sorted(self._counts.items()))

@@ -1,0 +1,130 @@
+"""Who is admitted: pure rules over what is stored about a key and an invite. Nothing here sees a packet.
+
+An admission is idempotent: the same bytes from the same key are accepted however often they come, also after closing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import field, frozen
+
+from aggregator.answer import Turned
+from aggregator.enrol_store import Enrolled, Standing
+from anon import labels
+from anon.encoding import sha256
+from anon.errors import Malformed, RejectedProof
+from anon.invite import Invite, invite_hash
+from anon.messages import COMMITMENT_POINT_BYTES, SEAL_OVERHEAD, Enrolment, RosterEntry, parse_enrolment, unseal
+from anon.messages import parse_withdrawal as read_withdrawal
+from anon.study.parts import Cohort
+
+LARGEST = 2048
+"""Bytes of a sealed enrolment or withdrawal, beyond those of the commitment."""
+PER_PACKET = 32
+CODE_BYTES = 15
+
+
+@frozen
+class Applicant:
+    """A well-formed enrolment, signed by its own key, with the digest that makes a repetition recognisable."""
+
+    enrolment: Enrolment
+    digest: bytes = field(repr=False)
+
+    @property
+    def stored(self) -> Enrolled:
+        """What is kept of it."""
+        one = self.enrolment
+        return Enrolled(one.key, one.contribution, one.commitment)
+
+
+def open_enrolment(sealed_untrusted: bytes, private_key: bytes, study: bytes, packets: int) -> Applicant:
+    """The enrolment inside. Raises `Turned`. Whether its commitment's proof holds is checked off the event loop."""
+    plaintext = _open(sealed_untrusted, private_key, packets)
+    try:
+        enrolment = parse_enrolment(plaintext, study, packets)
+    except Malformed:
+        raise Turned("malformed") from None
+    except RejectedProof:
+        raise Turned("rejected-proof") from None
+    return Applicant(enrolment, sha256(labels.ENROLMENT, plaintext))
+
+
+def open_withdrawal(sealed_untrusted: bytes, private_key: bytes, study: bytes, packets: int) -> bytes:
+    """The key that leaves. Raises `Turned`."""
+    plaintext = _open(sealed_untrusted, private_key, packets)
+    try:
+        return read_withdrawal(plaintext, study)
+    except Malformed:
+        raise Turned("malformed") from None
+    except RejectedProof:
+        raise Turned("rejected-proof") from None
+
+
+def largest_enrolment(packets: int) -> int:
+    """The most bytes that a post of this kind may have."""
+    return LARGEST + PER_PACKET * packets
+
+
+def decide_enrolment(applicant: Applicant, standing: Standing, cohort: Cohort, closed: bool) -> bool:
+    """True to store it, False when exactly this was stored before. Raises `Turned`.
+
+    Steps: 1. a repetition is acknowledged; 2. the roster is still open; 3. the key is new and has not left;
+    4. admission by invite, list or open; 5. there is room.
+    """
+    if standing.digest == applicant.digest:  # 1.
+        return False
+    if closed:  # 2.
+        raise Turned("enrolment-closed")
+    if standing.digest is not None:  # 3.
+        raise Turned("already-enrolled-differently")
+    if standing.withdrawn:
+        raise Turned("not-enrolled")
+    _decide_admission(standing, cohort.admission)  # 4.
+    if standing.enrolled >= cohort.maximum:  # 5.
+        raise Turned("roster-full")
+    return True
+
+
+def decide_withdrawal(standing: Standing, closed: bool) -> bool:
+    """True to delete the enrolment, False when it was withdrawn before. Raises `Turned`."""
+    if standing.withdrawn:
+        return False
+    if standing.digest is None:
+        raise Turned("not-enrolled")
+    if closed:
+        raise Turned("enrolment-closed")
+    return True
+
+
+def roster_entry(enrolled: Enrolled) -> RosterEntry:
+    """An enrolment as everyone sees it."""
+    return RosterEntry(enrolled.key, enrolled.contribution, enrolled.commitment[:COMMITMENT_POINT_BYTES])
+
+
+def draw_invites(
+    address: str, key: bytes, study: bytes, count: int, random_bytes: Callable[[int], bytes]
+) -> tuple[tuple[Invite, bytes], ...]:
+    """`count` fresh invites, each with the hash to store. A code has 120 random bits and is never stored itself."""
+    codes = [random_bytes(CODE_BYTES).hex() for _ in range(count)]
+    return tuple((Invite(address, key, study, code), invite_hash(study, code)) for code in codes)
+
+
+def _open(sealed_untrusted: bytes, private_key: bytes, packets: int) -> bytes:
+    if not SEAL_OVERHEAD < len(sealed_untrusted) <= largest_enrolment(packets):
+        raise Turned("wrong-size")
+    try:
+        return unseal(sealed_untrusted, private_key)
+    except Malformed:
+        raise Turned("sealed-to-another-key") from None
+
+
+def _decide_admission(standing: Standing, admission: str) -> None:
+    if admission == "invite":
+        if not standing.invite_known:
+            raise Turned("unknown-invite")
+        if standing.invite_spent_by is not None:
+            raise Turned("invite-spent")
+    elif admission == "allow-list" and not standing.listed:
+        raise Turned("key-not-listed")

@@ -1,0 +1,146 @@
+"""The HTTP surface of docs/protocol.md: five endpoints, and nothing in any answer but what is asked for.
+
+No answer carries a clock, a version, a length that depends on the sender, or anything of the request, malformed ones
+included; nothing about a connection is logged or kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from aiohttp import hdrs, web
+from aiohttp.web_protocol import RequestHandler
+
+from aggregator.crash import crash_point
+from aggregator.enrol import largest_enrolment
+from aggregator.study import LiveStudy
+from anon.answers import encode_answer
+
+_PATH = re.compile(r"/v1/([0-9a-f]{64})/(heads|enrol|withdraw|packets|documents/(0|[1-9]\d{0,8}))\Z")
+_READ_SECONDS = 60
+_HEADER_BYTES = 8190
+_LOG = logging.getLogger(__name__)
+
+Studies = Mapping[bytes, LiveStudy]
+
+
+class _Plain(web.Response):
+    """A response without Date, Server and Content-Type."""
+
+    async def _prepare_headers(self) -> None:
+        await super()._prepare_headers()
+        for name in (hdrs.DATE, hdrs.SERVER, hdrs.CONTENT_TYPE):
+            self._headers.popall(name, None)
+
+
+class _Quiet(RequestHandler):
+    """Answers every malformed request alike: 400 without a body, and nothing in the log."""
+
+    __slots__ = ()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Say nothing about the request."""
+        if request.writer.output_size > 0:
+            raise ConnectionError("already answered")
+        response = _Plain(status=500 if status == 500 else 400)
+        response.force_close()
+        return response
+
+    def log_exception(self, *args: Any, **kwargs: Any) -> None:
+        """An error's text may quote a request: its type alone is logged."""
+        error = kwargs.get("exc_info")
+        if isinstance(error, BaseException) and not isinstance(error, (ConnectionError, web.HTTPException)):
+            _LOG.error("a request failed: %s", type(error).__name__)
+
+
+class _Server(web.Server):
+    def __call__(self) -> RequestHandler:
+        return _Quiet(
+            self,
+            loop=self._loop,
+            access_log=None,  # type: ignore[arg-type]
+            keepalive_timeout=15,
+            lingering_time=0,
+            max_line_size=_HEADER_BYTES,
+            max_field_size=_HEADER_BYTES,
+        )
+
+
+class Surface:
+    """Answers requests from the studies of the mapping, which may change while it serves."""
+
+    def __init__(self, studies: Studies) -> None:
+        self._studies = studies
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        """The answer to one request."""
+        match = _PATH.match(request.rel_url.raw_path) if not request.rel_url.raw_query_string else None
+        study = self._studies.get(bytes.fromhex(match[1])) if match else None
+        if match is None or study is None:
+            return _closing(404)
+        name, number = match[2], match[3]
+        if request.method == "GET" and name == "heads":
+            return _Plain(body=study.heads())
+        if request.method == "GET" and number is not None:
+            body = await study.document(int(number))
+            return _closing(404) if body is None else _Plain(body=body)
+        posts = {"enrol": study.enrol, "withdraw": study.withdraw, "packets": study.submit}
+        if request.method != "POST" or name not in posts:
+            return _closing(404)
+        return await _post(request, posts[name], _limit(study, name))
+
+
+async def start(studies: Studies, host: str, port: int) -> tuple[web.ServerRunner, int]:
+    """Serve; the runner (call its `cleanup`) and the port, which is the system's choice when `port` is 0."""
+    server = _Server(Surface(studies).answer)
+    runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=2)
+    await runner.setup()
+    site = web.TCPSite(runner, host, port, backlog=1024)
+    await site.start()
+    return runner, int(runner.addresses[0][1])
+
+
+async def _post(request: web.BaseRequest, accept: Callable[[bytes], Awaitable[str]], limit: int) -> web.StreamResponse:
+    body = await _read(request, limit)
+    if body is None:
+        return _closing(200, encode_answer("wrong-size"))
+    word = await accept(body)
+    crash_point("before-answer")
+    response = _Plain(body=encode_answer(word))
+    await response.prepare(request)
+    await response.write_eof()
+    crash_point("after-answer")
+    return response
+
+
+async def _read(request: web.BaseRequest, limit: int) -> bytes | None:
+    """The body, or None when it is longer than `limit`; nothing beyond the limit is kept."""
+    parts: list[bytes] = []
+    size = 0
+    async with asyncio.timeout(_READ_SECONDS):
+        while chunk := await request.content.readany():
+            size += len(chunk)
+            if size > limit:
+                return None
+            parts.append(chunk)
+    return b"".join(parts)
+
+
+def _limit(study: LiveStudy, name: str) -> int:
+    return study.door.rules.sealed_bytes if name == "packets" else largest_enrolment(study.manifest.packets)
+
+
+def _closing(status: int, body: bytes = b"") -> _Plain:
+    response = _Plain(status=status, body=body)
+    response.force_close()
+    return response

@@ -1,0 +1,39 @@
+"""Learning as one pure function of published bytes, run in a worker process and by the audit alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aggregator.protocols.histogram import binning
+from aggregator.protocols.histogram.accept import learn_study, parse_transcript
+from aggregator.protocols.histogram.ensemble import LearnedStudy
+from aggregator.report import Traffic, render
+from anon.study.manifest import Manifest, parse_manifest
+
+
+def learn_from_documents(
+    manifest: Manifest,
+    thresholds: Sequence[bytes],
+    edges: bytes | None,
+    score_value: bytes,
+    transcripts: Sequence[bytes],
+) -> LearnedStudy:
+    """The model that these documents determine. Raises `Malformed` for documents that do not fit together."""
+    cuts = binning.cuts(manifest, thresholds, edges)
+    packets = dict(parse_transcript(body, manifest.study_id) for body in transcripts)
+    return learn_study(manifest, cuts, score_value, packets)
+
+
+def learn_from_bytes(
+    manifest_bytes: bytes,
+    thresholds: Sequence[bytes],
+    edges: bytes | None,
+    score_value: bytes,
+    transcripts: Sequence[bytes],
+    traffic: Traffic,
+) -> tuple[bytes, bytes]:
+    """The bodies of the model document (canonical JSON) and of the report (HTML)."""
+    manifest = parse_manifest(manifest_bytes)
+    learned = learn_from_documents(manifest, thresholds, edges, score_value, transcripts)
+    accepted = {survey: len(rows) for survey, rows in (parse_transcript(t, manifest.study_id) for t in transcripts)}
+    return learned.model.to_json().encode(), render(manifest, learned, traffic, accepted).encode()

@@ -1,0 +1,184 @@
+"""`simulate`: what a study would give, from data that staff already have. No network and no cryptography.
+
+The same study file, category map, mechanism objects and learner as the real protocol; only the sum over peers is drawn
+at once (`simulation.draws`). Every peer takes part and sends all its packets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import sqrt
+
+import numpy as np
+from attrs import asdict, frozen
+
+from aggregator.protocols.histogram.ensemble import LearnedStudy, Subject, learn
+from aggregator.protocols.histogram.reconstruct import Floats
+from aggregator.simulation.ceilings import binned_ceiling, raw_ceiling
+from aggregator.simulation.people import People
+from aggregator.simulation.run import Plan, categories, cells, collect
+from anon.errors import Malformed
+from anon.ldp import NANO
+from anon.model import Model
+from anon.resolve import StudyKeys, resolve
+from anon.study.proposal import Proposal
+
+NO_KEYS = StudyKeys(bytes(32), bytes(32), bytes(96), bytes(32))
+HELD_OUT = 0.3
+
+
+@frozen
+class SimulationResult:
+    """Means over the trials on people who were no peers, with standard errors of the AUC's mean; epsilons as numbers.
+
+    `auc_min` and `auc_p01` are the worst trial and the first percentile. The keys are documented in docs/figures.md.
+    """
+
+    trials: int
+    peers: int
+    auc_mean: float
+    auc_se: float
+    auc_min: float
+    auc_p01: float
+    f1_mean: float
+    f1_se: float
+    accuracy_mean: float
+    accuracy_se: float
+    epsilon_record: float
+    epsilon_eq6: float
+    auc_ceiling_binned: float
+    auc_ceiling_raw: float
+
+    def figures(self) -> dict[str, int | float]:
+        """What `simulate --json` writes."""
+        return asdict(self)
+
+
+@frozen
+class TrialScores:
+    """One trial's model on the test people."""
+
+    auc: float
+    f1: float
+    accuracy: float
+
+
+def simulate(
+    study: Proposal,
+    data: People,
+    trials: int,
+    seed: int,
+    test: People | None = None,
+    *,
+    peers: int | None = None,
+    shuffle_labels: bool = False,
+    equal_parts: bool = False,
+    ceilings: bool = True,
+    progress: Callable[[int], None] = lambda done: None,
+) -> SimulationResult:
+    """Run the study `trials` times and score each model on `test` (without it, on 30 % of `data`, held out).
+
+    `peers`: so many are drawn anew from `data` in each trial; without it all take part. Deterministic in `seed`.
+    Raises `Malformed` for impossible numbers.
+    """
+    generator = np.random.default_rng(seed)
+    if test is None:
+        data, test = _split(data, generator)
+    if trials < 1 or (peers is not None and not 1 <= peers <= len(data)):
+        raise Malformed(f"simulate: expected at least 1 trial and 1 to {len(data)} peers")
+    plan = Plan.of(resolve(study, NO_KEYS, 0, lambda below: int(generator.integers(below))))
+    scores = []
+    for done in range(trials):
+        chosen = data if peers is None else data.take(generator.choice(len(data), peers, replace=False))
+        if shuffle_labels:
+            chosen = People(chosen.columns, generator.permutation(chosen.labels))
+        scores.append(run_trial(plan, chosen, test, generator, equal_parts))
+        progress(done + 1)
+    first = data if peers is None else data.take(generator.choice(len(data), peers, replace=False))
+    binned, raw = (binned_ceiling(plan, first, test), raw_ceiling(plan, first, test)) if ceilings else (0.0, 0.0)
+    return _result(plan, len(first), scores, binned, raw)
+
+
+def run_trial(
+    plan: Plan, people: People, test: People, generator: np.random.Generator, equal_parts: bool = False
+) -> TrialScores:
+    """One run of the study with `people` as peers, its model scored on `test`."""
+    return evaluate(learn_once(plan, people, generator, equal_parts).model, test)
+
+
+def learn_once(
+    plan: Plan, people: People, generator: np.random.Generator, equal_parts: bool = False
+) -> LearnedStudy:
+    """One run of the study with `people` as peers, up to its model."""
+    collected = collect(plan, people, generator, equal_parts)
+    manifest = plan.manifest
+    subject = Subject("simulated", manifest.title, manifest.label, manifest.features, collected.cuts)
+    return learn(subject, collected.train, collected.scoring, manifest.learning, with_influence=False)
+
+
+def model_scores(model: Model, people: People) -> Floats:
+    """What orders people: increasing in `model.probability`, for all of them at once."""
+    found = categories(model.features, people, {cuts.feature: cuts.cuts for cuts in model.cuts})
+    total = np.zeros(len(people))
+    for table in model.tables:
+        if model.ensemble == "soft":
+            values = np.array(table.log_odds)
+        else:
+            values = table.weight * (2.0 * np.array(table.votes) - 1)
+        total += values[cells(found, table.features, table.cards)]
+    return total
+
+
+def evaluate(model: Model, test: People) -> TrialScores:
+    """ROC AUC, F1 and accuracy of a model; decisions are those of `Model.decide`."""
+    ranks = model_scores(model, test)
+    positive = test.labels == 1
+    called = ranks >= -1e-9 if model.tables else np.full(len(test), model.base_rate >= model.threshold)
+    hits = int(np.sum(called & positive))
+    wanted = int(called.sum() + positive.sum())
+    return TrialScores(
+        auc=roc_auc(ranks, positive),
+        f1=2 * hits / wanted if wanted else 0.0,
+        accuracy=float(np.mean(called == positive)),
+    )
+
+
+def roc_auc(ranks: Floats, positive: np.ndarray) -> float:  # type: ignore[type-arg]
+    """The share of (positive, negative) pairs in the right order, ties counting half; 1/2 without both labels."""
+    _, index = np.unique(np.round(ranks, 9), return_inverse=True)
+    for_label = [np.bincount(index[chosen], minlength=int(index.max()) + 1) for chosen in (positive, ~positive)]
+    plus, minus = (counts.astype(float) for counts in for_label)
+    pairs = plus.sum() * minus.sum()
+    return float((plus @ (np.cumsum(minus) - minus / 2)) / pairs) if pairs else 0.5
+
+
+def _split(data: People, generator: np.random.Generator) -> tuple[People, People]:
+    order = generator.permutation(len(data))
+    held = max(1, int(HELD_OUT * len(data)))
+    return data.take(order[held:]), data.take(order[:held])
+
+
+def _result(plan: Plan, peers: int, scores: list[TrialScores], binned: float, raw: float) -> SimulationResult:
+    aucs = np.array([one.auc for one in scores])
+    f1s = np.array([one.f1 for one in scores])
+    accuracies = np.array([one.accuracy for one in scores])
+    return SimulationResult(
+        trials=len(scores),
+        peers=peers,
+        auc_mean=float(aucs.mean()),
+        auc_se=_standard_error(aucs),
+        auc_min=float(aucs.min()),
+        auc_p01=float(np.quantile(aucs, 0.01)),
+        f1_mean=float(f1s.mean()),
+        f1_se=_standard_error(f1s),
+        accuracy_mean=float(accuracies.mean()),
+        accuracy_se=_standard_error(accuracies),
+        epsilon_record=plan.manifest.epsilon / NANO,
+        epsilon_eq6=plan.manifest.epsilon_per_attribute / NANO,
+        auc_ceiling_binned=binned,
+        auc_ceiling_raw=raw,
+    )
+
+
+def _standard_error(values: Floats) -> float:
+    return float(values.std(ddof=1) / sqrt(len(values))) if len(values) > 1 else 0.0
