@@ -1,0 +1,129 @@
+"""Speed of tokens: made, verified alone, verified in batches, issued. `python benchmarks/tokens.py [--seconds 20]`
+
+Milliseconds on one core, medians with the fastest and slowest run; writes benchmarks/out/tokens.json. `threads_2_speedup`
+is the gain of two batches in two threads over one after the other: what running verification off the event loop buys.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from anon.credential import (
+    Credential,
+    Verifier,
+    blind_sign,
+    commit,
+    finalize,
+    generate_secret_key,
+    present,
+    public_key,
+    signer_nym_entropy,
+    token_size,
+)
+
+HEADER, CONTEXT = b"benchmark study", b"benchmark slot"
+BATCHES = (16, 64, 256)
+GOALS_MS = {"make": 2.5, "verify_batch_256": 1.3}
+Figures = dict[str, float]
+Item = tuple[bytes, bytes, bytes]
+
+
+def timed(work: Callable[[], object], seconds: float, units: int = 1) -> Figures:
+    """Milliseconds per unit: median, min, max and number of runs, repeating for about `seconds` (at least 5 runs)."""
+    work()
+    runs: list[float] = []
+    stop = time.perf_counter() + seconds
+    while len(runs) < 5 or time.perf_counter() < stop:
+        start = time.perf_counter()
+        work()
+        runs.append((time.perf_counter() - start) * 1e3 / units)
+    return {"median": statistics.median(runs), "min": min(runs), "max": max(runs), "runs": len(runs)}
+
+
+def two_threads_speedup(work: Callable[[], object]) -> float:
+    """Time of two runs one after the other, divided by the time of two at once. 1 means that the lock is held."""
+
+    def at_once() -> None:
+        workers = [threading.Thread(target=work) for _ in range(2)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+
+    return timed(work, 1)["median"] * 2 / timed(at_once, 1)["median"]
+
+
+def measure(seconds: float) -> dict[str, Figures]:
+    """All figures; `seconds` is shared out."""
+    each = seconds / 8
+    secret_key = generate_secret_key(os.urandom)
+    key, secrets = public_key(secret_key), commit(1, os.urandom)
+    entropy = signer_nym_entropy(os.urandom(32), b"enrolment")
+    commitment = secrets.commitment_with_proof
+
+    def issue() -> bytes:
+        return blind_sign(secret_key, key, commitment, HEADER, entropy, 1)
+
+    signature = issue()
+    credential = finalize(key, HEADER, signature, entropy, secrets)
+    verifier = Verifier(key, HEADER, 1)
+    items = make_items(credential, max(BATCHES))
+    figures = {
+        "commit": timed(lambda: commit(1, os.urandom), each),
+        "issue": timed(issue, each),
+        "finalize": timed(lambda: finalize(key, HEADER, signature, entropy, secrets), each),
+        "make": timed(lambda: present(credential, CONTEXT, b"packet", os.urandom), each),
+        "verify_alone": timed(lambda: verifier.check(*items[0]), each),
+    }
+    for size in BATCHES:
+        figures[f"verify_batch_{size}"] = timed(check(verifier, items[:size]), each, size)
+    growth = figures["verify_batch_256"]["median"] * 256 / (figures["verify_batch_64"]["median"] * 64)
+    figures["growth_64_to_256"] = {"factor": growth}
+    figures["threads_2_speedup"] = {"factor": two_threads_speedup(check(verifier, items[:64]))}
+    return figures
+
+
+def make_items(credential: Credential, count: int) -> list[Item]:
+    """`count` tokens of one slot, each for its own packet."""
+    headers = [b"packet %d" % number for number in range(count)]
+    return [(present(credential, CONTEXT, header, os.urandom), CONTEXT, header) for header in headers]
+
+
+def check(verifier: Verifier, items: Sequence[Item]) -> Callable[[], object]:
+    """The work of one batch."""
+
+    def work() -> object:
+        outcomes = verifier.check_batch(items, os.urandom)
+        if not all(isinstance(outcome, bytes) for outcome in outcomes):
+            raise RuntimeError("a good token was refused")
+        return outcomes
+
+    return work
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=16)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out" / "tokens.json")
+    arguments = parser.parse_args()
+    figures = measure(arguments.seconds)
+    for name, figure in figures.items():
+        if "median" in figure:
+            goal = f"  (goal {GOALS_MS[name]})" if name in GOALS_MS else ""
+            print(f"{name:18} {figure['median']:7.3f} ms  [{figure['min']:.3f} .. {figure['max']:.3f}]{goal}")
+        else:
+            print(f"{name:18} {figure['factor']:7.2f} x")
+    report = {"unit": "ms per token, one core", "token_bytes": token_size(1), "goals_ms": GOALS_MS, "figures": figures}
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(json.dumps(report, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""A member who does not follow the protocol: tokens with shifted points, a wrong Bbar, or no credential at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+import pytest
+from attrs import frozen
+
+from anon.credential import (
+    CommitmentSecrets,
+    Credential,
+    PublicKey,
+    SecretKey,
+    blind_sign,
+    commit,
+    finalize,
+    generate_secret_key,
+    public_key,
+    signer_nym_entropy,
+)
+from anon.credential.ciphersuite import encode_scalars, hash_to_scalar
+from anon.credential.credential import decode_signature
+from anon.credential.curve import G1, IDENTITY_G1, Scalar, decode_g1, decode_scalar, encode_g1, multiexp
+from anon.credential.proof import Announcement, calculate_challenge
+from anon.credential.statement import make_context, nym_statement
+
+HEADER = b"study and roster"
+CONTEXT = b"slot 0"
+PRESENTATION = b"packet"
+# (0, 2) has order 3 and lies on the curve, outside the subgroup: the cofactor of G1 is divisible by 3.
+ORDER_THREE = G1.from_xy_bytes_unchecked_be(bytes(95) + b"\2")
+
+
+@frozen
+class Member:
+    """An issuer and one of its members, with all that passed between them."""
+
+    secret_key: SecretKey
+    public_key: PublicKey
+    secrets: CommitmentSecrets
+    entropy: bytes
+    signature: bytes
+    credential: Credential
+
+
+def enrol(secret_key: SecretKey | None = None, header: bytes = HEADER, count: int = 1) -> Member:
+    secret_key = generate_secret_key(os.urandom) if secret_key is None else secret_key
+    key, secrets = public_key(secret_key), commit(count, os.urandom)
+    entropy = signer_nym_entropy(bytes(32), secrets.commitment_with_proof)
+    signature = blind_sign(secret_key, key, secrets.commitment_with_proof, header, entropy, count)
+    return Member(secret_key, key, secrets, entropy, signature, finalize(key, header, signature, entropy, secrets))
+
+
+def random_scalar() -> Scalar:
+    return hash_to_scalar(os.urandom(48), b"test")
+
+
+def crafted(
+    credential: Credential,
+    context: bytes = CONTEXT,
+    header: bytes = PRESENTATION,
+    shifts: Mapping[str, G1] | None = None,
+    r1_error: Scalar | None = None,
+    r2: Scalar | None = None,
+) -> bytes:
+    """A token made as the draft says, except: points shifted before they are hashed, or r1 wrong inside Bbar."""
+    moved = dict.fromkeys(("pseudonym", "a_bar", "b_bar", "d"), IDENTITY_G1) | dict(shifts or {})
+    statement = nym_statement(credential.public_key, credential.header, credential.count)
+    place = make_context(context)
+    point, exponent = decode_signature(credential.signature)
+    scalars = [decode_scalar(each, "secret") for each in (credential.prover_blind, *credential.nym_secrets)]
+    r1, e_tilde, r1_tilde, r3_tilde = (random_scalar() for _ in range(4))
+    r2 = r2 or random_scalar()
+    tildes = [random_scalar() for _ in scalars]
+    d = decode_g1(credential.base, "base") * r2
+    a_bar = point * (r1 * r2)
+    r1 = r1 + r1_error if r1_error else r1
+    b_bar = d * r1 - a_bar * exponent
+    t1 = multiexp([a_bar, d], [e_tilde, r1_tilde])
+    t2 = multiexp([d, *statement.generators], [r3_tilde, *tildes])
+    pseudonym = place.point * place.evaluate(scalars[1:]) + moved["pseudonym"]
+    points = (a_bar + moved["a_bar"], b_bar + moved["b_bar"], d + moved["d"])
+    announcement = Announcement(t1, t2, pseudonym, place.point * place.evaluate(tildes[1:]))
+    challenge = calculate_challenge(statement, points, announcement, {}, header, place)
+    hats = [tilde + secret * challenge for tilde, secret in zip(tildes, scalars, strict=True)]
+    responses = (
+        e_tilde + exponent * challenge,
+        r1_tilde - r1 * challenge,
+        r3_tilde - r2.inverse() * challenge,
+        *hats,
+        challenge,
+    )
+    return b"".join(map(encode_g1, (pseudonym, *points))) + encode_scalars(*responses)
+
+
+def forged_without_credential(key: PublicKey, header: bytes = HEADER) -> bytes:
+    """Abar = Bbar = identity satisfies the pairing for anyone: only the identity check stands against it."""
+    statement, place = nym_statement(key, header, 1), make_context(CONTEXT)
+    secrets, tildes = [random_scalar(), random_scalar()], [random_scalar(), random_scalar()]
+    r1_tilde, r3_tilde = random_scalar(), random_scalar()
+    d = statement.base(secrets)
+    announcement = Announcement(
+        d * r1_tilde,
+        multiexp([d, *statement.generators], [r3_tilde, *tildes]),
+        place.point * secrets[1],
+        place.point * tildes[1],
+    )
+    points = (IDENTITY_G1, IDENTITY_G1, d)
+    challenge = calculate_challenge(statement, points, announcement, {}, PRESENTATION, place)
+    hats = [tilde + secret * challenge for tilde, secret in zip(tildes, secrets, strict=True)]
+    shown = (place.point * secrets[1], *points)
+    responses = (random_scalar(), r1_tilde, r3_tilde - challenge, *hats, challenge)
+    return b"".join(map(encode_g1, shown)) + encode_scalars(*responses)
+
+
+def decode_g1_lax(data_untrusted: bytes, what: str) -> G1:
+    """What a careless verifier does."""
+    return G1.from_compressed_bytes_unchecked(data_untrusted)
+
+
+def remove_point_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("credential", "proof", "verification", "issuance"):
+        monkeypatch.setattr(f"anon.credential.{module}.decode_g1", decode_g1_lax)
