@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -89,12 +89,16 @@ class TableSource:
     limits: ImportLimits
     typed: bool = True
 
+    def keys(self) -> Sequence[str]:
+        """The stored columns."""
+        return [column.replace("\0", "") for column in self.columns]
+
     def records(self) -> Iterator[Record]:
-        """Raises `Malformed` when the file turns out to be damaged."""
+        """Blobs, and text that is not UTF-8, come as NULL. Raises `Malformed` when the file turns out to be damaged."""
         if len(self.columns) > self.limits.columns:
             raise Refused(f"a table has {len(self.columns)} columns, more than {self.limits.columns}; drop some")
         listed = ", ".join(_quoted(column) for column in self.columns)
-        keys = [column.replace("\0", "") for column in self.columns]
+        keys = self.keys()
         with _broken_is_malformed():
             rows = self.connection.execute(f"SELECT {listed} FROM main.{_quoted(self.table)} NOT INDEXED")
             for number, row in enumerate(rows, 1):

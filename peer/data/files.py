@@ -11,7 +11,7 @@ import gzip
 import json
 import math
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol, cast
 
@@ -50,6 +50,9 @@ class Source(Protocol):
     @property
     def typed(self) -> bool:
         """Whether cells already have types; where not, all are text and types are to be found out."""
+
+    def keys(self) -> Sequence[str]:
+        """Columns known before any row is read, so that an empty table is still a table."""
 
     def records(self) -> Iterator[Record]:
         """Every row from the first."""
@@ -105,8 +108,16 @@ class CsvSource:
     limits: ImportLimits
     typed: bool = False
 
+    def keys(self) -> Sequence[str]:
+        """The header. Raises `Malformed` if the first line is none."""
+        return self._begun()[1]
+
     def records(self) -> Iterator[Record]:
-        """Raises `Malformed` if there is no readable header."""
+        """Every record under the header; an empty line is none."""
+        lines, header, delimiter = self._begun()
+        yield from _rows(lines, header, csv.reader(lines, delimiter=delimiter, skipinitialspace=True))
+
+    def _begun(self) -> tuple[_TextLines, list[str], str]:
         lines = _TextLines(numbered_lines(self.file, self.limits), self.limits)
         try:
             first = next(lines)
@@ -116,7 +127,7 @@ class CsvSource:
         header = _header(first, delimiter)
         if len(header) > self.limits.columns:
             raise Refused(f"the header names {len(header)} columns, more than {self.limits.columns}; drop some")
-        yield from _rows(lines, header, csv.reader(lines, delimiter=delimiter, skipinitialspace=True))
+        return lines, header, delimiter
 
 
 class _TextLines:
@@ -179,6 +190,10 @@ class JsonLinesSource:
     file: Path
     limits: ImportLimits
     typed: bool = True
+
+    def keys(self) -> Sequence[str]:
+        """None: every object may bring its own."""
+        return ()
 
     def records(self) -> Iterator[Record]:
         """Every line that is not blank."""

@@ -39,7 +39,7 @@ Progress = Callable[[int], None]
 _PROGRESS_EVERY = 1_000
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})", re.ASCII)
 _REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
-_LEADING_ZERO = re.compile(r"[+-]?0[0-9]", re.ASCII)
+_IDENTIFIER = re.compile(r"[+-]?(0[0-9].*|[0-9]{19,})", re.ASCII)
 
 
 @frozen
@@ -55,7 +55,7 @@ class ImportSummary:
     skipped_lines: tuple[int, ...]
     """The first of them, by number."""
     emptied: int
-    """Cells that became NULL because they were too long, or no number or text."""
+    """Texts that became NULL because they were too long or held a NUL character."""
 
 
 def import_file(
@@ -76,6 +76,8 @@ def import_file(
     """
     if not file.is_file():
         raise Malformed("there is no such file; check the path")
+    if database.exists() and database.samefile(file):
+        raise Refused("that is the data file itself; it needs no import")
     if table is not None and not NAME.fullmatch(table):
         raise Refused("that is no table name; use a-z, 0-9 and _, a letter first, at most 63")
     try:
@@ -262,8 +264,8 @@ class _Column:
 
 def _learn(source: Source, limits: ImportLimits) -> dict[str, _Column]:
     """First reading: the columns, in the order met, each with the narrowest type that holds all its values."""
-    columns: dict[str, _Column] = {}
     taken: set[str] = set()
+    columns = {key: _new_column(key, 0, taken, limits) for key in source.keys()}  # noqa: SIM118
     for number, row in source.records():
         for key, cell in (row or {}).items():
             if key not in columns:
@@ -278,11 +280,11 @@ def _new_column(key: str, number: int, taken: set[str], limits: ImportLimits) ->
     # CSV keys carry their place after a NUL, so that columns of equal or no name stay apart until here.
     title, _nul, place = key.partition("\0")
     name = sanitised(title) if title.strip() else f"column_{place or len(taken) + 1}"
-    where = f"column {place}" if place else f"a key first met in row {number}"
+    where = f"column {place}" if place else f"a key first met in row {number}" if number else "a column"
     if name in taken:
         raise Refused(f"{where} has the same name as another once reduced to a-z, 0-9 and _; rename it in the file")
     if len(taken) >= limits.columns:
-        raise Refused(f"more than {limits.columns} columns, counting to row {number}; drop some from the file")
+        raise Refused(f"more than {limits.columns} columns, reached at row {number}; drop some from the file")
     taken.add(name)
     return _Column(name)
 
@@ -296,12 +298,12 @@ def _kind(cell: Cell, typed: bool) -> str:
 
 
 def _kind_of_text(text: str) -> str:
-    """Numbers with a leading zero are identifiers and stay text."""
+    """Numbers with a leading zero or of 19 digits and more are identifiers: they stay text, to the last digit."""
     if not text:
         return ""
     if _INTEGER.fullmatch(text):
         return "INTEGER"
-    number = _REAL.fullmatch(text) and not _LEADING_ZERO.match(text) and math.isfinite(float(text))
+    number = _REAL.fullmatch(text) and not _IDENTIFIER.fullmatch(text) and math.isfinite(float(text))
     return "REAL" if number else "TEXT"
 
 
