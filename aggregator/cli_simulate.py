@@ -1,0 +1,83 @@
+"""`anonml simulate`: predict a study's result on data you have, without network or cryptography."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from attrs import evolve
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from aggregator.cli import JsonOption, out
+from aggregator.simulate import SimulationResult, simulate
+from aggregator.simulation.people import people_from_csv
+from anon.study import Proposal, load_proposal
+from anon.study.proposal import OnePacket
+
+app = typer.Typer(help="Predict a study's result on data you have, without any network.")
+
+
+@app.command()
+def main(
+    study: Annotated[Path, typer.Argument(help="A study file whose queries read one table.")],
+    data: Annotated[Path, typer.Option(help="CSV (or .csv.gz) of that table: the people who would be peers.")],
+    test: Annotated[Path | None, typer.Option(help="CSV of people to score on; else 30 % are held out.")] = None,
+    trials: Annotated[int, typer.Option(min=1, max=10_000)] = 50,
+    peers: Annotated[int | None, typer.Option(min=2, help="Peers per trial, drawn from the data; else all.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Another epsilon for a one-packet study.")] = None,
+    person: Annotated[
+        str | None, typer.Option(help="Column that tells people apart, when they have several rows.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="For repeating a run exactly.")] = None,
+    shuffle_labels: Annotated[
+        bool, typer.Option(help="Break the link to the label: the AUC must fall to 0.5.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Run the study many times on your data and print means with standard errors, beside what no privacy would give."""
+    proposal = _with_epsilon(load_proposal(study), epsilon)
+    people = people_from_csv(proposal, data, person)
+    scored = people_from_csv(proposal, test, person) if test else None
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("trials", total=trials)
+        result = simulate(
+            proposal,
+            people,
+            trials,
+            secrets.randbits(63) if seed is None else seed,
+            scored,
+            peers=peers,
+            shuffle_labels=shuffle_labels,
+            progress=lambda done: progress.update(task, completed=done),
+        )
+    out(result.figures()) if as_json else _show(result)
+
+
+def _with_epsilon(proposal: Proposal, epsilon: float | None) -> Proposal:
+    if epsilon is None:
+        return proposal
+    if not isinstance(proposal.design, OnePacket):
+        raise typer.BadParameter(
+            "only a one-packet study has a single epsilon; edit the study file", param_hint="--epsilon"
+        )
+    return evolve(proposal, design=evolve(proposal.design, epsilon=epsilon))
+
+
+def _show(result: SimulationResult) -> None:
+    table = Table("", "mean", "standard error")
+    table.add_row("ROC AUC of the ensemble", f"{result.auc_mean:.4f}", f"{result.auc_se:.4f}")
+    table.add_row("F1", f"{result.f1_mean:.4f}", f"{result.f1_se:.4f}")
+    table.add_row("accuracy", f"{result.accuracy_mean:.4f}", f"{result.accuracy_se:.4f}")
+    table.add_row("no privacy, same bins: AUC", f"{result.auc_ceiling_binned:.4f}", "")
+    table.add_row("no privacy, raw features: AUC", f"{result.auc_ceiling_raw:.4f}", "")
+    console = Console()
+    console.print(table)
+    console.print(
+        f"{result.trials} trials of {result.peers} peers; record-level epsilon {result.epsilon_record:g}; "
+        f"per-attribute (AnonML eq. 6) {result.epsilon_eq6:g}, which is not the guarantee",
+        highlight=False,
+    )

@@ -1,0 +1,127 @@
+"""`anonml study ...`: write, check, try and publish a study."""
+
+from __future__ import annotations
+
+import csv
+import os
+import secrets
+import sys
+import time
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, TextIO
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from aggregator.cli import DEFAULT_HOME, HomeOption, JsonOption, out, run
+from anon.errors import Refused
+from anon.fingerprint import words
+from anon.ldp import format_epsilon
+from anon.study import Manifest, load_proposal
+
+app = typer.Typer(no_args_is_help=True, help="Write, check and publish a study; try it on synthetic data.")
+StudyFile = Annotated[Path, typer.Argument(help="A study file.")]
+
+
+@app.command()
+def init(
+    file: Annotated[Path, typer.Argument(help="The file to write.")] = Path("study.toml"),
+) -> None:
+    """Write a commented example to start from."""
+    if file.exists():
+        raise Refused(f"{file}: already exists; name another file")
+    file.write_text(resources.files("aggregator").joinpath("templates/study.toml").read_text("utf-8"), "utf-8")
+    Console().print(f"{file} written; edit it, then `anonml study lint {file}`")
+
+
+@app.command()
+def lint(file: StudyFile, as_json: JsonOption = False) -> None:
+    """Check a study file and its queries, and show what it would ask and cost. Nothing is published."""
+    from aggregator.publish import prepare
+
+    manifest, _ = prepare(load_proposal(file), bytes(32), time.time(), secrets.token_bytes, secrets.randbelow)
+    _show(manifest, as_json, published=False)
+
+
+@app.command()
+def publish(file: StudyFile, home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
+    """Publish a study: from now on nothing in it can change, and its clock runs."""
+    from aggregator.app import AggregatorApp
+
+    proposal = load_proposal(file)
+
+    async def work() -> Manifest:
+        async with AggregatorApp(home) as aggregator:
+            return await aggregator.create_study(proposal)
+
+    _show(run(work()), as_json, published=True)
+
+
+@app.command()
+def synthesize(
+    file: StudyFile,
+    rows: Annotated[int, typer.Option(min=1, max=1_000_000)] = 500,
+    output: Annotated[Path | None, typer.Option(help="Where to write the CSV; standard output by default.")] = None,
+) -> None:
+    """Write made-up people for a pilot (`anonml demo STUDY.toml --data FILE.csv`) before anyone is asked.
+
+    Columns that a feature reads directly get values of its range or categories; all others small whole numbers. The
+    label follows the first feature half of the time, so that there is something to find.
+    """
+    from aggregator.synthetic import people
+
+    header, body = people(load_proposal(file), rows, secrets.SystemRandom())
+    with output.open("w", newline="", encoding="utf-8") if output else _stdout() as stream:
+        writer = csv.writer(stream)
+        writer.writerow(header)
+        writer.writerows(body)
+
+
+def _stdout() -> TextIO:
+    return os.fdopen(os.dup(sys.stdout.fileno()), "w", newline="", encoding="utf-8")
+
+
+def _show(manifest: Manifest, as_json: bool, published: bool) -> None:
+    if as_json:
+        out(_figures(manifest))
+        return
+    console = Console()
+    state = "published" if published else "would be published as"
+    console.print(f"[bold]{escape(manifest.title)}[/] {state} {manifest.study_id.hex()}", highlight=False)
+    if published:
+        console.print(
+            f"fingerprint [bold]{words(manifest.study_id)}[/]: put it where everyone can compare it", highlight=False
+        )
+    table = Table("survey", "asks", "mechanism", "m", "epsilon", "share of its slot")
+    for slot in manifest.slots:
+        for row in slot.rows:
+            one = manifest.survey(row.survey)
+            asks = ", ".join(one.features) + (
+                ", " + manifest.label.name if one.kind == "histogram" else f" ({one.kind})"
+            )
+            cost = format_epsilon(one.epsilon)
+            table.add_row(str(one.survey), asks, one.mechanism, str(one.m), cost, f"{row.weight / slot.total:.1%}")
+    console.print(table)
+    console.print(
+        f"{manifest.packets} packet(s) per peer. Record-level epsilon [bold]{format_epsilon(manifest.epsilon)}[/]; "
+        f"per-attribute (AnonML eq. 6) {format_epsilon(manifest.epsilon_per_attribute)}, which is not the guarantee.",
+        highlight=False,
+    )
+    for name, at in (("enrolment closes", manifest.timetable.enrol_closes), ("results from", manifest.timetable.ends)):
+        console.print(f"{name} {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(at))}", highlight=False)
+
+
+def _figures(manifest: Manifest) -> dict[str, object]:
+    return {
+        "study": manifest.study_id.hex(),
+        "fingerprint": words(manifest.study_id),
+        "surveys": len(manifest.surveys),
+        "packets": manifest.packets,
+        "epsilon_record": manifest.epsilon / 1e9,
+        "epsilon_eq6": manifest.epsilon_per_attribute / 1e9,
+        "enrol_closes": manifest.timetable.enrol_closes,
+        "ends": manifest.timetable.ends,
+    }

@@ -1,0 +1,48 @@
+"""Made-up people for a pilot: rows of the study's one table, with something to find in them."""
+
+from __future__ import annotations
+
+import re
+from random import Random
+
+from anon.errors import Malformed
+from anon.study import Feature, Proposal
+
+_PLAIN = re.compile(r"\s*select\s+([a-z][a-z0-9_]*)\s+from\s+[a-z][a-z0-9_]*\s*;?\s*\Z", re.IGNORECASE)
+
+Cell = int | float | str
+
+
+def people(proposal: Proposal, rows: int, random: Random) -> tuple[tuple[str, ...], list[list[Cell]]]:
+    """Header and rows. Raises `Malformed` for a study of several tables, whose pilot needs data of its own."""
+    if len(proposal.tables) != 1:
+        raise Malformed("a study of several tables: write the pilot's data yourself and import it into test peers")
+    columns = proposal.tables[0].columns
+    direct = {name: feature for feature in proposal.features if (name := _column(feature.query)) in columns}
+    label = _column(proposal.label.query)
+    return columns, [_row(proposal, columns, direct, label, random) for _ in range(rows)]
+
+
+def _column(query: str) -> str | None:
+    match = _PLAIN.match(query)
+    return match.group(1).lower() if match else None
+
+
+def _row(
+    proposal: Proposal, columns: tuple[str, ...], direct: dict[str, Feature], label: str | None, random: Random
+) -> list[Cell]:
+    share = random.random()
+    values: dict[str, Cell] = {name: random.randrange(101) for name in columns}
+    for rank, (name, feature) in enumerate(direct.items()):
+        values[name] = _value(feature, share if rank == 0 else random.random())
+    if label in values:
+        positive = share > 0.5 if random.random() < 0.5 else random.random() < 0.5
+        values[label] = random.choice(proposal.label.positive if positive else proposal.label.negative)
+    return [values[name] for name in columns]
+
+
+def _value(feature: Feature, share: float) -> Cell:
+    if feature.kind == "categorical":
+        return feature.categories[min(int(share * len(feature.categories)), len(feature.categories) - 1)]
+    low, high = feature.range
+    return round(low + share * (high - low), 3)
