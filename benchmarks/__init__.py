@@ -1,0 +1,1 @@
+"""Speed and utility, measured; outside the packages that are installed."""
