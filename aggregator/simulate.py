@@ -11,6 +11,7 @@ from math import sqrt
 
 import numpy as np
 from attrs import asdict, frozen
+from numpy.typing import NDArray
 
 from aggregator.protocols.histogram.ensemble import LearnedStudy, Subject, learn
 from aggregator.protocols.histogram.reconstruct import Floats
@@ -143,7 +144,7 @@ def evaluate(model: Model, test: People) -> TrialScores:
     )
 
 
-def roc_auc(ranks: Floats, positive: np.ndarray) -> float:  # type: ignore[type-arg]
+def roc_auc(ranks: Floats, positive: NDArray[np.bool_]) -> float:
     """The share of (positive, negative) pairs in the right order, ties counting half; 1/2 without both labels."""
     _, index = np.unique(np.round(ranks, 9), return_inverse=True)
     for_label = [np.bincount(index[chosen], minlength=int(index.max()) + 1) for chosen in (positive, ~positive)]

@@ -1,0 +1,181 @@
+"""From tallies to the published model: reconstruct, fit each subset, score on the disjoint cohort, combine.
+
+Deterministic: equal tallies give an equal model, bit for bit on one machine and library version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from attrs import evolve, field, frozen
+
+from aggregator.protocols.histogram.classifiers import CLASSIFIERS
+from aggregator.protocols.histogram.reconstruct import (
+    Floats,
+    Histogram,
+    SurveyTally,
+    base_rate,
+    pool,
+    pool_by_subset,
+    projected,
+    reconstruct,
+)
+from aggregator.protocols.histogram.scoring import Scores, score
+from anon.model import VERSION, Cuts, Model, Table
+from anon.study.parts import Feature, Label, Learning
+
+HOSTILE_SHARE = 0.01
+
+Fit = Callable[[Histogram], Floats]
+
+
+@frozen
+class Subject:
+    """What a model is about: the study's id in hex, its title, label, features, and the cuts that collection used."""
+
+    study: str
+    title: str
+    label: Label
+    features: tuple[Feature, ...]
+    cuts: Mapping[str, tuple[float, ...]]
+
+
+@frozen(eq=False)
+class PartitionResult:
+    """One table of the model with the estimates behind it, for the report.
+
+    `shares`, `standard_errors` and `projected` have one entry per category of the survey, label last. `influence` is
+    the most that hostile peers, 1 % of the reports, could move any cell's log-odds by all naming one category; it
+    bounds no other strategy.
+    """
+
+    surveys: tuple[int, ...]
+    features: tuple[str, ...]
+    cards: tuple[int, ...]
+    n: int
+    scores: Scores
+    shares: Floats = field(repr=False)
+    standard_errors: Floats = field(repr=False)
+    projected: Floats = field(repr=False)
+    influence: float
+
+
+@frozen(eq=False)
+class LearnedStudy:
+    """The model, what stands behind each of its tables (same order), and the pooled base rate of the positive label."""
+
+    model: Model
+    partitions: tuple[PartitionResult, ...]
+    base_rate: float
+
+
+@frozen(eq=False)
+class _Group:
+    """The tallies that one table is fitted to, and their pooled histogram."""
+
+    tallies: tuple[SurveyTally, ...]
+    histogram: Histogram
+
+
+def learn(
+    subject: Subject,
+    train: Sequence[SurveyTally],
+    scoring: Sequence[SurveyTally],
+    learning: Learning,
+    with_influence: bool = True,
+) -> LearnedStudy:
+    """Fit `learning` to the training tallies and score it on the disjoint ones.
+
+    The soft ensemble pools surveys of one subset; the vote keeps one classifier per survey, as in the paper, and scores
+    all of a subset's on its pooled scoring reports. A survey without reports, one label, or a constant feature end in
+    tables that say nothing; with nothing at all the model is the base rate.
+    """
+    groups = _groups(train, pooled=learning.ensemble == "soft")
+    rate = base_rate([group.histogram for group in groups])
+    scored = pool_by_subset([reconstruct(tally) for tally in scoring])
+    numeric = frozenset(feature.name for feature in subject.features if feature.kind == "numeric")
+    classifier = CLASSIFIERS[learning.classifier]
+    tables: list[Table] = []
+    results: list[PartitionResult] = []
+    for group in groups:
+        log_odds = classifier(group.histogram, rate, numeric)
+        found = score(log_odds, scored.get(group.histogram.features) or _silent(group.histogram), rate)
+        moved = _influence(group, log_odds, lambda h: classifier(h, rate, numeric)) if with_influence else 0.0
+        tables.append(_table(group.histogram, log_odds, found, learning))
+        results.append(_result(group, found, moved))
+    return LearnedStudy(_model(subject, learning, rate, tables), tuple(results), rate)
+
+
+def _groups(tallies: Sequence[SurveyTally], pooled: bool) -> list[_Group]:
+    gathered: dict[tuple[object, ...], list[SurveyTally]] = {}
+    for tally in tallies:
+        gathered.setdefault(tally.features if pooled else (tally.survey,), []).append(tally)
+    return [_Group(tuple(group), pool([reconstruct(tally) for tally in group])) for group in gathered.values()]
+
+
+def _silent(histogram: Histogram) -> Histogram:
+    return evolve(histogram, n=0)
+
+
+def _table(histogram: Histogram, log_odds: Floats, found: Scores, learning: Learning) -> Table:
+    return Table(
+        features=histogram.features,
+        cards=histogram.cards,
+        reports=histogram.n,
+        f1=found.f1,
+        auc=found.auc,
+        weight=found.f1 if learning.score == "f1" else found.auc,
+        log_odds=tuple(float(value) for value in log_odds),
+        votes=tuple(int(value > 0) for value in log_odds),
+    )
+
+
+def _result(group: _Group, found: Scores, moved: float) -> PartitionResult:
+    histogram = group.histogram
+    return PartitionResult(
+        surveys=tuple(tally.survey for tally in group.tallies),
+        features=histogram.features,
+        cards=histogram.cards,
+        n=histogram.n,
+        scores=found,
+        shares=histogram.shares,
+        standard_errors=histogram.standard_errors,
+        projected=projected(histogram),
+        influence=moved,
+    )
+
+
+def _model(subject: Subject, learning: Learning, rate: float, tables: list[Table]) -> Model:
+    numeric = [feature for feature in subject.features if feature.kind == "numeric"]
+    return Model(
+        version=VERSION,
+        study=subject.study,
+        title=subject.title,
+        label=subject.label,
+        features=subject.features,
+        cuts=tuple(Cuts(one.name, tuple(subject.cuts.get(one.name, one.cuts))) for one in numeric),
+        ensemble=learning.ensemble,
+        classifier=learning.classifier,
+        base_rate=rate,
+        threshold=rate if learning.ensemble == "soft" else 0.5,
+        tables=tuple(tables),
+    )
+
+
+def _influence(group: _Group, log_odds: Floats, fit: Fit) -> float:
+    """The largest change of a cell's log-odds when 1 % of the reports name one category instead, over categories."""
+    if group.histogram.n == 0:
+        return 0.0
+    moved = 0.0
+    for category in range(len(group.histogram.shares)):
+        hostile = pool([reconstruct(_poisoned(tally, category)) for tally in group.tallies])
+        moved = max(moved, float(np.max(np.abs(fit(hostile) - log_odds))))
+    return moved
+
+
+def _poisoned(tally: SurveyTally, category: int) -> SurveyTally:
+    liars = max(1, round(HOSTILE_SHARE * tally.n)) if tally.n else 0
+    counts = np.rint(tally.counts * (1 - liars / max(tally.n, 1))).astype(np.int64)
+    counts[category] += liars
+    return evolve(tally, counts=np.minimum(counts, tally.n))

@@ -1,0 +1,138 @@
+"""From tallies of perturbed reports to unbiased histogram cells with their covariance, and what is made of them.
+
+An estimate is of the shares in the population that the cohort was drawn from, so its covariance holds both the
+mechanism's noise and the sampling of peers. Cells may be negative; only `projected` and `synthetic_sample` clip, and
+both say so. Cells are ordered as the survey's categories: mixed radix over its features, label last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+from attrs import field, frozen
+from numpy.typing import NDArray
+
+from anon.ldp import SCALE, Mechanism
+from anon.protocols.histogram.binning import project
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+
+@frozen(eq=False)
+class SurveyTally:
+    """How many of `n` accepted reports of a histogram survey support each of its m categories."""
+
+    survey: int
+    features: tuple[str, ...]
+    cards: tuple[int, ...]
+    mechanism: Mechanism
+    counts: Counts
+    n: int
+
+    def __attrs_post_init__(self) -> None:
+        m = self.mechanism.m
+        if len(self.features) != len(self.cards) or m != 2 * prod(self.cards):
+            raise ValueError(f"survey {self.survey}: expected one cardinality per feature and m = 2 x their product")
+        if self.counts.shape != (m,) or self.n < 0 or np.any(self.counts < 0) or np.any(self.counts > self.n):
+            raise ValueError(f"survey {self.survey}: expected {m} counts between 0 and n")
+
+
+@frozen(eq=False)
+class Histogram:
+    """Unbiased shares of the m cells, shape (m,), and their covariance, shape (m, m). With n = 0: no information."""
+
+    features: tuple[str, ...]
+    cards: tuple[int, ...]
+    n: int
+    shares: Floats
+    covariance: Floats = field(repr=False)
+
+    @property
+    def standard_errors(self) -> Floats:
+        """Of each cell, shape (m,)."""
+        deviations: Floats = np.sqrt(np.maximum(np.diag(self.covariance), 0))
+        return deviations
+
+    @property
+    def by_label(self) -> Floats:
+        """The shares as (cells, 2): column 1 is the positive label."""
+        return self.shares.reshape(-1, 2)
+
+
+def reconstruct(tally: SurveyTally) -> Histogram:
+    """The unbiased shares (counts/n - q)/(p - q) and their covariance.
+
+    k-RR: the counts are multinomial(n, r) with r = q + (p - q) share, so Cov = (diag(r) - r r')/n/(p - q)^2. Unary
+    encodings: a cell's count is Binomial(n, r_i) and, the bits being independent given the category, two cells have
+    Cov = -share_i share_j / n, which is the sampling of peers alone. r is taken from the counts themselves.
+    """
+    m, n = tally.mechanism.m, tally.n
+    if n == 0:
+        return Histogram(tally.features, tally.cards, 0, np.full(m, 1 / m), np.full((m, m), np.inf))
+    gap = (tally.mechanism.p - tally.mechanism.q) / SCALE
+    shares = np.array(tally.mechanism.unbias([int(count) for count in tally.counts], n)) / n
+    floor = tally.mechanism.q / SCALE
+    rates = np.clip(tally.counts / n, floor / 2, 1 - floor / 2)
+    if tally.mechanism.name == "krr":
+        covariance = (np.diag(rates) - np.outer(rates, rates)) / (n * gap**2)
+    else:
+        plausible = np.array(project(list(shares)))
+        covariance = -np.outer(plausible, plausible) / n
+        np.fill_diagonal(covariance, rates * (1 - rates) / (n * gap**2))
+    return Histogram(tally.features, tally.cards, n, shares, covariance)
+
+
+def pool(histograms: Sequence[Histogram]) -> Histogram:
+    """One histogram of several estimates of the same subset's shares, each weighted by its precision.
+
+    Partitions and mechanisms may differ. The weight is a survey's n over its mean noise variance per report, one number
+    for all of its cells, so that weights do not depend on which cells the noise favoured and the pool stays unbiased.
+    """
+    known = [histogram for histogram in histograms if histogram.n > 0]
+    if not known:
+        return histograms[0]
+    first = known[0]
+    if any((one.features, one.cards) != (first.features, first.cards) for one in known):
+        raise ValueError("pool: expected histograms of one feature subset in one order")
+    precision = np.array([1 / float(np.mean(np.diag(one.covariance))) for one in known])
+    weights = precision / precision.sum()
+    shares = np.sum([weight * one.shares for weight, one in zip(weights, known, strict=True)], axis=0)
+    covariance = np.sum([weight**2 * one.covariance for weight, one in zip(weights, known, strict=True)], axis=0)
+    return Histogram(first.features, first.cards, sum(one.n for one in known), shares, covariance)
+
+
+def pool_by_subset(histograms: Sequence[Histogram]) -> dict[tuple[str, ...], Histogram]:
+    """`pool` of the histograms of each feature subset, in order of first appearance."""
+    groups: dict[tuple[str, ...], list[Histogram]] = {}
+    for histogram in histograms:
+        groups.setdefault(histogram.features, []).append(histogram)
+    return {features: pool(group) for features, group in groups.items()}
+
+
+def projected(histogram: Histogram) -> Floats:
+    """The nearest shares that are >= 0 and sum to 1 (Euclidean). Biased: for showing, sampling, weighted rows."""
+    return np.array(project([float(share) for share in histogram.shares]))
+
+
+def base_rate(histograms: Sequence[Histogram], floor: float = 0.01) -> float:
+    """The share of positive labels, pooled over surveys by precision, kept in [floor, 1 - floor]; 1/2 if unknown."""
+    found = [_positive_share(histogram) for histogram in histograms if histogram.n > 0]
+    if not found:
+        return 0.5
+    precision = np.array([1 / variance for _, variance in found])
+    rate = float(np.sum(precision * np.array([share for share, _ in found])) / precision.sum())
+    return min(max(rate, floor), 1 - floor)
+
+
+def _positive_share(histogram: Histogram) -> tuple[float, float]:
+    positive = np.arange(len(histogram.shares)) % 2 == 1
+    variance = float(histogram.covariance[np.ix_(positive, positive)].sum())
+    return float(histogram.shares[positive].sum()), max(variance, 1e-12)
+
+
+def synthetic_sample(histogram: Histogram, generator: np.random.Generator) -> Counts:
+    """n rows drawn from the projected histogram, as counts per cell (section VII-D). To compare with exact weights."""
+    return generator.multinomial(histogram.n, projected(histogram)).astype(np.int64)

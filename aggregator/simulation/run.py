@@ -1,0 +1,179 @@
+"""One simulated run of a study: draw rows, bin, collect, tally. No network, no tokens, no single reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from attrs import frozen
+
+from aggregator.protocols.histogram.reconstruct import Counts, SurveyTally
+from aggregator.simulation.draws import assign_rows, perturbed_counts
+from aggregator.simulation.people import People
+from anon.ldp import SCALE, Mechanism
+from anon.protocols.histogram.binning import (
+    edges_from_histogram,
+    level_edges,
+    median_start,
+    median_step,
+    threshold,
+)
+from anon.protocols.histogram.categories import clamp, feature_category, level_category
+from anon.study.manifest import Manifest, Survey
+from anon.study.parts import Feature
+
+Cuts = dict[str, tuple[float, ...]]
+
+
+@frozen(eq=False)
+class Collected:
+    """The cuts that binning found (declared ones included) and the tallies of the two disjoint cohorts."""
+
+    cuts: Cuts
+    train: tuple[SurveyTally, ...]
+    scoring: tuple[SurveyTally, ...]
+
+
+@frozen(eq=False)
+class Plan:
+    """A manifest with its mechanisms built once, for many runs."""
+
+    manifest: Manifest
+    mechanisms: tuple[Mechanism, ...]
+
+    @staticmethod
+    def of(manifest: Manifest) -> Plan:
+        """Build every survey's mechanism."""
+        return Plan(manifest, tuple(survey.build() for survey in manifest.surveys))
+
+
+def collect(plan: Plan, people: People, generator: np.random.Generator, equal_parts: bool = False) -> Collected:
+    """One run with these people as the peers: every one of them sends all its packets."""
+    members = _members(plan.manifest, len(people), generator, equal_parts)
+    cuts = _find_cuts(plan, people, members, generator)
+    found = categories(plan.manifest.features, people, cuts)
+    train: list[SurveyTally] = []
+    scoring: list[SurveyTally] = []
+    for survey in plan.manifest.surveys:
+        if survey.kind != "histogram":
+            continue
+        asked = members[survey.survey]
+        truth = cells(found, survey.features, survey.cards, asked) * 2 + people.labels[asked]
+        scores = generator.random(len(asked)) < plan.manifest.learning.score_share
+        train.append(_tally(survey, plan, truth[~scores], generator))
+        scoring.append(_tally(survey, plan, truth[scores], generator))
+    return Collected(cuts, tuple(train), tuple(scoring))
+
+
+def categories(features: Sequence[Feature], people: People, cuts: Mapping[str, tuple[float, ...]]) -> dict[str, Counts]:
+    """Each person's category of each feature, by the protocol's own map; shape (people,) each."""
+    found: dict[str, Counts] = {}
+    for feature in features:
+        column = people.columns[feature.name]
+        known = cuts.get(feature.name, feature.cuts)
+        table = np.array([feature_category(feature, value, known) for value in column.values], dtype=np.int64)
+        found[feature.name] = table[column.index]
+    return found
+
+
+def cells(
+    found: Mapping[str, Counts], features: Sequence[str], cards: Sequence[int], chosen: Counts | slice = slice(None)
+) -> Counts:
+    """The mixed radix cell of the chosen people in a subset of features, without the label."""
+    index: Counts = np.zeros_like(found[features[0]][chosen])
+    for name, card in zip(features, cards, strict=True):
+        index = index * card + found[name][chosen]
+    return index
+
+
+def exact_cuts(plan: Plan, people: People) -> Cuts:
+    """The cuts that binning would find without noise: for the ceiling on the same bins."""
+    cuts: Cuts = {}
+    for feature in plan.manifest.features:
+        if feature.kind != "numeric":
+            continue
+        cuts[feature.name] = feature.cuts
+        asking = [s for s in plan.manifest.surveys if s.kind != "histogram" and s.features == (feature.name,)]
+        if asking and asking[0].kind == "quantile":
+            edges = level_edges(feature, asking[0].m)
+            truth = np.bincount(_levels(feature, people, np.arange(len(people)), edges), minlength=asking[0].m)
+            cuts[feature.name] = edges_from_histogram(edges, [float(count) for count in truth], feature.bins)
+        elif asking:
+            cuts[feature.name] = (_median(feature, people),)
+    return cuts
+
+
+def _members(manifest: Manifest, peers: int, generator: np.random.Generator, equal_parts: bool) -> dict[int, Counts]:
+    """Which peers answer which survey, by survey id."""
+    members: dict[int, Counts] = {}
+    for slot in manifest.slots:
+        drawn = assign_rows([row.weight for row in slot.rows], peers, generator, equal_parts)
+        order = np.argsort(drawn, kind="stable")
+        ends = np.cumsum(np.bincount(drawn, minlength=len(slot.rows)))
+        for row, part in zip(slot.rows, np.split(order, ends[:-1]), strict=True):
+            members[row.survey] = part
+    return members
+
+
+def _find_cuts(plan: Plan, people: People, members: Mapping[int, Counts], generator: np.random.Generator) -> Cuts:
+    cuts: Cuts = {feature.name: feature.cuts for feature in plan.manifest.features if feature.kind == "numeric"}
+    for feature in plan.manifest.features:
+        asking = [s for s in plan.manifest.surveys if s.kind != "histogram" and s.features == (feature.name,)]
+        if not asking:
+            continue
+        if asking[0].kind == "quantile":
+            cuts[feature.name] = _quantiles(plan, feature, asking[0], people, members[asking[0].survey], generator)
+        else:
+            cuts[feature.name] = _search(plan, feature, asking, people, members, generator)
+    return cuts
+
+
+def _quantiles(
+    plan: Plan, feature: Feature, survey: Survey, people: People, asked: Counts, generator: np.random.Generator
+) -> tuple[float, ...]:
+    """One round: cuts read off a perturbed histogram of levels."""
+    mechanism, edges = plan.mechanisms[survey.survey], level_edges(feature, survey.m)
+    truth = np.bincount(_levels(feature, people, asked, edges), minlength=survey.m).astype(np.int64)
+    counts = perturbed_counts(mechanism, truth, generator)
+    estimates = mechanism.unbias([int(count) for count in counts], len(asked))
+    return edges_from_histogram(edges, estimates, feature.bins)
+
+
+def _search(
+    plan: Plan,
+    feature: Feature,
+    rounds: Sequence[Survey],
+    people: People,
+    members: Mapping[int, Counts],
+    generator: np.random.Generator,
+) -> tuple[float, ...]:
+    """Algorithm 1: each round asks its own peers one bit about the current estimate."""
+    search = median_start(feature)
+    for survey in sorted(rounds, key=lambda one: one.round):
+        mechanism, asked = plan.mechanisms[survey.survey], members[survey.survey]
+        above = np.bincount(_levels(feature, people, asked, (threshold(feature, search),)), minlength=2)
+        counts = perturbed_counts(mechanism, above.astype(np.int64), generator)
+        search = median_step(search, len(asked), int(counts[1]), mechanism.p / SCALE, mechanism.q / SCALE)
+    return (threshold(feature, search),)
+
+
+def _levels(feature: Feature, people: People, asked: Counts, edges: tuple[float, ...]) -> Counts:
+    column = people.columns[feature.name]
+    table = np.array([level_category(feature, value, edges) for value in column.values], dtype=np.int64)
+    return table[column.index[asked]]
+
+
+def _median(feature: Feature, people: People) -> float:
+    column = people.columns[feature.name]
+    table = np.array([clamp(feature, value) if isinstance(value, float) else np.nan for value in column.values])
+    numbers = table[column.index]
+    if np.isnan(numbers).all():
+        return feature.range[0]
+    median = float(np.nanmedian(numbers))
+    return median if median < feature.range[1] else feature.range[0]
+
+
+def _tally(survey: Survey, plan: Plan, truth: Counts, generator: np.random.Generator) -> SurveyTally:
+    mechanism = plan.mechanisms[survey.survey]
+    counts = perturbed_counts(mechanism, np.bincount(truth, minlength=survey.m).astype(np.int64), generator)
+    return SurveyTally(survey.survey, survey.features, survey.cards, mechanism, counts, len(truth))

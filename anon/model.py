@@ -1,0 +1,202 @@
+"""The published model: lookup tables in JSON, predictable anywhere without numpy.
+
+Every table belongs to one feature subset and holds, for each of its cells, a shrunk log-odds contrast and a vote. The
+cell of a table is the mixed radix index of its features' categories in the table's order (the histogram index without
+its label). The model carries its features' queries, cuts and rules for missing values, so that it also predicts for
+people who were never enrolled.
+
+It promises no calibration: the soft ensemble adds log-odds as if the subsets were independent given the label, so
+correlated features push probabilities outwards. It ranks; `threshold` decides.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import field, frozen
+
+from anon.errors import Malformed
+from anon.protocols.histogram.categories import Value, feature_category
+from anon.study.parts import Feature, Label, one_of
+from anon.study.structure import Unfit, make_converter, structure
+
+VERSION = 1
+
+
+@frozen
+class Cuts:
+    """The cut points that a numeric feature's collection used: x falls in the bin numbered by the cuts below it."""
+
+    feature: str
+    cuts: tuple[float, ...]
+
+    def __attrs_post_init__(self) -> None:
+        if list(self.cuts) != sorted(self.cuts):
+            raise Unfit(f"cuts of {self.feature}: expected them in increasing order")
+
+
+@frozen
+class Table:
+    """What one partition classifier says about each cell of its feature subset.
+
+    `log_odds`: ln odds of the positive class in the cell minus ln odds overall, shrunk towards 0 by the known noise.
+    `votes`: the balanced classifier's label. `f1`, `auc`: from reports that took no part in fitting; `weight`: this
+    table's weight in the vote (the paper's s_i). `reports`: how many reports it was fitted to.
+    """
+
+    features: tuple[str, ...]
+    cards: tuple[int, ...]
+    reports: int
+    f1: float
+    auc: float
+    weight: float
+    log_odds: tuple[float, ...]
+    votes: tuple[int, ...]
+
+    def __attrs_post_init__(self) -> None:
+        if not self.features or len(self.features) != len(self.cards) or len(set(self.features)) != len(self.features):
+            raise Unfit("table: expected different features and one cardinality each")
+        cells = math.prod(self.cards)
+        if min(self.cards) < 1 or len(self.log_odds) != cells or len(self.votes) != cells:
+            raise Unfit(f"table of {', '.join(self.features)}: expected {cells} log_odds and votes")
+        if any(vote not in (0, 1) for vote in self.votes) or self.weight < 0 or self.reports < 0:
+            raise Unfit(f"table of {', '.join(self.features)}: expected votes of 0 or 1, nothing negative")
+
+    def cell(self, categories: Mapping[str, int]) -> int:
+        """The index of the cell that `categories` fall in. Raises `Malformed` for a missing or impossible category."""
+        index = 0
+        for name, card in zip(self.features, self.cards, strict=True):
+            category = categories.get(name)
+            if category is None or not 0 <= category < card:
+                raise Malformed(f"{name}: expected a category from 0 to {card - 1}")
+            index = index * card + category
+        return index
+
+
+@frozen
+class Contribution:
+    """How one table moved one prediction: the log-odds it added (soft) or its signed share of the vote."""
+
+    features: tuple[str, ...]
+    amount: float
+
+
+@frozen
+class Model:
+    """A study's published model. Equal models have equal `to_json` bytes."""
+
+    version: int
+    study: str
+    title: str
+    label: Label
+    features: tuple[Feature, ...]
+    cuts: tuple[Cuts, ...]
+    ensemble: str = field(validator=one_of("soft", "vote"))
+    classifier: str = field(validator=one_of("soft", "logistic", "tree"))
+    base_rate: float
+    threshold: float
+    tables: tuple[Table, ...]
+
+    def __attrs_post_init__(self) -> None:
+        if self.version != VERSION:
+            raise Unfit(f"version: expected {VERSION}, got {self.version}; update this program")
+        if not 0 < self.base_rate < 1 or not 0 <= self.threshold <= 1:
+            raise Unfit("base_rate, threshold: expected a base rate strictly between 0 and 1, a threshold from 0 to 1")
+        self._check_cuts()
+        cards = {feature.name: self._cardinality(feature) for feature in self.features}
+        for table in self.tables:
+            if any(cards.get(name) != card for name, card in zip(table.features, table.cards, strict=True)):
+                raise Unfit(f"table of {', '.join(table.features)}: unknown features or wrong cards")
+
+    def _check_cuts(self) -> None:
+        numeric = [feature.name for feature in self.features if feature.kind == "numeric"]
+        if sorted(cuts.feature for cuts in self.cuts) != sorted(numeric):
+            raise Unfit("cuts: expected exactly one entry for each numeric feature")
+
+    def _cardinality(self, feature: Feature) -> int:
+        if feature.kind == "categorical":
+            return feature.cardinality
+        return len(self.cuts_of(feature.name)) + 1 + (1 if feature.missing == "own" else 0)
+
+    def cuts_of(self, feature: str) -> tuple[float, ...]:
+        """The cuts of a numeric feature; empty for a categorical one."""
+        return next((cuts.cuts for cuts in self.cuts if cuts.feature == feature), ())
+
+    def categories(self, values: Mapping[str, Value]) -> dict[str, int]:
+        """Each feature's category from the raw values of the queries, by the protocol's total map: never an error."""
+        return {
+            feature.name: feature_category(feature, values.get(feature.name), self.cuts_of(feature.name))
+            for feature in self.features
+        }
+
+    def probability(self, categories: Mapping[str, int]) -> float:
+        """The score of a person in [0, 1], increasing in the ensemble's belief.
+
+        Soft: the logistic function of the base rate's log-odds plus the tables'. Vote: the weight share that votes
+        for the positive class, so that 1/2 is the paper's `score = 0` (eq. 2). With no table, the base rate.
+        Raises `Malformed` for a missing or impossible category.
+        """
+        amounts = [part.amount for part in self.contributions(categories)]
+        if self.ensemble == "soft":
+            return _logistic(_logit(self.base_rate) + math.fsum(amounts))
+        return min(max((1 + math.fsum(amounts)) / 2, 0.0), 1.0) if self._weight > 0 else self.base_rate
+
+    def decide(self, categories: Mapping[str, int]) -> bool:
+        """True for the positive class: the score reaches the threshold (eq. 2: `score >= 0`)."""
+        return self.probability(categories) >= self.threshold - 1e-12
+
+    def contributions(self, categories: Mapping[str, int]) -> tuple[Contribution, ...]:
+        """What each table adds, in the tables' order. Raises `Malformed` for a missing or impossible category."""
+        if self.ensemble == "soft":
+            return tuple(Contribution(table.features, table.log_odds[table.cell(categories)]) for table in self.tables)
+        total = self._weight or 1.0
+        return tuple(
+            Contribution(table.features, table.weight * (2 * table.votes[table.cell(categories)] - 1) / total)
+            for table in self.tables
+        )
+
+    @property
+    def _weight(self) -> float:
+        return math.fsum(table.weight for table in self.tables)
+
+    def to_json(self) -> str:
+        """The one spelling of this model: sorted keys, no blanks, ASCII, shortest floats, a final newline."""
+        plain = _CONVERTER.unstructure(self)
+        return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def from_json(text_untrusted: str) -> Model:
+    """A valid model from JSON. Raises `Malformed`: no JSON, unknown or repeated keys, NaN, or an inconsistent model."""
+    try:
+        plain = json.loads(text_untrusted, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        reason = str(error) if isinstance(error, Unfit) else type(error).__name__
+        raise Malformed(f"model: not the JSON of a model ({reason}); fetch it again") from None
+    return structure(_CONVERTER, plain, Model, "model")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    plain = dict(pairs)
+    if len(plain) != len(pairs):
+        raise Unfit("a repeated key")
+    return plain
+
+
+def _refuse_constant(text: str) -> Any:
+    raise Unfit("a number that is not finite")
+
+
+def _logit(rate: float) -> float:
+    return math.log(rate / (1 - rate))
+
+
+def _logistic(log_odds: float) -> float:
+    if log_odds >= 0:
+        return 1 / (1 + math.exp(-log_odds))
+    return math.exp(log_odds) / (1 + math.exp(log_odds))
+
+
+_CONVERTER = make_converter()
