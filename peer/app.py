@@ -1,0 +1,296 @@
+"""The peer's front door: look at a study, join or leave it, run what is due, and see what happened.
+
+Only this module brings concrete store, route and clock together. Safe to be killed at any byte.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from attrs import evolve, frozen
+
+from anon.errors import Malformed, Refused
+from anon.invite import Invite, invite_hash
+from anon.ldp import NanoEpsilon
+from anon.messages import Enrolment, seal, sign_enrolment, sign_withdrawal
+from anon.route import Route
+from anon.study.manifest import Manifest
+from peer.checks import check_manifest
+from peer.client import AggregatorClient
+from peer.consent import Consent, ConsentSheet, Policy, decide, explain
+from peer.home import PeerHome
+from peer.ledger import Entry, Ledger
+from peer.records import Joining, Queued, Status, Study
+from peer.runner import StudyRunner, Tools
+from peer.schedule import draw_enrolment_time
+from peer.secrets import SALT_BYTES, StudySecrets, Vault, fresh, key_of
+from peer.session import Event, State
+from peer.store import Store
+
+POLL_SECONDS = 5.0
+"""How often a runner looks for studies that were joined meanwhile."""
+LONGEST_SLEEP = 30.0
+"""Sleep is cut into such pieces, so that a machine that was suspended notices what time it is."""
+
+
+@frozen
+class StudyStatus:
+    """One study at a glance. Epsilons count 1e-9."""
+
+    study: bytes
+    title: str
+    state: State
+    reason: str
+    reserved: NanoEpsilon
+    spent: NanoEpsilon
+    slots: tuple[Queued, ...]
+
+
+@frozen
+class Receipt:
+    """What remains of one released packet: never its content."""
+
+    study: bytes
+    title: str
+    slot: int
+    survey: int
+    epsilon: NanoEpsilon
+    status: Status
+    word: str
+
+
+class PeerApp:
+    """A peer in its home.
+
+    `route_factory` gives the route of an exchange; `now` unix seconds; `random_bytes` must be the operating system's.
+    `passphrase` is needed only when the home has one.
+    """
+
+    def __init__(
+        self,
+        home: PeerHome,
+        route_factory: Callable[[], Route],
+        now: Callable[[], float],
+        random_bytes: Callable[[int], bytes],
+        passphrase: str | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        data_path: Path | None = None,
+    ) -> None:
+        home.prepare()
+        self._home = home
+        self._route_factory = route_factory
+        self._now = now
+        self._random_bytes = random_bytes
+        self._sleep = sleep
+        settings = home.settings()
+        if settings.salt and passphrase is None:
+            raise Refused("the secrets of this home are under a passphrase; give it")
+        key = key_of(passphrase, bytes.fromhex(settings.salt)) if settings.salt and passphrase is not None else None
+        self.store = Store(home.store_path, random_bytes)
+        self._tools = Tools(
+            store=self.store,
+            data_path=data_path or home.data_path,
+            vault=Vault(key, random_bytes),
+            settings=settings,
+            client=lambda study: self._client(study.invite),
+            now=now,
+            random_bytes=random_bytes,
+        )
+        self._manifests: dict[bytes, tuple[bytes, Manifest]] = {}
+        self._runners: dict[bytes, StudyRunner] = {}
+
+    # Deciding
+
+    async def look(self, invite: Invite) -> ConsentSheet:
+        """Fetch and verify the study of an invite and explain it. Nothing about the owner leaves."""
+        _body, manifest = await self._manifest(invite)
+        return explain(manifest, self.store.policy(), self.store.ledger(), self._now())
+
+    async def join(self, invite: Invite, approved_epsilon: int) -> Consent:
+        """The owner's yes, up to `approved_epsilon` (1e-9): reserve the budget and store the enrolment, together.
+
+        Enrolment leaves with the next step. Raises `Refused` with every objection, `Conflict` for a study joined
+        before; then nothing was stored or sent.
+        """
+        body, manifest = await self._manifest(invite)
+        now = self._now()
+        policy = self.store.policy()
+        consent = decide(manifest, policy, self.store.ledger(), approved_epsilon, now)
+        secrets = fresh(manifest.packets, invite.code, self._random_bytes)
+        joining = Joining(
+            entry=Entry(manifest.study_id, manifest.title, invite.key, policy.data_set, reserved=consent.epsilon),
+            invite=invite,
+            manifest_bytes=body,
+            minimum_cohort=consent.minimum_cohort,
+            secrets=self._tools.vault.close(secrets.to_bytes()),
+            enrolment=_sealed_enrolment(manifest, secrets),
+            due=draw_enrolment_time(
+                manifest.timetable, self._tools.settings.enrol_spread, now, self._random_bytes
+            ),
+        )
+
+        def permit(policy: Policy, ledger: Ledger) -> object:
+            return decide(manifest, policy, ledger, approved_epsilon, now)
+
+        self.store.join(joining, permit)
+        return consent
+
+    async def leave(self, study: bytes) -> None:
+        """Leave a study: before closing with a signed withdrawal, later by sending nothing more.
+
+        The unspent reservation returns at once; what is in the outbox stays charged. Raises `Refused` when it is over.
+        """
+        known = self.store.study(study)
+        early = known.state in (State.CONSENTED, State.ENROLLED) and self._now() < known.manifest.timetable.enrol_closes
+        if early and known.secrets is not None:
+            secrets = StudySecrets.from_bytes(self._tools.vault.open(known.secrets))
+            signed = sign_withdrawal(study, secrets.signing_key)
+            self.store.leave(study, Event.OWNER_LEFT_EARLY, seal(signed, known.manifest.sealing_key))
+        elif known.state in (State.CONSENTED, State.ENROLLED, State.CHECKED, State.SENT):
+            self.store.leave(study, Event.OWNER_STOPPED, None)
+        else:
+            raise Refused(f"this study is over for you already ({known.state}); there is nothing to leave")
+
+    # Running
+
+    async def step(self, study: bytes) -> float | None:
+        """Do one due thing of a study; the unix time of the next, or None when it is over.
+
+        Raises `Refused` while another process runs this home.
+        """
+        with self._exclusively():
+            return await self._runner(study).step()
+
+    async def run(self, max_seconds: float | None = None, once: bool = False) -> None:
+        """Run all studies side by side, also those joined meanwhile, for at most `max_seconds`.
+
+        `once`: return as soon as no study has anything due within that time (without a limit: nothing due now).
+        Raises `Refused` while another process runs this home.
+        """
+        limit = 0.0 if once and max_seconds is None else max_seconds
+        deadline = None if limit is None else self._now() + limit
+        with self._exclusively():
+            async with asyncio.TaskGroup() as group:
+                await self._supervise(group, deadline, once)
+
+    async def _supervise(self, group: asyncio.TaskGroup, deadline: float | None, once: bool) -> None:
+        followed: dict[bytes, asyncio.Task[None]] = {}
+        while True:
+            for study in self.store.active():
+                if study not in followed:
+                    followed[study] = group.create_task(self._follow(study, deadline))
+            if once or (deadline is not None and self._now() >= deadline):
+                return
+            await self._sleep(POLL_SECONDS if deadline is None else min(POLL_SECONDS, max(0.0, deadline - self._now())))
+
+    async def _follow(self, study: bytes, deadline: float | None) -> None:
+        runner = self._runner(study)
+        while (due := await runner.step()) is not None:
+            now = self._now()
+            if deadline is not None and (due > deadline or now > deadline):
+                return
+            while due > now:
+                await self._sleep(min(due - now, LONGEST_SLEEP))
+                now = self._now()
+
+    def _runner(self, study: bytes) -> StudyRunner:
+        if study not in self._runners:
+            self._runners[study] = StudyRunner(study, self._tools)
+        return self._runners[study]
+
+    @contextmanager
+    def _exclusively(self) -> Iterator[None]:
+        with self._home.running():
+            self.store.demand_not_retired()
+            yield
+
+    # Seeing
+
+    def status(self) -> list[StudyStatus]:
+        """Every study that was ever joined."""
+        ledger = self.store.ledger()
+        return [self._status(study, ledger) for study in self.store.studies()]
+
+    def receipts(self) -> list[Receipt]:
+        """One receipt per slot that was decided, over all studies."""
+        return [
+            Receipt(one.study, one.title, slot.slot, slot.survey, slot.epsilon, slot.status, slot.word)
+            for one in self.status()
+            for slot in one.slots
+        ]
+
+    def budget(self) -> Ledger:
+        """The ledger: lifetime, available, every entry, and views by aggregator and data set."""
+        return self.store.ledger()
+
+    def policy(self) -> Policy:
+        """The owner's policy."""
+        return self.store.policy()
+
+    def set_policy(self, policy: Policy) -> None:
+        """Replace the owner's policy."""
+        self.store.set_policy(policy)
+
+    def evidence(self) -> list[tuple[bytes, str, bytes]]:
+        """(study, what, proof) of everything an aggregator was caught at."""
+        return self.store.evidence()
+
+    def set_passphrase(self, passphrase: str) -> None:
+        """Put the secrets of this home under a passphrase. Raises `Refused` when it has one."""
+        settings = self._tools.settings
+        if settings.salt:
+            raise Refused("this home has a passphrase already; restore a backup into a new home to change it")
+        salt = self._random_bytes(SALT_BYTES)
+        with self._exclusively():
+            vault = Vault(key_of(passphrase, salt), self._random_bytes)
+            settings = evolve(settings, salt=salt.hex())
+            self._home.write_settings(settings)  # first: plain secrets open under any vault
+            self.store.reclose_secrets(lambda stored: vault.close(self._tools.vault.open(stored)))
+            self._tools = evolve(self._tools, vault=vault, settings=settings)
+            self._runners.clear()
+
+    # Within
+
+    def _status(self, study: Study, ledger: Ledger) -> StudyStatus:
+        entry = ledger.entry(study.study)
+        reserved, spent = (entry.reserved, entry.spent) if entry is not None else (0, 0)
+        return StudyStatus(
+            study.study,
+            study.manifest.title,
+            study.state,
+            study.reason,
+            NanoEpsilon(reserved),
+            NanoEpsilon(spent),
+            tuple(self.store.outbox(study.study)),
+        )
+
+    def _client(self, invite: Invite) -> AggregatorClient:
+        return AggregatorClient(invite, self._route_factory())
+
+    async def _manifest(self, invite: Invite) -> tuple[bytes, Manifest]:
+        if invite.study not in self._manifests:
+            client = self._client(invite)
+            chain = await client.chain()
+            if not chain or chain[0].head.kind != "manifest":
+                raise Malformed("heads: the first document is not the manifest; do not take part")
+            body = await client.body(chain[0].head)
+            self._manifests[invite.study] = (body, check_manifest(body, invite))
+        body, manifest = self._manifests[invite.study]
+        if manifest.aggregator_key != invite.key:
+            raise Malformed("invite: another key than the manifest names; ask for the invite again")
+        return body, manifest
+
+
+def _sealed_enrolment(manifest: Manifest, secrets: StudySecrets) -> bytes:
+    study = manifest.study_id
+    enrolment = Enrolment(
+        study,
+        bytes(secrets.signing_key.verify_key),
+        secrets.contribution,
+        secrets.commitment.commitment_with_proof,
+        invite_hash(study, secrets.invite_code),
+    )
+    return seal(sign_enrolment(enrolment, secrets.signing_key), manifest.sealing_key)

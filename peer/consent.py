@@ -1,0 +1,224 @@
+"""Whether to take part: a pure decision over the study, the owner's policy and the ledger, and what is shown before.
+
+The policy can only refuse. The yes is always the owner's, and for at least the epsilon that the manifest declares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp
+
+from attrs import field, frozen
+
+from anon.errors import Refused
+from anon.fingerprint import words
+from anon.ldp import Mechanism, NanoEpsilon, format_epsilon
+from anon.ldp.epsilon import NANO
+from anon.ldp.mechanism import SCALE
+from anon.protocols.registry import protocol_of
+from anon.study.manifest import Manifest, Survey
+from peer.ledger import Ledger
+
+ADMISSIONS = ("invite", "allow-list", "open")
+SHORT_WINDOW = 3600
+
+
+@frozen
+class Policy:
+    """What the owner allows at all. Epsilons count 1e-9; `minimum_window` is in seconds.
+
+    `lifetime` is the one budget of this installation. `minimum_cohort` is the fewest people to hide among.
+    """
+
+    lifetime: int = 10 * NANO
+    max_epsilon: int = 5 * NANO
+    minimum_cohort: int = 20
+    admissions: tuple[str, ...] = ADMISSIONS
+    designs: tuple[str, ...] = ("one-packet", "paper")
+    minimum_window: int = 0
+    data_set: str = "default"
+
+    def __attrs_post_init__(self) -> None:
+        if min(self.lifetime, self.max_epsilon, self.minimum_window) < 0 or self.minimum_cohort < 2:
+            raise ValueError("expected amounts of 0 or more and a cohort of at least 2")
+        if not set(self.admissions) <= set(ADMISSIONS):
+            raise ValueError(f"admissions: expected some of {', '.join(ADMISSIONS)}")
+
+
+@frozen
+class Consent:
+    """The owner's yes to one study, up to `epsilon`, among at least `minimum_cohort` others."""
+
+    study: bytes
+    epsilon: NanoEpsilon
+    minimum_cohort: int
+
+
+def objections(manifest: Manifest, policy: Policy, ledger: Ledger, now: float) -> tuple[str, ...]:
+    """Why the policy says no, each with what to do next; empty when the owner may be asked."""
+    cost, minimum = manifest.epsilon, manifest.cohort.minimum
+    found = []
+    if now >= manifest.timetable.enrol_closes:
+        found.append("enrolment has closed; ask for another study")
+    if manifest.design not in policy.designs:
+        found.append(f'the design "{manifest.design}" is not allowed; allow it in the policy, or decline')
+    if manifest.cohort.admission not in policy.admissions:
+        found.append(f'admission "{manifest.cohort.admission}" is not allowed; allow it in the policy, or decline')
+    if cost > policy.max_epsilon:
+        found.append(
+            f"it costs epsilon {format_epsilon(cost)}, more than the {format_epsilon(policy.max_epsilon)} allowed for "
+            "one study; decline, or raise max_epsilon"
+        )
+    if cost > ledger.available:
+        found.append(
+            f"it costs epsilon {format_epsilon(cost)} and {format_epsilon(ledger.available)} is left; decline, or "
+            "raise the lifetime budget"
+        )
+    if minimum < policy.minimum_cohort and manifest.cohort.maximum < policy.minimum_cohort:
+        found.append(f"at most {manifest.cohort.maximum} can take part, fewer than {policy.minimum_cohort}; decline")
+    if shortest_window(manifest) < policy.minimum_window:
+        found.append(f"a window lasts {shortest_window(manifest)} s, less than {policy.minimum_window} s; decline")
+    return tuple(found)
+
+
+def decide(manifest: Manifest, policy: Policy, ledger: Ledger, approved: int, now: float) -> Consent:
+    """The consent for a yes up to `approved` (1e-9). Raises `Refused` with every objection."""
+    found = list(objections(manifest, policy, ledger, now))
+    if approved < manifest.epsilon:
+        found.append(
+            f"you approved epsilon {format_epsilon(approved)} and it declares {format_epsilon(manifest.epsilon)}; "
+            "approve that much, or decline"
+        )
+    if found:
+        raise Refused("not joined: " + "; ".join(found))
+    minimum = max(policy.minimum_cohort, manifest.cohort.minimum)
+    return Consent(manifest.study_id, NanoEpsilon(manifest.epsilon), minimum)
+
+
+def shortest_window(manifest: Manifest) -> int:
+    """Seconds of the shortest sending window."""
+    return min(survey.window.closes - survey.window.opens for survey in manifest.surveys)
+
+
+@frozen
+class Question:
+    """A feature or the label as the owner sees it: its sentence and the query that computes it."""
+
+    name: str
+    sentence: str
+    query: str
+
+
+@frozen
+class ConsentSheet:
+    """Everything to know before a yes. Epsilons count 1e-9; `objections` empty means that a yes is possible."""
+
+    study: bytes
+    title: str
+    purpose: str
+    contact: str
+    fingerprint: str
+    design: str
+    admission: str
+    minimum_cohort: int
+    packets: int
+    label: Question
+    features: tuple[Question, ...]
+    odds: tuple[str, ...]
+    epsilon: NanoEpsilon
+    epsilon_per_packet: tuple[NanoEpsilon, ...]
+    epsilon_eq6: NanoEpsilon
+    budget_before: NanoEpsilon
+    budget_after: NanoEpsilon
+    enrol_closes: int
+    ends: int
+    statements: tuple[str, ...]
+    objections: tuple[str, ...] = field(default=())
+
+
+def explain(manifest: Manifest, policy: Policy, ledger: Ledger, now: float) -> ConsentSheet:
+    """The sheet for a manifest that passed `checks.check_manifest`."""
+    dearest = tuple(
+        NanoEpsilon(max(manifest.surveys[row.survey].epsilon for row in slot.rows)) for slot in manifest.slots
+    )
+    return ConsentSheet(
+        study=manifest.study_id,
+        title=manifest.title,
+        purpose=manifest.purpose.strip(),
+        contact=manifest.contact,
+        fingerprint=words(manifest.study_id),
+        design=manifest.design,
+        admission=manifest.cohort.admission,
+        minimum_cohort=max(policy.minimum_cohort, manifest.cohort.minimum),
+        packets=manifest.packets,
+        label=Question(manifest.label.name, manifest.label.description, manifest.label.query.strip()),
+        features=tuple(Question(one.name, one.description, one.query.strip()) for one in manifest.features),
+        odds=odds(manifest.surveys),
+        epsilon=NanoEpsilon(manifest.epsilon),
+        epsilon_per_packet=dearest,
+        epsilon_eq6=NanoEpsilon(manifest.epsilon_per_attribute),
+        budget_before=ledger.available,
+        budget_after=NanoEpsilon(max(0, ledger.available - manifest.epsilon)),
+        enrol_closes=manifest.timetable.enrol_closes,
+        ends=manifest.timetable.ends,
+        statements=_statements(manifest, dearest, ledger),
+        objections=objections(manifest, policy, ledger, now),
+    )
+
+
+def odds(surveys: Sequence[Survey]) -> tuple[str, ...]:
+    """In words, from the integer probabilities: how often each kind of packet tells the truth. One line per kind."""
+    kinds = {(survey.mechanism, survey.m, survey.p, survey.q): survey for survey in surveys}
+    return tuple(_odds_of(survey.build()) for survey in kinds.values())
+
+
+def _odds_of(mechanism: Mechanism) -> str:
+    true, other = mechanism.p / SCALE, mechanism.q / SCALE
+    cost = f"epsilon {format_epsilon(mechanism.epsilon)}"
+    if mechanism.name == "krr":
+        return (
+            f"One answer out of {mechanism.m}: your true one with {true:.1%}, each of the others with {other:.2%}; "
+            f"{cost}."
+        )
+    return (
+        f"{mechanism.m} yes-or-no marks, one per possible answer: at your true answer a yes with {true:.1%}, "
+        f"at any other a yes with {other:.1%}; {cost}."
+    )
+
+
+def _statements(manifest: Manifest, dearest: Sequence[int], ledger: Ledger) -> tuple[str, ...]:
+    exposure, _delta = protocol_of(manifest).exposure(manifest)
+    growth = _growth(manifest.epsilon)
+    packets = f"{manifest.packets} perturbed packet{'s' if manifest.packets > 1 else ''}"
+    each = ", ".join(map(format_epsilon, dearest))
+    total, left = format_epsilon(manifest.epsilon), format_epsilon(max(0, ledger.available - manifest.epsilon))
+    said = [
+        f"You send {packets}; at most epsilon {each} each.",
+        f"About your whole record: epsilon {total}; recomputed from the probabilities: {format_epsilon(exposure)}.",
+        f"Whatever anyone believed about you, the odds of it move by at most {growth}, even if all packets are linked.",
+        f"Per-attribute (AnonML eq. 6): {format_epsilon(manifest.epsilon_per_attribute)}. This is not the guarantee.",
+        f"Your budget: {format_epsilon(ledger.available)} now, {left} with this study. What is unused returns.",
+        "That you take part is visible to the aggregator. What you answer is not.",
+        "Compare the fingerprint with a public place before you say yes.",
+        "You can leave until enrolment closes. What was sent cannot be called back.",
+    ]
+    if manifest.cohort.admission == "open":
+        said.append(
+            "Admission is open: anyone, the aggregator included, can enrol any number of times. Do not count on hiding "
+            "among the others; the epsilon above is all that protects you."
+        )
+    else:
+        said.append(
+            "The aggregator cannot tell which packet is whose among the honest members. How many are honest, nothing "
+            "here can verify."
+        )
+    if shortest_window(manifest) < SHORT_WINDOW:
+        said.append(
+            f"Packets leave within {shortest_window(manifest)} s. So short a window hides your being online less well."
+        )
+    return tuple(said)
+
+
+def _growth(epsilon: int) -> str:
+    factor = exp(epsilon / NANO)
+    return f"a factor of {factor:.2g}" if factor < 1000 else "a factor of more than 1000"

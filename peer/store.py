@@ -1,0 +1,425 @@
+"""The peer's SQLite store: ledger, studies, outbox. Every method that writes is one transaction.
+
+WAL, `synchronous = FULL`: what was committed survives a power cut. BEGIN IMMEDIATE: two consents at once, in whichever
+processes, are decided one after the other. `secure_delete`: what is erased is overwritten. Connections are opened for
+an operation and closed after it, so that a thousand peers can live in one process.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import attrs
+from attrs import frozen
+
+from anon.documents import SignedHead, encode_chain
+from anon.errors import Conflict, Refused
+from anon.ldp import NanoEpsilon
+from anon.messages import SealedPacket
+from anon.study.structure import make_converter, structure
+from peer.consent import Policy
+from peer.crash import crash_point
+from peer.ledger import Entry, Ledger
+from peer.records import Joining, Queued, Status, Study, Verified
+from peer.release import Released
+from peer.session import LAST, Effect, Event, State, move
+
+SCHEMA_VERSION = 1
+BUSY_SECONDS = 30.0
+_POLICY = make_converter()
+_REJOINABLE = (State.WITHDRAWN, State.REFUSED)
+
+
+@frozen
+class Scheduled:
+    """A finished packet and when it is to leave."""
+
+    released: Released
+    send_at: float
+
+
+class Store:
+    """The store in one file. `random_bytes` names a new installation."""
+
+    def __init__(self, path: Path, random_bytes: Callable[[int], bytes]) -> None:
+        self._path = path
+        if not path.exists() or path.stat().st_size == 0:
+            self._create(random_bytes(16).hex())
+
+    def _create(self, installation: str) -> None:
+        self._path.touch(mode=0o600)
+        with closing(self._connect()) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("BEGIN IMMEDIATE")
+            if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
+                for statement in files("peer").joinpath("schema.sql").read_text("utf-8").split(";\n"):
+                    connection.execute(statement)
+                meta = {"installation": installation, "generation": "0", "retired": "0"}
+                connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+                _write_policy(connection, Policy())
+                connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            connection.execute("COMMIT")
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None)
+        connection.row_factory = sqlite3.Row
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA secure_delete = ON")
+        return connection
+
+    @contextmanager
+    def _writing(self, what: str) -> Iterator[sqlite3.Connection]:
+        with closing(self._connect()) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+            crash_point(f"before-commit-of-{what}")
+            connection.execute("COMMIT")
+            crash_point(f"after-commit-of-{what}")
+
+    def _rows(self, query: str, *parameters: object) -> list[sqlite3.Row]:
+        with closing(self._connect()) as connection:
+            return connection.execute(query, parameters).fetchall()
+
+    # Policy and ledger
+
+    def policy(self) -> Policy:
+        """The owner's policy."""
+        with closing(self._connect()) as connection:
+            return _policy(connection)
+
+    def set_policy(self, policy: Policy) -> None:
+        """Replace the owner's policy, the lifetime budget included. What is held already stays held."""
+        with self._writing("policy") as connection:
+            _write_policy(connection, policy)
+
+    def ledger(self) -> Ledger:
+        """The ledger as it stands."""
+        with closing(self._connect()) as connection:
+            return _ledger(connection)
+
+    def demand_not_retired(self) -> None:
+        """Raises `Refused` in a home that a final backup moved elsewhere."""
+        with closing(self._connect()) as connection:
+            _demand_not_retired(connection)
+
+    # Studies
+
+    def study(self, study: bytes) -> Study:
+        """A study. Raises `Refused` for one that was never joined."""
+        rows = self._rows("SELECT * FROM studies WHERE study = ?", study)
+        if not rows:
+            raise Refused("this study was never joined here; see `anonml peer status`")
+        return _study(rows[0])
+
+    def studies(self) -> list[Study]:
+        """All studies, those that ended too."""
+        return [_study(row) for row in self._rows("SELECT * FROM studies ORDER BY study")]
+
+    def active(self) -> list[bytes]:
+        """Ids of studies that are not over."""
+        ended = ", ".join(f"'{state}'" for state in LAST)
+        return [row["study"] for row in self._rows(f"SELECT study FROM studies WHERE state NOT IN ({ended})")]
+
+    def join(self, joining: Joining, permit: Callable[[Policy, Ledger], object]) -> None:
+        """Reserve the budget and store what enrolment sends, together.
+
+        `permit` decides once more on the ledger inside the transaction and raises to refuse. Raises `Conflict` for a
+        study already joined, `Refused` beyond the budget or in a home that was moved elsewhere.
+        """
+        study = joining.entry.study
+        with self._writing("consent") as connection:
+            _demand_not_retired(connection)
+            _forget_unsent(connection, study)
+            ledger = _ledger(connection)
+            permit(_policy(connection), ledger)
+            _write_entry(connection, ledger.reserve(joining.entry), study)
+            columns = {
+                "study": study,
+                "address": joining.invite.address,
+                "aggregator": joining.invite.key,
+                "manifest": joining.manifest_bytes,
+                "state": State.CONSENTED,
+                "consented": joining.entry.reserved,
+                "minimum_cohort": joining.minimum_cohort,
+                "secrets": joining.secrets,
+                "enrolment": joining.enrolment,
+                "due": joining.due,
+            }
+            _insert(connection, "studies", columns)
+
+    def enrolled(self, study: bytes, due: float) -> None:
+        """The aggregator acknowledged the enrolment; `due` is when to fetch the closed roster."""
+        with self._writing("enrolment") as connection:
+            _apply(connection, study, Event.ENROLMENT_ACCEPTED)
+            connection.execute("UPDATE studies SET due = ? WHERE study = ?", (due, study))
+
+    def leave(self, study: bytes, event: Event, withdrawal: bytes | None) -> None:
+        """The owner leaves: the reservation returns at once, because nothing will be sent any more."""
+        with self._writing("leaving") as connection:
+            _apply(connection, study, event, "the owner left")
+            connection.execute("UPDATE studies SET withdrawal = ? WHERE study = ?", (withdrawal, study))
+
+    def settle_withdrawal(self, study: bytes, reason: str) -> None:
+        """The withdrawal was answered, or it is too late for it."""
+        with self._writing("withdrawal") as connection:
+            _apply(connection, study, Event.WITHDRAWAL_SETTLED, reason)
+
+    def end(self, study: bytes, event: Event, reason: str, evidence: bytes | None = None) -> None:
+        """Apply an event that ends the study, with its reason and any evidence."""
+        with self._writing("end") as connection:
+            _apply(connection, study, event, reason)
+            if evidence is not None:
+                connection.execute("INSERT OR IGNORE INTO evidence VALUES (?, ?, ?)", (study, event, evidence))
+
+    def reclose_secrets(self, reclose: Callable[[bytes], bytes]) -> None:
+        """Replace all stored secrets, when a passphrase is set."""
+        with self._writing("policy") as connection:
+            rows = connection.execute("SELECT study, secrets FROM studies WHERE secrets IS NOT NULL").fetchall()
+            for row in rows:
+                _update(connection, row["study"], {"secrets": reclose(row["secrets"])})
+
+    def evidence(self) -> list[tuple[bytes, str, bytes]]:
+        """(study, what, proof) of everything that an aggregator was caught at."""
+        return [tuple(row) for row in self._rows("SELECT study, what, proof FROM evidence")]
+
+    def see_chain(self, study: bytes, chain: Sequence[SignedHead]) -> None:
+        """Remember a longer chain of heads."""
+        with self._writing("heads") as connection:
+            _write_chain(connection, study, chain)
+
+    # The release journal
+
+    def verified(
+        self, study: bytes, verified: Verified, snapshot: bytes, packets: Sequence[Scheduled], missed: Sequence[int]
+    ) -> None:
+        """All checks passed: store what they established, the snapshot, and the packets that can be made at once."""
+        with self._writing("release") as connection:
+            _apply(connection, study, Event.CHECKS_PASSED)
+            columns = {
+                "chain": verified.chain_bytes,
+                "roster_digest": verified.roster_digest,
+                "seed": verified.seed,
+                "credential": verified.credential,
+                "draws": ",".join(map(str, verified.draws)),
+                "snapshot": snapshot,
+            }
+            _update(connection, study, columns)
+            _journal(connection, study, packets, missed, verified.draws)
+
+    def journal(
+        self,
+        study: bytes,
+        packets: Sequence[Scheduled],
+        missed: Sequence[int],
+        events: Iterable[Event] = (),
+        chain: Sequence[SignedHead] | None = None,
+    ) -> None:
+        """Commit charges and finished packets together, before any byte leaves, and the slots that were missed.
+
+        Raises `Conflict` for a slot that was decided before, `Refused` when the reservation does not cover it; then
+        nothing is stored.
+        """
+        with self._writing("release") as connection:
+            row = connection.execute("SELECT * FROM studies WHERE study = ?", (study,)).fetchone()
+            if State(row["state"]) is not State.CHECKED:
+                raise Conflict("the study was ended meanwhile; nothing is sent")
+            _journal(connection, study, packets, missed, _study(row).draws)
+            if chain is not None:
+                _write_chain(connection, study, chain)
+            for event in events:
+                _apply(connection, study, event)
+
+    def outbox(self, study: bytes) -> list[Queued]:
+        """Every decided slot of the study, in the order of slots."""
+        return [_queued(row) for row in self._rows("SELECT * FROM outbox WHERE study = ? ORDER BY slot", study)]
+
+    def attempt(self, study: bytes, slot: int, retry_at: float) -> None:
+        """Count an attempt before its first byte leaves, and store when the retry is due if no answer comes.
+
+        Raises `Conflict` when the packet is not queued any more.
+        """
+        with self._writing("attempt") as connection:
+            changed = connection.execute(
+                "UPDATE outbox SET attempts = attempts + 1, send_at = ? WHERE study = ? AND slot = ? "
+                "AND status = 'queued' AND packet IS NOT NULL",
+                (retry_at, study, slot),
+            )
+            if changed.rowcount != 1:
+                raise Conflict("this packet is no longer in the outbox; nothing was sent")
+
+    def redraw(self, study: bytes, slot: int, send_at: float) -> None:
+        """A new time for a packet that stays queued."""
+        with self._writing("redraw") as connection:
+            connection.execute(
+                "UPDATE outbox SET send_at = ? WHERE study = ? AND slot = ? AND status = 'queued'",
+                (send_at, study, slot),
+            )
+
+    def answered(self, study: bytes, slot: int, status: Status, word: str, events: Iterable[Event] = ()) -> None:
+        """What became of a packet, and what follows from it for the study."""
+        with self._writing("answer") as connection:
+            connection.execute(
+                "UPDATE outbox SET status = ?, word = ? WHERE study = ? AND slot = ?", (status, word, study, slot)
+            )
+            for event in events:
+                _apply(connection, study, event)
+
+    def settle(self, study: bytes, events: Iterable[Event]) -> None:
+        """Every slot is decided and none is queued: what follows for the study."""
+        with self._writing("end") as connection:
+            for event in events:
+                _apply(connection, study, event)
+
+    def inclusion(self, study: bytes, found: dict[int, Status], reason: str) -> None:
+        """What the transcript showed of each slot; the study is over."""
+        with self._writing("end") as connection:
+            for slot, status in found.items():
+                connection.execute("UPDATE outbox SET status = ? WHERE study = ? AND slot = ?", (status, study, slot))
+            _apply(connection, study, Event.INCLUSION_SETTLED, reason)
+
+
+def _apply(connection: sqlite3.Connection, study: bytes, event: Event, reason: str = "") -> None:
+    row = connection.execute("SELECT state FROM studies WHERE study = ?", (study,)).fetchone()
+    moved = move(State(row["state"]), event)
+    for effect in moved.effects:
+        if effect is Effect.RETURN_REST:
+            _write_entry(connection, _ledger(connection).return_rest(study), study)
+        else:
+            _erase(connection, study)
+    connection.execute("UPDATE studies SET state = ?, reason = ? WHERE study = ?", (moved.state, reason, study))
+
+
+def _erase(connection: sqlite3.Connection, study: bytes) -> None:
+    """Packets, snapshot and secrets go. What was still queued is never sent; its charge stays."""
+    connection.execute(
+        "UPDATE studies SET secrets = NULL, enrolment = NULL, withdrawal = NULL, seed = NULL, credential = NULL, "
+        "snapshot = NULL WHERE study = ?",
+        (study,),
+    )
+    connection.execute("UPDATE outbox SET status = 'stopped' WHERE study = ? AND status = 'queued'", (study,))
+    connection.execute("UPDATE outbox SET packet = NULL, digest = NULL WHERE study = ?", (study,))
+
+
+def _journal(
+    connection: sqlite3.Connection,
+    study: bytes,
+    packets: Sequence[Scheduled],
+    missed: Sequence[int],
+    draws: Sequence[int],
+) -> None:
+    ledger = _ledger(connection)
+    for one in packets:
+        made = one.released
+        ledger = ledger.spend(study, made.epsilon)
+        sealed = {"packet": made.sealed.ciphertext, "digest": made.digest, "status": Status.QUEUED}
+        known = {"study": study, "slot": made.slot, "survey": made.survey, "epsilon": made.epsilon}
+        _insert(connection, "outbox", known | sealed | {"send_at": one.send_at})
+    for slot in missed:
+        columns = {"study": study, "slot": slot, "survey": draws[slot], "epsilon": 0, "send_at": 0.0}
+        _insert(connection, "outbox", columns | {"status": Status.MISSED})
+    _write_entry(connection, ledger, study)
+    decided = connection.execute("SELECT count(*) FROM outbox WHERE study = ?", (study,)).fetchone()[0]
+    if decided == len(draws):
+        _update(connection, study, {"snapshot": None})
+
+
+def _forget_unsent(connection: sqlite3.Connection, study: bytes) -> None:
+    """Make room to join again after leaving early or being refused. Raises `Conflict` for any other known study."""
+    row = connection.execute("SELECT state FROM studies WHERE study = ?", (study,)).fetchone()
+    if row is None:
+        return
+    sent = connection.execute("SELECT count(*) FROM outbox WHERE study = ?", (study,)).fetchone()[0]
+    if sent or State(row["state"]) not in _REJOINABLE:
+        raise Conflict("this study was joined already; see `anonml peer status`")
+    connection.execute("DELETE FROM studies WHERE study = ?", (study,))
+
+
+def _demand_not_retired(connection: sqlite3.Connection) -> None:
+    if connection.execute("SELECT value FROM meta WHERE key = 'retired'").fetchone()[0] != "0":
+        raise Refused("this home was moved elsewhere by a final backup; use the restored one")
+
+
+def _policy(connection: sqlite3.Connection) -> Policy:
+    text = connection.execute("SELECT value FROM meta WHERE key = 'policy'").fetchone()[0]
+    return structure(_POLICY, json.loads(text), Policy, "stored policy")
+
+
+def _write_policy(connection: sqlite3.Connection, policy: Policy) -> None:
+    connection.execute("INSERT OR REPLACE INTO meta VALUES ('policy', ?)", (json.dumps(attrs.asdict(policy)),))
+
+
+def _ledger(connection: sqlite3.Connection) -> Ledger:
+    rows = connection.execute("SELECT study, title, aggregator, data_set, reserved, spent, kind FROM ledger").fetchall()
+    return Ledger(_policy(connection).lifetime, tuple(Entry(*row) for row in rows))
+
+
+def _write_entry(connection: sqlite3.Connection, ledger: Ledger, study: bytes) -> None:
+    entry = ledger.entry(study)
+    if entry is not None:
+        _insert(connection, "ledger", attrs.asdict(entry), "INSERT OR REPLACE")
+
+
+def _write_chain(connection: sqlite3.Connection, study: bytes, chain: Sequence[SignedHead]) -> None:
+    _update(connection, study, {"chain": encode_chain(chain)})
+
+
+def _insert(connection: sqlite3.Connection, table: str, columns: dict[str, Any], verb: str = "INSERT") -> None:
+    names, marks = ", ".join(columns), ", ".join("?" * len(columns))
+    try:
+        connection.execute(f"{verb} INTO {table} ({names}) VALUES ({marks})", tuple(columns.values()))
+    except sqlite3.IntegrityError:
+        raise Conflict(f"{table}: this was decided before; nothing is sent twice") from None
+
+
+def _update(connection: sqlite3.Connection, study: bytes, columns: dict[str, Any]) -> None:
+    changes = ", ".join(f"{name} = ?" for name in columns)
+    connection.execute(f"UPDATE studies SET {changes} WHERE study = ?", (*columns.values(), study))
+
+
+def _study(row: sqlite3.Row) -> Study:
+    return Study(
+        study=row["study"],
+        address=row["address"],
+        aggregator=row["aggregator"],
+        manifest_bytes=row["manifest"],
+        state=State(row["state"]),
+        reason=row["reason"],
+        consented=NanoEpsilon(row["consented"]),
+        minimum_cohort=row["minimum_cohort"],
+        secrets=row["secrets"],
+        enrolment=row["enrolment"],
+        withdrawal=row["withdrawal"],
+        due=row["due"],
+        chain_bytes=row["chain"],
+        roster_digest=row["roster_digest"],
+        seed=row["seed"],
+        credential=row["credential"],
+        draws=tuple(map(int, row["draws"].split(","))) if row["draws"] else (),
+        snapshot=row["snapshot"],
+        barred=bool(row["barred"]),
+    )
+
+
+def _queued(row: sqlite3.Row) -> Queued:
+    return Queued(
+        slot=row["slot"],
+        survey=row["survey"],
+        epsilon=NanoEpsilon(row["epsilon"]),
+        sealed=SealedPacket(row["packet"]) if row["packet"] is not None else None,
+        digest=row["digest"],
+        send_at=row["send_at"],
+        attempts=row["attempts"],
+        status=Status(row["status"]),
+        word=row["word"],
+    )
