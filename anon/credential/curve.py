@@ -54,7 +54,10 @@ FIELD_ORDER = 0x1A0111EA397FE69A4B1BA7B6434BACD764774B84F38512BF6730D2A0F6B0F624
 # one in the field, and one modulo the group order (a test checks both). It halves the length of scalars.
 EIGENVALUE = 0xD201000000010000**2 - 1
 ROOT = pow(2, 2 * (FIELD_ORDER - 1) // 3, FIELD_ORDER)
-FEW_POINTS = 16
+FEW_POINTS = 6
+RADIX = Scalar(16)
+ZERO_DIGIT = 8
+DIGIT_OFFSET = sum(ZERO_DIGIT << 4 * place for place in range(33))
 
 IDENTITY_G1 = G1.identity()
 IDENTITY_G2 = G2.identity()
@@ -138,7 +141,7 @@ def multiexp(points: Sequence[G1], scalars: Sequence[Scalar]) -> G1:
         raise ValueError(f"expected as many scalars as points and at least one, got {len(points)} and {len(scalars)}")
     if len(points) > FEW_POINTS:
         return G1.multiexp_unchecked(list(points), list(scalars))
-    return _multiexp_halved(points, scalars)
+    return _multiexp_few(points, scalars)
 
 
 def pairing_product_is_one(pairs: Sequence[tuple[G1, G2]]) -> bool:
@@ -148,14 +151,38 @@ def pairing_product_is_one(pairs: Sequence[tuple[G1, G2]]) -> bool:
     return GT.pairing_check([first for first, _ in pairs], [second for _, second in pairs])
 
 
-def _multiexp_halved(points: Sequence[G1], scalars: Sequence[Scalar]) -> G1:
-    """The same with scalars of half the length: a fifth faster for few points. Needs points of the subgroup."""
-    halves: list[int] = []
-    images: list[G1] = []
+def _multiexp_few(points: Sequence[G1], scalars: Sequence[Scalar]) -> G1:
+    """The same by Straus' method, on scalars of half the length in signed digits: a quarter faster for few points.
+
+    Needs points of the subgroup.
+    """
+    tables: list[tuple[G1, ...]] = []
+    digits: list[bytes] = []
     for point, scalar in zip(points, scalars, strict=True):
-        halves.extend(reversed(divmod(int(scalar), EIGENVALUE)))
-        images.extend((point, _endomorphism(point)))
-    return G1.multiexp_unchecked(images, [Scalar(half) for half in halves])
+        high, low = divmod(int(scalar), EIGENVALUE)
+        tables += [_signed_multiples(point), _signed_multiples(_endomorphism(point))]
+        digits += [_signed_digits(low), _signed_digits(high)]
+    total = IDENTITY_G1
+    for row in zip(*digits, strict=True):
+        total = total * RADIX
+        for table, digit in zip(tables, row, strict=True):
+            if digit != ZERO_DIGIT:
+                total = total + table[digit]
+    return total
+
+
+def _signed_digits(number: int) -> bytes:
+    """33 digits to base 16, most significant first, each 8 too large: 0 stands for -8 and 15 for 7."""
+    return bytes.fromhex("0" + "0".join(f"{number + DIGIT_OFFSET:033x}"))
+
+
+def _signed_multiples(point: G1) -> tuple[G1, ...]:
+    """-8 to 7 times `point`, in this order."""
+    two = point + point
+    three, four = two + point, two + two
+    positive = [point, two, three, four, four + point, three + three, four + three]
+    negative = [-(four + four), *(-multiple for multiple in reversed(positive))]
+    return (*negative, IDENTITY_G1, *positive)
 
 
 def _endomorphism(point: G1) -> G1:

@@ -115,15 +115,16 @@ def make_proof(
         raise ValueError(f"expected {RANDOM_SCALARS + len(hidden)} random scalars, got {len(randomness)}")
     r1, r2, e_tilde, r1_tilde, r3_tilde, *tildes = randomness
     point, exponent = signature
-    d = base * r2
-    a_bar = point * (r1 * r2)
-    b_bar = d * r1 - a_bar * exponent
+    d = multiexp([base], [r2])
+    a_bar = multiexp([point], [r1 * r2])
+    b_bar = multiexp([base, point], [r1 * r2, -(r1 * r2 * exponent)])
     t1 = multiexp([a_bar, d], [e_tilde, r1_tilde])
     t2 = multiexp([d, *(statement.generators[index] for index in hidden)], [r3_tilde, *tildes])
     announcement = Announcement(t1, t2)
     if context is not None:
-        pseudonym = context.point * context.evaluate(scalars[-nym_count:])
-        announcement = Announcement(t1, t2, pseudonym, context.point * context.evaluate(tildes[-nym_count:]))
+        pseudonym = multiexp([context.point], [context.evaluate(scalars[-nym_count:])])
+        ut = multiexp([context.point], [context.evaluate(tildes[-nym_count:])])
+        announcement = Announcement(t1, t2, pseudonym, ut)
     shown = {index: scalars[index] for index in revealed}
     challenge = calculate_challenge(statement, (a_bar, b_bar, d), announcement, shown, presentation_header, context)
     message_hats = (tilde + scalars[index] * challenge for tilde, index in zip(tildes, hidden, strict=True))

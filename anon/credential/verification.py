@@ -101,7 +101,8 @@ def statement_bases(statement: Statement) -> FixedBases:
 def announce_nym(proof: Proof, pseudonym: G1, context: tuple[Context, FixedBase], nym_count: int) -> tuple[G1, G1]:
     """The pseudonym and Ut = OP * poly(m^) - pseudonym * c (NymProofVerifyInit)."""
     place, base = context
-    ut = base.multiply(place.evaluate(proof.message_hats[-nym_count:])) - pseudonym * proof.challenge
+    answer = base.multiply(place.evaluate(proof.message_hats[-nym_count:]))
+    ut = answer - multiexp([pseudonym], [proof.challenge])
     if ut == IDENTITY_G1:
         raise RejectedProof("token rejected")
     return pseudonym, ut
@@ -126,7 +127,7 @@ def demand_challenge(
         revealed[index] * challenge if index in revealed else next(hats) for index in range(len(statement.generators))
     ]
     t1 = multiexp([proof.b_bar, proof.a_bar, proof.d], [challenge, proof.e_hat, proof.r1_hat])
-    t2 = bases.combine([challenge, *factors]) + proof.d * proof.r3_hat
+    t2 = bases.combine([challenge, *factors]) + multiexp([proof.d], [proof.r3_hat])
     context, pseudonym, ut = nym if nym is not None else (None, None, None)
     announcement = Announcement(t1, t2, pseudonym, ut)
     points = (proof.a_bar, proof.b_bar, proof.d)
