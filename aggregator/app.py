@@ -18,6 +18,7 @@ from attrs import frozen
 
 from aggregator import enrol_store, http, packet_store, store
 from aggregator.conduct import advance
+from aggregator.counters import STEP
 from aggregator.enrol import draw_invites
 from aggregator.enrol_store import EnrolStore
 from aggregator.home import Home, open_home
@@ -27,18 +28,22 @@ from aggregator.session import Phase, deadline
 from aggregator.store import Clock, Database, StudyStore
 from aggregator.study import LiveStudy, Tools, load_study
 from aggregator.workers import Workers
-from anon.errors import AnonmlError, Refused
+from anon.errors import Refused
 from anon.invite import Invite
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
 
 _LONGEST_SLEEP = 0.5
+_PAUSE = 5
 _LOG = logging.getLogger(__name__)
 
 
 @frozen
 class StudyStatus:
-    """What staff may see of a study at any time. `packets` are in steps of 50 until collection has closed."""
+    """What staff may see of a study at any time.
+
+    `accepted` packets and `packet_answers` (since the last start) are in steps of 50 until collection has closed.
+    """
 
     study: bytes
     title: str
@@ -46,6 +51,7 @@ class StudyStatus:
     enrolled: int
     minimum: int
     ends: float | None
+    accepted: int
     enrolment_answers: dict[str, int]
     packet_answers: dict[str, int]
     documents: int
@@ -141,26 +147,33 @@ class AggregatorApp:
             runner, bound = await http.start(self._studies, host, port)
             try:
                 ready(bound)
-                while True:
-                    await asyncio.sleep(min(await self.tick(), _LONGEST_SLEEP))
+                await self._keep_ticking()
             finally:
                 await runner.cleanup()
         finally:
             lock.close()
 
     async def tick(self) -> float:
-        """Take up new studies and perform every due transition; the seconds until the next one (at most a day)."""
+        """Take up new studies and perform every due transition; the seconds until the next one (at most a day).
+
+        Raises an `ExceptionGroup` when a study could not go on; the others did, and repeating is safe.
+        """
         await self._load()
-        for live in self.studies():
-            try:
-                while await advance(live):
-                    pass
-            except AnonmlError:
-                raise
-            except Exception:
-                _LOG.exception("study %s cannot go on; it is tried again", live.study.hex()[:8])
-                raise
+        results = await asyncio.gather(*(_carry(live) for live in self.studies()), return_exceptions=True)
+        failed = [result for result in results if isinstance(result, Exception)]
+        if failed:
+            raise ExceptionGroup("a study cannot go on", failed)
         return self._until_next()
+
+    async def _keep_ticking(self) -> None:
+        wait = 0.0
+        while True:
+            await asyncio.sleep(wait)
+            try:
+                wait = min(await self.tick(), _LONGEST_SLEEP)
+            except ExceptionGroup as failed:
+                wait = _PAUSE
+                _LOG.error("%s; it is tried again in %d s", failed, _PAUSE, exc_info=failed)
 
     async def status(self) -> list[StudyStatus]:
         """How every study stands."""
@@ -168,6 +181,7 @@ class AggregatorApp:
 
     async def _status(self, live: LiveStudy) -> StudyStatus:
         closed = live.phase in (Phase.LEARNING, Phase.PUBLISHED, Phase.ERASED, Phase.ABANDONED)
+        accepted = sum((await self._tools.packets.counts(live.study)).values())
         return StudyStatus(
             study=live.study,
             title=live.manifest.title,
@@ -175,6 +189,7 @@ class AggregatorApp:
             enrolled=await self._tools.enrolments.count(live.study),
             minimum=live.manifest.cohort.minimum,
             ends=deadline(live.manifest, live.phase, live.turn),
+            accepted=accepted if closed else accepted // STEP * STEP,
             enrolment_answers=live.enrolment_answers.exact(),
             packet_answers=live.packet_answers.exact() if closed else live.packet_answers.coarse(),
             documents=len(live.chain),
@@ -189,3 +204,8 @@ class AggregatorApp:
         for progress in await self._tools.studies.all():
             if progress.study not in self._studies:
                 self._studies[progress.study] = await load_study(self._tools, progress)
+
+
+async def _carry(live: LiveStudy) -> None:
+    while await advance(live):
+        pass

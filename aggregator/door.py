@@ -77,12 +77,12 @@ class Door:
         return [str(word) for word in words]
 
     def _before_token(self, stored_digest: bytes | None, opened: Opened, arrived: float) -> str | None:
+        if acknowledged(opened, stored_digest):  # 5.
+            return ACCEPTED
+        if self.issued is None:
+            return "window-not-open"
         try:
-            if acknowledged(opened, stored_digest):  # 5.
-                return ACCEPTED
             check_window(self.rules, opened, arrived, self.frozen_until)  # 6.
-            if self.issued is None:
-                raise Turned("window-not-open")
             check_report(self.rules, opened, self.issued.seed)  # 7. and 8.
         except Turned as turned:
             return turned.word

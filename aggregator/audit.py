@@ -1,0 +1,305 @@
+"""Checking a whole study from what was published: anyone's to run, on bytes, with nothing but the public documents.
+
+It re-verifies every signature, every packet, every token and every draw, and recomputes every count, cut and the
+model. What it cannot see: whether packets were left out (a peer finds its own in the transcript), when they arrived,
+and who stands behind the roster's keys.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from math import isclose
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from aggregator.answer import Turned
+from aggregator.learning import learn_from_documents
+from aggregator.protocols.histogram import binning
+from aggregator.protocols.histogram.accept import parse_transcript, reports
+from aggregator.session import rounds
+from aggregator.verify import Opened, PacketRules, check_report, read_packet
+from anon.credential import PublicKey, Verifier
+from anon.documents import Head, SignedHead, body_digest, check_body, encode_chain, find, parse_chain
+from anon.errors import AnonmlError, Malformed, Refused, RejectedProof
+from anon.fingerprint import words
+from anon.messages import credential_header, parse_credentials, parse_roster, parse_seed, study_seed
+from anon.protocols.registry import protocol_of
+from anon.study.manifest import Manifest, parse_manifest
+
+_READABLE = {"model": "model.json", "report": "report.html"}
+HEADS = "heads"
+DOCUMENTS = "documents"
+_BATCH = 256
+_ORDER = ("manifest", "roster", "seed", "credentials", "thresholds", "edges", "transcript", "seed", "model", "report")
+
+
+@frozen
+class Finding:
+    """Something published that does not hold. `document`: its kind and part."""
+
+    document: str
+    fault: str
+
+
+@frozen
+class AuditResult:
+    """What was looked at and what was found. Without findings everything published fits together."""
+
+    study: bytes
+    enrolled: int
+    packets: int
+    model_checked: bool
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+    def figures(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "study": self.study.hex(),
+            "ok": self.ok,
+            "enrolled": self.enrolled,
+            "packets": self.packets,
+            "model_checked": self.model_checked,
+            "findings": [{"document": one.document, "fault": one.fault} for one in self.findings],
+        }
+
+    def lines(self) -> list[str]:
+        """For people."""
+        model = "model recomputed" if self.model_checked else "no model to recompute"
+        head = f"study {words(self.study)}: {self.enrolled} enrolled, {self.packets} packets verified, {model}"
+        found = [f"{one.document}: {one.fault}" for one in self.findings]
+        return [head, *found, "everything published fits together" if self.ok else f"{len(found)} faults"]
+
+
+def export(chain: Sequence[SignedHead], bodies: Mapping[int, bytes], directory: Path) -> dict[str, int]:
+    """Write chain and bodies under the names they have over HTTP (`heads`, `documents/K`), model and report also as
+    `model.json` and `report.html`. Returns how many documents there are of each kind.
+
+    Raises `Refused` when the directory exists.
+    """
+    if directory.exists():
+        raise Refused(f"{directory}: already exists; name a new directory")
+    (directory / DOCUMENTS).mkdir(parents=True)
+    (directory / HEADS).write_bytes(encode_chain(chain))
+    written: Counter[str] = Counter()
+    for one in chain:
+        body = bodies.get(one.head.number)
+        if body is not None:
+            (directory / DOCUMENTS / str(one.head.number)).write_bytes(body)
+            written[one.head.kind] += 1
+            if one.head.kind in _READABLE:
+                (directory / _READABLE[one.head.kind]).write_bytes(body)
+    return dict(written)
+
+
+def audit(directory: Path, key: bytes | None = None) -> AuditResult:
+    """`audit_documents` of what `export` wrote, or of the same files fetched from the aggregator."""
+    try:
+        chain = (directory / HEADS).read_bytes()
+        bodies = {int(one.name): one.read_bytes() for one in (directory / DOCUMENTS).iterdir()}
+    except (OSError, ValueError) as error:
+        raise Malformed(f"{directory}: not an exported study ({type(error).__name__}); export it again") from None
+    return audit_documents(chain, bodies, key)
+
+
+def audit_documents(
+    chain_untrusted: bytes, bodies_untrusted: Mapping[int, bytes], key: bytes | None = None
+) -> AuditResult:
+    """Audit the study whose manifest is body 0; `key` is the aggregator's, when it is known from elsewhere.
+
+    Raises `Malformed` or `RejectedProof` only where nothing can be checked: no manifest, or no valid chain.
+    """
+    if 0 not in bodies_untrusted:
+        raise Malformed("audit: document 0, the manifest, is missing; fetch it")
+    manifest = parse_manifest(bodies_untrusted[0])
+    if key is not None and key != manifest.aggregator_key:
+        raise RejectedProof("the study was published under another key")
+    chain = parse_chain(chain_untrusted, manifest.aggregator_key, manifest.study_id)
+    return _Audit(manifest, chain, bodies_untrusted).run()
+
+
+class _Audit:
+    """One audit under way."""
+
+    def __init__(self, manifest: Manifest, chain: Sequence[SignedHead], bodies: Mapping[int, bytes]) -> None:
+        self.manifest = manifest
+        self.study = manifest.study_id
+        self.chain = chain
+        self.findings: list[Finding] = []
+        self.bodies: dict[tuple[str, int], bytes] = {}
+        self.enrolled = 0
+        self.packets = 0
+        self.model_checked = False
+        for one in chain:
+            self._take(one.head, bodies)
+
+    def run(self) -> AuditResult:
+        """All checks, in the order in which documents appear."""
+        self._check_order()
+        with _noting(self, "manifest"):
+            protocol_of(self.manifest).check(self.manifest)
+        packets: dict[int, tuple[bytes, ...]] = {}
+        if ("roster", 0) in self.bodies:
+            with _noting(self, "roster"):
+                self._check_enrolments()
+            packets = self._check_transcripts()
+        with _noting(self, "edges"):
+            self._check_binning(packets)
+        with _noting(self, "model"):
+            self._check_model()
+        return AuditResult(self.study, self.enrolled, self.packets, self.model_checked, tuple(self.findings))
+
+    def note(self, document: str, fault: str) -> None:
+        """Keep a finding."""
+        self.findings.append(Finding(document, fault))
+
+    def _take(self, head: Head, bodies: Mapping[int, bytes]) -> None:
+        name = f"{head.kind} {head.part}"
+        if (head.kind, head.part) in self.bodies:
+            self.note(name, "published twice")
+        elif head.number not in bodies:
+            self.note(name, "its body is missing; fetch it, or it was erased when the retention ended")
+        else:
+            with _noting(self, name):
+                self.bodies[head.kind, head.part] = check_body(head, bodies[head.number])
+
+    def _check_order(self) -> None:
+        kinds = [one.head.kind for one in self.chain]
+        if kinds == ["manifest", "abandoned"]:
+            return
+        remaining = iter(_ORDER)
+        current = next(remaining)
+        for kind in kinds:
+            while kind != current:
+                following = next(remaining, None)
+                if following is None:
+                    self.note(kind, "published out of order")
+                    return
+                current = following
+
+    def _check_enrolments(self) -> None:
+        roster = parse_roster(self.bodies["roster", 0], self.study)
+        self.enrolled = len(roster)
+        if not self.manifest.cohort.minimum <= len(roster) <= self.manifest.cohort.maximum:
+            self.note("roster 0", "fewer or more entries than the manifest allows")
+        if ("credentials", 0) in self.bodies:
+            parse_credentials(self.bodies["credentials", 0], self.study, len(roster))
+
+    def _seed(self) -> bytes | None:
+        with _noting(self, "seed 0"):
+            value = parse_seed(self.bodies["seed", 0], self.study, self.manifest.seed_commitment)
+            return study_seed(self.manifest.to_bytes(), self.bodies["roster", 0], value)
+        return None
+
+    def _check_transcripts(self) -> dict[int, tuple[bytes, ...]]:
+        found: dict[int, tuple[bytes, ...]] = {}
+        parts = [part for kind, part in self.bodies if kind == "transcript"]
+        seed = self._seed() if parts else None
+        if seed is None:
+            return found
+        rules = PacketRules(self.study, self.manifest, bytes(32))
+        for part in parts:
+            with _noting(self, f"transcript {part}"):
+                survey, plaintexts = parse_transcript(self.bodies["transcript", part], self.study)
+                if survey != part:
+                    raise Malformed("says it is of another survey than its head")
+                found[part] = plaintexts
+                self._check_packets(part, [read_packet(rules, one) for one in plaintexts], rules, seed)
+        if parts and sorted(parts) != [one.survey for one in self.manifest.surveys]:
+            self.note("transcript", "not every survey has one")
+        return found
+
+    def _check_packets(self, survey: int, opened: Sequence[Opened], rules: PacketRules, seed: bytes) -> None:
+        name = f"transcript {survey}"
+        self.packets += len(opened)
+        if any(one.packet.survey != survey for one in opened):
+            self.note(name, "holds packets of another survey")
+            return
+        if not all(first.kept.tag < second.kept.tag for first, second in pairwise(opened)):
+            self.note(name, "not strictly sorted by tag: a tag counts twice, or the order tells something")
+        for one in opened:
+            try:
+                check_report(rules, one, seed)
+            except Turned as turned:
+                self.note(name, f"a packet is not acceptable: {turned.word}")
+        bad = len(opened) - sum(self._tokens_hold(opened))
+        if bad:
+            self.note(name, f"{bad} tokens do not verify")
+
+    def _tokens_hold(self, opened: Sequence[Opened]) -> Iterator[bool]:
+        manifest = self.manifest
+        header = credential_header(self.study, body_digest(self.bodies["roster", 0]), manifest.packets)
+        verifier = Verifier(PublicKey(manifest.credential_key), header, manifest.packets)
+        for start in range(0, len(opened), _BATCH):
+            items = [one.token_item() for one in opened[start : start + _BATCH]]
+            yield from (not isinstance(one, AnonmlError) for one in verifier.check_batch(items, os.urandom))
+
+    def _check_binning(self, packets: Mapping[int, Sequence[bytes]]) -> None:
+        for turn in range(len(rounds(self.manifest)) if packets else 0):
+            asked = binning.surveys_of_round(self.manifest, turn)
+            answers = {one.survey: binning.count(one, reports(packets.get(one.survey, ()))) for one in asked}
+            last = turn + 1 == len(rounds(self.manifest))
+            place = ("edges", 0) if last else ("thresholds", turn + 1)
+            expected = (
+                binning.edges_body(self.manifest, answers)
+                if last
+                else binning.thresholds_body(self.manifest, turn + 1, answers)
+            )
+            if self.bodies.get(place) != expected:
+                self.note(f"{place[0]} {place[1]}", "its counts are not those of the transcripts")
+
+    def _check_model(self) -> None:
+        if find(self.chain, "model") is None or ("model", 0) not in self.bodies:
+            return
+        value = parse_seed(self.bodies["seed", 0], self.study, self.manifest.seed_commitment)
+        score_value = parse_seed(self.bodies.get(("seed", 1), b""), self.study, value)
+        turns = range(1, len(rounds(self.manifest)))
+        thresholds = [self.bodies["thresholds", turn] for turn in turns if ("thresholds", turn) in self.bodies]
+        transcripts = [body for (kind, _), body in self.bodies.items() if kind == "transcript"]
+        edges = self.bodies.get(("edges", 0))
+        learned = learn_from_documents(self.manifest, thresholds, edges, score_value, transcripts)
+        self.model_checked = True
+        published = json.loads(self.bodies["model", 0])
+        if not _alike(published, json.loads(learned.model.to_json())):
+            self.note("model 0", "is not what the transcripts give")
+
+
+def _alike(published: Any, recomputed: Any) -> bool:
+    """Equal, but for the last digits that another machine's arithmetic may give."""
+    if isinstance(published, dict) and isinstance(recomputed, dict):
+        return published.keys() == recomputed.keys() and all(_alike(published[k], recomputed[k]) for k in published)
+    if isinstance(published, list) and isinstance(recomputed, list):
+        return len(published) == len(recomputed) and all(map(_alike, published, recomputed))
+    if isinstance(published, float) and isinstance(recomputed, float):
+        return isclose(published, recomputed, rel_tol=1e-6, abs_tol=1e-9)
+    return type(published) is type(recomputed) and bool(published == recomputed)
+
+
+class _noting:
+    """Turns a typed error, or a document too damaged to be read, into a finding."""
+
+    def __init__(self, audit: _Audit, document: str) -> None:
+        self._audit = audit
+        self._document = document
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> bool:
+        if isinstance(error, AnonmlError):
+            self._audit.note(self._document, str(error))
+            return True
+        if isinstance(error, (KeyError, ValueError, TypeError)):
+            self._audit.note(self._document, f"cannot be read with the documents there are ({type(error).__name__})")
+            return True
+        return False

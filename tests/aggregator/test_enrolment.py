@@ -1,0 +1,129 @@
+"""Admission: once per invite, the same answer for the same bytes, and a door that closes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from network import Clock, FakePeer, Running, begin, make_app, published, study_text
+
+from anon.credential import commit
+from anon.messages import parse_roster, seal
+
+
+def _sealed(running: Running, plaintext: bytes) -> bytes:
+    return seal(plaintext, running.live.manifest.sealing_key)
+
+
+async def test_the_same_bytes_are_accepted_again_also_after_closing(running: Running) -> None:
+    peer, other = await running.enrol(2)
+    assert await running.live.enrol(peer.sealed_enrolment()) == "accepted"
+    await running.close_enrolment([peer, other])
+    assert await running.live.enrol(peer.sealed_enrolment()) == "accepted"
+    assert len(parse_roster((await published(running.live))["roster", 0], running.live.study)) == 2
+
+
+async def test_the_same_key_with_other_bytes_is_refused(running: Running) -> None:
+    (peer,) = await running.enrol(1)
+    peer.contribution = os.urandom(32)
+    assert await running.live.enrol(peer.sealed_enrolment()) == "already-enrolled-differently"
+
+
+async def test_an_invite_admits_once(running: Running) -> None:
+    await running.enrol(1)
+    again = FakePeer(running.live.manifest, running.invites[0].code)
+    assert await running.live.enrol(again.sealed_enrolment()) == "invite-spent"
+
+
+@pytest.mark.parametrize("code", ["", "guessed"])
+async def test_an_unknown_invite_is_refused(running: Running, code: str) -> None:
+    assert await running.live.enrol(FakePeer(running.live.manifest, code).sealed_enrolment()) == "unknown-invite"
+
+
+async def test_nobody_new_after_closing(running: Running) -> None:
+    peers = await running.enrol(2)
+    late = FakePeer(running.live.manifest, running.invites[5].code)
+    running.clock.time = running.live.manifest.timetable.enrol_closes
+    assert await running.live.enrol(late.sealed_enrolment()) == "enrolment-closed"
+    await running.close_enrolment(peers)
+    running.clock.time = running.live.manifest.timetable.enrol_closes - 50
+    assert await running.live.enrol(late.sealed_enrolment()) == "enrolment-closed", "the clock went back"
+
+
+async def test_who_leaves_frees_the_invite_and_no_late_copy_enrols_again(running: Running) -> None:
+    peer, _ = await running.enrol(2)
+    copy = peer.sealed_enrolment()
+    assert await running.live.withdraw(peer.sealed_withdrawal()) == "withdrawn"
+    assert await running.live.withdraw(peer.sealed_withdrawal()) == "withdrawn"
+    assert await running.live.enrol(copy) == "not-enrolled"
+    successor = FakePeer(running.live.manifest, peer.code)
+    assert await running.live.enrol(successor.sealed_enrolment()) == "accepted"
+
+
+async def test_leaving_is_for_members_before_closing(running: Running) -> None:
+    peers = await running.enrol(2)
+    stranger = FakePeer(running.live.manifest)
+    assert await running.live.withdraw(stranger.sealed_withdrawal()) == "not-enrolled"
+    await running.close_enrolment(peers)
+    assert await running.live.withdraw(peers[0].sealed_withdrawal()) == "enrolment-closed"
+
+
+async def test_bad_enrolments_are_refused_by_name(running: Running) -> None:
+    live, peer = running.live, FakePeer(running.live.manifest, running.invites[0].code)
+    good = peer.enrolment()
+    wrong_proof = bytearray(peer.secrets.commitment_with_proof)
+    wrong_proof[-1] ^= 1
+    too_many = commit(2, os.urandom).commitment_with_proof
+    cases = {
+        "wrong-size": [b"", b"\0" * 48, b"\0" * 10_000],
+        "sealed-to-another-key": [os.urandom(400)],
+        "malformed": [
+            _sealed(running, good[:-1]),
+            _sealed(running, good + b"\0"),
+            _sealed(running, peer.enrolment(too_many)),
+            _sealed(running, peer.enrolment(study=bytes(32))),
+            _sealed(running, peer.enrolment(peer.secrets.commitment_with_proof[:-32])),
+        ],
+        "rejected-proof": [
+            _sealed(running, good[:-1] + bytes([good[-1] ^ 1])),
+            _sealed(running, peer.enrolment(bytes(wrong_proof))),
+            _sealed(running, peer.enrolment(bytes(48) + peer.secrets.commitment_with_proof[48:])),
+        ],
+    }
+    for word, posts in cases.items():
+        for post in posts:
+            assert await live.enrol(post) == word
+    assert await live.enrol(_sealed(running, good)) == "accepted", "none of them spent the invite"
+
+
+async def test_a_full_roster_turns_away(tmp_path: Path) -> None:
+    clock = Clock()
+    async with make_app(tmp_path / "home", clock) as app:
+        running = await begin(app, clock, study_text(maximum=2))
+        await running.enrol(2)
+        third = FakePeer(running.live.manifest, running.invites[2].code)
+        assert await running.live.enrol(third.sealed_enrolment()) == "roster-full"
+
+
+async def test_a_list_of_keys_admits_only_those(tmp_path: Path) -> None:
+    clock = Clock()
+    async with make_app(tmp_path / "home", clock) as app:
+        running = await begin(app, clock, study_text(admission="allow-list"))
+        listed, stranger = FakePeer(running.live.manifest), FakePeer(running.live.manifest)
+        await app.list_keys(running.live.study, [bytes(listed.key.verify_key)])
+        assert await running.live.enrol(listed.sealed_enrolment()) == "accepted"
+        assert await running.live.enrol(stranger.sealed_enrolment()) == "key-not-listed"
+
+
+async def test_open_admission_takes_anyone(tmp_path: Path) -> None:
+    clock = Clock()
+    async with make_app(tmp_path / "home", clock) as app:
+        running = await begin(app, clock, study_text(admission="open"))
+        assert await running.live.enrol(FakePeer(running.live.manifest).sealed_enrolment()) == "accepted"
+
+
+async def test_nothing_stored_names_an_invite_code(running: Running) -> None:
+    await running.enrol(1)
+    stored = b"".join(one.read_bytes() for one in running.app.home.path.glob("aggregator.sqlite*"))
+    assert not any(invite.code.encode() in stored for invite in running.invites)
