@@ -20,7 +20,7 @@ from anon.credential.issuance import (
     signer_nym_entropy,
 )
 from anon.credential.presentation import Tag, Token, present, pseudonym, token_size
-from anon.credential.verification import Verifier
+from anon.credential.verification import Verifier, cached_verifier
 
 __all__ = [
     "SIGNATURE_SIZE",
@@ -32,6 +32,7 @@ __all__ = [
     "Token",
     "Verifier",
     "blind_sign",
+    "cached_verifier",
     "commit",
     "commitment_size",
     "finalize",

@@ -146,7 +146,7 @@ def test_a_commitment_can_be_repeated_from_what_is_stored(member: Member) -> Non
 def test_stored_secrets_are_valid_once_loaded(member: Member) -> None:
     for damage in ({"nym_secrets": ()}, {"prover_blind": bytes(32)}, {"nym_secrets": (b"\xff" * 32,)}):
         with pytest.raises(Malformed):
-            evolve(member.secrets, **damage)  # type: ignore[arg-type]
+            evolve(member.secrets, **damage)
 
 
 def test_a_mark_in_the_signature_is_refused(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:

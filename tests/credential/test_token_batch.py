@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 import pytest
 from token_forgery import (
@@ -19,9 +21,9 @@ from token_forgery import (
     random_scalar,
 )
 
-from anon.credential import Verifier, present, pseudonym
+from anon.credential import PublicKey, Verifier, cached_verifier, present, pseudonym
 from anon.credential.batch import Fold, failures, fresh_coefficients
-from anon.credential.curve import Scalar, decode_g2, hash_to_g1
+from anon.credential.curve import G1, G2, Scalar, decode_g2, hash_to_g1, pairing_product_is_one
 from anon.errors import AnonmlError, Malformed, RejectedProof
 
 Item = tuple[bytes, bytes, bytes]
@@ -144,10 +146,25 @@ def test_one_failure_costs_logarithmically_many_pairings(member: Member, monkeyp
     secret = Scalar.from_be_bytes(member.secret_key)
     folds = [Fold(place, point, point * secret) for place, point in enumerate(points)]
     folds[40] = Fold(40, points[40], points[41])
-    from anon.credential import batch
+    calls: list[int] = []
 
-    calls = []
-    real = batch.pairing_product_is_one
-    monkeypatch.setattr(batch, "pairing_product_is_one", lambda pairs: calls.append(1) or real(pairs))
+    def counted(pairs: Sequence[tuple[G1, G2]]) -> bool:
+        calls.append(len(pairs))
+        return pairing_product_is_one(pairs)
+
+    monkeypatch.setattr("anon.credential.batch.pairing_product_is_one", counted)
     assert failures(decode_g2(member.public_key, "key"), folds, os.urandom) == [40]
     assert len(calls) <= 13
+
+
+def check_in_worker(public_key: PublicKey, items: list[Item]) -> list[bytes | AnonmlError]:
+    return list(cached_verifier(public_key, HEADER, 1).check_batch(items, os.urandom))
+
+
+def test_batches_can_go_to_another_process(member: Member, good: list[Item]) -> None:
+    """Bytes in; tags and errors out, both of which survive the way back."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        outcomes = pool.submit(check_in_worker, member.public_key, [good[0], (b"", CONTEXT, PRESENTATION)]).result()
+    assert outcomes[0] == good[0][0][:48]
+    assert isinstance(outcomes[1], Malformed)
+    assert cached_verifier(member.public_key, HEADER, 1) is cached_verifier(member.public_key, HEADER, 1)
