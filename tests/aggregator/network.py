@@ -162,7 +162,9 @@ class FakePeer:
         mechanism = self.manifest.surveys[survey].build()
         return bytes(mechanism.perturb(RawCategory(category, mechanism.m), os.urandom))
 
-    def packet(self, slot: int = 0, survey: int | None = None, report: bytes | None = None, category: int = 0) -> Packet:
+    def packet(
+        self, slot: int = 0, survey: int | None = None, report: bytes | None = None, category: int = 0
+    ) -> Packet:
         """A packet with a valid token for what it says."""
         asked = self.drawn(slot) if survey is None else survey
         answer = self.report(asked, category) if report is None else report

@@ -61,9 +61,7 @@ REFUSED: dict[str, tuple[str, Case]] = {
     "a bit flipped in the ciphertext": ("sealed-to-another-key", lambda r, p, k: _flip(sealed(r.live, k), 60)),
     "sealed to another key": (
         "sealed-to-another-key",
-        lambda r, p, k: seal(
-            pad(k.to_bytes(), r.live.door.rules.plain_bytes), bytes(PrivateKey.generate().public_key)
-        ),
+        lambda r, p, k: seal(pad(k.to_bytes(), r.live.door.rules.plain_bytes), bytes(PrivateKey.generate().public_key)),
     ),
     "padding that is not zero": (
         "malformed",

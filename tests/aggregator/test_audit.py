@@ -1,0 +1,184 @@
+"""The audit finds nothing in an honest study and finds each tampering."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from attrs import frozen
+from nacl.signing import SigningKey
+from network import Clock, begin, make_app, sealed, study_text
+
+from aggregator.audit import AuditResult, audit, audit_documents, export
+from aggregator.session import rounds
+from anon.documents import SignedHead, encode_chain, sign_head
+from anon.encoding import decode, encode
+from anon.errors import Malformed, Refused, RejectedProof
+
+Place = tuple[str, int]
+
+
+@frozen
+class Published:
+    """A finished study as the public sees it, and the aggregator's key to lie with."""
+
+    key: SigningKey
+    chain: tuple[SignedHead, ...]
+    bodies: dict[Place, bytes]
+
+    def audited(self, changes: dict[Place, bytes]) -> AuditResult:
+        """Audit the study as if the aggregator had published other bodies, all properly signed."""
+        chain: list[SignedHead] = []
+        numbered = {}
+        for one in self.chain:
+            head = one.head
+            body = changes.get((head.kind, head.part), self.bodies[head.kind, head.part])
+            numbered[head.number] = body
+            chain.append(sign_head(self.key, head.study, chain, head.kind, head.part, body))
+        return audit_documents(encode_chain(chain), numbered)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Published:
+    """A study with privately found cuts, from end to end."""
+    return asyncio.run(_finish(tmp_path_factory.mktemp("audit") / "home"))
+
+
+async def _finish(home: Path) -> Published:
+    clock = Clock()
+    async with make_app(home, clock) as app:
+        running = await begin(app, clock, study_text("quantile"))
+        live = running.live
+        peers = await running.enrol(12)
+        await running.close_enrolment(peers)
+        sent = [peer.packet(category=number % 2) for number, peer in enumerate(peers)]
+        for window in (*rounds(live.manifest), live.manifest.surveys[-1].window):
+            await running.go_to(window.opens)
+            for packet in sent:
+                if live.manifest.surveys[packet.survey].window == window:
+                    assert await live.submit(sealed(live, packet)) == "accepted"
+            await running.go_to(window.closes)
+        bodies = {(one.head.kind, one.head.part): await live.body_of(one.head) for one in live.chain}
+        return Published(app.home.signing_key, live.chain, bodies)
+
+
+def _numbered(published: Published) -> dict[int, bytes]:
+    return {one.head.number: published.bodies[one.head.kind, one.head.part] for one in published.chain}
+
+
+def test_an_honest_study_has_no_findings(finished: Published) -> None:
+    result = finished.audited({})
+    assert result.findings == () and result.ok and result.model_checked
+    assert (result.enrolled, result.packets) == (12, 12)
+
+
+def test_what_is_exported_is_what_is_audited(finished: Published, tmp_path: Path) -> None:
+    written = export(finished.chain, _numbered(finished), tmp_path / "out")
+    assert written["transcript"] == 3 and (tmp_path / "out" / "report.html").exists()
+    assert audit(tmp_path / "out", bytes(finished.key.verify_key)).ok
+    with pytest.raises(Refused, match="already exists"):
+        export(finished.chain, _numbered(finished), tmp_path / "out")
+    with pytest.raises(RejectedProof):
+        audit(tmp_path / "out", bytes(32))
+    with pytest.raises(Malformed, match="export it again"):
+        audit(tmp_path / "nowhere")
+
+
+def _full(published: Published) -> int:
+    """A histogram survey with packets."""
+    transcripts = {part: decode(body)[3] for (kind, part), body in published.bodies.items() if kind == "transcript"}
+    return max(transcripts, key=lambda part: (part > 0, len(transcripts[part])))
+
+
+def _packets(change: Callable[[list[bytes]], list[bytes]]) -> Callable[[Published], dict[Place, bytes]]:
+    def tamper(published: Published) -> dict[Place, bytes]:
+        part = _full(published)
+        fields = decode(published.bodies["transcript", part])
+        return {("transcript", part): encode([*fields[:3], change(fields[3])])}
+
+    return tamper
+
+
+def _edited(place: int, value: object) -> Callable[[list[bytes]], list[bytes]]:
+    def change(packets: list[bytes]) -> list[bytes]:
+        fields = decode(packets[0])
+        fields[place] = value(fields[place]) if callable(value) else value
+        return [encode(fields), *packets[1:]]
+
+    return change
+
+
+def _edges(published: Published) -> dict[Place, bytes]:
+    fields = decode(published.bodies["edges", 0])
+    n, counts = fields[2]["age"]
+    fields[2]["age"] = [n + 1, [counts[0] + 1, *counts[1:]]]
+    return {("edges", 0): encode(fields)}
+
+
+def _model(published: Published) -> dict[Place, bytes]:
+    model = json.loads(published.bodies["model", 0])
+    model["tables"][0]["log_odds"][0] += 0.01
+    return {("model", 0): json.dumps(model).encode()}
+
+
+TAMPERED: dict[str, tuple[str, Callable[[Published], dict[Place, bytes]]]] = {
+    "a packet left in twice": ("strictly sorted", _packets(lambda packets: [packets[0], *packets])),
+    "packets out of order": ("strictly sorted", _packets(lambda packets: packets[::-1])),
+    "a report changed": ("tokens do not verify", _packets(_edited(4, lambda report: _other(report)))),
+    "a token changed": ("tokens do not verify", _packets(_edited(5, lambda token: token[:-1] + b"\1"))),
+    "a packet of another study": ("wrong-study", _packets(_edited(1, bytes(32)))),
+    "a packet of another survey": ("another survey", _packets(_edited(3, 0))),
+    "a packet that is no packet": ("malformed", _packets(lambda packets: [b"\0", *packets])),
+    "a packet left out": ("not what the transcripts give", _packets(lambda packets: packets[:-1])),
+    "another survey's transcript": (
+        "another survey than its head",
+        lambda p: {("transcript", _full(p)): p.bodies["transcript", 0]},
+    ),
+    "counts aimed at other cuts": ("not those of the transcripts", _edges),
+    "a model of the aggregator's own": ("not what the transcripts give", _model),
+    "a seed that does not open the commitment": (
+        "does not open",
+        lambda p: {("seed", 0): encode([1, decode(p.bodies["seed", 0])[1], bytes(32)])},
+    ),
+    "a score value chosen afterwards": (
+        "does not open",
+        lambda p: {("seed", 1): encode([1, decode(p.bodies["seed", 1])[1], bytes(32)])},
+    ),
+    "a roster with fewer people": (
+        "expected 11",
+        lambda p: {("roster", 0): encode([*decode(p.bodies["roster", 0])[:2], decode(p.bodies["roster", 0])[2][1:]])},
+    ),
+}
+
+
+def _other(report: bytes) -> bytes:
+    return report[:-1] + bytes([report[-1] ^ 1])
+
+
+@pytest.mark.parametrize("name", TAMPERED)
+def test_each_tampering_is_found(finished: Published, name: str) -> None:
+    text, tamper = TAMPERED[name]
+    result = finished.audited(tamper(finished))
+    assert any(text in finding.fault for finding in result.findings), result.findings
+
+
+def test_a_body_that_is_not_its_heads_is_found(finished: Published) -> None:
+    bodies = _numbered(finished)
+    last = max(bodies)
+    damaged = audit_documents(encode_chain(finished.chain), bodies | {last: bodies[last] + b" "})
+    assert [finding.document for finding in damaged.findings] == ["report 0"]
+    missing = audit_documents(encode_chain(finished.chain), {n: body for n, body in bodies.items() if n != last})
+    assert "missing" in missing.findings[0].fault
+
+
+def test_a_chain_under_another_key_is_refused(finished: Published) -> None:
+    other = SigningKey(bytes(32))
+    chain: list[SignedHead] = []
+    for one in finished.chain:
+        body = finished.bodies[one.head.kind, one.head.part]
+        chain.append(sign_head(other, one.head.study, chain, one.head.kind, one.head.part, body))
+    with pytest.raises(RejectedProof):
+        audit_documents(encode_chain(chain), _numbered(finished))

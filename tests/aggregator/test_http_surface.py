@@ -1,0 +1,132 @@
+"""What anybody on the network sees: exact words, constant sizes, and nothing of the sender or the machine."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+
+import pytest
+from network import FakePeer, Running
+
+from aggregator import http
+from anon.answers import ANSWER_BYTES, parse_answer
+from anon.documents import check_body, parse_chain
+from anon.route import DirectRoute
+
+
+@pytest.fixture
+async def served(running: Running) -> AsyncIterator[tuple[Running, int]]:
+    """The study over loopback HTTP."""
+    runner, port = await http.start({running.live.study: running.live}, "127.0.0.1", 0)
+    yield running, port
+    await runner.cleanup()
+
+
+async def _raw(port: int, request: bytes) -> bytes:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(request)
+    answer = await asyncio.wait_for(reader.read(), 5)
+    writer.close()
+    return answer
+
+
+async def test_documents_and_posts_over_a_real_route(served: tuple[Running, int]) -> None:
+    running, port = served
+    route, address, base = DirectRoute(), f"127.0.0.1:{port}", f"/v1/{running.live.study.hex()}"
+    chain = parse_chain(
+        (await route.get(address, f"{base}/heads", 10**6)).body, running.app.home.public_key, running.live.study
+    )
+    body = (await route.get(address, f"{base}/documents/0", 10**6)).body
+    assert check_body(chain[0].head, body) == running.live.manifest_bytes
+    peer = FakePeer(running.live.manifest, running.invites[0].code)
+    for path, post, word in [
+        ("enrol", peer.sealed_enrolment(), "accepted"),
+        ("withdraw", peer.sealed_withdrawal(), "withdrawn"),
+        ("packets", b"x", "wrong-size"),
+        ("packets", b"x" * running.live.door.rules.sealed_bytes, "sealed-to-another-key"),
+        ("enrol", b"x" * 100_000, "wrong-size"),
+    ]:
+        answer = await route.post(address, f"{base}/{path}", post, ANSWER_BYTES)
+        assert (answer.status, parse_answer(answer.body)) == (200, word)
+
+
+async def test_answers_carry_nothing_but_the_answer(served: tuple[Running, int]) -> None:
+    running, port = served
+    base = f"/v1/{running.live.study.hex()}".encode()
+    answer = await _raw(
+        port, b"POST " + base + b"/packets HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc"
+    )
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert body == b"wrong-size".ljust(ANSWER_BYTES)
+    names = {line.partition(b":")[0].lower() for line in head.split(b"\r\n")[1:]}
+    assert names <= {b"content-length", b"connection"}
+
+
+ELSEWHERE = [
+    "/",
+    "/v1",
+    "/v1/SECRET/heads",
+    "/v1/{study}",
+    "/v1/{study}/heads/",
+    "/v1/{study}/documents/99",
+    "/v1/{study}/documents/00",
+    "/v1/{study}/documents/-1",
+    "/v1/{study}/tags/00",
+    "/v1/{study}/heads?x=SECRET",
+    "/v1/{other}/heads",
+]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
+async def test_everything_else_is_an_empty_404(served: tuple[Running, int], method: str) -> None:
+    running, port = served
+    for template in ELSEWHERE:
+        path = template.format(study=running.live.study.hex(), other="0" * 64)
+        answer = await _raw(port, f"{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        assert answer.startswith(b"HTTP/1.1 404") and answer.endswith(b"\r\n\r\n")
+        assert b"SECRET" not in answer and b"aiohttp" not in answer.lower() and b"date" not in answer.lower()
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        b"SECRET\r\n\r\n",
+        b"SECRET / HTTP/1.1\r\n\r\n",
+        b"GET /SECRET HTTP/9.9\r\n\r\n",
+        b"GET / HTTP/1.1\r\nSECRET\x00: x\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: SECRET\r\n\r\n",
+        b"GET /" + b"SECRET" * 5000 + b" HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nX: " + b"SECRET" * 5000 + b"\r\n\r\n",
+        b"\x16\x03\x01SECRET",
+    ],
+)
+async def test_malformed_requests_echo_nothing(
+    served: tuple[Running, int], request_bytes: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, port = served
+    with caplog.at_level(logging.DEBUG):
+        answer = await _raw(port, request_bytes)
+    assert answer.startswith((b"HTTP/1.0 400", b"HTTP/1.1 400")) and answer.endswith(b"\r\n\r\n")
+    assert b"SECRET" not in answer and b"aiohttp" not in answer.lower() and b"date" not in answer.lower()
+    assert "SECRET" not in caplog.text and "127.0.0.1" not in caplog.text
+
+
+async def test_a_bug_answers_500_without_a_word(served: tuple[Running, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    running, port = served
+
+    async def broken(_: bytes) -> str:
+        raise RuntimeError("SECRET")
+
+    monkeypatch.setattr(running.live, "submit", broken)
+    request = f"POST /v1/{running.live.study.hex()}/packets HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx".encode()
+    answer = await _raw(port, request)
+    assert answer.startswith(b"HTTP/1.1 500") and answer.endswith(b"\r\n\r\n") and b"SECRET" not in answer
+
+
+async def test_too_many_waiting_are_turned_away(served: tuple[Running, int]) -> None:
+    running, _ = served
+    running.live.registry._batcher._most_waiting = 1
+    posts = [FakePeer(running.live.manifest, invite.code).sealed_enrolment() for invite in running.invites[:3]]
+    words = await asyncio.gather(*(running.live.enrol(post) for post in posts))
+    assert sorted(words) == ["accepted", "busy", "busy"]
