@@ -139,12 +139,9 @@ def calibrate(cohorts: int, trials: int, tested: int, shuffle_labels: bool, jobs
     }
     for epsilon in (1.0, 2.0, 4.0):
         aucs = _trials(proposal, epsilon, trained, test, trials)
-        reached = ((aucs - 0.5) / (np.array(ceilings)[:, None] - 0.5)).ravel()
-        figures[f"epsilon_{epsilon:g}"] = _summary(aucs.ravel()) | {
-            "reached_mean": float(reached.mean()),
-            "reached_5th_percentile": float(np.quantile(reached, 0.05)),
-            "reached_below_0.9": float((reached < 0.9).mean()),
-        }
+        # With shuffled labels the ceiling is 0.5 itself, and a share of nothing would mean nothing.
+        reached = {} if shuffle_labels else _reached(aucs, np.array(ceilings)[:, None])
+        figures[f"epsilon_{epsilon:g}"] = _summary(aucs) | reached
     return figures
 
 
@@ -159,7 +156,18 @@ def _trials(
 
 
 def _summary(aucs: Array) -> dict[str, float]:
-    return {"auc_mean": float(aucs.mean()), "auc_sd": float(aucs.std()), "auc_min": float(aucs.min())}
+    found = {"mean": aucs.mean(), "sd": aucs.std(), "min": aucs.min(), "max": aucs.max()}
+    return {f"auc_{name}": float(value) for name, value in found.items()}
+
+
+def _reached(aucs: Array, ceilings: Array) -> dict[str, float]:
+    share = ((aucs - 0.5) / (ceilings - 0.5)).ravel()
+    return {
+        "reached_mean": float(share.mean()),
+        "reached_min": float(share.min()),
+        "reached_5th_percentile": float(np.quantile(share, 0.05)),
+        "reached_below_0.9": float((share < 0.9).mean()),
+    }
 
 
 def main() -> None:

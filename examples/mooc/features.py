@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from attrs import frozen
@@ -34,6 +34,14 @@ def evaluate(proposal: Proposal, students: Iterable[Student]) -> list[Record]:
         raise ValueError(f"{', '.join(proposal.binned)}: cuts are found by the study; declare them to evaluate it here")
     with tempfile.TemporaryDirectory() as folder:
         return [_record(proposal, _snapshot(proposal, student, Path(folder))) for student in students]
+
+
+def snapshots(proposal: Proposal, students: Iterable[Student]) -> Iterator[tuple[Mapping[str, Value], Value]]:
+    """Each student's raw values and label value, as a peer would find them."""
+    with tempfile.TemporaryDirectory() as folder:
+        for student in students:
+            taken = _snapshot(proposal, student, Path(folder))
+            yield taken.values, taken.label
 
 
 def _snapshot(proposal: Proposal, student: Student, folder: Path) -> Snapshot:
