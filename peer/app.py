@@ -66,7 +66,8 @@ class PeerApp:
     """A peer in its home.
 
     `route_factory` gives the route of an exchange; `now` unix seconds; `random_bytes` must be the operating system's.
-    `passphrase` is needed only when the home has one.
+    `passphrase` is needed only when the home has one; `policy` is the first one of a new home (default: `Policy()`).
+    Holds three file descriptors until `close`, one more while it runs.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class PeerApp:
         passphrase: str | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         data_path: Path | None = None,
+        policy: Policy | None = None,
     ) -> None:
         home.prepare()
         self._home = home
@@ -89,7 +91,7 @@ class PeerApp:
         if settings.salt and passphrase is None:
             raise Refused("the secrets of this home are under a passphrase; give it")
         key = key_of(passphrase, bytes.fromhex(settings.salt)) if settings.salt and passphrase is not None else None
-        self.store = Store(home.store_path, random_bytes)
+        self.store = Store(home.store_path, random_bytes, policy)
         self._tools = Tools(
             store=self.store,
             data_path=data_path or home.data_path,
@@ -101,6 +103,10 @@ class PeerApp:
         )
         self._manifests: dict[bytes, tuple[bytes, Manifest]] = {}
         self._runners: dict[bytes, StudyRunner] = {}
+
+    def close(self) -> None:
+        """Close the store. The next call opens it again."""
+        self.store.close()
 
     # Deciding
 
