@@ -234,10 +234,12 @@ def test_every_flipped_bit_of_a_signature_is_refused(member: Member) -> None:
 
 
 def test_entropy_that_cancels_the_secret_is_refused(member: Member) -> None:
-    """The pseudonym would be the identity."""
-    nym = decode_scalar(member.secrets.nym_secrets[0], "nym")
+    """The signature is good, but the pseudonym would be the identity in every slot."""
+    entropy = encode_scalar(-decode_scalar(member.secrets.nym_secrets[0], "nym"))
+    commitment = member.secrets.commitment_with_proof
+    signature = blind_sign(member.secret_key, member.public_key, commitment, HEADER, entropy, 1)
     with pytest.raises(RejectedProof):
-        accept(member, entropy=encode_scalar(-nym))
+        accept(member, signature=signature, entropy=entropy)
 
 
 def test_nothing_secret_is_printed(member: Member) -> None:

@@ -24,6 +24,7 @@ from token_forgery import (
 
 from anon.credential import Verifier, present, pseudonym, token_size
 from anon.credential.curve import ORDER, Scalar, encode_scalar
+from anon.credential.proof import decode_proof
 from anon.errors import Malformed, RejectedProof
 
 POINTS = ("pseudonym", "a_bar", "b_bar", "d")
@@ -135,6 +136,25 @@ def test_scalars_outside_their_range_are_refused(
             verifier.check(wrong, CONTEXT, PRESENTATION)
     monkeypatch.setattr("anon.credential.issuance.decode_scalar", lambda data, _: Scalar.from_be_bytes_mod_order(data))
     assert lax_accepts(verifier, second)
+
+
+def test_an_announcement_without_pseudonym_part_is_refused(
+    member: Member, verifier: Verifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ut is the identity only if m~ was zero, and then m^ / c is the secret itself (NymProofVerifyInit, step 3)."""
+    careless = crafted(member.credential, nym_tilde=Scalar(0))
+    with pytest.raises(RejectedProof):
+        verifier.check(careless, CONTEXT, PRESENTATION)
+    monkeypatch.setattr("anon.credential.verification.IDENTITY_G1", ORDER_THREE)
+    assert lax_accepts(verifier, careless)
+
+
+@pytest.mark.parametrize("change", [-64, -32, -1, 1, 32])
+def test_exact_length_of_the_proof(change: int, token: bytes) -> None:
+    """Its decoder counts on nobody: a scalar too many would otherwise be taken for one more hidden message."""
+    proof = token[48:]
+    with pytest.raises(Malformed, match="336 bytes"):
+        decode_proof(proof + token[-change:] if change > 0 else proof[:change], 2)
 
 
 @pytest.mark.parametrize("change", [-384, -48, -32, -1, 1, 32, 48])

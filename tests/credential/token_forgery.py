@@ -64,8 +64,9 @@ def crafted(
     shifts: Mapping[str, G1] | None = None,
     r1_error: Scalar | None = None,
     r2: Scalar | None = None,
+    nym_tilde: Scalar | None = None,
 ) -> bytes:
-    """A token made as the draft says, except: points shifted before they are hashed, or r1 wrong inside Bbar."""
+    """A token made as the draft says, except: points shifted before they are hashed, r1 wrong inside Bbar, a chosen m~."""
     moved = dict.fromkeys(("pseudonym", "a_bar", "b_bar", "d"), IDENTITY_G1) | dict(shifts or {})
     statement = nym_statement(credential.public_key, credential.header, credential.count)
     place = make_context(context)
@@ -74,6 +75,7 @@ def crafted(
     r1, e_tilde, r1_tilde, r3_tilde = (random_scalar() for _ in range(4))
     r2 = r2 or random_scalar()
     tildes = [random_scalar() for _ in scalars]
+    tildes[-1] = tildes[-1] if nym_tilde is None else nym_tilde
     d = decode_g1(credential.base, "base") * r2
     a_bar = point * (r1 * r2)
     r1 = r1 + r1_error if r1_error else r1
