@@ -92,14 +92,23 @@ def import_file(
 
 
 def import_rows(
-    database: Path, table: str, columns: Sequence[str], rows: Iterable[Sequence[Cell]], mode: Mode = "replace"
+    database: Path,
+    table: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Cell]],
+    mode: Mode = "replace",
+    *,
+    durable: bool = True,
 ) -> ImportSummary:
-    """Import rows already in memory, in one transaction. Raises `Refused` for names that are not plain a-z names."""
+    """Import rows already in memory, in one transaction. Raises `Refused` for names that are not plain a-z names.
+
+    Without `durable` it does not wait for the disk: right for a simulated peer, whose file a power cut may spoil.
+    """
     names = [table, *columns]
     if not columns or len(set(columns)) < len(columns) or not all(NAME.fullmatch(name) for name in names):
         raise Refused("table and columns need distinct names of a-z, 0-9 and _, a letter first")
     try:
-        with _transaction(database) as connection:
+        with _transaction(database, durable) as connection:
             _prepare(connection, table, dict.fromkeys(columns, ""), mode)
             finite = ([_finite(cell) for cell in row] for row in rows)
             cursor = connection.executemany(_insertion(table, columns), finite)
@@ -123,15 +132,15 @@ def _finite(cell: Cell) -> Cell:
 
 
 @contextmanager
-def _transaction(database: Path) -> Iterator[sqlite3.Connection]:
+def _transaction(database: Path, durable: bool = True) -> Iterator[sqlite3.Connection]:
     """The data file, made with mode 0600 if it is new, in one write transaction that ends with the block."""
     os.close(os.open(database, os.O_RDWR | os.O_CREAT, 0o600))
     database.chmod(0o600)
     connection = sqlite3.connect(database, isolation_level=None, timeout=60.0)
     try:
         connection.execute("PRAGMA trusted_schema=OFF")
+        connection.execute(f"PRAGMA synchronous={'NORMAL' if durable else 'OFF'}")
         connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield connection
