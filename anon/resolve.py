@@ -85,7 +85,7 @@ def _timetable(proposal: Proposal, now: int) -> tuple[Timetable, Windows]:
     opens = settled + (schedule.binning + schedule.settle if rounds else 0)
     collect = Window(opens, opens + schedule.collect)
     shortest = min(window.closes - window.opens for window in (*binning, collect))
-    margin = schedule.margin or min(300, shortest // 10)
+    margin = schedule.margin or max(1, min(300, shortest // 10))
     if 2 * margin >= shortest:
         raise Malformed(
             f"schedule.margin: expected less than half of the shortest window of {shortest} s, got {margin} s"

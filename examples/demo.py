@@ -1,0 +1,294 @@
+"""`anonml demo`: a whole study on this machine, in separate processes, over loopback HTTP, nothing left out.
+
+An aggregator process serves; a few processes host real peers (own keys, ledger, store, data, consent policy). The figures
+at the end come from what the aggregator published and from what the peers' own receipts say.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from math import ceil
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from attrs import frozen
+from rich.console import Console
+from rich.table import Table
+
+from aggregator.simulate import evaluate
+from aggregator.simulation.ceilings import binned_ceiling, raw_ceiling
+from aggregator.simulation.run import Plan
+from anon.documents import find
+from anon.errors import AnonmlError, Malformed
+from anon.messages import parse_roster
+from anon.model import from_json
+from anon.study.manifest import parse_manifest
+from examples import scenes
+from examples.published import Published, read_published
+
+app = typer.Typer(help="Run a whole study on this machine: census, mooc, or a study file of your own.")
+HOSTS = 2
+PEERS = {"census": 2000, "mooc": 500}
+
+
+class DemoFailed(AnonmlError):
+    """A process of the demo ended badly. Its output is in the folder that the message names."""
+
+    code = "demo-failed"
+
+
+@frozen
+class Clock:
+    """Lengths of the demo's stages, in seconds, for so many peers on two cores."""
+
+    enrol: int
+    settle: int
+    binning: int
+    collect: int
+
+    @classmethod
+    def of(cls, peers: int) -> Clock:
+        """Time in proportion to the work, with room for a slow machine."""
+        return cls(ceil(20 + peers * 0.030), ceil(6 + peers * 0.013), ceil(8 + peers * 0.006), ceil(10 + peers * 0.018))
+
+    @property
+    def longest(self) -> float:
+        """Until every peer has certainly ended."""
+        return self.enrol + 3 * self.settle + self.binning + self.collect + 90.0
+
+    def sections(self, peers: int) -> str:
+        """The study file's schedule and cohort for the demo."""
+        return (
+            f'[schedule]\nenrol = "{self.enrol}s"\nsettle = "{self.settle}s"\nbinning = "{self.binning}s"\n'
+            f'collect = "{self.collect}s"\n\n[cohort]\nminimum = {max(2, peers // 2)}\nmaximum = 100000\n'
+        )
+
+
+@app.command()
+def main(
+    example: Annotated[str, typer.Argument(help="census, mooc, or the path of a study.toml")] = "census",
+    data: Annotated[Path | None, typer.Option(help="CSV of people (needed for a study of your own).")] = None,
+    peers: Annotated[int, typer.Option(min=0, help="How many peers; 0: the example's own number.")] = 0,
+    seed: Annotated[int | None, typer.Option(help="Which people take part; never their noise or keys.")] = None,
+    shuffle_labels: Annotated[bool, typer.Option(help="mooc: break the link to the label; AUC must be 0.5.")] = False,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures here.")] = None,
+    keep: Annotated[Path | None, typer.Option(help="Keep everything in this new folder.")] = None,
+) -> None:
+    """Run the study and print the closing table."""
+    console = Console(stderr=True)
+    with _folder(keep) as folder:
+        figures = Demo(folder, console).run(
+            example, data, peers, secrets.randbits(31) if seed is None else seed, shuffle_labels
+        )
+    if json_file:
+        json_file.write_text(json.dumps(figures, indent=2, sort_keys=True) + "\n", "utf-8")
+    _show(figures)
+    if figures["lost"] or figures["enrolled"] != figures["peers"]:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _folder(keep: Path | None) -> Iterator[Path]:
+    if keep is None:
+        with tempfile.TemporaryDirectory(prefix="anonml-demo-") as name:
+            yield Path(name)
+        return
+    keep.mkdir(parents=True)
+    yield keep
+
+
+class Demo:
+    """One run, in its folder."""
+
+    def __init__(self, folder: Path, console: Console) -> None:
+        self._folder = folder
+        self._console = console
+        self._home = folder / "aggregator"
+        self._seconds: dict[str, float] = {}
+        self._since = time.perf_counter()
+
+    def run(self, example: str, data: Path | None, peers: int, seed: int, shuffle_labels: bool) -> dict[str, Any]:
+        """The figures of docs/figures.md."""
+        scene = self._scene(example, data, peers or PEERS.get(example, 200), seed, shuffle_labels)
+        self._lap("prepare", f"{len(scene.peers)} peers, {len(scene.test)} people to score on")
+        clock = Clock.of(len(scene.peers))
+        study = self._folder / "study.toml"
+        study.write_text(_with_sections(scene.study_text, clock.sections(len(scene.peers))), "utf-8")
+        self._command("study", "publish", str(study))
+        with self._serving() as (server, address):
+            links = self._command("aggregator", "invite", "--count", str(len(scene.peers)), "--address", address)
+            hosts = self._host(scene, links, clock)
+            ended = self._follow(server)
+            outcomes = [self._outcome(host, clock) for host in hosts]
+        self._lap("peers end", "inclusion checked, secrets erased")
+        self._command("aggregator", "export", str(self._folder / "published"))
+        return self._figures(scene, outcomes, ended, read_published(self._folder / "published"))
+
+    def _scene(self, example: str, data: Path | None, peers: int, seed: int, shuffle_labels: bool) -> scenes.Scene:
+        if example == "census":
+            return scenes.census(peers, seed, data)
+        if example == "mooc":
+            return scenes.mooc(peers, seed, self._folder / "logs", shuffle_labels)
+        if data is None or not Path(example).is_file():
+            raise Malformed(
+                "demo: expected census, mooc, or a study file with --data FILE.csv (`anonml study synthesize`)"
+            )
+        return scenes.own_study(Path(example), data, peers, seed)
+
+    def _command(self, *words: str) -> Any:
+        command = [sys.executable, "-m", "anonml", *words, "--home", str(self._home), "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, cwd=_ROOT)
+        if done.returncode:
+            raise DemoFailed(f"anonml {' '.join(words[:2])}: {done.stderr.strip()}")
+        return json.loads(done.stdout)
+
+    @contextmanager
+    def _serving(self) -> Iterator[tuple[subprocess.Popen[str], str]]:
+        command = [
+            sys.executable,
+            "-m",
+            "anonml",
+            "aggregator",
+            "serve",
+            "--home",
+            str(self._home),
+            "--port",
+            "0",
+            "--json",
+        ]
+        with self._log("aggregator").open("w") as log:
+            server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=_ROOT)
+            try:
+                first = _line(server)
+                if first is None:
+                    raise DemoFailed(f"the aggregator did not start: {self._log('aggregator').read_text()[-800:]}")
+                yield server, first["address"]
+            finally:
+                server.terminate()
+                server.wait(20)
+
+    def _log(self, name: str) -> Path:
+        return self._folder / f"{name}.log"
+
+    def _host(self, scene: scenes.Scene, links: Sequence[str], clock: Clock) -> list[subprocess.Popen[str]]:
+        files = scenes.write_people(scene, links, self._folder, HOSTS)
+        return [self._host_one(number, file, clock, len(scene.peers)) for number, file in enumerate(files)]
+
+    def _host_one(self, number: int, people: Path, clock: Clock, cohort: int) -> subprocess.Popen[str]:
+        options = {
+            "people": people,
+            "homes": self._folder / f"homes-{number}",
+            "seconds": clock.longest,
+            "minimum-cohort": max(2, cohort // 2),
+        }
+        words = [part for name, value in options.items() for part in (f"--{name}", str(value))]
+        log = self._log(f"peers-{number}").open("w")
+        return subprocess.Popen(
+            [sys.executable, "-m", "examples.hosting", *words], stdout=subprocess.PIPE, stderr=log, text=True, cwd=_ROOT
+        )
+
+    def _follow(self, server: subprocess.Popen[str]) -> dict[str, Any]:
+        """Read the server's lines until the study has ended; each change of phase ends a stage."""
+        while (status := _line(server)) is not None:
+            if status["phase"] != "enrolling":
+                self._lap(_STAGES.get(status["phase"], status["phase"]), f"{status['enrolled']} enrolled")
+            if status["phase"] in ("published", "abandoned"):
+                return dict(status)
+        raise DemoFailed(f"the aggregator stopped: {self._log('aggregator').read_text()[-800:]}")
+
+    def _outcome(self, host: subprocess.Popen[str], clock: Clock) -> dict[str, Any]:
+        answer, _ = host.communicate(timeout=clock.longest)
+        if host.returncode:
+            raise DemoFailed(f"a process of peers ended with {host.returncode}: see peers-*.log (run with --keep)")
+        outcome = dict(json.loads(answer))
+        self._console.print(f"  peers        {outcome}", style="dim", highlight=False)
+        return outcome
+
+    def _lap(self, stage: str, said: str) -> None:
+        now = time.perf_counter()
+        self._seconds[stage] = round(self._seconds.get(stage, 0.0) + now - self._since, 1)
+        self._since = now
+        self._console.print(f"  {stage:<12} {self._seconds[stage]:6.1f} s   {said}", highlight=False)
+
+    def _figures(
+        self, scene: scenes.Scene, outcomes: Sequence[dict[str, Any]], ended: dict[str, Any], published: Published
+    ) -> dict[str, Any]:
+        manifest = parse_manifest(published.body("manifest"))
+        sent = sum(one["sent"] for one in outcomes)
+        accepted = published.accepted(len(manifest.surveys))
+        roster = parse_roster(published.body("roster"), manifest.study_id) if find(published.chain, "roster") else ()
+        figures: dict[str, Any] = {
+            "peers": len(scene.peers),
+            "enrolled": len(roster),
+            "sent": sent,
+            "attempts": sum(one["attempts"] for one in outcomes),
+            "accepted": accepted,
+            "included": sum(one["packets"].get("included", 0) for one in outcomes),
+            "refused": {word: n for word, n in ended["packet_answers"].items() if word not in ("accepted", "busy")},
+            "lost": sent - accepted,
+            "epsilon_record": manifest.epsilon / 1e9,
+            "epsilon_eq6": manifest.epsilon_per_attribute / 1e9,
+            "most_spent": max((one["most_spent"] for one in outcomes), default=0.0),
+        }
+        if find(published.chain, "model"):
+            figures |= self._scores(scene, published, Plan.of(manifest))
+        self._lap("score", "the model on people that no peer holds")
+        return figures | {"seconds": self._seconds | {"total": round(sum(self._seconds.values()), 1)}}
+
+    def _scores(self, scene: scenes.Scene, published: Published, plan: Plan) -> dict[str, float]:
+        model = from_json(published.body("model").decode())
+        return {
+            "auc": round(evaluate(model, scene.test).auc, 4),
+            "auc_ceiling_binned": round(binned_ceiling(plan, scene.train, scene.test), 4),
+            "auc_ceiling_raw": round(raw_ceiling(plan, scene.train, scene.test), 4),
+        }
+
+
+_ROOT = Path(__file__).resolve().parents[1]
+_STAGES = {"settling": "enrol", "binning": "settle", "collecting": "bin", "learning": "collect", "published": "learn"}
+
+
+def _line(process: subprocess.Popen[str]) -> dict[str, Any] | None:
+    line = process.stdout.readline() if process.stdout else ""
+    return json.loads(line) if line else None
+
+
+def _with_sections(text: str, sections: str) -> str:
+    """The study file with its schedule and cohort replaced."""
+    for name in ("schedule", "cohort"):
+        text = re.sub(rf"(?ms)^\[{name}\]\n.*?(?=^\[|\Z)", "", text)
+    return text.rstrip() + "\n\n" + sections
+
+
+def _show(figures: dict[str, Any]) -> None:
+    table = Table(show_header=False)
+    names = {
+        "enrolled": "enrolled",
+        "sent": "packets sent",
+        "accepted": "accepted",
+        "included": "found in the transcript by their peer",
+        "lost": "lost",
+        "auc": "AUC of the published model",
+        "auc_ceiling_binned": "AUC without privacy, same bins",
+        "auc_ceiling_raw": "AUC without privacy, raw",
+        "epsilon_record": "record-level epsilon (the guarantee)",
+        "epsilon_eq6": "per-attribute (AnonML eq. 6)",
+    }
+    for key, name in names.items():
+        table.add_row(name, str(figures.get(key, "none: too few enrolled")))
+    table.add_row("refused", ", ".join(f"{n} {word}" for word, n in figures["refused"].items()) or "none")
+    table.add_row("seconds", ", ".join(f"{stage} {value}" for stage, value in figures["seconds"].items()))
+    Console().print(table)
+
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")

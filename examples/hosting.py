@@ -1,0 +1,152 @@
+"""Many real peers in one process: each with its own keys, ledger, store, data and consent policy. For demos and tests.
+
+    python -m examples.hosting --people people.jsonl --homes DIR --seconds 240
+
+A line of `people.jsonl` is one peer: {"link": invite link, "table": name, and either "columns" and "rows", or "file"}.
+The owner's yes is given beforehand by the policy: up to `--consent` of epsilon.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import resource
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from anon.errors import AnonmlError
+from anon.invite import parse_invite
+from anon.ldp import nano
+from anon.route import DirectRoute
+from peer.app import PeerApp
+from peer.consent import Policy
+from peer.data.importing import import_file, import_rows
+from peer.home import PeerHome, Settings
+
+AT_ONCE = 12
+
+
+@frozen
+class Hosting:
+    """How the peers of one process are run. Seconds; `consent` is an epsilon."""
+
+    homes: Path
+    seconds: float
+    consent: float
+    spread: float
+    minimum_cohort: int
+
+
+def main() -> None:
+    """Host every peer of the file, then print one JSON line of what became of them."""
+    options = _options()
+    _allow_many_files()
+    with options.people.open(encoding="utf-8") as lines:
+        people = [json.loads(line) for line in lines]
+    hosting = Hosting(options.homes, options.seconds, options.consent, options.spread, options.minimum_cohort)
+    sys.stdout.write(json.dumps(asyncio.run(host(people, hosting)), sort_keys=True) + "\n")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--people", type=Path, required=True)
+    parser.add_argument("--homes", type=Path, required=True)
+    parser.add_argument("--seconds", type=float, default=240.0)
+    parser.add_argument("--consent", type=float, default=10.0)
+    parser.add_argument("--spread", type=float, default=0.0)
+    parser.add_argument("--minimum-cohort", type=int, default=20)
+    return parser.parse_args()
+
+
+def _allow_many_files() -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+async def host(people: list[dict[str, Any]], hosting: Hosting) -> dict[str, Any]:
+    """Run the peers side by side until each is done or the time is up; figures over all of them."""
+    gate = asyncio.Semaphore(AT_ONCE)
+    deadline = time.time() + hosting.seconds
+    started = time.perf_counter()
+    outcomes = await asyncio.gather(
+        *(
+            _live(person, hosting.homes / f"{number:05d}", hosting, gate, deadline)
+            for number, person in enumerate(people)
+        )
+    )
+    return _figures([one for one in outcomes if one], time.perf_counter() - started)
+
+
+async def _live(
+    person: dict[str, Any], home: Path, hosting: Hosting, gate: asyncio.Semaphore, deadline: float
+) -> PeerApp | str:
+    """One peer's whole life: import, look, say yes, run."""
+    async with gate:
+        peer = _settle_in(person, home, hosting)
+        try:
+            invite = parse_invite(person["link"])
+            await peer.look(invite)
+            await peer.join(invite, nano(hosting.consent))
+        except AnonmlError as refused:
+            return f"not joined: {refused.code}"
+    await peer.run(max(0.0, deadline - time.time()), once=True)
+    return peer
+
+
+def _settle_in(person: dict[str, Any], path: Path, hosting: Hosting) -> PeerApp:
+    home = PeerHome(path)
+    home.prepare()
+    home.write_settings(Settings(enrol_spread=hosting.spread))
+    if "file" in person:
+        import_file(home.data_path, Path(person["file"]), person["table"])
+    else:
+        import_rows(home.data_path, person["table"], person["columns"], person["rows"])
+    peer = PeerApp(home, DirectRoute, time.time, os.urandom)
+    epsilon = nano(hosting.consent)
+    peer.set_policy(Policy(lifetime=epsilon, max_epsilon=epsilon, minimum_cohort=hosting.minimum_cohort))
+    return peer
+
+
+def _figures(outcomes: list[PeerApp | str], seconds: float) -> dict[str, Any]:
+    states: Counter[str] = Counter()
+    packets: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    sent = attempts = spent = 0
+    for one in outcomes:
+        if isinstance(one, str):
+            states[one] += 1
+            continue
+        for status in one.status():
+            states[str(status.state)] += 1
+            reasons.update([status.reason] if status.reason else [])
+            spent = max(spent, status.spent)
+            for slot in _sent(status.slots):
+                sent += 1
+                attempts += slot.attempts
+            packets.update(str(slot.status) for slot in status.slots)
+    return {
+        "peers": len(outcomes),
+        "states": dict(states),
+        "packets": dict(packets),
+        "reasons": dict(reasons),
+        "sent": sent,
+        "attempts": attempts,
+        "most_spent": spent / 1e9,
+        "seconds": round(seconds, 1),
+    }
+
+
+def _sent(slots: Any) -> Iterator[Any]:
+    yield from (slot for slot in slots if slot.attempts > 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""What a study published, read back from `anonml aggregator export`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from attrs import frozen
+
+from anon.documents import SignedHead, check_body, find, parse_chain
+from anon.encoding import decode
+from anon.errors import Malformed
+from anon.study.manifest import parse_manifest
+
+
+@frozen
+class Published:
+    """The verified chain and where its bodies are."""
+
+    chain: Sequence[SignedHead]
+    directory: Path
+
+    def body(self, kind: str, part: int = 0) -> bytes:
+        """A body that matches its head. Raises `Malformed` when it was not published."""
+        head = find(self.chain, kind, part)
+        if head is None:
+            raise Malformed(f"{kind} {part}: not published")
+        return check_body(head, (self.directory / "documents" / str(head.number)).read_bytes())
+
+    def accepted(self, surveys: int) -> int:
+        """Packets in the transcripts of all surveys; 0 when there are none."""
+        parts = [part for part in range(surveys) if find(self.chain, "transcript", part)]
+        return sum(len(decode(self.body("transcript", part), "transcript")[3]) for part in parts)
+
+
+def read_published(directory: Path) -> Published:
+    """The study in an exported directory, its chain verified under the key that its manifest names."""
+    manifest = parse_manifest((directory / "documents" / "0").read_bytes())
+    heads = (directory / "heads").read_bytes()
+    return Published(parse_chain(heads, manifest.aggregator_key, manifest.study_id), directory)

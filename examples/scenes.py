@@ -1,0 +1,111 @@
+"""What a demo needs to know of its example: the study's text, one line per peer, and people to score the model on."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from aggregator.simulation.people import People, people_from_rows, people_from_values
+from anon.protocols.histogram.categories import Value
+from anon.study import Proposal, parse_proposal
+from examples.census import data as census_data
+from examples.mooc.features import STUDY as MOOC_STUDY
+from examples.mooc.features import snapshots
+from examples.mooc.generate import generate, write_cohort
+
+HERE = Path(__file__).parent
+MOOC_TEST_STUDENTS = 1000
+CENSUS_TEST_ROWS = 10_000
+
+
+@frozen
+class Scene:
+    """`peers`: one dictionary per peer for `examples.hosting`, without its link. `train` and `test` never leave."""
+
+    name: str
+    study_text: str
+    peers: tuple[dict[str, Any], ...]
+    train: People
+    test: People
+
+
+def census(peers: int, seed: int, data: Path | None) -> Scene:
+    """Adult: each peer holds one row; test rows are held by nobody."""
+    text = (HERE / "census" / "study.toml").read_text("utf-8")
+    proposal = parse_proposal(text)
+    own, others = census_data.split(census_data.load(data), peers, CENSUS_TEST_ROWS, seed)
+    return _of_rows("census", proposal, text, own, others)
+
+
+def mooc(peers: int, seed: int, folder: Path, shuffle_labels: bool) -> Scene:
+    """Generated students: each peer imports its own tracking log; another cohort is scored."""
+    text = MOOC_STUDY.read_text("utf-8")
+    proposal = parse_proposal(text)
+    files = write_cohort(folder, peers, seed, shuffle_labels=shuffle_labels)
+    table = proposal.tables[0].name
+    lines = tuple({"table": table, "file": str(file)} for file in files)
+    train = _people(proposal, snapshots(proposal, generate(peers, seed, shuffle_labels=shuffle_labels)))
+    test = _people(proposal, snapshots(proposal, generate(MOOC_TEST_STUDENTS, seed + 1_000_000)))
+    return Scene("mooc", text, lines, train, test)
+
+
+def own_study(study: Path, data: Path, peers: int, seed: int) -> Scene:
+    """Any study that reads one table, with a CSV of one row per person: a pilot before anyone is asked."""
+    text = study.read_text("utf-8")
+    proposal = parse_proposal(text, study.name)
+    rows = read_rows(data)
+    random.Random(seed).shuffle(rows)
+    share = min(peers, len(rows) * 7 // 10)
+    return _of_rows(study.stem, proposal, text, rows[:share], rows[share:])
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """Rows of a CSV file, numbers as numbers, empty as None."""
+    opener: Any = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt", newline="", encoding="utf-8-sig") as stream:
+        return [{name: _cell(text) for name, text in row.items()} for row in csv.DictReader(stream)]
+
+
+def _cell(text: str | None) -> int | float | str | None:
+    if text is None or not text.strip():
+        return None
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text.strip()
+
+
+def _of_rows(
+    name: str, proposal: Proposal, text: str, own: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]
+) -> Scene:
+    table = proposal.tables[0]
+    lines = tuple(
+        {"table": table.name, "columns": list(table.columns), "rows": [[row.get(column) for column in table.columns]]}
+        for row in own
+    )
+    return Scene(name, text, lines, people_from_rows(proposal, own), people_from_rows(proposal, others))
+
+
+def _people(proposal: Proposal, found: Iterable[tuple[Mapping[str, Value], Value]]) -> People:
+    return people_from_values(proposal.label, found)
+
+
+def write_people(scene: Scene, links: Sequence[str], folder: Path, parts: int) -> list[Path]:
+    """The peers with their links, divided among `parts` files for as many processes."""
+    files = []
+    for part in range(parts):
+        path = folder / f"people-{part}.jsonl"
+        with path.open("w", encoding="utf-8") as stream:
+            for person, link in zip(scene.peers[part::parts], links[part::parts], strict=True):
+                stream.write(json.dumps({**person, "link": link}) + "\n")
+        files.append(path)
+    return files
