@@ -12,7 +12,7 @@ from pathlib import Path
 
 from attrs import evolve, frozen
 
-from anon.errors import Malformed, Refused
+from anon.errors import AnonmlError, Malformed, Refused
 from anon.invite import Invite, invite_hash
 from anon.ldp import NanoEpsilon
 from anon.messages import Enrolment, seal, sign_enrolment, sign_withdrawal
@@ -21,10 +21,11 @@ from anon.study.manifest import Manifest
 from peer.checks import check_manifest
 from peer.client import AggregatorClient
 from peer.consent import Consent, ConsentSheet, Policy, decide, explain
-from peer.home import PeerHome
+from peer.errands import Tools
+from peer.home import PeerHome, Settings
 from peer.ledger import Entry, Ledger
 from peer.records import Joining, Queued, Status, Study
-from peer.runner import StudyRunner, Tools
+from peer.runner import StudyRunner
 from peer.schedule import draw_enrolment_time
 from peer.secrets import SALT_BYTES, StudySecrets, Vault, fresh, key_of
 from peer.session import Event, State
@@ -34,6 +35,7 @@ POLL_SECONDS = 5.0
 """How often a runner looks for studies that were joined meanwhile."""
 LONGEST_SLEEP = 30.0
 """Sleep is cut into such pieces, so that a machine that was suspended notices what time it is."""
+_KNOWN = b"anonml"
 
 
 @frozen
@@ -88,14 +90,11 @@ class PeerApp:
         self._random_bytes = random_bytes
         self._sleep = sleep
         settings = home.settings()
-        if settings.salt and passphrase is None:
-            raise Refused("the secrets of this home are under a passphrase; give it")
-        key = key_of(passphrase, bytes.fromhex(settings.salt)) if settings.salt and passphrase is not None else None
         self.store = Store(home.store_path, random_bytes, policy)
         self._tools = Tools(
             store=self.store,
             data_path=data_path or home.data_path,
-            vault=Vault(key, random_bytes),
+            vault=_vault(settings, passphrase, random_bytes),
             settings=settings,
             client=lambda study: self._client(study.invite),
             now=now,
@@ -179,8 +178,11 @@ class PeerApp:
         limit = 0.0 if once and max_seconds is None else max_seconds
         deadline = None if limit is None else self._now() + limit
         with self._exclusively():
-            async with asyncio.TaskGroup() as group:
-                await self._supervise(group, deadline, once)
+            try:
+                async with asyncio.TaskGroup() as group:
+                    await self._supervise(group, deadline, once)
+            except* AnonmlError as errors:
+                raise first_of(errors) from None
 
     async def _supervise(self, group: asyncio.TaskGroup, deadline: float | None, once: bool) -> None:
         followed: dict[bytes, asyncio.Task[None]] = {}
@@ -252,7 +254,7 @@ class PeerApp:
         salt = self._random_bytes(SALT_BYTES)
         with self._exclusively():
             vault = Vault(key_of(passphrase, salt), self._random_bytes)
-            settings = evolve(settings, salt=salt.hex())
+            settings = evolve(settings, salt=salt.hex(), sealed=vault.close(_KNOWN).hex())
             self._home.write_settings(settings)  # first: plain secrets open under any vault
             self.store.reclose_secrets(lambda stored: vault.close(self._tools.vault.open(stored)))
             self._tools = evolve(self._tools, vault=vault, settings=settings)
@@ -288,6 +290,22 @@ class PeerApp:
         if manifest.aggregator_key != invite.key:
             raise Malformed("invite: another key than the manifest names; ask for the invite again")
         return body, manifest
+
+
+def first_of(errors: BaseExceptionGroup[AnonmlError]) -> AnonmlError:
+    """The first error of a group: the others are tried again with the next run."""
+    first = errors.exceptions[0]
+    return first_of(first) if isinstance(first, BaseExceptionGroup) else first
+
+
+def _vault(settings: Settings, passphrase: str | None, random_bytes: Callable[[int], bytes]) -> Vault:
+    if not settings.salt:
+        return Vault(None, random_bytes)
+    if passphrase is None:
+        raise Refused("the secrets of this home are under a passphrase; give it")
+    vault = Vault(key_of(passphrase, bytes.fromhex(settings.salt)), random_bytes)
+    vault.open(bytes.fromhex(settings.sealed))
+    return vault
 
 
 def _sealed_enrolment(manifest: Manifest, secrets: StudySecrets) -> bytes:

@@ -42,7 +42,13 @@ from peer.data.features import check_queries
 from peer.secrets import StudySecrets
 
 
-class Equivocation(Refused):
+class Distrust(Refused):
+    """The aggregator's chain of documents is not what an honest one publishes. Nothing more is sent."""
+
+    code: ClassVar[str] = "distrust"
+
+
+class Equivocation(Distrust):
     """The aggregator signed two heads with one number: it told two stories. Everything stops; both are kept."""
 
     code: ClassVar[str] = "two-heads-one-number"
@@ -63,7 +69,7 @@ class Equivocation(Refused):
 def extend_chain(seen: Sequence[SignedHead], fresh: Sequence[SignedHead]) -> tuple[SignedHead, ...]:
     """Step 1. The longer of two verified chains of one study, which must agree as far as both go.
 
-    Raises `Equivocation` with the first pair that differs, `Refused` for a chain that publishes one document twice.
+    Raises `Equivocation` with the first pair that differs, `Distrust` for a chain that publishes one document twice.
     A fresh chain that is shorter than the seen one says nothing new: the seen one is returned.
     """
     for old, new in zip(seen, fresh, strict=False):
@@ -72,7 +78,7 @@ def extend_chain(seen: Sequence[SignedHead], fresh: Sequence[SignedHead]) -> tup
     longer = tuple(fresh if len(fresh) > len(seen) else seen)
     documents = [(one.head.kind, one.head.part) for one in longer]
     if len(set(documents)) != len(documents):
-        raise Refused("the aggregator published one document twice; nothing is sent")
+        raise Distrust("the aggregator published one document twice; nothing is sent")
     return longer
 
 

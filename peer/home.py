@@ -25,7 +25,7 @@ class Settings:
     `enrol_spread`: enrolment leaves at a random time within so long. `head_checks`: how often the heads are fetched
     again after the first time; the last is shortly before sending. `check_inclusion`: download the transcript and
     look for the own packet. `inclusion_patience`: when to give that up, after the study's end. `salt`: of the
-    passphrase, in hexadecimal; empty when there is none.
+    passphrase, in hexadecimal; empty when there is none. `sealed`: a known text under it, to tell a wrong passphrase.
     """
 
     enrol_spread: float = 0.0
@@ -33,6 +33,7 @@ class Settings:
     check_inclusion: bool = True
     inclusion_patience: float = 7 * 86400.0
     salt: str = ""
+    sealed: str = ""
 
     def __attrs_post_init__(self) -> None:
         if self.enrol_spread < 0 or self.inclusion_patience < 0 or not 0 <= self.head_checks <= 20:

@@ -1,0 +1,177 @@
+"""Answering the surveys that wait for documents, and sending packets at their times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from anon.answers import ACCEPTED, BUSY
+from anon.errors import Malformed, RejectedProof
+from anon.study.manifest import Window
+from peer.checks import (
+    check_credential,
+)
+from peer.data.features import Snapshot
+from peer.errands import FETCH_FAULTS, Errands, Job, Later, Tools
+from peer.protocols.histogram import Record
+from peer.protocols.registry import half_of
+from peer.records import Queued, Status, Study
+from peer.schedule import (
+    MAX_ATTEMPTS,
+    draw_fetch_time,
+    overdue,
+    uniform,
+)
+from peer.session import Event
+
+LEAD = 30.0
+"""The heads are fetched again at most so many seconds before a packet leaves."""
+
+class Collecting(Errands):
+    """Errands while windows are open."""
+
+    def __init__(self, study: bytes, tools: Tools) -> None:
+        super().__init__(study, tools)
+        self._checked_before: set[tuple[int, float]] = set()
+        self._head_checks: list[float] | None = None
+
+    def _collecting_jobs(self, study: Study) -> list[Job]:
+        manifest = study.manifest
+        outbox = self._tools.store.outbox(self._study)
+        decided = {one.slot for one in outbox}
+        waiting: dict[Window, list[tuple[int, int]]] = {}
+        for slot, survey in enumerate(study.draws):
+            if slot not in decided:
+                waiting.setdefault(manifest.survey(survey).window, []).append((slot, survey))
+        queued = [one for one in outbox if one.status is Status.QUEUED]
+        jobs = [self._answer_job(study, window, slots) for window, slots in waiting.items()]
+        jobs += [self._packet_job(study, one) for one in queued]
+        jobs += [
+            self._job(f"heads-{due}", due, partial(self._check_heads, study, due))
+            for due in self._head_check_times(queued)
+        ]
+        if not waiting and not queued:
+            jobs.append(self._job("settle", 0.0, partial(self._settle, manifest)))
+        return jobs
+
+    def _answer_job(self, study: Study, window: Window, slots: list[tuple[int, int]]) -> Job:
+        manifest, name = study.manifest, f"answer-{window.opens}-{window.closes}"
+        over = study.barred or self._over(manifest, window)
+        published = max(
+            (one.window.closes for one in manifest.surveys if one.window.closes <= window.opens),
+            default=manifest.timetable.enrol_closes,
+        )
+        due = self._drawn(
+            name,
+            lambda: draw_fetch_time(published, window.opens, self._tools.now(), self._tools.random_bytes),
+        )
+        action = partial(self._miss, study, slots) if over else partial(self._answer, study, slots)
+        return self._job(name + "-over", 0.0, action) if over else self._job(name, due, action)
+
+    async def _miss(self, study: Study, slots: list[tuple[int, int]]) -> None:
+        self._tools.store.journal(self._study, (), [slot for slot, _survey in slots])
+        self._settle_if_done(study.manifest)
+
+    async def _answer(self, study: Study, slots: list[tuple[int, int]]) -> None:
+        manifest, half = study.manifest, half_of(study.manifest)
+        chain = await self._chain(study)
+        needed = sorted({document for _slot, survey in slots for document in half.needs(manifest, survey)})
+        documents = [await self._document(study, chain, kind, part) for kind, part in needed]
+        assert study.snapshot is not None
+        record = Snapshot.from_bytes(study.snapshot)
+        try:
+            answers = half.answers(manifest, Record(record.values, record.label), slots, documents)
+            packets, missed = self._released(manifest, answers, self._credential(study))
+        except (Malformed, RejectedProof) as fault:
+            return self._tools.store.end(self._study, Event.CHECK_FAILED, str(fault))
+        self._tools.store.journal(self._study, packets, missed, chain=chain)
+        self._settle_if_done(manifest)
+
+    def _credential(self, study: Study) -> Any:
+        assert study.roster_digest is not None
+        assert study.seed is not None
+        assert study.credential is not None
+        return check_credential(
+            study.manifest, study.roster_digest, study.seed, study.credential, self._secrets(study)
+        )
+
+    def _head_check_times(self, queued: Sequence[Queued]) -> list[float]:
+        """Random times before the first packet leaves, one fewer than set: each packet has a check of its own."""
+        if self._head_checks is None:
+            if not queued:
+                return []
+            now, first = self._tools.now(), min(one.send_at for one in queued)
+            count = self._tools.settings.head_checks - 1 if first > now else 0
+            self._head_checks = [uniform(now, first, self._tools.random_bytes) for _ in range(count)]
+        return self._head_checks
+
+    async def _check_heads(self, study: Study, due: float) -> None:
+        if self._head_checks is not None:
+            self._head_checks.remove(due)
+        await self._see_chain(study)
+
+    async def _see_chain(self, study: Study) -> None:
+        chain = await self._chain(study)
+        if len(chain) > len(study.chain):
+            self._tools.store.see_chain(self._study, chain)
+
+    def _packet_job(self, study: Study, packet: Queued) -> Job:
+        name = f"packet-{packet.slot}-{packet.send_at}"
+        if self._tools.settings.head_checks == 0 or (packet.slot, packet.send_at) in self._checked_before:
+            return self._job(name, packet.send_at, partial(self._send, study, packet))
+        longest = min(LEAD, float(study.manifest.timetable.margin))
+        lead = self._drawn(name + "-lead", lambda: uniform(0.0, longest, self._tools.random_bytes))
+        return self._job(name + "-check", packet.send_at - lead, partial(self._check_before, study, packet))
+
+    async def _check_before(self, study: Study, packet: Queued) -> None:
+        if self._redrawn(study, packet):
+            return
+        try:
+            await self._see_chain(study)
+        except Later:
+            self._redraw(study, packet)
+            return
+        self._checked_before.add((packet.slot, packet.send_at))
+
+    async def _send(self, study: Study, packet: Queued) -> None:
+        if self._redrawn(study, packet):
+            return
+        assert packet.sealed is not None
+        window = study.manifest.survey(packet.survey).window
+        retry_at = self._send_time(study.manifest, window)
+        self._tools.store.attempt(self._study, packet.slot, retry_at if retry_at is not None else float(window.closes))
+        try:
+            word = await self._tools.client(study).submit(packet.sealed)
+        except FETCH_FAULTS:
+            return
+        if word in (BUSY, "window-not-open"):
+            return
+        status = Status.DELIVERED if word == ACCEPTED else Status.REFUSED
+        self._answered(study, packet, status, word)
+
+    def _redrawn(self, study: Study, packet: Queued) -> bool:
+        """Whether the packet is too late for its time, or out of retries, and was dealt with accordingly."""
+        if packet.attempts >= MAX_ATTEMPTS:
+            self._answered(study, packet, Status.GIVEN_UP, "never acknowledged")
+            return True
+        if overdue(packet.send_at, study.manifest.timetable.margin, self._tools.now()):
+            self._redraw(study, packet)
+            return True
+        return False
+
+    def _redraw(self, study: Study, packet: Queued) -> None:
+        send_at = self._send_time(study.manifest, study.manifest.survey(packet.survey).window)
+        if send_at is None:
+            self._answered(study, packet, Status.GIVEN_UP, "its window passed")
+        else:
+            self._tools.store.redraw(self._study, packet.slot, send_at)
+
+    def _answered(self, study: Study, packet: Queued, status: Status, word: str) -> None:
+        outbox = self._tools.store.outbox(self._study)
+        others_done = len(outbox) == len(study.draws) and all(
+            one.status is not Status.QUEUED for one in outbox if one.slot != packet.slot
+        )
+        self._tools.store.answered(
+            self._study, packet.slot, status, word, self._settled_events() if others_done else ()
+        )

@@ -1,0 +1,37 @@
+"""Delivering the stored enrolment, or the withdrawal."""
+
+from __future__ import annotations
+
+from anon.answers import ACCEPTED, BUSY, WITHDRAWN
+from peer.errands import Errands, Later
+from peer.records import Study
+from peer.schedule import (
+    draw_fetch_time,
+)
+from peer.session import Event
+
+
+class Enrolling(Errands):
+    """Errands before the roster closes."""
+
+    async def _enrol(self, study: Study) -> None:
+        assert study.enrolment is not None
+        word = await self._word(self._tools.client(study).enrol(study.enrolment))
+        if word == ACCEPTED:
+            table = study.manifest.timetable
+            due = draw_fetch_time(table.enrol_closes, table.settled, self._tools.now(), self._tools.random_bytes)
+            self._tools.store.enrolled(self._study, due)
+        elif word == BUSY:
+            raise Later
+        else:
+            self._tools.store.end(self._study, Event.ENROLMENT_REFUSED, f"the aggregator did not admit it: {word}")
+
+    async def _withdraw(self, study: Study) -> None:
+        closes = study.manifest.timetable.enrol_closes
+        if study.withdrawal is None or self._tools.now() >= closes:
+            return self._tools.store.settle_withdrawal(self._study, "left; enrolment had closed, nothing is sent")
+        word = await self._word(self._tools.client(study).withdraw(study.withdrawal))
+        if word == BUSY:
+            raise Later
+        reason = "left" if word == WITHDRAWN else f"left; the aggregator answered {word}"
+        return self._tools.store.settle_withdrawal(self._study, reason)

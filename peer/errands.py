@@ -1,0 +1,150 @@
+"""What every errand of a study needs: its tools, its random times, and fetching what the aggregator published."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from anon.documents import Head, SignedHead, find
+from anon.errors import Malformed, RejectedProof, Unreachable
+from anon.protocols.contract import Answering, DocumentArrived
+from anon.study.manifest import Manifest, Window
+from peer.checks import (
+    extend_chain,
+)
+from peer.client import AggregatorClient
+from peer.home import Settings
+from peer.records import Status, Study
+from peer.release import release
+from peer.schedule import (
+    draw_backoff,
+    draw_send_time,
+)
+from peer.secrets import StudySecrets, Vault
+from peer.session import Event
+from peer.store import Scheduled, Store
+
+LONGEST_BACKOFF_BASE = 60.0
+FETCH_FAULTS = (Unreachable, Malformed, RejectedProof)
+"""What a fetch may end in without any blame: it is tried again."""
+
+
+@frozen
+class Tools:
+    """What a runner works with."""
+
+    store: Store
+    data_path: Path
+    vault: Vault
+    settings: Settings
+    client: Callable[[Study], AggregatorClient]
+    now: Callable[[], float]
+    random_bytes: Callable[[int], bytes]
+
+
+@frozen
+class Job:
+    """Something to do from `due` on. `name` tells its random times and failures apart from others'."""
+
+    due: float
+    name: str
+    action: Callable[[], Awaitable[None]]
+
+
+class Later(Exception):
+    """The other side has not published or answered yet; the job is tried again after a random while."""
+
+
+class Errands:
+    """One study's errands. Holds nothing that may not be lost."""
+
+    def __init__(self, study: bytes, tools: Tools) -> None:
+        self._study = study
+        self._tools = tools
+        self._times: dict[str, float] = {}
+        self._failures: dict[str, int] = {}
+
+    def _job(self, name: str, due: float, action: Callable[[], Awaitable[None]]) -> Job:
+        return Job(max(due, self._times.get("again-" + name, 0.0)), name, action)
+
+    def _drawn(self, name: str, draw: Callable[[], float]) -> float:
+        if name not in self._times:
+            self._times[name] = draw()
+        return self._times[name]
+
+    def _postpone(self, name: str, manifest: Manifest) -> None:
+        table = manifest.timetable
+        base = min(LONGEST_BACKOFF_BASE, max(0.25, (table.settled - table.enrol_closes) / 20))
+        failures = self._failures.get(name, 0)
+        self._failures[name] = failures + 1
+        self._times["again-" + name] = self._tools.now() + draw_backoff(failures, base, self._tools.random_bytes)
+
+    async def _word(self, answer: Awaitable[str]) -> str:
+        try:
+            return await answer
+        except FETCH_FAULTS:
+            raise Later from None
+
+    async def _chain(self, study: Study) -> tuple[SignedHead, ...]:
+        """The chain, fetched anew and consistent with what was seen. Raises `Later`, `Distrust`."""
+        try:
+            fresh = await self._tools.client(study).chain()
+        except FETCH_FAULTS:
+            raise Later from None
+        return extend_chain(study.chain, fresh)
+
+    async def _document(
+        self, study: Study, chain: Sequence[SignedHead], kind: str, part: int
+    ) -> DocumentArrived:
+        head = find(chain, kind, part)
+        if head is None:
+            raise Later
+        return DocumentArrived(kind, part, await self._body(study, head))
+
+    async def _body(self, study: Study, head: Head) -> bytes:
+        try:
+            return await self._tools.client(study).body(head)
+        except FETCH_FAULTS:
+            raise Later from None
+
+    def _secrets(self, study: Study) -> StudySecrets:
+        assert study.secrets is not None
+        return StudySecrets.from_bytes(self._tools.vault.open(study.secrets))
+
+    def _released(
+        self, manifest: Manifest, answers: Sequence[Answering], credential: Any
+    ) -> tuple[list[Scheduled], list[int]]:
+        """Finished packets with their times, and the slots whose window has passed."""
+        packets: list[Scheduled] = []
+        missed: list[int] = []
+        for answering in answers:
+            window = manifest.survey(answering.survey).window
+            send_at = self._send_time(manifest, window)
+            if send_at is None:
+                missed.append(answering.slot)
+                continue
+            made = release(manifest, answering, credential, self._tools.random_bytes)
+            packets.append(Scheduled(made, send_at))
+        return packets, missed
+
+    def _settle_if_done(self, manifest: Manifest) -> None:
+        outbox = self._tools.store.outbox(self._study)
+        if len(outbox) == manifest.packets and all(one.status is not Status.QUEUED for one in outbox):
+            self._tools.store.settle(self._study, self._settled_events())
+
+    async def _settle(self, manifest: Manifest) -> None:
+        self._settle_if_done(manifest)
+
+    def _settled_events(self) -> tuple[Event, ...]:
+        if self._tools.settings.check_inclusion:
+            return (Event.SLOTS_SETTLED,)
+        return (Event.SLOTS_SETTLED, Event.INCLUSION_SETTLED)
+
+    def _send_time(self, manifest: Manifest, window: Window) -> float | None:
+        return draw_send_time(window, manifest.timetable.margin, self._tools.now(), self._tools.random_bytes)
+
+    def _over(self, manifest: Manifest, window: Window) -> bool:
+        return self._tools.now() >= window.closes - manifest.timetable.margin
