@@ -21,8 +21,8 @@ from attrs import frozen
 from aggregator.answer import Turned
 from aggregator.learning import learn_from_documents
 from aggregator.protocols.histogram import binning
-from aggregator.protocols.histogram.accept import parse_transcript, reports
 from aggregator.session import rounds
+from aggregator.transcript import parse_transcript, reports
 from aggregator.verify import Opened, PacketRules, check_report, read_packet
 from anon.credential import PublicKey, Verifier
 from anon.documents import Head, SignedHead, body_digest, check_body, encode_chain, find, parse_chain

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from aggregator.counters import Traffic
 from aggregator.enrol import roster_entry
-from aggregator.learning import learn_from_bytes
 from aggregator.protocols.histogram import binning
-from aggregator.protocols.histogram.accept import reports, transcript_body
-from aggregator.report import Traffic
 from aggregator.session import Effect, collection, due, rounds, step, turn_after
 from aggregator.study import LiveStudy
+from aggregator.transcript import reports, transcript_body
 from aggregator.work import issue
 from anon.documents import find
 from anon.encoding import encode
@@ -126,6 +125,8 @@ async def reveal_score_value(study: LiveStudy) -> None:
 
 async def publish_model(study: LiveStudy) -> None:
     """Learn from the published documents and nothing else; publish the model and its report."""
+    from aggregator.learning import learn_from_bytes  # late: a server starts and serves without scikit-learn
+
     if find(study.chain, "model") and find(study.chain, "report"):
         return
     thresholds = [await _body(study, "thresholds", turn) for turn in range(1, len(rounds(study.manifest)))]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+
+from attrs import frozen
 
 STEP = 50
 
@@ -24,3 +27,17 @@ class Counters:
     def exact(self) -> dict[str, int]:
         """Each count. Only for a study whose collection is closed."""
         return dict(sorted(self._counts.items()))
+
+
+@frozen
+class Traffic:
+    """What the aggregator answered, by word, since it was last started; and how many enrolled."""
+
+    enrolled: int
+    enrolment_answers: Mapping[str, int]
+    packet_answers: Mapping[str, int]
+
+    @property
+    def refused(self) -> dict[str, int]:
+        """Refusals of packets by reason."""
+        return {word: number for word, number in self.packet_answers.items() if word != "accepted"}

@@ -26,10 +26,17 @@ POINTS = (
     "before-erasure",
     "after-erasure",
 )
-_CRASH_AT = os.environ.get(VARIABLE, "")
+_NAME, _, _NTH = os.environ.get(VARIABLE, "").partition(":")
+_seen = 0
 
 
 def crash_point(name: str) -> None:
-    """Die by SIGKILL here when the environment names this point; in every other case do nothing. For tests only."""
-    if name == _CRASH_AT:
-        os.kill(os.getpid(), signal.SIGKILL)
+    """Die by SIGKILL here when the environment names this point; in every other case do nothing. For tests only.
+
+    "POINT" dies at the first passing, "POINT:3" at the third.
+    """
+    global _seen  # noqa: PLW0603
+    if name == _NAME:
+        _seen += 1
+        if _seen >= int(_NTH or 1):
+            os.kill(os.getpid(), signal.SIGKILL)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from aggregator.counters import Traffic
 from aggregator.protocols.histogram import binning
-from aggregator.protocols.histogram.accept import learn_study, parse_transcript
+from aggregator.protocols.histogram.accept import learn_study
 from aggregator.protocols.histogram.ensemble import LearnedStudy
-from aggregator.report import Traffic, render
+from aggregator.report import render
+from aggregator.transcript import parse_transcript
 from anon.study.manifest import Manifest, parse_manifest
 
 

@@ -10,6 +10,7 @@ from math import expm1
 from attrs import frozen
 from jinja2 import Environment, StrictUndefined
 
+from aggregator.counters import Traffic
 from aggregator.protocols.histogram.ensemble import HOSTILE_SHARE, LearnedStudy, PartitionResult
 from anon.fingerprint import words
 from anon.ldp import format_epsilon
@@ -17,20 +18,6 @@ from anon.study.manifest import Manifest
 from anon.study.parts import Feature
 
 _MOST_ROWS = 64
-
-
-@frozen
-class Traffic:
-    """What the aggregator answered, by word, since it was last started; and how many enrolled."""
-
-    enrolled: int
-    enrolment_answers: Mapping[str, int]
-    packet_answers: Mapping[str, int]
-
-    @property
-    def refused(self) -> dict[str, int]:
-        """Refusals of packets by reason."""
-        return {word: number for word, number in self.packet_answers.items() if word != "accepted"}
 
 
 @frozen
