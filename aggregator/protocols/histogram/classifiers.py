@@ -51,7 +51,7 @@ def logistic(histogram: Histogram, rate: float, numeric: frozenset[str]) -> Floa
     if rows is None:
         return np.zeros(len(histogram.shares) // 2)
     design = one_hot(histogram.cards)
-    model = LogisticRegression(C=PRIOR_VARIANCE, max_iter=200)
+    model = LogisticRegression(C=PRIOR_VARIANCE, solver="newton-cholesky")
     model.fit(np.repeat(design, 2, axis=0), np.tile([0, 1], len(design)), sample_weight=rows)
     contrast: Floats = model.decision_function(design)
     return contrast
@@ -99,7 +99,7 @@ def label_contrast(histogram: Histogram, rate: float) -> tuple[Floats, Floats]:
 
 
 def equivalent_reports(histogram: Histogram, rate: float) -> float:
-    """How many noiseless reports know the label contrast as well as these n perturbed ones do; at most n."""
+    """How many noiseless reports of a feature that says nothing would have this noise in the contrast; at most n."""
     if histogram.n == 0:
         return 0.0
     noise = float(np.trace(label_contrast(histogram, rate)[1]))

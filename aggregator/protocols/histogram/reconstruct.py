@@ -79,7 +79,7 @@ def reconstruct(tally: SurveyTally) -> Histogram:
     if tally.mechanism.name == "krr":
         covariance = (np.diag(rates) - np.outer(rates, rates)) / (n * gap**2)
     else:
-        plausible = np.array(project(list(shares)))
+        plausible = nearest_shares(shares)
         covariance = -np.outer(plausible, plausible) / n
         np.fill_diagonal(covariance, rates * (1 - rates) / (n * gap**2))
     return Histogram(tally.features, tally.cards, n, shares, covariance)
@@ -114,7 +114,17 @@ def pool_by_subset(histograms: Sequence[Histogram]) -> dict[tuple[str, ...], His
 
 def projected(histogram: Histogram) -> Floats:
     """The nearest shares that are >= 0 and sum to 1 (Euclidean). Biased: for showing, sampling, weighted rows."""
-    return np.array(project([float(share) for share in histogram.shares]))
+    return nearest_shares(histogram.shares)
+
+
+def nearest_shares(shares: Floats) -> Floats:
+    """The Euclidean projection onto the simplex, shape (m,).
+
+    A shift of all cells does not change it, so the sum is moved to 1 beforehand: `project` would divide by the sum,
+    which is random for unary encodings (erratum 9).
+    """
+    shifted = shares + (1 - shares.sum()) / len(shares)
+    return np.array(project([float(share) for share in shifted]))
 
 
 def base_rate(histograms: Sequence[Histogram], floor: float = 0.01) -> float:
