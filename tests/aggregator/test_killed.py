@@ -1,0 +1,194 @@
+"""An aggregator killed (SIGKILL) on each side of every commit and answer, all through one study.
+
+Nothing acknowledged is lost, nothing is kept twice, no two heads share a number, and the study ends as if nothing had
+happened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from network import Clock, FakePeer, make_app, sealed, study_text
+
+from aggregator.audit import audit_documents
+from aggregator.crash import POINTS, VARIABLE
+from anon.answers import ANSWER_BYTES, parse_answer
+from anon.documents import SignedHead, parse_chain
+from anon.encoding import decode
+from anon.errors import Unreachable
+from anon.messages import parse_packet
+from anon.route import DirectRoute
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = Path(__file__).with_name("serve_process.py")
+PATIENCE = 60
+
+
+class Victim:
+    """A server process that is started, killed by a crash point, and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home, self.clock, self.file = folder / "home", folder / "clock", folder / "study.toml"
+        self.file.write_text(study_text(admission="open"))
+        self.at(1_700_000_000)
+        self.process: asyncio.subprocess.Process | None = None
+        self.port = 0
+        self.deaths: list[str] = []
+        self.seen: tuple[SignedHead, ...] = ()
+
+    def at(self, time: float) -> None:
+        """Set the clock; whole, so that a reader never sees half a number."""
+        scratch = self.clock.with_suffix(".new")
+        scratch.write_text(str(time))
+        scratch.replace(self.clock)
+
+    async def start(self, point: str = "") -> None:
+        """Start, to die at `point`."""
+        await self.stop()
+        environment = {**os.environ, VARIABLE: point, "PYTHONPATH": str(ROOT)}
+        command = [sys.executable, str(SCRIPT), str(self.home), str(self.clock), str(self.file)]
+        self.process = await asyncio.create_subprocess_exec(
+            *command, stdout=asyncio.subprocess.PIPE, env=environment, cwd=ROOT
+        )
+        assert self.process.stdout is not None
+        line = await asyncio.wait_for(self.process.stdout.readline(), PATIENCE)
+        self.port = int(line or 0)
+
+    async def died(self, point: str) -> None:
+        """The process was killed by its crash point."""
+        assert self.process is not None
+        assert await asyncio.wait_for(self.process.wait(), PATIENCE) == -signal.SIGKILL, point
+        self.process = None
+        self.deaths.append(point.partition(":")[0])
+
+    async def stop(self) -> None:
+        """End it, if it runs, also by SIGKILL."""
+        if self.process is not None:
+            self.process.kill()
+            await self.process.wait()
+            self.process = None
+
+    async def post(self, study: bytes, path: str, body: bytes) -> str:
+        """One post over a fresh connection."""
+        answer = await DirectRoute(10).post(f"127.0.0.1:{self.port}", f"/v1/{study.hex()}/{path}", body, ANSWER_BYTES)
+        return parse_answer(answer.body)
+
+    async def post_through_deaths(self, points: list[str], study: bytes, path: str, body: bytes, word: str) -> None:
+        """Send the same bytes while the server dies at each point; in the end they are acknowledged."""
+        for point in points:
+            await self.start(point)
+            with contextlib.suppress(Unreachable):
+                assert await self.post(study, path, body) == word
+            await self.died(point)
+        await self.start()
+        assert await self.post(study, path, body) == word
+
+    async def die_ticking(self, points: list[str]) -> None:
+        """Be killed at each point by what the clock makes due, then get through."""
+        for point in points:
+            await self.start(point)
+            await self.died(point)
+        await self.start()
+
+    async def heads(self, study: bytes, key: bytes) -> tuple[SignedHead, ...]:
+        """The chain; whatever was seen before must still be its beginning."""
+        answer = await DirectRoute(10).get(f"127.0.0.1:{self.port}", f"/v1/{study.hex()}/heads", 10**6)
+        chain = parse_chain(answer.body, key, study)
+        assert chain[: len(self.seen)] == self.seen, "two heads with one number"
+        self.seen = chain
+        return chain
+
+    async def until(self, study: bytes, key: bytes, kind: str) -> tuple[SignedHead, ...]:
+        """Wait for a document."""
+        for _ in range(PATIENCE * 10):
+            chain = await self.heads(study, key)
+            if any(one.head.kind == kind for one in chain):
+                return chain
+            await asyncio.sleep(0.1)
+        raise AssertionError(f"{kind} never came")
+
+
+@pytest.fixture
+async def victim(tmp_path: Path) -> AsyncIterator[Victim]:
+    one = Victim(tmp_path)
+    yield one
+    await one.stop()
+
+
+async def test_a_study_survives_being_killed_everywhere(victim: Victim) -> None:
+    await victim.start("before-commit-of-study")
+    await victim.died("before-commit-of-study")
+    await victim.start("after-commit-of-study")
+    await victim.died("after-commit-of-study")
+    async with make_app(victim.home, Clock()) as app:
+        (live,) = app.studies()
+        manifest, key, study = live.manifest, app.home.public_key, live.study
+        peers = [FakePeer(manifest) for _ in range(4)]
+
+        around = ["before-commit-of-{}", "after-commit-of-{}"]
+        answered = ["before-answer", "after-answer"]
+        first, leaver, *others = peers
+        await victim.post_through_deaths(
+            [point.format("enrolments") for point in around] + answered,
+            study,
+            "enrol",
+            first.sealed_enrolment(),
+            "accepted",
+        )
+        for peer in (leaver, *others):
+            assert await victim.post(study, "enrol", peer.sealed_enrolment()) == "accepted"
+        await victim.post_through_deaths(
+            [point.format("withdrawal") for point in around], study, "withdraw", leaver.sealed_withdrawal(), "withdrawn"
+        )
+
+        await victim.stop()
+        documents = [point.format("document") for point in around]
+        phases = [point.format("phase") for point in around]
+        victim.at(manifest.timetable.enrol_closes)
+        await victim.die_ticking(documents * 3 + phases[:1])
+        await victim.until(study, key, "credentials")
+        await live.refresh()
+        members = [first, *others]
+        for peer in members:
+            await peer.take_credential(live)
+
+        victim.at(manifest.surveys[0].window.opens)
+        await asyncio.sleep(0.3)
+        packets = [peer.packet() for peer in members]
+        await victim.post_through_deaths(
+            [point.format("packets") for point in around] + answered,
+            study,
+            "packets",
+            sealed(live, packets[0]),
+            "accepted",
+        )
+        for packet in packets[1:]:
+            assert await victim.post(study, "packets", sealed(live, packet)) == "accepted"
+
+        await victim.stop()
+        victim.at(manifest.surveys[0].window.closes)
+        freezes = [point.format("freeze") for point in around]
+        await victim.die_ticking(freezes + documents * 2 + phases + documents)
+        await victim.until(study, key, "report")
+        assert await victim.post(study, "packets", sealed(live, packets[0])) == "accepted", "a late resend"
+
+        await live.refresh()
+        bodies = {one.head.number: await live.body_of(one.head) for one in live.chain}
+        result = audit_documents(live.heads(), bodies)
+        assert result.ok and result.model_checked and result.enrolled == len(members), result.findings
+        kept = [decode(bodies[one.head.number])[3] for one in live.chain if one.head.kind == "transcript"]
+        assert sorted(one for part in kept for one in part) == sorted(packet.to_bytes() for packet in packets)
+        assert {parse_packet(one).study for part in kept for one in part} == {study}
+
+        await victim.stop()
+        victim.at(manifest.timetable.ends + manifest.release.retention)
+        await victim.die_ticking(["before-erasure", "after-erasure"])
+        assert await app._tools.packets.counts(study) == {}
+        assert set(victim.deaths) == set(POINTS), "every named point was met"
