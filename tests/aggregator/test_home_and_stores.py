@@ -1,0 +1,136 @@
+"""Keys at rest, backup and restore, and what the database does not know."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+from nacl.signing import SigningKey
+from network import Clock, Running, begin, make_app, sealed, study_text
+
+from aggregator import enrol_store, packet_store
+from aggregator.home import backup, draw_study_secrets, open_home, restore
+from aggregator.store import StudyStore
+from anon.errors import Malformed, Refused
+from anon.messages import parse_seed, seed_commitment
+
+
+def _mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+async def test_secrets_are_for_the_owner_alone(running: Running) -> None:
+    home = running.app.home.path
+    assert _mode(home) == 0o700
+    files = [path for path in home.rglob("*") if path.is_file() and not path.name.endswith(("-wal", "-shm"))]
+    assert len(files) >= 3
+    assert {_mode(path) for path in files} == {0o600}
+
+
+def test_one_commitment_opens_both_hidden_values(tmp_path: Path) -> None:
+    secrets = draw_study_secrets(os.urandom)
+    public = secrets.public(bytes(32))
+    assert public.seed_commitment == seed_commitment(secrets.seed_value)
+    assert secrets.seed_value == seed_commitment(secrets.score_value)
+    home = open_home(tmp_path / "home", os.urandom)
+    home.store_secrets(bytes(32), secrets)
+    assert open_home(tmp_path / "home", os.urandom).load_secrets(bytes(32)) == secrets
+    with pytest.raises(Refused, match="restore the backup"):
+        home.load_secrets(b"\1" * 32)
+
+
+async def test_a_backup_restores_keys_and_studies(tmp_path: Path) -> None:
+    clock = Clock()
+    async with make_app(tmp_path / "home", clock) as app:
+        running = await begin(app, clock, study_text())
+        peers = await running.enrol(2)
+        backup(tmp_path / "home", tmp_path / "backup.tar")
+        assert _mode(tmp_path / "backup.tar") == 0o600
+        with pytest.raises(Refused, match="already exists"):
+            backup(tmp_path / "home", tmp_path / "backup.tar")
+    restore(tmp_path / "backup.tar", tmp_path / "second")
+    with pytest.raises(Refused, match="not empty"):
+        restore(tmp_path / "backup.tar", tmp_path / "second")
+    async with make_app(tmp_path / "second", clock) as app:
+        live = app.study(running.live.study)
+        assert app.home.public_key == running.app.home.public_key
+        assert await live.enrol(peers[0].sealed_enrolment()) == "accepted"
+        clock.time = live.manifest.timetable.enrol_closes
+        await app.tick()
+        for peer in peers:
+            await peer.take_credential(live)
+
+
+def test_what_is_no_backup_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"not a backup")
+    with pytest.raises(Malformed, match="not a backup"):
+        restore(tmp_path / "file", tmp_path / "home")
+
+
+def test_a_database_without_its_key_is_not_given_a_new_one(tmp_path: Path) -> None:
+    open_home(tmp_path / "home", os.urandom)
+    (tmp_path / "home" / "signing.key").unlink()
+    (tmp_path / "home" / "aggregator.sqlite").write_bytes(b"")
+    with pytest.raises(Refused, match="restore the backup"):
+        open_home(tmp_path / "home", os.urandom)
+
+
+def test_one_home_is_served_by_one_process(tmp_path: Path) -> None:
+    home = open_home(tmp_path / "home", os.urandom)
+    held = home.lock()
+    with pytest.raises(Refused, match="another process"):
+        home.lock()
+    held.close()
+    home.lock().close()
+
+
+def test_enrolments_and_packets_share_no_table() -> None:
+    assert not set(enrol_store.TABLES.tables) & set(packet_store.TABLES.tables)
+
+
+async def test_nothing_stored_tells_when_or_in_which_order_packets_came(running: Running) -> None:
+    peers = await running.enrol(6)
+    await running.close_enrolment(peers)
+    await running.go_to(running.opens)
+    for peer in peers:
+        assert await running.live.submit(sealed(running.live, peer.packet())) == "accepted"
+    path = running.app.home.database
+    with sqlite3.connect(path) as connection:
+        columns = [row[1] for row in connection.execute("PRAGMA table_info(packets)")]
+        assert columns == ["study", "slot", "tag", "survey", "plaintext", "digest"]
+        with pytest.raises(sqlite3.OperationalError):
+            connection.execute("SELECT rowid FROM packets")
+        tags = [row[0] for row in connection.execute("SELECT tag FROM packets")]
+        assert tags == sorted(tags)
+    connection.close()
+    log = path.with_name(path.name + "-wal")
+    assert any(tag in log.read_bytes() for tag in tags), "while a study collects, the log still knows batches"
+    await running.app._tools.packets.compact()
+    assert log.stat().st_size == 0
+    places = [path.read_bytes().find(tag) for tag in tags]
+    assert all(place > 0 for place in places)
+
+
+async def test_a_document_is_never_signed_twice(running: Running) -> None:
+    studies: StudyStore = running.app._tools.studies
+    key: SigningKey = running.app.home.signing_key
+    first = await studies.append(running.live.study, "abandoned", 0, b"one story", key)
+    again = await studies.append(running.live.study, "abandoned", 0, b"another story", key)
+    assert again == first and len(first) == 2
+    assert await studies.body(running.live.study, 1) == b"one story"
+
+
+async def test_the_score_value_is_hidden_until_collection_has_closed(running: Running) -> None:
+    peers = await running.enrol(2)
+    await running.close_enrolment(peers)
+    value = running.live.secrets.score_value
+    for head in running.live.chain:
+        assert value not in await running.live.body_of(head.head)
+    await running.go_to(running.closes)
+    revealed = next(one.head for one in running.live.chain if (one.head.kind, one.head.part) == ("seed", 1))
+    assert (
+        parse_seed(await running.live.body_of(revealed), running.live.study, running.live.secrets.seed_value) == value
+    )
