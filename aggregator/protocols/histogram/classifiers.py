@@ -7,10 +7,12 @@ cell minus ln odds overall. Classes are balanced in each (erratum 15): a cell vo
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
@@ -50,9 +52,15 @@ def logistic(histogram: Histogram, rate: float, numeric: frozenset[str]) -> Floa
     rows = weighted_rows(histogram, rate)
     if rows is None:
         return np.zeros(len(histogram.shares) // 2)
-    design = one_hot(histogram.cards)
-    model = LogisticRegression(C=PRIOR_VARIANCE, solver="newton-cholesky")
-    model.fit(np.repeat(design, 2, axis=0), np.tile([0, 1], len(design)), sample_weight=rows)
+    # Where the rows weigh less than the prior, the columns are scaled down with the penalty: the same optimum, but the
+    # solver's steps stay far above rounding.
+    scale = min(1.0, float(np.sqrt(PRIOR_VARIANCE * rows.sum())))
+    design = one_hot(histogram.cards) * scale
+    model = LogisticRegression(C=PRIOR_VARIANCE / scale**2, solver="newton-cholesky")
+    with warnings.catch_warnings():
+        # With hardly any contrast the first step is already the optimum to the last bit, and the solver says so.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(np.repeat(design, 2, axis=0), np.tile([0, 1], len(design)), sample_weight=rows)
     contrast: Floats = model.decision_function(design)
     return contrast
 
