@@ -8,6 +8,7 @@ from the base rate pooled over all surveys rather than from the cells, so that n
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import sqrt
 
 import numpy as np
 from attrs import frozen
@@ -20,12 +21,17 @@ Truths = NDArray[np.bool_]
 
 @frozen
 class Scores:
-    """Each in [0, 1]. Without any scoring report, what a classifier that knows nothing would get."""
+    """Each in [0, 1]. Without any scoring report, what a classifier that knows nothing would get.
+
+    `f1_error`, `auc_error`: standard errors by the delta method, of the value before it is kept in [0, 1], at most 1/2.
+    """
 
     f1: float
     auc: float
     accuracy: float
     reports: int
+    f1_error: float = 0.5
+    auc_error: float = 0.5
 
 
 def score(log_odds: Sequence[float] | Floats, scoring: Histogram, rate: float) -> Scores:
@@ -35,7 +41,14 @@ def score(log_odds: Sequence[float] | Floats, scoring: Histogram, rate: float) -
         return Scores(f1=2 * rate / (1 + 2 * rate), auc=0.5, accuracy=0.5, reports=0)
     votes = contrast > 0
     cells = scoring.by_label
-    return Scores(f1_score(votes, cells, rate), auc_score(contrast, cells, rate), accuracy(votes, cells), scoring.n)
+    return Scores(
+        f1=f1_score(votes, cells, rate),
+        auc=auc_score(contrast, cells, rate),
+        accuracy=accuracy(votes, cells),
+        reports=scoring.n,
+        f1_error=_error(_f1_slope(votes, cells, rate), scoring),
+        auc_error=_error(_auc_slope(contrast, cells, rate), scoring),
+    )
 
 
 def f1_score(votes: Truths, cells: Floats, rate: float) -> float:
@@ -57,6 +70,24 @@ def auc_score(contrast: Floats, cells: Floats, rate: float) -> float:
 def accuracy(votes: Truths, cells: Floats) -> float:
     """The share of right votes, kept in [0, 1]."""
     return _unit(float(cells[votes, 1].sum() + cells[~votes, 0].sum()))
+
+
+def _f1_slope(votes: Truths, cells: Floats, rate: float) -> Floats:
+    hits, reached = float(cells[votes, 1].sum()), max(float(cells[votes].sum()), 0.0) + rate
+    slope = np.zeros_like(cells)
+    slope[votes] -= 2 * hits / reached**2
+    slope[votes, 1] += 2 / reached
+    return slope
+
+
+def _auc_slope(contrast: Floats, cells: Floats, rate: float) -> Floats:
+    ahead = np.sign(contrast[:, None] - contrast[None, :]) / (2 * rate * (1 - rate))
+    return np.column_stack([cells[:, 1] @ ahead, ahead @ cells[:, 0]])
+
+
+def _error(slope: Floats, scoring: Histogram) -> float:
+    flat = slope.reshape(-1)
+    return min(sqrt(max(float(flat @ scoring.covariance @ flat), 0.0)), 0.5)
 
 
 def _unit(value: float) -> float:
