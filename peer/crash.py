@@ -25,6 +25,7 @@ POINTS = tuple(
         "commit-of-redraw",
         "commit-of-heads",
         "commit-of-policy",
+        "commit-of-restore",
         "commit-of-leaving",
         "send-of-withdrawal",
         "commit-of-withdrawal",

@@ -59,6 +59,11 @@ class Study:
         return vetted_manifest(self.manifest_bytes)
 
     @property
+    def unchecked(self) -> bool:
+        """Whether nothing can have been released yet, as far as is known here."""
+        return self.state in (State.CONSENTED, State.ENROLLED)
+
+    @property
     def invite(self) -> Invite:
         """Where the aggregator is and what was pinned (without the code)."""
         return Invite(self.address, self.aggregator, self.study)

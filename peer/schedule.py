@@ -29,7 +29,7 @@ RandomBytes = Callable[[int], bytes]
 
 
 def uniform(low: float, high: float, random_bytes: RandomBytes) -> float:
-    """An instant uniform over [low, high), from eight random bytes."""
+    """An instant uniform from low to high (which rounding may reach), from eight random bytes."""
     return low + (high - low) * (int.from_bytes(random_bytes(8), "big") >> 11) / 2**53
 
 

@@ -195,6 +195,21 @@ class Store:
             for row in rows:
                 _update(connection, row["study"], {"secrets": reclose(row["secrets"])})
 
+    def restored(self, doubtful: Sequence[bytes], set_aside: Entry | None) -> None:
+        """After a restore: nothing new of the doubtful studies is released, what they reserved is spent, and
+        `set_aside` is booked. The home is no longer one that was moved elsewhere."""
+        with self._writing("restore") as connection:
+            for study in doubtful:
+                _write_entry(connection, _ledger(connection).forfeit_rest(study), study)
+                _update(connection, study, {"barred": 1})
+                row = connection.execute("SELECT * FROM studies WHERE study = ?", (study,)).fetchone()
+                if _study(row).unchecked:
+                    reason = "restored after packets may have left: nothing is sent"
+                    _apply(connection, study, Event.CHECK_FAILED, reason)
+            if set_aside is not None:
+                _insert(connection, "ledger", attrs.asdict(set_aside))
+            connection.execute("UPDATE meta SET value = '0' WHERE key = 'retired'")
+
     def evidence(self) -> list[tuple[bytes, str, bytes]]:
         """(study, what, proof) of everything that an aggregator was caught at."""
         return [tuple(row) for row in self._rows("SELECT study, what, proof FROM evidence")]

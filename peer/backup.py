@@ -1,0 +1,147 @@
+"""Backup and restore of a home in one file, without refilling a budget or admitting anyone twice.
+
+A backup is a photograph; the ledger only ever moves on. So a restore assumes the worst about the time since:
+
+* An older ledger never replaces a newer one, nor one of another installation.
+* What is in the outbox keeps its bytes: sending them again is no second perturbation. Nothing that could have left
+  since the backup is perturbed again: a study whose windows may have opened is not released any more, and its whole
+  reservation counts as spent.
+* The budget that was left counts as spent, because studies joined after the backup may have spent it. The owner may
+  raise the lifetime knowingly. A *final* backup closes the home it is taken from, so nothing can happen after it, and
+  its restore keeps the budget as it was.
+* The invite's admission stays with the enrolment key: the same enrolment is sent again, never a second one.
+
+Not covered: two living copies of one home. The aggregator accepts only one packet per slot, but it would see both.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tempfile
+import zipfile
+from contextlib import closing
+from pathlib import Path
+
+from attrs import frozen
+
+from anon.errors import Malformed, Refused
+from peer.home import PeerHome
+from peer.restored import mark_restored
+
+_NAMES = ("peer.sqlite", "data.sqlite", "settings.json")
+_FINAL = "final"
+
+
+@frozen
+class Restored:
+    """What a restore did: whether the backup was final, and how many studies it had to close."""
+
+    final: bool
+    barred: int
+
+
+def backup(home: PeerHome, file: Path, final: bool = False) -> None:
+    """Write a consistent copy of the home to a new file (0600). It holds raw data and, without a passphrase, secrets.
+
+    `final` closes this home for good: it neither joins nor sends any more. Raises `Refused` for a file that exists,
+    and while another process runs the home.
+    """
+    if file.exists():
+        raise Refused(f"{file.name}: exists already; name a new file")
+    if not home.store_path.exists():
+        raise Refused(f"{home.path}: there is nothing to back up; name the folder of a peer with --home")
+    with home.running(), tempfile.TemporaryDirectory(dir=home.path) as folder:
+        if final:
+            _retire(home.store_path)
+        copies = [_copied(home.path / name, Path(folder) / name) for name in _NAMES if (home.path / name).exists()]
+        _write(file, copies, final)
+
+
+def restore(home: PeerHome, file: Path, now: float) -> Restored:
+    """Put a backup into a home that is empty or older than it. `now` is unix seconds.
+
+    Raises `Refused` when the home's own ledger is newer or of another installation, `Malformed` for another file.
+    """
+    home.prepare()
+    with home.running(), tempfile.TemporaryDirectory(dir=home.path) as folder:
+        final = _unpacked(file, Path(folder))
+        incoming = Path(folder) / "peer.sqlite"
+        if home.store_path.exists():
+            _demand_newer(incoming, home.store_path)
+        barred = mark_restored(incoming, now, final)
+        _put(home, Path(folder))
+    return Restored(final, barred)
+
+
+def _retire(store: Path) -> None:
+    with closing(sqlite3.connect(store, isolation_level=None)) as connection:
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("UPDATE meta SET value = '1' WHERE key = 'retired'")
+
+
+def _copied(source: Path, target: Path) -> Path:
+    """A consistent copy: SQLite's own backup for databases, which may be in use."""
+    if source.suffix != ".sqlite":
+        shutil.copyfile(source, target)
+        return target
+    with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new:
+        old.backup(new)
+        new.execute("PRAGMA journal_mode = DELETE")
+    return target
+
+
+def _write(file: Path, copies: list[Path], final: bool) -> None:
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as raw:
+        with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as archive:
+            for copy in copies:
+                archive.write(copy, copy.name)
+            if final:
+                archive.writestr(_FINAL, b"")
+        raw.flush()
+        os.fsync(raw.fileno())
+
+
+def _unpacked(file: Path, folder: Path) -> bool:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = set(archive.namelist())
+            if "peer.sqlite" not in names or not names <= {*_NAMES, _FINAL}:
+                raise Malformed(f"{file.name}: not the backup of a peer; name another file")
+            for name in names - {_FINAL}:
+                with archive.open(name) as source, (folder / name).open("wb") as target:
+                    shutil.copyfileobj(source, target)
+                (folder / name).chmod(0o600)
+            return _FINAL in names
+    except (OSError, zipfile.BadZipFile):
+        raise Malformed(f"{file.name}: cannot be read as the backup of a peer; name another file") from None
+
+
+def _demand_newer(incoming: Path, present: Path) -> None:
+    theirs, ours = _identity(incoming), _identity(present)
+    if theirs[0] != ours[0]:
+        raise Refused("this home has a ledger of its own; restore into a new folder instead")
+    if theirs[1] < ours[1]:
+        raise Refused("the ledger here is newer than the backup; restoring would give spent budget back. Keep this one")
+
+
+def _identity(store: Path) -> tuple[str, int]:
+    with closing(sqlite3.connect(store)) as connection:
+        found = dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('installation', 'generation')"))
+    return found["installation"], int(found["generation"])
+
+
+def _put(home: PeerHome, folder: Path) -> None:
+    """The store last: an interrupted restore leaves the home without one, to be restored again."""
+    for leftover in ("peer.sqlite-wal", "peer.sqlite-shm", "data.sqlite-wal", "data.sqlite-shm"):
+        (home.path / leftover).unlink(missing_ok=True)
+    for name in reversed(_NAMES):
+        if (folder / name).exists():
+            (folder / name).replace(home.path / name)
+    descriptor = os.open(home.path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
