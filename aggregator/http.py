@@ -21,7 +21,7 @@ from aggregator.study import LiveStudy
 from anon.answers import encode_answer
 
 _PATH = re.compile(r"/v1/([0-9a-f]{64})/(heads|enrol|withdraw|packets|documents/(0|[1-9]\d{0,8}))\Z")
-_READ_SECONDS = 60
+READ_SECONDS = 60
 _HEADER_BYTES = 8190
 _LOG = logging.getLogger(__name__)
 
@@ -40,7 +40,18 @@ class _Plain(web.Response):
 class _Quiet(RequestHandler):
     """Answers every malformed request alike: 400 without a body, and nothing in the log."""
 
-    __slots__ = ()
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A connection that asks for nothing is closed after a while."""
+        super().connection_made(transport)
+        self._loop.call_later(READ_SECONDS, self._expire)
+
+    def _expire(self) -> None:
+        if self.transport is None:
+            return
+        if self._current_request is None:
+            self.transport.close()
+        else:
+            self._loop.call_later(READ_SECONDS, self._expire)
 
     def handle_error(
         self,
@@ -111,7 +122,11 @@ async def start(studies: Studies, host: str, port: int) -> tuple[web.ServerRunne
 
 
 async def _post(request: web.BaseRequest, accept: Callable[[bytes], Awaitable[str]], limit: int) -> web.StreamResponse:
-    body = await _read(request, limit)
+    try:
+        async with asyncio.timeout(READ_SECONDS):
+            body = await _read(request, limit)
+    except TimeoutError:
+        return _closing(400)
     if body is None:
         return _closing(200, encode_answer("wrong-size"))
     word = await accept(body)
@@ -127,12 +142,11 @@ async def _read(request: web.BaseRequest, limit: int) -> bytes | None:
     """The body, or None when it is longer than `limit`; nothing beyond the limit is kept."""
     parts: list[bytes] = []
     size = 0
-    async with asyncio.timeout(_READ_SECONDS):
-        while chunk := await request.content.readany():
-            size += len(chunk)
-            if size > limit:
-                return None
-            parts.append(chunk)
+    while chunk := await request.content.readany():
+        size += len(chunk)
+        if size > limit:
+            return None
+        parts.append(chunk)
     return b"".join(parts)
 
 

@@ -36,7 +36,10 @@ def render(manifest: Manifest, learned: LearnedStudy, traffic: Traffic, accepted
     """The page. `accepted`: packets per survey."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string(files("aggregator").joinpath("templates/report.html").read_text("utf-8"))
-    partitions = [{"result": result, "cells": _cells(manifest, learned, result)} for result in learned.partitions]
+    partitions = [
+        {"result": result, "cells": _cells(manifest, learned, result), "categories": len(result.shares)}
+        for result in learned.partitions
+    ]
     return template.render(
         manifest=manifest,
         learned=learned,

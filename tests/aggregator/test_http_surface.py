@@ -124,6 +124,15 @@ async def test_a_bug_answers_500_without_a_word(served: tuple[Running, int], mon
     assert answer.startswith(b"HTTP/1.1 500") and answer.endswith(b"\r\n\r\n") and b"SECRET" not in answer
 
 
+async def test_who_says_nothing_is_not_waited_for(served: tuple[Running, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    running, port = served
+    monkeypatch.setattr(http, "READ_SECONDS", 0.2)
+    assert await _raw(port, b"") == b""
+    assert await _raw(port, b"GET / HTTP/1.1\r\nHost:") == b""
+    slow = f"POST /v1/{running.live.study.hex()}/packets HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx".encode()
+    assert (await _raw(port, slow)).startswith(b"HTTP/1.1 400")
+
+
 async def test_too_many_waiting_are_turned_away(served: tuple[Running, int]) -> None:
     running, _ = served
     running.live.registry._batcher._most_waiting = 1

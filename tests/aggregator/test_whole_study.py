@@ -46,6 +46,17 @@ async def test_a_study_runs_to_its_model(tmp_path: Path, design: str) -> None:
         assert await live.document(next(h.head.number for h in live.chain if h.head.kind == "transcript")) is None
 
 
+async def test_a_study_to_which_nobody_sends_still_ends(tmp_path: Path) -> None:
+    clock = Clock()
+    async with make_app(tmp_path / "home", clock) as app:
+        running = await begin(app, clock, study_text("quantile"))
+        await running.close_enrolment(await running.enrol(2))
+        await running.go_to(running.closes)
+        assert running.live.phase is Phase.PUBLISHED
+        documents = await published(running.live)
+        assert from_json(documents["model", 0].decode()).base_rate == 0.5
+
+
 async def test_too_few_enrol_and_the_study_ends(tmp_path: Path) -> None:
     clock = Clock()
     async with make_app(tmp_path / "home", clock) as app:
