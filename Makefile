@@ -26,7 +26,7 @@ DATA ?=
 	@touch $@
 
 .venv/bench: .venv/test
-	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt pure-ldp xxhash || echo "pure-ldp could not be installed; the comparison is left out"
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt pure-ldp xxhash bitarray || echo "pure-ldp could not be installed; the comparison is left out"
 	@touch $@
 
 demo: .venv/demo        ## the census study: 2,000 real peers, one aggregator, real tokens, over loopback HTTP

@@ -59,7 +59,7 @@ class Clock:
     @classmethod
     def of(cls, peers: int) -> Clock:
         """Time in proportion to the work, with room for a slow machine."""
-        return cls(ceil(20 + peers * 0.030), ceil(6 + peers * 0.013), ceil(8 + peers * 0.006), ceil(10 + peers * 0.018))
+        return cls(ceil(18 + peers * 0.022), ceil(6 + peers * 0.009), ceil(7 + peers * 0.005), ceil(8 + peers * 0.013))
 
     @property
     def longest(self) -> float:
