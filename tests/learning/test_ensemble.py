@@ -102,3 +102,14 @@ def test_liars_move_a_small_survey_more_where_epsilon_is_small():
     assert moved[1.0] > 1.5 * moved[4.0] > 0
     clean = learn(SUBJECT, tallies(4.0, 20_000, 1), [], Learning()).model.tables[1].log_odds
     assert moved[4.0] < max(abs(value) for value in clean)
+
+
+def test_scores_come_from_the_scoring_cohort_alone():
+    """A scoring cohort in which sex means the opposite: the classifier looks as bad there as it is."""
+    train = tallies(6.0, 20_000, 1)[1]
+    built = train.mechanism
+    opposite = perturbed_counts(built, np.array([2300, 2700, 4500, 500]), np.random.default_rng(2))
+    learned = learn(SUBJECT, [train], [SurveyTally(1, ("sex",), (2,), built, opposite, 10_000)], Learning())
+    assert learned.partitions[0].scores.auc == pytest.approx(1 - (0.5 + (27 / 32 - 23 / 68) / 2), abs=0.03)
+    assert learned.partitions[0].scores.reports == 10_000
+    assert learn(SUBJECT, [train], [], Learning()).partitions[0].scores.auc == 0.5

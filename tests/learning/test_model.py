@@ -103,6 +103,11 @@ def test_text_that_is_no_model_is_refused(text):
         from_json(text)
 
 
+def test_a_repeated_key_is_refused():
+    with pytest.raises(Malformed, match="repeated"):
+        from_json('{"base_rate":0.1,' + MODEL.to_json()[1:])
+
+
 def test_numbers_that_are_not_finite_are_refused():
     text = MODEL.to_json()
     for bad in ("NaN", "Infinity", "1e999"):
