@@ -52,7 +52,9 @@ def mooc(peers: int, seed: int, folder: Path, shuffle_labels: bool) -> Scene:
     table = proposal.tables[0].name
     lines = tuple({"table": table, "file": str(file)} for file in files)
     train = _people(proposal, snapshots(proposal, generate(peers, seed, shuffle_labels=shuffle_labels)))
-    test = _people(proposal, snapshots(proposal, generate(MOOC_TEST_STUDENTS, seed + 1_000_000, shuffle_labels=shuffle_labels)))
+    test = _people(
+        proposal, snapshots(proposal, generate(MOOC_TEST_STUDENTS, seed + 1_000_000, shuffle_labels=shuffle_labels))
+    )
     return Scene("mooc", text, lines, train, test)
 
 

@@ -1,0 +1,104 @@
+"""`anonml doctor`: look at this installation and say one next action per fault."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from attrs import frozen
+from rich.console import Console
+
+app = typer.Typer(help="Look at this installation and say what to do next.")
+PEER_PARTS = ("aiohttp", "aiohttp_socks", "attrs", "cattrs", "cbor2", "nacl", "py_arkworks_bls12381", "rich")
+AGGREGATOR_PARTS = ("aiosqlite", "jinja2", "numpy", "sklearn", "sqlalchemy")
+
+
+@frozen
+class Check:
+    """One thing that was looked at. `action` says what to do when it is not `ok`."""
+
+    name: str
+    ok: bool
+    action: str = ""
+
+
+def _parts(side: str, names: tuple[str, ...], extra: str) -> Check:
+    missing = [name for name in names if not _imports(name)]
+    return Check(
+        f"parts of the {side}", not missing, f"install {extra}: {', '.join(missing)} missing" if missing else ""
+    )
+
+
+def _imports(name: str) -> bool:
+    try:
+        import_module(name)
+    except ImportError:
+        return False
+    return True
+
+
+def _token() -> Check:
+    """A whole credential: commit, issue, verify, present, verify."""
+    from anon.credential import Verifier, blind_sign, commit, finalize, generate_secret_key, present, public_key
+
+    secret = generate_secret_key(os.urandom)
+    key, header, entropy = public_key(secret), b"doctor", (1).to_bytes(32, "big")
+    mine = commit(1, os.urandom)
+    signature = blind_sign(secret, key, mine.commitment_with_proof, header, entropy, 1)
+    token = present(finalize(key, header, signature, entropy, mine), b"context", b"packet", os.urandom)
+    tag = Verifier(key, header, 1).check(token, b"context", b"packet")
+    return Check("tokens (made and verified)", token.startswith(tag), "reinstall py_arkworks_bls12381")
+
+
+def _storage() -> Check:
+    with tempfile.TemporaryDirectory() as folder:
+        connection = sqlite3.connect(Path(folder) / "probe.sqlite")
+        mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+        connection.close()
+    return Check("durable storage (SQLite WAL)", mode == "wal", "use a local disk for --home and the temporary folder")
+
+
+def _clock() -> Check:
+    return Check("the clock (after 2026)", time.time() > 1_767_225_600, "set the clock; windows go by it")
+
+
+def _python() -> Check:
+    return Check(
+        f"Python {sys.version_info.major}.{sys.version_info.minor}",
+        sys.version_info >= (3, 11),
+        "use Python 3.11 or later",
+    )
+
+
+CHECKS: tuple[Callable[[], Check], ...] = (
+    _python,
+    lambda: _parts("peer", PEER_PARTS, "anonml"),
+    lambda: _parts("aggregator", AGGREGATOR_PARTS, "'anonml[aggregator]' (only staff need it)"),
+    _clock,
+    _storage,
+    _token,
+)
+
+
+@app.command()
+def main(as_json: Annotated[bool, typer.Option("--json", help="Print machine-readable JSON.")] = False) -> None:
+    """Exit code 1 when something a peer needs does not work."""
+    found = [check() for check in CHECKS]
+    if as_json:
+        import json
+
+        sys.stdout.write(json.dumps([{"name": one.name, "ok": one.ok, "action": one.action} for one in found]) + "\n")
+    else:
+        for one in found:
+            mark = "[green]ok[/]  " if one.ok else "[red]no[/]  "
+            Console().print(mark + one.name + (f": {one.action}" if one.action else ""), highlight=False)
+    if not all(one.ok for one in found if "aggregator" not in one.name):
+        raise typer.Exit(1)
