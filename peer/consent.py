@@ -10,7 +10,7 @@ from math import exp
 
 from attrs import field, frozen
 
-from anon.errors import Refused
+from anon.errors import Malformed, Refused
 from anon.fingerprint import words
 from anon.ldp import Mechanism, NanoEpsilon, format_epsilon
 from anon.ldp.epsilon import NANO
@@ -40,9 +40,9 @@ class Policy:
 
     def __attrs_post_init__(self) -> None:
         if min(self.lifetime, self.max_epsilon, self.minimum_window) < 0 or self.minimum_cohort < 2:
-            raise ValueError("expected amounts of 0 or more and a cohort of at least 2")
+            raise Malformed("policy: expected amounts of 0 or more and a cohort of at least 2")
         if not set(self.admissions) <= set(ADMISSIONS):
-            raise ValueError(f"admissions: expected some of {', '.join(ADMISSIONS)}")
+            raise Malformed(f"policy.admissions: expected some of {', '.join(ADMISSIONS)}")
 
 
 @frozen

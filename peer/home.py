@@ -37,7 +37,7 @@ class Settings:
 
     def __attrs_post_init__(self) -> None:
         if self.enrol_spread < 0 or self.inclusion_patience < 0 or not 0 <= self.head_checks <= 20:
-            raise ValueError("expected settings of 0 or more, and at most 20 head checks")
+            raise Malformed("settings: expected numbers of 0 or more, and at most 20 head checks")
 
 
 @frozen

@@ -1,0 +1,248 @@
+"""Killed (SIGKILL) on each side of every commit and send, and at random moments: one perturbation, one charge.
+
+Each stage of a study runs in a forked child that may die. What it put on the wire is written to a file before it is
+"sent", and the parent hands it to its own aggregator, so a packet that left a dying peer has left.
+"""
+
+import asyncio
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from random import Random
+
+import pytest
+from attrs import define
+from village import Clock, Village, advance, peer, reopened
+
+from anon.encoding import decode, encode
+from anon.messages import unseal
+from anon.route import Answer
+from peer.app import PeerApp
+from peer.crash import POINTS, VARIABLE
+from peer.home import PeerHome
+from peer.records import Status
+from peer.session import State
+
+ELSEWHERE = {"commit-of-policy", "commit-of-restore", "commit-of-heads", "commit-of-redraw"}
+LEAVING = {"commit-of-leaving", "send-of-withdrawal", "commit-of-withdrawal"}
+
+
+def of(names: set[str]) -> list[str]:
+    return [point for point in POINTS if point.partition("-")[2] in names]
+
+
+class FileClock(Clock):
+    """A clock whose reading survives the process that moved it."""
+
+    def __init__(self, path: Path) -> None:
+        object.__setattr__(self, "path", path)
+        self.seconds = 1_000_000.0
+
+    def __setattr__(self, name: str, value: float) -> None:
+        fresh = self.path.with_suffix(".new")
+        fresh.write_text(repr(float(value)))
+        fresh.replace(self.path)
+        object.__setattr__(self, name, value)
+
+    def reread(self) -> None:
+        object.__setattr__(self, "seconds", float(self.path.read_text()))
+
+
+@define
+class Wire:
+    """A route that notes every post in a file before it arrives."""
+
+    village: Village
+    path: Path
+    handed: int = 0
+
+    async def get(self, address: str, path: str, limit: int) -> Answer:
+        return await self.village.get(address, path, limit)
+
+    async def post(self, address: str, path: str, body: bytes, limit: int) -> Answer:
+        with self.path.open("ab") as file:
+            record = encode([path.rpartition("/")[2], body])
+            file.write(len(record).to_bytes(4, "big") + record)
+        return await self.village.post(address, path, body, limit)
+
+    def posts(self) -> list[tuple[str, bytes]]:
+        found, data = [], self.path.read_bytes() if self.path.exists() else b""
+        while data:
+            length = int.from_bytes(data[:4], "big")
+            found.append(tuple(decode(data[4 : 4 + length])))
+            data = data[4 + length :]
+        return found
+
+    def hand_over(self) -> None:
+        """Let the parent's aggregator see what the child sent."""
+        posts = self.posts()
+        for what, body in posts[self.handed :]:
+            getattr(self.village, f"take_{what}")(unseal(body, bytes(self.village.sealing)))
+        self.handed = len(posts)
+
+
+Stage = Callable[[PeerApp, Village], Coroutine[object, object, object]]
+
+
+class World:
+    """A peer's home, the aggregator and the wire between them."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.village = Village.found(clock=FileClock(folder / "clock"))
+        self.wire = Wire(self.village, folder / "wire")
+        self.home = PeerHome(folder / "home")
+        peer(self.home.path, self.village).close()
+
+    def open(self) -> PeerApp:
+        app = reopened(self.home, self.village)
+        app._route_factory = lambda: self.wire
+        return app
+
+    def child(self, stage: Stage, crash: str = "", kill_after: float | None = None) -> bool:
+        """Run a stage in a child; whether it was killed."""
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                os.environ[VARIABLE] = crash
+                app = self.open()
+                asyncio.run(stage(app, self.village))
+                app.close()
+                status = 0
+            finally:
+                os._exit(status)
+        if kill_after is not None:
+            time.sleep(kill_after)
+            os.kill(pid, signal.SIGKILL)
+        _, how = os.waitpid(pid, 0)
+        self.village.clock.reread()
+        self.wire.hand_over()
+        self.check()
+        assert os.WIFSIGNALED(how) or os.WEXITSTATUS(how) == 0
+        return os.WIFSIGNALED(how)
+
+    def check(self) -> None:
+        """What must hold after every death: charges are the journal's, and what left is in the journal."""
+        app = self.open()
+        entry = app.budget().entry(self.village.study)
+        slots = app.store.outbox(self.village.study)
+        assert (entry.spent if entry else 0) == sum(slot.epsilon for slot in slots)
+        assert app.budget().held <= app.budget().lifetime
+        sent = {body for what, body in self.wire.posts() if what == "packets"}
+        kept = {slot.sealed.ciphertext for slot in slots if slot.sealed is not None}
+        assert sent <= kept or all(slot.sealed is None for slot in slots)
+        app.close()
+
+
+async def join(app: PeerApp, village: Village) -> None:
+    if not app.status():
+        await app.join(village.invite, village.manifest.epsilon)
+
+
+async def until_closing(app: PeerApp, village: Village) -> None:
+    await advance(app, village, village.manifest.timetable.enrol_closes - 1)
+
+
+async def until_collected(app: PeerApp, village: Village) -> None:
+    await advance(app, village, max(survey.window.closes for survey in village.manifest.surveys))
+
+
+async def leave(app: PeerApp, village: Village) -> None:
+    if app.status()[0].state in (State.CONSENTED, State.ENROLLED):
+        await app.leave(village.study)
+
+
+async def until_over(app: PeerApp, village: Village) -> None:
+    assert await advance(app, village) is None
+
+
+def whole_study(world: World, run: Callable[[Stage], None]) -> None:
+    village = world.village
+    run(join)
+    run(until_closing)
+    village.crowd(3)
+    village.clock.seconds = float(village.manifest.timetable.enrol_closes)
+    village.close()
+    run(until_collected)
+    village.transcribe()
+    run(until_over)
+
+
+def demand_one_of_everything(world: World) -> None:
+    posts = world.wire.posts()
+    assert len({body for what, body in posts if what == "enrol"}) == 1
+    packets = [body for what, body in posts if what == "packets"]
+    assert len(set(packets)) == 1
+    assert len(packets) <= 4
+    app = world.open()
+    (status,) = app.status()
+    assert status.state is State.FINISHED, status.reason
+    assert [slot.status for slot in status.slots] == [Status.INCLUDED]
+    assert (status.reserved, status.spent) == (0, status.slots[0].epsilon)
+    app.close()
+
+
+STAGED = [point for point in POINTS if point.partition("-")[2] not in ELSEWHERE | LEAVING]
+
+
+@pytest.mark.parametrize("point", STAGED)
+def test_killed_at_a_point_and_started_again(tmp_path: Path, point: str) -> None:
+    world = World(tmp_path)
+    deaths = 0
+
+    def run(stage: Stage) -> None:
+        nonlocal deaths
+        if world.child(stage, point):
+            deaths += 1
+            world.child(stage)
+
+    whole_study(world, run)
+    assert deaths >= 1
+    demand_one_of_everything(world)
+
+
+@pytest.mark.parametrize("point", of(LEAVING))
+def test_killed_while_leaving_sends_no_packet_and_charges_nothing(tmp_path: Path, point: str) -> None:
+    world = World(tmp_path)
+    world.child(join)
+    world.child(lambda app, village: advance(app, village, village.clock.seconds + 1))
+    deaths = 0
+    for stage in (leave, until_over):
+        if world.child(stage, point):
+            deaths += 1
+            world.child(stage)
+    assert deaths == 1
+    app = world.open()
+    (status,) = app.status()
+    assert status.state is State.WITHDRAWN
+    assert app.budget().held == 0
+    assert world.village.enrolments == {}
+    app.close()
+
+
+def test_killed_at_random_moments(tmp_path: Path) -> None:
+    random = Random(20)
+    killed = 0
+    for turn in range(8):
+        world = World(tmp_path / str(turn))
+
+        def run(stage: Stage, world: World = world) -> None:
+            nonlocal killed
+            for _ in range(3):
+                if not world.child(stage, kill_after=random.uniform(0.0, 0.05)):
+                    return
+                killed += 1
+            world.child(stage)
+
+        whole_study(world, run)
+        demand_one_of_everything(world)
+    assert killed >= 10
+
+
+def test_no_crash_point_is_armed_by_default() -> None:
+    assert VARIABLE not in os.environ
+    assert threading.active_count() < 50
