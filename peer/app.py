@@ -126,7 +126,7 @@ class PeerApp:
         consent = decide(manifest, policy, self.store.ledger(), approved_epsilon, now)
         secrets = fresh(manifest.packets, invite.code, self._random_bytes)
         joining = Joining(
-            entry=Entry(manifest.study_id, manifest.title, invite.key, policy.data_set, reserved=consent.epsilon),
+            entry=Entry(consent.study, manifest.title, invite.key, policy.data_set, reserved=consent.epsilon),
             invite=invite,
             manifest_bytes=body,
             minimum_cohort=consent.minimum_cohort,

@@ -130,10 +130,10 @@ class Membership:
 
 
 def check_roster(
-    manifest: Manifest, body_untrusted: bytes, secrets: StudySecrets, minimum: int
+    study: bytes, manifest: Manifest, body_untrusted: bytes, secrets: StudySecrets, minimum: int
 ) -> tuple[int, tuple[RosterEntry, ...]]:
     """Step 3. The own place in the roster, and the roster. Raises `Malformed` or `Refused`."""
-    entries = _entries(body_untrusted, manifest.study_id)
+    entries = _entries(body_untrusted, study)
     own_key = bytes(secrets.signing_key.verify_key)
     own = RosterEntry(own_key, secrets.contribution, secrets.commitment.commitment_with_proof[:COMMITMENT_POINT_BYTES])
     place = next((number for number, entry in enumerate(entries) if entry.key == own_key), None)
@@ -163,21 +163,33 @@ def _entries(body_untrusted: bytes, study: bytes) -> tuple[RosterEntry, ...]:
     return parse_roster(body_untrusted, study)
 
 
-def check_seed(manifest_bytes: bytes, manifest: Manifest, roster: bytes, seed_body_untrusted: bytes) -> bytes:
+@lru_cache(maxsize=2)
+def _signatures(body_untrusted: bytes, study: bytes, count: int) -> tuple[bytes, ...]:
+    return parse_credentials(body_untrusted, study, count)
+
+
+def check_seed(
+    study: bytes, manifest_bytes: bytes, manifest: Manifest, roster: bytes, seed_body_untrusted: bytes
+) -> bytes:
     """Step 4. The recomputed seed. Raises `Malformed`."""
-    value = parse_seed(seed_body_untrusted, manifest.study_id, manifest.seed_commitment)
+    value = parse_seed(seed_body_untrusted, study, manifest.seed_commitment)
     return study_seed(manifest_bytes, roster, value)
 
 
 def check_credential(
-    manifest: Manifest, roster_digest: bytes, seed: bytes, signature_untrusted: bytes, secrets: StudySecrets
+    study: bytes,
+    manifest: Manifest,
+    roster_digest: bytes,
+    seed: bytes,
+    signature_untrusted: bytes,
+    secrets: StudySecrets,
 ) -> Credential:
     """Step 5. The verified credential. Raises `Malformed` or `RejectedProof`.
 
     Header and entropy are recomputed, the key is the manifest's: an issuer cannot mark a member by a credential of its
     own kind.
     """
-    header = credential_header(manifest.study_id, roster_digest, manifest.packets)
+    header = credential_header(study, roster_digest, manifest.packets)
     entropy = signer_nym_entropy(seed, bytes(secrets.signing_key.verify_key))
     key = PublicKey(manifest.credential_key)
     return finalize(key, header, signature_untrusted, entropy, secrets.commitment)
@@ -196,10 +208,11 @@ def check_membership(
     manifest_bytes: bytes, manifest: Manifest, bodies: Bodies, secrets: StudySecrets, minimum: int, consented: int
 ) -> Membership:
     """Steps 3 to 5 in order. Raises `Malformed`, `Refused` or `RejectedProof`: nothing may be sent then."""
+    study = study_id_of(manifest_bytes)
     check_cost(manifest, consented)
-    place, entries = check_roster(manifest, bodies.roster, secrets, minimum)  # 3.
-    seed = check_seed(manifest_bytes, manifest, bodies.roster, bodies.seed)  # 4.
-    signature = parse_credentials(bodies.credentials, manifest.study_id, len(entries))[place]
+    place, entries = check_roster(study, manifest, bodies.roster, secrets, minimum)  # 3.
+    seed = check_seed(study, manifest_bytes, manifest, bodies.roster, bodies.seed)  # 4.
+    signature = _signatures(bodies.credentials, study, len(entries))[place]
     digest = body_digest(bodies.roster)
-    credential = check_credential(manifest, digest, seed, signature, secrets)  # 5.
+    credential = check_credential(study, manifest, digest, seed, signature, secrets)  # 5.
     return Membership(digest, seed, signature, len(entries), credential)

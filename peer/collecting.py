@@ -93,7 +93,7 @@ class Collecting(Errands):
         assert study.seed is not None
         assert study.credential is not None
         return check_credential(
-            study.manifest, study.roster_digest, study.seed, study.credential, self._secrets(study)
+            study.study, study.manifest, study.roster_digest, study.seed, study.credential, self._secrets(study)
         )
 
     def _head_check_times(self, queued: Sequence[Queued]) -> list[float]:

@@ -138,15 +138,16 @@ class ConsentSheet:
 
 def explain(manifest: Manifest, policy: Policy, ledger: Ledger, now: float) -> ConsentSheet:
     """The sheet for a manifest that passed `checks.check_manifest`."""
+    study = manifest.study_id
     dearest = tuple(
         NanoEpsilon(max(manifest.surveys[row.survey].epsilon for row in slot.rows)) for slot in manifest.slots
     )
     return ConsentSheet(
-        study=manifest.study_id,
+        study=study,
         title=manifest.title,
         purpose=manifest.purpose.strip(),
         contact=manifest.contact,
-        fingerprint=words(manifest.study_id),
+        fingerprint=words(study),
         design=manifest.design,
         admission=manifest.cohort.admission,
         minimum_cohort=max(policy.minimum_cohort, manifest.cohort.minimum),

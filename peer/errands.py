@@ -126,7 +126,7 @@ class Errands:
             if send_at is None:
                 missed.append(answering.slot)
                 continue
-            made = release(manifest, answering, credential, self._tools.random_bytes)
+            made = release(self._study, manifest, answering, credential, self._tools.random_bytes)
             packets.append(Scheduled(made, send_at))
         return packets, missed
 

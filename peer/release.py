@@ -37,14 +37,16 @@ class Released:
     digest: bytes = field(repr=False)
 
 
-def release(manifest: Manifest, answering: Answering, credential: Credential, random_bytes: RandomBytes) -> Released:
-    """Perturb the answer and finish its packet. `random_bytes` must be the operating system's.
+def release(
+    study: bytes, manifest: Manifest, answering: Answering, credential: Credential, random_bytes: RandomBytes
+) -> Released:
+    """Perturb the answer and finish its packet. `study` is the manifest's id; `random_bytes` the operating system's.
 
     Nothing has left yet: give the result to `Store.journal`. Raises `ValueError` for a category of another survey.
     """
     survey = manifest.survey(answering.survey)
     report = survey.build().perturb(answering.category, random_bytes)
-    packet = _signed(manifest, answering.slot, answering.survey, report, credential, random_bytes)
+    packet = _signed(study, answering, report, credential, random_bytes)
     return Released(
         answering.slot, answering.survey, NanoEpsilon(survey.epsilon), _sealed(manifest, packet), packet_digest(packet)
     )
@@ -56,14 +58,9 @@ def packet_digest(packet: Packet) -> bytes:
 
 
 def _signed(
-    manifest: Manifest,
-    slot: int,
-    survey: int,
-    report: PerturbedReport,
-    credential: Credential,
-    random_bytes: RandomBytes,
+    study: bytes, answering: Answering, report: PerturbedReport, credential: Credential, random_bytes: RandomBytes
 ) -> Packet:
-    study = manifest.study_id
+    slot, survey = answering.slot, answering.survey
     header = presentation_header(study, slot, survey, bytes(report))
     token = present(credential, slot_context(study, slot), header, random_bytes)
     return Packet(study, slot, survey, bytes(report), token)

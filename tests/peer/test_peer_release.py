@@ -11,6 +11,7 @@ from village import BINNED, DECLARED, PAPER, Village, advance, peer, reopened
 from anon.errors import Conflict, Refused
 from anon.ldp import RawCategory
 from anon.messages import SealedPacket
+from anon.protocols.contract import Aggregator, Answering
 from peer.app import PeerApp
 from peer.home import PeerHome
 from peer.records import Status
@@ -115,8 +116,9 @@ def test_only_a_perturbed_report_can_become_a_packet() -> None:
     from peer.release import _signed
 
     village = Village.found()
+    raw = RawCategory(1, village.manifest.surveys[0].m)
     with pytest.raises((TypeError, AttributeError)):
-        _signed(village.manifest, 0, 0, RawCategory(1, village.manifest.surveys[0].m), None, lambda count: bytes(count))
+        _signed(village.study, Answering(Aggregator(), 0, 0, raw), raw, None, lambda count: bytes(count))
 
 
 async def test_after_sleeping_packets_are_drawn_again_one_by_one_and_never_flushed(tmp_path: Path) -> None:

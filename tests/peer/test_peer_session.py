@@ -17,10 +17,10 @@ async def to_the_end(app, village: Village) -> None:
     village.crowd(5)
     village.clock.seconds = table.enrol_closes
     village.close()
-    turns = sorted({(s.window.opens, s.window.closes, s.round) for s in village.manifest.surveys if s.kind != "histogram"})
-    for opens, closes, turn in turns:
+    turns = sorted({(s.window.closes, s.round) for s in village.manifest.surveys if s.kind != "histogram"})
+    for closes, turn in turns:
         await advance(app, village, closes)
-        final = turn == turns[-1][2]
+        final = turn == turns[-1][1]
         village.publish("edges" if final else "thresholds", counts(village, turn, final), 0 if final else turn + 1)
     await advance(app, village, max(s.window.closes for s in village.manifest.surveys))
     village.transcribe()

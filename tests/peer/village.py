@@ -127,6 +127,10 @@ class Village:
     gets: list[tuple[str, float]] = field(factory=list)
     deaf: set[str] = field(factory=set)
     says: dict[str, str] = field(factory=dict)
+    study: bytes = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.study = self.manifest.study_id
 
     @classmethod
     def found(cls, text: str = DECLARED, clock: Clock | None = None) -> Village:
@@ -141,10 +145,6 @@ class Village:
         village = cls(manifest, key, sealing, issuer, value, clock)
         village.publish("manifest", manifest.to_bytes())
         return village
-
-    @property
-    def study(self) -> bytes:
-        return self.manifest.study_id
 
     @property
     def invite(self) -> Invite:
