@@ -26,30 +26,35 @@ class Workers:
 
     def __init__(self, processes: int) -> None:
         self._processes = processes
-        self._pool = self._start()
+        self._pool = _pool(processes) if processes else None
 
     async def run(self, function: Callable[Given, Result], *args: Given.args, **kwargs: Given.kwargs) -> Result:
-        """The function's result. Everything passed must pickle. If a worker dies its work is repeated by a new one."""
+        """The function's result. Everything passed must pickle. If a worker dies its work is repeated, once, by a new
+        one; `BrokenProcessPool` is raised if that dies too.
+        """
         if self._pool is None:
             return await asyncio.to_thread(function, *args, **kwargs)
         pool = self._pool
         try:
             return await asyncio.wrap_future(pool.submit(function, *args, **kwargs))
         except BrokenProcessPool:
-            if self._pool is pool:
-                self._pool = self._start()
-            return await self.run(function, *args, **kwargs)
+            fresh = self._replace(pool)
+            return await asyncio.wrap_future(fresh.submit(function, *args, **kwargs))
 
     def close(self) -> None:
         """End the processes."""
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _start(self) -> ProcessPoolExecutor | None:
-        if self._processes == 0:
-            return None
-        context = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(self._processes, mp_context=context, initializer=_begin)
+    def _replace(self, broken: ProcessPoolExecutor) -> ProcessPoolExecutor:
+        if self._pool is broken or self._pool is None:
+            broken.shutdown(wait=False)
+            self._pool = _pool(self._processes)
+        return self._pool
+
+
+def _pool(processes: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"), initializer=_begin)
 
 
 def _begin() -> None:
