@@ -141,9 +141,9 @@ def backup(home: Path, target: Path) -> None:
 def restore(source: Path, home: Path) -> None:
     """Unpack a backup into an empty or absent home. Raises `Refused` when there is anything in it.
 
-    What was accepted after the backup is gone and its senders hold acknowledgements for it: restore only when the
-    home itself is lost. Documents published since then would be signed a second time under the same numbers, so
-    `Refused` is what peers will answer if they have seen them.
+    What was accepted after the backup is gone though its senders hold acknowledgements: restore only when the home
+    itself is lost. Where documents were published since, others are signed under the same numbers; peers that saw the
+    first ones stop and keep both as evidence.
     """
     if home.exists() and any(home.iterdir()):
         raise Refused(f"{home}: not empty; name a directory that does not exist yet")

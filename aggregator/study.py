@@ -21,7 +21,7 @@ from anon.documents import Head, SignedHead, body_digest, encode_chain, find
 from anon.messages import study_seed
 from anon.study.manifest import Manifest, parse_manifest
 
-_KEPT_BODIES = 8
+_KEPT_BYTES = 64 * 1024 * 1024
 
 
 @frozen
@@ -95,9 +95,7 @@ class LiveStudy:
         if not 0 <= number < len(self.chain):
             return None
         body = await self.tools.studies.body(self.study, number)
-        if body is not None:
-            if len(self._bodies) >= _KEPT_BODIES:
-                self._bodies.pop(next(iter(self._bodies)))
+        if body is not None and sum(map(len, self._bodies.values())) + len(body) <= _KEPT_BYTES:
             self._bodies[number] = body
         return body
 

@@ -148,7 +148,7 @@ class FakePeer:
         self.seed = study_seed(self.manifest.to_bytes(), roster_body, value)
         mine = [entry.key for entry in roster].index(bytes(self.key.verify_key))
         signature = parse_credentials(documents["credentials", 0], self.study, len(roster))[mine]
-        header = credential_header(self.study, body_digest(roster_body), self.manifest.packets)
+        header = credential_header(self.study, body_digest(roster_body))
         entropy = signer_nym_entropy(self.seed, bytes(self.key.verify_key))
         self.credential = finalize(self.manifest.credential_key, header, signature, entropy, self.secrets)
 

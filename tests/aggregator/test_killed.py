@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import random
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -19,6 +20,7 @@ from network import Clock, FakePeer, make_app, sealed, study_text
 
 from aggregator.audit import audit_documents
 from aggregator.crash import POINTS, VARIABLE
+from aggregator.study import LiveStudy
 from anon.answers import ANSWER_BYTES, parse_answer
 from anon.documents import SignedHead, parse_chain
 from anon.encoding import decode
@@ -114,6 +116,23 @@ class Victim:
             await asyncio.sleep(0.1)
         raise AssertionError(f"{kind} never came")
 
+    async def keep_killing(self, times: int, generator: random.Random) -> None:
+        """Kill it so many times, each at a random moment of its life."""
+        for _ in range(times):
+            await self.start()
+            await asyncio.sleep(generator.uniform(0, 0.5))
+            await self.stop()
+            self.deaths.append("at random")
+        await self.start()
+
+    async def post_until(self, study: bytes, path: str, body: bytes) -> str:
+        """Send the same bytes until somebody answers."""
+        while True:
+            try:
+                return await self.post(study, path, body)
+            except Unreachable:
+                await asyncio.sleep(0.05)
+
 
 @pytest.fixture
 async def victim(tmp_path: Path) -> AsyncIterator[Victim]:
@@ -192,3 +211,41 @@ async def test_a_study_survives_being_killed_everywhere(victim: Victim) -> None:
         await victim.die_ticking(["before-erasure", "after-erasure"])
         assert await app._tools.packets.counts(study) == {}
         assert set(victim.deaths) == set(POINTS), "every named point was met"
+
+
+@pytest.mark.soak
+async def test_a_study_survives_fifty_kills_at_random_moments(victim: Victim) -> None:
+    """Seeded moments; what they hit depends on the machine. Enrolments, packets and the clock go on meanwhile."""
+    await victim.start()
+    async with make_app(victim.home, Clock()) as app:
+        (live,) = app.studies()
+        manifest, key, study = live.manifest, app.home.public_key, live.study
+        killer = asyncio.create_task(victim.keep_killing(50, random.Random(20)))
+        peers = [FakePeer(manifest) for _ in range(40)]
+        for peer in peers:
+            assert await victim.post_until(study, "enrol", peer.sealed_enrolment()) == "accepted"
+        victim.at(manifest.timetable.enrol_closes)
+        await _eventually(live, "credentials")
+        for peer in peers:
+            await peer.take_credential(live)
+        victim.at(manifest.surveys[0].window.opens)
+        packets = [peer.packet() for peer in peers]
+        for packet in packets:
+            assert await victim.post_until(study, "packets", sealed(live, packet)) == "accepted"
+        victim.at(manifest.surveys[0].window.closes)
+        await _eventually(live, "report")
+        await killer
+        assert len(victim.deaths) == 50
+        chain = await victim.until(study, key, "report")
+        bodies = {one.head.number: await live.body_of(one.head) for one in chain}
+        result = audit_documents(live.heads(), bodies)
+        assert result.ok and (result.enrolled, result.packets) == (40, 40), result.findings
+
+
+async def _eventually(live: LiveStudy, kind: str) -> None:
+    for _ in range(PATIENCE * 20):
+        await live.refresh()
+        if any(one.head.kind == kind for one in live.chain):
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"{kind} never came")
