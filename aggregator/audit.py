@@ -238,7 +238,7 @@ class _Audit:
 
     def _tokens_hold(self, opened: Sequence[Opened]) -> Iterator[bool]:
         manifest = self.manifest
-        header = credential_header(self.study, body_digest(self.bodies["roster", 0]), manifest.packets)
+        header = credential_header(self.study, body_digest(self.bodies["roster", 0]))
         verifier = Verifier(PublicKey(manifest.credential_key), header, manifest.packets)
         for start in range(0, len(opened), _BATCH):
             items = [one.token_item() for one in opened[start : start + _BATCH]]

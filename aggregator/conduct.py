@@ -67,7 +67,7 @@ async def issue_credentials(study: LiveStudy) -> None:
     issued, manifest = study.door.issued, study.manifest
     if issued is None:
         raise AssertionError("credentials before the roster")
-    header = credential_header(study.study, issued.roster_digest, manifest.packets)
+    header = credential_header(study.study, issued.roster_digest)
     roster = await study.tools.enrolments.roster(study.study)
     work = [(one.commitment, signer_nym_entropy(issued.seed, one.key)) for one in roster]
     parts = await asyncio.gather(

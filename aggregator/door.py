@@ -92,6 +92,6 @@ class Door:
         if not opened or self.issued is None:
             return []
         manifest = self.rules.manifest
-        header = credential_header(self.rules.study, self.issued.roster_digest, manifest.packets)
+        header = credential_header(self.rules.study, self.issued.roster_digest)
         items = [one.token_item() for one in opened]
         return await self._workers.run(verify_tokens, manifest.credential_key, header, manifest.packets, items)

@@ -159,9 +159,9 @@ def signer_nym_entropy(seed: bytes, key: bytes) -> bytes:
     return (int.from_bytes(digest, "big") >> 2 | 1).to_bytes(32, "big")
 
 
-def credential_header(study: bytes, roster_digest: bytes, packets: int) -> bytes:
-    """header = study id || SHA-256(roster body) || I8(N)."""
-    return study + roster_digest + packets.to_bytes(8, "big")
+def credential_header(study: bytes, roster_digest: bytes) -> bytes:
+    """study id || SHA-256(roster body), 64 bytes; `anon.credential` appends I8(N), as the official vectors do."""
+    return study + roster_digest
 
 
 def encode_credentials(study: bytes, signatures: Sequence[bytes]) -> bytes:

@@ -122,7 +122,7 @@ async def _packets(live: LiveStudy, members: list[Member]) -> list[bytes]:
     roster = parse_roster(documents["roster"], live.study)
     signatures = parse_credentials(documents["credentials"], live.study, len(roster))
     place = {entry.key: number for number, entry in enumerate(roster)}
-    header = credential_header(live.study, body_digest(documents["roster"]), 1)
+    header = credential_header(live.study, body_digest(documents["roster"]))
     assert live.door.issued is not None
     seed, context = live.door.issued.seed, slot_context(live.study, 0)
     packets = []

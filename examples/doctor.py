@@ -99,6 +99,6 @@ def main(as_json: Annotated[bool, typer.Option("--json", help="Print machine-rea
     else:
         for one in found:
             mark = "[green]ok[/]  " if one.ok else "[red]no[/]  "
-            Console().print(mark + one.name + (f": {one.action}" if one.action else ""), highlight=False)
+            Console().print(mark + one.name + ("" if one.ok else f": {one.action}"), highlight=False)
     if not all(one.ok for one in found if "aggregator" not in one.name):
         raise typer.Exit(1)

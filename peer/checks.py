@@ -189,7 +189,7 @@ def check_credential(
     Header and entropy are recomputed, the key is the manifest's: an issuer cannot mark a member by a credential of its
     own kind.
     """
-    header = credential_header(study, roster_digest, manifest.packets)
+    header = credential_header(study, roster_digest)
     entropy = signer_nym_entropy(seed, bytes(secrets.signing_key.verify_key))
     key = PublicKey(manifest.credential_key)
     return finalize(key, header, signature_untrusted, entropy, secrets.commitment)

@@ -1,7 +1,7 @@
 """A test hook: die by SIGKILL at a named point, on each side of every commit and send.
 
 `ANONML_CRASH_AT=NAME` kills the process the first time it reaches the point; `NAME:3` the third time. Unset, the
-points do nothing. This is the only place in `peer` that reads the environment.
+points do nothing. Below the command line, this is the only place in `peer` that reads the environment.
 """
 
 from __future__ import annotations

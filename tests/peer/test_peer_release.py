@@ -364,3 +364,22 @@ async def test_heads_are_fetched_again_at_random_times_the_last_shortly_before_s
     before = [at for at in heads if at <= sent_at]
     assert len(before) == 4
     assert sent_at - before[-1] <= 30
+
+
+async def test_a_policy_that_changes_while_the_owner_decides_is_asked_again(tmp_path: Path) -> None:
+    """The yes is checked once more inside the transaction that reserves."""
+    village = Village.found()
+    app = peer(tmp_path, village)
+    await app.look(village.invite)
+    strict = evolve(app.policy(), max_epsilon=1)
+    join = app.store.join
+
+    def overtaken(joining, permit):
+        app.set_policy(strict)
+        join(joining, permit)
+
+    app.store.join = overtaken
+    with pytest.raises(Refused, match="max_epsilon"):
+        await app.join(village.invite, village.manifest.epsilon)
+    assert app.status() == []
+    assert app.budget().held == 0

@@ -173,7 +173,7 @@ class Village:
     def signatures(self, roster: bytes, issuer: bytes | None = None) -> list[bytes]:
         """A || e of every enrolment in the roster's order."""
         issuer = issuer or self.issuer
-        header = credential_header(self.study, body_digest(roster), self.manifest.packets)
+        header = credential_header(self.study, body_digest(roster))
         seed = self.seed(roster)
         return [
             blind_sign(
