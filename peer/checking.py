@@ -89,16 +89,11 @@ class Checking(Errands):
         ]
         draws = half_of(manifest).drawn_surveys(manifest, member.seed, tags)
         verified = Verified(chain, member.roster_digest, member.seed, member.signature, draws)
+        now = self._tools.now()
         record = await self._evaluated(manifest)
-        asked = list(enumerate(draws))
-        answers = half_of(manifest).answers(manifest, Record(record.values, record.label), asked, ())
-        packets, missed = self._released(manifest, answers, member.credential)
-        missed += [
-            slot
-            for slot, survey in asked
-            if slot not in missed and self._over(manifest, manifest.survey(survey).window)
-            and slot not in {one.slot for one in answers}
-        ]
+        raw = Record(record.values, record.label)
+        answers = half_of(manifest).answers(manifest, raw, list(enumerate(draws)), ())
+        packets, missed = self._released(manifest, answers, member.credential, now)
         return verified, packets, missed, record
 
     async def _evaluated(self, manifest: Manifest) -> Snapshot:

@@ -19,7 +19,7 @@ from typing import ClassVar
 
 from attrs import field, frozen
 
-from anon.credential import Credential, finalize
+from anon.credential import Credential, finalize, signer_nym_entropy
 from anon.credential.issuance import PublicKey
 from anon.documents import SignedHead, body_digest
 from anon.encoding import encode
@@ -33,7 +33,6 @@ from anon.messages import (
     parse_credentials,
     parse_roster,
     parse_seed,
-    signer_nym_entropy,
     study_seed,
 )
 from anon.protocols.registry import protocol_of

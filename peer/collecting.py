@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from anon.answers import ACCEPTED, BUSY
+from anon.credential import Credential
 from anon.errors import Malformed, RejectedProof
 from anon.study.manifest import Window
 from peer.checks import (
@@ -82,13 +82,13 @@ class Collecting(Errands):
         record = Snapshot.from_bytes(study.snapshot)
         try:
             answers = half.answers(manifest, Record(record.values, record.label), slots, documents)
-            packets, missed = self._released(manifest, answers, self._credential(study))
+            packets, missed = self._released(manifest, answers, self._credential(study), self._tools.now())
         except (Malformed, RejectedProof) as fault:
             return self._tools.store.end(self._study, Event.CHECK_FAILED, str(fault))
         self._tools.store.journal(self._study, packets, missed, chain=chain)
         self._settle_if_done(manifest)
 
-    def _credential(self, study: Study) -> Any:
+    def _credential(self, study: Study) -> Credential:
         assert study.roster_digest is not None
         assert study.seed is not None
         assert study.credential is not None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from attrs import frozen
 
+from anon.credential import Credential
 from anon.documents import Head, SignedHead, find
 from anon.errors import Malformed, RejectedProof, Unreachable
 from anon.protocols.contract import Answering, DocumentArrived
@@ -115,14 +115,17 @@ class Errands:
         return StudySecrets.from_bytes(self._tools.vault.open(study.secrets))
 
     def _released(
-        self, manifest: Manifest, answers: Sequence[Answering], credential: Any
+        self, manifest: Manifest, answers: Sequence[Answering], credential: Credential, now: float
     ) -> tuple[list[Scheduled], list[int]]:
-        """Finished packets with their times, and the slots whose window has passed."""
+        """Finished packets with their times, and the slots whose window had passed at `now`.
+
+        `now` was read before the data was: how long its evaluation took moves no packet.
+        """
         packets: list[Scheduled] = []
         missed: list[int] = []
         for answering in answers:
             window = manifest.survey(answering.survey).window
-            send_at = self._send_time(manifest, window)
+            send_at = draw_send_time(window, manifest.timetable.margin, now, self._tools.random_bytes)
             if send_at is None:
                 missed.append(answering.slot)
                 continue

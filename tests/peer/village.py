@@ -10,7 +10,7 @@ from nacl.public import PrivateKey
 from nacl.signing import SigningKey
 
 from anon.answers import ACCEPTED, WITHDRAWN, encode_answer
-from anon.credential import blind_sign, commit, generate_secret_key, public_key, token_size
+from anon.credential import blind_sign, commit, generate_secret_key, public_key, signer_nym_entropy, token_size
 from anon.documents import SignedHead, body_digest, encode_chain, sign_head
 from anon.encoding import encode
 from anon.errors import Unreachable
@@ -28,7 +28,6 @@ from anon.messages import (
     parse_packet,
     parse_withdrawal,
     seed_commitment,
-    signer_nym_entropy,
     study_seed,
     unpad,
     unseal,
