@@ -131,10 +131,8 @@ async def _watch(aggregator: AggregatorApp, until_published: bool, as_json: bool
             if as_json:
                 out(study_status(status) | {"at": time.time()})
             else:
-                console.print(
-                    f"{status.study.hex()[:8]} {escape(status.title)}: [bold]{status.phase}[/], {status.enrolled} enrolled",
-                    highlight=False,
-                )
+                named = f"{status.study.hex()[:8]} {escape(status.title)}"
+                console.print(f"{named}: [bold]{status.phase}[/], {status.enrolled} enrolled", highlight=False)
         if until_published and statuses and all(str(s.phase) in _ENDED for s in statuses):
             return
         await asyncio.sleep(0.25)

@@ -12,6 +12,7 @@ from aggregator.session import Effect, collection, due, rounds, step, turn_after
 from aggregator.study import LiveStudy
 from aggregator.transcript import reports, transcript_body
 from aggregator.work import issue
+from anon.credential import signer_nym_entropy
 from anon.documents import find
 from anon.encoding import encode
 from anon.messages import (
@@ -20,7 +21,6 @@ from anon.messages import (
     encode_credentials,
     encode_roster,
     encode_seed,
-    signer_nym_entropy,
 )
 from anon.study.manifest import Survey
 

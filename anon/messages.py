@@ -153,12 +153,6 @@ def parse_seed(data_untrusted: bytes, study: bytes, commitment: bytes) -> bytes:
     return bytes(value)
 
 
-def signer_nym_entropy(seed: bytes, key: bytes) -> bytes:
-    """The deterministic, publicly recomputable entropy of one enrolment: 32 bytes, a scalar below 2**254, never 0."""
-    digest = sha256(labels.NYM_ENTROPY, seed, key)
-    return (int.from_bytes(digest, "big") >> 2 | 1).to_bytes(32, "big")
-
-
 def credential_header(study: bytes, roster_digest: bytes) -> bytes:
     """study id || SHA-256(roster body), 64 bytes; `anon.credential` appends I8(N), as the official vectors do."""
     return study + roster_digest

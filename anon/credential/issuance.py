@@ -82,7 +82,9 @@ def public_key(secret_key: SecretKey) -> PublicKey:
 
 
 def signer_nym_entropy(seed: bytes, enrolment: bytes) -> bytes:
-    """The issuer's 32-byte share of one enrolment's last nym secret, a function of its secret seed and the enrolment.
+    """The issuer's 32-byte share of one enrolment's last nym secret, a function of a seed and the enrolment.
+
+    The protocol's seed is the study's, public once the roster is closed: peers recompute it, and nobody chose it.
 
     Always a valid scalar, which a bare SHA-256 is not.
     """

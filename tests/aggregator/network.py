@@ -10,7 +10,7 @@ from nacl.signing import SigningKey
 
 from aggregator.app import AggregatorApp
 from aggregator.study import LiveStudy
-from anon.credential import Credential, commit, finalize, present, pseudonym
+from anon.credential import Credential, commit, finalize, present, pseudonym, signer_nym_entropy
 from anon.documents import body_digest, find
 from anon.invite import Invite, invite_hash
 from anon.ldp import RawCategory
@@ -26,7 +26,6 @@ from anon.messages import (
     seal,
     sign_enrolment,
     sign_withdrawal,
-    signer_nym_entropy,
     study_seed,
 )
 from anon.protocols.histogram.tables import draw, slot_context
