@@ -25,7 +25,7 @@ from nacl.signing import SigningKey
 from aggregator.app import AggregatorApp
 from aggregator.study import LiveStudy
 from anon.answers import ANSWER_BYTES, parse_answer
-from anon.credential import CommitmentSecrets, PublicKey, commit, finalize, present, pseudonym
+from anon.credential import CommitmentSecrets, PublicKey, commit, finalize, present, pseudonym, signer_nym_entropy
 from anon.documents import body_digest, find
 from anon.ldp import RawCategory
 from anon.messages import (
@@ -38,7 +38,6 @@ from anon.messages import (
     presentation_header,
     seal,
     sign_enrolment,
-    signer_nym_entropy,
 )
 from anon.protocols.histogram.tables import draw, slot_context
 from anon.study import parse_proposal
