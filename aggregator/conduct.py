@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from aggregator.counters import Traffic
 from aggregator.enrol import roster_entry
 from aggregator.protocols.histogram import binning
-from aggregator.session import Effect, collection, due, rounds, step, turn_after
+from aggregator.session import Effect, Phase, collection, due, rounds, step, turn_after
 from aggregator.study import LiveStudy
 from aggregator.transcript import reports, transcript_body
 from aggregator.work import issue
@@ -29,6 +29,8 @@ _ISSUED_AT_ONCE = 64
 
 async def advance(study: LiveStudy) -> bool:
     """Perform the next due transition, if any. True when there was one."""
+    if study.phase is Phase.ENROLLING and study.tools.now() >= study.manifest.timetable.enrol_closes:
+        await study.registry.close()  # whoever came in time is counted, also while their proofs are being checked
     enrolled = await study.tools.enrolments.count(study.study)
     event = due(study.manifest, study.phase, study.turn, enrolled, study.tools.now())
     if event is None:

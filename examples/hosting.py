@@ -108,11 +108,10 @@ def _settle_in(person: dict[str, Any], path: Path, hosting: Hosting) -> PeerApp:
     if "file" in person:
         import_file(home.data_path, Path(person["file"]), person["table"])
     else:
-        import_rows(home.data_path, person["table"], person["columns"], person["rows"])
-    peer = PeerApp(home, DirectRoute, time.time, os.urandom)
+        import_rows(home.data_path, person["table"], person["columns"], person["rows"], durable=False)
     epsilon = nano(hosting.consent)
-    peer.set_policy(Policy(lifetime=epsilon, max_epsilon=epsilon, minimum_cohort=hosting.minimum_cohort))
-    return peer
+    policy = Policy(lifetime=epsilon, max_epsilon=epsilon, minimum_cohort=hosting.minimum_cohort)
+    return PeerApp(home, DirectRoute, time.time, os.urandom, policy=policy)
 
 
 def _figures(outcomes: list[PeerApp | str], seconds: float) -> dict[str, Any]:
