@@ -60,8 +60,8 @@ class Clock:
     def of(cls, peers: int, files: bool) -> Clock:
         """Time in proportion to the work, with room for a slow machine; importing files takes longer."""
         return cls(
-            ceil(18 + peers * (0.08 if files else 0.020)),
-            ceil(6 + peers * 0.011),
+            ceil(18 + peers * (0.08 if files else 0.022)),
+            ceil(6 + peers * 0.013),
             ceil(7 + peers * 0.006),
             ceil(8 + peers * 0.012),
         )
