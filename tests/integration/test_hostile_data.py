@@ -1,0 +1,345 @@
+"""Whether, when and how often a peer sends depends on nothing in its data, whatever the data and the queries are.
+
+The same peer is run over and over from the moment the roster closed, against copies of one aggregator, with the same
+random bytes: only its data differ. Everything that can be seen from outside must be the same to the byte count and the
+second, and so must the charge.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import define, field, frozen
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import peer.checking
+from aggregator.app import AggregatorApp
+from anon.answers import encode_answer
+from anon.invite import Invite
+from anon.ldp import nano
+from anon.route import Answer
+from anon.sql import Bounds
+from anon.study import parse_proposal
+from peer.app import PeerApp
+from peer.consent import Policy
+from peer.data.features import snapshot
+from peer.home import PeerHome, Settings
+
+FEW_STEPS = Bounds(steps=200_000)
+STUDY = """
+version = 1
+title = "Hostile"
+purpose = "To send the same whatever the data are."
+contact = "nobody@example.org"
+[tables]
+person = ["age", "hours", "sex", "income"]
+[label]
+name = "income"
+description = "Income"
+query = '''{income}'''
+positive = ["high", 1]
+negative = ["low", 0]
+missing = "negative"
+[[features]]
+name = "age"
+kind = "numeric"
+description = "Age"
+query = '''{age}'''
+range = [0, 100]
+cuts = [20, 50]
+missing = "own"
+[[features]]
+name = "hours"
+kind = "numeric"
+description = "Hours"
+query = '''{hours}'''
+range = [0, 100]
+bins = 3
+missing = 40
+[[features]]
+name = "sex"
+kind = "categorical"
+description = "Sex"
+query = '''{sex}'''
+categories = ["f", "m"]
+missing = "own"
+[design]
+{design}
+[schedule]
+enrol = "1h"
+settle = "10m"
+binning = "30m"
+collect = "1h"
+[cohort]
+minimum = 3
+admission = "open"
+"""
+ONE_PACKET = 'kind = "one-packet"\nepsilon = 2.0\nbinning_share = 0.3'
+PAPER = """kind = "paper"
+epsilon_histogram = 0.5
+epsilon_binning = 0.5
+partitions = 2
+subsets_per_partition = 3
+binning = "quantile"
+"""
+COLUMNS = ("age", "hours", "sex", "income")
+PLAIN = {name: f"SELECT {name} FROM person" for name in COLUMNS}
+HOSTILE_QUERIES = (
+    "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n",
+    "select case when exists (select 1 from person where age > 50) then"
+    " (with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n) else 1 end",
+    "select 1 union all select 2",
+    "select 1 where 0",
+    "select 'a text'",
+    "select x'00ff'",
+    "select null",
+    "select 1e999",
+    "select 1e999 - 1e999",
+    "select -1e300",
+    "select abs(-9223372036854775807 - 1)",
+    "select sum(9223372036854775807) from (select 1 union all select 1)",
+    "select json_extract(sex, '$.a') from person",
+    "select max(age) + min(hours) from person",
+    "select count(*) from person a, person b, person c, person d, person e",
+)
+BENIGN: tuple[tuple[Any, ...], ...] = ((30, 40, "f", "high"),)
+
+
+@define
+class Clock:
+    """Moves when the peer has nothing to do before."""
+
+    seconds: float = 1_700_000_000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def stream(seed: bytes, asked: list[int]) -> Callable[[int], bytes]:
+    """The same bytes for the same questions; `asked` takes their sizes."""
+
+    def random_bytes(size: int) -> bytes:
+        asked.append(size)
+        return hashlib.shake_256(seed + len(asked).to_bytes(4, "big")).digest(size)
+
+    return random_bytes
+
+
+@frozen
+class InMemory:
+    """A route straight onto the studies of an aggregator. `seen`: every request's path, size of body, and instant."""
+
+    app: AggregatorApp
+    clock: Clock
+    seen: list[tuple[str, int, float]] = field(factory=list)
+
+    async def get(self, address: str, path: str, limit: int) -> Answer:
+        """See `Route`."""
+        live, what = self._find(path, b"")
+        body = live.heads() if what == "heads" else await live.document(int(what.partition("/")[2]))
+        return Answer(404, b"") if body is None else Answer(200, body)
+
+    async def post(self, address: str, path: str, body: bytes, limit: int) -> Answer:
+        """See `Route`."""
+        live, what = self._find(path, body)
+        word = await {"enrol": live.enrol, "packets": live.submit}[what](body)
+        return Answer(200, encode_answer(word))
+
+    def _find(self, path: str, body: bytes) -> tuple[Any, str]:
+        _, _, study, what = path.split("/", 3)
+        self.seen.append((what, len(body), self.clock()))
+        return self.app.study(bytes.fromhex(study)), what
+
+
+@frozen
+class Seen:
+    """All that anybody but the owner can see of one run, and what was charged."""
+
+    exchanges: tuple[tuple[str, int, float], ...]
+    random_bytes: tuple[int, ...]
+    receipts: tuple[tuple[int, int, int, str, str], ...]
+    charge: tuple[int, int]
+    kept: tuple[tuple[int, int, int], ...]
+
+
+@frozen
+class World:
+    """A study whose roster is closed; peer and aggregator as they were at that moment."""
+
+    folder: Path
+    study: bytes
+    at: float
+    packets: int
+
+    def run(self, data: Callable[[Path], None]) -> Seen:
+        """Run copies of both to the peer's end, with these data."""
+        with tempfile.TemporaryDirectory() as scratch:
+            here = Path(scratch)
+            for name in ("aggregator", "peer"):
+                shutil.copytree(self.folder / name, here / name)
+            data(here / "peer" / "data.sqlite")
+            return asyncio.run(self._run(here))
+
+    async def _run(self, here: Path) -> Seen:
+        clock, asked = Clock(self.at), list[int]()
+        async with AggregatorApp(here / "aggregator", clock, stream(b"aggregator", []), processes=0) as app:
+            route = InMemory(app, clock)
+            peer = PeerApp(PeerHome(here / "peer"), lambda: route, clock, stream(b"peer", asked))
+            with closing(peer):
+                while (due := await peer.step(self.study)) is not None:
+                    clock.seconds = max(clock.seconds, due)
+                    await app.tick()
+                (status,) = peer.status()
+                receipts = tuple((s.slot, s.survey, s.epsilon, str(s.status), s.word) for s in status.slots)
+            with closing(sqlite3.connect(here / "aggregator" / "aggregator.sqlite")) as store:
+                kept = store.execute("SELECT slot, survey, length(plaintext) FROM packets ORDER BY slot").fetchall()
+        return Seen(tuple(route.seen), tuple(asked), receipts, (status.reserved, status.spent), tuple(kept))
+
+
+async def _close_roster(folder: Path, text: str) -> World:
+    clock = Clock()
+    async with AggregatorApp(folder / "aggregator", clock, stream(b"publish", []), processes=0) as app:
+        manifest = await app.create_study(parse_proposal(text))
+        route = InMemory(app, clock)
+        invite = Invite("127.0.0.1:1", app.home.public_key, manifest.study_id)
+        for name in ("peer", "second", "third"):
+            home = PeerHome(folder / name)
+            home.write_settings(Settings(check_inclusion=False))
+            random_bytes = stream(name.encode(), [])
+            peer = PeerApp(home, lambda: route, clock, random_bytes, policy=Policy(minimum_cohort=3))
+            with closing(peer):
+                await peer.join(invite, nano(5.0))
+                await peer.step(manifest.study_id)
+        clock.seconds = manifest.timetable.enrol_closes
+        await app.tick()
+    return World(folder, manifest.study_id, clock.seconds, manifest.packets)
+
+
+_WORLDS: dict[str, tuple[World, Seen]] = {}
+
+
+def world(folder: Path, design: str, queries: dict[str, str]) -> tuple[World, Seen]:
+    """The study with these queries, and what is seen of a peer with benign data. Made once each."""
+    text = STUDY.format(design=design, **queries)
+    if text not in _WORLDS:
+        made = asyncio.run(_close_roster(folder / str(len(_WORLDS)), text))
+        _WORLDS[text] = made, made.run(table(BENIGN))
+    return _WORLDS[text]
+
+
+def table(rows: tuple[tuple[Any, ...], ...], columns: tuple[str, ...] = COLUMNS, name: str = "person") -> Callable[[Path], None]:
+    """Data in the owner's file, without the importer's manners."""
+
+    def write(path: Path) -> None:
+        with closing(sqlite3.connect(path)) as database:
+            database.execute(f'CREATE TABLE "{name}" ({", ".join(columns)})')
+            marks = ", ".join("?" * len(columns))
+            database.executemany(f'INSERT INTO "{name}" VALUES ({marks})', [row[: len(columns)] for row in rows])
+            database.commit()
+
+    return write
+
+
+def damaged(content: bytes) -> Callable[[Path], None]:
+    """A file that is no database."""
+    return lambda path: path.write_bytes(content) and None
+
+
+def view_that_fails(path: Path) -> None:
+    """A view where a table should be."""
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE VIEW person AS SELECT * FROM nowhere")
+        database.commit()
+
+
+CELLS = st.one_of(
+    st.none(),
+    st.integers(-(2**63), 2**63 - 1),
+    st.floats(allow_nan=True, allow_infinity=True),
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
+    st.binary(max_size=20),
+    st.sampled_from(["f", "m", "high", "low", "NaN", "9" * 400, "{", '{"a": [1]}', 1e308, 100.5, -0.0]),
+    st.just("x" * 300_000),
+)
+ROWS = st.lists(st.tuples(CELLS, CELLS, CELLS, CELLS), max_size=4).map(tuple)
+DATA = st.one_of(
+    ROWS.map(table),
+    st.tuples(ROWS, st.sampled_from([COLUMNS[:1], COLUMNS[:3], ("age", "hours", "colour", "income")])).map(
+        lambda drawn: table(*drawn)
+    ),
+    st.sampled_from(["people", "PERSON", "Person"]).map(lambda name: table(BENIGN, COLUMNS, name)),
+    st.binary(max_size=200).map(damaged),
+    st.just(lambda path: None),
+    st.just(view_that_fails),
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def fewer_steps() -> Iterator[None]:
+    """Loops end sooner; which bound ends them is the only difference."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(peer.checking, "snapshot", partial(snapshot, bounds=FEW_STEPS))
+        yield
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("hostile")
+
+
+def demand_schedule(made: World, seen: Seen, epsilon: float) -> None:
+    """One packet for every slot, accepted, at the price of the manifest."""
+    assert [(slot, status, word) for slot, _, _, status, word in seen.receipts] == [
+        (slot, "delivered", "accepted") for slot in range(made.packets)
+    ]
+    posts = [size for what, size, _ in seen.exchanges if what == "packets"]
+    assert len(posts) == made.packets and len(set(posts)) == 1
+    assert seen.charge == (0, nano(epsilon))
+    assert len(seen.kept) == made.packets and len({size for _, _, size in seen.kept}) <= 3
+
+
+QUIET = {"deadline": None, "derandomize": True, "suppress_health_check": list(HealthCheck)}
+
+
+@settings(max_examples=25, **QUIET)
+@given(data=DATA)
+@pytest.mark.parametrize(("design", "epsilon"), [(ONE_PACKET, 2.0), (PAPER, 2.0)], ids=["one-packet", "paper"])
+def test_hostile_data_change_nothing_that_can_be_seen(
+    folder: Path, design: str, epsilon: float, data: Callable[[Path], None]
+) -> None:
+    made, benign = world(folder, design, PLAIN)
+    demand_schedule(made, benign, epsilon)
+    assert made.run(data) == benign
+
+
+@settings(max_examples=20, **QUIET)
+@given(queries=st.tuples(*[st.sampled_from(HOSTILE_QUERIES)] * 4), data=DATA)
+def test_hostile_queries_change_nothing_that_can_be_seen(
+    folder: Path, queries: tuple[str, ...], data: Callable[[Path], None]
+) -> None:
+    made, benign = world(folder, PAPER, dict(zip(COLUMNS, queries, strict=True)))
+    demand_schedule(made, benign, 2.0)
+    assert made.run(data) == benign
+    plain = world(folder, PAPER, PLAIN)[1]
+    assert [size for what, size, _ in benign.exchanges if what == "packets"] == [
+        size for what, size, _ in plain.exchanges if what == "packets"
+    ]
+    assert benign.charge == plain.charge
+
+
+@pytest.mark.parametrize("query", HOSTILE_QUERIES)
+def test_each_hostile_query_passes_the_lint_and_sends_the_schedule(folder: Path, query: str) -> None:
+    made, benign = world(folder, ONE_PACKET, dict.fromkeys(COLUMNS, query))
+    demand_schedule(made, benign, 2.0)
+    assert made.run(table(((99, "x", None, 1),))) == benign
