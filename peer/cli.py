@@ -150,10 +150,20 @@ def join(
         raise Refused("you declined; nothing was stored or sent")
     approved = nano(epsilon) if epsilon is not None else sheet.epsilon
     consent = _run(peer.join(invite, approved))
+    key = peer.study_key(consent.study).hex()
     if as_json:
-        _out({"study": consent.study.hex(), "epsilon_reserved": consent.epsilon / 1e9})
-    else:
-        Console().print(f"joined; epsilon {format_epsilon(consent.epsilon)} is reserved. Now: anonml peer run")
+        _out({"study": consent.study.hex(), "epsilon_reserved": consent.epsilon / 1e9, "key": key})
+        return
+    Console().print(f"joined; epsilon {format_epsilon(consent.epsilon)} is reserved. Now: anonml peer run")
+    if sheet.admission == "allow-list":
+        Console().print(f"first give staff your key for this study, to put on their list: {key}", highlight=False)
+
+
+@app.command()
+def key(link: LinkArgument, home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
+    """Your key in a study that admits by a list, for staff to put on it: after `join`, before `run` sends it."""
+    shown = _open(home).enrolment_key(parse_invite(link).study).hex()
+    _out({"key": shown}) if as_json else Console().print(shown, highlight=False)
 
 
 @app.command()
