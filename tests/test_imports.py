@@ -96,5 +96,16 @@ for package in (anon, peer):
 """
 
 
+def test_a_peer_lives_a_whole_study_without_the_learning_stack() -> None:
+    """Look, join, run, be included, and be refused: the peer's own session tests, with those imports impossible."""
+    program = _BLOCKED.format(heavy=HEAVY) + (
+        "import pytest\n"
+        "code = pytest.main(['-q', '-p', 'no:cacheprovider', '-p', 'no:xdist', 'tests/peer/test_peer_session.py'])\n"
+        "sys.exit(code)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
 def test_all_of_anon_and_peer_import_without_the_learning_stack() -> None:
     subprocess.run([sys.executable, "-c", _BLOCKED.format(heavy=HEAVY)], cwd=ROOT, check=True, timeout=120)
