@@ -164,7 +164,7 @@ def invite(
 
 @app.command()
 def allow(
-    keys: Annotated[list[str], typer.Argument(help="Study keys of 64 hexadecimal digits (`anonml peer join` prints them).")],
+    keys: Annotated[list[str], typer.Argument(help="Study keys, as `anonml peer join` and `peer key` print them.")],
     study: StudyOption = "",
     home: HomeOption = DEFAULT_HOME,
 ) -> None:
@@ -172,7 +172,7 @@ def allow(
     try:
         named = [bytes.fromhex(key) for key in keys]
     except ValueError:
-        raise Malformed("keys: expected 64 hexadecimal digits each; copy them from what `anonml peer join` printed") from None
+        raise Malformed("keys: expected 64 hexadecimal digits each; copy them as `anonml peer key` prints them") from None
 
     async def work() -> None:
         async with AggregatorApp(home) as aggregator:

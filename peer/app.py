@@ -153,13 +153,6 @@ class PeerApp:
             raise Refused("this study is over for you, and its keys are erased; join again")
         return bytes(StudySecrets.from_bytes(self._tools.vault.open(known.secrets)).signing_key.verify_key)
 
-    def enrolment_key(self, study: bytes) -> bytes:
-        """The key (32 bytes) that enrolment shows, for staff to put on an allow-list. Raises `Refused` once it is over."""
-        secrets = self.store.study(study).secrets
-        if secrets is None:
-            raise Refused("this study is over for you and its key is erased; join again, then copy the new key")
-        return bytes(StudySecrets.from_bytes(self._tools.vault.open(secrets)).signing_key.verify_key)
-
     async def leave(self, study: bytes) -> None:
         """Leave a study: before closing with a signed withdrawal, later by sending nothing more.
 

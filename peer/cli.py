@@ -162,7 +162,7 @@ def join(
 @app.command()
 def key(link: LinkArgument, home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
     """Your key in a study that admits by a list, for staff to put on it: after `join`, before `run` sends it."""
-    shown = _open(home).enrolment_key(parse_invite(link).study).hex()
+    shown = _open(home).study_key(parse_invite(link).study).hex()
     _out({"key": shown}) if as_json else Console().print(shown, highlight=False)
 
 
