@@ -172,7 +172,7 @@ def allow(
     try:
         named = [bytes.fromhex(key) for key in keys]
     except ValueError:
-        raise Malformed("keys: expected 64 hexadecimal digits each; copy them as `anonml peer key` prints them") from None
+        raise Malformed("keys: expected 64 hexadecimal digits each, as `anonml peer key` prints them") from None
 
     async def work() -> None:
         async with AggregatorApp(home) as aggregator:
