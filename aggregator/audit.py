@@ -29,6 +29,7 @@ from anon.documents import Head, SignedHead, body_digest, check_body, encode_cha
 from anon.errors import AnonmlError, Malformed, Refused, RejectedProof
 from anon.fingerprint import words
 from anon.messages import credential_header, parse_credentials, parse_roster, parse_seed, study_seed
+from anon.protocols.histogram import cuts
 from anon.protocols.registry import protocol_of
 from anon.study.manifest import Manifest, parse_manifest
 
@@ -246,15 +247,9 @@ class _Audit:
 
     def _check_binning(self, packets: Mapping[int, Sequence[bytes]]) -> None:
         for turn in range(len(rounds(self.manifest)) if packets else 0):
-            asked = binning.surveys_of_round(self.manifest, turn)
+            asked = cuts.surveys_of_round(self.manifest, turn)
             answers = {one.survey: binning.count(one, reports(packets.get(one.survey, ()))) for one in asked}
-            last = turn + 1 == len(rounds(self.manifest))
-            place = ("edges", 0) if last else ("thresholds", turn + 1)
-            expected = (
-                binning.edges_body(self.manifest, answers)
-                if last
-                else binning.thresholds_body(self.manifest, turn + 1, answers)
-            )
+            place, expected = cuts.place_of(self.manifest, turn), cuts.body(self.manifest, turn, answers)
             if self.bodies.get(place) != expected:
                 self.note(f"{place[0]} {place[1]}", "its counts are not those of the transcripts")
 

@@ -22,6 +22,7 @@ from anon.messages import (
     encode_roster,
     encode_seed,
 )
+from anon.protocols.histogram import cuts
 from anon.study.manifest import Survey
 
 _ISSUED_AT_ONCE = 64
@@ -94,16 +95,12 @@ async def freeze_round(study: LiveStudy) -> None:
     await _freeze(study, rounds(study.manifest)[study.turn].closes)
 
 
-async def publish_thresholds(study: LiveStudy) -> None:
-    """The round's counts, from which everyone computes the next thresholds."""
-    answers = await _answers(study)
-    turn = study.turn + 1
-    await study.publish("thresholds", turn, binning.thresholds_body(study.manifest, turn, answers))
-
-
-async def publish_edges(study: LiveStudy) -> None:
-    """The counts from which everyone computes the cuts."""
-    await study.publish("edges", 0, binning.edges_body(study.manifest, await _answers(study)))
+async def publish_answers(study: LiveStudy) -> None:
+    """The round's counts, from which everyone computes the next thresholds, or after the last round the cuts."""
+    surveys = cuts.surveys_of_round(study.manifest, study.turn)
+    answers = {one.survey: await asyncio.to_thread(_count, one, await _packets(study, one)) for one in surveys}
+    kind, part = cuts.place_of(study.manifest, study.turn)
+    await study.publish(kind, part, cuts.body(study.manifest, study.turn, answers))
 
 
 async def freeze_collection(study: LiveStudy) -> None:
@@ -174,12 +171,7 @@ async def _packets(study: LiveStudy, survey: Survey) -> tuple[bytes, ...]:
     return await study.tools.packets.of_survey(study.study, slot, survey.survey)
 
 
-async def _answers(study: LiveStudy) -> dict[int, binning.Answers]:
-    surveys = binning.surveys_of_round(study.manifest, study.turn)
-    return {one.survey: await asyncio.to_thread(_count, one, await _packets(study, one)) for one in surveys}
-
-
-def _count(survey: Survey, plaintexts: tuple[bytes, ...]) -> binning.Answers:
+def _count(survey: Survey, plaintexts: tuple[bytes, ...]) -> cuts.Answers:
     return binning.count(survey, reports(plaintexts))
 
 
@@ -189,8 +181,8 @@ _EFFECTS: dict[Effect, Callable[[LiveStudy], Awaitable[None]]] = {
     Effect.REVEAL_SEED: reveal_seed,
     Effect.ISSUE_CREDENTIALS: issue_credentials,
     Effect.FREEZE_ROUND: freeze_round,
-    Effect.PUBLISH_THRESHOLDS: publish_thresholds,
-    Effect.PUBLISH_EDGES: publish_edges,
+    Effect.PUBLISH_THRESHOLDS: publish_answers,
+    Effect.PUBLISH_EDGES: publish_answers,
     Effect.FREEZE_COLLECTION: freeze_collection,
     Effect.PUBLISH_TRANSCRIPTS: publish_transcripts,
     Effect.REVEAL_SCORE_VALUE: reveal_score_value,

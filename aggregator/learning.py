@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aggregator.counters import Traffic
-from aggregator.protocols.histogram import binning
 from aggregator.protocols.histogram.accept import learn_study
 from aggregator.protocols.histogram.ensemble import LearnedStudy
 from aggregator.report import render
 from aggregator.transcript import parse_transcript
+from anon.protocols.histogram.cuts import parse_all, study_cuts
 from anon.study.manifest import Manifest, parse_manifest
 
 
@@ -21,7 +21,8 @@ def learn_from_documents(
     transcripts: Sequence[bytes],
 ) -> LearnedStudy:
     """The model that these documents determine. Raises `Malformed` for documents that do not fit together."""
-    cuts = binning.cuts(manifest, thresholds, edges)
+    bodies = {("thresholds", turn): body for turn, body in enumerate(thresholds, start=1)}
+    cuts = study_cuts(manifest, parse_all(manifest, bodies if edges is None else {**bodies, ("edges", 0): edges}))
     packets = dict(parse_transcript(body, manifest.study_id) for body in transcripts)
     return learn_study(manifest, cuts, score_value, packets)
 

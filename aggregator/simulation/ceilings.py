@@ -10,8 +10,9 @@ from sklearn.metrics import roc_auc_score
 
 from aggregator.protocols.histogram.reconstruct import Floats
 from aggregator.simulation.people import Column, People
-from aggregator.simulation.run import Cuts, Plan, categories, exact_cuts
+from aggregator.simulation.run import Plan, categories, exact_cuts
 from anon.protocols.histogram.categories import Value, clamp
+from anon.protocols.histogram.cuts import Cuts
 from anon.study.parts import Feature
 
 

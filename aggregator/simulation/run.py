@@ -10,19 +10,12 @@ from attrs import frozen
 from aggregator.protocols.histogram.reconstruct import Counts, SurveyTally
 from aggregator.simulation.draws import assign_rows, perturbed_counts
 from aggregator.simulation.people import People
-from anon.ldp import SCALE, Mechanism
-from anon.protocols.histogram.binning import (
-    edges_from_histogram,
-    level_edges,
-    median_start,
-    median_step,
-    threshold,
-)
+from anon.ldp import Mechanism
+from anon.protocols.histogram.binning import edges_from_histogram, level_edges
 from anon.protocols.histogram.categories import clamp, feature_category, level_category
+from anon.protocols.histogram.cuts import Answers, Cuts, asked_edges, study_cuts, surveys_of_feature
 from anon.study.manifest import Manifest, Survey
 from anon.study.parts import Feature
-
-Cuts = dict[str, tuple[float, ...]]
 
 
 @frozen(eq=False)
@@ -116,45 +109,15 @@ def _members(manifest: Manifest, peers: int, generator: np.random.Generator, equ
 
 
 def _find_cuts(plan: Plan, people: People, members: Mapping[int, Counts], generator: np.random.Generator) -> Cuts:
-    cuts: Cuts = {feature.name: feature.cuts for feature in plan.manifest.features if feature.kind == "numeric"}
-    for feature in plan.manifest.features:
-        asking = [s for s in plan.manifest.surveys if s.kind != "histogram" and s.features == (feature.name,)]
-        if not asking:
-            continue
-        if asking[0].kind == "quantile":
-            cuts[feature.name] = _quantiles(plan, feature, asking[0], people, members[asking[0].survey], generator)
-        else:
-            cuts[feature.name] = _search(plan, feature, asking, people, members, generator)
-    return cuts
-
-
-def _quantiles(
-    plan: Plan, feature: Feature, survey: Survey, people: People, asked: Counts, generator: np.random.Generator
-) -> tuple[float, ...]:
-    """One round: cuts read off a perturbed histogram of levels."""
-    mechanism, edges = plan.mechanisms[survey.survey], level_edges(feature, survey.m)
-    truth = np.bincount(_levels(feature, people, asked, edges), minlength=survey.m).astype(np.int64)
-    counts = perturbed_counts(mechanism, truth, generator)
-    estimates = mechanism.unbias([int(count) for count in counts], len(asked))
-    return edges_from_histogram(edges, estimates, feature.bins)
-
-
-def _search(
-    plan: Plan,
-    feature: Feature,
-    rounds: Sequence[Survey],
-    people: People,
-    members: Mapping[int, Counts],
-    generator: np.random.Generator,
-) -> tuple[float, ...]:
-    """Algorithm 1: each round asks its own peers one bit about the current estimate."""
-    search = median_start(feature)
-    for survey in sorted(rounds, key=lambda one: one.round):
-        mechanism, asked = plan.mechanisms[survey.survey], members[survey.survey]
-        above = np.bincount(_levels(feature, people, asked, (threshold(feature, search),)), minlength=2)
-        counts = perturbed_counts(mechanism, above.astype(np.int64), generator)
-        search = median_step(search, len(asked), int(counts[1]), mechanism.p / SCALE, mechanism.q / SCALE)
-    return (threshold(feature, search),)
+    """Every binning survey asks its own peers, round by round, and everyone's rules make cuts of the answers."""
+    published: dict[int, Answers] = {}
+    for name in [feature.name for feature in plan.manifest.features if feature.binned_privately]:
+        for survey in surveys_of_feature(plan.manifest, name):
+            asked, edges = members[survey.survey], asked_edges(plan.manifest, survey, published)
+            truth = np.bincount(_levels(plan.manifest.feature(name), people, asked, edges), minlength=survey.m)
+            counts = perturbed_counts(plan.mechanisms[survey.survey], truth.astype(np.int64), generator)
+            published[survey.survey] = Answers.of(survey, len(asked), counts.tolist())
+    return study_cuts(plan.manifest, published)
 
 
 def _levels(feature: Feature, people: People, asked: Counts, edges: tuple[float, ...]) -> Counts:

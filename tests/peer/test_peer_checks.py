@@ -13,6 +13,7 @@ from anon.documents import body_digest, encode_chain, parse_chain, sign_head
 from anon.encoding import decode, encode
 from anon.errors import Malformed, Refused, RejectedProof
 from anon.messages import RosterEntry, encode_credentials, encode_roster, encode_seed, parse_roster
+from anon.protocols.histogram import cuts
 from anon.study.manifest import parse_manifest, study_id_of
 from peer.app import PeerApp
 from peer.checks import Equivocation, check_manifest, extend_chain
@@ -310,12 +311,9 @@ async def test_a_second_story_before_sending_stops_everything_and_is_kept(tmp_pa
     ids=["none", "another-feature", "too-few", "more-than-asked", "negative", "fractions", "no-pair"],
 )
 async def test_edges_that_cannot_be_stop_the_study(tmp_path: Path, edges: dict) -> None:
-    from anon.protocols.contract import DocumentArrived
-    from peer.protocols.histogram import parse_counts
-
     village = Village.found(BINNED)
     with pytest.raises(Malformed, match="edges"):
-        parse_counts(DocumentArrived("edges", 0, encode([1, village.study, edges])), village.manifest)
+        cuts.parse(village.manifest, ("edges", 0), encode([1, village.study, edges]))
 
 
 def test_the_roster_helpers_agree_with_the_wire() -> None:

@@ -11,6 +11,7 @@ from village import BINNED, DECLARED, PAPER, Village, advance, peer
 
 from anon.encoding import encode
 from anon.protocols.contract import DocumentArrived
+from anon.protocols.histogram.cuts import Answers
 from peer.protocols.histogram import Record, Waiting, category_of, needs
 from peer.protocols.registry import half_of
 
@@ -63,10 +64,10 @@ def test_without_its_documents_a_survey_waits() -> None:
 def test_thresholds_follow_the_published_counts() -> None:
     """Range 0 to 100: 39 of 40 said "greater" in both rounds, so the third asks at 50 + 25 + 12.5."""
     manifest = MANIFESTS["paper"]
-    third = next(survey for survey in manifest.surveys if survey.kind == "threshold" and survey.round == 2)
-    arrived = {("thresholds", 1): {"age": (40, 39)}, ("thresholds", 2): {"age": (40, 39)}}
+    first, second, third = (one for one in manifest.surveys if one.kind == "threshold" and one.round < 3)
+    published = {first.survey: Answers(40, (39,)), second.survey: Answers(40, (39,))}
     for age, expected in ((87.5, 0), (87.6, 1)):
-        state = Waiting(manifest, Record({"age": age}, 1.0), (), arrived)
+        state = Waiting(manifest, Record({"age": age}, 1.0), (), published)
         assert category_of(state, third).value == expected
 
 
@@ -74,17 +75,15 @@ def test_quantile_cuts_follow_the_published_counts() -> None:
     """16 levels of 6.25 years; all answers in the three lowest levels, so the cuts are their edges."""
     manifest = MANIFESTS["binned"]
     survey = next(one for one in manifest.surveys if one.kind == "histogram" and one.features == ("age",))
-    counts = (0,) * 16
     asked = next(one for one in manifest.surveys if one.kind == "quantile")
     n = 3000
     built = asked.build()
     expected_yes = [round(1000 * built.p / 2**64 + 2000 * built.q / 2**64)] * 3
     expected_no = [round(3000 * built.q / 2**64)] * 13
     counts = tuple(expected_yes + expected_no)
-    state = Waiting(manifest, Record({"age": 6.3}, 0.0), (), {("edges", 0): {"age": (n, counts)}})
     bins = []
     for age in (6.2, 6.3, 12.6, 99.0):
-        state = Waiting(manifest, Record({"age": age}, 0.0), (), {("edges", 0): {"age": (n, counts)}})
+        state = Waiting(manifest, Record({"age": age}, 0.0), (), {asked.survey: Answers(n, counts)})
         bins.append(category_of(state, survey).value // 2)
     assert bins == [0, 1, 2, 2]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from anon.errors import Malformed
+from anon.protocols.histogram import cuts
 from anon.resolve import attribute_epsilon, total_epsilon
 from anon.study.manifest import Manifest
 
@@ -13,7 +14,8 @@ class HistogramProtocol:
     name = "histogram"
 
     def check(self, study: Manifest) -> None:
-        """Every declared epsilon is at least the recomputed one; every window lies within the timetable."""
+        """Every declared epsilon is at least the recomputed one; every window lies within the timetable; every cut can
+        be found."""
         recomputed = total_epsilon(study.surveys, study.slots)
         if study.epsilon < recomputed:
             raise Malformed(
@@ -21,6 +23,7 @@ class HistogramProtocol:
             )
         if study.epsilon_per_attribute < attribute_epsilon(study.surveys, study.slots):
             raise Malformed("manifest: declares too small a per-attribute epsilon; do not take part")
+        cuts.check(study)
         table = study.timetable
         for survey in study.surveys:
             if not table.settled <= survey.window.opens < survey.window.closes <= table.ends:
