@@ -90,7 +90,7 @@ def exact_cuts(plan: Plan, people: People) -> Cuts:
         if asking and asking[0].kind == "quantile":
             edges = level_edges(feature, asking[0].m)
             truth = np.bincount(_levels(feature, people, np.arange(len(people)), edges), minlength=asking[0].m)
-            cuts[feature.name] = edges_from_histogram(edges, [float(count) for count in truth], feature.bins)
+            cuts[feature.name] = edges_from_histogram(edges, truth.tolist(), len(people), feature.bins)
         elif asking:
             cuts[feature.name] = (_median(feature, people),)
     return cuts

@@ -15,7 +15,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from anon.ldp import SCALE, Mechanism
-from anon.protocols.histogram.binning import project
+from anon.protocols.histogram.binning import nearest_shares
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -79,7 +79,7 @@ def reconstruct(tally: SurveyTally) -> Histogram:
     if tally.mechanism.name == "krr":
         covariance = (np.diag(rates) - np.outer(rates, rates)) / (n * gap**2)
     else:
-        plausible = nearest_shares(shares)
+        plausible = np.array(nearest_shares(shares.tolist()))
         covariance = -np.outer(plausible, plausible) / n
         np.fill_diagonal(covariance, rates * (1 - rates) / (n * gap**2))
     return Histogram(tally.features, tally.cards, n, shares, covariance)
@@ -114,17 +114,7 @@ def pool_by_subset(histograms: Sequence[Histogram]) -> dict[tuple[str, ...], His
 
 def projected(histogram: Histogram) -> Floats:
     """The nearest shares that are >= 0 and sum to 1 (Euclidean). Biased: for showing, sampling, weighted rows."""
-    return nearest_shares(histogram.shares)
-
-
-def nearest_shares(shares: Floats) -> Floats:
-    """The Euclidean projection onto the simplex, shape (m,).
-
-    A shift of all cells does not change it, so the sum is moved to 1 beforehand: `project` would divide by the sum,
-    which is random for unary encodings (erratum 9).
-    """
-    shifted = shares + (1 - shares.sum()) / len(shares)
-    return np.array(project([float(share) for share in shifted]))
+    return np.array(nearest_shares(histogram.shares.tolist()))
 
 
 def base_rate(histograms: Sequence[Histogram], floor: float = 0.01) -> float:

@@ -21,31 +21,28 @@ def level_edges(feature: Feature, levels: int) -> tuple[float, ...]:
     return tuple(_unscaled(feature, low + (high - low) * k / levels) for k in range(1, levels))
 
 
-def project(estimates: Sequence[float]) -> tuple[float, ...]:
-    """Euclidean projection of cell estimates onto shares that are >= 0 and sum to 1 (Duchi et al. 2008).
+def nearest_shares(shares: Sequence[float]) -> tuple[float, ...]:
+    """The nearest shares that are >= 0 and sum to 1 (Euclidean projection onto the simplex, Duchi et al. 2008).
 
-    Without any positive evidence, equal shares.
+    Takes unbiased estimates over n as they are: their sum is random for unary encodings, and dividing by it would make
+    another, biased estimate of them (erratum 9). Adding one number to all of them changes nothing.
     """
-    total = sum(estimates)
-    if not estimates or total <= 0:
-        return tuple(1 / len(estimates) for _ in estimates)
-    shares = [estimate / total for estimate in estimates]
-    ordered = sorted(shares, reverse=True)
     running, shift = 0.0, 0.0
-    for rank, share in enumerate(ordered, start=1):
+    for rank, share in enumerate(sorted(shares, reverse=True), start=1):
         running += share
         if share - (running - 1) / rank > 0:
             shift = (running - 1) / rank
     return tuple(max(share - shift, 0.0) for share in shares)
 
 
-def edges_from_histogram(edges: Sequence[float], estimates: Sequence[float], bins: int) -> tuple[float, ...]:
+def edges_from_histogram(edges: Sequence[float], estimates: Sequence[float], n: int, bins: int) -> tuple[float, ...]:
     """`bins - 1` of the level edges, chosen so that bins hold equal shares as nearly as the levels allow.
 
     After each cut the rest is divided anew among the bins left, so that a value held by most peers takes one bin and
-    the others share what remains; no bin is empty of levels (erratum 6). `estimates`: unbiased counts per level.
+    the others share what remains; no bin is empty of levels (erratum 6). `estimates`: unbiased counts per level of
+    `n` answers; without any answer the levels count alike.
     """
-    shares = project(estimates)
+    shares = nearest_shares([estimate / max(n, 1) for estimate in estimates])
     cuts: list[float] = []
     start = 0
     for left in range(bins, 1, -1):

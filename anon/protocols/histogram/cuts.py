@@ -149,7 +149,7 @@ def feature_cuts(manifest: Manifest, name: str, published: Published) -> tuple[f
         return (_found(feature, surveys, published),)
     asked, answers = surveys[0], published[surveys[0].survey]
     estimates = asked.build().unbias(answers.counts, answers.n)
-    return edges_from_histogram(level_edges(feature, asked.m), estimates, feature.bins)
+    return edges_from_histogram(level_edges(feature, asked.m), estimates, answers.n, feature.bins)
 
 
 def study_cuts(manifest: Manifest, published: Published) -> Cuts:
