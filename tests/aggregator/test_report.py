@@ -3,10 +3,48 @@
 from __future__ import annotations
 
 import re
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from network import Clock, begin, make_app, published, sealed, study_text
+
+_VOID = {"meta", "br", "hr", "img", "link", "input"}
+
+
+class _Outline(HTMLParser):
+    """Every element is closed in turn; `table` holds the rows of the model's table as texts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.rows: list[list[str]] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag not in _VOID:
+            self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_startendtag(self, tag: str, attrs: object) -> None:
+        """A closed element of the drawing: nothing stays open."""
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] in ("td", "th"):
+            self.rows[-1][-1] += data
+
+
+def _read(page: str) -> _Outline:
+    outline = _Outline()
+    outline.feed(page)
+    outline.close()
+    assert not outline.open
+    return outline
 
 
 async def _report(home: Path, text: str) -> str:
@@ -31,7 +69,17 @@ async def test_the_report_says_what_there_is_to_say(tmp_path: Path) -> None:
     assert re.search(r"refused: wrong-size</th><td class=.n.>1<", page)
     assert "1% hostile" in page
     assert "its sender is among the 8 enrolled" in page
+    assert "Packet 1 of 1: local epsilon at most 2, one of " in page
     assert "sex Female, income yes" in page and "30 &lt; age ≤ 50" in page
+
+
+async def test_scores_come_with_their_standard_errors(tmp_path: Path) -> None:
+    outline = _read(await _report(tmp_path / "home", study_text()))
+    header = next(row for row in outline.rows if row[:2] == ["features", "reports"])
+    assert header[3:5] == ["AUC ± s.e.", "F1 ± s.e."]
+    scored = [row for row in outline.rows if len(row) == len(header) and row != header]
+    assert len(scored) == 2
+    assert all(re.fullmatch(r"[01]\.\d{3} ± 0\.\d{3}", cell) for row in scored for cell in row[3:5])
 
 
 async def test_the_report_is_whole_and_runs_nothing(tmp_path: Path) -> None:
