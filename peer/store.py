@@ -1,4 +1,5 @@
-"""The peer's SQLite store: ledger, studies, outbox. Every method that writes is one transaction.
+"""The peer's SQLite store: ledger, studies, outbox. Every method that writes is one transaction; how values stand in
+the tables is `peer.rows`.
 
 WAL, `synchronous = FULL`: what was committed survives a power cut. BEGIN IMMEDIATE: two consents at once, in whichever
 processes, are decided one after the other. `secure_delete`: what is erased is overwritten. One connection stays open
@@ -8,22 +9,18 @@ descriptors and a small cache.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import attrs
 from attrs import frozen
 
-from anon.documents import SignedHead, encode_chain
+from anon.documents import SignedHead
 from anon.errors import Conflict, Refused
-from anon.ldp import NanoEpsilon
-from anon.messages import SealedPacket
-from anon.study.structure import make_converter, structure
+from peer import rows
 from peer.consent import Policy
 from peer.crash import crash_point
 from peer.ledger import Entry, Ledger
@@ -33,7 +30,6 @@ from peer.session import LAST, Effect, Event, State, move
 
 SCHEMA_VERSION = 1
 BUSY_SECONDS = 30.0
-_POLICY = make_converter()
 _REJOINABLE = (State.WITHDRAWN, State.REFUSED)
 
 
@@ -64,7 +60,7 @@ class Store:
                 connection.execute(statement)
             meta = {"installation": installation, "generation": "0", "retired": "0"}
             connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
-            _write_policy(connection, policy)
+            rows.write_policy(connection, policy)
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         connection.execute("COMMIT")
 
@@ -104,16 +100,16 @@ class Store:
 
     def policy(self) -> Policy:
         """The owner's policy."""
-        return _policy(self._connection)
+        return rows.read_policy(self._connection)
 
     def set_policy(self, policy: Policy) -> None:
         """Replace the owner's policy, the lifetime budget included. What is held already stays held."""
         with self._writing("policy") as connection:
-            _write_policy(connection, policy)
+            rows.write_policy(connection, policy)
 
     def ledger(self) -> Ledger:
         """The ledger as it stands."""
-        return _ledger(self._connection)
+        return rows.read_ledger(self._connection)
 
     def demand_not_retired(self) -> None:
         """Raises `Refused` in a home that a final backup moved elsewhere."""
@@ -123,14 +119,14 @@ class Store:
 
     def study(self, study: bytes) -> Study:
         """A study. Raises `Refused` for one that was never joined."""
-        rows = self._rows("SELECT * FROM studies WHERE study = ?", study)
-        if not rows:
+        found = self._rows("SELECT * FROM studies WHERE study = ?", study)
+        if not found:
             raise Refused("this study was never joined here; see `anonml peer status`")
-        return _study(rows[0])
+        return rows.to_study(found[0])
 
     def studies(self) -> list[Study]:
         """All studies, those that ended too."""
-        return [_study(row) for row in self._rows("SELECT * FROM studies ORDER BY study")]
+        return [rows.to_study(row) for row in self._rows("SELECT * FROM studies ORDER BY study")]
 
     def active(self) -> list[bytes]:
         """Ids of studies that are not over."""
@@ -147,9 +143,9 @@ class Store:
         with self._writing("consent") as connection:
             _demand_not_retired(connection)
             _forget_unsent(connection, study)
-            ledger = _ledger(connection)
-            permit(_policy(connection), ledger)
-            _write_entry(connection, ledger.reserve(joining.entry), study)
+            ledger = rows.read_ledger(connection)
+            permit(rows.read_policy(connection), ledger)
+            rows.write_entry(connection, ledger.reserve(joining.entry), study)
             columns = {
                 "study": study,
                 "address": joining.invite.address,
@@ -162,7 +158,7 @@ class Store:
                 "enrolment": joining.enrolment,
                 "due": joining.due,
             }
-            _insert(connection, "studies", columns)
+            rows.insert(connection, "studies", columns)
 
     def enrolled(self, study: bytes, due: float) -> None:
         """The aggregator acknowledged the enrolment; `due` is when to fetch the closed roster."""
@@ -191,23 +187,22 @@ class Store:
     def reclose_secrets(self, reclose: Callable[[bytes], bytes]) -> None:
         """Replace all stored secrets, when a passphrase is set."""
         with self._writing("policy") as connection:
-            rows = connection.execute("SELECT study, secrets FROM studies WHERE secrets IS NOT NULL").fetchall()
-            for row in rows:
-                _update(connection, row["study"], {"secrets": reclose(row["secrets"])})
+            for row in connection.execute("SELECT study, secrets FROM studies WHERE secrets IS NOT NULL").fetchall():
+                rows.update_study(connection, row["study"], {"secrets": reclose(row["secrets"])})
 
     def restored(self, doubtful: Sequence[bytes], set_aside: Entry | None) -> None:
         """After a restore: nothing new of the doubtful studies is released, what they reserved is spent, and
         `set_aside` is booked. The home is no longer one that was moved elsewhere."""
         with self._writing("restore") as connection:
             for study in doubtful:
-                _write_entry(connection, _ledger(connection).forfeit_rest(study), study)
-                _update(connection, study, {"barred": 1})
+                rows.write_entry(connection, rows.read_ledger(connection).forfeit_rest(study), study)
+                rows.update_study(connection, study, {"barred": 1})
                 row = connection.execute("SELECT * FROM studies WHERE study = ?", (study,)).fetchone()
-                if _study(row).unchecked:
+                if rows.to_study(row).unchecked:
                     reason = "restored after packets may have left: nothing is sent"
                     _apply(connection, study, Event.CHECK_FAILED, reason)
             if set_aside is not None:
-                _insert(connection, "ledger", attrs.asdict(set_aside))
+                rows.insert(connection, "ledger", attrs.asdict(set_aside))
             connection.execute("UPDATE meta SET value = '0' WHERE key = 'retired'")
 
     def evidence(self) -> list[tuple[bytes, str, bytes]]:
@@ -217,7 +212,7 @@ class Store:
     def see_chain(self, study: bytes, chain: Sequence[SignedHead]) -> None:
         """Remember a longer chain of heads."""
         with self._writing("heads") as connection:
-            _write_chain(connection, study, chain)
+            rows.write_chain(connection, study, chain)
 
     # The release journal
 
@@ -235,7 +230,7 @@ class Store:
                 "draws": ",".join(map(str, verified.draws)),
                 "snapshot": snapshot,
             }
-            _update(connection, study, columns)
+            rows.update_study(connection, study, columns)
             _journal(connection, study, packets, missed, verified.draws)
 
     def journal(
@@ -255,15 +250,15 @@ class Store:
             row = connection.execute("SELECT * FROM studies WHERE study = ?", (study,)).fetchone()
             if State(row["state"]) is not State.CHECKED:
                 raise Conflict("the study was ended meanwhile; nothing is sent")
-            _journal(connection, study, packets, missed, _study(row).draws)
+            _journal(connection, study, packets, missed, rows.to_study(row).draws)
             if chain is not None:
-                _write_chain(connection, study, chain)
+                rows.write_chain(connection, study, chain)
             for event in events:
                 _apply(connection, study, event)
 
     def outbox(self, study: bytes) -> list[Queued]:
         """Every decided slot of the study, in the order of slots."""
-        return [_queued(row) for row in self._rows("SELECT * FROM outbox WHERE study = ? ORDER BY slot", study)]
+        return [rows.to_queued(row) for row in self._rows("SELECT * FROM outbox WHERE study = ? ORDER BY slot", study)]
 
     def attempt(self, study: bytes, slot: int, retry_at: float) -> None:
         """Count an attempt before its first byte leaves, and store when the retry is due if no answer comes.
@@ -315,7 +310,7 @@ def _apply(connection: sqlite3.Connection, study: bytes, event: Event, reason: s
     moved = move(State(row["state"]), event)
     for effect in moved.effects:
         if effect is Effect.RETURN_REST:
-            _write_entry(connection, _ledger(connection).return_rest(study), study)
+            rows.write_entry(connection, rows.read_ledger(connection).return_rest(study), study)
         else:
             _erase(connection, study)
     connection.execute("UPDATE studies SET state = ?, reason = ? WHERE study = ?", (moved.state, reason, study))
@@ -339,20 +334,20 @@ def _journal(
     missed: Sequence[int],
     draws: Sequence[int],
 ) -> None:
-    ledger = _ledger(connection)
+    ledger = rows.read_ledger(connection)
     for one in packets:
         made = one.released
         ledger = ledger.spend(study, made.epsilon)
         sealed = {"packet": made.sealed.ciphertext, "digest": made.digest, "status": Status.QUEUED}
         known = {"study": study, "slot": made.slot, "survey": made.survey, "epsilon": made.epsilon}
-        _insert(connection, "outbox", known | sealed | {"send_at": one.send_at})
+        rows.insert(connection, "outbox", known | sealed | {"send_at": one.send_at})
     for slot in missed:
         columns = {"study": study, "slot": slot, "survey": draws[slot], "epsilon": 0, "send_at": 0.0}
-        _insert(connection, "outbox", columns | {"status": Status.MISSED})
-    _write_entry(connection, ledger, study)
+        rows.insert(connection, "outbox", columns | {"status": Status.MISSED})
+    rows.write_entry(connection, ledger, study)
     decided = connection.execute("SELECT count(*) FROM outbox WHERE study = ?", (study,)).fetchone()[0]
     if decided == len(draws):
-        _update(connection, study, {"snapshot": None})
+        rows.update_study(connection, study, {"snapshot": None})
 
 
 def _forget_unsent(connection: sqlite3.Connection, study: bytes) -> None:
@@ -369,78 +364,3 @@ def _forget_unsent(connection: sqlite3.Connection, study: bytes) -> None:
 def _demand_not_retired(connection: sqlite3.Connection) -> None:
     if connection.execute("SELECT value FROM meta WHERE key = 'retired'").fetchone()[0] != "0":
         raise Refused("this home was moved elsewhere by a final backup; use the restored one")
-
-
-def _policy(connection: sqlite3.Connection) -> Policy:
-    text = connection.execute("SELECT value FROM meta WHERE key = 'policy'").fetchone()[0]
-    return structure(_POLICY, json.loads(text), Policy, "stored policy")
-
-
-def _write_policy(connection: sqlite3.Connection, policy: Policy) -> None:
-    connection.execute("INSERT OR REPLACE INTO meta VALUES ('policy', ?)", (json.dumps(attrs.asdict(policy)),))
-
-
-def _ledger(connection: sqlite3.Connection) -> Ledger:
-    rows = connection.execute("SELECT study, title, aggregator, data_set, reserved, spent, kind FROM ledger").fetchall()
-    return Ledger(_policy(connection).lifetime, tuple(Entry(*row) for row in rows))
-
-
-def _write_entry(connection: sqlite3.Connection, ledger: Ledger, study: bytes) -> None:
-    entry = ledger.entry(study)
-    if entry is not None:
-        _insert(connection, "ledger", attrs.asdict(entry), "INSERT OR REPLACE")
-
-
-def _write_chain(connection: sqlite3.Connection, study: bytes, chain: Sequence[SignedHead]) -> None:
-    _update(connection, study, {"chain": encode_chain(chain)})
-
-
-def _insert(connection: sqlite3.Connection, table: str, columns: dict[str, Any], verb: str = "INSERT") -> None:
-    names, marks = ", ".join(columns), ", ".join("?" * len(columns))
-    try:
-        connection.execute(f"{verb} INTO {table} ({names}) VALUES ({marks})", tuple(columns.values()))
-    except sqlite3.IntegrityError:
-        raise Conflict(f"{table}: this was decided before; nothing is sent twice") from None
-
-
-def _update(connection: sqlite3.Connection, study: bytes, columns: dict[str, Any]) -> None:
-    changes = ", ".join(f"{name} = ?" for name in columns)
-    connection.execute(f"UPDATE studies SET {changes} WHERE study = ?", (*columns.values(), study))
-
-
-def _study(row: sqlite3.Row) -> Study:
-    return Study(
-        study=row["study"],
-        address=row["address"],
-        aggregator=row["aggregator"],
-        manifest_bytes=row["manifest"],
-        state=State(row["state"]),
-        reason=row["reason"],
-        consented=NanoEpsilon(row["consented"]),
-        minimum_cohort=row["minimum_cohort"],
-        secrets=row["secrets"],
-        enrolment=row["enrolment"],
-        withdrawal=row["withdrawal"],
-        due=row["due"],
-        chain_bytes=row["chain"],
-        roster_digest=row["roster_digest"],
-        seed=row["seed"],
-        credential=row["credential"],
-        draws=tuple(map(int, row["draws"].split(","))) if row["draws"] else (),
-        snapshot=row["snapshot"],
-        barred=bool(row["barred"]),
-    )
-
-
-def _queued(row: sqlite3.Row) -> Queued:
-    return Queued(
-        slot=row["slot"],
-        survey=row["survey"],
-        epsilon=NanoEpsilon(row["epsilon"]),
-        sealed=SealedPacket(row["packet"]) if row["packet"] is not None else None,
-        digest=row["digest"],
-        send_at=row["send_at"],
-        attempts=row["attempts"],
-        status=Status(row["status"]),
-        word=row["word"],
-    )
