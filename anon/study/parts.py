@@ -172,7 +172,11 @@ class Cohort:
 
 @frozen
 class Release:
-    """Who may see the transcript and how long the aggregator keeps packets after publishing, in seconds."""
+    """Whom the transcript is meant for, and how long the aggregator keeps packets after publishing, in seconds.
+
+    `transcript` is a statement to those who take part and enforces nothing: under "members" as under "public", whoever
+    holds an invite link or the study id can fetch every document.
+    """
 
     transcript: str = field(default="members", validator=one_of("members", "public"))
     retention: int = 90 * 86400
