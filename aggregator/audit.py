@@ -147,6 +147,7 @@ class _Audit:
     def run(self) -> AuditResult:
         """All checks, in the order in which documents appear."""
         self._check_order()
+        self._check_complete()
         with _noting(self, "manifest"):
             protocol_of(self.manifest).check(self.manifest)
         packets: dict[int, tuple[bytes, ...]] = {}
@@ -187,6 +188,20 @@ class _Audit:
                     self.note(kind, "published out of order")
                     return
                 current = following
+
+    def _check_complete(self) -> None:
+        """Whatever was learned rests on a roster and on every transcript; nothing stands beside what is checked."""
+        kinds = {one.head.kind for one in self.chain}
+        needed = ["roster", "seed", "credentials"] if kinds & {"edges", "thresholds", "transcript", "model"} else []
+        needed += ["transcript"] if kinds & {"model", "report"} else []
+        for kind in needed:
+            if kind not in kinds:
+                self.note(kind, "was never published, but what rests on it was")
+        surveys = {one.survey for one in self.manifest.surveys}
+        parts = {"thresholds": set(range(1, len(rounds(self.manifest)))), "transcript": surveys, "seed": {0, 1}}
+        for one in self.chain:
+            if one.head.part not in parts.get(one.head.kind, {0}):
+                self.note(f"{one.head.kind} {one.head.part}", "no such document belongs to the study")
 
     def _check_enrolments(self) -> None:
         roster = parse_roster(self.bodies["roster", 0], self.study)
@@ -264,9 +279,16 @@ class _Audit:
         edges = self.bodies.get(("edges", 0))
         learned = learn_from_documents(self.manifest, thresholds, edges, score_value, transcripts)
         self.model_checked = True
-        published = json.loads(self.bodies["model", 0])
+        published = json.loads(self.bodies["model", 0], object_pairs_hook=_without_repeats)
         if not _alike(published, json.loads(learned.model.to_json())):
             self.note("model 0", "is not what the transcripts give")
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A key twice would be read as one value here and as another elsewhere."""
+    if len(dict(pairs)) != len(pairs):
+        raise ValueError("a key is there twice")
+    return dict(pairs)
 
 
 def _alike(published: Any, recomputed: Any) -> bool:

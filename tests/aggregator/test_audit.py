@@ -182,3 +182,33 @@ def test_a_chain_under_another_key_is_refused(finished: Published) -> None:
         chain.append(sign_head(other, one.head.study, chain, one.head.kind, one.head.part, body))
     with pytest.raises(RejectedProof):
         audit_documents(encode_chain(chain), _numbered(finished))
+
+
+def _republished(published: Published, places: list[Place], bodies: dict[Place, bytes]) -> AuditResult:
+    """Audit a chain of other documents, each properly signed."""
+    chain: list[SignedHead] = []
+    for kind, part in places:
+        study = published.chain[0].head.study
+        chain.append(sign_head(published.key, study, chain, kind, part, bodies[kind, part]))
+    return audit_documents(encode_chain(chain), {number: bodies[place] for number, place in enumerate(places)})
+
+
+@pytest.mark.parametrize("kind", ["roster", "seed", "credentials", "transcript"])
+def test_a_model_that_rests_on_nothing_published_is_found(finished: Published, kind: str) -> None:
+    places = [(one.head.kind, one.head.part) for one in finished.chain if one.head.kind != kind]
+    result = _republished(finished, places, finished.bodies)
+    assert any(finding.document == kind and "never published" in finding.fault for finding in result.findings)
+
+
+def test_a_second_model_beside_the_checked_one_is_found(finished: Published) -> None:
+    places = [(one.head.kind, one.head.part) for one in finished.chain]
+    places.insert(places.index(("model", 0)) + 1, ("model", 1))
+    result = _republished(finished, places, finished.bodies | {("model", 1): b"{}"})
+    assert [(finding.document, "no such document" in finding.fault) for finding in result.findings] == [
+        ("model 1", True)
+    ]
+
+
+def test_a_model_that_names_a_key_twice_is_found(finished: Published) -> None:
+    model = b'{"study": "another",' + finished.bodies["model", 0].lstrip()[1:]
+    assert not finished.audited({("model", 0): model}).ok
