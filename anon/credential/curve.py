@@ -8,6 +8,7 @@ pairing product one. Nothing here is constant-time.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from py_arkworks_bls12381 import GT, Scalar
 from py_arkworks_bls12381 import G1Point as G1
@@ -59,6 +60,8 @@ RADIX = Scalar(16)
 ZERO_DIGIT = 8
 DIGIT_OFFSET = sum(ZERO_DIGIT << 4 * place for place in range(33))
 
+Point = TypeVar("Point", G1, G2)
+
 IDENTITY_G1 = G1.identity()
 IDENTITY_G2 = G2.identity()
 GENERATOR_G2 = G2()
@@ -67,32 +70,25 @@ NEGATED_GENERATOR_G2 = -GENERATOR_G2
 
 def decode_g1(data_untrusted: bytes, what: str) -> G1:
     """A point of G1: exactly 48 bytes, canonical, in the subgroup, not the identity; else `Malformed`."""
-    _demand_length(data_untrusted, G1_SIZE, what)
-    try:
-        point = G1.from_compressed_bytes_unchecked(data_untrusted)
-    except ValueError:
-        raise Malformed(f"{what}: expected a compressed point of the curve; recompute it") from None
-    if point.to_compressed_bytes() != data_untrusted:
-        raise Malformed(f"{what}: expected the one canonical encoding of the point; re-encode it")
-    if not point.is_in_subgroup():
-        raise Malformed(f"{what}: expected a point of the prime-order subgroup; recompute it")
-    if point == IDENTITY_G1:
-        raise Malformed(f"{what}: expected a point other than the identity; recompute it")
-    return point
+    return _decode_point(G1, IDENTITY_G1, G1_SIZE, data_untrusted, what)
 
 
 def decode_g2(data_untrusted: bytes, what: str) -> G2:
     """A point of G2: exactly 96 bytes, canonical, in the subgroup, not the identity; else `Malformed`."""
-    _demand_length(data_untrusted, G2_SIZE, what)
+    return _decode_point(G2, IDENTITY_G2, G2_SIZE, data_untrusted, what)
+
+
+def _decode_point(group: type[Point], identity: Point, size: int, data_untrusted: bytes, what: str) -> Point:
+    _demand_length(data_untrusted, size, what)
     try:
-        point = G2.from_compressed_bytes_unchecked(data_untrusted)
+        point = group.from_compressed_bytes_unchecked(data_untrusted)
     except ValueError:
         raise Malformed(f"{what}: expected a compressed point of the curve; recompute it") from None
     if point.to_compressed_bytes() != data_untrusted:
         raise Malformed(f"{what}: expected the one canonical encoding of the point; re-encode it")
     if not point.is_in_subgroup():
         raise Malformed(f"{what}: expected a point of the prime-order subgroup; recompute it")
-    if point == IDENTITY_G2:
+    if point == identity:
         raise Malformed(f"{what}: expected a point other than the identity; recompute it")
     return point
 
