@@ -1,11 +1,11 @@
-"""Named points at which a test may kill this process, on each side of every commit and answer."""
+"""The points at which a test may kill an aggregator, on each side of every commit and answer (see `anon.crash`)."""
 
 from __future__ import annotations
 
-import os
-import signal
+from anon.crash import VARIABLE, crash_points
 
-VARIABLE = "ANONML_CRASH_AT"
+__all__ = ["POINTS", "VARIABLE", "crash_point"]
+
 POINTS = (
     "before-commit-of-study",
     "after-commit-of-study",
@@ -26,17 +26,5 @@ POINTS = (
     "before-erasure",
     "after-erasure",
 )
-_NAME, _, _NTH = os.environ.get(VARIABLE, "").partition(":")
-_seen = 0
 
-
-def crash_point(name: str) -> None:
-    """Die by SIGKILL here when the environment names this point; in every other case do nothing. For tests only.
-
-    "POINT" dies at the first passing, "POINT:3" at the third.
-    """
-    global _seen  # noqa: PLW0603
-    if name == _NAME:
-        _seen += 1
-        if _seen >= int(_NTH or 1):
-            os.kill(os.getpid(), signal.SIGKILL)
+crash_point = crash_points(POINTS)

@@ -1,16 +1,10 @@
-"""A test hook: die by SIGKILL at a named point, on each side of every commit and send.
-
-`ANONML_CRASH_AT=NAME` kills the process the first time it reaches the point; `NAME:3` the third time. Unset, the
-points do nothing. Below the command line, this is the only place in `peer` that reads the environment.
-"""
+"""The points at which a test may kill a peer, on each side of every commit and send (see `anon.crash`)."""
 
 from __future__ import annotations
 
-import os
-import signal
-from collections import Counter
+from anon.crash import VARIABLE, crash_points
 
-VARIABLE = "ANONML_CRASH_AT"
+__all__ = ["POINTS", "VARIABLE", "crash_point"]
 
 POINTS = tuple(
     f"{side}-{what}"
@@ -34,17 +28,4 @@ POINTS = tuple(
     for side in ("before", "after")
 )
 
-_reached: Counter[str] = Counter()
-
-
-def crash_point(name: str) -> None:
-    """Kill this process here if the environment asks for it. `name` is one of `POINTS`."""
-    wanted = os.environ.get(VARIABLE)
-    if not wanted:
-        return
-    if name not in POINTS:
-        raise AssertionError(f"not a crash point: {name}")
-    place, _, turn = wanted.partition(":")
-    _reached[name] += 1
-    if place == name and _reached[name] == int(turn or 1):
-        os.kill(os.getpid(), signal.SIGKILL)
+crash_point = crash_points(POINTS)
