@@ -29,6 +29,8 @@ from peer.release import Released
 from peer.session import LAST, Effect, Event, State, move
 
 SCHEMA_VERSION = 1
+_ERASING = frozenset({"release", "answer", "end", "leaving", "withdrawal", "policy"})
+"""Transactions that may erase: the log, which still has what the file has not, is emptied after them."""
 BUSY_SECONDS = 30.0
 _REJOINABLE = (State.WITHDRAWN, State.REFUSED)
 
@@ -47,6 +49,7 @@ class Store:
     def __init__(self, path: Path, random_bytes: Callable[[int], bytes], policy: Policy | None = None) -> None:
         self._path = path
         self._opened: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
         if not path.exists() or path.stat().st_size == 0:
             self._create(random_bytes(16).hex(), policy or Policy())
 
@@ -66,12 +69,20 @@ class Store:
 
     @property
     def _connection(self) -> sqlite3.Connection:
+        """To the file that is there now: a restore may have put another in the place of the one that was opened."""
+        if self._opened is not None and self._path.exists() and self._identity() != self._file:
+            self.close()
         if self._opened is None:
             self._opened = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None)
             self._opened.row_factory = sqlite3.Row
             for setting in ("synchronous = FULL", "secure_delete = ON", "cache_size = -256"):
                 self._opened.execute(f"PRAGMA {setting}")
+            self._file = self._identity()
         return self._opened
+
+    def _identity(self) -> tuple[int, int]:
+        found = self._path.stat()
+        return found.st_dev, found.st_ino
 
     def close(self) -> None:
         """Close the file; the next operation opens it again."""
@@ -92,6 +103,8 @@ class Store:
         crash_point(f"before-commit-of-{what}")
         connection.execute("COMMIT")
         crash_point(f"after-commit-of-{what}")
+        if what in _ERASING:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _rows(self, query: str, *parameters: object) -> list[sqlite3.Row]:
         return self._connection.execute(query, parameters).fetchall()

@@ -179,3 +179,16 @@ async def test_a_passphrase_seals_stored_secrets_and_a_wrong_one_stops_nothing(t
     app = PeerApp(PeerHome(tmp_path), lambda: village, village.clock, os.urandom, "correct horse")
     await advance(app, village, village.manifest.timetable.ends - 1)
     assert len(village.sent("packets")) == 1
+
+
+async def test_an_app_that_was_open_before_a_restore_goes_on_with_the_restored_file(tmp_path: Path) -> None:
+    village = Village.found()
+    app = await joined(tmp_path / "home", village)
+    await closed(app, village)
+    backup(PeerHome(tmp_path / "home"), tmp_path / "backup")
+    restore(PeerHome(tmp_path / "home"), tmp_path / "backup", village.clock())
+    other = reopened(PeerHome(tmp_path / "home"), village)
+    for one in (app, other):
+        await advance(one, village, village.manifest.timetable.ends - 1)
+    assert len(set(village.sent("packets"))) == 1  # the slot is perturbed once, whichever of the two runs first
+    assert other.receipts() == app.receipts() != []
