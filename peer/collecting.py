@@ -120,7 +120,9 @@ class Collecting(Errands):
         name = f"packet-{packet.slot}-{packet.send_at}"
         if self._tools.settings.head_checks == 0 or (packet.slot, packet.send_at) in self._checked_before:
             return self._job(name, packet.send_at, partial(self._send, study, packet))
-        longest = min(LEAD, float(study.manifest.timetable.margin))
+        # At most half of the time left, so that a check that fails is never repeated at once.
+        left = max(0.0, packet.send_at - self._tools.now())
+        longest = min(LEAD, float(study.manifest.timetable.margin), left / 2)
         lead = self._drawn(name + "-lead", lambda: uniform(0.0, longest, self._tools.random_bytes))
         return self._job(name + "-check", packet.send_at - lead, partial(self._check_before, study, packet))
 

@@ -89,12 +89,19 @@ class Errands:
             raise Later from None
 
     async def _chain(self, study: Study) -> tuple[SignedHead, ...]:
-        """The chain, fetched anew and consistent with what was seen. Raises `Later`, `Distrust`."""
+        """The chain, fetched anew and consistent with what was seen. Raises `Later`, `Distrust`.
+
+        A shorter one than was seen contradicts nothing and so checks nothing: it counts as no answer. Otherwise an
+        aggregator of two stories would show everybody the manifest's head alone, once each had its own story.
+        """
         try:
             fresh = await self._tools.client(study).chain()
         except FETCH_FAULTS:
             raise Later from None
-        return extend_chain(study.chain, fresh)
+        chain = extend_chain(study.chain, fresh)
+        if len(fresh) < len(chain):
+            raise Later
+        return chain
 
     async def _document(
         self, study: Study, chain: Sequence[SignedHead], kind: str, part: int

@@ -383,3 +383,31 @@ async def test_a_policy_that_changes_while_the_owner_decides_is_asked_again(tmp_
         await app.join(village.invite, village.manifest.epsilon)
     assert app.status() == []
     assert app.budget().held == 0
+
+
+async def test_a_chain_shorter_than_was_seen_checks_nothing_so_nothing_leaves(tmp_path: Path) -> None:
+    village = Village.found()
+    app = await collecting(tmp_path, village, check_inclusion=False)
+    village.chain = village.chain[:1]
+    await advance(app, village, window(village).closes - village.manifest.timetable.margin - 1)
+    checks = sum(path == "heads" for path, _at in village.gets)
+    assert checks < 60  # they grow rarer with the time left, never a burst
+    village.clock.seconds = window(village).closes
+    await advance(app, village)
+    assert village.sent("packets") == []
+    assert [slot.status for one in app.status() for slot in one.slots] == [Status.GIVEN_UP]
+
+
+async def test_what_is_erased_is_in_no_file_any_more(tmp_path: Path) -> None:
+    village = Village.found()
+    app = peer(tmp_path, village, check_inclusion=False)
+    await app.join(village.invite, village.manifest.epsilon)
+    stored = app.store.study(village.study).secrets
+    assert stored is not None and any(stored in path.read_bytes() for path in tmp_path.glob("peer.sqlite*"))
+    await advance(app, village, village.manifest.timetable.enrol_closes - 1)
+    village.crowd(5)
+    village.clock.seconds = village.manifest.timetable.enrol_closes
+    village.close()
+    assert await advance(app, village) is None
+    assert app.store.study(village.study).secrets is None
+    assert not any(stored in path.read_bytes() for path in tmp_path.glob("peer.sqlite*"))
