@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from aggregator.home import StudySecrets, open_home
 from anon.credential import token_size
-from anon.documents import encode_chain, parse_chain
+from anon.documents import SignedHead, encode_chain, parse_chain, parse_head
 from anon.encoding import decode
 from anon.messages import Packet, packet_size, parse_packet, unpad, unseal
 
@@ -52,7 +53,7 @@ class Journal:
         for study, reserved, spent in entries:
             assert spent == charged[study], "charge and packet are not together"
             assert spent + reserved <= studies[study], "more than was consented"
-        assert self.reserved + self.spent <= __import__("json").loads(policy)["lifetime"], "overspent"
+        assert self.reserved + self.spent <= json.loads(policy)["lifetime"], "overspent"
 
 
 class Ended:
@@ -69,7 +70,7 @@ class Ended:
         self.kinds = [row[0] for row in rows]
         self.kept = [decode(body)[3] for kind, _, _, body in rows if kind == "transcript"]
         self.accepted = {plaintext for part in self.kept for plaintext in part}
-        self.roster = next((decode(body)[2] for kind, _, _, body in rows if kind == "roster"), [])
+        self.roster: list[list[bytes]] = next((decode(body)[2] for kind, _, _, body in rows if kind == "roster"), [])
 
     def opened(self, sealed: bytes) -> tuple[bytes, Packet]:
         """A packet as the aggregator reads it."""
@@ -120,6 +121,4 @@ class Ended:
 
 def encode_chain_rows(rows: Sequence[tuple[bytes, bytes]]) -> bytes:
     """Stored heads as the wire has them."""
-    from anon.documents import SignedHead, parse_head
-
     return encode_chain([SignedHead(parse_head(head), signature) for head, signature in rows])

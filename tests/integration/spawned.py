@@ -7,7 +7,6 @@ come from a fork server that has everything imported, so that starting one costs
 from __future__ import annotations
 
 import asyncio
-import importlib
 import multiprocessing
 import os
 import signal
@@ -19,9 +18,8 @@ from typing import Any
 
 from shared_clock import SharedClock
 
-import aggregator.crash
-import peer.crash
 from aggregator import app as aggregator_app
+from anon.crash import VARIABLE
 from anon.errors import AnonmlError
 from anon.invite import parse_invite
 from anon.ldp import nano
@@ -83,8 +81,7 @@ def peer_app(home: Path, clock: SharedClock) -> PeerApp:
 
 
 def _armed(point: str) -> None:
-    os.environ[peer.crash.VARIABLE] = point
-    importlib.reload(aggregator.crash)  # it reads the environment when it is loaded
+    os.environ[VARIABLE] = point
 
 
 def run_peers(homes: Sequence[Path], clock: Path, point: str = "") -> None:

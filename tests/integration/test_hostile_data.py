@@ -97,8 +97,8 @@ COLUMNS = ("age", "hours", "sex", "income")
 PLAIN = {name: f"SELECT {name} FROM person" for name in COLUMNS}
 HOSTILE_QUERIES = (
     "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n",
-    "select case when exists (select 1 from person where age > 50) then"
-    " (with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n) else 1 end",
+    """select case when exists (select 1 from person where age > 50)
+    then (with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n) else 1 end""",
     "select 1 union all select 2",
     "select 1 where 0",
     "select 'a text'",
@@ -238,7 +238,9 @@ def world(folder: Path, design: str, queries: dict[str, str]) -> tuple[World, Se
     return _WORLDS[text]
 
 
-def table(rows: tuple[tuple[Any, ...], ...], columns: tuple[str, ...] = COLUMNS, name: str = "person") -> Callable[[Path], None]:
+def table(
+    rows: tuple[tuple[Any, ...], ...], columns: tuple[str, ...] = COLUMNS, name: str = "person"
+) -> Callable[[Path], None]:
     """Data in the owner's file, without the importer's manners."""
 
     def write(path: Path) -> None:
@@ -253,7 +255,11 @@ def table(rows: tuple[tuple[Any, ...], ...], columns: tuple[str, ...] = COLUMNS,
 
 def damaged(content: bytes) -> Callable[[Path], None]:
     """A file that is no database."""
-    return lambda path: path.write_bytes(content) and None
+
+    def write(path: Path) -> None:
+        path.write_bytes(content)
+
+    return write
 
 
 def view_that_fails(path: Path) -> None:
@@ -309,10 +315,15 @@ def demand_schedule(made: World, seen: Seen, epsilon: float) -> None:
     assert len(seen.kept) == made.packets and len({size for _, _, size in seen.kept}) <= 3
 
 
-QUIET = {"deadline": None, "derandomize": True, "suppress_health_check": list(HealthCheck)}
+def quiet(examples: int) -> settings:
+    """Always the same examples, as slow as they are."""
+    return settings(
+        max_examples=examples, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    )
 
 
-@settings(max_examples=25, **QUIET)
+
+@quiet(25)
 @given(data=DATA)
 @pytest.mark.parametrize(("design", "epsilon"), [(ONE_PACKET, 2.0), (PAPER, 2.0)], ids=["one-packet", "paper"])
 def test_hostile_data_change_nothing_that_can_be_seen(
@@ -323,7 +334,7 @@ def test_hostile_data_change_nothing_that_can_be_seen(
     assert made.run(data) == benign
 
 
-@settings(max_examples=20, **QUIET)
+@quiet(12)
 @given(queries=st.tuples(*[st.sampled_from(HOSTILE_QUERIES)] * 4), data=DATA)
 def test_hostile_queries_change_nothing_that_can_be_seen(
     folder: Path, queries: tuple[str, ...], data: Callable[[Path], None]

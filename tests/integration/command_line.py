@@ -1,0 +1,115 @@
+"""The command line as people use it: every call is a process of its own, on the wall clock."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+
+from attrs import frozen
+
+ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200", "PYTHONFAULTHANDLER": "1"}
+LONGEST = 200
+AT_ONCE = asyncio.Semaphore(4)
+
+
+@frozen
+class Done:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """What it printed with --json."""
+        return json.loads(self.out)
+
+
+async def start(*words: str | Path, log: IO[bytes] | None = None) -> asyncio.subprocess.Process:
+    """`anonml WORDS`, in the background; what it complains about goes to `log` or is returned by `finish`."""
+    command = [sys.executable, "-m", "anonml", *map(str, words)]
+    pipe = asyncio.subprocess.PIPE
+    return await asyncio.create_subprocess_exec(
+        *command, stdout=pipe, stderr=log or pipe, cwd=ROOT, env=ENVIRONMENT
+    )
+
+
+async def attempt(*words: str | Path) -> Done:
+    """`anonml WORDS`, whatever comes of it."""
+    async with AT_ONCE:
+        return await finish(await start(*words))
+
+
+async def finish(process: asyncio.subprocess.Process) -> Done:
+    """Wait for its end. A process that hangs is ended, and says where it was."""
+    reading = asyncio.create_task(process.communicate())
+    done, _ = await asyncio.wait({reading}, timeout=LONGEST)
+    if not done:
+        process.send_signal(signal.SIGABRT)
+    out, err = await reading
+    assert done, f"it hung: {out.decode()} {err.decode()}"
+    return Done(process.returncode or 0, out.decode(), err.decode())
+
+
+async def anonml(*words: str | Path) -> Any:
+    """`anonml WORDS --json`, which must succeed; what it printed."""
+    done = await attempt(*words, "--json")
+    assert done.code == 0, f"anonml {' '.join(map(str, words))}: {done.err or done.out}"
+    return done.json
+
+
+async def plain(*words: str | Path) -> str:
+    """`anonml WORDS`, which must succeed; its text."""
+    done = await attempt(*words)
+    assert done.code == 0, f"anonml {' '.join(map(str, words))}: {done.err or done.out}"
+    return done.out
+
+
+class Serving:
+    """`anonml aggregator serve --port 0 --json`, and what it has said so far."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.address = ""
+        self.log = home.with_suffix(".log")
+        self.phases: dict[str, list[str]] = {}
+        self._process: asyncio.subprocess.Process | None = None
+        self._reader: asyncio.Task[None] | None = None
+        self._said = asyncio.Event()
+
+    async def start(self) -> None:
+        """Until it listens."""
+        with self.log.open("wb") as log:
+            self._process = await start("aggregator", "serve", "--home", self.home, "--port", "0", "--json", log=log)
+        assert self._process.stdout is not None
+        self.address = json.loads(await asyncio.wait_for(self._process.stdout.readline(), 60))["address"]
+        self._reader = asyncio.create_task(self._follow(self._process.stdout))
+
+    async def _follow(self, lines: asyncio.StreamReader) -> None:
+        while line := await lines.readline():
+            said = json.loads(line)
+            self.phases.setdefault(said["study"], []).append(said["phase"])
+            self._said.set()
+
+    async def ended(self, *studies: str) -> None:
+        """Until every one of these has ended."""
+        while not all({"published", "abandoned"} & set(self.phases.get(study, ())) for study in studies):
+            self._said.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._said.wait(), 120)
+            assert self._said.is_set(), f"nothing happens: {self.phases} {self.log.read_text()}"
+
+    async def stop(self) -> int:
+        """Ctrl-C of a service manager; its exit code."""
+        assert self._process is not None
+        if self._process.returncode is None:
+            self._process.send_signal(signal.SIGTERM)
+        return await asyncio.wait_for(self._process.wait(), 30)
