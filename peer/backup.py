@@ -19,9 +19,9 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-import tempfile
 import zipfile
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from attrs import frozen
@@ -52,10 +52,10 @@ def backup(home: PeerHome, file: Path, final: bool = False) -> None:
         raise Refused(f"{file.name}: exists already; name a new file")
     if not home.store_path.exists():
         raise Refused(f"{home.path}: there is nothing to back up; name the folder of a peer with --home")
-    with home.running(), tempfile.TemporaryDirectory(dir=home.path) as folder:
+    with home.running(), _scratch(home) as folder:
         if final:
             _retire(home.store_path)
-        copies = [_copied(home.path / name, Path(folder) / name) for name in _NAMES if (home.path / name).exists()]
+        copies = [_copied(home.path / name, folder / name) for name in _NAMES if (home.path / name).exists()]
         _write(file, copies, final)
 
 
@@ -65,14 +65,24 @@ def restore(home: PeerHome, file: Path, now: float) -> Restored:
     Raises `Refused` when the home's own ledger is newer or of another installation, `Malformed` for another file.
     """
     home.prepare()
-    with home.running(), tempfile.TemporaryDirectory(dir=home.path) as folder:
-        final = _unpacked(file, Path(folder))
-        incoming = Path(folder) / "peer.sqlite"
+    with home.running(), _scratch(home) as folder:
+        final = _unpacked(file, folder)
+        incoming = folder / "peer.sqlite"
         if home.store_path.exists():
             _demand_newer(incoming, home.store_path)
         barred = mark_restored(incoming, now, final)
-        _put(home, Path(folder))
+        _put(home, folder)
     return Restored(final, barred)
+
+
+@contextmanager
+def _scratch(home: PeerHome) -> Iterator[Path]:
+    """A folder for copies. What a killed process leaves there, secrets included, goes when the home is next held."""
+    home.scratch_path.mkdir(mode=0o700)
+    try:
+        yield home.scratch_path
+    finally:
+        shutil.rmtree(home.scratch_path)
 
 
 def _retire(store: Path) -> None:

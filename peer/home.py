@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -61,6 +62,11 @@ class PeerHome:
         """Machine settings, JSON."""
         return self.path / "settings.json"
 
+    @property
+    def scratch_path(self) -> Path:
+        """Copies while a backup is written or restored; empty at all other times."""
+        return self.path / "scratch"
+
     def prepare(self) -> None:
         """Make the folder if there is none, and close it to others. Raises `Refused` when another user owns it."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -96,6 +102,7 @@ class PeerHome:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise Refused(f"{self.path}: another process runs this peer; stop it, or leave it to it") from None
+            shutil.rmtree(self.scratch_path, ignore_errors=True)  # a killed backup's
             yield
         finally:
             os.close(descriptor)

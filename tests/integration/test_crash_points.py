@@ -101,7 +101,9 @@ async def killed_restoring(study: KilledStudy, resident: Resident, point: str) -
     backup(PeerHome(resident.home), file, final=True)
     assert await Child(restore_home, fresh, file, study.clock.path, point).died()
     study.deaths.append(point)
+    assert [one.name for one in fresh.iterdir() if one.is_dir()] == ["scratch"]
     assert not await Child(restore_home, fresh, file, study.clock.path).died()
+    assert not any(one.is_dir() for one in fresh.iterdir()), "copies of secrets were left behind"
     resident.home = resident.journal.home = fresh
     assert not await study.run(resident).died()
 
