@@ -8,7 +8,7 @@ from collections.abc import Callable
 from ipaddress import ip_address
 
 import aiohttp
-from aiohttp_socks import ProxyConnector, ProxyError, ProxyType
+from aiohttp_socks import ProxyConnectionError, ProxyConnector, ProxyError, ProxyTimeoutError, ProxyType
 from attrs import field, frozen
 
 from anon.errors import Refused, Unreachable
@@ -49,9 +49,19 @@ class _HttpRoute(ABC):
                 session.request(method, f"http://{address}{path}", data=body, allow_redirects=False) as response,
             ):
                 return Answer(response.status, await _read(response, limit))
-        except (TimeoutError, aiohttp.ClientError, ProxyError, OSError) as error:
+        except (ProxyConnectionError, ProxyTimeoutError) as error:
             raise Unreachable(
-                f"the aggregator did not answer ({type(error).__name__}); nothing is lost, it is tried again later"
+                f"the proxy did not answer ({type(error).__name__}); nothing is lost, check that it runs where --route "
+                "says, and try again"
+            ) from None
+        except (ProxyError, EOFError) as error:  # EOFError: it hung up in the middle of its greeting
+            raise Unreachable(
+                f"the proxy could not reach the aggregator ({type(error).__name__}); nothing is lost, check that the "
+                "proxy runs and is online, and try again later"
+            ) from None
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            raise Unreachable(
+                f"the aggregator did not answer ({type(error).__name__}); nothing is lost, try again later"
             ) from None
 
 
@@ -85,6 +95,8 @@ class DirectRoute(_HttpRoute):
     timeout: float = DEFAULT_TIMEOUT
 
     def _connector(self, address: str) -> aiohttp.BaseConnector:
+        if address.rpartition(":")[0].lower() == "localhost":
+            raise Refused("direct route: localhost is a name, and names are not looked up; use 127.0.0.1 in its place")
         if not is_loopback(address):
             raise Refused(f"direct route: {address} is not a loopback address; use --route socks://HOST:PORT")
         return aiohttp.TCPConnector(force_close=True, use_dns_cache=False, limit=1)

@@ -76,10 +76,15 @@ async def test_direct_sends_nothing_that_identifies() -> None:
     assert seen.bodies == [b"body"]
 
 
-@pytest.mark.parametrize("address", ["example.org:80", "10.0.0.1:80", "localhost:80", "0.0.0.0:80", "[::]:80", "abc.onion:80"])
+@pytest.mark.parametrize("address", ["example.org:80", "10.0.0.1:80", "0.0.0.0:80", "[::]:80", "abc.onion:80"])
 async def test_direct_is_for_loopback_only(address: str) -> None:
     with pytest.raises(Refused, match="socks"):
         await DirectRoute().get(address, "/", 10)
+
+
+async def test_direct_looks_no_name_up_not_even_localhost() -> None:
+    with pytest.raises(Refused, match=r"use 127\.0\.0\.1"):
+        await DirectRoute().get("localhost:80", "/", 10)
 
 
 @pytest.mark.parametrize(("address", "expected"), [("127.0.0.1:1", True), ("127.9.9.9:1", True), ("[::1]:1", True), ("128.0.0.1:1", False), ("x:1", False)])
@@ -129,6 +134,33 @@ async def test_nobody_there_and_silence_are_unreachable() -> None:
     async with _server(Seen(), silent) as port:
         with pytest.raises(Unreachable):
             await DirectRoute(timeout=0.2).get(f"127.0.0.1:{port}", "/", 10)
+
+
+async def test_a_proxy_that_is_not_there_is_unreachable() -> None:
+    with pytest.raises(Unreachable, match="check that it runs"):
+        await SocksRoute("127.0.0.1", 1).get("aggregator.onion:80", "/", 10)
+
+
+@pytest.mark.parametrize("greeting", [b"", b"\x05\xff", b"HTTP/1.1 400 Bad Request\r\n\r\n"])
+async def test_something_else_than_a_proxy_is_unreachable(greeting: bytes) -> None:
+    async def other(_seen: Seen, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(3)
+        writer.write(greeting)
+        writer.close()
+
+    async with _server(Seen(), other) as port:
+        with pytest.raises(Unreachable, match="proxy"):
+            await SocksRoute("127.0.0.1", port).get("aggregator.onion:80", "/", 10)
+
+
+async def test_a_proxy_that_is_silent_is_unreachable() -> None:
+    async def silent(_seen: Seen, _reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.5)
+        writer.close()
+
+    async with _server(Seen(), silent) as port:
+        with pytest.raises(Unreachable, match="nothing is lost"):
+            await SocksRoute("127.0.0.1", port, timeout=0.2).get("aggregator.onion:80", "/", 10)
 
 
 async def test_cookies_are_not_kept() -> None:
