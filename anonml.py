@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from anon.errors import AnonmlError
+from anon.errors import AnonmlError, Malformed
+from anon.study.structure import Unfit
 
 # name: (module with a typer application called `app`, what it is for)
 COMMANDS = {
@@ -24,14 +26,18 @@ COMMANDS = {
     "study": ("aggregator.cli_study", "Write, check and publish a study; try it on synthetic data."),
     "simulate": ("aggregator.cli_simulate", "Predict a study's result on data you have, without any network."),
     "demo": ("examples.demo", "Run a whole study on this machine: census or mooc."),
-    "doctor": ("examples.doctor", "Look at this installation and say what to do next."),
+    "doctor": ("anon.doctor", "Look at this installation and say what to do next."),
 }
 USAGE = 2
+INTERRUPTED = 130
 
 
 def main() -> None:
     """Run the command line; expected failures become one clear message and a documented exit code."""
     arguments = sys.argv[1:]
+    if arguments == ["--version"]:
+        Console().print(f"anonml {version('anonml')}", highlight=False)
+        return
     if not arguments or arguments[0] in ("-h", "--help"):
         _help(Console())
         sys.exit(0 if arguments else USAGE)
@@ -41,9 +47,30 @@ def main() -> None:
         sys.exit(USAGE)
     try:
         _application(name)(args=rest, prog_name=f"anonml {name}")
-    except AnonmlError as error:
-        Console(stderr=True).print(f"[bold red]{error.code}[/]: {escape(str(error))}", highlight=False)
-        sys.exit(error.exit_code)
+    except BaseException as error:
+        sys.exit(_explain(error))
+
+
+def _explain(error: BaseException) -> int:
+    """Print an expected failure and return its exit code; raise anything else again, because that is our own bug."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    if isinstance(error, AnonmlError):
+        return _fail(error.code, str(error), error.exit_code)
+    if isinstance(error, Unfit):
+        return _fail(Malformed.code, str(error), Malformed.exit_code)
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        what = error.strerror or type(error).__name__
+        return _fail("system", f"{where}{what}; check the path, or free what is in use", 1)
+    if isinstance(error, KeyboardInterrupt):
+        return _fail("stopped", "nothing is lost; the same command goes on from here", INTERRUPTED)
+    raise error
+
+
+def _fail(code: str, message: str, exit_code: int) -> int:
+    Console(stderr=True).print(f"[bold red]{code}[/]: {escape(message)}", highlight=False)
+    return exit_code
 
 
 def _application(name: str) -> Any:
@@ -56,11 +83,9 @@ def _application(name: str) -> Any:
         missing = (error.name or "").partition(".")[0]
         if missing in {"anon", "peer", "aggregator", ""}:
             raise
-        Console(stderr=True).print(
-            f"anonml {name} needs {missing}: for the aggregator's side install 'anonml\\[aggregator]'; "
-            "demos run from a checkout of the project"
-        )
-        sys.exit(1)
+        if missing == "examples":
+            sys.exit(_fail("no-checkout", "demos run from a checkout of the project; clone it, then `make demo`", 1))
+        sys.exit(_fail("not-installed", f"{missing} is missing; install 'anonml[aggregator]'", 1))
 
 
 def _help(console: Console) -> None:

@@ -45,14 +45,23 @@ def out(value: object) -> None:
     sys.stdout.flush()
 
 
+def existing(home: Path) -> Path:
+    """The home, when an aggregator lives there. Raises `Refused`: a mistyped path must not make a new one."""
+    if not (home / "signing.key").is_file():
+        raise Refused(f"{home}: no aggregator here; check --home, or publish a study first (`anonml study publish`)")
+    return home
+
+
 def pick(aggregator: AggregatorApp, prefix: str) -> bytes:
     """The study whose id begins with `prefix`. Raises `Refused` when it is none or several."""
-    found = [live.study for live in aggregator.studies() if live.study.hex().startswith(prefix.lower())]
-    if len(found) != 1:
-        raise Refused(
-            f"--study {prefix!r} names {len(found)} studies; give more of its id (`anonml aggregator status`)"
-        )
-    return found[0]
+    found = [live for live in aggregator.studies() if live.study.hex().startswith(prefix.lower())]
+    if len(found) == 1:
+        return found[0].study
+    if not found:
+        missing = f"no study begins with {prefix}" if prefix else "no study yet: `anonml study publish study.toml`"
+        raise Refused(f"{missing} (`anonml aggregator status` lists them)")
+    listed = ", ".join(f"{live.study.hex()[:8]} ({live.phase})" for live in found)
+    raise Refused(f"several studies: {listed}; choose one with --study")
 
 
 def study_status(status: StudyStatus) -> dict[str, object]:
@@ -65,8 +74,7 @@ def study_status(status: StudyStatus) -> dict[str, object]:
         "enrolled": status.enrolled,
         "minimum": status.minimum,
         "ends": status.ends,
-        "enrolment_answers": status.enrolment_answers,
-        "packet_answers": status.packet_answers,
+        "accepted": status.accepted,
         "documents": status.documents,
     }
 
@@ -129,7 +137,8 @@ async def _watch(aggregator: AggregatorApp, until_published: bool, as_json: bool
                 continue
             seen[status.study] = str(status.phase)
             if as_json:
-                out(study_status(status) | {"at": time.time()})
+                answers = {"enrolment_answers": status.enrolment_answers, "packet_answers": status.packet_answers}
+                out(study_status(status) | answers | {"at": time.time()})
             else:
                 named = f"{status.study.hex()[:8]} {escape(status.title)}"
                 console.print(f"{named}: [bold]{status.phase}[/], {status.enrolled} enrolled", highlight=False)
@@ -152,8 +161,12 @@ def invite(
     """Draw invite links, one line each. Their codes are stored nowhere: hand them out, then forget them."""
 
     async def work() -> list[str]:
-        async with AggregatorApp(home) as aggregator:
-            return [one.link() for one in await aggregator.create_invites(pick(aggregator, study), count, address)]
+        async with AggregatorApp(existing(home)) as aggregator:
+            chosen = aggregator.study(pick(aggregator, study))
+            if chosen.phase != "enrolling":
+                raise Refused(f"enrolment of this study has closed ({chosen.phase}); an invite would admit nobody")
+            wanted = count if chosen.manifest.cohort.admission == "invite" else 1
+            return [one.link() for one in await aggregator.create_invites(chosen.study, wanted, address)]
 
     links = run(work())
     if as_json:
@@ -175,8 +188,11 @@ def allow(
         raise Malformed("keys: expected 64 hexadecimal digits each, as `anonml peer key` prints them") from None
 
     async def work() -> None:
-        async with AggregatorApp(home) as aggregator:
-            await aggregator.list_keys(pick(aggregator, study), named)
+        async with AggregatorApp(existing(home)) as aggregator:
+            chosen = aggregator.study(pick(aggregator, study))
+            if chosen.manifest.cohort.admission != "allow-list":
+                raise Refused(f'admission is "{chosen.manifest.cohort.admission}", not by a list; nothing to allow')
+            await aggregator.list_keys(chosen.study, named)
 
     run(work())
     Console().print(f"{len(named)} listed")
@@ -187,17 +203,17 @@ def status(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None
     """How every study stands. Packet counts move in steps of 50 until collection has closed."""
 
     async def work() -> list[StudyStatus]:
-        async with AggregatorApp(home) as aggregator:
+        async with AggregatorApp(existing(home)) as aggregator:
             return await aggregator.status()
 
     statuses = run(work())
     if as_json:
         out([study_status(one) for one in statuses])
         return
-    table = Table("study", "title", "phase", "enrolled", "minimum", "documents", "until")
+    table = Table("study", "title", "phase", "enrolled", "minimum", "accepted", "until")
     for one in statuses:
-        until = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(one.ends)) if one.ends else ""
-        row = (one.study.hex()[:8], escape(one.title), str(one.phase), one.enrolled, one.minimum, one.documents, until)
+        until = time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(one.ends)) if one.ends else ""
+        row = (one.study.hex()[:8], escape(one.title), str(one.phase), one.enrolled, one.minimum, one.accepted, until)
         table.add_row(*map(str, row))
     Console().print(table)
 
@@ -213,7 +229,7 @@ def export(
     from aggregator.audit import export as write_out
 
     async def work() -> dict[str, int]:
-        async with AggregatorApp(home) as aggregator:
+        async with AggregatorApp(existing(home)) as aggregator:
             live = aggregator.study(pick(aggregator, study))
             bodies = {head.head.number: await live.document(head.head.number) for head in live.chain}
             return write_out(
@@ -236,7 +252,11 @@ def audit(
     """Re-verify every signature and token and recompute every histogram, cut and the model from the transcript."""
     from aggregator.audit import audit as re_verify
 
-    result = re_verify(directory, bytes.fromhex(key) if key else None)
+    try:
+        pinned = bytes.fromhex(key) if key else None
+    except ValueError:
+        raise Malformed("--key: expected 64 hexadecimal digits; copy it from an invite link") from None
+    result = re_verify(directory, pinned)
     if as_json:
         out(result.figures())
     else:
@@ -252,7 +272,7 @@ def backup(
     file: Annotated[Path, typer.Argument(help="A new file for keys and database.")], home: HomeOption = DEFAULT_HOME
 ) -> None:
     """Write keys and a consistent copy of the database into one file. Keep it secret."""
-    back_up(home, file)
+    back_up(existing(home), file)
     Console().print(f"written to {file}; it holds every key")
 
 

@@ -17,6 +17,7 @@ from aggregator.simulate import SimulationResult, simulate
 from aggregator.simulation.people import people_from_csv
 from anon.study import Proposal, load_proposal
 from anon.study.proposal import OnePacket
+from anon.study.structure import Unfit
 
 app = typer.Typer(help="Predict a study's result on data you have, without any network.")
 
@@ -64,7 +65,10 @@ def _with_epsilon(proposal: Proposal, epsilon: float | None) -> Proposal:
         raise typer.BadParameter(
             "only a one-packet study has a single epsilon; edit the study file", param_hint="--epsilon"
         )
-    return evolve(proposal, design=evolve(proposal.design, epsilon=epsilon))
+    try:
+        return evolve(proposal, design=evolve(proposal.design, epsilon=epsilon))
+    except Unfit as fault:
+        raise typer.BadParameter(str(fault), param_hint="--epsilon") from None
 
 
 def _show(result: SimulationResult) -> None:

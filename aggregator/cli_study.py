@@ -73,6 +73,8 @@ def synthesize(
     """
     from aggregator.synthetic import people
 
+    if output is not None and output.exists():
+        raise Refused(f"{output}: already exists; name another file")
     header, body = people(load_proposal(file), rows, secrets.SystemRandom())
     with output.open("w", newline="", encoding="utf-8") if output else _stdout() as stream:
         writer = csv.writer(stream)
@@ -89,8 +91,9 @@ def _show(manifest: Manifest, as_json: bool, published: bool) -> None:
         out(_figures(manifest))
         return
     console = Console()
-    state = "published" if published else "would be published as"
-    console.print(f"[bold]{escape(manifest.title)}[/] {state} {manifest.study_id.hex()}", highlight=False)
+    state = "is published" if published else "can be published"
+    named = f" as {manifest.study_id.hex()}" if published else ""
+    console.print(f"[bold]{escape(manifest.title)}[/] {state}{named}", highlight=False)
     if published:
         console.print(
             f"fingerprint [bold]{words(manifest.study_id)}[/]: put it where everyone can compare it", highlight=False
@@ -111,7 +114,7 @@ def _show(manifest: Manifest, as_json: bool, published: bool) -> None:
         highlight=False,
     )
     for name, at in (("enrolment closes", manifest.timetable.enrol_closes), ("results from", manifest.timetable.ends)):
-        console.print(f"{name} {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(at))}", highlight=False)
+        console.print(f"{name} {time.strftime('%Y-%m-%d %H:%M:%S %Z', time.localtime(at))}", highlight=False)
 
 
 def _figures(manifest: Manifest) -> dict[str, object]:

@@ -10,8 +10,6 @@ import json
 import os
 import re
 import secrets
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -29,22 +27,20 @@ from aggregator.simulate import evaluate
 from aggregator.simulation.ceilings import binned_ceiling, raw_ceiling
 from aggregator.simulation.run import Plan
 from anon.documents import find
-from anon.errors import AnonmlError, Malformed
+from anon.errors import Malformed, Refused
 from anon.messages import parse_roster
 from anon.model import from_json
 from anon.study.manifest import parse_manifest
 from examples import scenes
+from examples.processes import Child, command, hosts, serving
 from examples.published import Published, read_published
 
 app = typer.Typer(help="Run a whole study on this machine: census, mooc, or a study file of your own.")
 HOSTS = 4
+STARTING = 3.0
+PREPARING = 0.012
+"""Seconds per peer for a home with its data, by four processes on two idle cores."""
 PEERS = {"census": 2000, "mooc": 500}
-
-
-class DemoFailed(AnonmlError):
-    """A process of the demo ended badly. Its output is in the folder that the message names."""
-
-    code = "demo-failed"
 
 
 @frozen
@@ -57,14 +53,11 @@ class Clock:
     collect: int
 
     @classmethod
-    def of(cls, peers: int, files: bool) -> Clock:
-        """Time in proportion to the work, with room for a slow machine; importing files takes longer."""
-        return cls(
-            ceil(18 + peers * (0.08 if files else 0.022)),
-            ceil(6 + peers * 0.013),
-            ceil(7 + peers * 0.006),
-            ceil(8 + peers * 0.012),
-        )
+    def of(cls, peers: int, preparing: float) -> Clock:
+        """Time in proportion to the work. The seconds for `preparing` homes tell how slow this machine is now."""
+        slow = min(max(1.0, (preparing - STARTING) / (peers * PREPARING)), 3.0)
+        per_peer = (0.016 * slow, 0.013 * slow, 0.006 * slow, 0.012 * slow)
+        return cls(*(ceil(base + peers * each) for base, each in zip((16, 6, 7, 8), per_peer, strict=True)))
 
     @property
     def longest(self) -> float:
@@ -101,6 +94,10 @@ def main(
         json_file.write_text(json.dumps(figures, indent=2, sort_keys=True) + "\n", "utf-8")
     _show(figures)
     if figures["lost"] or figures["missed"] or figures["enrolled"] != figures["peers"]:
+        console.print(
+            "[bold red]incomplete:[/] not every peer enrolled or sent in time. This machine was too "
+            "busy for windows of seconds: run it again when it is idle, or with fewer --peers"
+        )
         raise typer.Exit(1)
 
 
@@ -122,8 +119,10 @@ def _folder(keep: Path | None) -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix="anonml-demo-") as name:
             yield Path(name)
         return
+    if keep.exists():
+        raise Refused(f"--keep {keep}: already exists; name a new folder")
     keep.mkdir(parents=True)
-    yield keep
+    yield keep.resolve()
 
 
 class Demo:
@@ -139,18 +138,21 @@ class Demo:
     def run(self, example: str, data: Path | None, peers: int, seed: int, shuffle_labels: bool) -> dict[str, Any]:
         """The figures of docs/figures.md."""
         scene = self._scene(example, data, peers or PEERS.get(example, 200), seed, shuffle_labels)
-        self._lap("prepare", f"{len(scene.peers)} peers, {len(scene.test)} people to score on")
-        clock = Clock.of(len(scene.peers), "file" in scene.peers[0])
-        study = self._folder / "study.toml"
-        study.write_text(_with_sections(scene.study_text, clock.sections(len(scene.peers))), "utf-8")
-        self._command("study", "publish", str(study))
-        with self._serving() as (server, address):
-            links = self._command("aggregator", "invite", "--count", str(len(scene.peers)), "--address", address)
-            hosts = self._host(scene, links, clock)
-            ended = self._follow(server)
-            outcomes = [self._outcome(host, clock) for host in hosts]
+        count = len(scene.peers)
+        self._lap("read", f"{count} people to be peers, {len(scene.test)} others to score the model on")
+        with hosts(scenes.write_people(scene, self._folder, HOSTS), self._folder, max(2, count // 2)) as children:
+            clock = Clock.of(count, self._lap("prepare", "every peer has its home and its data"))
+            study = self._folder / "study.toml"
+            study.write_text(_with_sections(scene.study_text, clock.sections(count)), "utf-8")
+            command(self._home, "study", "publish", str(study))
+            with serving(self._home, self._folder) as (server, address):
+                links = command(self._home, "aggregator", "invite", "--count", str(count), "--address", address)
+                for number, child in enumerate(children):
+                    child.tell({"links": links[number::HOSTS], "seconds": clock.longest})
+                ended = self._follow(server)
+                outcomes = [self._outcome(child) for child in children]
         self._lap("peers end", "inclusion checked, secrets erased")
-        self._command("aggregator", "export", str(self._folder / "published"))
+        command(self._home, "aggregator", "export", str(self._folder / "published"))
         return self._figures(scene, outcomes, ended, read_published(self._folder / "published"))
 
     def _scene(self, example: str, data: Path | None, peers: int, seed: int, shuffle_labels: bool) -> scenes.Scene:
@@ -164,80 +166,26 @@ class Demo:
             )
         return scenes.own_study(Path(example), data, peers, seed)
 
-    def _command(self, *words: str) -> Any:
-        command = [sys.executable, "-m", "anonml", *words, "--home", str(self._home), "--json"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, cwd=_ROOT)
-        if done.returncode:
-            raise DemoFailed(f"anonml {' '.join(words[:2])}: {done.stderr.strip()}")
-        return json.loads(done.stdout)
-
-    @contextmanager
-    def _serving(self) -> Iterator[tuple[subprocess.Popen[str], str]]:
-        command = [
-            sys.executable,
-            "-m",
-            "anonml",
-            "aggregator",
-            "serve",
-            "--home",
-            str(self._home),
-            "--port",
-            "0",
-            "--json",
-        ]
-        with self._log("aggregator").open("w") as log:
-            server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=_ROOT)
-            try:
-                first = _line(server)
-                if first is None:
-                    raise DemoFailed(f"the aggregator did not start: {self._log('aggregator').read_text()[-800:]}")
-                yield server, first["address"]
-            finally:
-                server.terminate()
-                server.wait(20)
-
-    def _log(self, name: str) -> Path:
-        return self._folder / f"{name}.log"
-
-    def _host(self, scene: scenes.Scene, links: Sequence[str], clock: Clock) -> list[subprocess.Popen[str]]:
-        files = scenes.write_people(scene, links, self._folder, HOSTS)
-        return [self._host_one(number, file, clock, len(scene.peers)) for number, file in enumerate(files)]
-
-    def _host_one(self, number: int, people: Path, clock: Clock, cohort: int) -> subprocess.Popen[str]:
-        options = {
-            "people": people,
-            "homes": self._folder / f"homes-{number}",
-            "seconds": clock.longest,
-            "minimum-cohort": max(2, cohort // 2),
-        }
-        words = [part for name, value in options.items() for part in (f"--{name}", str(value))]
-        log = self._log(f"peers-{number}").open("w")
-        return subprocess.Popen(
-            [sys.executable, "-m", "examples.hosting", *words], stdout=subprocess.PIPE, stderr=log, text=True, cwd=_ROOT
-        )
-
-    def _follow(self, server: subprocess.Popen[str]) -> dict[str, Any]:
+    def _follow(self, server: Child) -> dict[str, Any]:
         """Read the server's lines until the study has ended; each change of phase ends a stage."""
-        while (status := _line(server)) is not None:
+        while True:
+            status = server.line()
             if status["phase"] != "enrolling":
                 self._lap(_STAGES.get(status["phase"], status["phase"]), f"{status['enrolled']} enrolled")
             if status["phase"] in ("published", "abandoned"):
-                return dict(status)
-        raise DemoFailed(f"the aggregator stopped: {self._log('aggregator').read_text()[-800:]}")
+                return status
 
-    def _outcome(self, host: subprocess.Popen[str], clock: Clock) -> dict[str, Any]:
-        answer, _ = host.communicate(timeout=clock.longest)
-        if host.returncode:
-            raise DemoFailed(f"a process of peers ended with {host.returncode}: see peers-*.log (run with --keep)")
-        outcome = dict(json.loads(answer))
-        self._console.print(f"  peers        {outcome}", style="dim", highlight=False)
+    def _outcome(self, host: Child) -> dict[str, Any]:
+        outcome = host.line()
+        self._console.print(f"  {host.name:<12} {outcome}", style="dim", highlight=False)
         return outcome
 
-    def _lap(self, stage: str, said: str) -> None:
+    def _lap(self, stage: str, said: str) -> float:
         now = time.perf_counter()
         self._seconds[stage] = round(self._seconds.get(stage, 0.0) + now - self._since, 1)
         self._since = now
         self._console.print(f"  {stage:<12} {self._seconds[stage]:6.1f} s   {said}", highlight=False)
+        return self._seconds[stage]
 
     def _figures(
         self, scene: scenes.Scene, outcomes: Sequence[dict[str, Any]], ended: dict[str, Any], published: Published
@@ -274,19 +222,13 @@ class Demo:
         }
 
 
-_ROOT = Path(__file__).resolve().parents[1]
 _STAGES = {"settling": "enrol", "binning": "settle", "collecting": "bin", "learning": "collect", "published": "learn"}
-
-
-def _line(process: subprocess.Popen[str]) -> dict[str, Any] | None:
-    line = process.stdout.readline() if process.stdout else ""
-    return json.loads(line) if line else None
 
 
 def _with_sections(text: str, sections: str) -> str:
     """The study file with its schedule and cohort replaced."""
     for name in ("schedule", "cohort"):
-        text = re.sub(rf"(?ms)^\[{name}\]\n.*?(?=^\[|\Z)", "", text)
+        text = re.sub(rf"(?ms)^\[{name}\][^\n]*\n.*?(?=^\[|\Z)", "", text)
     return text.rstrip() + "\n\n" + sections
 
 

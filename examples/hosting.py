@@ -1,9 +1,11 @@
 """Many real peers in one process: each with its own keys, ledger, store, data and consent policy. For demos and tests.
 
-    python -m examples.hosting --people people.jsonl --homes DIR --seconds 240
+    python -m examples.hosting --people people.jsonl --homes DIR
 
-A line of `people.jsonl` is one peer: {"link": invite link, "table": name, and either "columns" and "rows", or "file"}.
-The owner's yes is given beforehand by the policy: up to `--consent` of epsilon.
+A line of `people.jsonl` is one peer: {"table": name, and either "columns" and "rows", or "file"}. Every peer's home is
+made and its data imported first; then one line says how many, and one line of JSON is read from standard input:
+{"links": [one invite link per peer], "seconds": how long to run}. The owner's yes is given by the policy: up to
+`--consent`.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import resource
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +41,6 @@ class Hosting:
     """How the peers of one process are run. Seconds; `consent` is an epsilon."""
 
     homes: Path
-    seconds: float
     consent: float
     spread: float
     minimum_cohort: int
@@ -51,15 +52,22 @@ def main() -> None:
     _allow_many_files()
     with options.people.open(encoding="utf-8") as lines:
         people = [json.loads(line) for line in lines]
-    hosting = Hosting(options.homes, options.seconds, options.consent, options.spread, options.minimum_cohort)
-    sys.stdout.write(json.dumps(asyncio.run(host(people, hosting)), sort_keys=True) + "\n")
+    hosting = Hosting(options.homes, options.consent, options.spread, options.minimum_cohort)
+    peers = [_settle_in(person, hosting.homes / f"{number:05d}", hosting) for number, person in enumerate(people)]
+    _say({"settled": len(peers)})
+    order = json.loads(sys.stdin.readline())
+    _say(asyncio.run(host(peers, order["links"], hosting, order["seconds"])))
+
+
+def _say(value: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(value, sort_keys=True) + "\n")
+    sys.stdout.flush()
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--people", type=Path, required=True)
     parser.add_argument("--homes", type=Path, required=True)
-    parser.add_argument("--seconds", type=float, default=240.0)
     parser.add_argument("--consent", type=float, default=10.0)
     parser.add_argument("--spread", type=float, default=0.0)
     parser.add_argument("--minimum-cohort", type=int, default=20)
@@ -71,28 +79,22 @@ def _allow_many_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-async def host(people: list[dict[str, Any]], hosting: Hosting) -> dict[str, Any]:
+async def host(peers: list[PeerApp], links: list[str], hosting: Hosting, seconds: float) -> dict[str, Any]:
     """Run the peers side by side until each is done or the time is up; figures over all of them."""
     gate = asyncio.Semaphore(AT_ONCE)
-    deadline = time.time() + hosting.seconds
+    deadline = time.time() + seconds
     started = time.perf_counter()
     outcomes = await asyncio.gather(
-        *(
-            _live(person, hosting.homes / f"{number:05d}", hosting, gate, deadline)
-            for number, person in enumerate(people)
-        )
+        *(_live(peer, link, hosting, gate, deadline) for peer, link in zip(peers, links, strict=True))
     )
-    return _figures([one for one in outcomes if one], time.perf_counter() - started)
+    return _figures(outcomes, time.perf_counter() - started)
 
 
-async def _live(
-    person: dict[str, Any], home: Path, hosting: Hosting, gate: asyncio.Semaphore, deadline: float
-) -> PeerApp | str:
-    """One peer's whole life: import, look, say yes, run."""
+async def _live(peer: PeerApp, link: str, hosting: Hosting, gate: asyncio.Semaphore, deadline: float) -> PeerApp | str:
+    """One peer's life in a study: look, say yes, run."""
     async with gate:
-        peer = _settle_in(person, home, hosting)
         try:
-            invite = parse_invite(person["link"])
+            invite = parse_invite(link)
             await peer.look(invite)
             await peer.join(invite, nano(hosting.consent))
         except AnonmlError as refused:
@@ -114,7 +116,7 @@ def _settle_in(person: dict[str, Any], path: Path, hosting: Hosting) -> PeerApp:
     return PeerApp(home, DirectRoute, time.time, os.urandom, policy=policy)
 
 
-def _figures(outcomes: list[PeerApp | str], seconds: float) -> dict[str, Any]:
+def _figures(outcomes: Sequence[PeerApp | str], seconds: float) -> dict[str, Any]:
     states: Counter[str] = Counter()
     packets: Counter[str] = Counter()
     reasons: Counter[str] = Counter()

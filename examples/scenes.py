@@ -13,6 +13,7 @@ from typing import Any
 from attrs import frozen
 
 from aggregator.simulation.people import People, people_from_rows, people_from_values
+from anon.errors import Malformed
 from anon.protocols.histogram.categories import Value
 from anon.study import Proposal, parse_proposal
 from examples.census import data as census_data
@@ -69,7 +70,9 @@ def own_study(study: Path, data: Path, peers: int, seed: int) -> Scene:
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Rows of a CSV file, numbers as numbers, empty as None."""
+    """Rows of a CSV file, numbers as numbers, empty as None. Raises `Malformed`."""
+    if not path.is_file():
+        raise Malformed(f"{path}: no such file; give --data the path of a CSV file")
     opener: Any = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rt", newline="", encoding="utf-8-sig") as stream:
         return [{name: _cell(text) for name, text in row.items()} for row in csv.DictReader(stream)]
@@ -101,13 +104,13 @@ def _people(proposal: Proposal, found: Iterable[tuple[Mapping[str, Value], Value
     return people_from_values(proposal.label, found)
 
 
-def write_people(scene: Scene, links: Sequence[str], folder: Path, parts: int) -> list[Path]:
-    """The peers with their links, divided among `parts` files for as many processes."""
+def write_people(scene: Scene, folder: Path, parts: int) -> list[Path]:
+    """The peers divided among `parts` files for as many processes: every `parts`-th one."""
     files = []
     for part in range(parts):
         path = folder / f"people-{part}.jsonl"
         with path.open("w", encoding="utf-8") as stream:
-            for person, link in zip(scene.peers[part::parts], links[part::parts], strict=True):
-                stream.write(json.dumps({**person, "link": link}) + "\n")
+            for person in scene.peers[part::parts]:
+                stream.write(json.dumps(person) + "\n")
         files.append(path)
     return files

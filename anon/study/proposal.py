@@ -200,6 +200,8 @@ def parse_proposal(text: str, what: str = "study.toml") -> Proposal:
 
 def load_proposal(path: Path) -> Proposal:
     """`parse_proposal` of a file. Raises `Malformed` when it cannot be read."""
+    if not path.is_file():
+        raise Malformed(f"{path}: no such file; `anonml study init {path}` writes one to start from")
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
