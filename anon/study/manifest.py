@@ -11,10 +11,12 @@ from anon import labels
 from anon.encoding import decode, encode, sha256
 from anon.errors import Malformed
 from anon.ldp import Mechanism, from_spec
-from anon.study.parts import Cohort, Feature, Label, Learning, Release, Table, one_of
+from anon.study.parts import Cohort, Feature, Label, Learning, Release, Table, demand_plain, one_of
 from anon.study.structure import Unfit, make_converter, structure
 
 VERSION = 1
+LARGEST = 2**40
+"""No instant (unix seconds) and no epsilon (1e-9) reaches it: every one fits a float, a clock and a database."""
 
 
 @frozen
@@ -25,7 +27,7 @@ class Window:
     closes: int
 
     def __attrs_post_init__(self) -> None:
-        if not 0 <= self.opens < self.closes:
+        if not 0 <= self.opens < self.closes < LARGEST:
             raise Unfit("window: expected opens before closes")
 
 
@@ -90,6 +92,10 @@ class Timetable:
     ends: int
     margin: int
 
+    def __attrs_post_init__(self) -> None:
+        if not 0 <= self.published <= self.enrol_closes <= self.settled <= self.ends < LARGEST or self.margin < 1:
+            raise Unfit("timetable: expected publishing, closing, settling and end in this order, and a margin")
+
 
 @frozen
 class Manifest:
@@ -124,6 +130,10 @@ class Manifest:
         for name, size in sizes.items():
             if len(getattr(self, name)) != size:
                 raise Unfit(f"{name}: expected {size} bytes")
+        for name in ("title", "purpose", "contact"):
+            demand_plain(name, getattr(self, name))
+        if not max(self.epsilon, self.epsilon_per_attribute) < LARGEST:
+            raise Unfit(f"epsilon: expected less than {LARGEST}")
         _check_shape(self)
 
     @property
@@ -188,6 +198,8 @@ def _check_shape(manifest: Manifest) -> None:
                 raise Unfit(f"survey {number}: expected m = {expected}, got {survey.m}")
         elif len(survey.features) != 1 or survey.cards != (survey.m,):
             raise Unfit(f"survey {number}: a binning survey asks one feature of m levels")
+    if manifest.report_size != max((survey.build().report_size for survey in manifest.surveys), default=0):
+        raise Unfit("report_size: expected the size of the largest report")
     _check_slots(manifest)
 
 

@@ -16,6 +16,7 @@ from anon.study.structure import Unfit, kind_of
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}\Z")
 MAX_BINS = 32
 MAX_CATEGORIES = 64
+MOST_IN_COHORT = 1_000_000
 
 
 Check = Callable[[Any, Any, Any], None]
@@ -26,10 +27,21 @@ def _named(_: Any, attribute: Any, value: str) -> None:
         raise Unfit(f"{attribute.name}: expected small letters, digits and _ (at most 40), got {kind_of(value)}")
 
 
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+"""Characters that move the cursor, hide or reorder text: with them a study could repaint the consent screen."""
+
+
+def demand_plain(name: str, value: str) -> None:
+    """Raises `Unfit` unless all of the text is shown as it is written."""
+    if _UNSEEN.search(value):
+        raise Unfit(f"{name}: expected plain text, got control characters")
+
+
 def _text(limit: int) -> Check:
     def check(_: Any, attribute: Any, value: str) -> None:
-        if not value.strip() or len(value) > limit or "\x00" in value:
+        if not value.strip() or len(value) > limit:
             raise Unfit(f"{attribute.name}: expected text of 1 to {limit} characters, got {len(value)} characters")
+        demand_plain(attribute.name, value)
 
     return check
 
@@ -166,8 +178,8 @@ class Cohort:
     admission: str = field(default="invite", validator=one_of("invite", "allow-list", "open"))
 
     def __attrs_post_init__(self) -> None:
-        if not 2 <= self.minimum <= self.maximum <= 1_000_000:
-            raise Unfit("minimum, maximum: expected 2 <= minimum <= maximum <= 1000000")
+        if not 2 <= self.minimum <= self.maximum <= MOST_IN_COHORT:
+            raise Unfit(f"minimum, maximum: expected 2 <= minimum <= maximum <= {MOST_IN_COHORT}")
 
 
 @frozen

@@ -129,3 +129,11 @@ def test_a_study_whose_cuts_cannot_be_found_is_refused() -> None:
         again = parse_manifest(lying.to_bytes())
         with pytest.raises(Malformed, match="cuts"):
             protocol_of(again).check(again)
+
+
+def test_more_answers_than_any_cohort_are_refused() -> None:
+    manifest = manifest_of(GOOD)
+    place = cuts.place_of(manifest, 0)
+    rows = {one.features[0]: [10**400, [10**400] * one.m] for one in cuts.surveys_of_round(manifest, 0)}
+    with pytest.raises(Malformed, match="number of answers"):
+        cuts.parse(manifest, place, encode([1, manifest.study_id, rows]))

@@ -80,6 +80,14 @@ TAMPERINGS = {
     "cardinality": lambda f: f["surveys"][1].update(cards=[3]),
     "unknown feature": lambda f: f["surveys"][1].update(features=["height"]),
     "unknown mechanism": lambda f: f["surveys"][1].update(mechanism="none"),
+    "escape sequences in the purpose": lambda f: f.update(purpose="good\x1b[2J\x1b[8m"),
+    "text that runs backwards": lambda f: f["features"][0].update(description="\u202eabc"),
+    "a line written over": lambda f: f.update(contact="staff\rnobody"),
+    "packets larger than any report": lambda f: f.update(report_size=f["report_size"] + 1),
+    "no margin": lambda f: f["timetable"].update(margin=-1),
+    "settled before it closes": lambda f: f["timetable"].update(enrol_closes=f["timetable"]["settled"] + 1),
+    "an end beyond every clock": lambda f: f["timetable"].update(ends=10**400),
+    "epsilon beyond every float": lambda f: f.update(epsilon=10**400),
     "window closed before it opens": lambda f: f["surveys"][1]["window"].update(opens=2, closes=1),
 }
 

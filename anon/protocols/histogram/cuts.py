@@ -23,7 +23,7 @@ from anon.protocols.histogram.binning import (
     threshold,
 )
 from anon.study.manifest import Manifest, Survey
-from anon.study.parts import Feature
+from anon.study.parts import MOST_IN_COHORT, Feature
 
 Cuts = dict[str, tuple[float, ...]]
 Place = tuple[str, int]
@@ -177,7 +177,7 @@ def _row(survey: Survey, answers: Answers) -> list[Any]:
 
 
 def _answers(what: str, survey: Survey, row: Any) -> Answers:
-    if not isinstance(row, list) or len(row) != 2 or type(row[0]) is not int or row[0] < 0:
+    if not isinstance(row, list) or len(row) != 2 or type(row[0]) is not int or not 0 <= row[0] <= MOST_IN_COHORT:
         raise Malformed(f"{what}: expected a number of answers and their counts; nothing is sent")
     n, counts = row
     quantile = survey.kind == "quantile"
