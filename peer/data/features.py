@@ -23,6 +23,11 @@ Value = float | str | None
 """A number, a text, or None where the query gave nothing usable."""
 
 VERSION = 1
+LONGEST_EVALUATION = 60.0
+"""Seconds for all queries of a study together."""
+LONGEST_TEXT = 1000
+"""Characters of a text that is kept; a longer one is no category of any study and counts as nothing. So a snapshot's
+size, and with it whether it can be stored, hardly depends on data."""
 
 
 class Question(Protocol):
@@ -91,15 +96,16 @@ def snapshot(
     *,
     tables: Tables | None = None,
     bounds: Bounds = BOUNDS,
+    seconds: float = LONGEST_EVALUATION,
 ) -> Snapshot:
     """Evaluate every feature and the label in one read transaction at `as_of` (seconds since 1970 UTC).
 
     Total: there is a value, or None, for each feature, whatever the data, the file and the queries are; nothing that
-    depends on them raises. How long it takes does depend on them. The data file is not changed. A categorical feature
-    gives a text, or an integer written as text; a numeric one a number; every other type counts as nothing. The label
-    keeps its type. Call it in a thread of its own when an event loop must go on.
+    depends on them raises. How long it takes does depend on them, but it ends soon after `seconds`: what is not known
+    by then counts as nothing. The data file is not changed. A categorical feature gives a text, or an integer written
+    as text; a numeric one a number; every other type counts as nothing. The label keeps its type. Call it in a thread of its own when an event loop must go on.
     """
-    with opened(database, tables, bounds) as sandbox:
+    with opened(database, tables, bounds, seconds) as sandbox:
         values = {feature.name: _feature_value(feature, _ask(sandbox, feature.query, as_of)) for feature in features}
         return Snapshot(as_of, values, _label_value(_ask(sandbox, label.query, as_of)))
 
@@ -109,7 +115,7 @@ def _ask(sandbox: Sandbox | None, query: str, as_of: int) -> Outcome:
 
 
 def _feature_value(feature: Feature, outcome: Outcome) -> Value:
-    if isinstance(outcome, Missing):
+    if isinstance(outcome, Missing) or _too_long(outcome):
         return None
     if feature.kind == "numeric":
         return None if isinstance(outcome, str) else float(outcome)
@@ -117,9 +123,13 @@ def _feature_value(feature: Feature, outcome: Outcome) -> Value:
 
 
 def _label_value(outcome: Outcome) -> Value:
-    if isinstance(outcome, Missing):
+    if isinstance(outcome, Missing) or _too_long(outcome):
         return None
     return outcome if isinstance(outcome, str) else float(outcome)
+
+
+def _too_long(outcome: Outcome) -> bool:
+    return isinstance(outcome, str) and len(outcome) > LONGEST_TEXT
 
 
 def check_queries(features: Sequence[Feature], label: Question, tables: Tables) -> None:

@@ -4,9 +4,10 @@ The query was written by somebody the owner does not trust. What it may be is sa
 stands over a connection to real data. Whatever depends on data ends as a `Missing` value and never as an exception,
 so that nothing a peer does later can differ with its data.
 
-Bounds count instructions, not time, so equal data end equally. Memory is the exception: growth of the process is
-watched as a last resort, where the platform tells. SQLite's own heap limit is not used because it holds for the whole
-process, the ledger's connections included.
+Bounds count instructions, not time, so equal data end equally. There are two last resorts. The clock, because some
+instructions take a thousand times longer than others: whether a peer still sends must not depend on how long its data
+take. And growth of the process, where the platform tells. SQLite's own heap limit is not used because it holds for the
+whole process, the ledger's connections included.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import math
 import mmap
 import sqlite3
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from enum import Enum
@@ -61,15 +63,18 @@ Outcome = int | float | str | Missing
 class Sandbox:
     """One read transaction over the data file: every query in it sees the same instant."""
 
-    def __init__(self, connection: sqlite3.Connection, tables: Tables, bounds: Bounds) -> None:
+    def __init__(self, connection: sqlite3.Connection, tables: Tables, bounds: Bounds, ends: float = math.inf) -> None:
+        self._ends = ends
         self._connection = connection
         self._held_before = 0
         self._looks = 0
         self._bounds = bounds
-        self._guard = Guard(connection, tables, bounds, self._over_memory)
+        self._guard = Guard(connection, tables, bounds, self._over)
 
     def scalar(self, query: str, as_of: int) -> Outcome:
         """The query's value. Never raises for anything that depends on data, or on the query."""
+        if time.monotonic() > self._ends:
+            return Missing(Reason.EXHAUSTED)
         self._guard.begin()
         self._held_before = _memory()
         try:
@@ -82,7 +87,9 @@ class Sandbox:
         with closing(self._connection.cursor()) as cursor:
             return cursor.execute(statement(query), {"as_of": as_of}).fetchmany(2)
 
-    def _over_memory(self) -> bool:
+    def _over(self) -> bool:
+        if time.monotonic() > self._ends:
+            return True
         self._looks += 1
         if self._looks % LOOKS_PER_MEASUREMENT:
             return False
@@ -101,28 +108,36 @@ def scalar(
 
 
 @contextmanager
-def opened(database: Path, tables: Tables | None = None, bounds: Bounds = BOUNDS) -> Iterator[Sandbox | None]:
-    """A sandbox over the data file, or None if there is no file or it cannot be read as a database."""
-    connection = _connect(database)
+def opened(
+    database: Path, tables: Tables | None = None, bounds: Bounds = BOUNDS, seconds: float = math.inf
+) -> Iterator[Sandbox | None]:
+    """A sandbox over the data file, or None if there is no file or it cannot be read as a database.
+
+    After `seconds` every query is ended, and none begun.
+    """
+    ends = time.monotonic() + seconds
+    connection = _connect(database, min(PATIENCE, seconds))
     if connection is None:
         yield None
         return
     try:
-        yield _guarded(connection, tables, bounds)
+        yield _guarded(connection, tables, bounds, ends)
     finally:
         connection.close()
 
 
-def _connect(database: Path) -> sqlite3.Connection | None:
+def _connect(database: Path, patience: float = PATIENCE) -> sqlite3.Connection | None:
     try:
         return sqlite3.connect(
-            f"{database.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=PATIENCE
+            f"{database.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=patience
         )
     except Exception:
         return None
 
 
-def _guarded(connection: sqlite3.Connection, tables: Tables | None, bounds: Bounds) -> Sandbox | None:
+def _guarded(
+    connection: sqlite3.Connection, tables: Tables | None, bounds: Bounds, ends: float
+) -> Sandbox | None:
     try:
         for setting in ("trusted_schema=OFF", "cell_size_check=ON", "temp_store=MEMORY", "mmap_size=0"):
             connection.execute(f"PRAGMA {setting}")
@@ -131,7 +146,7 @@ def _guarded(connection: sqlite3.Connection, tables: Tables | None, bounds: Boun
         shown = present if tables is None else _held(tables, present)
         see(connection, shown)
         connection.execute("PRAGMA query_only=ON")
-        return Sandbox(connection, shown, bounds)
+        return Sandbox(connection, shown, bounds, ends)
     except Exception:  # a file that is no database, or a broken one: as good as none
         return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -213,3 +214,27 @@ def test_total_over_hostile_data_and_queries(
         assert Snapshot.from_bytes(first.to_bytes()) == first
         assert database.read_bytes() == before
         assert [file.name for file in Path(folder).iterdir()] == ["data.db"]
+
+
+def test_a_text_longer_than_any_category_is_not_kept(database: Path) -> None:
+    long = "with recursive b(t, n) as (select 'x', 0 union all select t || t, n + 1 from b where n < {}) select max(t) from b"
+    asked = [Asked("short", "categorical", long.format(9)), Asked("long", "categorical", long.format(17))]
+    taken = snapshot(database, asked, Asked("label", "categorical", long.format(17)), 0, tables=TABLES)
+    assert len(str(taken.values["short"])) == 512
+    assert (taken.values["long"], taken.label) == (None, None)
+    assert len(taken.to_bytes()) < 1000
+
+
+def test_all_queries_together_end_in_time_however_many_stretch_it(database: Path) -> None:
+    slow = (
+        "with recursive b(t, n) as (select 'abcdefgh', 0 union all select t || t, n + 1 from b where n < 14), "
+        "r(n) as (select 1 union all select n + 1 from r where n < 1000000) "
+        "select sum(length(lower(t || r.n))) from b, r where b.n = 14"
+    )
+    asked = [Asked("first", "numeric", "select age from person")]
+    asked += [Asked(f"slow{number}", "numeric", slow) for number in range(200)]
+    started = time.monotonic()
+    taken = snapshot(database, asked, LABEL, 0, tables=TABLES, seconds=0.5)
+    assert time.monotonic() - started < 5
+    assert taken.values["first"] == 39.0
+    assert {value for name, value in taken.values.items() if name != "first"} == {None}
