@@ -17,6 +17,7 @@ from anon.ldp.epsilon import NANO
 from anon.ldp.mechanism import SCALE
 from anon.protocols.registry import protocol_of
 from anon.study.manifest import Manifest, Survey
+from anon.study.parts import Table
 from peer.ledger import Ledger
 
 ADMISSIONS = ("invite", "allow-list", "open")
@@ -67,15 +68,20 @@ def objections(manifest: Manifest, policy: Policy, ledger: Ledger, now: float) -
     if cost > policy.max_epsilon:
         found.append(
             f"it costs epsilon {format_epsilon(cost)}, more than the {format_epsilon(policy.max_epsilon)} allowed for "
-            "one study; decline, or raise max_epsilon"
+            f"one study; decline, or allow more: `anonml peer budget --per-study {format_epsilon(cost)}`"
         )
-    if cost > ledger.available:
+    left = ledger.available
+    if cost > left:
+        enough = format_epsilon(ledger.lifetime + cost - left)
         found.append(
-            f"it costs epsilon {format_epsilon(cost)} and {format_epsilon(ledger.available)} is left; decline, or "
-            "raise the lifetime budget"
+            f"it costs epsilon {format_epsilon(cost)} and {format_epsilon(left)} is left; decline, or raise your "
+            f"lifetime budget: `anonml peer budget --lifetime {enough}`"
         )
     if minimum < policy.minimum_cohort and manifest.cohort.maximum < policy.minimum_cohort:
-        found.append(f"at most {manifest.cohort.maximum} can take part, fewer than {policy.minimum_cohort}; decline")
+        found.append(
+            f"at most {manifest.cohort.maximum} can take part, fewer than the {policy.minimum_cohort} you demand; "
+            f"decline, or demand fewer: `anonml peer budget --minimum-cohort {manifest.cohort.maximum}`"
+        )
     if shortest_window(manifest) < policy.minimum_window:
         found.append(f"a window lasts {shortest_window(manifest)} s, less than {policy.minimum_window} s; decline")
     return tuple(found)
@@ -111,7 +117,10 @@ class Question:
 
 @frozen
 class ConsentSheet:
-    """Everything to know before a yes. Epsilons count 1e-9; `objections` empty means that a yes is possible."""
+    """Everything to know before a yes. Epsilons count 1e-9; `objections` empty means that a yes is possible.
+
+    `tables` is what the queries read; times are unix seconds: `collects` the first and last instant of packets.
+    """
 
     study: bytes
     title: str
@@ -124,6 +133,7 @@ class ConsentSheet:
     packets: int
     label: Question
     features: tuple[Question, ...]
+    tables: tuple[Table, ...]
     odds: tuple[str, ...]
     epsilon: NanoEpsilon
     epsilon_per_packet: tuple[NanoEpsilon, ...]
@@ -131,6 +141,7 @@ class ConsentSheet:
     budget_before: NanoEpsilon
     budget_after: NanoEpsilon
     enrol_closes: int
+    collects: tuple[int, int]
     ends: int
     statements: tuple[str, ...]
     objections: tuple[str, ...] = field(default=())
@@ -154,6 +165,7 @@ def explain(manifest: Manifest, policy: Policy, ledger: Ledger, now: float) -> C
         packets=manifest.packets,
         label=Question(manifest.label.name, manifest.label.description, manifest.label.query.strip()),
         features=tuple(Question(one.name, one.description, one.query.strip()) for one in manifest.features),
+        tables=manifest.tables,
         odds=odds(manifest.surveys),
         epsilon=NanoEpsilon(manifest.epsilon),
         epsilon_per_packet=dearest,
@@ -161,8 +173,12 @@ def explain(manifest: Manifest, policy: Policy, ledger: Ledger, now: float) -> C
         budget_before=ledger.available,
         budget_after=NanoEpsilon(max(0, ledger.available - manifest.epsilon)),
         enrol_closes=manifest.timetable.enrol_closes,
+        collects=(
+            min(survey.window.opens for survey in manifest.surveys),
+            max(survey.window.closes for survey in manifest.surveys),
+        ),
         ends=manifest.timetable.ends,
-        statements=_statements(manifest, dearest, ledger),
+        statements=_statements(manifest, dearest, policy, ledger),
         objections=objections(manifest, policy, ledger, now),
     )
 
@@ -187,7 +203,7 @@ def _odds_of(mechanism: Mechanism) -> str:
     )
 
 
-def _statements(manifest: Manifest, dearest: Sequence[int], ledger: Ledger) -> tuple[str, ...]:
+def _statements(manifest: Manifest, dearest: Sequence[int], policy: Policy, ledger: Ledger) -> tuple[str, ...]:
     exposure, _delta = protocol_of(manifest).exposure(manifest)
     growth = _growth(manifest.epsilon)
     packets = f"{manifest.packets} perturbed packet{'s' if manifest.packets > 1 else ''}"
@@ -203,6 +219,12 @@ def _statements(manifest: Manifest, dearest: Sequence[int], ledger: Ledger) -> t
         "Compare the fingerprint with a public place before you say yes.",
         "You can leave until enrolment closes. What was sent cannot be called back.",
     ]
+    if manifest.cohort.minimum < policy.minimum_cohort:
+        said.append(
+            f"You demand at least {policy.minimum_cohort} people; this study may go on with {manifest.cohort.minimum}. "
+            f"It will stop for you, at no cost, if fewer than {policy.minimum_cohort} enrol; to demand fewer: "
+            f"`anonml peer budget --minimum-cohort {manifest.cohort.minimum}`, before you join."
+        )
     if manifest.cohort.admission == "open":
         said.append(
             "Admission is open: anyone, the aggregator included, can enrol any number of times. Do not count on hiding "

@@ -9,6 +9,7 @@ from peer.schedule import (
     draw_fetch_time,
 )
 from peer.session import Event
+from peer.words import said
 
 
 class Enrolling(Errands):
@@ -24,7 +25,7 @@ class Enrolling(Errands):
         elif word == BUSY:
             raise Later
         else:
-            self._tools.store.end(self._study, Event.ENROLMENT_REFUSED, f"the aggregator did not admit it: {word}")
+            self._tools.store.end(self._study, Event.ENROLMENT_REFUSED, f"not admitted; {said(word)}")
 
     async def _withdraw(self, study: Study) -> None:
         closes = study.manifest.timetable.enrol_closes
@@ -33,5 +34,5 @@ class Enrolling(Errands):
         word = await self._word(self._tools.client(study).withdraw(study.withdrawal))
         if word == BUSY:
             raise Later
-        reason = "left" if word == WITHDRAWN else f"left; the aggregator answered {word}"
+        reason = "left" if word == WITHDRAWN else f"left; {said(word)}"
         return self._tools.store.settle_withdrawal(self._study, reason)

@@ -68,10 +68,20 @@ class PeerHome:
         return self.path / "scratch"
 
     def prepare(self) -> None:
-        """Make the folder if there is none, and close it to others. Raises `Refused` when another user owns it."""
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        """Make the folder if there is none, and close it to others.
+
+        Raises `Refused` when it cannot be made or written to, is a file, or another user owns it.
+        """
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise Refused(f"{self.path}: is, or lies below, a file; choose a folder with --home") from None
+        except OSError as error:
+            raise Refused(f"{self.path}: cannot be made ({error.strerror}); choose a folder with --home") from None
         if self.path.stat().st_uid != os.getuid():
             raise Refused(f"{self.path}: belongs to another user; choose another folder with --home")
+        if not os.access(self.path, os.R_OK | os.W_OK | os.X_OK):
+            raise Refused(f"{self.path}: cannot be written to; choose another folder with --home, or `chmod u+rwx` it")
         if self.path.stat().st_mode & 0o077:
             self.path.chmod(0o700)
 

@@ -9,7 +9,7 @@ import csv
 import re
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -18,20 +18,26 @@ from attrs import frozen
 from anon.documents import find
 from anon.errors import Malformed, Refused
 from anon.model import Contribution, Model, from_json
+from anon.sql import Tables, lint
 from peer.client import AggregatorClient
 from peer.data.features import snapshot
 from peer.data.importing import import_file, import_rows
 from peer.data.sandbox import plain_tables_of
 
-_READS = re.compile(r"\bfrom\s+([a-z][a-z0-9_]*)", re.IGNORECASE)
+_READS = re.compile(r"\b(?:from|join)\s+([a-z][a-z0-9_]*)", re.IGNORECASE)
+_DEFINES = re.compile(
+    r"\b([a-z][a-z0-9_]*)\s*(?:\([^()]*\)\s*)?\bas\s+(?:(?:not\s+)?materialized\s*)?\(", re.IGNORECASE
+)
 
 
 @frozen
 class Prediction:
-    """`probability` is the model's score in [0, 1]; `positive` its decision; `moved_by` what each table added."""
+    """`probability` is the model's score in [0, 1]; `positive` its decision, a yes from `threshold` on; `moved_by` what
+    each table added."""
 
     who: str
     probability: float
+    threshold: float
     positive: bool
     moved_by: tuple[Contribution, ...]
 
@@ -55,6 +61,21 @@ def load_model(path: Path) -> Model:
         raise Malformed(f"{path}: cannot be read ({type(error).__name__}); name a model.json") from None
 
 
+def unfit(model: Model, database: Path) -> tuple[str, ...]:
+    """Which features' queries cannot run on the owner's tables, and why; no file is like an empty one. Never raises."""
+    return _unfit(model, plain_tables_of(database))
+
+
+def _unfit(model: Model, tables: Tables) -> tuple[str, ...]:
+    found = []
+    for feature in model.features:
+        try:
+            lint(feature.query, tables, feature.name)
+        except (Malformed, Refused) as fault:
+            found.append(str(fault))
+    return tuple(found)
+
+
 def predict_own(model: Model, database: Path, as_of: int) -> Prediction:
     """The prediction for the owner, from the owner's tables as they are now. What is missing counts as declared."""
     return _predict(model, "you", database, as_of)
@@ -63,29 +84,50 @@ def predict_own(model: Model, database: Path, as_of: int) -> Prediction:
 def predict_people(model: Model, file: Path, person: str | None, as_of: int) -> Iterator[Prediction]:
     """One prediction per row of a CSV (or JSON Lines) file, or per value of the column `person`.
 
-    Each person's rows alone are that person's table, as on a peer. Raises `Malformed` for a study of several tables.
+    Each person's rows alone are that person's table, as on a peer. Raises `Malformed` for a model that reads several
+    tables, and for a file whose columns lack what the model's queries read.
     """
     table = _only_table(model)
     with tempfile.TemporaryDirectory() as folder:
         everyone, alone = Path(folder) / "everyone.sqlite", Path(folder) / "alone.sqlite"
-        import_file(everyone, file, table)
+        try:
+            import_file(everyone, file, table)
+        except (Malformed, Refused) as error:
+            raise type(error)(f"{file}: {error}") from None
         columns = plain_tables_of(everyone)[table]
         if person is not None and person not in columns:
             raise Malformed(f"{file.name}: expected a column {person}, got {', '.join(columns)}")
+        faults = _unfit(model, {table: columns})
+        if faults:
+            raise Malformed(f"{file.name}: the model cannot be used on its columns. " + "; ".join(faults))
         for who, rows in _people(everyone, table, columns, person):
             import_rows(alone, table, columns, rows, durable=False)
             yield _predict(model, who, alone, as_of)
 
 
 def write_predictions(predictions: Iterable[Prediction], target: Path) -> int:
-    """A CSV of who, probability and decision; how many rows."""
-    with target.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(("who", "probability", "positive"))
-        count = 0
-        for one in predictions:
-            writer.writerow((one.who, f"{one.probability:.6f}", int(one.positive)))
-            count += 1
+    """A new CSV of who, probability and decision; how many rows. When a prediction fails, no file is left.
+
+    Raises `Refused` when the file exists or its folder does not.
+    """
+    try:
+        stream = target.open("x", newline="", encoding="utf-8")
+    except OSError as error:
+        raise Refused(f"{target}: cannot be made ({error.strerror}); name a new file in a folder of yours") from None
+    try:
+        with stream:
+            return _write(csv.writer(stream).writerow, predictions)
+    except BaseException:
+        target.unlink()
+        raise
+
+
+def _write(writerow: Callable[[Sequence[object]], object], predictions: Iterable[Prediction]) -> int:
+    writerow(("who", "probability", "positive"))
+    count = 0
+    for one in predictions:
+        writerow((one.who, f"{one.probability:.6f}", int(one.positive)))
+        count += 1
     return count
 
 
@@ -93,11 +135,13 @@ def _predict(model: Model, who: str, database: Path, as_of: int) -> Prediction:
     values = snapshot(database, model.features, model.label, as_of).values
     categories = model.categories(values)
     probability = model.probability(categories)
-    return Prediction(who, probability, model.decide(categories), model.contributions(categories))
+    return Prediction(who, probability, model.threshold, model.decide(categories), model.contributions(categories))
 
 
 def _only_table(model: Model) -> str:
-    tables = {name.lower() for feature in model.features for name in _READS.findall(feature.query)}
+    queries = [feature.query for feature in model.features]
+    tables = {name.lower() for query in queries for name in _READS.findall(query)}
+    tables -= {name.lower() for query in queries for name in _DEFINES.findall(query)}
     if len(tables) != 1:
         raise Malformed("this model reads several tables; predict one person at a time with `anonml peer predict`")
     return str(tables.pop())

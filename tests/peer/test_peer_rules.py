@@ -103,7 +103,7 @@ def test_consent_is_given_for_exactly_the_declared_epsilon(manifest) -> None:
 @pytest.mark.parametrize(
     ("change", "ledger", "said"),
     [
-        ({"max_epsilon": NANO}, 10 * NANO, "raise max_epsilon"),
+        ({"max_epsilon": NANO}, 10 * NANO, "budget --per-study"),
         ({}, NANO, "lifetime budget"),
         ({"designs": ("paper",)}, 10 * NANO, "design"),
         ({"admissions": ("open",)}, 10 * NANO, "admission"),

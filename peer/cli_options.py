@@ -1,0 +1,110 @@
+"""What the commands of `anonml peer` share: options, opening a home, naming a study, asking the owner."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+
+from anon.errors import Refused
+from anon.route import DirectRoute, Route, SocksRoute
+from peer.app import PeerApp, StudyStatus
+from peer.home import PeerHome
+from peer.session import LAST
+
+T = TypeVar("T")
+
+DEFAULT_HOME = Path(os.environ.get("ANONML_PEER_HOME", "~/.anonml-peer")).expanduser()
+NO_STUDIES = "no studies yet: `anonml peer join LINK`"
+HomeOption = Annotated[Path, typer.Option("--home", help="Your peer's directory (data, ledger, keys).")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON.")]
+RouteOption = Annotated[str, typer.Option("--route", help="direct (this machine only) or socks://HOST:PORT.")]
+LinkArgument = Annotated[str, typer.Argument(help="The invite link that staff gave you.")]
+StudyOption = Annotated[str, typer.Option("--study", help="Study id or its beginning; not needed when there is one.")]
+
+
+def finished(work: Coroutine[Any, Any, T]) -> T:
+    """The result of work that waits."""
+    return asyncio.run(work)
+
+
+def print_json(value: object) -> None:
+    """One line of JSON on standard output."""
+    sys.stdout.write(json.dumps(value, sort_keys=True) + "\n")
+
+
+def route_of(text: str) -> Callable[[], Route]:
+    """The route that `--route` names. Raises `Refused`."""
+    if text == "direct":
+        return DirectRoute
+    scheme, _, rest = text.partition("://")
+    host, _, port = rest.rpartition(":")
+    if scheme not in ("socks", "socks5", "socks5h") or not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise Refused("--route: expected direct or socks://HOST:PORT")
+    return lambda: SocksRoute(host, int(port))
+
+
+def home_of(path: Path) -> PeerHome:
+    """The home there, made if there is none. Raises `Refused` when it cannot be."""
+    place = PeerHome(path)
+    place.prepare()
+    return place
+
+
+def open_peer(path: Path, route: str = "direct") -> PeerApp:
+    """The peer of a home; asks for its passphrase when it has one. Raises `Refused`."""
+    place = home_of(path)
+    passphrase = None
+    if place.settings().salt:
+        passphrase = os.environ.get("ANONML_PASSPHRASE") or secret("passphrase: ")
+    return PeerApp(place, route_of(route), time.time, os.urandom, passphrase)
+
+
+def secret(prompt: str) -> str:
+    """What the owner types, unseen. Raises `Refused` when nobody is there."""
+    try:
+        typed = getpass.getpass(prompt)
+    except EOFError:
+        typed = ""
+    if not typed:
+        raise Refused("no passphrase was given; type one, or set ANONML_PASSPHRASE")
+    return typed
+
+
+def agreed(question: str, console: Console) -> bool:
+    """Whether the owner types y or yes; n, no and nothing are a no. Raises `Refused` when nobody is there."""
+    while True:
+        try:
+            answer = console.input(f"{question} \\[y/N]: ").strip().lower()
+        except EOFError:
+            raise Refused("nobody answered; nothing was stored or sent (--yes consents without being asked)") from None
+        if answer in ("y", "yes", "n", "no", ""):
+            return answer in ("y", "yes")
+        console.print("please answer y (yes) or n (no)")
+
+
+def pick(peer: PeerApp, prefix: str, active: bool = False) -> bytes:
+    """The one study (of those not over, if `active`) whose id begins so. Raises `Refused` and lists them."""
+    known = peer.status()
+    among = [one for one in known if not active or one.state not in LAST]
+    found = [one for one in among if one.study.hex().startswith(prefix.lower())]
+    if len(found) == 1:
+        return found[0].study
+    if not among:
+        raise Refused("all your studies have ended (`anonml peer status`)" if known else NO_STUDIES)
+    if not found:
+        raise Refused(f"none of your studies' ids begins with {prefix!r}; yours are: {_listed(among)}")
+    raise Refused(f"which study? Name it by the beginning of its id: {_listed(found)}")
+
+
+def _listed(studies: list[StudyStatus]) -> str:
+    return "; ".join(f"{one.study.hex()[:8]} {one.title} ({one.state})" for one in studies)

@@ -1,0 +1,197 @@
+"""Commands about what is the owner's own: data, budget, predictions, passphrase, copies of the home."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from attrs import evolve
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress
+
+from anon.errors import Malformed, Refused
+from anon.invite import Invite, parse_invite
+from anon.ldp import nano
+from peer.cli_options import (
+    DEFAULT_HOME,
+    HomeOption,
+    JsonOption,
+    RouteOption,
+    finished,
+    home_of,
+    open_peer,
+    pick,
+    print_json,
+    route_of,
+    secret,
+)
+from peer.cli_show import budget_json, prediction_json, show_budget, show_prediction
+from peer.client import AggregatorClient
+
+MOST_REASONS = 5
+
+
+def import_data(
+    file: Annotated[Path, typer.Argument(help="CSV, JSON Lines (both also .gz) or SQLite.")],
+    table: Annotated[str | None, typer.Option(help="Name of the table; the file's name by default.")] = None,
+    append: Annotated[bool, typer.Option(help="Add to the table instead of replacing it.")] = False,
+    home: HomeOption = DEFAULT_HOME,
+    as_json: JsonOption = False,
+) -> None:
+    """Copy a file of yours into your own tables. They stay on this machine."""
+    from peer.data.importing import import_file
+
+    place = home_of(home)
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("rows", total=None)
+        try:
+            summary = import_file(
+                place.data_path,
+                file,
+                table,
+                "append" if append else "replace",
+                lambda rows: progress.update(task, completed=rows),
+            )
+        except (Malformed, Refused) as error:
+            raise type(error)(f"{file}: {error}") from None
+    if as_json:
+        print_json(
+            {"table": summary.table, "rows": summary.rows, "columns": summary.columns, "skipped": summary.skipped}
+        )
+        return
+    Console().print(f"{summary.rows} rows in table {summary.table} ({', '.join(summary.columns)})", highlight=False)
+    if summary.skipped:
+        lines = ", ".join(map(str, summary.skipped_lines))
+        Console().print(f"{summary.skipped} lines could not be read and were skipped (the first: {lines})")
+
+
+def tables(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
+    """Your tables and their columns."""
+    from peer.data.sandbox import plain_tables_of
+
+    found = plain_tables_of(home_of(home).data_path)
+    if as_json:
+        print_json({name: list(columns) for name, columns in found.items()})
+        return
+    for name, columns in found.items():
+        Console().print(f"[bold]{name}[/]: {', '.join(columns)}", highlight=False)
+    if not found:
+        Console().print("no tables yet: `anonml peer import FILE`")
+
+
+def budget(
+    lifetime: Annotated[float | None, typer.Option(help="Set your lifetime budget (epsilon over all studies).")] = None,
+    per_study: Annotated[float | None, typer.Option(help="Set the most epsilon a single study may cost.")] = None,
+    minimum_cohort: Annotated[int | None, typer.Option(help="Set the fewest people you want to hide among.")] = None,
+    home: HomeOption = DEFAULT_HOME,
+    as_json: JsonOption = False,
+) -> None:
+    """Your one lifetime budget: what is left, what each study holds of it, and your limits for a single study."""
+    peer = open_peer(home)
+    changes: dict[str, Any] = {}
+    if lifetime is not None:
+        changes["lifetime"] = nano(lifetime)
+    if per_study is not None:
+        changes["max_epsilon"] = nano(per_study)
+    if minimum_cohort is not None:
+        changes["minimum_cohort"] = minimum_cohort
+    if changes:
+        peer.set_policy(evolve(peer.policy(), **changes))
+    ledger, policy = peer.budget(), peer.policy()
+    print_json(budget_json(ledger, policy)) if as_json else show_budget(ledger, policy)
+
+
+def predict(
+    source: Annotated[str, typer.Argument(help="An invite link, a model.json, or the id of a study you joined.")],
+    people: Annotated[Path | None, typer.Option(help="A CSV of people, instead of you; one row each.")] = None,
+    person: Annotated[
+        str | None, typer.Option(help="Column that tells people apart, when they have several rows.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option(help="Write the predictions of --people to this new CSV.")] = None,
+    as_of: Annotated[int | None, typer.Option(help="Unix time that the queries count as now.")] = None,
+    home: HomeOption = DEFAULT_HOME,
+    route: RouteOption = "direct",
+    as_json: JsonOption = False,
+) -> None:
+    """What a published model says of you, or of people in a file. Computed here; nothing leaves."""
+    from peer import predict as local
+
+    if output is not None:
+        _demand_new(output)
+    instant = int(time.time()) if as_of is None else as_of
+    if source.endswith(".json"):
+        model = local.load_model(Path(source))
+    else:
+        model = finished(local.fetch_model(AggregatorClient(_invite_of(source, home), route_of(route)())))
+    if people is None:
+        data = home_of(home).data_path
+        for line in local.unfit(model, data):
+            _warn(f"{line}; it counts as missing. `anonml peer import FILE --table TABLE`")
+        predictions = iter([local.predict_own(model, data, instant)])
+    else:
+        predictions = local.predict_people(model, people, person, instant)
+    if output is not None:
+        Console().print(f"{local.write_predictions(predictions, output)} predictions written to {output}")
+        return
+    found = list(predictions)
+    if as_json:
+        print_json([prediction_json(one) for one in found])
+        return
+    for one in found:
+        show_prediction(one, model.label.name, people is not None, MOST_REASONS if people is None else 0)
+
+
+def _warn(message: str) -> None:
+    Console(stderr=True).print(f"[bold yellow]missing:[/] {escape(message)}", highlight=False)
+
+
+def _demand_new(file: Path) -> None:
+    """Raises `Refused` unless a file can be made there."""
+    if file.exists():
+        raise Refused(f"{file}: exists already; name a new file")
+    if not file.parent.is_dir():
+        raise Refused(f"{file.parent}: there is no such folder; make it, or name a file elsewhere")
+
+
+def _invite_of(source: str, home: Path) -> Invite:
+    if source.startswith("anonml://"):
+        return parse_invite(source)
+    peer = open_peer(home)
+    return peer.store.study(pick(peer, source)).invite
+
+
+def passphrase(home: HomeOption = DEFAULT_HOME) -> None:
+    """Put your studies' secrets under a passphrase (asked for, or ANONML_PASSPHRASE)."""
+    peer = open_peer(home)
+    chosen = os.environ.get("ANONML_PASSPHRASE") or secret("new passphrase: ")
+    peer.set_passphrase(chosen)
+    Console().print("set; it is asked for from now on, and cannot be recovered")
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(help="A new file.")],
+    final: Annotated[bool, typer.Option(help="Close this home for good: you move to another machine.")] = False,
+    home: HomeOption = DEFAULT_HOME,
+) -> None:
+    """Write everything of this peer into one file. Keep it secret: it holds your data."""
+    from peer.backup import backup as write_backup
+
+    _demand_new(file)
+    write_backup(home_of(home), file, final)
+    Console().print(f"written to {file}" + ("; this home is closed" if final else ""))
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="What `backup` wrote.")], home: HomeOption = DEFAULT_HOME
+) -> None:
+    """Restore into a directory that is empty. No budget is refilled, and nothing is answered twice."""
+    from peer.backup import restore as read_backup
+
+    result = read_backup(home_of(home), file, time.time())
+    Console().print(f"restored into {home}")
+    if result.barred:
+        Console().print(f"{result.barred} studies release nothing more: packets unknown to the backup may have left")

@@ -1,0 +1,124 @@
+"""The owner's data, predictions, limits and copies by the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from peer_command import Command
+
+from peer.cli_show import told_apart
+
+MODEL = {
+    "version": 1,
+    "study": "ab" * 32,
+    "title": "Tired",
+    "label": {
+        "name": "tired", "description": "You are tired.", "query": "SELECT tired FROM person",
+        "positive": [1], "negative": [0], "missing": "negative",
+    },
+    "features": [
+        {
+            "name": "cups", "kind": "categorical", "description": "Coffee.", "query": "SELECT cups FROM person",
+            "missing": "own", "range": [], "bins": 0, "cuts": [], "scale": "linear", "categories": ["few", "many"],
+        },
+    ],
+    "cuts": [],
+    "ensemble": "soft",
+    "classifier": "soft",
+    "base_rate": 0.5,
+    "threshold": 0.8802,
+    "tables": [
+        {
+            "features": ["cups"], "cards": [3], "reports": 100, "f1": 0.7, "auc": 0.7, "weight": 1.0,
+            "log_odds": [-2.0, 2.0, 0.0], "votes": [0, 1, 0],
+        },
+    ],
+}
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    file = tmp_path / "model.json"
+    file.write_text(json.dumps(MODEL))
+    return file
+
+
+def _people(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "people.csv"
+    file.write_text(text)
+    return file
+
+
+def test_predicting_for_oneself_without_data_warns(command: Command, model: Path, tmp_path: Path) -> None:
+    done = command("predict", model, "--json")
+    assert done.code == 0 and "no such table: person" in done.err and "anonml peer import" in done.err
+    assert done.json == [{"who": "you", "probability": 0.5, "threshold": 0.8802, "positive": False}]
+    command("import", _people(tmp_path, "age\n3\n"), "--table", "person")
+    assert "no such column: cups" in command("predict", model).err
+    command("import", _people(tmp_path, "cups\nmany\n"), "--table", "person")
+    done = command("predict", model)
+    assert done.err == "" and "tired: score 88.1 %, threshold 88.0 %: yes" in done.out
+
+
+def test_a_file_of_other_columns_is_refused(command: Command, model: Path, tmp_path: Path) -> None:
+    done = command("predict", model, "--people", _people(tmp_path, "who,coffee\na,many\n"), "--output", tmp_path / "p.csv")
+    assert done.code == 3 and "no such column: cups" in done.err
+    assert not (tmp_path / "p.csv").exists()
+    assert command("predict", model, "--people", tmp_path / "gone.csv").err.count("gone.csv") == 1
+
+
+def test_predictions_go_to_a_new_file_only(command: Command, model: Path, tmp_path: Path) -> None:
+    people, target = _people(tmp_path, "who,cups\na,many\nb,few\n"), tmp_path / "p.csv"
+    words = ("predict", model, "--people", people, "--person", "who", "--output")
+    assert command(*words, target).code == 0
+    written = target.read_text()
+    assert written.splitlines() == ["who,probability,positive", "a,0.880797,1", "b,0.119203,0"]
+    again = command(*words, target)
+    assert again.code == 4 and "exists already" in again.err and target.read_text() == written
+    lost = command(*words, tmp_path / "nowhere" / "p.csv")
+    assert lost.code == 4 and "no such folder" in lost.err
+    named = command("predict", model, "--people", people, "--person", "who").out
+    assert "a: tired: score 88.1 %, threshold 88.0 %: yes" in named
+
+
+def test_a_query_with_a_common_table_expression_reads_one_table(command: Command, model: Path, tmp_path: Path) -> None:
+    plain = json.loads(model.read_text())
+    plain["features"][0]["query"] = "WITH mine AS (SELECT cups FROM person) SELECT cups FROM mine"
+    model.write_text(json.dumps(plain))
+    done = command("predict", model, "--people", _people(tmp_path, "cups\nmany\n"), "--json")
+    assert (done.code, done.json[0]["positive"]) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("score", "threshold", "shown"),
+    [(0.99, 0.5, ("99.0", "50.0")), (0.98996, 0.99, ("98.996", "99.000")), (0.5, 0.5, ("50.0", "50.0"))],
+)
+def test_score_and_threshold_are_told_apart(score: float, threshold: float, shown: tuple[str, str]) -> None:
+    assert told_apart(score, threshold) == shown
+
+
+def test_import_of_a_missing_file_names_it(command: Command, tmp_path: Path) -> None:
+    done = command("import", tmp_path / "gone.csv")
+    assert done.code == 3 and "gone.csv" in done.err
+
+
+def test_backup_into_a_missing_folder_closes_nothing(command: Command, tmp_path: Path) -> None:
+    command("status")
+    done = command("backup", tmp_path / "nowhere" / "b", "--final")
+    assert done.code == 4 and "no such folder" in done.err
+    assert command("backup", tmp_path / "b").code == 0
+
+
+@pytest.mark.parametrize("home", ["file", "file/below", "/proc/anonml/home"])
+@pytest.mark.parametrize("word", ["status", "tables"])
+def test_a_home_that_cannot_be_is_refused(command: Command, tmp_path: Path, home: str, word: str) -> None:
+    (tmp_path / "file").touch()
+    done = command(word, home=tmp_path / home)
+    assert done.code == 4 and "--home" in done.err
+
+
+def test_budget_shows_the_owners_limits(command: Command) -> None:
+    shown = command("budget", "--per-study", "1.5", "--minimum-cohort", "7").out
+    assert "may cost 1.5 (--per-study)" in shown and "at least 7 people (--minimum-cohort)" in shown
