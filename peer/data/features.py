@@ -103,7 +103,8 @@ def snapshot(
     Total: there is a value, or None, for each feature, whatever the data, the file and the queries are; nothing that
     depends on them raises. How long it takes does depend on them, but it ends soon after `seconds`: what is not known
     by then counts as nothing. The data file is not changed. A categorical feature gives a text, or an integer written
-    as text; a numeric one a number; every other type counts as nothing. The label keeps its type. Call it in a thread of its own when an event loop must go on.
+    as text; a numeric one a number; every other type counts as nothing. The label keeps its type.
+    Call it in a thread of its own when an event loop must go on.
     """
     with opened(database, tables, bounds, seconds) as sandbox:
         values = {feature.name: _feature_value(feature, _ask(sandbox, feature.query, as_of)) for feature in features}
