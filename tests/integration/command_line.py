@@ -51,7 +51,12 @@ async def attempt(*words: str | Path) -> Done:
 async def finish(process: asyncio.subprocess.Process) -> Done:
     """Wait for its end. A process that hangs is ended, and says where it was."""
     reading = asyncio.create_task(process.communicate())
-    done, _ = await asyncio.wait({reading}, timeout=LONGEST)
+    try:
+        done, _ = await asyncio.wait({reading}, timeout=LONGEST)
+    except asyncio.CancelledError:
+        process.kill()
+        await reading
+        raise
     if not done:
         process.send_signal(signal.SIGABRT)
     out, err = await reading

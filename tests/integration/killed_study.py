@@ -58,6 +58,7 @@ enrol = "1000s"
 settle = "40s"
 binning = "{binning}"
 collect = "80s"
+margin = "6s"
 [release]
 retention = "30s"
 [cohort]

@@ -96,7 +96,7 @@ def check_outcome(study: KilledStudy, ended: Ended) -> None:
         assert resident.journal.reserved == 0
         assert len(set(resident.wire.bodies("enrol"))) == 1
         statuses += resident.journal.statuses
-    assert set(statuses) <= {"included", "given-up", "missed"}
+    assert set(statuses) <= {"included", "given-up", "missed", "refused"}
     assert statuses.count("included") >= len(statuses) / 2
 
 

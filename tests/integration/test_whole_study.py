@@ -117,6 +117,11 @@ class Seen:
     refusals: dict[str, Any] = field(factory=dict)
     served: int = -1
 
+    def link(self, name: str, number: int) -> str:
+        """The link of one person; where no code is needed everyone has the same."""
+        links = self.links[name]
+        return links[number % len(links)]
+
     def name_of(self, study: str) -> str:
         """The name of a study id."""
         return next(name for name, one in self.published.items() if one["study"] == study)
@@ -176,7 +181,7 @@ class Play:
     async def _take_part(self, number: int, home: Path) -> None:
         names = ["invite", "allow-list", "open"] + (["too few"] if number < 2 else [])
         for name in names:
-            joined = await anonml("peer", "join", self.seen.links[name][number], "--yes", "--home", home)
+            joined = await anonml("peer", "join", self.seen.link(name, number), "--yes", "--home", home)
             assert joined["epsilon_reserved"] == EPSILON[name]
 
     async def _list_keys(self) -> None:
@@ -190,13 +195,13 @@ class Play:
         assert done.code == 0, done.err
 
     async def _leave(self) -> None:
-        await anonml("peer", "join", self.seen.links["invite"][4], "--yes", "--home", self.leaver)
+        await anonml("peer", "join", self.seen.link("invite", 4), "--yes", "--home", self.leaver)
         await plain("peer", "run", "--once", "--max-seconds", "1", "--home", self.leaver)
         assert (await self._status(self.leaver))["invite"]["state"] == "enrolled"
         await plain("peer", "leave", "--home", self.leaver)
 
     async def _enrol_and_go_away(self) -> None:
-        await anonml("peer", "join", self.seen.links["invite"][5], "--yes", "--home", self.absent)
+        await anonml("peer", "join", self.seen.link("invite", 5), "--yes", "--home", self.absent)
         await plain("peer", "run", "--once", "--max-seconds", "1", "--home", self.absent)
         status = (await self._status(self.absent))["invite"]
         assert (status["state"], status["reserved"]) == ("enrolled", 2.0)
@@ -222,7 +227,7 @@ class Play:
             "others": await anonml("peer", "predict", model, "--people", people, "--person", "who"),
         }
         again = ("peer", "join", link, "--yes", "--home", self.homes[0])
-        late = ("peer", "join", seen.links["open"][4], "--yes", "--home", self.leaver)
+        late = ("peer", "join", seen.link("open", 4), "--yes", "--home", self.leaver)
         seen.refusals = {"again": await attempt(*again), "late": await attempt(*late)}
 
     async def _export(self, name: str) -> None:
@@ -235,7 +240,9 @@ class Play:
 
 
 async def _all(works: Any) -> list[Any]:
-    return list(await asyncio.gather(*works))
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(work) for work in works]
+    return [task.result() for task in tasks]
 
 
 @pytest.fixture(scope="module")
