@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import importlib
 import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-
 from anon.errors import AnonmlError, Malformed
-from anon.study.structure import Unfit
+
+# Everything that takes time to import is imported inside `main`, where an early Ctrl-C is still answered in one line.
 
 # name: (module with a typer application called `app`, what it is for)
 COMMANDS = {
@@ -34,41 +30,53 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Run the command line; expected failures become one clear message and a documented exit code."""
-    arguments = sys.argv[1:]
-    if arguments == ["--version"]:
-        Console().print(f"anonml {version('anonml')}", highlight=False)
-        return
-    if not arguments or arguments[0] in ("-h", "--help"):
-        _help(Console())
-        sys.exit(0 if arguments else USAGE)
-    name, *rest = arguments
-    if name not in COMMANDS:
-        Console(stderr=True).print(f"anonml: no command {name!r}; expected one of {', '.join(COMMANDS)}")
-        sys.exit(USAGE)
     try:
-        _application(name)(args=rest, prog_name=f"anonml {name}")
+        sys.exit(_run(sys.argv[1:]))
     except BaseException as error:
         sys.exit(_explain(error))
+
+
+def _run(arguments: list[str]) -> int:
+    if arguments == ["--version"]:
+        from importlib.metadata import version
+
+        sys.stdout.write(f"anonml {version('anonml')}\n")
+        return 0
+    if not arguments or arguments[0] in ("-h", "--help"):
+        _help()
+        return 0 if arguments else USAGE
+    name, *rest = arguments
+    if name not in COMMANDS:
+        return _fail("usage", f"anonml: no command {name!r}; expected one of {', '.join(COMMANDS)}", USAGE)
+    _application(name)(args=rest, prog_name=f"anonml {name}")
+    return 0
 
 
 def _explain(error: BaseException) -> int:
     """Print an expected failure and return its exit code; raise anything else again, because that is our own bug."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
+    if isinstance(error, SystemExit):
+        raise error
+    if isinstance(error, KeyboardInterrupt):
+        return _fail("stopped", "nothing is lost; the same command goes on from here", INTERRUPTED)
     if isinstance(error, AnonmlError):
         return _fail(error.code, str(error), error.exit_code)
+    from anon.study.structure import Unfit
+
     if isinstance(error, Unfit):
         return _fail(Malformed.code, str(error), Malformed.exit_code)
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         what = error.strerror or type(error).__name__
         return _fail("system", f"{where}{what}; check the path, or free what is in use", 1)
-    if isinstance(error, KeyboardInterrupt):
-        return _fail("stopped", "nothing is lost; the same command goes on from here", INTERRUPTED)
     raise error
 
 
 def _fail(code: str, message: str, exit_code: int) -> int:
+    from rich.console import Console
+    from rich.markup import escape
+
     Console(stderr=True).print(f"[bold red]{code}[/]: {escape(message)}", highlight=False)
     return exit_code
 
@@ -88,7 +96,11 @@ def _application(name: str) -> Any:
         sys.exit(_fail("not-installed", f"{missing} is missing; install 'anonml[aggregator]'", 1))
 
 
-def _help(console: Console) -> None:
+def _help() -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
     console.print("[bold]anonml[/]: a model for the group, and nobody hands over their data.\n")
     table = Table(box=None, show_header=False, pad_edge=True)
     for name, (_, summary) in COMMANDS.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -120,15 +121,19 @@ def run(
 
     Without --once it goes on until your studies have ended.
     """
+    try:
+        _run(home, route, max_seconds, once)
+    except KeyboardInterrupt:
+        Console().print("stopped; nothing is lost: `anonml peer run` goes on from here", highlight=False)
+
+
+def _run(home: Path, route: str, max_seconds: float | None, once: bool) -> None:
     peer = open_peer(home, route)
     if not peer.store.active():
         ended = "all your studies have ended; nothing is left to do" if peer.status() else NO_STUDIES
         Console().print(ended, highlight=False)
         return
-    try:
-        finished(_watch(peer, max_seconds, once))
-    except KeyboardInterrupt:
-        Console().print("stopped; nothing is lost: `anonml peer run` goes on from here", highlight=False)
+    finished(_watch(peer, max_seconds, once))
     show_status(peer)
 
 

@@ -60,6 +60,11 @@ def home_of(path: Path) -> PeerHome:
     return place
 
 
+def existing_home(path: Path) -> PeerHome:
+    """The home there, not made if there is none. Raises `Refused` when it cannot be one."""
+    return home_of(path) if path.exists() else PeerHome(path)
+
+
 def open_peer(path: Path, route: str = "direct") -> PeerApp:
     """The peer of a home; asks for its passphrase when it has one. Raises `Refused`."""
     place = home_of(path)

@@ -21,6 +21,7 @@ from peer.cli_options import (
     HomeOption,
     JsonOption,
     RouteOption,
+    existing_home,
     finished,
     home_of,
     open_peer,
@@ -73,7 +74,7 @@ def tables(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None
     """Your tables and their columns."""
     from peer.data.sandbox import plain_tables_of
 
-    found = plain_tables_of(home_of(home).data_path)
+    found = plain_tables_of(existing_home(home).data_path)
     if as_json:
         print_json({name: list(columns) for name, columns in found.items()})
         return
@@ -128,7 +129,7 @@ def predict(
     else:
         model = finished(local.fetch_model(AggregatorClient(_invite_of(source, home), route_of(route)())))
     if people is None:
-        data = home_of(home).data_path
+        data = existing_home(home).data_path
         for line in local.unfit(model, data):
             _warn(f"{line}; it counts as missing. `anonml peer import FILE --table TABLE`")
         predictions = iter([local.predict_own(model, data, instant)])
@@ -181,7 +182,7 @@ def backup(
     from peer.backup import backup as write_backup
 
     _demand_new(file)
-    write_backup(home_of(home), file, final)
+    write_backup(existing_home(home), file, final)
     Console().print(f"written to {file}" + ("; this home is closed" if final else ""))
 
 

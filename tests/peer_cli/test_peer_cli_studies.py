@@ -172,7 +172,7 @@ def test_run_keeps_trying_while_the_proxy_is_away(command: Command, served: Serv
     assert command("status", "--json").json[0]["state"] == "enrolled"
 
 
-@pytest.mark.parametrize("after", [0.3, 0.6, 1.0, 1.6])
+@pytest.mark.parametrize("after", [0.15, 0.4, 0.8, 1.6])
 def test_an_interrupt_leaves_no_traceback(command: Command, served: Served, after: float) -> None:
     _joined(command, served)
     running = subprocess.Popen(
@@ -182,7 +182,5 @@ def test_an_interrupt_leaves_no_traceback(command: Command, served: Served, afte
     time.sleep(after)
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=30)
-    if "anonml.py" in err and "in main" not in err:
-        pytest.skip("interrupted before the command began")
     assert "Traceback" not in err
     assert running.returncode in (0, 130) and "nothing is lost" in out + err
