@@ -104,7 +104,7 @@ class Batcher(Generic[Item, Result]):
                 future.cancel()
             raise
         except Exception as error:
-            _LOG.exception("a batch failed")
+            _LOG.error("a batch failed: %s", type(error).__name__)  # its text may quote what was sent
             for _, future in batch:
                 if not future.done():
                     future.set_exception(error)

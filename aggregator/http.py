@@ -22,6 +22,9 @@ from anon.answers import encode_answer
 
 _PATH = re.compile(r"/v1/([0-9a-f]{64})/(heads|enrol|withdraw|packets|documents/(0|[1-9]\d{0,8}))\Z")
 READ_SECONDS = 60
+LONGEST_SECONDS = 600
+"""How long one connection may last: a slow route fetches a roster of 20 MB in that time at 35 KB a second."""
+MOST_CONNECTIONS = 2048
 _HEADER_BYTES = 8190
 _LOG = logging.getLogger(__name__)
 
@@ -41,17 +44,21 @@ class _Quiet(RequestHandler):
     """Answers every malformed request alike: 400 without a body, and nothing in the log."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A connection that asks for nothing is closed after a while."""
+        """A connection that asks for nothing is closed after a while, one too many at once, every one in the end."""
         super().connection_made(transport)
-        self._loop.call_later(READ_SECONDS, self._expire)
-
-    def _expire(self) -> None:
-        if self.transport is None:
+        if self._manager is not None and len(self._manager.connections) > MOST_CONNECTIONS:
+            self._abort()
             return
-        if self._current_request is None:
+        self._loop.call_later(READ_SECONDS, self._close_idle)
+        self._loop.call_later(LONGEST_SECONDS, self._abort)
+
+    def _close_idle(self) -> None:
+        if self.transport is not None and self._current_request is None:
             self.transport.close()
-        else:
-            self._loop.call_later(READ_SECONDS, self._expire)
+
+    def _abort(self) -> None:
+        if self.transport is not None:
+            self.transport.abort()
 
     def handle_error(
         self,

@@ -46,7 +46,7 @@ class Database:
     """One SQLite file. Writers take turns; every write is one transaction, durable once it ends."""
 
     def __init__(self, path: Path) -> None:
-        self._engine: AsyncEngine = create_async_engine(f"sqlite+aiosqlite:///{path}")
+        self._engine: AsyncEngine = create_async_engine(f"sqlite+aiosqlite:///{path}", hide_parameters=True)
         self._writing = asyncio.Lock()
         event.listen(self._engine.sync_engine, "connect", _connected)
         event.listen(self._engine.sync_engine, "begin", _begun)

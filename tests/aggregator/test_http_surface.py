@@ -139,3 +139,33 @@ async def test_too_many_waiting_are_turned_away(served: tuple[Running, int]) -> 
     posts = [FakePeer(running.live.manifest, invite.code).sealed_enrolment() for invite in running.invites[:3]]
     words = await asyncio.gather(*(running.live.enrol(post) for post in posts))
     assert sorted(words) == ["accepted", "busy", "busy"]
+
+
+async def test_one_connection_too_many_is_closed(
+    served: tuple[Running, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, port = served
+    monkeypatch.setattr(http, "MOST_CONNECTIONS", 1)
+    first = await asyncio.open_connection("127.0.0.1", port)
+    await asyncio.sleep(0.05)
+    with pytest.raises((ConnectionError, AssertionError)):
+        assert await _raw(port, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n") != b""
+    first[1].close()
+
+
+async def test_who_reads_nothing_is_cut_off_in_the_end(
+    served: tuple[Running, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running, port = served
+    monkeypatch.setattr(http, "LONGEST_SECONDS", 0.3)
+
+    async def huge(number: int) -> bytes:
+        return bytes(64 * 2**20)
+
+    monkeypatch.setattr(running.live, "document", huge)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(f"GET /v1/{running.live.study.hex()}/documents/0 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    await asyncio.sleep(0.6)
+    with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+        await reader.readexactly(64 * 2**20)
+    writer.close()
