@@ -95,7 +95,9 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on; loopback unless you know better.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port; 0 picks a free one.")] = 8750,
     processes: Annotated[int, typer.Option(help="Worker processes that verify tokens.")] = 1,
-    until_published: Annotated[bool, typer.Option(help="Stop once every study has ended.")] = False,
+    until_published: Annotated[
+        bool, typer.Option(help="Stop once every study has ended and its peers had time to fetch.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Answer peers and carry every study to its end, until stopped (Ctrl-C). Safe to stop or kill at any time."""
@@ -142,9 +144,14 @@ async def _watch(aggregator: AggregatorApp, until_published: bool, as_json: bool
             else:
                 named = f"{status.study.hex()[:8]} {escape(status.title)}"
                 console.print(f"{named}: [bold]{status.phase}[/], {status.enrolled} enrolled", highlight=False)
-        if until_published and statuses and all(str(s.phase) in _ENDED for s in statuses):
+        if until_published and statuses and all(str(s.phase) in _ENDED for s in statuses) and _over(aggregator):
             return
         await asyncio.sleep(0.25)
+
+
+def _over(aggregator: AggregatorApp) -> bool:
+    """Whether peers had all the time they were promised to find their packets in the transcripts."""
+    return all(live.phase == "abandoned" or time.time() > live.manifest.timetable.ends for live in aggregator.studies())
 
 
 _ENDED = ("published", "abandoned", "erased")
