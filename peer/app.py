@@ -25,9 +25,10 @@ from peer.errands import Tools
 from peer.home import PeerHome, Settings
 from peer.ledger import Entry, Ledger
 from peer.records import Joining, Queued, Status, Study
+from peer.release import random_sizes
 from peer.runner import StudyRunner
 from peer.schedule import draw_enrolment_time
-from peer.secrets import SALT_BYTES, StudySecrets, Vault, fresh, key_of
+from peer.secrets import KEY_BYTES, SALT_BYTES, StudySecrets, Vault, fresh, key_of
 from peer.session import Event, State
 from peer.store import Store
 
@@ -35,7 +36,6 @@ POLL_SECONDS = 5.0
 """How often a runner looks for studies that were joined meanwhile."""
 LONGEST_SLEEP = 30.0
 """Sleep is cut into such pieces, so that a machine that was suspended notices what time it is."""
-_KNOWN = b"anonml"
 
 
 @frozen
@@ -90,11 +90,12 @@ class PeerApp:
         self._random_bytes = random_bytes
         self._sleep = sleep
         settings = home.settings()
+        self._key = _key(settings, passphrase, random_bytes)
         self.store = Store(home.store_path, random_bytes, policy)
         self._tools = Tools(
             store=self.store,
             data_path=data_path or home.data_path,
-            vault=_vault(settings, passphrase, random_bytes),
+            vault=Vault(self._key, random_bytes),
             settings=settings,
             client=lambda study: self._client(study.invite),
             now=now,
@@ -124,7 +125,7 @@ class PeerApp:
         now = self._now()
         policy = self.store.policy()
         consent = decide(manifest, policy, self.store.ledger(), approved_epsilon, now)
-        secrets = fresh(manifest.packets, invite.code, self._random_bytes)
+        secrets = fresh(random_sizes(manifest), invite.code, self._random_bytes)
         joining = Joining(
             entry=Entry(consent.study, manifest.title, invite.key, policy.data_set, reserved=consent.epsilon),
             invite=invite,
@@ -257,17 +258,19 @@ class PeerApp:
         return self.store.evidence()
 
     def set_passphrase(self, passphrase: str) -> None:
-        """Put the secrets of this home under a passphrase. Raises `Refused` when it has one."""
-        settings = self._tools.settings
-        if settings.salt:
-            raise Refused("this home has a passphrase already; restore a backup into a new home to change it")
-        salt = self._random_bytes(SALT_BYTES)
+        """Put the secrets of this home under a passphrase, or under another one.
+
+        A random key closes the secrets and the passphrase closes only that key, so a change is one atomic write of the
+        settings. It does not help against somebody who has the old passphrase and an old copy of the home.
+        """
+        salt, key = self._random_bytes(SALT_BYTES), self._key or self._random_bytes(KEY_BYTES)
         with self._exclusively():
-            vault = Vault(key_of(passphrase, salt), self._random_bytes)
-            settings = evolve(settings, salt=salt.hex(), sealed=vault.close(_KNOWN).hex())
+            sealed = Vault(key_of(passphrase, salt), self._random_bytes).close(key)
+            settings = evolve(self._tools.settings, salt=salt.hex(), sealed=sealed.hex())
             self._home.write_settings(settings)  # first: plain secrets open under any vault
-            self.store.reclose_secrets(lambda stored: vault.close(self._tools.vault.open(stored)))
-            self._tools = evolve(self._tools, vault=vault, settings=settings)
+            old, vault = self._tools.vault, Vault(key, self._random_bytes)
+            self.store.reclose_secrets(lambda stored: vault.close(old.open(stored)))
+            self._key, self._tools = key, evolve(self._tools, vault=vault, settings=settings)
             self._runners.clear()
 
     # Within
@@ -308,14 +311,14 @@ def first_of(errors: BaseExceptionGroup[AnonmlError]) -> AnonmlError:
     return first_of(first) if isinstance(first, BaseExceptionGroup) else first
 
 
-def _vault(settings: Settings, passphrase: str | None, random_bytes: Callable[[int], bytes]) -> Vault:
+def _key(settings: Settings, passphrase: str | None, random_bytes: Callable[[int], bytes]) -> bytes | None:
+    """The key of the home's secrets, None when they are plain. Raises `Refused` for a missing or wrong passphrase."""
     if not settings.salt:
-        return Vault(None, random_bytes)
+        return None
     if passphrase is None:
         raise Refused("the secrets of this home are under a passphrase; give it")
     vault = Vault(key_of(passphrase, bytes.fromhex(settings.salt)), random_bytes)
-    vault.open(bytes.fromhex(settings.sealed))
-    return vault
+    return vault.open(bytes.fromhex(settings.sealed))
 
 
 def _sealed_enrolment(manifest: Manifest, secrets: StudySecrets) -> bytes:

@@ -11,7 +11,16 @@ A backup is a photograph; the ledger only ever moves on. So a restore assumes th
   its restore keeps the budget as it was.
 * The invite's admission stays with the enrolment key: the same enrolment is sent again, never a second one.
 
-Not covered: two living copies of one home. The aggregator accepts only one packet per slot, but it would see both.
+Two living copies of one home (a final backup restored twice, a backup beside the home it was taken from) cannot know
+of each other. So what they would have to agree on is fixed before they part: every slot's random bytes when the owner
+joins (`peer.release.Drawn`), and by every backup the snapshot of every study that is joined and not yet checked, in the
+home and in the file alike. Whatever is imported later does not move the answer. From one snapshot, one chain of
+documents and the same random bytes every copy makes the same packet: the aggregator learns from the second what it knew
+from the first.
+
+Not covered: two living copies whose aggregator tells each another story, and copies of the folder made by other means
+whose data then differ. Their answers are two, each with its own noise, and may cost twice the epsilon. Nor does one
+copy know what the other spent of the lifetime budget on studies joined after they parted.
 """
 
 from __future__ import annotations
@@ -27,8 +36,10 @@ from pathlib import Path
 from attrs import frozen
 
 from anon.errors import Malformed, Refused
+from peer.checking import evaluated
 from peer.home import PeerHome
 from peer.restored import mark_restored
+from peer.store import Store
 
 _NAMES = ("peer.sqlite", "data.sqlite", "settings.json")
 _FINAL = "final"
@@ -42,34 +53,47 @@ class Restored:
     barred: int
 
 
-def backup(home: PeerHome, file: Path, final: bool = False) -> None:
+def backup(home: PeerHome, file: Path, final: bool = False) -> int:
     """Write a consistent copy of the home to a new file (0600). It holds raw data and, without a passphrase, secrets.
 
-    `final` closes this home for good: it neither joins nor sends any more. Raises `Refused` for a file that exists,
-    and while another process runs the home.
+    Returns for how many studies the answers were fixed: they are joined, their enrolment is open, and whatever is
+    imported from now on does not move them. `final` closes this home for good: it neither joins nor sends any more.
+    Raises `Refused` for a file that exists, and while another process runs the home.
     """
     if file.exists():
         raise Refused(f"{file.name}: exists already; name a new file")
     if not home.store_path.exists():
         raise Refused(f"{home.path}: there is nothing to back up; name the folder of a peer with --home")
     with home.running(), _scratch(home) as folder:
+        fixed = _fix_answers(home)
         if final:
             _retire(home.store_path)
         copies = [_copied(home.path / name, folder / name) for name in _NAMES if (home.path / name).exists()]
         _write(file, copies, final)
+    return fixed
+
+
+def _fix_answers(home: PeerHome) -> int:
+    """Evaluate now what copies would otherwise evaluate apart; the number of studies it was done for."""
+    with closing(Store(home.store_path, os.urandom)) as store:
+        parting = [study for study in store.studies() if study.unchecked and study.snapshot is None]
+        for study in parting:
+            store.freeze(study.study, evaluated(study.manifest, home.data_path).to_bytes())
+        return len(parting)
 
 
 def restore(home: PeerHome, file: Path, now: float) -> Restored:
-    """Put a backup into a home that is empty or older than it. `now` is unix seconds.
+    """Put a backup into a home that is empty or, unless the backup is final, older than it. `now` is unix seconds.
 
-    Raises `Refused` when the home's own ledger is newer or of another installation, `Malformed` for another file.
+    Raises `Refused` when the home was closed by a final backup, or has a ledger that is newer or of another
+    installation, or has any and the backup is final; `Malformed` for another file.
     """
     home.prepare()
     with home.running(), _scratch(home) as folder:
         final = _unpacked(file, folder)
         incoming = folder / "peer.sqlite"
         if home.store_path.exists():
-            _demand_newer(incoming, home.store_path)
+            _demand_place(home, incoming, final)
         barred = mark_restored(incoming, now, final)
         _put(home, folder)
     return Restored(final, barred)
@@ -129,8 +153,13 @@ def _unpacked(file: Path, folder: Path) -> bool:
         raise Malformed(f"{file.name}: cannot be read as the backup of a peer; name another file") from None
 
 
-def _demand_newer(incoming: Path, present: Path) -> None:
-    theirs, ours = _identity(incoming), _identity(present)
+def _demand_place(home: PeerHome, incoming: Path, final: bool) -> None:
+    with closing(Store(home.store_path, os.urandom)) as present:
+        if present.retired():
+            raise Refused("this home was closed by a final backup; restore into an empty folder instead (--home)")
+    if final:
+        raise Refused("a final backup goes into an empty folder, and this one has a ledger; name another with --home")
+    theirs, ours = _identity(incoming), _identity(home.store_path)
     if theirs[0] != ours[0]:
         raise Refused("this home has a ledger of its own; restore into a new folder instead")
     if theirs[1] < ours[1]:

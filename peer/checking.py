@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from functools import partial
+from pathlib import Path
 
 from anon.credential import pseudonym
 from anon.documents import SignedHead, find
@@ -18,8 +18,7 @@ from peer.checks import (
     tables_of,
 )
 from peer.data.features import Snapshot, snapshot
-from peer.errands import FETCH_FAULTS, Errands, Later
-from peer.protocols.histogram import Record
+from peer.errands import FETCH_FAULTS, Errands, Grounds, Later
 from peer.protocols.registry import half_of
 from peer.records import Study, Verified
 from peer.schedule import (
@@ -90,18 +89,23 @@ class Checking(Errands):
         draws = half_of(manifest).drawn_surveys(manifest, member.seed, tags)
         verified = Verified(chain, member.roster_digest, member.seed, member.signature, draws)
         now = self._tools.now()
-        record = await self._evaluated(manifest)
-        raw = Record(record.values, record.label)
-        answers = half_of(manifest).answers(manifest, raw, list(enumerate(draws)), ())
-        packets, missed = self._released(manifest, answers, member.credential, now)
+        record = await self._evaluated(study)
+        grounds = Grounds(manifest, secrets, member.credential, member.seed, record)
+        packets, missed = self._released(grounds, list(enumerate(draws)), now)
         return verified, packets, missed, record
 
-    async def _evaluated(self, manifest: Manifest) -> Snapshot:
-        """All features at one instant, the study's own, unrelated to when packets leave."""
-        as_of = manifest.timetable.enrol_closes
-        tables = tables_of(manifest)
-        evaluate = partial(snapshot, self._tools.data_path, manifest.features, manifest.label, as_of, tables=tables)
-        return await asyncio.to_thread(evaluate)
+    async def _evaluated(self, study: Study) -> Snapshot:
+        """All features at one instant, the study's own, unrelated to when packets leave: now, or when the first backup
+        was taken, so that all copies of a home answer alike."""
+        if study.snapshot is not None:
+            return Snapshot.from_bytes(study.snapshot)
+        return await asyncio.to_thread(evaluated, study.manifest, self._tools.data_path)
+
+
+def evaluated(manifest: Manifest, data_path: Path) -> Snapshot:
+    """Every feature and the label of a study, from the owner's tables as they are now."""
+    as_of = manifest.timetable.enrol_closes
+    return snapshot(data_path, manifest.features, manifest.label, as_of, tables=tables_of(manifest))
 
 
 def last_chance(manifest: Manifest) -> float:

@@ -13,8 +13,7 @@ from peer.checks import (
     check_credential,
 )
 from peer.data.features import Snapshot
-from peer.errands import FETCH_FAULTS, Errands, Job, Later, Tools
-from peer.protocols.histogram import Record
+from peer.errands import FETCH_FAULTS, Errands, Grounds, Job, Later, Tools
 from peer.protocols.registry import half_of
 from peer.records import Queued, Status, Study
 from peer.schedule import (
@@ -23,6 +22,7 @@ from peer.schedule import (
     overdue,
     uniform,
 )
+from peer.secrets import StudySecrets
 from peer.session import Event
 
 LEAD = 30.0
@@ -79,21 +79,23 @@ class Collecting(Errands):
         needed = sorted({document for _slot, survey in slots for document in half.needs(manifest, survey)})
         documents = [await self._document(study, chain, kind, part) for kind, part in needed]
         assert study.snapshot is not None
-        record = Snapshot.from_bytes(study.snapshot)
+        assert study.seed is not None
+        record, secrets = Snapshot.from_bytes(study.snapshot), self._secrets(study)
         try:
-            answers = half.answers(manifest, Record(record.values, record.label), slots, documents)
-            packets, missed = self._released(manifest, answers, self._credential(study), self._tools.now())
+            credential = self._credential(study, secrets)
+            grounds = Grounds(manifest, secrets, credential, study.seed, record, tuple(documents))
+            packets, missed = self._released(grounds, slots, self._tools.now())
         except (Malformed, RejectedProof) as fault:
             return self._tools.store.end(self._study, Event.CHECK_FAILED, str(fault))
         self._tools.store.journal(self._study, packets, missed, chain=chain)
         self._settle_if_done(manifest)
 
-    def _credential(self, study: Study) -> Credential:
+    def _credential(self, study: Study, secrets: StudySecrets) -> Credential:
         assert study.roster_digest is not None
         assert study.seed is not None
         assert study.credential is not None
         return check_credential(
-            study.study, study.manifest, study.roster_digest, study.seed, study.credential, self._secrets(study)
+            study.study, study.manifest, study.roster_digest, study.seed, study.credential, secrets
         )
 
     def _head_check_times(self, queued: Sequence[Queued]) -> list[float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from attrs import frozen
+from attrs import field, frozen
 
 from anon.credential import Credential
 from anon.documents import Head, SignedHead, find
@@ -16,9 +16,12 @@ from peer.checks import (
     extend_chain,
 )
 from peer.client import AggregatorClient
+from peer.data.features import Snapshot
 from peer.home import Settings
+from peer.protocols.histogram import Record
+from peer.protocols.registry import half_of
 from peer.records import Status, Study
-from peer.release import release
+from peer.release import Drawn, release
 from peer.schedule import (
     draw_backoff,
     draw_send_time,
@@ -52,6 +55,37 @@ class Job:
     due: float
     name: str
     action: Callable[[], Awaitable[None]]
+
+
+@frozen
+class Grounds:
+    """All that the packets of a study are made from: what they answer, and what makes them the peer's own."""
+
+    manifest: Manifest = field(repr=False)
+    secrets: StudySecrets
+    credential: Credential = field(repr=False)
+    seed: bytes
+    snapshot: Snapshot
+    documents: tuple[DocumentArrived, ...] = field(default=(), repr=False)
+
+    def answers(self, slots: Sequence[tuple[int, int]]) -> tuple[Answering, ...]:
+        """One answer for each of the slots (slot, survey) whose documents are there. Raises `Malformed`."""
+        record = Record(self.snapshot.values, self.snapshot.label)
+        return half_of(self.manifest).answers(self.manifest, record, slots, self.documents)
+
+    def drawn(self, slot: int, survey: int) -> Drawn:
+        """The slot's random bytes. Only documents that its survey needs count: others are there or not by chance."""
+        needed = half_of(self.manifest).needs(self.manifest, survey)
+        bodies = [one.body for one in self.documents if (one.kind, one.part) in needed]
+        return Drawn(
+            self.secrets.drawn[slot],
+            self.credential.public_key,
+            self.credential.header,
+            self.seed,
+            survey.to_bytes(4, "big"),
+            self.snapshot.to_bytes(),
+            *bodies,
+        )
 
 
 class Later(Exception):
@@ -122,21 +156,23 @@ class Errands:
         return StudySecrets.from_bytes(self._tools.vault.open(study.secrets))
 
     def _released(
-        self, manifest: Manifest, answers: Sequence[Answering], credential: Credential, now: float
+        self, grounds: Grounds, slots: Sequence[tuple[int, int]], now: float
     ) -> tuple[list[Scheduled], list[int]]:
-        """Finished packets with their times, and the slots whose window had passed at `now`.
+        """Finished packets of the slots that can be answered, with their times, and those whose window had passed.
 
         `now` was read before the data was: how long its evaluation took moves no packet.
         """
+        manifest = grounds.manifest
         packets: list[Scheduled] = []
         missed: list[int] = []
-        for answering in answers:
+        for answering in grounds.answers(slots):
             window = manifest.survey(answering.survey).window
             send_at = draw_send_time(window, manifest.timetable.margin, now, self._tools.random_bytes)
             if send_at is None:
                 missed.append(answering.slot)
                 continue
-            made = release(self._study, manifest, answering, credential, self._tools.random_bytes)
+            drawn = grounds.drawn(answering.slot, answering.survey)
+            made = release(self._study, manifest, answering, grounds.credential, drawn)
             packets.append(Scheduled(made, send_at))
         return packets, missed
 

@@ -6,17 +6,23 @@ Each arrow takes one type and gives the next: a packet can only be built from a 
 mechanism makes, and the client only takes a `SealedPacket`. The order of events is kept by `peer.store`: charge and
 finished packet are committed together before the first byte leaves, retries send the same bytes, and a slot that is in
 the outbox is never perturbed again.
+
+The random bytes of every slot are drawn once, when the owner joins (`random_sizes`, `Drawn`), and are stored with the
+study's secrets. So copies of a home, which cannot know of each other, make the same packet of the same answer.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from typing import final
 
 from attrs import field, frozen
 
 from anon import labels
 from anon.credential import Credential, present, token_size
-from anon.encoding import sha256
+from anon.credential.issuance import SEED_SIZE
+from anon.encoding import encode, sha256
 from anon.ldp import NanoEpsilon, PerturbedReport
 from anon.messages import Packet, SealedPacket, packet_size, pad, presentation_header, seal
 from anon.protocols.contract import Answering
@@ -24,6 +30,44 @@ from anon.protocols.histogram.tables import slot_context
 from anon.study.manifest import Manifest
 
 RandomBytes = Callable[[int], bytes]
+MASK_KEY_SIZE = 32
+
+
+def random_sizes(manifest: Manifest) -> tuple[int, ...]:
+    """The bytes to draw for every slot: what its dearest row and its token need, and a key for `Drawn`.
+
+    They do not depend on which row the slot will draw, which nobody knows yet.
+    """
+    most = [max(manifest.survey(row.survey).build().random_size for row in slot.rows) for slot in manifest.slots]
+    return tuple(size + SEED_SIZE + MASK_KEY_SIZE for size in most)
+
+
+@final
+class Drawn:
+    """The random bytes of one slot, drawn by the operating system when the owner joined: gives each byte once.
+
+    `stored` is what was drawn, a key at its end; `grounds` is all that the packet is made from: seed, roster, snapshot,
+    documents. What is given is the drawn bytes plus (xor) a mask that SHAKE-256 makes of key and grounds.
+
+    * One packet: the drawn bytes are uniform and in no relation to the mask, so their sum is uniform whatever the mask
+      is. The mechanism's promise rests on the operating system alone, never on SHAKE-256.
+    * Two copies of a home and the same grounds: the same packet, byte for byte. Nothing is perturbed a second time.
+    * Two copies and other grounds (the aggregator told each another story, or the data of one were changed): as if
+      drawn anew, as long as SHAKE-256 is a pseudorandom function. Without the mask both answers would be moved by the
+      same noise, and their difference would be plain. `peer.backup` keeps the snapshots of copies equal.
+    """
+
+    def __init__(self, stored: bytes, *grounds: bytes) -> None:
+        drawn, key = stored[:-MASK_KEY_SIZE], stored[-MASK_KEY_SIZE:]
+        mask = hashlib.shake_256(encode([labels.RELEASE_MASK, key, *grounds])).digest(len(drawn))
+        self._left = bytes(one ^ other for one, other in zip(drawn, mask, strict=True))
+
+    def __call__(self, size: int) -> bytes:
+        """The next `size` bytes. Raises `ValueError` when fewer are left: none is ever given twice."""
+        if size > len(self._left):
+            raise ValueError(f"expected to be asked for at most {len(self._left)} random bytes, got {size}")
+        given, self._left = self._left[:size], self._left[size:]
+        return given
 
 
 @frozen
@@ -40,7 +84,7 @@ class Released:
 def release(
     study: bytes, manifest: Manifest, answering: Answering, credential: Credential, random_bytes: RandomBytes
 ) -> Released:
-    """Perturb the answer and finish its packet. `study` is the manifest's id; `random_bytes` the operating system's.
+    """Perturb the answer and finish its packet. `study` is the manifest's id; `random_bytes` the slot's `Drawn`.
 
     Nothing has left yet: give the result to `Store.journal`. Raises `ValueError` for a category of another survey.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from attrs import field, frozen
 from nacl import pwhash
@@ -15,17 +15,22 @@ from anon.encoding import decode, encode
 from anon.errors import Malformed, Refused
 
 SALT_BYTES = pwhash.argon2id.SALTBYTES
+KEY_BYTES = SecretBox.KEY_SIZE
 _PLAIN, _BOXED = b"\x00", b"\x01"
 
 
 @frozen
 class StudySecrets:
-    """What only this peer knows of a study; made fresh for each, so that nothing links two studies."""
+    """What only this peer knows of a study; made fresh for each, so that nothing links two studies.
+
+    `drawn` holds each slot's random bytes (`peer.release.Drawn`): once drawn, they are as secret as the answer.
+    """
 
     signing_seed: bytes = field(repr=False)
     contribution: bytes = field(repr=False)
     commitment: CommitmentSecrets = field(repr=False)
     invite_code: str = field(repr=False)
+    drawn: tuple[bytes, ...] = field(repr=False)
 
     @property
     def signing_key(self) -> SigningKey:
@@ -43,6 +48,7 @@ class StudySecrets:
                 made.prover_blind,
                 made.commitment_with_proof,
                 self.invite_code,
+                list(self.drawn),
             ]
         )
 
@@ -50,15 +56,17 @@ class StudySecrets:
     def from_bytes(cls, data: bytes) -> StudySecrets:
         """Read back what `to_bytes` wrote. Raises `Malformed` for anything else."""
         parts = decode(data, "stored secrets")
-        if not isinstance(parts, list) or len(parts) != 6 or not isinstance(parts[2], list):
+        if not isinstance(parts, list) or len(parts) != 7 or not all(isinstance(parts[at], list) for at in (2, 6)):
             raise Malformed("stored secrets: damaged; restore the backup")
-        seed, contribution, nyms, blind, commitment, code = parts
-        return cls(seed, contribution, CommitmentSecrets(tuple(nyms), blind, commitment), code)
+        seed, contribution, nyms, blind, commitment, code, drawn = parts
+        return cls(seed, contribution, CommitmentSecrets(tuple(nyms), blind, commitment), code, tuple(drawn))
 
 
-def fresh(packets: int, invite_code: str, random_bytes: Callable[[int], bytes]) -> StudySecrets:
-    """New secrets for a study of `packets` slots. `random_bytes` must be the operating system's."""
-    return StudySecrets(random_bytes(32), random_bytes(32), commit(packets, random_bytes), invite_code)
+def fresh(sizes: Sequence[int], invite_code: str, random_bytes: Callable[[int], bytes]) -> StudySecrets:
+    """New secrets for a study whose slots need so many random bytes each. `random_bytes`: the operating system's."""
+    made = commit(len(sizes), random_bytes)
+    drawn = tuple(random_bytes(size) for size in sizes)
+    return StudySecrets(random_bytes(32), random_bytes(32), made, invite_code, drawn)
 
 
 class Vault:

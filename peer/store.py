@@ -33,6 +33,7 @@ _ERASING = frozenset({"release", "answer", "end", "leaving", "withdrawal", "poli
 """Transactions that may erase: the log, which still has what the file has not, is emptied after them."""
 BUSY_SECONDS = 30.0
 _REJOINABLE = (State.WITHDRAWN, State.REFUSED)
+_NEVER_JOINED = "this study was never joined here; see `anonml peer status`"
 
 
 @frozen
@@ -134,7 +135,7 @@ class Store:
         """A study. Raises `Refused` for one that was never joined."""
         found = self._rows("SELECT * FROM studies WHERE study = ?", study)
         if not found:
-            raise Refused("this study was never joined here; see `anonml peer status`")
+            raise Refused(_NEVER_JOINED)
         return rows.to_study(found[0])
 
     def studies(self) -> list[Study]:
@@ -202,6 +203,25 @@ class Store:
         with self._writing("policy") as connection:
             for row in connection.execute("SELECT study, secrets FROM studies WHERE secrets IS NOT NULL").fetchall():
                 rows.update_study(connection, row["study"], {"secrets": reclose(row["secrets"])})
+
+    def freeze(self, study: bytes, snapshot: bytes) -> None:
+        """Keep what a study that is not checked yet will answer from. What was kept before stays."""
+        with self._writing("restore") as connection:
+            connection.execute(
+                "UPDATE studies SET snapshot = ? WHERE study = ? AND snapshot IS NULL AND state IN (?, ?)",
+                (snapshot, study, State.CONSENTED, State.ENROLLED),
+            )
+
+    def state(self, study: bytes) -> State:
+        """Where a study stands. Raises `Refused` for one that was never joined."""
+        found = self._rows("SELECT state FROM studies WHERE study = ?", study)
+        if not found:
+            raise Refused(_NEVER_JOINED)
+        return State(found[0]["state"])
+
+    def retired(self) -> bool:
+        """Whether a final backup closed this home."""
+        return _is_retired(self._connection)
 
     def restored(self, doubtful: Sequence[bytes], set_aside: Entry | None) -> None:
         """After a restore: nothing new of the doubtful studies is released, what they reserved is spent, and
@@ -374,6 +394,10 @@ def _forget_unsent(connection: sqlite3.Connection, study: bytes) -> None:
     connection.execute("DELETE FROM studies WHERE study = ?", (study,))
 
 
+def _is_retired(connection: sqlite3.Connection) -> bool:
+    return bool(connection.execute("SELECT value FROM meta WHERE key = 'retired'").fetchone()[0] != "0")
+
+
 def _demand_not_retired(connection: sqlite3.Connection) -> None:
-    if connection.execute("SELECT value FROM meta WHERE key = 'retired'").fetchone()[0] != "0":
+    if _is_retired(connection):
         raise Refused("this home was moved elsewhere by a final backup; use the restored one")

@@ -379,7 +379,7 @@ async def test_a_policy_that_changes_while_the_owner_decides_is_asked_again(tmp_
         join(joining, permit)
 
     app.store.join = overtaken
-    with pytest.raises(Refused, match="max_epsilon"):
+    with pytest.raises(Refused, match="allowed for one study"):
         await app.join(village.invite, village.manifest.epsilon)
     assert app.status() == []
     assert app.budget().held == 0
