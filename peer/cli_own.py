@@ -32,6 +32,7 @@ from peer.cli_options import (
 )
 from peer.cli_show import budget_json, prediction_json, show_budget, show_prediction
 from peer.client import AggregatorClient
+from peer.home import PeerHome
 
 MOST_REASONS = 5
 
@@ -166,11 +167,25 @@ def _invite_of(source: str, home: Path) -> Invite:
 
 
 def passphrase(home: HomeOption = DEFAULT_HOME) -> None:
-    """Put your studies' secrets under a passphrase (asked for, or ANONML_PASSPHRASE)."""
+    """Put your studies' secrets under a passphrase, or change it: the old one is asked for first.
+
+    ANONML_PASSPHRASE is the one in force, ANONML_NEW_PASSPHRASE the new one; what is not set is asked for.
+    """
     peer = open_peer(home)
-    chosen = os.environ.get("ANONML_PASSPHRASE") or secret("new passphrase: ")
+    chosen = os.environ.get("ANONML_NEW_PASSPHRASE") or _first_passphrase(home) or _typed_twice()
     peer.set_passphrase(chosen)
     Console().print("set; it is asked for from now on, and cannot be recovered")
+
+
+def _first_passphrase(home: Path) -> str:
+    return "" if PeerHome(home).settings().salt else os.environ.get("ANONML_PASSPHRASE", "")
+
+
+def _typed_twice() -> str:
+    chosen = secret("new passphrase: ")
+    if secret("once more: ") != chosen:
+        raise Refused("the two differ; nothing was changed, try again")
+    return chosen
 
 
 def backup(

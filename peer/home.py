@@ -26,7 +26,7 @@ class Settings:
     `enrol_spread`: enrolment leaves at a random time within so long. `head_checks`: how often the heads are fetched
     again after the first time; the last is shortly before sending. `check_inclusion`: download the transcript and
     look for the own packet. `inclusion_patience`: when to give that up, after the study's end. `salt`: of the
-    passphrase, in hexadecimal; empty when there is none. `sealed`: a known text under it, to tell a wrong passphrase.
+    passphrase, in hexadecimal; empty when there is none. `sealed`: the key of the studies' secrets, under it.
     """
 
     enrol_spread: float = 0.0

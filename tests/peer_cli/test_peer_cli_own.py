@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from peer_command import Command
+from peer_command import Command, Served
 
 from peer.cli_show import told_apart
 
@@ -130,3 +130,30 @@ def test_commands_that_only_read_make_no_home(command: Command, model: Path, tmp
 def test_budget_shows_the_owners_limits(command: Command) -> None:
     shown = command("budget", "--per-study", "1.5", "--minimum-cohort", "7").out
     assert "may cost 1.5 (--per-study)" in shown and "at least 7 people (--minimum-cohort)" in shown
+
+
+def test_a_passphrase_can_be_changed_by_who_knows_it(command: Command, served: Served) -> None:
+    def given(old: str, new: str = "") -> None:
+        for name, value in (("ANONML_PASSPHRASE", old), ("ANONML_NEW_PASSPHRASE", new)):
+            command.monkeypatch.setenv(name, value)
+
+    command("budget", "--minimum-cohort", "3")
+    command("join", served.link, "--yes")
+    key = command("key", served.link).out
+    given("first")
+    assert command("passphrase").code == 0
+    given("wrong", "second")
+    assert command("passphrase").code == 4
+    given("first", "second")
+    assert command("passphrase").code == 0
+    given("first")
+    assert command("key", served.link).code == 4
+    given("second")
+    assert command("key", served.link).out == key
+
+
+def test_a_new_passphrase_is_typed_twice(command: Command) -> None:
+    typed = iter(["one", "other"])
+    command.monkeypatch.setattr("getpass.getpass", lambda _prompt: next(typed))
+    done = command("passphrase")
+    assert done.code == 4 and "differ" in done.err
