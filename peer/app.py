@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from attrs import evolve, frozen
@@ -36,6 +36,8 @@ POLL_SECONDS = 5.0
 """How often a runner looks for studies that were joined meanwhile."""
 LONGEST_SLEEP = 30.0
 """Sleep is cut into such pieces, so that a machine that was suspended notices what time it is."""
+NOTICE_SECONDS = 1.0
+"""While enrolment is open the pieces are as short as this, so that a withdrawal by another process leaves at once."""
 
 
 @frozen
@@ -157,9 +159,14 @@ class PeerApp:
     async def leave(self, study: bytes) -> None:
         """Leave a study: before closing with a signed withdrawal, later by sending nothing more.
 
-        The unspent reservation returns at once; what is in the outbox stays charged. Raises `Refused` when it is over.
+        The unspent reservation returns at once; what is in the outbox stays charged. A withdrawal is stored here, and
+        leaves by `deliver_withdrawal` or by whichever process runs this home. Raises `Refused` when the study is over
+        or was left before, and in a home that was moved elsewhere.
         """
+        self.store.demand_not_retired()
         known = self.store.study(study)
+        if known.state is State.LEAVING:
+            raise Refused("you left this study: the withdrawal is on its way; keep `anonml peer run` running")
         early = known.state in (State.CONSENTED, State.ENROLLED) and self._now() < known.manifest.timetable.enrol_closes
         if early and known.secrets is not None:
             secrets = StudySecrets.from_bytes(self._tools.vault.open(known.secrets))
@@ -169,6 +176,26 @@ class PeerApp:
             self.store.leave(study, Event.OWNER_STOPPED, None)
         else:
             raise Refused(f"this study is over for you already ({known.state}); there is nothing to leave")
+
+    async def deliver_withdrawal(self, study: bytes, seconds: float = 20.0) -> State:
+        """Try for so long to deliver a stored withdrawal, or wait for the process that runs this home to do it.
+
+        Returns where the study stands then: `LEAVING` when it is still on its way, which it is until enrolment closes
+        if only `run` goes on. It depends on nothing in the data, so it leaves at once. Raises `Refused` in a home that
+        was moved elsewhere.
+        """
+        self.store.demand_not_retired()
+        deadline = self._now() + seconds
+        while (state := self.store.state(study)) is State.LEAVING and (now := self._now()) < deadline:
+            with ExitStack() as held:
+                try:
+                    held.enter_context(self._home.running())
+                except Refused:  # another process runs this home, and delivers
+                    due = now + NOTICE_SECONDS / 4
+                else:
+                    due = await self._runner(study).step() or now
+            await self._sleep(min(max(0.0, due - self._now()), deadline - now))
+        return state
 
     # Running
 
@@ -199,21 +226,26 @@ class PeerApp:
         followed: dict[bytes, asyncio.Task[None]] = {}
         while True:
             for study in self.store.active():
-                if study not in followed:
+                if study not in followed or followed[study].done():
                     followed[study] = group.create_task(self._follow(study, deadline))
             if once or (deadline is not None and self._now() >= deadline):
                 return
             await self._sleep(POLL_SECONDS if deadline is None else min(POLL_SECONDS, max(0.0, deadline - self._now())))
 
     async def _follow(self, study: bytes, deadline: float | None) -> None:
-        runner = self._runner(study)
+        runner, state = self._runner(study), self.store.state(study)
         while (due := await runner.step()) is not None:
-            now = self._now()
-            if deadline is not None and (due > deadline or now > deadline):
+            if deadline is not None and (due > deadline or self._now() > deadline):
                 return
-            while due > now:
-                await self._sleep(min(due - now, LONGEST_SLEEP))
-                now = self._now()
+            await self._rest(study, state, due)
+            state = self.store.state(study)
+        self._runners.pop(study, None)
+
+    async def _rest(self, study: bytes, state: State, due: float) -> None:
+        """Sleep until `due`, or until the study is not in this state any more: the owner left it elsewhere."""
+        longest = NOTICE_SECONDS if state in (State.CONSENTED, State.ENROLLED) else LONGEST_SLEEP
+        while (left := due - self._now()) > 0 and self.store.state(study) is state:
+            await self._sleep(min(left, longest))
 
     def _runner(self, study: bytes) -> StudyRunner:
         if study not in self._runners:

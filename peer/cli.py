@@ -159,9 +159,7 @@ def leave(study: StudyOption = "", home: HomeOption = DEFAULT_HOME, route: Route
     peer = open_peer(home, route)
     chosen = pick(peer, study, active=True)
     finished(peer.leave(chosen))
-    if any(one.study == chosen and one.state == "leaving" for one in peer.status()):
-        finished(peer.run(20.0, once=True))
-    if any(one.study == chosen and one.state == "leaving" for one in peer.status()):
+    if finished(peer.deliver_withdrawal(chosen)) == "leaving":
         Console().print("the aggregator has not answered yet: `anonml peer run` tells it before enrolment closes")
     show_status(peer)
 

@@ -31,6 +31,8 @@ from peer.session import Event
 from peer.store import Scheduled, Store
 
 LONGEST_BACKOFF_BASE = 60.0
+WITHDRAW = "withdraw"
+"""The job that may not wait long: it is due before enrolment closes."""
 FETCH_FAULTS = (Unreachable, Malformed, RejectedProof)
 """What a fetch may end in without any blame: it is tried again."""
 
@@ -110,11 +112,13 @@ class Errands:
         return self._times[name]
 
     def _postpone(self, name: str, manifest: Manifest) -> None:
-        table = manifest.timetable
+        table, now = manifest.timetable, self._tools.now()
         base = min(LONGEST_BACKOFF_BASE, max(0.25, (table.settled - table.enrol_closes) / 20))
         failures = self._failures.get(name, 0)
         self._failures[name] = failures + 1
-        self._times["again-" + name] = self._tools.now() + draw_backoff(failures, base, self._tools.random_bytes)
+        wait = draw_backoff(failures, 1.0 if name == WITHDRAW else base, self._tools.random_bytes)
+        longest = max(0.25, (table.enrol_closes - now) / 4) if name == WITHDRAW else wait
+        self._times["again-" + name] = now + min(wait, longest)
 
     async def _word(self, answer: Awaitable[str]) -> str:
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from anon.errors import Conflict
+from anon.errors import Conflict, Unreachable
 from peer.checking import Checking
 from peer.checks import (
     Distrust,
@@ -16,7 +16,7 @@ from peer.checks import (
 )
 from peer.collecting import Collecting
 from peer.enrolling import Enrolling
-from peer.errands import Job, Later
+from peer.errands import WITHDRAW, Job, Later
 from peer.inclusion import Inclusion
 from peer.records import Study
 from peer.session import LAST, Event, State, Unlisted
@@ -37,7 +37,7 @@ class StudyRunner(Enrolling, Checking, Collecting, Inclusion):
         try:
             await job.action()
             self._failures.pop(job.name, None)
-        except Later:
+        except (Later, Unreachable):
             self._postpone(job.name, study.manifest)
         except Equivocation as caught:
             self._tools.store.end(self._study, Event.CHECK_FAILED, str(caught), caught.evidence())
@@ -54,7 +54,7 @@ class StudyRunner(Enrolling, Checking, Collecting, Inclusion):
         if study.state in (State.CONSENTED, State.ENROLLED):
             return [self._job("verify", self._fetch_time(study), partial(self._verify, study))]
         if study.state is State.LEAVING:
-            return [self._job("withdraw", 0.0, partial(self._withdraw, study))]
+            return [self._job(WITHDRAW, 0.0, partial(self._withdraw, study))]
         if study.state is State.CHECKED:
             return self._collecting_jobs(study)
         return [self._job("include", self._inclusion_time(study), partial(self._include, study))]

@@ -181,6 +181,41 @@ async def test_a_passphrase_seals_stored_secrets_and_a_wrong_one_stops_nothing(t
     assert len(village.sent("packets")) == 1
 
 
+async def test_a_passphrase_can_be_changed_by_who_gave_the_old_one(tmp_path: Path) -> None:
+    village = Village.found()
+    app = await joined(tmp_path, village)
+    app.set_passphrase("first")
+    app.set_passphrase("second")
+    app.close()
+    with pytest.raises(Refused, match="passphrase"):
+        PeerApp(PeerHome(tmp_path), lambda: village, village.clock, os.urandom, "first")
+    app = PeerApp(PeerHome(tmp_path), lambda: village, village.clock, os.urandom, "second")
+    await app.step(village.study)
+    await closed(app, village)
+    await advance(app, village, village.manifest.timetable.ends - 1)
+    assert len(village.sent("packets")) == 1
+
+
+@pytest.mark.parametrize("had_one", [False, True])
+async def test_killed_between_the_settings_and_the_secrets_a_new_passphrase_opens_them(
+    tmp_path: Path, had_one: bool
+) -> None:
+    village = Village.found()
+    app = await joined(tmp_path, village)
+    if had_one:
+        app.set_passphrase("first")
+
+    def killed(reclose: object) -> None:
+        raise KeyboardInterrupt
+
+    app.store.reclose_secrets = killed
+    with pytest.raises(KeyboardInterrupt):
+        app.set_passphrase("second")
+    app.close()
+    app = PeerApp(PeerHome(tmp_path), lambda: village, village.clock, os.urandom, "second")
+    assert len(app.study_key(village.study)) == 32
+
+
 async def test_an_app_that_was_open_before_a_restore_goes_on_with_the_restored_file(tmp_path: Path) -> None:
     village = Village.found()
     app = await joined(tmp_path / "home", village)

@@ -130,7 +130,7 @@ def test_study_messages_say_what_there_is(command: Command, served: Served) -> N
         assert first[:8] in command("leave", "--study", "zz").err
         assert command("leave", "--study", second[:8]).code == 0
         assert {one["study"]: one["state"] for one in command("status", "--json").json} == {
-            first: "enrolled", second: "withdrawn",
+            first: "consented", second: "withdrawn",
         }
         assert command("leave").code == 0  # the other one has ended
     assert "have ended" in command("leave").err
