@@ -39,6 +39,7 @@ from anon.errors import Malformed, Refused
 from peer.checking import evaluated
 from peer.home import PeerHome
 from peer.restored import mark_restored
+from peer.schedule import LONGEST_ALLOWANCE
 from peer.store import Store
 
 _NAMES = ("peer.sqlite", "data.sqlite", "settings.json")
@@ -78,7 +79,7 @@ def _fix_answers(home: PeerHome) -> int:
     with closing(Store(home.store_path, os.urandom)) as store:
         parting = [study for study in store.studies() if study.unchecked and study.snapshot is None]
         for study in parting:
-            store.freeze(study.study, evaluated(study.manifest, home.data_path).to_bytes())
+            store.freeze(study.study, evaluated(study.manifest, home.data_path, LONGEST_ALLOWANCE).to_bytes())
         return len(parting)
 
 

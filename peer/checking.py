@@ -23,6 +23,7 @@ from peer.protocols.registry import half_of
 from peer.records import Study, Verified
 from peer.schedule import (
     draw_fetch_time,
+    evaluation_allowance,
 )
 from peer.secrets import StudySecrets
 from peer.session import Event, State
@@ -88,24 +89,26 @@ class Checking(Errands):
         ]
         draws = half_of(manifest).drawn_surveys(manifest, member.seed, tags)
         verified = Verified(chain, member.roster_digest, member.seed, member.signature, draws)
-        now = self._tools.now()
-        record = await self._evaluated(study)
+        allowance = evaluation_allowance(manifest.timetable)
+        ready = self._times["ready"] = self._tools.now() + allowance
+        record = await self._evaluated(study, allowance)
         grounds = Grounds(manifest, secrets, member.credential, member.seed, record)
-        packets, missed = self._released(grounds, list(enumerate(draws)), now)
+        packets, missed = self._released(grounds, list(enumerate(draws)), ready)
         return verified, packets, missed, record
 
-    async def _evaluated(self, study: Study) -> Snapshot:
+    async def _evaluated(self, study: Study, seconds: float) -> Snapshot:
         """All features at one instant, the study's own, unrelated to when packets leave: now, or when the first backup
         was taken, so that all copies of a home answer alike."""
         if study.snapshot is not None:
             return Snapshot.from_bytes(study.snapshot)
-        return await asyncio.to_thread(evaluated, study.manifest, self._tools.data_path)
+        return await asyncio.to_thread(evaluated, study.manifest, self._tools.data_path, seconds)
 
 
-def evaluated(manifest: Manifest, data_path: Path) -> Snapshot:
-    """Every feature and the label of a study, from the owner's tables as they are now."""
+def evaluated(manifest: Manifest, data_path: Path, seconds: float) -> Snapshot:
+    """Every feature and the label of a study, from the owner's tables as they are now. What is not known after
+    `seconds` counts as missing."""
     as_of = manifest.timetable.enrol_closes
-    return snapshot(data_path, manifest.features, manifest.label, as_of, tables=tables_of(manifest))
+    return snapshot(data_path, manifest.features, manifest.label, as_of, tables=tables_of(manifest), seconds=seconds)
 
 
 def last_chance(manifest: Manifest) -> float:

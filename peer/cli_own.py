@@ -197,8 +197,11 @@ def backup(
     from peer.backup import backup as write_backup
 
     _demand_new(file)
-    write_backup(existing_home(home), file, final)
+    fixed = write_backup(existing_home(home), file, final)
     Console().print(f"written to {file}" + ("; this home is closed" if final else ""))
+    if fixed:
+        studies = "1 study answers" if fixed == 1 else f"{fixed} studies answer"
+        Console().print(f"{studies} from your data as they are now: what you import later does not move what is sent")
 
 
 def restore(

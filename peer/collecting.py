@@ -103,10 +103,14 @@ class Collecting(Errands):
         if self._head_checks is None:
             if not queued:
                 return []
-            now, first = self._tools.now(), min(one.send_at for one in queued)
+            now, first = self._after_evaluation(), min(one.send_at for one in queued)
             count = self._tools.settings.head_checks - 1 if first > now else 0
             self._head_checks = [uniform(now, first, self._tools.random_bytes) for _ in range(count)]
         return self._head_checks
+
+    def _after_evaluation(self) -> float:
+        """Now, but never before the time that evaluating the features is treated as having taken."""
+        return max(self._tools.now(), self._times.get("ready", 0.0))
 
     async def _check_heads(self, study: Study, due: float) -> None:
         if self._head_checks is not None:

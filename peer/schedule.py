@@ -25,6 +25,8 @@ MAX_ATTEMPTS = 1 + MAX_RETRIES
 TOLERANCE = 10.0
 """Seconds (or the margin, if that is less) that a packet may be late without being drawn again."""
 
+LONGEST_ALLOWANCE = 60.0
+
 RandomBytes = Callable[[int], bytes]
 
 
@@ -42,6 +44,13 @@ def draw_send_time(window: Window, margin: float, now: float, random_bytes: Rand
 def overdue(send_at: float, margin: float, now: float) -> bool:
     """Whether the packet is so late that it must be drawn again instead of leaving now."""
     return now - send_at > min(TOLERANCE, margin)
+
+
+def evaluation_allowance(table: Timetable) -> float:
+    """Seconds that evaluating the features may take, and is always treated as having taken: a quarter of the settling
+    time, at least 1 and at most 60. Everything that follows is drawn from the end of it, so that how long a query ran
+    on somebody's data moves nothing that leaves."""
+    return min(LONGEST_ALLOWANCE, max(1.0, (table.settled - table.enrol_closes) / 4))
 
 
 def draw_enrolment_time(table: Timetable, spread: float, now: float, random_bytes: RandomBytes) -> float:

@@ -10,11 +10,19 @@ from hypothesis import strategies as st
 from village import DECLARED, PAPER, START, Village
 
 from anon.errors import Conflict, Malformed, Refused
-from anon.study.manifest import Window
+from anon.study.manifest import Timetable, Window
 from peer.consent import Policy, decide, explain, objections
 from peer.home import PeerHome, Settings
 from peer.ledger import Entry, Ledger
-from peer.schedule import MAX_ATTEMPTS, draw_backoff, draw_fetch_time, draw_send_time, overdue, uniform
+from peer.schedule import (
+    MAX_ATTEMPTS,
+    draw_backoff,
+    draw_fetch_time,
+    draw_send_time,
+    evaluation_allowance,
+    overdue,
+    uniform,
+)
 from peer.secrets import Vault, key_of
 from peer.session import LAST, TABLE, Event, State, Unlisted, move
 
@@ -249,3 +257,8 @@ def test_secrets_rest_under_the_passphrase() -> None:
             Vault(other, lambda count: b"").open(stored)
 
 
+
+
+@pytest.mark.parametrize(("settling", "expected"), [(2, 1.0), (4, 1.0), (40, 10.0), (240, 60.0), (86_400, 60.0)])
+def test_evaluating_is_treated_as_taking_a_fixed_time(settling: int, expected: float) -> None:
+    assert evaluation_allowance(Timetable(0, 1_000, 1_000 + settling, 10**6, 5)) == expected
