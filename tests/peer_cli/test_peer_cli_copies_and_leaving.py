@@ -1,4 +1,4 @@
-"""`anonml peer leave` beside `anonml peer run`, in processes of their own."""
+"""`anonml peer leave` beside `anonml peer run` in processes of their own, and what `backup` tells."""
 
 from __future__ import annotations
 
@@ -33,3 +33,10 @@ def test_leave_beside_a_run_is_delivered_by_it_and_told_truthfully(command: Comm
     finally:
         running.kill()
         running.wait()
+
+
+def test_a_backup_tells_that_it_fixed_the_answers(command: Command, served: Served) -> None:
+    command("budget", "--minimum-cohort", "3")
+    assert command("join", served.link, "--yes").code == 0
+    assert "1 study answers from your data as they are now" in command("backup", command.home.parent / "first").out
+    assert "answers" not in command("backup", command.home.parent / "second").out
