@@ -234,8 +234,11 @@ class SealedPacket:
 
 
 def seal(plaintext: bytes, sealing_key: bytes) -> bytes:
-    """A NaCl sealed box to the study's Curve25519 key; 48 bytes longer than the plaintext."""
-    return bytes(SealedBox(PublicKey(sealing_key)).encrypt(plaintext))
+    """A NaCl sealed box to the study's Curve25519 key; 48 bytes longer than the plaintext. Raises `Malformed`."""
+    try:
+        return bytes(SealedBox(PublicKey(sealing_key)).encrypt(plaintext))
+    except (CryptoError, RuntimeError):
+        raise Malformed("manifest: its sealing key is of low order; do not take part") from None
 
 
 def unseal(ciphertext_untrusted: bytes, private_key: bytes) -> bytes:

@@ -6,6 +6,7 @@ Only this module brings concrete store, route and clock together. Safe to be kil
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -32,6 +33,7 @@ from peer.secrets import KEY_BYTES, SALT_BYTES, StudySecrets, Vault, fresh, key_
 from peer.session import Event, State
 from peer.store import Store
 
+_LOG = logging.getLogger(__name__)
 POLL_SECONDS = 5.0
 """How often a runner looks for studies that were joined meanwhile."""
 LONGEST_SLEEP = 30.0
@@ -233,6 +235,15 @@ class PeerApp:
             await self._sleep(POLL_SECONDS if deadline is None else min(POLL_SECONDS, max(0.0, deadline - self._now())))
 
     async def _follow(self, study: bytes, deadline: float | None) -> None:
+        """Follow one study; a fault of ours in it stops neither the other studies nor the run, and is tried again."""
+        try:
+            await self._follow_closely(study, deadline)
+        except AnonmlError:
+            raise
+        except Exception as error:
+            _LOG.error("study %s: %s; it is tried again", study.hex()[:8], type(error).__name__)  # no text: data
+
+    async def _follow_closely(self, study: bytes, deadline: float | None) -> None:
         runner, state = self._runner(study), self.store.state(study)
         while (due := await runner.step()) is not None:
             if deadline is not None and (due > deadline or self._now() > deadline):

@@ -237,6 +237,11 @@ def test_sealing_is_fresh_and_only_the_key_opens() -> None:
         messages.unseal(first, bytes(PrivateKey.generate()))
 
 
+def test_nothing_is_sealed_to_a_low_order_key() -> None:
+    with pytest.raises(Malformed, match="do not take part"):
+        messages.seal(b"x", bytes(32))
+
+
 def test_entropy_is_a_nonzero_scalar() -> None:
     values = {signer_nym_entropy(bytes(32), os.urandom(32)) for _ in range(50)}
     assert len(values) == 50
