@@ -71,6 +71,7 @@ async def test_retries_send_the_same_bytes_at_most_four_times_and_the_charge_sta
 async def test_an_attempt_that_was_cut_off_is_drawn_anew_and_not_repeated_at_once(tmp_path: Path) -> None:
     village = Village.found()
     app = await collecting(tmp_path, village)
+    app.store.redraw(village.study, 0, window(village).opens + 600.0)  # so that the retry lies within the window too
     (slot,) = app.store.outbox(village.study)
     village.clock.seconds = slot.send_at
     app.store.attempt(village.study, 0, slot.send_at + 500)  # killed right after this commit
