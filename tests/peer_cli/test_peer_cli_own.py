@@ -152,6 +152,23 @@ def test_a_passphrase_can_be_changed_by_who_knows_it(command: Command, served: S
     assert command("key", served.link).out == key
 
 
+def test_a_change_of_passphrase_that_is_cut_short_locks_nobody_out(command: Command, served: Served) -> None:
+    def cut_short(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    command("budget", "--minimum-cohort", "3")
+    command("join", served.link, "--yes")
+    key = command("key", served.link).out
+    command.monkeypatch.setenv("ANONML_PASSPHRASE", "first")
+    assert command("passphrase").code == 0
+    command.monkeypatch.setenv("ANONML_NEW_PASSPHRASE", "second")
+    with command.monkeypatch.context() as patch:
+        patch.setattr("peer.store.Store.reclose_secrets", cut_short)
+        assert command("passphrase").code != 0
+    command.monkeypatch.setenv("ANONML_PASSPHRASE", "second")
+    assert command("key", served.link).out == key
+
+
 def test_a_new_passphrase_is_typed_twice(command: Command) -> None:
     typed = iter(["one", "other"])
     command.monkeypatch.setattr("getpass.getpass", lambda _prompt: next(typed))

@@ -115,6 +115,12 @@ def test_nobody_at_the_keyboard_is_a_no(command: Command, served: Served) -> Non
     assert done.code == 4 and "nobody answered" in done.err
 
 
+def test_a_yes_that_is_not_possible_is_not_asked_for(command: Command, served: Served) -> None:
+    command("budget", "--per-study", "0.5")
+    done = command("join", served.link, typed="y\ny\n")
+    assert done.code == 4 and "budget --per-study" in done.err and "[y/N]" not in done.out
+
+
 # Which study
 
 
@@ -140,11 +146,11 @@ def test_study_messages_say_what_there_is(command: Command, served: Served) -> N
 
 
 def test_run_without_studies_stops_and_says_so(command: Command, served: Served) -> None:
-    done = command("run")
+    done = command("run", "--max-seconds", "3")
     assert done.code == 0 and "no studies yet: `anonml peer join LINK`" in done.out
     _joined(command, served)
     command("leave")
-    done = command("run")
+    done = command("run", "--max-seconds", "3")
     assert done.code == 0 and "have ended" in done.out
 
 
@@ -191,5 +197,5 @@ def test_an_interrupt_before_anything_runs_leaves_no_traceback(command: Command,
         raise KeyboardInterrupt
 
     command.monkeypatch.setattr(place, interrupted)
-    done = command("run")
+    done = command("run", "--max-seconds", "3")
     assert done.code in (0, 130) and "nothing is lost" in done.out + done.err
