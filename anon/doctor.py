@@ -17,7 +17,7 @@ from attrs import frozen
 from rich.console import Console
 
 app = typer.Typer(help="Look at this installation and say what to do next.")
-PEER_PARTS = ("aiohttp", "aiohttp_socks", "attrs", "cattrs", "cbor2", "nacl", "py_arkworks_bls12381", "rich")
+PEER_PARTS = ("aiohttp", "aiohttp_socks", "attrs", "cattrs", "cbor2", "nacl", "anon.credential", "rich")
 AGGREGATOR_PARTS = ("aiosqlite", "jinja2", "numpy", "sklearn", "sqlalchemy")
 
 
@@ -55,7 +55,7 @@ def _token() -> Check:
     signature = blind_sign(secret, key, mine.commitment_with_proof, header, entropy, 1)
     token = present(finalize(key, header, signature, entropy, mine), b"context", b"packet", os.urandom)
     tag = Verifier(key, header, 1).check(token, b"context", b"packet")
-    return Check("tokens (made and verified)", token.startswith(tag), "reinstall py_arkworks_bls12381")
+    return Check("tokens (made and verified)", token.startswith(tag), "install anonml again; its curve library does not work on this machine")
 
 
 def _storage() -> Check:
