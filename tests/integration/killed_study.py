@@ -94,6 +94,11 @@ class Resident:
             return State(row[0]) if row else None
         return None
 
+    def surveys(self) -> list[int]:
+        """The surveys of this peer's packets, as stored."""
+        with closing(sqlite3.connect(self.home / "peer.sqlite", timeout=30)) as store:
+            return [survey for (survey,) in store.execute("SELECT survey FROM outbox ORDER BY slot")]
+
     async def until(self, reached: Callable[[State | None], bool]) -> None:
         """Wait for a state."""
         deadline = time.monotonic() + PATIENCE

@@ -35,6 +35,7 @@ WHILE_RUNNING = (
 )
 AGGREGATOR_ENROLLING = ("commit-of-enrolments", "answer")
 SIDES = ("before", "after")
+BINNING_SURVEY = 0
 
 
 def both(*names: str) -> list[str]:
@@ -51,8 +52,21 @@ async def killed_running(study: KilledStudy, resident: Resident, point: str) -> 
     await die_then_run(study, resident, point)
 
 
+async def killed_seeing_new_heads(study: KilledStudy, resident: Resident, point: str) -> None:
+    """Two peers for each side: the one in a hundred that draws the binning survey sends before the heads grow."""
+    await study.join(resident)
+    if not await study.run(resident, point=point).died():
+        assert resident.surveys() == [BINNING_SURVEY], f"never came to {point}"
+        return
+    await go_on(study, resident, point)
+
+
 async def die_then_run(study: KilledStudy, resident: Resident, point: str) -> None:
     assert await study.run(resident, point=point).died(), f"never came to {point}"
+    await go_on(study, resident, point)
+
+
+async def go_on(study: KilledStudy, resident: Resident, point: str) -> None:
     with study.flow.held():
         study.deaths.append(point)
         resident.journal.look()
@@ -139,7 +153,7 @@ class Case:
 CASES = (
     *(Case(point, killed_running) for point in both(*WHILE_RUNNING)),
     # Heads grow before a packet leaves, except for the one in a hundred that draws the binning survey: two tries.
-    *(Case(point, killed_running) for point in both("commit-of-heads")),
+    *(Case(point, killed_seeing_new_heads) for point in both("commit-of-heads") for _ in range(2)),
     *(Case(point, killed_saying_yes) for point in both("commit-of-consent")),
     *(Case(point, killed_setting_the_budget) for point in both("commit-of-policy")),
     *(Case(point, killed_leaving) for point in both("commit-of-leaving", "send-of-withdrawal", "commit-of-withdrawal")),
