@@ -2,6 +2,9 @@
 
 A protocol has a shared half (`StudyProtocol`), a peer's half and an aggregator's half. The halves are pure: they step
 from a state and an event to `Continue(state, outgoing)` or `Finish(outgoing)`. They neither send, store nor wait.
+
+The peer's half of the histogram protocol steps this way. The aggregator's does not yet: `aggregator.session` decides
+its phases and `aggregator.conduct` performs them, so `Publishing` and `WindowClosed` are named here and used nowhere.
 """
 
 from __future__ import annotations

@@ -114,6 +114,9 @@ class Proposal:
     def __attrs_post_init__(self) -> None:
         if self.version != 1:
             raise Unfit(f"version: expected 1, got {self.version}")
+        for name in ("title", "purpose", "contact"):
+            if not getattr(self, name).strip():
+                raise Unfit(f"{name}: expected some text; people read it before they say yes")
         names = [feature.name for feature in self.features] + [self.label.name]
         if not self.features or len(set(names)) != len(names):
             raise Unfit("features: expected at least one, and no name twice (the label's included)")

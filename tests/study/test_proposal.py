@@ -94,6 +94,7 @@ FAULTS = [
     ("category twice", '["Female", "Male"]', '["Male", "Male"]', ["features[1]", "different"]),
     ("one feature name twice", 'name = "sex"', 'name = "age"', ["no name twice"]),
     ("a name with blanks", 'name = "sex"', 'name = "the sex"', ["features[1].name", "small letters"]),
+    ("an empty title", 'title = "Income"', 'title = " "', ["study.toml.title", "expected some text"]),
     ("version", "version = 1", "version = 2", ["version", "expected 1"]),
     ("no binning window", 'binning = "1d"\n', "", ["schedule.binning", "age"]),
     ("minimum of one", "minimum = 100", "minimum = 1", ["cohort", "minimum"]),
