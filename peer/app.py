@@ -13,13 +13,14 @@ from pathlib import Path
 
 from attrs import evolve, frozen
 
+from anon.documents import SignedHead, encode_chain
 from anon.errors import AnonmlError, Malformed, Refused
 from anon.invite import Invite, invite_hash
 from anon.ldp import NanoEpsilon
 from anon.messages import Enrolment, seal, sign_enrolment, sign_withdrawal
 from anon.route import Route
 from anon.study.manifest import Manifest
-from peer.checks import check_manifest
+from peer.checks import check_manifest, extend_chain
 from peer.client import AggregatorClient
 from peer.consent import Consent, ConsentSheet, Policy, decide, explain
 from peer.errands import Tools
@@ -105,7 +106,7 @@ class PeerApp:
             now=now,
             random_bytes=random_bytes,
         )
-        self._manifests: dict[bytes, tuple[bytes, Manifest]] = {}
+        self._manifests: dict[bytes, tuple[tuple[SignedHead, ...], bytes, Manifest]] = {}
         self._runners: dict[bytes, StudyRunner] = {}
 
     def close(self) -> None:
@@ -116,7 +117,7 @@ class PeerApp:
 
     async def look(self, invite: Invite) -> ConsentSheet:
         """Fetch and verify the study of an invite and explain it. Nothing about the owner leaves."""
-        _body, manifest = await self._manifest(invite)
+        _chain, _body, manifest = await self._manifest(invite)
         return explain(manifest, self.store.policy(), self.store.ledger(), self._now())
 
     async def join(self, invite: Invite, approved_epsilon: int) -> Consent:
@@ -125,7 +126,7 @@ class PeerApp:
         Enrolment leaves with the next step. Raises `Refused` with every objection, `Conflict` for a study joined
         before; then nothing was stored or sent.
         """
-        body, manifest = await self._manifest(invite)
+        chain, body, manifest = await self._manifest(invite)
         now = self._now()
         policy = self.store.policy()
         consent = decide(manifest, policy, self.store.ledger(), approved_epsilon, now)
@@ -140,6 +141,7 @@ class PeerApp:
             due=draw_enrolment_time(
                 manifest.timetable, self._tools.settings.enrol_spread, now, self._random_bytes
             ),
+            chain=encode_chain(chain),
         )
 
         def permit(policy: Policy, ledger: Ledger) -> object:
@@ -334,18 +336,18 @@ class PeerApp:
     def _client(self, invite: Invite) -> AggregatorClient:
         return AggregatorClient(invite, self._route_factory())
 
-    async def _manifest(self, invite: Invite) -> tuple[bytes, Manifest]:
+    async def _manifest(self, invite: Invite) -> tuple[tuple[SignedHead, ...], bytes, Manifest]:
         if invite.study not in self._manifests:
             client = self._client(invite)
             chain = await client.chain()
             if not chain or chain[0].head.kind != "manifest":
                 raise Malformed("heads: the first document is not the manifest; do not take part")
             body = await client.body(chain[0].head)
-            self._manifests[invite.study] = (body, check_manifest(body, invite))
-        body, manifest = self._manifests[invite.study]
+            self._manifests[invite.study] = (extend_chain((), chain), body, check_manifest(body, invite))
+        chain, body, manifest = self._manifests[invite.study]
         if manifest.aggregator_key != invite.key:
             raise Malformed("invite: another key than the manifest names; ask for the invite again")
-        return body, manifest
+        return chain, body, manifest
 
 
 def first_of(errors: BaseExceptionGroup[AnonmlError]) -> AnonmlError:

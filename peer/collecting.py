@@ -8,7 +8,7 @@ from functools import partial
 from anon.answers import ACCEPTED, BUSY
 from anon.credential import Credential
 from anon.errors import Malformed, RejectedProof
-from anon.study.manifest import Window
+from anon.study.manifest import Manifest, Window
 from peer.checks import (
     check_credential,
 )
@@ -34,7 +34,7 @@ class Collecting(Errands):
     def __init__(self, study: bytes, tools: Tools) -> None:
         super().__init__(study, tools)
         self._checked_before: set[tuple[int, float]] = set()
-        self._head_checks: list[float] | None = None
+        self._head_checks: dict[Window, list[float]] = {}
 
     def _collecting_jobs(self, study: Study) -> list[Job]:
         manifest = study.manifest
@@ -48,8 +48,8 @@ class Collecting(Errands):
         jobs = [self._answer_job(study, window, slots) for window, slots in waiting.items()]
         jobs += [self._packet_job(study, one) for one in queued]
         jobs += [
-            self._job(f"heads-{due}", due, partial(self._check_heads, study, due))
-            for due in self._head_check_times(queued)
+            self._job(f"heads-{due}", due, partial(self._check_heads, study, window, due))
+            for window, due in self._head_check_times(manifest, queued)
         ]
         if not waiting and not queued:
             jobs.append(self._job("settle", 0.0, partial(self._settle, manifest)))
@@ -87,7 +87,7 @@ class Collecting(Errands):
             packets, missed = self._released(grounds, slots, self._tools.now())
         except (Malformed, RejectedProof) as fault:
             return self._tools.store.end(self._study, Event.CHECK_FAILED, str(fault))
-        self._tools.store.journal(self._study, packets, missed, chain=chain)
+        self._tools.store.journal(self._study, packets, missed)
         self._settle_if_done(manifest)
 
     def _credential(self, study: Study, secrets: StudySecrets) -> Credential:
@@ -98,29 +98,27 @@ class Collecting(Errands):
             study.study, study.manifest, study.roster_digest, study.seed, study.credential, secrets
         )
 
-    def _head_check_times(self, queued: Sequence[Queued]) -> list[float]:
-        """Random times before the first packet leaves, one fewer than set: each packet has a check of its own."""
-        if self._head_checks is None:
-            if not queued:
-                return []
-            now, first = self._after_evaluation(), min(one.send_at for one in queued)
-            count = self._tools.settings.head_checks - 1 if first > now else 0
-            self._head_checks = [uniform(now, first, self._tools.random_bytes) for _ in range(count)]
-        return self._head_checks
+    def _head_check_times(self, manifest: Manifest, queued: Sequence[Queued]) -> list[tuple[Window, float]]:
+        """Random times before the first packet of each window leaves, one fewer than set: each packet has a check of
+        its own. What later packets rest on (thresholds, edges) was not there when earlier ones were checked."""
+        now, first = self._after_evaluation(), dict[Window, float]()
+        for one in queued:
+            window = manifest.survey(one.survey).window
+            first[window] = min(one.send_at, first.get(window, one.send_at))
+        for window, send_at in first.items():
+            if window not in self._head_checks and send_at > now:
+                count = max(0, self._tools.settings.head_checks - 1)
+                times = [uniform(now, send_at, self._tools.random_bytes) for _ in range(count)]
+                self._head_checks[window] = times
+        return [(window, due) for window in first for due in self._head_checks.get(window, ())]
 
     def _after_evaluation(self) -> float:
         """Now, but never before the time that evaluating the features is treated as having taken."""
         return max(self._tools.now(), self._times.get("ready", 0.0))
 
-    async def _check_heads(self, study: Study, due: float) -> None:
-        if self._head_checks is not None:
-            self._head_checks.remove(due)
-        await self._see_chain(study)
-
-    async def _see_chain(self, study: Study) -> None:
-        chain = await self._chain(study)
-        if len(chain) > len(study.chain):
-            self._tools.store.see_chain(self._study, chain)
+    async def _check_heads(self, study: Study, window: Window, due: float) -> None:
+        await self._chain(study)
+        self._head_checks[window].remove(due)  # only now: one that was not answered is made up for
 
     def _packet_job(self, study: Study, packet: Queued) -> Job:
         name = f"packet-{packet.slot}-{packet.send_at}"
@@ -136,7 +134,7 @@ class Collecting(Errands):
         if self._redrawn(study, packet):
             return
         try:
-            await self._see_chain(study)
+            await self._chain(study)
         except Later:
             self._redraw(study, packet)
             return
@@ -147,6 +145,8 @@ class Collecting(Errands):
             return
         assert packet.sealed is not None
         window = study.manifest.survey(packet.survey).window
+        if self._head_checks.get(window):  # some went unanswered, and silence must not pass for agreement
+            return self._redraw(study, packet)
         retry_at = self._send_time(study.manifest, window)
         self._tools.store.attempt(self._study, packet.slot, retry_at if retry_at is not None else float(window.closes))
         try:

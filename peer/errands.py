@@ -35,6 +35,8 @@ WITHDRAW = "withdraw"
 """The job that may not wait long: it is due before enrolment closes."""
 FETCH_FAULTS = (Unreachable, Malformed, RejectedProof)
 """What a fetch may end in without any blame: it is tried again."""
+ANOTHER_KEY = "an answer was signed by another key than the pinned one; nothing of it was believed"
+"""Noted, and no reason to stop: where the route is not an onion address, anybody on the way could have said it."""
 
 
 @frozen
@@ -130,15 +132,21 @@ class Errands:
         """The chain, fetched anew and consistent with what was seen. Raises `Later`, `Distrust`.
 
         A shorter one than was seen contradicts nothing and so checks nothing: it counts as no answer. Otherwise an
-        aggregator of two stories would show everybody the manifest's head alone, once each had its own story.
+        aggregator of two stories would show everybody the manifest's head alone, once each had its own story. A longer
+        one is kept at once, whatever comes of its documents: the next one is compared with it.
         """
         try:
             fresh = await self._tools.client(study).chain()
+        except RejectedProof:
+            self._tools.store.note(self._study, ANOTHER_KEY)
+            raise Later from None
         except FETCH_FAULTS:
             raise Later from None
         chain = extend_chain(study.chain, fresh)
         if len(fresh) < len(chain):
             raise Later
+        if len(chain) > len(study.chain):
+            self._tools.store.see_chain(self._study, chain)
         return chain
 
     async def _document(

@@ -76,7 +76,8 @@ class Study:
 
 @frozen
 class Joining:
-    """What consent stores in one transaction: the reservation, the secrets and the exact enrolment bytes."""
+    """What consent stores in one transaction: the reservation, the secrets, the exact enrolment bytes, and the signed
+    heads that the manifest came under, which every later chain must continue."""
 
     entry: Entry
     invite: Invite
@@ -85,6 +86,7 @@ class Joining:
     secrets: bytes = field(repr=False)
     enrolment: bytes = field(repr=False)
     due: float
+    chain: bytes = field(repr=False)
 
 
 @frozen

@@ -171,6 +171,7 @@ class Store:
                 "secrets": joining.secrets,
                 "enrolment": joining.enrolment,
                 "due": joining.due,
+                "chain": joining.chain,
             }
             rows.insert(connection, "studies", columns)
 
@@ -242,6 +243,11 @@ class Store:
         """(study, what, proof) of everything that an aggregator was caught at."""
         return [tuple(row) for row in self._rows("SELECT study, what, proof FROM evidence")]
 
+    def note(self, study: bytes, reason: str) -> None:
+        """Remember something about a study that changes nothing in it; shown as its reason until the study ends."""
+        with self._writing("note") as connection:
+            rows.update_study(connection, study, {"reason": reason})
+
     def see_chain(self, study: bytes, chain: Sequence[SignedHead]) -> None:
         """Remember a longer chain of heads."""
         with self._writing("heads") as connection:
@@ -272,7 +278,6 @@ class Store:
         packets: Sequence[Scheduled],
         missed: Sequence[int],
         events: Iterable[Event] = (),
-        chain: Sequence[SignedHead] | None = None,
     ) -> None:
         """Commit charges and finished packets together, before any byte leaves, and the slots that were missed.
 
@@ -284,8 +289,6 @@ class Store:
             if State(row["state"]) is not State.CHECKED:
                 raise Conflict("the study was ended meanwhile; nothing is sent")
             _journal(connection, study, packets, missed, rows.to_study(row).draws)
-            if chain is not None:
-                rows.write_chain(connection, study, chain)
             for event in events:
                 _apply(connection, study, event)
 
@@ -346,7 +349,10 @@ def _apply(connection: sqlite3.Connection, study: bytes, event: Event, reason: s
             rows.write_entry(connection, rows.read_ledger(connection).return_rest(study), study)
         else:
             _erase(connection, study)
-    connection.execute("UPDATE studies SET state = ?, reason = ? WHERE study = ?", (moved.state, reason, study))
+    connection.execute(
+        "UPDATE studies SET state = ?, reason = coalesce(nullif(?, ''), reason) WHERE study = ?",
+        (moved.state, reason, study),
+    )
 
 
 def _erase(connection: sqlite3.Connection, study: bytes) -> None:
