@@ -22,6 +22,7 @@ COMMANDS = {
     "study": ("aggregator.cli_study", "Write, check and publish a study; try it on synthetic data."),
     "simulate": ("aggregator.cli_simulate", "Predict a study's result on data you have, without any network."),
     "demo": ("examples.demo", "Run a whole study on this machine: census or mooc."),
+    "testnet": ("anon.route.testnet.cli", "A private Tor network on this machine, to try everything on."),
     "doctor": ("anon.doctor", "Look at this installation and say what to do next."),
 }
 USAGE = 2

@@ -1,0 +1,137 @@
+"""The folder in which a network of the command line says that it runs: a lock its owner holds, and what it tells."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from attrs import asdict, field, frozen
+
+from anon.errors import Refused
+
+LOCK = "owner.lock"
+TOLD = "network.json"
+LOG = "owner.log"
+NETWORK = "net"
+
+
+@frozen
+class Standing:
+    """What the owner tells about its network. `since` is Unix time, `seconds` from start to the first onion answer."""
+
+    phase: str = field()
+    pid: int
+    since: float
+    address: str
+    torrc: str = ""
+    socks: str = ""
+    relays: int = 0
+    seconds: float = 0.0
+    attempts: int = 0
+    tors: dict[str, int] = field(factory=dict)
+
+    @phase.validator
+    def _known(self, _: object, phase: str) -> None:
+        if phase not in ("starting", "ready"):
+            raise ValueError(f"expected a phase, got {phase!r}")
+
+    @property
+    def pids(self) -> list[int]:
+        """All processes of the network, its owner first."""
+        return [self.pid, *self.tors.values()]
+
+
+def default_folder() -> Path:
+    """Under the user's runtime directory, or in the temporary one under the user's number."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if runtime:
+        return Path(runtime) / "anonml-testnet"
+    return Path(tempfile.gettempdir()) / f"anonml-testnet-{os.getuid()}"
+
+
+@frozen
+class State:
+    """One folder. Whether an owner lives is asked of the kernel (the lock), never of what a dead one left written."""
+
+    folder: Path
+
+    @property
+    def network(self) -> Path:
+        """The tors' files."""
+        return self.folder / NETWORK
+
+    @property
+    def log(self) -> Path:
+        """What an owner in the background said last."""
+        return self.folder / LOG
+
+    def prepare(self) -> None:
+        """Make the folder. Raises `Refused` when it is another's, or holds something else."""
+        self.folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+        if self.folder.stat().st_uid != os.getuid() or self.folder.is_symlink():
+            raise Refused(f"{self.folder} belongs to another user; name another folder with --folder")
+        if not (self.folder / LOCK).exists() and any(self.folder.iterdir()):
+            raise Refused(f"{self.folder} holds other files; name an empty folder with --folder")
+        self.folder.chmod(0o700)
+
+    @contextmanager
+    def owned(self) -> Iterator[None]:
+        """Be the owner, over an empty folder. Raises `Refused` while another is."""
+        self.prepare()
+        with (self.folder / LOCK).open("a") as lock:
+            if not _taken(lock.fileno(), tries=10):
+                raise Refused(f"a private network runs in {self.folder} already; `anonml testnet status` or `down`")
+            self.clean()
+            try:
+                yield
+            finally:
+                self.clean()
+
+    def is_owned(self) -> bool:
+        """Whether an owner lives."""
+        try:
+            lock = (self.folder / LOCK).open("a" if (self.folder / LOCK).exists() else "r")
+        except OSError:
+            return False
+        with lock:
+            return not _taken(lock.fileno())
+
+    def clean(self) -> None:
+        """Remove what a network left. Only for the owner, or when there is none."""
+        shutil.rmtree(self.network, ignore_errors=True)
+        (self.folder / TOLD).unlink(missing_ok=True)
+
+    def tell(self, standing: Standing) -> None:
+        """Replace what is told, whole."""
+        fresh = self.folder / f"{TOLD}.new"
+        fresh.write_text(json.dumps(asdict(standing)) + "\n", "utf-8")
+        fresh.replace(self.folder / TOLD)
+
+    def told(self) -> Standing | None:
+        """What the owner told last, if anything."""
+        try:
+            value: dict[str, Any] = json.loads((self.folder / TOLD).read_text("utf-8"))
+            return Standing(**value)
+        except (OSError, ValueError, TypeError):
+            return None
+
+
+def _taken(descriptor: int, tries: int = 1) -> bool:
+    """Whether the lock could be had. Who asks whether it is free holds it for an instant, hence the tries."""
+    for last in range(tries):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            if last + 1 < tries:
+                time.sleep(0.05)
+        else:
+            return True
+    return False
