@@ -18,12 +18,26 @@ _SKIPPED = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 DEFAULT_TIMEOUT = 60.0
 
 
-class _HttpRoute(ABC):
+class HttpRoute(ABC):
+    """What every route over HTTP/1.1 has in common; a route adds how its connection is made and what a proxy's no means."""
+
     timeout: float
 
     @abstractmethod
-    def _connector(self, address: str) -> aiohttp.BaseConnector:
-        """A connector used for one request only."""
+    async def _connector(self, address: str) -> aiohttp.BaseConnector:
+        """A connector used for one request only. Raises `Refused` for an address that is not this route's."""
+
+    def _proxy_gone(self, error: Exception) -> Unreachable:
+        return Unreachable(
+            f"the proxy did not answer ({type(error).__name__}); nothing is lost, check that it runs where --route "
+            "says, and try again"
+        )
+
+    def _proxy_refused(self, error: Exception) -> Unreachable:
+        return Unreachable(
+            f"the proxy could not reach the aggregator ({type(error).__name__}); nothing is lost, check that the "
+            "proxy runs and is online, and try again later"
+        )
 
     async def get(self, address: str, path: str, limit: int) -> Answer:
         """See `Route.get`."""
@@ -34,7 +48,7 @@ class _HttpRoute(ABC):
         return await self._exchange("POST", address, path, body, limit)
 
     async def _exchange(self, method: str, address: str, path: str, body: bytes | None, limit: int) -> Answer:
-        connector = self._connector(address)
+        connector = await self._connector(address)
         timeout = aiohttp.ClientTimeout(total=self.timeout, sock_connect=self.timeout)
         try:
             async with (
@@ -49,16 +63,10 @@ class _HttpRoute(ABC):
                 session.request(method, f"http://{address}{path}", data=body, allow_redirects=False) as response,
             ):
                 return Answer(response.status, await _read(response, limit))
-        except (ProxyConnectionError, ProxyTimeoutError) as error:
-            raise Unreachable(
-                f"the proxy did not answer ({type(error).__name__}); nothing is lost, check that it runs where --route "
-                "says, and try again"
-            ) from None
-        except (ProxyError, EOFError) as error:  # EOFError: it hung up in the middle of its greeting
-            raise Unreachable(
-                f"the proxy could not reach the aggregator ({type(error).__name__}); nothing is lost, check that the "
-                "proxy runs and is online, and try again later"
-            ) from None
+        except ProxyConnectionError as error:
+            raise self._proxy_gone(error) from None
+        except (ProxyTimeoutError, ProxyError, EOFError) as error:  # EOFError: it hung up in the middle of its greeting
+            raise self._proxy_refused(error) from None
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise Unreachable(
                 f"the aggregator did not answer ({type(error).__name__}); nothing is lost, try again later"
@@ -86,7 +94,7 @@ def is_loopback(address: str) -> bool:
 
 
 @frozen
-class DirectRoute(_HttpRoute):
+class DirectRoute(HttpRoute):
     """Straight to a loopback address, for tests, demos and two terminals on one machine. It hides nothing.
 
     Raises `Refused` for any other address: a packet that leaves this machine must go through a proxy.
@@ -94,7 +102,7 @@ class DirectRoute(_HttpRoute):
 
     timeout: float = DEFAULT_TIMEOUT
 
-    def _connector(self, address: str) -> aiohttp.BaseConnector:
+    async def _connector(self, address: str) -> aiohttp.BaseConnector:
         if address.rpartition(":")[0].lower() == "localhost":
             raise Refused("direct route: localhost is a name, and names are not looked up; use 127.0.0.1 in its place")
         if not is_loopback(address):
@@ -103,7 +111,7 @@ class DirectRoute(_HttpRoute):
 
 
 @frozen
-class SocksRoute(_HttpRoute):
+class SocksRoute(HttpRoute):
     """Through a SOCKS5 proxy such as tor's: fresh random user and password for every exchange (tor then isolates it on
     its own circuit), and names resolved by the proxy, never here."""
 
@@ -112,14 +120,19 @@ class SocksRoute(_HttpRoute):
     timeout: float = DEFAULT_TIMEOUT
     random_bytes: Callable[[int], bytes] = field(default=os.urandom, repr=False)
 
-    def _connector(self, address: str) -> aiohttp.BaseConnector:
-        return ProxyConnector(
-            proxy_type=ProxyType.SOCKS5,
-            host=self.host,
-            port=self.port,
-            username=self.random_bytes(16).hex(),
-            password=self.random_bytes(16).hex(),
-            rdns=True,
-            force_close=True,
-            limit=1,
-        )
+    async def _connector(self, address: str) -> aiohttp.BaseConnector:
+        return isolated_connector(self.host, self.port, self.random_bytes)
+
+
+def isolated_connector(host: str, port: int, random_bytes: Callable[[int], bytes]) -> aiohttp.BaseConnector:
+    """A connection through a SOCKS5 proxy under a user and password that nobody had before; names go to the proxy."""
+    return ProxyConnector(
+        proxy_type=ProxyType.SOCKS5,
+        host=host,
+        port=port,
+        username=random_bytes(16).hex(),
+        password=random_bytes(16).hex(),
+        rdns=True,
+        force_close=True,
+        limit=1,
+    )

@@ -21,6 +21,7 @@ LOCK = "owner.lock"
 TOLD = "network.json"
 LOG = "owner.log"
 NETWORK = "net"
+OURS = frozenset((LOCK, TOLD, f"{TOLD}.new", LOG, NETWORK))
 
 
 @frozen
@@ -78,7 +79,7 @@ class State:
         self.folder.mkdir(parents=True, mode=0o700, exist_ok=True)
         if self.folder.stat().st_uid != os.getuid() or self.folder.is_symlink():
             raise Refused(f"{self.folder} belongs to another user; name another folder with --folder")
-        if not (self.folder / LOCK).exists() and any(self.folder.iterdir()):
+        if any(path.name not in OURS for path in self.folder.iterdir()):
             raise Refused(f"{self.folder} holds other files; name an empty folder with --folder")
         self.folder.chmod(0o700)
 

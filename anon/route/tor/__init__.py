@@ -1,0 +1,29 @@
+"""Tor as a part that we own: found, started, followed, asked and stopped here (docs/decisions/0010)."""
+
+from anon.route.tor.bootstrap import Bootstrap, Phase, Trouble
+from anon.route.tor.control import Controller, Events, Onion
+from anon.route.tor.finding import extra_lines, find_tor
+from anon.route.tor.keeper import TorKeeper
+from anon.route.tor.process import TorProcess
+from anon.route.tor.replies import Event, Reply
+from anon.route.tor.route import TorRoute, checked_onion
+from anon.route.tor.torrc import quiet_lines, torrc_of_client
+
+__all__ = [
+    "Bootstrap",
+    "Controller",
+    "Event",
+    "Events",
+    "Onion",
+    "Phase",
+    "Reply",
+    "TorKeeper",
+    "TorProcess",
+    "TorRoute",
+    "Trouble",
+    "checked_onion",
+    "extra_lines",
+    "find_tor",
+    "quiet_lines",
+    "torrc_of_client",
+]

@@ -1,0 +1,203 @@
+"""How a tor comes up, or why it cannot: tables of phases and reasons. Pure; `process` brings the events and the clock.
+
+Tor's own tags and reasons are those of control-spec, section 4.1.10 (STATUS_CLIENT) and 5.5 (bootstrap phases).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+
+from attrs import evolve, frozen
+
+from anon.errors import Malformed, Unreachable
+from anon.route.tor.replies import arguments
+
+SETTLED_SECONDS = 5.0  # how long a trouble that tor itself calls lasting may still turn out well
+SKEW_SECONDS = 3600  # a consensus lives three hours; half an hour off tor only mentions
+
+
+class Phase(Enum):
+    """Where tor is; the value is how a person would say it."""
+
+    STARTING = "starting"
+    CONNECTING = "connecting to the network"
+    HANDSHAKING = "greeting a relay"
+    LOADING = "loading the directory"
+    BUILDING = "building a circuit"
+    DONE = "done"
+
+
+class Trouble(Enum):
+    """Why tor does not get on; the value is the reason's name."""
+
+    NONE = "stalled"
+    NO_NETWORK = "no-network"
+    BLOCKED = "blocked"
+    CLOCK_SKEW = "clock-skew"
+    NO_TRANSPORT = "no-transport"
+    BAD_TORRC = "bad-torrc"
+    FOLDER_IN_USE = "folder-in-use"
+    TOR_ENDED = "tor-ended"
+
+
+# Phase of a tag by its beginning (bootstrap tags "conn_pt", "conn_done_proxy", "ap_handshake", ...); the first match counts.
+PHASES: tuple[tuple[str, Phase], ...] = (
+    ("starting", Phase.STARTING),
+    ("conn_done", Phase.HANDSHAKING),
+    ("conn", Phase.CONNECTING),
+    ("handshake", Phase.HANDSHAKING),
+    ("onehop_create", Phase.HANDSHAKING),
+    ("requesting", Phase.LOADING),
+    ("loading", Phase.LOADING),
+    ("enough_dirinfo", Phase.LOADING),
+    ("ap_", Phase.BUILDING),
+    ("circuit_create", Phase.BUILDING),
+    ("done", Phase.DONE),
+)
+
+# Tor's REASON of a failed connection -> trouble.
+REASONS: dict[str, Trouble] = {
+    "NOROUTE": Trouble.NO_NETWORK,
+    "RESOURCELIMIT": Trouble.NO_NETWORK,
+    "CONNECTREFUSED": Trouble.BLOCKED,
+    "CONNECTRESET": Trouble.BLOCKED,
+    "TIMEOUT": Trouble.BLOCKED,
+    "IOERROR": Trouble.BLOCKED,
+    "TLS_ERROR": Trouble.BLOCKED,
+    "IDENTITY": Trouble.BLOCKED,
+    "DONE": Trouble.BLOCKED,  # closed by the other side in the middle of the greeting
+    "MISC": Trouble.BLOCKED,
+    "PT_MISSING": Trouble.NO_TRANSPORT,
+}
+
+_NETWORK = "look whether this machine is online, then try again"
+_BLOCKED = "if others on this network can use Tor try again later, else set bridges in the file that ANONML_TORRC names"
+_LATER = "try again; if it stays so, set bridges in the file that ANONML_TORRC names"
+_CLOCK = "set this machine's clock (date, time and zone), then try again"
+_TRANSPORT = "install the transport that ANONML_TORRC's ClientTransportPlugin names, or correct its path"
+_TORRC = "correct the file that ANONML_TORRC names, or update tor to 0.4.9 or later"
+_IN_USE = "end the other tor that uses this peer's folder, then try again"
+_ENDED = "correct what tor says, then try again"
+_BRIDGE = "ask for another bridge and set it in the file that ANONML_TORRC names"
+
+# (phase, trouble) -> the one next action. What is not listed under its phase stands under None.
+ACTIONS: dict[tuple[Phase | None, Trouble], str] = {
+    (None, Trouble.NO_NETWORK): _NETWORK,
+    (None, Trouble.BLOCKED): _BLOCKED,
+    (None, Trouble.CLOCK_SKEW): _CLOCK,
+    (None, Trouble.NO_TRANSPORT): _TRANSPORT,
+    (None, Trouble.BAD_TORRC): _TORRC,
+    (None, Trouble.FOLDER_IN_USE): _IN_USE,
+    (None, Trouble.TOR_ENDED): _ENDED,
+    (Phase.STARTING, Trouble.NONE): _NETWORK,
+    (Phase.CONNECTING, Trouble.NONE): _NETWORK,
+    (Phase.HANDSHAKING, Trouble.NONE): _BLOCKED,
+    (Phase.LOADING, Trouble.NONE): _LATER,
+    (Phase.LOADING, Trouble.BLOCKED): _LATER,
+    (Phase.BUILDING, Trouble.NONE): _LATER,
+    (Phase.BUILDING, Trouble.BLOCKED): _LATER,
+    (Phase.DONE, Trouble.NONE): _LATER,
+}
+
+# What tor's log says where no event does -> trouble; the first match counts.
+LOGGED: tuple[tuple[str, Trouble], ...] = (
+    ("another Tor process is running with the same data directory", Trouble.FOLDER_IN_USE),
+    ("Failed to parse/validate config", Trouble.BAD_TORRC),
+    ("Reading config failed", Trouble.BAD_TORRC),
+    ("Pluggable Transport process terminated", Trouble.NO_TRANSPORT),
+    ("Could not launch managed proxy executable", Trouble.NO_TRANSPORT),
+    ("Failed to start process", Trouble.NO_TRANSPORT),
+    ("behind the time published in the consensus", Trouble.CLOCK_SKEW),
+    ("Our clock is", Trouble.CLOCK_SKEW),
+)
+_FINAL = frozenset((Trouble.BAD_TORRC, Trouble.FOLDER_IN_USE, Trouble.TOR_ENDED))
+_LASTING = frozenset((Trouble.CLOCK_SKEW, Trouble.NO_TRANSPORT))  # no amount of trying makes these better
+
+
+@frozen
+class Bootstrap:
+    """What is known of one start. `since` is the time of the last progress, `settled` when tor (or the table) first called the
+    trouble lasting; both in seconds of the caller's clock. `progress` in percent."""
+
+    since: float
+    phase: Phase = Phase.STARTING
+    progress: int = 0
+    trouble: Trouble = Trouble.NONE
+    settled: float | None = None
+    bridges: bool = False
+    said: str = ""
+
+    def heard_status(self, text: str, now: float) -> Bootstrap:
+        """After a line such as `WARN BOOTSTRAP PROGRESS=14 TAG=handshake ... REASON=TIMEOUT RECOMMENDATION=warn`, which is what
+        an event and GETINFO status/bootstrap-phase say alike. What is not understood changes nothing."""
+        try:
+            words, pairs = arguments(text)
+            progress = int(pairs.get("PROGRESS", self.progress))
+            skew = abs(int(pairs.get("SKEW", "0")))
+        except (Malformed, ValueError):
+            return self
+        if "CLOCK_SKEW" in words:
+            return self._troubled(Trouble.CLOCK_SKEW, skew >= SKEW_SECONDS, now) if skew >= SKEW_SECONDS else self
+        if "BOOTSTRAP" not in words:
+            return self
+        after = self._progressed(progress, pairs.get("TAG", ""), now)
+        trouble = REASONS.get(pairs.get("REASON", ""))
+        return after._troubled(trouble, pairs.get("RECOMMENDATION") == "warn", now) if trouble else after
+
+    def heard_log(self, line: str, now: float) -> Bootstrap:
+        """After a line of tor's log; most change nothing."""
+        for words, trouble in LOGGED:
+            if words in line:
+                said = line.partition("] ")[2] or line
+                return evolve(self._troubled(trouble, True, now), said=self.said or said[:200])
+        return self
+
+    def ended(self, log: Sequence[str]) -> Bootstrap:
+        """After tor ended by itself, with the last lines of its log: its own error, or the warning that it points to."""
+        after = self
+        for line in log:
+            after = after.heard_log(line, self.since)
+        errors = [line.partition("] ")[2] for line in log if "[err]" in line]
+        warnings = [line.partition("] ")[2] for line in log if "[warn]" in line and "root" not in line]
+        said = after.said if after.trouble in _FINAL else ""
+        said = said or (errors[-1] if errors else warnings[-1] if warnings else "it gave no reason")
+        trouble = after.trouble if after.trouble in _FINAL else Trouble.TOR_ENDED
+        return evolve(after, trouble=trouble, said=said[:200])
+
+    def _progressed(self, progress: int, tag: str, now: float) -> Bootstrap:
+        phase = next((phase for start, phase in PHASES if tag.startswith(start)), self.phase)
+        if progress <= self.progress:
+            return self if progress < self.progress else evolve(self, phase=phase)
+        lasting = self.trouble in _LASTING
+        trouble = self.trouble if lasting else Trouble.NONE
+        return evolve(
+            self, phase=phase, progress=progress, since=now, trouble=trouble, settled=self.settled if lasting else None
+        )
+
+    def _troubled(self, trouble: Trouble, settled: bool, now: float) -> Bootstrap:
+        if self.trouble in _FINAL or (self.trouble in _LASTING and trouble not in _LASTING | _FINAL):
+            return self  # a cause explains what follows from it, not the other way round
+        since = self.settled if self.trouble is trouble else None
+        return evolve(self, trouble=trouble, settled=since if since is not None else now if settled else None)
+
+    @property
+    def done(self) -> bool:
+        """Whether circuits can be built."""
+        return self.progress >= 100
+
+    def hopeless(self, now: float) -> bool:
+        """Whether waiting longer would not help: a final trouble, or a lasting one and no progress since."""
+        if self.trouble in _FINAL:
+            return True
+        return self.settled is not None and now - max(self.settled, self.since) >= SETTLED_SECONDS
+
+    def failure(self) -> Unreachable:
+        """Phase, reason and one next action."""
+        reason, action = self.trouble.value, ACTIONS.get((self.phase, self.trouble)) or ACTIONS[None, self.trouble]
+        if self.trouble is Trouble.BLOCKED and self.bridges and self.phase in (Phase.CONNECTING, Phase.HANDSHAKING):
+            reason, action = "bridge-refused", _BRIDGE
+        said = f' (tor says: "{self.said.rstrip(".")}")' if self.said else ""
+        return Unreachable(
+            f"tor could not start: {reason} while {self.phase.value} ({self.progress} %){said}; nothing is lost, {action}"
+        )

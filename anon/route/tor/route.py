@@ -1,0 +1,97 @@
+"""The route through a private tor: onion addresses only, one fresh circuit per exchange."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import os
+import re
+from collections.abc import Callable
+
+import aiohttp
+from aiohttp_socks import ProxyError
+from attrs import field, frozen
+
+from anon.errors import Refused, Unreachable
+from anon.route.http import HttpRoute, isolated_connector
+from anon.route.tor.keeper import TorKeeper
+
+ONION_SECONDS = 90.0  # a dead service whose descriptor is cached would be tried for 120 s
+_VERSION = 3
+_REPLY_CODE = re.compile(r"0[xX]([0-9a-fA-F]{1,2})\Z")
+
+# SOCKS reply -> what happened, one next action. F0..F7: tor's ExtendedErrors for onion services; 01..06: RFC 1928.
+REPLIES: dict[int, tuple[str, str]] = {
+    0xF0: ("its onion service is not announced", "it may be down; try again later"),
+    0xF1: ("its onion service's announcement is not valid", "it may be restarting; try again later"),
+    0xF2: ("its onion service did not accept an introduction", "it may be busy or down; try again later"),
+    0xF3: ("its onion service did not come to the meeting point", "try again later"),
+    0xF4: ("its onion service lets in only clients with a key", "ask who runs it for an open address"),
+    0xF5: ("its onion service does not accept this client's key", "ask who runs it for an open address"),
+    0xF6: ("tor says that the onion address is not valid", "ask for the invite link again"),
+    0xF7: ("its onion service could not be introduced to in time", "it may be busy or down; try again later"),
+    0x01: ("tor could not build a circuit", "try again later"),
+    0x02: ("tor does not carry anything but onion traffic here", "ask for the invite link again"),
+    0x03: ("tor has no network", "look whether this machine is online, then try again"),
+    0x04: ("its onion service could not be reached", "it may be down; try again later"),
+    0x05: ("its onion service answers, but nothing listens behind it", "it may be restarting; try again later"),
+    0x06: ("its onion service did not answer in time", "try again later"),
+}
+
+
+def checked_onion(address: str) -> str:
+    """The address `*.onion:port` itself, if it is a v3 one: 56 base32 characters, checksum and version right
+    (rend-spec-v3, section 6), a port in 1..65535. Raises `Refused` else."""
+    host, _, port = address.rpartition(":")
+    if not host.endswith(".onion"):
+        raise Refused("tor route: the address is not an onion address; ask for the aggregator's onion invite link")
+    if not (port.isascii() and port.isdecimal() and len(port) <= 5 and 0 < int(port) < 65536):
+        raise Refused("tor route: expected onion address and port; ask for the invite link again")
+    name = host.removesuffix(".onion")
+    try:
+        raw = base64.b32decode(name.upper()) if len(name) == 56 and name.isascii() else b""
+    except binascii.Error:
+        raw = b""
+    key, checksum, version = raw[:32], raw[32:34], raw[34:]
+    expected = hashlib.sha3_256(b".onion checksum" + key + version).digest()[:2]
+    if len(raw) != 35 or name != name.lower() or version != bytes([_VERSION]) or checksum != expected:
+        raise Refused("tor route: the onion address is not a whole v3 address; ask for the invite link again")
+    return address
+
+
+@frozen
+class TorRoute(HttpRoute):
+    """Through the keeper's tor to a v3 onion service: for every exchange a fresh connection and fresh random user and
+    password, which tor answers with a circuit of its own. Nothing but tor's SOCKS port is connected to, and no name is
+    looked up.
+
+    Raises `Refused` for any other address before anything is started, `Unreachable` when tor cannot start or no whole
+    answer comes in `timeout` seconds after it has.
+    """
+
+    keeper: TorKeeper
+    timeout: float = ONION_SECONDS
+    random_bytes: Callable[[int], bytes] = field(default=os.urandom, repr=False)
+
+    async def _connector(self, address: str) -> aiohttp.BaseConnector:
+        checked_onion(address)
+        host, port = await self.keeper.socks()
+        return isolated_connector(host, port, self.random_bytes)
+
+    def _proxy_gone(self, error: Exception) -> Unreachable:
+        self.keeper.lost()
+        return Unreachable(f"tor ended ({type(error).__name__}); nothing is lost, try again: it is started anew then")
+
+    def _proxy_refused(self, error: Exception) -> Unreachable:
+        what, action = REPLIES.get(reply_code(error), ("tor could not reach it", "try again later"))
+        return Unreachable(f"the aggregator cannot be reached: {what}; nothing is lost, {action}")
+
+
+def reply_code(error: Exception) -> int:
+    """The SOCKS reply code that an error of the proxy library carries; -1 if none."""
+    code = error.error_code if isinstance(error, ProxyError) else None
+    if code is not None:
+        return int(code)
+    match = _REPLY_CODE.search(str(error))  # "Invalid reply code: 0XF0": codes beyond RFC 1928 come as text
+    return int(match[1], 16) if match else -1
