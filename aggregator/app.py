@@ -11,6 +11,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Self
 
@@ -22,6 +23,7 @@ from aggregator.counters import STEP
 from aggregator.enrol import draw_invites
 from aggregator.enrol_store import EnrolStore
 from aggregator.home import Home, open_home
+from aggregator.onion_key import OnionKey
 from aggregator.packet_store import PacketStore
 from aggregator.publish import prepare
 from aggregator.session import Phase, deadline
@@ -30,6 +32,7 @@ from aggregator.study import LiveStudy, Tools, load_study
 from aggregator.workers import Workers
 from anon.errors import Refused
 from anon.invite import Invite
+from anon.route import SocksRoute
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
 
@@ -142,16 +145,38 @@ class AggregatorApp:
 
         Raises `Refused` when another process serves this home.
         """
-        lock = self.home.lock()
-        try:
+        with closing(self.home.lock()):
             runner, bound = await http.start(self._studies, host, port)
             try:
                 ready(bound)
                 await self._keep_ticking()
             finally:
                 await runner.cleanup()
-        finally:
-            lock.close()
+
+    async def serve_onion(
+        self,
+        key_of: Callable[[Path], OnionKey],
+        announce: Callable[[str], None] = lambda address: None,
+        say: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        """Like `serve`, as the onion service of the key that `key_of` gives for this home, and nowhere else.
+
+        `announce` hears the address once it answers, `say` what is being waited for. Studies go on while tor is
+        restarted. Raises `Refused` when another process serves this home, `Unreachable` when the address never came up.
+        """
+        from aggregator.onion import OnionService, socket_of  # late: who serves without Tor needs nothing of it
+
+        with closing(self.home.lock()):
+            key, socket = key_of(self.home.path), socket_of(self.home.path)
+            service = OnionService(key, socket, self.home.path / "tor", SocksRoute, announce, say)
+            runner = await http.start_unix(self._studies, socket)
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    tasks.create_task(service.run())
+                    tasks.create_task(self._keep_ticking())
+            finally:
+                await runner.cleanup()
+                socket.unlink(missing_ok=True)
 
     async def tick(self) -> float:
         """Take up new studies and perform every due transition; the seconds until the next one (at most a day).

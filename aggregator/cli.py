@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import os
-import signal
 import sys
 import time
-from collections.abc import Coroutine
-from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -19,64 +14,26 @@ from rich.markup import escape
 from rich.table import Table
 
 from aggregator.app import AggregatorApp, StudyStatus
+from aggregator.cli_options import (
+    DEFAULT_HOME,
+    HomeOption,
+    JsonOption,
+    StudyOption,
+    existing,
+    out,
+    pick,
+    run,
+    study_status,
+)
+from aggregator.cli_serve import HOST, HTTP_PORT, serve
 from aggregator.home import backup as back_up
 from aggregator.home import open_home
 from aggregator.home import restore as restore_into
+from aggregator.onion_key import kept_key
 from anon.errors import Malformed, Refused
-from anon.fingerprint import words
 
 app = typer.Typer(no_args_is_help=True, help="Run studies: invite, serve, watch, export, audit.")
-T = TypeVar("T")
-
-DEFAULT_HOME = Path(os.environ.get("ANONML_AGGREGATOR_HOME", "~/.anonml-aggregator")).expanduser()
-HomeOption = Annotated[Path, typer.Option("--home", help="The aggregator's directory (keys and database).")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON.")]
-StudyOption = Annotated[str, typer.Option("--study", help="Study id or its beginning; not needed when there is one.")]
-
-
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a command's coroutine."""
-    return asyncio.run(work)
-
-
-def out(value: object) -> None:
-    """One line of JSON on standard output."""
-    sys.stdout.write(json.dumps(value, sort_keys=True) + "\n")
-    sys.stdout.flush()
-
-
-def existing(home: Path) -> Path:
-    """The home, when an aggregator lives there. Raises `Refused`: a mistyped path must not make a new one."""
-    if not (home / "signing.key").is_file():
-        raise Refused(f"{home}: no aggregator here; check --home, or publish a study first (`anonml study publish`)")
-    return home
-
-
-def pick(aggregator: AggregatorApp, prefix: str) -> bytes:
-    """The study whose id begins with `prefix`. Raises `Refused` when it is none or several."""
-    found = [live for live in aggregator.studies() if live.study.hex().startswith(prefix.lower())]
-    if len(found) == 1:
-        return found[0].study
-    if not found:
-        missing = f"no study begins with {prefix}" if prefix else "no study yet: `anonml study publish study.toml`"
-        raise Refused(f"{missing} (`anonml aggregator status` lists them)")
-    listed = ", ".join(f"{live.study.hex()[:8]} ({live.phase})" for live in found)
-    raise Refused(f"several studies: {listed}; choose one with --study")
-
-
-def study_status(status: StudyStatus) -> dict[str, object]:
-    """A status as JSON."""
-    return {
-        "study": status.study.hex(),
-        "fingerprint": words(status.study),
-        "title": status.title,
-        "phase": str(status.phase),
-        "enrolled": status.enrolled,
-        "minimum": status.minimum,
-        "ends": status.ends,
-        "accepted": status.accepted,
-        "documents": status.documents,
-    }
+app.command()(serve)
 
 
 @app.command()
@@ -90,77 +47,11 @@ def init(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
 
 
 @app.command()
-def serve(
-    home: HomeOption = DEFAULT_HOME,
-    host: Annotated[str, typer.Option(help="Address to listen on; loopback unless you know better.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port; 0 picks a free one.")] = 8750,
-    processes: Annotated[int, typer.Option(help="Worker processes that verify tokens.")] = 1,
-    until_published: Annotated[
-        bool, typer.Option(help="Stop once every study has ended and its peers had time to fetch.")
-    ] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Answer peers and carry every study to its end, until stopped (Ctrl-C). Safe to stop or kill at any time."""
-    with suppress(KeyboardInterrupt, asyncio.CancelledError):
-        run(_serve(home, host, port, processes, until_published, as_json))
-
-
-async def _serve(home: Path, host: str, port: int, processes: int, until_published: bool, as_json: bool) -> None:
-    console = Console()
-
-    def ready(bound: int) -> None:
-        if as_json:
-            out({"address": f"{host}:{bound}"})
-        else:
-            console.print(f"serving at [bold]{host}:{bound}[/] (Ctrl-C stops; nothing is lost)", highlight=False)
-
-    async with AggregatorApp(home, processes=processes) as aggregator:
-        serving = asyncio.create_task(aggregator.serve(host, port, ready))
-        loop = asyncio.get_running_loop()
-        with suppress(NotImplementedError):
-            loop.add_signal_handler(signal.SIGTERM, serving.cancel)
-        watching = asyncio.create_task(_watch(aggregator, until_published, as_json, console))
-        done, _ = await asyncio.wait({serving, watching}, return_when=asyncio.FIRST_COMPLETED)
-        for task in (serving, watching):
-            task.cancel()
-        await asyncio.gather(serving, watching, return_exceptions=True)
-        for task in done:
-            if not task.cancelled():
-                task.result()
-
-
-async def _watch(aggregator: AggregatorApp, until_published: bool, as_json: bool, console: Console) -> None:
-    """Say every change of phase; return once all studies have ended, when asked to."""
-    seen: dict[bytes, str] = {}
-    while True:
-        statuses = await aggregator.status()
-        for status in statuses:
-            if seen.get(status.study) == str(status.phase):
-                continue
-            seen[status.study] = str(status.phase)
-            if as_json:
-                answers = {"enrolment_answers": status.enrolment_answers, "packet_answers": status.packet_answers}
-                out(study_status(status) | answers | {"at": time.time()})
-            else:
-                named = f"{status.study.hex()[:8]} {escape(status.title)}"
-                console.print(f"{named}: [bold]{status.phase}[/], {status.enrolled} enrolled", highlight=False)
-        if until_published and statuses and all(str(s.phase) in _ENDED for s in statuses) and _over(aggregator):
-            return
-        await asyncio.sleep(0.25)
-
-
-def _over(aggregator: AggregatorApp) -> bool:
-    """Whether peers had all the time they were promised to find their packets in the transcripts."""
-    return all(live.phase == "abandoned" or time.time() > live.manifest.timetable.ends for live in aggregator.studies())
-
-
-_ENDED = ("published", "abandoned", "erased")
-
-
-@app.command()
 def invite(
     count: Annotated[int, typer.Option(min=1, max=100_000, help="How many invites; each admits one peer.")] = 1,
-    address: Annotated[str, typer.Option(help="Where peers reach this aggregator, host:port.")] = "127.0.0.1:8750",
+    address: Annotated[
+        str, typer.Option(help="Where peers reach this aggregator, host:port; its onion address, if it has one.")
+    ] = "",
     study: StudyOption = "",
     home: HomeOption = DEFAULT_HOME,
     as_json: JsonOption = False,
@@ -173,13 +64,19 @@ def invite(
             if chosen.phase != "enrolling":
                 raise Refused(f"enrolment of this study has closed ({chosen.phase}); an invite would admit nobody")
             wanted = count if chosen.manifest.cohort.admission == "invite" else 1
-            return [one.link() for one in await aggregator.create_invites(chosen.study, wanted, address)]
+            where = address or _own_address(home)
+            return [one.link() for one in await aggregator.create_invites(chosen.study, wanted, where)]
 
     links = run(work())
     if as_json:
         out(links)
     else:
         sys.stdout.write("\n".join(links) + "\n")
+
+
+def _own_address(home: Path) -> str:
+    key = kept_key(home)
+    return f"{HOST}:{HTTP_PORT}" if key is None else key.address()
 
 
 @app.command()

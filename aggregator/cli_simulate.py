@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from aggregator.cli import JsonOption, out
+from aggregator.cli_options import JsonOption, out
 from aggregator.simulate import SimulationResult, simulate
 from aggregator.simulation.people import people_from_csv
 from anon.study import Proposal, load_proposal

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from aggregator.cli import DEFAULT_HOME, HomeOption, JsonOption, out, run
+from aggregator.cli_options import DEFAULT_HOME, HomeOption, JsonOption, out, run
 from anon.errors import Refused
 from anon.fingerprint import words
 from anon.ldp import format_epsilon

@@ -22,6 +22,7 @@ from anon.messages import seed_commitment
 from anon.resolve import StudyKeys
 
 DATABASE = "aggregator.sqlite"
+ONION_KEY = "onion.key"
 _SIGNING = "signing.key"
 _STUDIES = "studies"
 _LOCK = "lock"
@@ -80,7 +81,7 @@ class Home:
     def store_secrets(self, study: bytes, secrets: StudySecrets) -> None:
         """Keep a study's secrets, durably, before its manifest exists anywhere."""
         body = encode([_VERSION, secrets.sealing_key, secrets.credential_key, secrets.score_value])
-        _write_secret(self.path / _STUDIES / f"{study.hex()}.keys", body)
+        write_secret(self.path / _STUDIES / f"{study.hex()}.keys", body)
 
     def load_secrets(self, study: bytes) -> StudySecrets:
         """A study's secrets. Raises `Refused` when they are missing, `Malformed` when damaged."""
@@ -112,7 +113,7 @@ def open_home(path: Path, random_bytes: Callable[[int], bytes]) -> Home:
     if not key.exists():
         if (path / DATABASE).exists():
             raise Refused(f"{key}: missing beside a database; restore the backup that holds it")
-        _write_secret(key, random_bytes(32))
+        write_secret(key, random_bytes(32))
     seed = key.read_bytes()
     if len(seed) != 32:
         raise Malformed(f"{key}: expected 32 bytes, got {len(seed)}; restore the backup")
@@ -134,6 +135,8 @@ def backup(home: Path, target: Path) -> None:
         with os.fdopen(descriptor, "wb") as handle, tarfile.open(fileobj=handle, mode="w") as archive:
             archive.add(home / _SIGNING, _SIGNING)
             archive.add(home / _STUDIES, _STUDIES)
+            if (home / ONION_KEY).exists():
+                archive.add(home / ONION_KEY, ONION_KEY)
             if copy.exists():
                 archive.add(copy, DATABASE)
 
@@ -167,7 +170,7 @@ def _copy_database(source: Path, target: Path) -> None:
         writer.close()
 
 
-def _write_secret(path: Path, body: bytes) -> None:
+def write_secret(path: Path, body: bytes) -> None:
     """Write a new file of mode 0600 completely or not at all."""
     scratch = path.with_name(path.name + ".new")
     scratch.unlink(missing_ok=True)

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
+import socket
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from aiohttp import hdrs, web
@@ -25,6 +28,7 @@ READ_SECONDS = 60
 LONGEST_SECONDS = 600
 """How long one connection may last: a slow route fetches a roster of 20 MB in that time at 35 KB a second."""
 MOST_CONNECTIONS = 2048
+BACKLOG = 1024
 _HEADER_BYTES = 8190
 _LOG = logging.getLogger(__name__)
 
@@ -120,12 +124,46 @@ class Surface:
 
 async def start(studies: Studies, host: str, port: int) -> tuple[web.ServerRunner, int]:
     """Serve; the runner (call its `cleanup`) and the port, which is the system's choice when `port` is 0."""
+    runner = await _runner(studies)
+    site = web.TCPSite(runner, host, port, backlog=BACKLOG)
+    await site.start()
+    return runner, int(runner.addresses[0][1])
+
+
+async def start_unix(studies: Studies, path: Path) -> web.ServerRunner:
+    """Serve at a socket file that only its owner can reach, and at no network address at all.
+
+    Nothing that connects there has an address. What is at `path` from an earlier life is replaced.
+    """
+    runner = await _runner(studies)
+    try:
+        await web.SockSite(runner, _private_socket(path), backlog=BACKLOG).start()
+    except BaseException:
+        await runner.cleanup()
+        raise
+    return runner
+
+
+async def _runner(studies: Studies) -> web.ServerRunner:
     server = _Server(Surface(studies).answer)
     runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=2)
     await runner.setup()
-    site = web.TCPSite(runner, host, port, backlog=1024)
-    await site.start()
-    return runner, int(runner.addresses[0][1])
+    return runner
+
+
+def _private_socket(path: Path) -> socket.socket:
+    """Bound with mode 0600 from its first instant."""
+    path.unlink(missing_ok=True)
+    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        bound.bind(os.fspath(path))
+    except BaseException:
+        bound.close()
+        raise
+    finally:
+        os.umask(before)
+    return bound
 
 
 async def _post(request: web.BaseRequest, accept: Callable[[bytes], Awaitable[str]], limit: int) -> web.StreamResponse:

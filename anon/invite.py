@@ -10,15 +10,21 @@ from attrs import field, frozen
 from anon import labels
 from anon.encoding import sha256
 from anon.errors import Malformed
+from anon.onion import is_onion, onion_fault
 
 SCHEME = "anonml"
+ONION_PORT = "80"
 _ADDRESS = re.compile(r"[A-Za-z0-9.\-\[\]:]+:\d{1,5}\Z")
 
 
 @frozen
 class Invite:
     """`address` host:port; `key` the aggregator's Ed25519 public key (32 bytes); `study` the study id (32 bytes);
-    `code` the admission's secret text, empty where admission is by list or open."""
+    `code` the admission's secret text, empty where admission is by list or open.
+
+    An onion address is always `<56 characters>.onion:80` in lower case, so that neither a subdomain nor a port nor a
+    spelling, which travel with every request, can mark one link's peer.
+    """
 
     address: str
     key: bytes
@@ -28,6 +34,9 @@ class Invite:
     def __attrs_post_init__(self) -> None:
         if not _ADDRESS.match(self.address):
             raise Malformed(f"invite: expected an address host:port, got {self.address!r}; ask for the link again")
+        host, _, port = self.address.rpartition(":")
+        if is_onion(host) and (fault := onion_fault(host) or _port_fault(port)):
+            raise Malformed(f"invite: {fault}; ask for the link again")
         if len(self.key) != 32 or len(self.study) != 32:
             raise Malformed("invite: expected a key and a study of 64 hexadecimal digits; ask for the link again")
 
@@ -35,6 +44,10 @@ class Invite:
         """The link as text."""
         code = f"&code={quote(self.code)}" if self.code else ""
         return f"{SCHEME}://{self.address}/{self.study.hex()}?key={self.key.hex()}{code}"
+
+
+def _port_fault(port: str) -> str:
+    return "" if port == ONION_PORT else f"expected port {ONION_PORT} of the onion address, got {port}"
 
 
 def parse_invite(link: str) -> Invite:
