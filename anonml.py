@@ -21,6 +21,7 @@ COMMANDS = {
     "aggregator": ("aggregator.cli", "Run studies: invite, serve, watch, export, audit."),
     "study": ("aggregator.cli_study", "Write, check and publish a study; try it on synthetic data."),
     "simulate": ("aggregator.cli_simulate", "Predict a study's result on data you have, without any network."),
+    "evidence": ("anon.cli_evidence", "Check or make a proof that an aggregator told two stories; needs no home."),
     "demo": ("examples.demo", "Run a whole study on this machine: census or mooc."),
     "testnet": ("anon.route.testnet.cli", "A private Tor network on this machine, to try everything on."),
     "doctor": ("anon.doctor", "Look at this installation and say what to do next."),

@@ -55,7 +55,7 @@ class Equivocation(Distrust):
     def __init__(self, first: SignedHead, second: SignedHead) -> None:
         super().__init__(
             f"the aggregator signed two different documents number {first.head.number}; nothing more is sent. "
-            "The evidence is kept: show it to the others (`anonml peer receipts`)"
+            "The evidence is kept: show it to the others (`anonml peer evidence --export FILE`)"
         )
         self.first = first
         self.second = second

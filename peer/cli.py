@@ -14,7 +14,7 @@ from rich.markup import escape
 from anon.errors import Refused
 from anon.invite import parse_invite
 from anon.ldp import format_epsilon, nano
-from peer import cli_own
+from peer import cli_own, cli_proofs
 from peer.app import PeerApp
 from peer.cli_options import (
     DEFAULT_HOME,
@@ -182,19 +182,8 @@ app.command()(cli_own.budget)
 app.command()(cli_own.predict)
 
 
-@app.command()
-def evidence(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
-    """Proofs that an aggregator told two stories, if any were kept."""
-    found = open_peer(home).evidence()
-    if as_json:
-        print_json([{"study": study.hex(), "what": what, "proof": proof.hex()} for study, what, proof in found])
-        return
-    for study, what, proof in found:
-        Console().print(f"{study.hex()[:8]}: {escape(what)} ({len(proof)} bytes of proof)", highlight=False)
-    if not found:
-        Console().print("none")
-
-
+app.command()(cli_proofs.evidence)
+app.command()(cli_proofs.fingerprint)
 app.command()(cli_own.passphrase)
 app.command()(cli_own.backup)
 app.command()(cli_own.restore)

@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from anon import qr
+from anon.fingerprint import study_code
 from anon.ldp import format_epsilon
 from peer.app import PeerApp, Receipt, StudyStatus
 from peer.cli_options import NO_STUDIES
@@ -36,6 +38,7 @@ def sheet_json(sheet: ConsentSheet, own: OwnData) -> dict[str, Any]:
         "purpose": sheet.purpose,
         "contact": sheet.contact,
         "fingerprint": sheet.fingerprint,
+        "fingerprint_qr": qr.figures(study_code(sheet.study)),
         "design": sheet.design,
         "admission": sheet.admission,
         "minimum_cohort": sheet.minimum_cohort,
@@ -73,6 +76,7 @@ def show_sheet(sheet: ConsentSheet, own: OwnData, home: Path, queries: bool) -> 
     console.rule(escape(sheet.title))
     console.print(f"{escape(sheet.purpose)}\nAsked by: {escape(sheet.contact)}", highlight=False)
     console.print(f"Fingerprint, to compare with a public place: [bold]{sheet.fingerprint}[/]", highlight=False)
+    qr.show(console, study_code(sheet.study))
     table = Table("what", "in words", title="One perturbed packet about some of these, with the label")
     for question in (*sheet.features, sheet.label):
         table.add_row(escape(question.name), escape(question.sentence))
