@@ -45,8 +45,11 @@ class Command:
     monkeypatch: pytest.MonkeyPatch
 
     def __call__(self, *words: str | Path, typed: str = "", home: Path | None = None) -> Done:
-        arguments = ["anonml", "peer", *map(str, words), "--home", str(home or self.home)]
-        self.monkeypatch.setattr(sys, "argv", arguments)
+        return self.anonml("peer", *words, "--home", home or self.home, typed=typed)
+
+    def anonml(self, *words: str | Path, typed: str = "") -> Done:
+        """Runs `anonml WORDS`."""
+        self.monkeypatch.setattr(sys, "argv", ["anonml", *map(str, words)])
         self.monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
         self.capsys.readouterr()
         code = 0
