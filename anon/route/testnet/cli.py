@@ -41,7 +41,7 @@ def up(
     """
     state = _state(folder)
     if not foreground:
-        if not as_json:
+        if not as_json and not state.is_owned():
             Console(stderr=True).print("starting a private Tor network; it takes about 15 seconds")
         _say(background.start(state, literal(address)), as_json, foreground)
         return

@@ -17,10 +17,7 @@ from anon.route.testnet.layout import PORTS, Layout, Relay, literal
 from anon.route.testnet.ports import free_ports
 from anon.route.testnet.probe import first_answer
 from anon.route.testnet.timing import Votes, missing, votes
-from anon.route.tor.control import Controller
-from anon.route.tor.finding import find_tor
-from anon.route.tor.process import TorProcess
-from anon.route.tor.torrc import torrc_of_client
+from anon.route.tor import Controller, TorProcess, find_tor, torrc_of_client
 
 ATTEMPTS = 3
 STARTING = 30.0

@@ -1,0 +1,46 @@
+"""Twenty lives of the private network: ready in under 45 s and 250 MB in at least 19, and never a process left."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+
+import pytest
+from testnet_trial import Trial, try_once
+
+TRIES, GOOD = 20, 19
+
+
+@pytest.mark.tor
+@pytest.mark.soak
+def test_nineteen_of_twenty(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Memory: proportional set sizes (Pss of /proc/PID/smaps_rollup) added up over owner and tors when `up` returned."""
+    trials: list[Trial | str] = []
+    for number in range(TRIES):
+        try:
+            trials.append(try_once(tmp_path / f"net{number}", "SIGKILL of the owner" if number % 2 else "down"))
+        except AssertionError as failure:
+            trials.append(str(failure))
+        with capsys.disabled():
+            print(f"\n{number + 1:2d} {_shown(trials[-1])}", end="", flush=True)
+    lived = [trial for trial in trials if isinstance(trial, Trial)]
+    with capsys.disabled():
+        _summary(lived)
+    ready = [trial for trial in lived if trial.seconds < 45 and trial.memory.pss < 250e6]
+    assert len(ready) >= GOOD, trials
+    assert [trial for trial in lived if trial.left or trial.gone > 2] == []
+
+
+def _shown(trial: Trial | str) -> str:
+    if isinstance(trial, str):
+        return f"did not stand: {trial}"
+    memory = f"{trial.memory.pss / 1e6:5.1f} MB (resident {trial.memory.rss / 1e6:.0f})"
+    ready = f"ready {trial.seconds:5.1f} s, {trial.attempts} attempt(s), {memory}, {trial.processes} processes"
+    return f"{ready}; {trial.how}: gone after {trial.gone:.2f} s, {trial.left} left"
+
+
+def _summary(lived: list[Trial]) -> None:
+    seconds = [trial.seconds for trial in lived]
+    pss = [trial.memory.pss / 1e6 for trial in lived]
+    print(f"\nready: median {statistics.median(seconds):.1f} s, longest {max(seconds):.1f} s")
+    print(f"memory: median {statistics.median(pss):.1f} MB, most {max(pss):.1f} MB; left over: {sum(t.left for t in lived)}")

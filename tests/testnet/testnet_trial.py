@@ -1,0 +1,90 @@
+"""One life of `anonml testnet`, by the command line: up, measured, ended, and what is left of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal
+
+from attrs import frozen
+
+from anon.route.testnet import Memory, memory_of
+
+ROOT = Path(__file__).resolve().parents[2]
+MARK = "ANONML_TRIAL"
+How = Literal["down", "SIGKILL of the owner"]
+
+
+@frozen
+class Trial:
+    """`seconds` from calling `up` to its return; memory over owner and tors just then; `gone` seconds from the call of
+    `down`, or the kill, until no process of it was left; `left` is how many there were after two seconds."""
+
+    how: How
+    seconds: float
+    attempts: int
+    memory: Memory
+    processes: int
+    gone: float
+    left: int
+
+
+def testnet(mark: str, *words: str | Path) -> subprocess.CompletedProcess[str]:
+    """`anonml testnet WORDS`, whose processes, and all that they start, carry the mark in their environment."""
+    command = [sys.executable, "-m", "anonml", "testnet", *map(str, words)]
+    environment = {**os.environ, MARK: mark}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=200)
+
+
+testnet.__test__ = False  # type: ignore[attr-defined]
+
+
+def marked(mark: str) -> list[int]:
+    """Every process of this machine that carries the mark, found by asking the kernel, not the network."""
+    wanted = f"{MARK}={mark}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                    found.append(int(entry.name))
+    return found
+
+
+def try_once(folder: Path, how: How) -> Trial:
+    """Up, look, end."""
+    mark = uuid.uuid4().hex
+    try:
+        start = time.monotonic()
+        up = testnet(mark, "up", "--folder", folder, "--json")
+        seconds = time.monotonic() - start
+        assert up.returncode == 0, up.stderr
+        told: dict[str, Any] = json.loads(up.stdout)
+        pids = marked(mark)
+        memory = memory_of(pids)
+        assert memory is not None
+        start = time.monotonic()
+        if how == "down":
+            down = testnet("", "down", "--folder", folder)
+            assert down.returncode == 0, down.stderr
+        else:
+            os.kill(told["pid"], signal.SIGKILL)
+        gone = _until_gone(mark, start)
+        return Trial(how, seconds, told["attempts"], memory, len(pids), gone, len(marked(mark)))
+    finally:
+        for pid in marked(mark):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def _until_gone(mark: str, start: float) -> float:
+    while marked(mark) and time.monotonic() - start < 2:
+        time.sleep(0.02)
+    return time.monotonic() - start
