@@ -41,7 +41,7 @@ class Trouble(Enum):
     TOR_ENDED = "tor-ended"
 
 
-# Phase of a tag by its beginning (bootstrap tags "conn_pt", "conn_done_proxy", "ap_handshake", ...); the first match counts.
+# Phase of a bootstrap tag ("conn_pt", "conn_done_proxy", "ap_handshake", ...) by its beginning; the first match counts.
 PHASES: tuple[tuple[str, Phase], ...] = (
     ("starting", Phase.STARTING),
     ("conn_done", Phase.HANDSHAKING),
@@ -117,8 +117,8 @@ _LASTING = frozenset((Trouble.CLOCK_SKEW, Trouble.NO_TRANSPORT))  # no amount of
 
 @frozen
 class Bootstrap:
-    """What is known of one start. `since` is the time of the last progress, `settled` when tor (or the table) first called the
-    trouble lasting; both in seconds of the caller's clock. `progress` in percent."""
+    """What is known of one start. `since` is the time of the last progress, `settled` when tor (or the table) first
+    called the trouble lasting; both in seconds of the caller's clock. `progress` in percent."""
 
     since: float
     phase: Phase = Phase.STARTING
@@ -129,8 +129,8 @@ class Bootstrap:
     said: str = ""
 
     def heard_status(self, text: str, now: float) -> Bootstrap:
-        """After a line such as `WARN BOOTSTRAP PROGRESS=14 TAG=handshake ... REASON=TIMEOUT RECOMMENDATION=warn`, which is what
-        an event and GETINFO status/bootstrap-phase say alike. What is not understood changes nothing."""
+        """After a line such as `WARN BOOTSTRAP PROGRESS=14 TAG=handshake ... REASON=TIMEOUT RECOMMENDATION=warn`, as
+        both an event and GETINFO status/bootstrap-phase say it. What is not understood changes nothing."""
         try:
             words, pairs = arguments(text)
             progress = int(pairs.get("PROGRESS", self.progress))
@@ -154,7 +154,7 @@ class Bootstrap:
         return self
 
     def ended(self, log: Sequence[str]) -> Bootstrap:
-        """After tor ended by itself, with the last lines of its log: its own error, or the warning that it points to."""
+        """After tor ended by itself, with the last lines of its log: its own error, or the warning it points to."""
         after = self
         for line in log:
             after = after.heard_log(line, self.since)
@@ -199,5 +199,6 @@ class Bootstrap:
             reason, action = "bridge-refused", _BRIDGE
         said = f' (tor says: "{self.said.rstrip(".")}")' if self.said else ""
         return Unreachable(
-            f"tor could not start: {reason} while {self.phase.value} ({self.progress} %){said}; nothing is lost, {action}"
+            f"tor could not start: {reason} while {self.phase.value} ({self.progress} %){said}; "
+            f"nothing is lost, {action}"
         )

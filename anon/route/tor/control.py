@@ -108,7 +108,7 @@ class Controller:
             async with asyncio.timeout(seconds):
                 reader, writer = await asyncio.open_unix_connection(str(path))
         except (OSError, TimeoutError) as error:
-            raise Unreachable(f"tor's control socket does not answer ({type(error).__name__}); start tor again") from None
+            raise Unreachable(f"tor's control socket is silent ({type(error).__name__}); start tor again") from None
         control = cls(reader, writer)
         try:
             await control._authenticate(cookie, random_bytes(COOKIE_BYTES), seconds)
@@ -281,7 +281,7 @@ class Controller:
 
 def _word(text: str) -> str:
     if not _WORD.match(text) or '"' in text:
-        raise Refused("tor's control port: a word of a command holds a space, a quote or a control character; rename it")
+        raise Refused("tor's control port: a word of a command holds a space, quote or control character; rename it")
     return text
 
 

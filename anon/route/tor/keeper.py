@@ -1,4 +1,4 @@
-"""A private client tor kept in a folder: started at first use, started again when it died, shared by a home's processes."""
+"""A private client tor kept in a folder: started at first use and again when it died, shared by a home's processes."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class TorKeeper:
     """Keeps the tor of one home in `folder` (made, mode 0700).
 
     Among the processes that share the folder one runs tor, holding a lock that the kernel drops with it; the others
-    use its SOCKS port, which a file of mode 0600 names. When that process ends its tor ends, and the next that needs one
-    starts its own. Belongs to one event loop.
+    use its SOCKS port, which a file of mode 0600 names. When that process ends its tor ends, and the next that needs
+    one starts its own. Belongs to one event loop.
     """
 
     def __init__(
@@ -53,8 +53,8 @@ class TorKeeper:
     async def socks(self) -> tuple[str, int]:
         """Host and port of a SOCKS listener whose tor is ready. Concurrent callers share one start and its outcome.
 
-        Raises `Unreachable` with phase, reason and next action when tor cannot start in time, `Refused` when there is no
-        tor or the owner's lines are not acceptable.
+        Raises `Unreachable` with phase, reason and next action when tor cannot start in time, `Refused` when there is
+        no tor or the owner's lines are not acceptable.
         """
         if self._starting is None and self._tor is not None and self._tor.alive and self._socks is not None:
             return self._socks
@@ -83,7 +83,7 @@ class TorKeeper:
                 return shared
             if time.monotonic() > until:
                 raise Unreachable(
-                    "another process of this home is starting tor and has not got ready; nothing is lost, try again later"
+                    "another process of this home is starting tor, not ready yet; nothing is lost, try again later"
                 )
             await asyncio.sleep(_POLL_SECONDS)
         try:

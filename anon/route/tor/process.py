@@ -1,10 +1,11 @@
-"""One running tor that is ours: started with its torrc on standard input, ended with its owner, stopped without leftovers."""
+"""One running tor of ours: started with a torrc on standard input, ended with its owner, stopped without leftovers."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -53,8 +54,8 @@ class TorProcess:
         program: Path | None = None,
         random_bytes: Callable[[int], bytes] = os.urandom,
     ) -> TorProcess:
-        """A tor with this torrc, whose control socket answers. `folder` (made, mode 0700) holds cookie and socket, and is the
-        data directory if the torrc names none.
+        """A tor with this torrc, whose control socket answers. `folder` (made, mode 0700) holds cookie and socket, and
+        is the data directory if the torrc names none.
 
         Raises `Refused` when there is no tor, `Unreachable` with tor's own words when it ends at once or says nothing
         for `seconds`. Nothing is left running or lying about then.
@@ -66,7 +67,7 @@ class TorProcess:
         for stale in (cookie, sockets / "control"):
             stale.unlink(missing_ok=True)
         text = "\n".join((torrc.rstrip("\n"), *owned_lines(sockets / "control", cookie, os.getpid()), ""))
-        if "datadirectory" not in torrc.lower():
+        if not _NAMES_DATA.search(torrc):
             text += f"DataDirectory {quoted_path(folder)}\n"
         try:
             process = await _launch(program)
@@ -137,15 +138,15 @@ class TorProcess:
             await self.controller.add_events("STATUS_CLIENT", "STATUS_GENERAL")
         following = asyncio.create_task(self._follow(events))
         try:
-            while not self._state.done:
-                if not self.alive:
-                    raise await self._ended()
+            while True:
                 await self._ask()
                 if self._state.done:
                     return
+                if not self.alive:
+                    raise await self._ended()
                 if time.monotonic() > until or self._state.hopeless(time.monotonic()):
                     raise self._state.failure()
-                await asyncio.sleep(min(_PHASE_SECONDS, max(until - time.monotonic(), 0)))
+                await asyncio.sleep(_PHASE_SECONDS)
         finally:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
@@ -178,7 +179,7 @@ class TorProcess:
         raise Unreachable("tor has no SOCKS port open; start it again")
 
     async def stop(self) -> None:
-        """End it and wait for it, by its id at last, and remove socket, cookie and temporary folder. May be called twice."""
+        """End it, by its id at last, wait for it, and remove socket, cookie, temporary folder. May be called twice."""
         controller = getattr(self, "controller", None)
         try:
             if controller is not None and self._process.returncode is None:
@@ -210,6 +211,7 @@ class TorProcess:
                 self._state = self._state.heard_log(text, time.monotonic())
 
 
+_NAMES_DATA = re.compile(r"^\s*DataDirectory\s", re.IGNORECASE | re.MULTILINE)
 _LOST = "tor's control port closed before tor was ours; try again"
 
 

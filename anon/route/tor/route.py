@@ -14,7 +14,7 @@ from aiohttp_socks import ProxyError
 from attrs import field, frozen
 
 from anon.errors import Refused, Unreachable
-from anon.route.http import HttpRoute, isolated_connector
+from anon.route.exchange import HttpRoute, isolated_connector
 from anon.route.tor.keeper import TorKeeper
 
 ONION_SECONDS = 90.0  # a dead service whose descriptor is cached would be tried for 120 s

@@ -10,8 +10,7 @@ from anon.errors import Refused
 
 # What an owner may add. A list of what is allowed, since tor takes any unambiguous beginning of an option's name, and a
 # list of what is forbidden would have to know them all. Names in lower case.
-_ALLOWED = frozenset(
-    """address alternatedirauthority assumereachable avoiddiskwrites bandwidthburst bandwidthrate bridge
+_ALLOWED = """address alternatedirauthority assumereachable avoiddiskwrites bandwidthburst bandwidthrate bridge
     circuitbuildtimeout circuitpadding circuitstreamtimeout clientbootstrapconsensusauthoritydownloadinitialdelay
     clientbootstrapconsensusauthorityonlydownloadinitialdelay clientbootstrapconsensusfallbackdownloadinitialdelay
     clientbootstrapconsensusmaxinprogresstries clientpreferipv6orport clienttransportplugin clientuseipv4 clientuseipv6
@@ -23,8 +22,7 @@ _ALLOWED = frozenset(
     protocolwarnings reachableaddresses reachableaddressesdir reachableaddressesor reducedcircuitpadding
     reducedconnectionpadding sandbox shutdownwaitlength socks4proxy socks5proxy socks5proxypassword
     socks5proxyusername sockstimeout strictnodes tcpproxy updatebridgesfromauthority usebridges usedefaultfallbackdirs
-    useentryguards vanguardsliteenabled""".split()
-)
+    useentryguards vanguardsliteenabled"""
 _TESTING = "testing"  # options of private networks; tor refuses them outside of one
 _LINE = re.compile(r"([A-Za-z0-9]+)[ \t]+\S.*\Z")
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f]")
@@ -65,6 +63,7 @@ def owned_lines(control: Path, cookie: Path, owner: int) -> tuple[str, ...]:
         "CookieAuthentication 1",
         f"CookieAuthFile {quoted_path(cookie)}",
         f"__OwningControllerProcess {owner}",
+        "__ReloadTorrcOnSIGHUP 0",  # it came on standard input, where it cannot be read a second time
     )
 
 
@@ -93,7 +92,7 @@ def checked_extra(text: str, name: str = "ANONML_TORRC") -> tuple[str, ...]:
         if match is None or _UNSAFE.sub("", line.replace("\t", " ")) != line.replace("\t", " ") or line.endswith("\\"):
             raise Refused(f"{name}, line {number}: expected an option and its value on one line; correct it")
         option = match[1].lower()
-        if option not in _ALLOWED and not option.startswith(_TESTING):
+        if option not in _ALLOWED.split() and not option.startswith(_TESTING):
             raise Refused(
                 f"{name}, line {number}: {match[1][:40]} may not be set, since ports, services, folders and logs are "
                 "AnonML's; remove the line (bridges, transports, proxies and private networks may be set)"

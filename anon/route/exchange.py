@@ -1,0 +1,95 @@
+"""One exchange over HTTP/1.1 with aiohttp: nothing on the wire but Host, Content-Length and Connection: close."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import aiohttp
+from aiohttp_socks import ProxyConnectionError, ProxyConnector, ProxyError, ProxyTimeoutError, ProxyType
+
+from anon.errors import Unreachable
+from anon.route.route import Answer
+
+_SKIPPED = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
+
+
+class HttpRoute(ABC):
+    """What every route over HTTP/1.1 has in common; a route adds how its connection is made and what a proxy's no
+    means."""
+
+    timeout: float
+
+    @abstractmethod
+    async def _connector(self, address: str) -> aiohttp.BaseConnector:
+        """A connector used for one request only. Raises `Refused` for an address that is not this route's."""
+
+    def _proxy_gone(self, error: Exception) -> Unreachable:
+        return Unreachable(
+            f"the proxy did not answer ({type(error).__name__}); nothing is lost, check that it runs where --route "
+            "says, and try again"
+        )
+
+    def _proxy_refused(self, error: Exception) -> Unreachable:
+        return Unreachable(
+            f"the proxy could not reach the aggregator ({type(error).__name__}); nothing is lost, check that the "
+            "proxy runs and is online, and try again later"
+        )
+
+    async def get(self, address: str, path: str, limit: int) -> Answer:
+        """See `Route.get`."""
+        return await self._exchange("GET", address, path, None, limit)
+
+    async def post(self, address: str, path: str, body: bytes, limit: int) -> Answer:
+        """See `Route.post`."""
+        return await self._exchange("POST", address, path, body, limit)
+
+    async def _exchange(self, method: str, address: str, path: str, body: bytes | None, limit: int) -> Answer:
+        connector = await self._connector(address)
+        timeout = aiohttp.ClientTimeout(total=self.timeout, sock_connect=self.timeout)
+        try:
+            async with (
+                aiohttp.ClientSession(
+                    connector=connector,
+                    cookie_jar=aiohttp.DummyCookieJar(),
+                    skip_auto_headers=_SKIPPED,
+                    auto_decompress=False,
+                    timeout=timeout,
+                    trust_env=False,
+                ) as session,
+                session.request(method, f"http://{address}{path}", data=body, allow_redirects=False) as response,
+            ):
+                return Answer(response.status, await _read(response, limit))
+        except ProxyConnectionError as error:
+            raise self._proxy_gone(error) from None
+        except (ProxyTimeoutError, ProxyError, EOFError) as error:  # EOFError: it hung up in the middle of its greeting
+            raise self._proxy_refused(error) from None
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            raise Unreachable(
+                f"the aggregator did not answer ({type(error).__name__}); nothing is lost, try again later"
+            ) from None
+
+
+async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
+    chunks: list[bytes] = []
+    size = 0
+    async for chunk in response.content.iter_any():
+        size += len(chunk)
+        if size > limit:
+            raise Unreachable(f"the answer is longer than {limit} bytes; it was not read further")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def isolated_connector(host: str, port: int, random_bytes: Callable[[int], bytes]) -> aiohttp.BaseConnector:
+    """A connection through a SOCKS5 proxy under a user and password that nobody had before; names go to the proxy."""
+    return ProxyConnector(
+        proxy_type=ProxyType.SOCKS5,
+        host=host,
+        port=port,
+        username=random_bytes(16).hex(),
+        password=random_bytes(16).hex(),
+        rdns=True,
+        force_close=True,
+        limit=1,
+    )
