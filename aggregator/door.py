@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from attrs import field, frozen
@@ -12,6 +13,7 @@ from aggregator.packet_store import PacketStore
 from aggregator.store import Clock
 from aggregator.verify import (
     Opened,
+    OpenedDummy,
     PacketRules,
     acknowledged,
     check_report,
@@ -24,6 +26,11 @@ from aggregator.workers import Workers
 from anon.answers import ACCEPTED
 from anon.messages import credential_header
 
+ANSWER_SECONDS = 0.25
+"""In a study with cover traffic no answer leaves sooner after its packet came: a dummy costs no proof and no commit."""
+
+Arrival = tuple[Opened | OpenedDummy, float]
+
 
 @frozen
 class Issued:
@@ -31,6 +38,14 @@ class Issued:
 
     seed: bytes = field(repr=False)
     roster_digest: bytes
+
+
+@frozen
+class Answered:
+    """The word for one post, and whether it was cover traffic, which nothing counts."""
+
+    word: str
+    dummy: bool = False
 
 
 class Door:
@@ -43,15 +58,17 @@ class Door:
         self._store = store
         self._workers = workers
         self._now = now
-        self._batcher: Batcher[tuple[Opened, float], str] = Batcher(self._judge)
+        self._batcher: Batcher[Arrival, str] = Batcher(self._judge)
 
-    async def submit(self, sealed_untrusted: bytes) -> str:
-        """The answer's word, once it is durable."""
-        arrived = self._now()
-        try:
-            return await self._batcher.submit((open_packet(self.rules, sealed_untrusted), arrived))  # 1. to 4.
-        except Turned as turned:
-            return turned.word
+    async def submit(self, sealed_untrusted: bytes) -> Answered:
+        """The answer, once it is durable."""
+        if not self.rules.manifest.cover.connections:
+            return await self._answer(sealed_untrusted)
+        loop = asyncio.get_running_loop()
+        earliest = loop.time() + ANSWER_SECONDS
+        answered = await self._answer(sealed_untrusted)
+        await asyncio.sleep(earliest - loop.time())
+        return answered
 
     async def drain(self) -> None:
         """Return when every packet that came before this call is answered."""
@@ -61,28 +78,42 @@ class Door:
         """End the batcher's tasks."""
         await self._batcher.close()
 
-    async def _judge(self, batch: Sequence[tuple[Opened, float]]) -> list[str]:
-        known = await self._store.digests(self.rules.study, (opened.kept.place for opened, _ in batch))
-        words: list[str | None] = [self._before_token(known.get(one.kept.place), one, at) for one, at in batch]
-        left = [place for place, word in enumerate(words) if word is None]
-        held = await self._check_tokens([batch[place][0] for place in left])  # 9.
-        for place, holds in zip(left, held, strict=True):
+    async def _answer(self, sealed_untrusted: bytes) -> Answered:
+        arrived, dummy = self._now(), False
+        try:
+            opened = open_packet(self.rules, sealed_untrusted)  # 1. to 4.
+            dummy = isinstance(opened, OpenedDummy)
+            return Answered(await self._batcher.submit((opened, arrived)), dummy)
+        except Turned as turned:
+            return Answered(turned.word, dummy)
+
+    async def _judge(self, batch: Sequence[Arrival]) -> list[str]:
+        packets = [(place, one) for place, (one, _at) in enumerate(batch) if isinstance(one, Opened)]
+        known = await self._store.digests(self.rules.study, (one.kept.place for _place, one in packets))
+        words = [self._before_token(known, one, at) for one, at in batch]
+        left = [(place, one) for place, one in packets if words[place] is None]
+        held = await self._check_tokens([one for _place, one in left])  # 9.
+        for (place, _one), holds in zip(left, held, strict=True):
             if not holds:
                 words[place] = "rejected-proof"
-        good = [place for place in left if words[place] is None]
+        good = [(place, one) for place, one in left if words[place] is None]
         if good:
-            holders = await self._store.insert(self.rules.study, [batch[place][0].kept for place in good])  # 10.
-            for place in good:
-                words[place] = settle(batch[place][0], holders[batch[place][0].kept.place])
+            holders = await self._store.insert(self.rules.study, [one.kept for _place, one in good])  # 10.
+            for place, one in good:
+                words[place] = settle(one, holders[one.kept.place])
         return [str(word) for word in words]
 
-    def _before_token(self, stored_digest: bytes | None, opened: Opened, arrived: float) -> str | None:
-        if acknowledged(opened, stored_digest):  # 5.
+    def _before_token(
+        self, known: dict[tuple[int, bytes], bytes], opened: Opened | OpenedDummy, arrived: float
+    ) -> str | None:
+        if isinstance(opened, Opened) and acknowledged(opened, known.get(opened.kept.place)):  # 5.
             return ACCEPTED
         if self.issued is None:
             return "window-not-open"
         try:
             check_window(self.rules, opened, arrived, self.frozen_until)  # 6.
+            if isinstance(opened, OpenedDummy):
+                return ACCEPTED
             check_report(self.rules, opened, self.issued.seed)  # 7. and 8.
         except Turned as turned:
             return turned.word

@@ -13,6 +13,9 @@
  9. token            `aggregator.work.verify_tokens`, in batches off the event loop
 10. one transaction inserting unique (slot, tag)            `PacketStore.insert`, then `settle`
 
+In a study with cover traffic a plaintext may be a dummy. It goes through steps 1 to 4 and 6 and is then dropped with
+the word of an accepted packet: it has no digest, draw, report, token or row.
+
 Not decided here: who sent it. Nothing of an enrolment can be reached from this module.
 """
 
@@ -27,9 +30,9 @@ from anon.answers import ACCEPTED
 from anon.credential import token_size
 from anon.encoding import sha256
 from anon.errors import Malformed
-from anon.messages import SEAL_OVERHEAD, Packet, packet_size, parse_packet, unpad, unseal
+from anon.messages import SEAL_OVERHEAD, Packet, packet_size, parse_dummy, parse_packet, unpad, unseal
 from anon.protocols.histogram.tables import draw, slot_context
-from anon.study.manifest import Manifest
+from anon.study.manifest import Manifest, Window
 
 TAG_BYTES = 48
 
@@ -45,6 +48,21 @@ class Opened:
         """Token, pseudonym context and presentation header: what step 9 needs."""
         packet = self.packet
         return packet.token, slot_context(packet.study, packet.slot), packet.presentation_header()
+
+    def window(self, rules: PacketRules) -> Window:
+        """When it may arrive."""
+        return rules.manifest.surveys[self.packet.survey].window
+
+
+@frozen
+class OpenedDummy:
+    """Cover traffic that passed steps 1 to 4."""
+
+    named: Window
+
+    def window(self, _rules: PacketRules) -> Window:
+        """When it may arrive."""
+        return self.named
 
 
 @frozen
@@ -67,7 +85,7 @@ class PacketRules:
         return self.plain_bytes + SEAL_OVERHEAD
 
 
-def open_packet(rules: PacketRules, sealed_untrusted: bytes) -> Opened:
+def open_packet(rules: PacketRules, sealed_untrusted: bytes) -> Opened | OpenedDummy:
     """Steps 1 to 4. Raises `Turned`."""
     if len(sealed_untrusted) != rules.sealed_bytes:  # 1.
         raise Turned("wrong-size")
@@ -79,7 +97,23 @@ def open_packet(rules: PacketRules, sealed_untrusted: bytes) -> Opened:
         plaintext = unpad(padded, rules.plain_bytes)  # 3.
     except Malformed:
         raise Turned("malformed") from None
-    return read_packet(rules, plaintext)
+    dummy = _dummy(rules, plaintext) if rules.manifest.cover.connections else None
+    return dummy or read_packet(rules, plaintext)
+
+
+def _dummy(rules: PacketRules, plaintext_untrusted: bytes) -> OpenedDummy | None:
+    """Steps 3 and 4 for cover traffic; None for anything else. Raises `Turned`."""
+    try:
+        dummy = parse_dummy(plaintext_untrusted)
+    except Malformed:
+        return None
+    if dummy.study != rules.study:
+        raise Turned("wrong-study")
+    asked = (dummy.opens, dummy.closes)
+    named = next((one for one in rules.manifest.windows if (one.opens, one.closes) == asked), None)
+    if named is None:
+        raise Turned("unknown-survey")
+    return OpenedDummy(named)
 
 
 def read_packet(rules: PacketRules, plaintext_untrusted: bytes) -> Opened:
@@ -106,9 +140,9 @@ def acknowledged(opened: Opened, stored_digest: bytes | None) -> bool:
     return stored_digest == opened.kept.digest
 
 
-def check_window(rules: PacketRules, opened: Opened, arrived: float, frozen_until: int) -> None:
+def check_window(rules: PacketRules, opened: Opened | OpenedDummy, arrived: float, frozen_until: int) -> None:
     """Step 6: by arrival, and never once the window's packets were counted. Raises `Turned`."""
-    window = rules.manifest.surveys[opened.packet.survey].window
+    window = opened.window(rules)
     if arrived < window.opens:
         raise Turned("window-not-open")
     if arrived >= window.closes or window.closes <= frozen_until:

@@ -205,6 +205,32 @@ def parse_packet(plaintext_untrusted: bytes) -> Packet:
     return Packet(*rest)
 
 
+COVER = "cover"
+"""Where a packet has its study: so that neither can be read as the other."""
+
+
+@frozen
+class Dummy:
+    """Cover traffic for one window: of the same size as a packet and answered alike, and about nobody. The same
+    plaintext from every peer; only its seal differs."""
+
+    study: bytes
+    opens: int
+    closes: int
+
+    def to_bytes(self) -> bytes:
+        """The canonical plaintext."""
+        return encode([VERSION, COVER, self.study, self.opens, self.closes])
+
+
+def parse_dummy(plaintext_untrusted: bytes) -> Dummy:
+    """A dummy of the right shape. Whether its window exists `aggregator.verify` decides. Raises `Malformed`."""
+    version, kind, *rest = _fields(plaintext_untrusted, "cover", (int, str, bytes, int, int))
+    if version != VERSION or kind != COVER:
+        raise Malformed("cover: unknown version or kind")
+    return Dummy(*rest)
+
+
 def packet_size(report_size: int, token_size: int) -> int:
     """The constant plaintext size of a study's packets: the largest canonical packet plus the length prefix."""
     return 4 + len(encode([VERSION, bytes(32), 255, 2**16, bytes(report_size), bytes(token_size)]))

@@ -11,7 +11,7 @@ from anon.errors import Malformed
 from anon.ldp import Release as Exposure
 from anon.ldp import per_attribute, record_level
 from anon.protocols.histogram.design import Windows, binning_rounds, lay_out
-from anon.study.manifest import VERSION, Manifest, Slot, Survey, Timetable, Window
+from anon.study.manifest import VERSION, Manifest, Slot, Survey, Timetable, Window, most_in_a_window
 from anon.study.proposal import Proposal
 
 
@@ -31,6 +31,12 @@ def resolve(
     """The manifest of a proposal published at `now` (unix seconds). Raises `Malformed` for a design that cannot be."""
     timetable, windows = _timetable(proposal, now)
     design = lay_out(proposal, windows, randbelow)
+    most = most_in_a_window(design.surveys, design.slots)
+    if 0 < proposal.cover.connections < most:
+        raise Malformed(
+            f"study.toml: cover.connections: expected at least {most}, the most packets that one peer has in a window, "
+            f"got {proposal.cover.connections}"
+        )
     return Manifest(
         version=VERSION,
         title=proposal.title,
@@ -53,6 +59,7 @@ def resolve(
         credential_key=keys.credential_key,
         seed_commitment=keys.seed_commitment,
         report_size=max(survey.build().report_size for survey in design.surveys),
+        cover=proposal.cover,
     )
 
 
@@ -67,7 +74,7 @@ def attribute_epsilon(surveys: tuple[Survey, ...], slots: tuple[Slot, ...]) -> i
         [
             [
                 Exposure(
-                    surveys[row.survey].features, surveys[row.survey].kind == "histogram", surveys[row.survey].epsilon
+                    surveys[row.survey].features, surveys[row.survey].asks_label, surveys[row.survey].epsilon
                 )
                 for row in slot.rows
             ]

@@ -18,7 +18,7 @@ from peer.checks import (
     tables_of,
 )
 from peer.data.features import Snapshot, snapshot
-from peer.errands import FETCH_FAULTS, Errands, Grounds, Later
+from peer.errands import FETCH_FAULTS, Errands, Grounds, Later, documents_of, packets_in, surveys_in
 from peer.protocols.registry import half_of
 from peer.records import Study, Verified
 from peer.schedule import (
@@ -27,7 +27,7 @@ from peer.schedule import (
 )
 from peer.secrets import StudySecrets
 from peer.session import Event, State
-from peer.store import Scheduled
+from peer.store import Covering, Scheduled
 
 
 class Checking(Errands):
@@ -57,13 +57,14 @@ class Checking(Errands):
         secrets = self._secrets(study)
         try:
             verified, packets, missed, record = await self._checked(study, chain, bodies, secrets)
+            cover = self._first_dummies(manifest, verified.draws)
         except NotEnrolled as absent:
             event = Event.ENROLMENT_REFUSED if study.state is State.CONSENTED else Event.CHECK_FAILED
             return self._tools.store.end(self._study, event, str(absent))
         except (Malformed, Refused, RejectedProof) as fault:
             return self._tools.store.end(self._study, Event.CHECK_FAILED, str(fault))
-        self._tools.store.verified(self._study, verified, record.to_bytes(), packets, missed)
-        return self._settle_if_done(manifest)
+        self._tools.store.verified(self._study, verified, record.to_bytes(), packets, missed, cover)
+        return self._settle_if_done(self._tools.store.study(self._study))
 
     async def _membership_bodies(self, study: Study, chain: Sequence[SignedHead]) -> Bodies:
         heads = [find(chain, kind) for kind in ("roster", "seed", "credentials")]
@@ -93,8 +94,23 @@ class Checking(Errands):
         ready = self._times["ready"] = self._tools.now() + allowance
         record = await self._evaluated(study, allowance)
         grounds = Grounds(manifest, secrets, member.credential, member.seed, record)
-        packets, missed = self._released(grounds, list(enumerate(draws)), ready)
+        asked = [(slot, survey) for slot, survey in enumerate(draws) if self._can_wait_for_none(manifest, survey)]
+        packets, missed = self._released(grounds, asked, ready)
         return verified, packets, missed, record
+
+    def _can_wait_for_none(self, manifest: Manifest, survey: int) -> bool:
+        """With cover traffic a window is filled all at once, when the documents that anybody needs in it are there."""
+        window = manifest.survey(survey).window
+        return not manifest.cover.connections or not documents_of(manifest, surveys_in(manifest, window))
+
+    def _first_dummies(self, manifest: Manifest, draws: Sequence[int]) -> list[Covering]:
+        """The cover of every window that waits for no document."""
+        return [
+            one
+            for window in manifest.windows
+            if manifest.cover.connections and not documents_of(manifest, surveys_in(manifest, window))
+            for one in self._dummies(manifest, window, packets_in(manifest, draws, window), self._times["ready"])
+        ]
 
     async def _evaluated(self, study: Study, seconds: float) -> Snapshot:
         """All features at one instant, the study's own, unrelated to when packets leave: now, or when the first backup

@@ -8,13 +8,23 @@ from functools import partial
 from anon.answers import ACCEPTED, BUSY
 from anon.credential import Credential
 from anon.errors import Malformed, RejectedProof
+from anon.protocols.contract import DocumentArrived
 from anon.study.manifest import Manifest, Window
 from peer.checks import (
     check_credential,
 )
 from peer.data.features import Snapshot
-from peer.errands import FETCH_FAULTS, Errands, Grounds, Job, Later, Tools
-from peer.protocols.registry import half_of
+from peer.errands import (
+    FETCH_FAULTS,
+    Errands,
+    Grounds,
+    Job,
+    Later,
+    Tools,
+    documents_of,
+    packets_in,
+    surveys_in,
+)
 from peer.records import Queued, Status, Study
 from peer.schedule import (
     MAX_ATTEMPTS,
@@ -24,6 +34,7 @@ from peer.schedule import (
 )
 from peer.secrets import StudySecrets
 from peer.session import Event
+from peer.store import Scheduled
 
 LEAD = 30.0
 """The heads are fetched again at most so many seconds before a packet leaves."""
@@ -38,13 +49,9 @@ class Collecting(Errands):
 
     def _collecting_jobs(self, study: Study) -> list[Job]:
         manifest = study.manifest
-        outbox = self._tools.store.outbox(self._study)
-        decided = {one.slot for one in outbox}
-        waiting: dict[Window, list[tuple[int, int]]] = {}
-        for slot, survey in enumerate(study.draws):
-            if slot not in decided:
-                waiting.setdefault(manifest.survey(survey).window, []).append((slot, survey))
-        queued = [one for one in outbox if one.status is Status.QUEUED]
+        departures = self._tools.store.departures(self._study)
+        waiting = self._waiting(study, departures)
+        queued = [one for one in departures if one.status is Status.QUEUED]
         jobs = [self._answer_job(study, window, slots) for window, slots in waiting.items()]
         jobs += [self._packet_job(study, one) for one in queued]
         jobs += [
@@ -52,7 +59,7 @@ class Collecting(Errands):
             for window, due in self._head_check_times(manifest, queued)
         ]
         if not waiting and not queued:
-            jobs.append(self._job("settle", 0.0, partial(self._settle, manifest)))
+            jobs.append(self._job("settle", 0.0, partial(self._settle, study)))
         return jobs
 
     def _answer_job(self, study: Study, window: Window, slots: list[tuple[int, int]]) -> Job:
@@ -66,29 +73,38 @@ class Collecting(Errands):
             name,
             lambda: draw_fetch_time(published, window.opens, self._tools.now(), self._tools.random_bytes),
         )
-        action = partial(self._miss, study, slots) if over else partial(self._answer, study, slots)
+        action = partial(self._miss, study, slots) if over else partial(self._answer, study, window, slots)
         return self._job(name + "-over", 0.0, action) if over else self._job(name, due, action)
 
     async def _miss(self, study: Study, slots: list[tuple[int, int]]) -> None:
         self._tools.store.journal(self._study, (), [slot for slot, _survey in slots])
-        self._settle_if_done(study.manifest)
+        self._settle_if_done(study)
 
-    async def _answer(self, study: Study, slots: list[tuple[int, int]]) -> None:
-        manifest, half = study.manifest, half_of(study.manifest)
+    async def _answer(self, study: Study, window: Window, slots: list[tuple[int, int]]) -> None:
+        """Fetch what the surveys need and journal their packets; with cover traffic, what any survey of the window
+        needs, and as many dummies as there is room for."""
+        manifest = study.manifest
         chain = await self._chain(study)
-        needed = sorted({document for _slot, survey in slots for document in half.needs(manifest, survey)})
-        documents = [await self._document(study, chain, kind, part) for kind, part in needed]
+        asked = surveys_in(manifest, window) if manifest.cover.connections else [survey for _slot, survey in slots]
+        documents = [await self._document(study, chain, kind, part) for kind, part in documents_of(manifest, asked)]
+        now = self._tools.now()
+        try:
+            packets, missed = self._answers(study, slots, documents, now) if slots else ([], [])
+        except (Malformed, RejectedProof) as fault:
+            return self._tools.store.end(self._study, Event.CHECK_FAILED, str(fault))
+        cover = self._dummies(manifest, window, packets_in(manifest, study.draws, window), now)
+        self._tools.store.journal(self._study, packets, missed, cover=cover)
+        self._settle_if_done(study)
+
+    def _answers(
+        self, study: Study, slots: list[tuple[int, int]], documents: Sequence[DocumentArrived], now: float
+    ) -> tuple[list[Scheduled], list[int]]:
         assert study.snapshot is not None
         assert study.seed is not None
         record, secrets = Snapshot.from_bytes(study.snapshot), self._secrets(study)
-        try:
-            credential = self._credential(study, secrets)
-            grounds = Grounds(manifest, secrets, credential, study.seed, record, tuple(documents))
-            packets, missed = self._released(grounds, slots, self._tools.now())
-        except (Malformed, RejectedProof) as fault:
-            return self._tools.store.end(self._study, Event.CHECK_FAILED, str(fault))
-        self._tools.store.journal(self._study, packets, missed)
-        self._settle_if_done(manifest)
+        credential = self._credential(study, secrets)
+        grounds = Grounds(study.manifest, secrets, credential, study.seed, record, tuple(documents))
+        return self._released(grounds, slots, now)
 
     def _credential(self, study: Study, secrets: StudySecrets) -> Credential:
         assert study.roster_digest is not None
@@ -176,9 +192,9 @@ class Collecting(Errands):
             self._tools.store.redraw(self._study, packet.slot, send_at)
 
     def _answered(self, study: Study, packet: Queued, status: Status, word: str) -> None:
-        outbox = self._tools.store.outbox(self._study)
-        others_done = len(outbox) == len(study.draws) and all(
-            one.status is not Status.QUEUED for one in outbox if one.slot != packet.slot
+        departures = self._tools.store.departures(self._study)
+        others_done = not self._waiting(study, departures) and all(
+            one.status is not Status.QUEUED for one in departures if one.slot != packet.slot
         )
         self._tools.store.answered(
             self._study, packet.slot, status, word, self._settled_events() if others_done else ()

@@ -219,6 +219,14 @@ def _statements(manifest: Manifest, dearest: Sequence[int], policy: Policy, ledg
         "Compare the fingerprint with a public place before you say yes.",
         "You can leave until enrolment closes. What was sent cannot be called back.",
     ]
+    if manifest.cover.connections:
+        windows = len(manifest.windows)
+        said.append(
+            f"Cover traffic: you make exactly {manifest.cover.connections} connections in each of {windows} sending "
+            f"window{'s' if windows > 1 else ''}, at random times; those without a packet of yours carry a dummy, that "
+            "says nothing about you and costs no epsilon. It widens the candidates for somebody who sees both the "
+            "network and the aggregator; nothing else is claimed for it."
+        )
     if manifest.cohort.minimum < policy.minimum_cohort:
         said.append(
             f"You demand at least {policy.minimum_cohort} people; this study may go on with {manifest.cohort.minimum}. "

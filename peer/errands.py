@@ -20,15 +20,15 @@ from peer.data.features import Snapshot
 from peer.home import Settings
 from peer.protocols.histogram import Record
 from peer.protocols.registry import half_of
-from peer.records import Status, Study
-from peer.release import Drawn, release
+from peer.records import COVER_FROM, Queued, Status, Study
+from peer.release import Drawn, dummy, release
 from peer.schedule import (
     draw_backoff,
     draw_send_time,
 )
 from peer.secrets import StudySecrets, Vault
 from peer.session import Event
-from peer.store import Scheduled, Store
+from peer.store import Covering, Scheduled, Store
 
 LONGEST_BACKOFF_BASE = 60.0
 WITHDRAW = "withdraw"
@@ -188,13 +188,41 @@ class Errands:
             packets.append(Scheduled(made, send_at))
         return packets, missed
 
-    def _settle_if_done(self, manifest: Manifest) -> None:
-        outbox = self._tools.store.outbox(self._study)
-        if len(outbox) == manifest.packets and all(one.status is not Status.QUEUED for one in outbox):
+    def _dummies(self, manifest: Manifest, window: Window, packets: int, now: float) -> list[Covering]:
+        """What fills the window's connections up beside so many packets, each at a time of its own, drawn as a packet's
+        is; nothing when the window has passed."""
+        margin, cover = manifest.timetable.margin, []
+        first = next(one.survey for one in manifest.surveys if one.window == window)
+        for _ in range(manifest.cover.connections - packets):
+            send_at = draw_send_time(window, margin, now, self._tools.random_bytes)
+            if send_at is None:
+                return []
+            cover.append(Covering(dummy(self._study, manifest, window), first, send_at))
+        return cover
+
+    def _waiting(self, study: Study, departures: Sequence[Queued]) -> dict[Window, list[tuple[int, int]]]:
+        """Per window, the slots (slot, survey) still to be decided; with cover traffic every window that is still to be
+        filled, also with none, so that nothing depends on what was drawn."""
+        manifest, decided = study.manifest, {one.slot for one in departures}
+        waiting: dict[Window, list[tuple[int, int]]] = {}
+        for slot, survey in enumerate(study.draws):
+            if slot not in decided:
+                waiting.setdefault(manifest.survey(survey).window, []).append((slot, survey))
+        if manifest.cover.connections and not study.barred:
+            filled = {manifest.survey(one.survey).window for one in departures if one.slot >= COVER_FROM}
+            for window in manifest.windows:
+                lacking = manifest.cover.connections - packets_in(manifest, study.draws, window)
+                if lacking and window not in filled and not self._over(manifest, window):
+                    waiting.setdefault(window, [])
+        return waiting
+
+    def _settle_if_done(self, study: Study) -> None:
+        departures = self._tools.store.departures(self._study)
+        if not self._waiting(study, departures) and all(one.status is not Status.QUEUED for one in departures):
             self._tools.store.settle(self._study, self._settled_events())
 
-    async def _settle(self, manifest: Manifest) -> None:
-        self._settle_if_done(manifest)
+    async def _settle(self, study: Study) -> None:
+        self._settle_if_done(study)
 
     def _settled_events(self) -> tuple[Event, ...]:
         if self._tools.settings.check_inclusion:
@@ -206,3 +234,18 @@ class Errands:
 
     def _over(self, manifest: Manifest, window: Window) -> bool:
         return self._tools.now() >= window.closes - manifest.timetable.margin
+
+
+def packets_in(manifest: Manifest, draws: Sequence[int], window: Window) -> int:
+    """How many of the drawn surveys have this window."""
+    return sum(manifest.survey(survey).window == window for survey in draws)
+
+
+def documents_of(manifest: Manifest, surveys: Sequence[int]) -> list[tuple[str, int]]:
+    """The documents (kind, part) without which one of the surveys cannot be answered."""
+    return sorted({needed for survey in surveys for needed in half_of(manifest).needs(manifest, survey)})
+
+
+def surveys_in(manifest: Manifest, window: Window) -> list[int]:
+    """All surveys of a window, whoever draws them."""
+    return [one.survey for one in manifest.surveys if one.window == window]

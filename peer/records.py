@@ -15,6 +15,9 @@ from peer.checks import vetted_manifest
 from peer.ledger import Entry
 from peer.session import State
 
+COVER_FROM = 256
+"""Cover traffic stands in the outbox under numbers from here on: slots are at most 255."""
+
 
 class Status(StrEnum):
     """What became of a slot's packet."""
@@ -107,7 +110,8 @@ class Verified:
 
 @frozen
 class Queued:
-    """A slot in the outbox, or its receipt once `sealed` is erased."""
+    """A slot in the outbox, or its receipt once `sealed` is erased; or a dummy, which has a number from `COVER_FROM` on
+    in place of a slot, the first survey of its window, and costs nothing."""
 
     slot: int
     survey: int

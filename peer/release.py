@@ -24,10 +24,11 @@ from anon.credential import Credential, present, token_size
 from anon.credential.issuance import SEED_SIZE
 from anon.encoding import encode, sha256
 from anon.ldp import NanoEpsilon, PerturbedReport
-from anon.messages import Packet, SealedPacket, packet_size, pad, presentation_header, seal
+from anon.messages import Dummy, Packet, SealedPacket, packet_size, pad, presentation_header, seal
 from anon.protocols.contract import Answering
+from anon.protocols.histogram import bits
 from anon.protocols.histogram.tables import slot_context
-from anon.study.manifest import Manifest
+from anon.study.manifest import Manifest, Window
 
 RandomBytes = Callable[[int], bytes]
 MASK_KEY_SIZE = 32
@@ -38,7 +39,7 @@ def random_sizes(manifest: Manifest) -> tuple[int, ...]:
 
     They do not depend on which row the slot will draw, which nobody knows yet.
     """
-    most = [max(manifest.survey(row.survey).build().random_size for row in slot.rows) for slot in manifest.slots]
+    most = [max(bits.random_size(manifest.survey(row.survey)) for row in slot.rows) for slot in manifest.slots]
     return tuple(size + SEED_SIZE + MASK_KEY_SIZE for size in most)
 
 
@@ -89,11 +90,16 @@ def release(
     Nothing has left yet: give the result to `Store.journal`. Raises `ValueError` for a category of another survey.
     """
     survey = manifest.survey(answering.survey)
-    report = survey.build().perturb(answering.category, random_bytes)
+    report = bits.perturb(survey, answering.category, random_bytes)
     packet = _signed(study, answering, report, credential, random_bytes)
     return Released(
         answering.slot, answering.survey, NanoEpsilon(survey.epsilon), _sealed(manifest, packet), packet_digest(packet)
     )
+
+
+def dummy(study: bytes, manifest: Manifest, window: Window) -> SealedPacket:
+    """Cover traffic for a window: made from the study alone, of a packet's size. It says nothing about the owner."""
+    return _padded(manifest, Dummy(study, window.opens, window.closes).to_bytes())
 
 
 def packet_digest(packet: Packet) -> bytes:
@@ -111,5 +117,9 @@ def _signed(
 
 
 def _sealed(manifest: Manifest, packet: Packet) -> SealedPacket:
+    return _padded(manifest, packet.to_bytes())
+
+
+def _padded(manifest: Manifest, plaintext: bytes) -> SealedPacket:
     size = packet_size(manifest.report_size, token_size(manifest.packets))
-    return SealedPacket(seal(pad(packet.to_bytes(), size), manifest.sealing_key))
+    return SealedPacket(seal(pad(plaintext, size), manifest.sealing_key))

@@ -20,11 +20,12 @@ from attrs import frozen
 
 from anon.documents import SignedHead
 from anon.errors import Conflict, Refused
+from anon.messages import SealedPacket
 from peer import rows
 from peer.consent import Policy
 from peer.crash import crash_point
 from peer.ledger import Entry, Ledger
-from peer.records import Joining, Queued, Status, Study, Verified
+from peer.records import COVER_FROM, Joining, Queued, Status, Study, Verified
 from peer.release import Released
 from peer.session import LAST, Effect, Event, State, move
 
@@ -41,6 +42,15 @@ class Scheduled:
     """A finished packet and when it is to leave."""
 
     released: Released
+    send_at: float
+
+
+@frozen
+class Covering:
+    """A finished dummy, the first survey of its window, and when it is to leave."""
+
+    sealed: SealedPacket
+    survey: int
     send_at: float
 
 
@@ -256,7 +266,13 @@ class Store:
     # The release journal
 
     def verified(
-        self, study: bytes, verified: Verified, snapshot: bytes, packets: Sequence[Scheduled], missed: Sequence[int]
+        self,
+        study: bytes,
+        verified: Verified,
+        snapshot: bytes,
+        packets: Sequence[Scheduled],
+        missed: Sequence[int],
+        cover: Sequence[Covering] = (),
     ) -> None:
         """All checks passed: store what they established, the snapshot, and the packets that can be made at once."""
         with self._writing("release") as connection:
@@ -271,6 +287,7 @@ class Store:
             }
             rows.update_study(connection, study, columns)
             _journal(connection, study, packets, missed, verified.draws)
+            _cover(connection, study, cover)
 
     def journal(
         self,
@@ -278,8 +295,9 @@ class Store:
         packets: Sequence[Scheduled],
         missed: Sequence[int],
         events: Iterable[Event] = (),
+        cover: Sequence[Covering] = (),
     ) -> None:
-        """Commit charges and finished packets together, before any byte leaves, and the slots that were missed.
+        """Commit charges and finished packets together, before any byte leaves, the slots that were missed, and cover.
 
         Raises `Conflict` for a slot that was decided before, `Refused` when the reservation does not cover it; then
         nothing is stored.
@@ -289,11 +307,16 @@ class Store:
             if State(row["state"]) is not State.CHECKED:
                 raise Conflict("the study was ended meanwhile; nothing is sent")
             _journal(connection, study, packets, missed, rows.to_study(row).draws)
+            _cover(connection, study, cover)
             for event in events:
                 _apply(connection, study, event)
 
     def outbox(self, study: bytes) -> list[Queued]:
         """Every decided slot of the study, in the order of slots."""
+        return [one for one in self.departures(study) if one.slot < COVER_FROM]
+
+    def departures(self, study: bytes) -> list[Queued]:
+        """Every decided slot, then every dummy that was journalled."""
         return [rows.to_queued(row) for row in self._rows("SELECT * FROM outbox WHERE study = ? ORDER BY slot", study)]
 
     def attempt(self, study: bytes, slot: int, retry_at: float) -> None:
@@ -362,6 +385,7 @@ def _erase(connection: sqlite3.Connection, study: bytes) -> None:
         "snapshot = NULL WHERE study = ?",
         (study,),
     )
+    connection.execute("DELETE FROM outbox WHERE study = ? AND slot >= ?", (study, COVER_FROM))
     connection.execute("UPDATE outbox SET status = 'stopped' WHERE study = ? AND status = 'queued'", (study,))
     connection.execute("UPDATE outbox SET packet = NULL, digest = NULL WHERE study = ?", (study,))
 
@@ -384,9 +408,18 @@ def _journal(
         columns = {"study": study, "slot": slot, "survey": draws[slot], "epsilon": 0, "send_at": 0.0}
         rows.insert(connection, "outbox", columns | {"status": Status.MISSED})
     rows.write_entry(connection, ledger, study)
-    decided = connection.execute("SELECT count(*) FROM outbox WHERE study = ?", (study,)).fetchone()[0]
-    if decided == len(draws):
+    query = "SELECT count(*) FROM outbox WHERE study = ? AND slot < ?"
+    if connection.execute(query, (study, COVER_FROM)).fetchone()[0] == len(draws):
         rows.update_study(connection, study, {"snapshot": None})
+
+
+def _cover(connection: sqlite3.Connection, study: bytes, cover: Sequence[Covering]) -> None:
+    """Journal dummies as packets are, under the numbers that follow; no charge, no digest, no receipt."""
+    query = "SELECT coalesce(max(slot) + 1, 0) FROM outbox WHERE study = ?"
+    first = max(COVER_FROM, connection.execute(query, (study,)).fetchone()[0])
+    for number, one in enumerate(cover, first):
+        known = {"study": study, "slot": number, "survey": one.survey, "epsilon": 0, "send_at": one.send_at}
+        rows.insert(connection, "outbox", known | {"packet": one.sealed.ciphertext, "status": Status.QUEUED})
 
 
 def _forget_unsent(connection: sqlite3.Connection, study: bytes) -> None:

@@ -5,13 +5,15 @@ Later documents only fill named blanks (thresholds, edges) of the surveys listed
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from attrs import field, frozen
 
 from anon import labels
 from anon.encoding import decode, encode, sha256
 from anon.errors import Malformed
-from anon.ldp import Mechanism, from_spec
-from anon.study.parts import Cohort, Feature, Label, Learning, Release, Table, demand_plain, one_of
+from anon.ldp import SCALE, Mechanism, from_spec
+from anon.study.parts import Cohort, Cover, Feature, Label, Learning, Release, Table, demand_plain, one_of
 from anon.study.structure import Unfit, make_converter, structure
 
 VERSION = 1
@@ -33,12 +35,14 @@ class Window:
 
 @frozen
 class Survey:
-    """One question. `kind`: histogram (features and label), quantile (levels of one numeric feature) or threshold
-    (one bit about one numeric feature, in binning round `round`). `p`, `q` are numerators over 2**64; `epsilon` counts
-    1e-9 and is at least the loss recomputed from them."""
+    """One question. `kind`: histogram (features and label), bit (one bit about one feature and the label), quantile
+    (levels of one numeric feature) or threshold (one bit about one numeric feature, in binning round `round`). `p`, `q`
+    are numerators over 2**64; `epsilon` counts 1e-9 and is at least the loss recomputed from them. A bit survey has a
+    sign for each category of its feature, and `centre`, a guess of the share of positive labels, over 2**64
+    (`anon.protocols.histogram.bits`)."""
 
     survey: int
-    kind: str = field(validator=one_of("histogram", "quantile", "threshold"))
+    kind: str = field(validator=one_of("histogram", "bit", "quantile", "threshold"))
     features: tuple[str, ...]
     cards: tuple[int, ...]
     m: int
@@ -48,13 +52,33 @@ class Survey:
     epsilon: int
     window: Window
     round: int = 0
+    signs: tuple[int, ...] = ()
+    centre: int = 0
 
     def __attrs_post_init__(self) -> None:
+        self._check_bit()
         built = from_spec(self.mechanism, self.m, self.p, self.q)
         if self.epsilon < built.epsilon:
             raise Unfit(f"survey {self.survey}: declares epsilon {self.epsilon}, below the recomputed {built.epsilon}")
         if not self.features or len(self.features) != len(self.cards):
             raise Unfit(f"survey {self.survey}: expected one cardinality per feature")
+
+    def _check_bit(self) -> None:
+        if self.kind != "bit":
+            if self.signs or self.centre:
+                raise Unfit(f"survey {self.survey}: signs and centre belong to a one-bit survey")
+            return
+        if self.m != 2 or self.mechanism != "krr":
+            raise Unfit(f"survey {self.survey}: a one-bit survey is answered by binary random response")
+        if len(self.features) != 1 or len(self.signs) != self.cards[0] or not set(self.signs) <= {-1, 1}:
+            raise Unfit(f"survey {self.survey}: expected one feature and a sign, -1 or 1, for each of its categories")
+        if not 0 < self.centre < SCALE:
+            raise Unfit(f"survey {self.survey}: expected a centre above 0 and below 2**64")
+
+    @property
+    def asks_label(self) -> bool:
+        """Whether it is one of the surveys that learning is about; the others find cuts."""
+        return self.kind in ("histogram", "bit")
 
     def build(self) -> Mechanism:
         """The mechanism object of this survey."""
@@ -122,6 +146,7 @@ class Manifest:
     credential_key: bytes
     seed_commitment: bytes
     report_size: int
+    cover: Cover = field(factory=Cover)
 
     def __attrs_post_init__(self) -> None:
         if self.version != VERSION:
@@ -141,6 +166,12 @@ class Manifest:
         """N: the most packets a peer can send, one per slot."""
         return len(self.slots)
 
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """Every distinct window, in order of opening."""
+        found = {survey.window for survey in self.surveys}
+        return tuple(sorted(found, key=lambda window: (window.opens, window.closes)))
+
     def survey(self, survey: int) -> Survey:
         """The survey with this id. Raises `Malformed` when there is none."""
         if not 0 <= survey < len(self.surveys):
@@ -155,8 +186,11 @@ class Manifest:
         raise Malformed(f"feature: the study has none named {name!r}")
 
     def to_bytes(self) -> bytes:
-        """The canonical bytes."""
-        return encode(_CONVERTER.unstructure(self))
+        """The canonical bytes. Cover is named only where there is some, so that "none" has one spelling."""
+        plain = _CONVERTER.unstructure(self)
+        if not self.cover.connections:
+            del plain["cover"]
+        return encode(plain)
 
     @property
     def study_id(self) -> bytes:
@@ -181,6 +215,12 @@ def parse_manifest(data_untrusted: bytes) -> Manifest:
     return manifest
 
 
+def most_in_a_window(surveys: Sequence[Survey], slots: Sequence[Slot]) -> int:
+    """The most packets that one peer can have in one window: of all slots, those with a row in it."""
+    asked = [{surveys[row.survey].window for row in slot.rows} for slot in slots]
+    return max((sum(window in some for some in asked) for window in set[Window]().union(*asked)), default=0)
+
+
 def _check_shape(manifest: Manifest) -> None:
     cards = {feature.name: feature.cardinality for feature in manifest.features}
     for number, survey in enumerate(manifest.surveys):
@@ -196,6 +236,9 @@ def _check_shape(manifest: Manifest) -> None:
                 expected *= card
             if survey.m != expected:
                 raise Unfit(f"survey {number}: expected m = {expected}, got {survey.m}")
+        elif survey.kind == "bit":
+            if survey.cards != (cards[survey.features[0]],):
+                raise Unfit(f"survey {number}: expected the cardinality of {survey.features[0]}")
         elif len(survey.features) != 1 or survey.cards != (survey.m,):
             raise Unfit(f"survey {number}: a binning survey asks one feature of m levels")
     if manifest.report_size != max((survey.build().report_size for survey in manifest.surveys), default=0):
@@ -213,6 +256,9 @@ def _check_slots(manifest: Manifest) -> None:
         asked += [row.survey for row in slot.rows]
     if sorted(asked) != list(range(len(manifest.surveys))):
         raise Unfit("slots: expected every survey in exactly one row of one slot")
+    most = most_in_a_window(manifest.surveys, manifest.slots)
+    if 0 < manifest.cover.connections < most:
+        raise Unfit(f"cover.connections: expected at least {most}, the most packets that one peer has in a window")
 
 
 _CONVERTER = make_converter()

@@ -17,6 +17,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}\Z")
 MAX_BINS = 32
 MAX_CATEGORIES = 64
 MOST_IN_COHORT = 1_000_000
+MOST_CONNECTIONS = 64
 
 
 Check = Callable[[Any, Any, Any], None]
@@ -94,7 +95,9 @@ class Feature:
 
     Numeric: `range` clamps; `cuts` (declared) or `bins` (cuts found privately) divide it; a value x falls in the bin
     numbered by how many cuts lie below it (x <= cut stays left; erratum 6). Categorical: one of `categories`.
-    `missing` is "own" (a category of its own, the last) or the value that a missing one counts as.
+    `missing` is "own" (a category of its own, the last) or the value that a missing one counts as. `shares`: a public
+    guess of how common each category is, in order, from published statistics and never from the data; learning and
+    planning use it where nothing was measured. It needs no promise to be right: it is taken to be off by about 0.1.
     """
 
     name: str = field(validator=_named)
@@ -107,12 +110,17 @@ class Feature:
     cuts: tuple[float, ...] = ()
     scale: str = field(default="linear", validator=one_of("linear", "log"))
     categories: tuple[str, ...] = ()
+    shares: tuple[float, ...] = ()
 
     def __attrs_post_init__(self) -> None:
         if self.kind == "numeric":
             self._check_numeric()
         else:
             self._check_categorical()
+        if self.shares and (
+            len(self.shares) != self.cardinality or min(self.shares) < 0 or abs(sum(self.shares) - 1) > 0.01
+        ):
+            raise Unfit(f"shares: expected {self.cardinality} numbers of at least 0 that sum to 1")
 
     def _check_numeric(self) -> None:
         if self.categories:
@@ -157,16 +165,25 @@ class Feature:
 
 @frozen
 class Learning:
-    """What is fitted to each survey and how the answers combine; not privacy-relevant."""
+    """What is fitted to each survey and how the answers combine; not privacy-relevant.
 
-    classifier: str = field(default="soft", validator=one_of("soft", "logistic", "tree"))
+    `soft`, `logistic` and `tree` fit each subset of features by itself, and `ensemble` combines them. `additive` fits all
+    surveys together and weighs features against each other; one-bit packets can be learned by it alone. `score_share`
+    of the reports only score: needed by the vote, whose weights are scores; the soft ensembles do without (0).
+    """
+
+    classifier: str = field(default="soft", validator=one_of("soft", "logistic", "tree", "additive"))
     ensemble: str = field(default="soft", validator=one_of("soft", "vote"))
     score: str = field(default="f1", validator=one_of("f1", "auc"))
     score_share: float = 0.2
 
     def __attrs_post_init__(self) -> None:
+        if self.classifier == "additive" and self.ensemble != "soft":
+            raise Unfit('ensemble: the additive classifier is one model of all surveys; expected "soft"')
+        if self.ensemble == "soft" and self.score_share == 0:
+            return
         if not 0.05 <= self.score_share <= 0.5:
-            raise Unfit(f"score_share: expected 0.05 to 0.5, got {self.score_share}")
+            raise Unfit(f"score_share: expected 0.05 to 0.5, or 0 for a soft ensemble, got {self.score_share}")
 
 
 @frozen
@@ -180,6 +197,21 @@ class Cohort:
     def __attrs_post_init__(self) -> None:
         if not 2 <= self.minimum <= self.maximum <= MOST_IN_COHORT:
             raise Unfit(f"minimum, maximum: expected 2 <= minimum <= maximum <= {MOST_IN_COHORT}")
+
+
+@frozen
+class Cover:
+    """Cover traffic: how many connections every peer makes in each window, whatever it has to say; 0 for none.
+
+    What is not a packet is a dummy of the same size that gets the same answer. It widens the candidates for somebody
+    who sees both the network and the aggregator, and does nothing else (`docs/decisions/0011-cover-traffic.md`).
+    """
+
+    connections: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        if not 0 <= self.connections <= MOST_CONNECTIONS:
+            raise Unfit(f"connections: expected 0 to {MOST_CONNECTIONS} in each window, got {self.connections}")
 
 
 @frozen

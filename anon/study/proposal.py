@@ -10,7 +10,7 @@ from typing import Any
 from attrs import field, frozen
 
 from anon.errors import Malformed
-from anon.study.parts import Cohort, Feature, Label, Learning, Release, Table, one_of
+from anon.study.parts import Cohort, Cover, Feature, Label, Learning, Release, Table, one_of
 from anon.study.structure import Unfit, kind_of, make_converter, structure
 
 _MECHANISM = one_of("auto", "krr", "rappor", "pq")
@@ -28,7 +28,11 @@ def _epsilon(_: object, attribute: Any, value: float) -> None:
 class OnePacket:
     """Each peer answers one survey with the whole budget; about `binning_share` of the weight finds cuts.
 
-    `subsets` names the feature subsets asked; left out, every combination of `subset_size` features is asked.
+    `asks = "tables"`: `subsets` names the feature subsets asked; left out, every combination of `subset_size` features.
+    `asks = "bits"`: one-bit packets about single features, each feature equally often. `base_rate` is a public guess of
+    the share of positive labels; `centre` is subtracted from the label before rounding and is the same guess when left
+    out (0). A centre of 0.5 makes less noise, but then learning must know how common each category is: declare `shares`
+    of features where they are public knowledge. `label_share` of the weight asks about the label alone.
     """
 
     kind: str
@@ -38,8 +42,18 @@ class OnePacket:
     subsets: tuple[tuple[str, ...], ...] = ()
     binning_share: float = 0.1
     binning_levels: int = 16
+    asks: str = field(default="tables", validator=one_of("tables", "bits"))
+    base_rate: float = 0.5
+    centre: float = 0.0
+    label_share: float = 0.03
 
     def __attrs_post_init__(self) -> None:
+        if not 0.001 <= self.base_rate <= 0.999 or not (self.centre == 0 or 0.001 <= self.centre <= 0.999):
+            raise Unfit("base_rate, centre: expected shares from 0.001 to 0.999, or no centre")
+        if not 0 <= self.label_share <= 0.5:
+            raise Unfit(f"label_share: expected 0 to 0.5, got {self.label_share}")
+        if self.asks == "bits" and (self.subsets or self.subset_size != 1):
+            raise Unfit('subsets, subset_size: belong to asks = "tables"; a bit is about one feature')
         if not 1 <= self.subset_size <= 6:
             raise Unfit(f"subset_size: expected 1 to 6, got {self.subset_size}")
         if not 0.01 <= self.binning_share <= 0.5:
@@ -110,6 +124,7 @@ class Proposal:
     tables: tuple[Table, ...]
     learning: Learning = field(factory=Learning)
     release: Release = field(factory=Release)
+    cover: Cover = field(factory=Cover)
 
     def __attrs_post_init__(self) -> None:
         if self.version != 1:
@@ -121,6 +136,9 @@ class Proposal:
         if not self.features or len(set(names)) != len(names):
             raise Unfit("features: expected at least one, and no name twice (the label's included)")
         self._check_subsets(set(names) - {self.label.name})
+        bits = isinstance(self.design, OnePacket) and self.design.asks == "bits"
+        if bits and self.learning.classifier != "additive":
+            raise Unfit('learning.classifier: one-bit packets are learned by "additive"')
         if self.binned and self.schedule.binning < 1:
             raise Unfit(f"schedule.binning: required, because cuts of {', '.join(self.binned)} are found privately")
 
