@@ -12,6 +12,7 @@ from attrs import field, frozen
 from aggregator.answer import Turned
 from aggregator.enrol_store import Enrolled, Standing
 from anon import labels
+from anon.answers import BUSY
 from anon.encoding import sha256
 from anon.errors import Malformed, RejectedProof
 from anon.invite import Invite, invite_hash
@@ -23,6 +24,8 @@ LARGEST = 2048
 """Bytes of a sealed enrolment or withdrawal, beyond those of the commitment."""
 PER_PACKET = 32
 CODE_BYTES = 15
+MOST_REMEMBERED = 10_000
+"""Keys of a study that left, beyond which one that never came is not remembered: under 1 MB of rows."""
 
 
 @frozen
@@ -87,14 +90,20 @@ def decide_enrolment(applicant: Applicant, standing: Standing, cohort: Cohort, c
     return True
 
 
-def decide_withdrawal(standing: Standing, closed: bool) -> bool:
-    """True to delete the enrolment, False when it was withdrawn before. Raises `Turned`."""
+def decide_withdrawal(standing: Standing, closed: bool, remembered: int) -> bool:
+    """True to strike the key off, False when it was withdrawn before. Raises `Turned`.
+
+    `remembered`: how many keys have left. A key that is not enrolled may still be on its way, on a slower circuit than
+    its withdrawal: while enrolment is open it is struck off beforehand. Anybody can sign withdrawals of invented keys;
+    beyond `MOST_REMEMBERED` such a key is told to come again, which a peer does until enrolment closes: by then its
+    enrolment has come, and one that has is always struck off.
+    """
     if standing.withdrawn:
         return False
-    if standing.digest is None:
-        raise Turned("not-enrolled")
     if closed:
-        raise Turned("enrolment-closed")
+        raise Turned("not-enrolled" if standing.digest is None else "enrolment-closed")
+    if standing.digest is None and remembered >= MOST_REMEMBERED:
+        raise Turned(BUSY)
     return True
 
 

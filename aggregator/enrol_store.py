@@ -117,8 +117,14 @@ class EnrolTransaction:
         await self._connection.execute(_invites.update().where(here).values(spent_by=enrolled.key))
         self._enrolled = before + 1
 
+    async def withdrawn(self) -> int:
+        """How many keys have left."""
+        query = select(func.count()).select_from(_withdrawals).where(_withdrawals.c.study == self._study)
+        return int((await self._connection.execute(query)).scalar_one())
+
     async def withdraw(self, key: bytes) -> None:
-        """Delete an enrolment, free its invite, and remember that the key left so that no late copy enrols it again."""
+        """Delete an enrolment if there is one, free its invite, and remember that the key left: no late copy enrols it.
+        """
         mine = (_enrolments.c.study == self._study) & (_enrolments.c.key == key)
         self._enrolled = None
         await self._connection.execute(delete(_enrolments).where(mine))

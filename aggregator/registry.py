@@ -45,7 +45,8 @@ class Registry:
         try:
             key = open_withdrawal(sealed_untrusted, self._sealing_key, self._study, self._manifest.packets)
             async with self._store.change(self._study, "withdrawal") as change:
-                if decide_withdrawal(await change.standing(key, b""), self._closed(arrived)):
+                standing = await change.standing(key, b"")
+                if decide_withdrawal(standing, self._closed(arrived), await change.withdrawn()):
                     await change.withdraw(key)
         except Turned as turned:
             return turned.word

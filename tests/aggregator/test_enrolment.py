@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -61,11 +62,49 @@ async def test_who_leaves_frees_the_invite_and_no_late_copy_enrols_again(running
     assert await running.live.enrol(successor.sealed_enrolment()) == "accepted"
 
 
+async def test_a_withdrawal_that_overtakes_its_enrolment_strikes_the_key_off(running: Running) -> None:
+    first, second = await running.enrol(2)
+    hasty = FakePeer(running.live.manifest, running.invites[2].code)
+    assert await running.live.withdraw(hasty.sealed_withdrawal()) == "withdrawn"
+    assert await running.live.enrol(hasty.sealed_enrolment()) == "not-enrolled"
+    successor = FakePeer(running.live.manifest, hasty.code)
+    assert await running.live.enrol(successor.sealed_enrolment()) == "accepted", "its invite is still free"
+    await running.close_enrolment([first, second, successor])
+    roster = parse_roster((await published(running.live))["roster", 0], running.live.study)
+    assert bytes(hasty.key.verify_key) not in {entry.key for entry in roster}
+
+
+async def test_a_withdrawal_while_the_enrolments_proof_is_checked_strikes_the_key_off(running: Running) -> None:
+    hasty = FakePeer(running.live.manifest, running.invites[0].code)
+    enrolling = asyncio.create_task(running.live.enrol(hasty.sealed_enrolment()))
+    await asyncio.sleep(0)
+    assert await running.live.withdraw(hasty.sealed_withdrawal()) == "withdrawn"
+    assert await enrolling == "not-enrolled"
+    assert await running.app._tools.enrolments.count(running.live.study) == 0
+
+
+async def test_a_flood_of_invented_withdrawals_is_bounded_and_hinders_no_member(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aggregator.enrol.MOST_REMEMBERED", 5)
+    (member,) = await running.enrol(1)
+    words = [
+        await running.live.withdraw(FakePeer(running.live.manifest).sealed_withdrawal()) for _ in range(8)
+    ]
+    assert words == ["withdrawn"] * 5 + ["busy"] * 3
+    hasty = FakePeer(running.live.manifest, running.invites[1].code)
+    assert await running.live.withdraw(hasty.sealed_withdrawal()) == "busy"  # and so it comes again
+    assert await running.live.enrol(hasty.sealed_enrolment()) == "accepted"
+    assert await running.live.withdraw(hasty.sealed_withdrawal()) == "withdrawn"
+    assert await running.live.withdraw(member.sealed_withdrawal()) == "withdrawn"
+    assert await running.app._tools.enrolments.count(running.live.study) == 0
+
+
 async def test_leaving_is_for_members_before_closing(running: Running) -> None:
     peers = await running.enrol(2)
     stranger = FakePeer(running.live.manifest)
-    assert await running.live.withdraw(stranger.sealed_withdrawal()) == "not-enrolled"
     await running.close_enrolment(peers)
+    assert await running.live.withdraw(stranger.sealed_withdrawal()) == "not-enrolled"
     assert await running.live.withdraw(peers[0].sealed_withdrawal()) == "enrolment-closed"
 
 
