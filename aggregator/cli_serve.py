@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from aggregator.app import AggregatorApp, StudyStatus
+from aggregator.cli_fingerprint import show_study_code
 from aggregator.cli_options import DEFAULT_HOME, HomeOption, JsonOption, out, run, study_status
 from aggregator.onion_key import OnionKey, draw_key, keep_key
 from anon.errors import Refused
@@ -134,8 +135,8 @@ class Teller:
         if self.asked.as_json:
             out({"address": address, "key": self.aggregator.home.public_key.hex()})
         else:
-            self._print(f"serving at [bold]{address}[/] (Ctrl-C stops; nothing is lost)")
-            self._print(f"key {words(self.aggregator.home.public_key)}")
+            self._print(f"serving at [bold]{address}[/] (Ctrl-C stops; nothing is lost)", soft_wrap=True)
+            self._print(f"the aggregator's key in words: {words(self.aggregator.home.public_key)}")
 
     def say(self, line: str) -> None:
         """One line about what is being waited for; not part of the output."""
@@ -178,9 +179,10 @@ class Teller:
             admission = manifest.cohort.admission
             out(study_status(status) | {"admission": admission, "address": self._address, "links": links})
             return
-        self._print(f"\n[bold]{escape(status.title)}[/]\n  study {words(status.study)}")
+        self._print(f"\n[bold]{escape(status.title)}[/]")
+        show_study_code(self._console, status.study)
         for line in _ways_in(manifest, found, self.asked.home):
-            self._print(f"  {escape(line)}", soft_wrap=True)
+            self._print(escape(line), soft_wrap=True)
 
     def _print(self, line: str, *, soft_wrap: bool = False) -> None:
         self._console.print(line, highlight=False, soft_wrap=soft_wrap)

@@ -30,6 +30,7 @@ from peer.cli_options import (
     open_peer,
     pick,
     print_json,
+    routes_of,
 )
 from peer.cli_show import (
     missing_json,
@@ -42,6 +43,7 @@ from peer.cli_show import (
 )
 from peer.consent import ConsentSheet
 from peer.own_data import OwnData, own_data
+from peer.routes import Routes
 
 app = typer.Typer(no_args_is_help=True, help="Keep your data, join studies, see what was sent.")
 app.command("import")(cli_own.import_data)
@@ -53,11 +55,12 @@ def look(
     link: LinkArgument,
     queries: Annotated[bool, typer.Option("--queries", help="Also print every query over your data.")] = False,
     home: HomeOption = DEFAULT_HOME,
-    route: RouteOption = "direct",
+    route: RouteOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
     """Fetch and verify a study and show what it asks and costs. Nothing about you leaves."""
-    sheet = finished(open_peer(home, route).look(parse_invite(link)))
+    routes, invite = routes_of(route, home), parse_invite(link)
+    sheet = finished(open_peer(home, routes).look(invite), routes)
     own = own_data(home_of(home).data_path, sheet.tables)
     print_json(sheet_json(sheet, own)) if as_json else show_sheet(sheet, own, home, queries)
 
@@ -70,19 +73,20 @@ def join(
         float | None, typer.Option(help="The most epsilon you agree to; the study's own if left out.")
     ] = None,
     home: HomeOption = DEFAULT_HOME,
-    route: RouteOption = "direct",
+    route: RouteOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
     """Show a study, ask you, and on a yes reserve its epsilon and store your enrolment. `run` sends it."""
-    peer, invite = open_peer(home, route), parse_invite(link)
-    sheet = finished(peer.look(invite))
+    routes, invite = routes_of(route, home), parse_invite(link)
+    peer = open_peer(home, routes)
+    sheet = finished(peer.look(invite), routes)
     own = own_data(home_of(home).data_path, sheet.tables)
     if not as_json:
         show_sheet(sheet, own, home, queries=False)
     if not yes:
         _ask(sheet, own, Console(stderr=as_json))
     approved = nano(epsilon) if epsilon is not None else sheet.epsilon
-    consent = finished(peer.join(invite, approved))
+    consent = finished(peer.join(invite, approved), routes)
     key = peer.study_key(consent.study).hex()
     if as_json:
         reserved = consent.epsilon / 1e9
@@ -115,7 +119,7 @@ def run(
     once: Annotated[bool, typer.Option(help="Stop when nothing is due within --max-seconds.")] = False,
     max_seconds: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
     home: HomeOption = DEFAULT_HOME,
-    route: RouteOption = "direct",
+    route: RouteOption = "auto",
 ) -> None:
     """Do what is due, at its own random time, until stopped (Ctrl-C). Safe to stop or kill at any moment.
 
@@ -128,13 +132,20 @@ def run(
 
 
 def _run(home: Path, route: str, max_seconds: float | None, once: bool) -> None:
-    peer = open_peer(home, route)
+    routes = routes_of(route, home)
+    peer = open_peer(home, routes)
     if not peer.store.active():
         ended = "all your studies have ended; nothing is left to do" if peer.status() else NO_STUDIES
         Console().print(ended, highlight=False)
         return
-    finished(_watch(peer, max_seconds, once))
+    finished(_connected(peer, routes, max_seconds, once), routes)
     show_status(peer)
+
+
+async def _connected(peer: PeerApp, routes: Routes, max_seconds: float | None, once: bool) -> None:
+    """Connect first, so that an owner who is watching hears at once when it cannot be; later it is tried again."""
+    await routes.prepare(peer.store.study(study).invite.address for study in peer.store.active())
+    await _watch(peer, max_seconds, once)
 
 
 async def _watch(peer: PeerApp, max_seconds: float | None, once: bool) -> None:
@@ -154,12 +165,13 @@ async def _watch(peer: PeerApp, max_seconds: float | None, once: bool) -> None:
 
 
 @app.command()
-def leave(study: StudyOption = "", home: HomeOption = DEFAULT_HOME, route: RouteOption = "direct") -> None:
+def leave(study: StudyOption = "", home: HomeOption = DEFAULT_HOME, route: RouteOption = "auto") -> None:
     """Leave a study. Before its enrolment closes you are struck off the roster; later nothing more is sent."""
-    peer = open_peer(home, route)
+    routes = routes_of(route, home)
+    peer = open_peer(home, routes)
     chosen = pick(peer, study, active=True)
     finished(peer.leave(chosen))
-    if finished(peer.deliver_withdrawal(chosen)) == "leaving":
+    if finished(peer.deliver_withdrawal(chosen), routes) == "leaving":
         Console().print("the aggregator has not answered yet: `anonml peer run` tells it before enrolment closes")
     show_status(peer)
 

@@ -8,17 +8,18 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
 
+from anon.connecting import on_one_line
 from anon.errors import Refused
-from anon.route import DirectRoute, Route, SocksRoute
 from peer.app import PeerApp, StudyStatus
 from peer.home import PeerHome
+from peer.routes import Routes
 from peer.session import LAST
 
 T = TypeVar("T")
@@ -27,14 +28,28 @@ DEFAULT_HOME = Path(os.environ.get("ANONML_PEER_HOME", "~/.anonml-peer")).expand
 NO_STUDIES = "no studies yet: `anonml peer join LINK`"
 HomeOption = Annotated[Path, typer.Option("--home", help="Your peer's directory (data, ledger, keys).")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON.")]
-RouteOption = Annotated[str, typer.Option("--route", help="direct (this machine only) or socks://HOST:PORT.")]
+RouteOption = Annotated[
+    str,
+    typer.Option(
+        "--route",
+        help="auto (Tor for onion addresses, direct for this machine's own), tor, direct, or socks://HOST:PORT.",
+    ),
+]
 LinkArgument = Annotated[str, typer.Argument(help="The invite link that staff gave you.")]
 StudyOption = Annotated[str, typer.Option("--study", help="Study id or its beginning; not needed when there is one.")]
 
 
-def finished(work: Coroutine[Any, Any, T]) -> T:
-    """The result of work that waits."""
-    return asyncio.run(work)
+def finished(work: Coroutine[Any, Any, T], routes: Routes | None = None) -> T:
+    """The result of work that waits. The routes that it took are closed with it."""
+
+    async def whole() -> T:
+        try:
+            return await work
+        finally:
+            if routes is not None:
+                await routes.close()
+
+    return asyncio.run(whole())
 
 
 def print_json(value: object) -> None:
@@ -42,15 +57,9 @@ def print_json(value: object) -> None:
     sys.stdout.write(json.dumps(value, sort_keys=True) + "\n")
 
 
-def route_of(text: str) -> Callable[[], Route]:
-    """The route that `--route` names. Raises `Refused`."""
-    if text == "direct":
-        return DirectRoute
-    scheme, _, rest = text.partition("://")
-    host, _, port = rest.rpartition(":")
-    if scheme not in ("socks", "socks5", "socks5h") or not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise Refused("--route: expected direct or socks://HOST:PORT")
-    return lambda: SocksRoute(host, int(port))
+def routes_of(text: str, home: Path) -> Routes:
+    """The routes that `--route` names, with this home's own tor. Raises `Refused`."""
+    return Routes(text, home / "tor", on_one_line)
 
 
 def home_of(path: Path) -> PeerHome:
@@ -65,13 +74,14 @@ def existing_home(path: Path) -> PeerHome:
     return home_of(path) if path.exists() else PeerHome(path)
 
 
-def open_peer(path: Path, route: str = "direct") -> PeerApp:
-    """The peer of a home; asks for its passphrase when it has one. Raises `Refused`."""
+def open_peer(path: Path, routes: Routes | None = None) -> PeerApp:
+    """The peer of a home; asks for its passphrase when it has one. Without routes it cannot fetch. Raises `Refused`."""
     place = home_of(path)
     passphrase = None
     if place.settings().salt:
         passphrase = os.environ.get("ANONML_PASSPHRASE") or secret("passphrase: ")
-    return PeerApp(place, route_of(route), time.time, os.urandom, passphrase)
+    taken = routes_of("auto", path) if routes is None else routes
+    return PeerApp(place, lambda: taken, time.time, os.urandom, passphrase)
 
 
 def secret(prompt: str) -> str:

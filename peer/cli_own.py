@@ -27,7 +27,7 @@ from peer.cli_options import (
     open_peer,
     pick,
     print_json,
-    route_of,
+    routes_of,
     secret,
 )
 from peer.cli_show import budget_json, prediction_json, show_budget, show_prediction
@@ -116,7 +116,7 @@ def predict(
     output: Annotated[Path | None, typer.Option(help="Write the predictions of --people to this new CSV.")] = None,
     as_of: Annotated[int | None, typer.Option(help="Unix time that the queries count as now.")] = None,
     home: HomeOption = DEFAULT_HOME,
-    route: RouteOption = "direct",
+    route: RouteOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
     """What a published model says of you, or of people in a file. Computed here; nothing leaves."""
@@ -128,7 +128,8 @@ def predict(
     if source.endswith(".json"):
         model = local.load_model(Path(source))
     else:
-        model = finished(local.fetch_model(AggregatorClient(_invite_of(source, home), route_of(route)())))
+        routes = routes_of(route, home)
+        model = finished(local.fetch_model(AggregatorClient(_invite_of(source, home), routes)), routes)
     if people is None:
         data = existing_home(home).data_path
         for line in local.unfit(model, data):
