@@ -15,6 +15,7 @@ from anon.fingerprint import words
 from anon.ldp import Mechanism, NanoEpsilon, format_epsilon
 from anon.ldp.epsilon import NANO
 from anon.ldp.mechanism import SCALE
+from anon.ldp.subset import SubsetSelection
 from anon.protocols.registry import protocol_of
 from anon.study.manifest import Manifest, Survey
 from anon.study.parts import Table
@@ -196,6 +197,11 @@ def _odds_of(mechanism: Mechanism) -> str:
         return (
             f"One answer out of {mechanism.m}: your true one with {true:.1%}, each of the others with {other:.2%}; "
             f"{cost}."
+        )
+    if isinstance(mechanism, SubsetSelection):
+        return (
+            f"{mechanism.w} answers out of {mechanism.m}: your true one among them with {true:.1%}, each of the others "
+            f"with {other:.1%}; {cost}."
         )
     return (
         f"{mechanism.m} yes-or-no marks, one per possible answer: at your true answer a yes with {true:.1%}, "

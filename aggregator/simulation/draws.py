@@ -10,15 +10,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from aggregator.protocols.histogram.reconstruct import Counts
+from aggregator.protocols.histogram.reconstruct import Counts, Floats
 from anon.ldp import SCALE, Mechanism
+from anon.ldp.subset import SubsetSelection
 
 
 def perturbed_counts(mechanism: Mechanism, true_counts: Counts, generator: np.random.Generator) -> Counts:
     """The tally of the reports of peers whose true categories are counted in `true_counts`, shape (m,).
 
     Unary encodings: Binomial(n_i, p) + Binomial(n - n_i, q), independent across cells. k-RR: for each true category, a
-    multinomial over the reported ones.
+    multinomial over the reported ones. Subset selection: see `_set_counts`.
     """
     n = int(true_counts.sum())
     keep, other = mechanism.p / SCALE, mechanism.q / SCALE
@@ -30,7 +31,44 @@ def perturbed_counts(mechanism: Mechanism, true_counts: Counts, generator: np.ra
     if mechanism.name in ("rappor", "pq"):
         drawn: Counts = generator.binomial(true_counts, keep) + generator.binomial(n - true_counts, other)
         return drawn
+    if isinstance(mechanism, SubsetSelection):
+        return _set_counts(mechanism, true_counts, generator)
     raise ValueError(f"no exact aggregate is known for mechanism {mechanism.name}")
+
+
+def _set_counts(mechanism: SubsetSelection, true_counts: Counts, generator: np.random.Generator) -> Counts:
+    """The tally of subset selection: positions are visited in turn, and only how many of a peer's w are left matters.
+
+    A peer whose true category still lies ahead chooses among one position less. Those ahead with equally many left are
+    alike, so who of them is at the true category now is a hypergeometric draw. Time grows with m w, not with peers.
+    """
+    m, w = mechanism.m, mechanism.w
+    hits = generator.binomial(true_counts, mechanism.p / SCALE)
+    ahead = {1: np.zeros(w + 1, dtype=np.int64), 0: np.zeros(w + 1, dtype=np.int64)}
+    ahead[1][w - 1], ahead[0][w] = hits.sum(), (true_counts - hits).sum()
+    passed = np.zeros(w + 1, dtype=np.int64)
+    counts = hits.astype(np.int64)
+    left = np.arange(w + 1)
+    for position in range(m):
+        chance = np.minimum(left / (m - position), 1.0)
+        passed, chosen = _choosing(passed, chance, generator)
+        counts[position] += chosen
+        for hit, pool in ahead.items():
+            here = int(hits[position] if hit else true_counts[position] - hits[position])
+            leaving = generator.multivariate_hypergeometric(pool, here, method="marginals")
+            chance = np.minimum(left / max(m - position - 1, 1), 1.0)
+            ahead[hit], chosen = _choosing(pool - leaving, chance, generator)
+            counts[position] += chosen
+            passed = passed + leaving
+    return counts
+
+
+def _choosing(pool: Counts, chance: Floats, generator: np.random.Generator) -> tuple[Counts, int]:
+    """Peers by how many positions they have left to choose, after one position; and how many chose it."""
+    chosen = generator.binomial(pool, chance)
+    after = pool - chosen
+    after[:-1] += chosen[1:]
+    return after, int(chosen.sum())
 
 
 def assign_rows(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anon.ldp.choice import AUTO, MECHANISMS, build, choose, from_spec
+from anon.ldp.choice import AUTO, MECHANISMS, build, choose, choose_for_label, from_spec, label_contrast_error
 from anon.ldp.composition import Release, per_attribute, record_level
 from anon.ldp.epsilon import MAX_EPSILON, NANO, NanoEpsilon, format_epsilon, loss, nano
 from anon.ldp.mechanism import (
@@ -31,8 +31,10 @@ __all__ = [
     "Release",
     "build",
     "choose",
+    "choose_for_label",
     "format_epsilon",
     "from_spec",
+    "label_contrast_error",
     "loss",
     "nano",
     "per_attribute",

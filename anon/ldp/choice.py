@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Final
 
 from anon.errors import Refused
-from anon.ldp.epsilon import MAX_EPSILON, NanoEpsilon, format_epsilon
+from anon.ldp.epsilon import MAX_EPSILON, NanoEpsilon, exponential, format_epsilon
 from anon.ldp.krr import RandomResponse
-from anon.ldp.mechanism import MAX_CATEGORIES, MIN_CATEGORIES, Mechanism
+from anon.ldp.mechanism import MAX_CATEGORIES, MIN_CATEGORIES, SCALE, Mechanism
+from anon.ldp.subset import SubsetSelection
 from anon.ldp.unary import Perturbation, Rappor
 
-MECHANISMS: Final[dict[str, type[RandomResponse] | type[Rappor] | type[Perturbation]]] = {
-    mechanism.name: mechanism for mechanism in (RandomResponse, Perturbation, Rappor)
+Kind = type[RandomResponse] | type[SubsetSelection] | type[Perturbation] | type[Rappor]
+
+MECHANISMS: Final[dict[str, Kind]] = {
+    mechanism.name: mechanism for mechanism in (RandomResponse, SubsetSelection, Perturbation, Rappor)
 }
 AUTO = "auto"
 
@@ -37,8 +41,56 @@ def build(name: str, m: int, epsilon: NanoEpsilon) -> Mechanism:
 
 
 def choose(m: int, epsilon: NanoEpsilon) -> Mechanism:
-    """Return the mechanism of least expected error by eq. 4 (section VII-D3), compared exactly. Raises as `build`."""
+    """Return the mechanism of least expected error of the histogram by eq. 4 (section VII-D3), compared exactly.
+
+    For binning surveys, which have no label. Ties go to the shorter report. Raises as `build`.
+    """
     return min((build(name, m, epsilon) for name in MECHANISMS), key=lambda mechanism: mechanism.squared_error())
+
+
+def choose_for_label(m: int, epsilon: NanoEpsilon) -> Mechanism:
+    """Return the mechanism of least `label_contrast_error` for m = 2 x cells categories. Raises as `build`.
+
+    It is what "auto" means for a histogram survey: learning feels the label contrast, and at small m the two criteria
+    pick different mechanisms. The set size of subset selection is chosen by the same criterion.
+    """
+    named = [build(name, m, epsilon) for name in MECHANISMS]
+    sized = SubsetSelection.of_size(m, best_set_size(m, epsilon), epsilon)
+    return min((*named, sized), key=lambda mechanism: label_contrast_error(mechanism, m // 2, 1))
+
+
+def label_contrast_error(mechanism: Mechanism, cells: int, n: int) -> Fraction:
+    """Return the variance of the label contrasts of all cells, summed, estimated from n reports; exact.
+
+    A cell holds two neighbouring categories, of label 0 and 1, and its contrast is the difference of their shares. With
+    s, t = `joint`, g = p - q and the n categories drawn uniformly from the m = 2 x cells, the sum is
+
+        2 cells (r - j) / (n g^2),   r = q + g / m,   j = t + 2 (s - t) / m:
+
+    a cell contributes whenever a report supports exactly one of its two categories. (k-RR: 1 / (n g^2).) Raises
+    `ValueError` unless m = 2 x cells and n >= 1.
+    """
+    if mechanism.m != 2 * cells or n < 1:
+        raise ValueError("a label contrast needs two categories for each cell and at least one report")
+    first, second = mechanism.joint()
+    gap = Fraction(mechanism.p - mechanism.q, SCALE)
+    rate = Fraction(mechanism.q, SCALE) + gap / mechanism.m
+    both = second + 2 * (first - second) / mechanism.m
+    return 2 * cells * (rate - both) / (n * gap**2)
+
+
+def best_set_size(m: int, epsilon: NanoEpsilon) -> int:
+    """Return the w at which subset selection has the least label contrast error, by its continuous probabilities."""
+    growth = float(exponential(epsilon))
+
+    def error(w: int) -> float:
+        p = w * growth / (w * growth + m - w)
+        q = (w - p) / (m - 1)
+        pairs = 0.0 if m == 2 else (w - 1) / (m - 1) * (p * (w - 2) + (1 - p) * w) / (m - 2)
+        both = pairs + 2 * (p * (w - 1) / (m - 1) - pairs) / m
+        return (w / m - both) / (p - q) ** 2
+
+    return min(range(1, max(m // 2, 1) + 1), key=error)
 
 
 def from_spec(name: str, m: int, p: int, q: int) -> Mechanism:
@@ -50,7 +102,7 @@ def from_spec(name: str, m: int, p: int, q: int) -> Mechanism:
     return _named(name)(m, p, q)
 
 
-def _named(name: str) -> type[RandomResponse] | type[Rappor] | type[Perturbation]:
+def _named(name: str) -> Kind:
     if name not in MECHANISMS:
         raise Refused(f"unknown mechanism: expected one of {', '.join(MECHANISMS)} (or {AUTO} in a study file)")
     return MECHANISMS[name]

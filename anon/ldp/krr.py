@@ -58,6 +58,10 @@ class RandomResponse(Mechanism):
         counts = Counter(int.from_bytes(self.parse(report.data).data, "big") for report in reports)
         return [counts[category] for category in range(self.m)]
 
+    def joint(self) -> tuple[Fraction, Fraction]:
+        """See `Mechanism.joint`. A report supports one category."""
+        return Fraction(0), Fraction(0)
+
     def _check(self) -> None:
         if self.p + (self.m - 1) * self.q != SCALE:
             raise Refused("krr needs p + (m - 1) q = 2**64: publish the study again with `study publish`")

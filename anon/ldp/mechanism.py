@@ -85,7 +85,7 @@ class Mechanism(ABC):
     """
 
     name: ClassVar[str]
-    """How documents name the mechanism: "krr", "rappor" or "pq"."""
+    """How documents name the mechanism: "krr", "subset", "rappor" or "pq"."""
 
     m: int
     p: int
@@ -128,6 +128,14 @@ class Mechanism(ABC):
     @abstractmethod
     def tally(self, reports: Sequence[PerturbedReport]) -> list[int]:
         """Return, for each of the m categories, how many reports support it."""
+
+    @abstractmethod
+    def joint(self) -> tuple[Fraction, Fraction]:
+        """Return the probabilities that a report supports the true category and a given other; two given others.
+
+        With p and q they say how the cells of an estimate vary together: E[i and j supported] = second + (share_i +
+        share_j) (first - second).
+        """
 
     def unbias(self, counts: Sequence[int], n: int) -> list[float]:
         """Return estimates (count - q n)/(p - q) of the true counts, given the tally of n reports.
@@ -191,3 +199,13 @@ class Mechanism(ABC):
 
     @abstractmethod
     def _report_size(self) -> int: ...
+
+
+def tally_bits(reports: Sequence[PerturbedReport], m: int) -> list[int]:
+    """Count, for each of m positions, the reports of m bits that set it; the first is the top bit of the first byte."""
+    counts = [0] * m
+    for report in reports:
+        bits = int.from_bytes(report.data, "big") >> (-m % 8)
+        for position, digit in enumerate(f"{bits:0{m}b}"):
+            counts[position] += digit == "1"
+    return counts

@@ -15,7 +15,7 @@ from attrs import field, frozen
 
 from anon.errors import Malformed, Refused
 from anon.ldp.epsilon import PRECISION, NanoEpsilon, exponential, loss
-from anon.ldp.mechanism import SCALE, Mechanism, PerturbedReport, RandomBytes, RawCategory
+from anon.ldp.mechanism import SCALE, Mechanism, PerturbedReport, RandomBytes, RawCategory, tally_bits
 
 LANE = 64
 _TOP = 1 << (LANE - 1)
@@ -92,12 +92,11 @@ class UnaryEncoding(Mechanism):
 
     def tally(self, reports: Sequence[PerturbedReport]) -> list[int]:
         """See `Mechanism.tally`. A report may support any number of categories."""
-        counts = [0] * self.m
-        for report in reports:
-            bits = int.from_bytes(self.parse(report.data).data, "big") >> (-self.m % 8)
-            for position, digit in enumerate(f"{bits:0{self.m}b}"):
-                counts[position] += digit == "1"
-        return counts
+        return tally_bits([self.parse(report.data) for report in reports], self.m)
+
+    def joint(self) -> tuple[Fraction, Fraction]:
+        """See `Mechanism.joint`. The bits are independent."""
+        return Fraction(self.p * self.q, SCALE**2), Fraction(self.q, SCALE) ** 2
 
     def _loss(self) -> int:
         return loss(Fraction(self.p * (SCALE - self.q), (SCALE - self.p) * self.q))

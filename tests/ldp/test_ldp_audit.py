@@ -1,8 +1,8 @@
 """Black-box audit of every mechanism, position and category, m up to 16.
 
 One audit counts every position set, every position clear and every ordered pair of positions, for every category;
-its bounds hold together except with probability FALSE_ALARM. Honest mechanisms at epsilon 3: 45 audits of TRIALS
-reports for each category, so by the union bound the file accuses an honest one with probability below 45 * 1e-4.
+its bounds hold together except with probability FALSE_ALARM. Honest mechanisms at epsilon 3: 60 audits of TRIALS
+reports for each category, so by the union bound the file accuses an honest one with probability below 60 * 1e-4.
 Seeded: rolled once and for all.
 """
 

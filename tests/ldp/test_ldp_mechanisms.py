@@ -110,6 +110,10 @@ BAD_REPORTS = {
     "pq long": ("pq", 9, b"\xff\x80\x00"),
     "pq first stray bit": ("pq", 9, b"\x00\x40"),
     "pq last stray bit": ("pq", 9, b"\xff\x81"),
+    "subset one too few": ("subset", 9, b"\x80\x00"),
+    "subset one too many": ("subset", 9, b"\xe0\x00"),
+    "subset stray bit": ("subset", 9, b"\x80\x40"),
+    "subset short": ("subset", 9, b"\xc0"),
     "rappor stray bit": ("rappor", 2, b"\x20"),
 }
 
@@ -150,6 +154,8 @@ BAD_SPECS = {
     "loss above 20": ("pq", 4, SCALE - 1, 1),
     "krr does not add up": ("krr", 4, 2**63, 2**62),
     "krr adds up to less": ("krr", 4, 2**62, 2**61),
+    "subset does not add up": ("subset", 4, 2**63, 2**62),
+    "subset of none": ("subset", 4, 2**63, 2**61),
     "rappor does not add up": ("rappor", 4, 2**63, 2**62),
 }
 

@@ -65,8 +65,8 @@ class Histogram:
 def reconstruct(tally: SurveyTally) -> Histogram:
     """The unbiased shares (counts/n - q)/(p - q) and their covariance.
 
-    k-RR: the counts are multinomial(n, r) with r = q + (p - q) share, so Cov = (diag(r) - r r')/n/(p - q)^2. Unary
-    encodings: a cell's count is Binomial(n, r_i) and, the bits being independent given the category, two cells have
+    k-RR: the counts are multinomial(n, r) with r = q + (p - q) share, so Cov = (diag(r) - r r')/n/(p - q)^2. Others:
+    a cell's count is Binomial(n, r_i) and two cells vary together as `Mechanism.joint` says: for unary encodings by
     Cov = -share_i share_j / n, which is the sampling of peers alone. r is taken from the counts themselves.
     """
     m, n = tally.mechanism.m, tally.n
@@ -80,7 +80,10 @@ def reconstruct(tally: SurveyTally) -> Histogram:
         covariance = (np.diag(rates) - np.outer(rates, rates)) / (n * gap**2)
     else:
         plausible = np.array(nearest_shares(shares.tolist()))
-        covariance = -np.outer(plausible, plausible) / n
+        first, second = (float(chance) for chance in tally.mechanism.joint())
+        together = second + (first - second) * np.add.outer(plausible, plausible)
+        supported = floor + gap * plausible
+        covariance = (together - np.outer(supported, supported)) / (n * gap**2)
         np.fill_diagonal(covariance, rates * (1 - rates) / (n * gap**2))
     return Histogram(tally.features, tally.cards, n, shares, covariance)
 

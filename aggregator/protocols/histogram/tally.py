@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from anon.errors import Malformed
 from anon.ldp.krr import REPORT_SIZE, RandomResponse
 from anon.ldp.mechanism import Mechanism, PerturbedReport
+from anon.ldp.subset import SubsetSelection
 
 Packed = NDArray[np.uint8]
 """Reports as rows of bytes, shape (n, report_size), C-contiguous for speed."""
@@ -37,7 +38,16 @@ def tally(mechanism: Mechanism, reports: Sequence[PerturbedReport] | bytes) -> C
     packed = np.frombuffer(joined, dtype=np.uint8).reshape(-1, mechanism.report_size)
     if isinstance(mechanism, RandomResponse):
         return tally_krr(packed, mechanism.m)
-    return tally_unary(packed, mechanism.m)
+    counts = tally_unary(packed, mechanism.m)
+    if isinstance(mechanism, SubsetSelection):
+        check_sizes(packed, mechanism.w)
+    return counts
+
+
+def check_sizes(packed: Packed, w: int) -> None:
+    """Raise `Malformed` unless each of the (n, bytes) reports of subset selection has w bits set."""
+    if (np.bitwise_count(packed).sum(axis=1, dtype=np.int64) != w).any():
+        raise Malformed(f"a subset report names {w} categories: parse reports before counting them")
 
 
 def tally_krr(packed: Packed, m: int) -> Counts:
