@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 from network import FakePeer, Running
@@ -14,25 +15,46 @@ from anon.answers import ANSWER_BYTES, parse_answer
 from anon.documents import check_body, parse_chain
 from anon.route import DirectRoute
 
+Place = int | Path
+"""A port of this machine, or a socket file as an onion service has it."""
 
-@pytest.fixture
-async def served(running: Running) -> AsyncIterator[tuple[Running, int]]:
-    """The study over loopback HTTP."""
-    runner, port = await http.start({running.live.study: running.live}, "127.0.0.1", 0)
-    yield running, port
+
+@pytest.fixture(params=["loopback", "socket file"])
+async def served(running: Running, request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[tuple[Running, Place]]:
+    """The study over HTTP, at both kinds of places."""
+    studies = {running.live.study: running.live}
+    if request.param == "loopback":
+        runner, port = await http.start(studies, "127.0.0.1", 0)
+        yield running, port
+    else:
+        runner = await http.start_unix(studies, tmp_path / "onion.sock")
+        yield running, tmp_path / "onion.sock"
     await runner.cleanup()
 
 
-async def _raw(port: int, request: bytes) -> bytes:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+async def _connection(place: Place) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    if isinstance(place, Path):
+        return await asyncio.open_unix_connection(place)
+    return await asyncio.open_connection("127.0.0.1", place)
+
+
+async def _raw(place: Place, request: bytes) -> bytes:
+    reader, writer = await _connection(place)
     writer.write(request)
     answer = await asyncio.wait_for(reader.read(), 5)
     writer.close()
     return answer
 
 
-async def test_documents_and_posts_over_a_real_route(served: tuple[Running, int]) -> None:
-    running, port = served
+async def test_documents_and_posts_over_a_real_route(running: Running) -> None:
+    runner, port = await http.start({running.live.study: running.live}, "127.0.0.1", 0)
+    try:
+        await _exchange_all(running, port)
+    finally:
+        await runner.cleanup()
+
+
+async def _exchange_all(running: Running, port: int) -> None:
     route, address, base = DirectRoute(), f"127.0.0.1:{port}", f"/v1/{running.live.study.hex()}"
     chain = parse_chain(
         (await route.get(address, f"{base}/heads", 10**6)).body, running.app.home.public_key, running.live.study
@@ -51,7 +73,7 @@ async def test_documents_and_posts_over_a_real_route(served: tuple[Running, int]
         assert (answer.status, parse_answer(answer.body)) == (200, word)
 
 
-async def test_answers_carry_nothing_but_the_answer(served: tuple[Running, int]) -> None:
+async def test_answers_carry_nothing_but_the_answer(served: tuple[Running, Place]) -> None:
     running, port = served
     base = f"/v1/{running.live.study.hex()}".encode()
     answer = await _raw(
@@ -79,7 +101,7 @@ ELSEWHERE = [
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
-async def test_everything_else_is_an_empty_404(served: tuple[Running, int], method: str) -> None:
+async def test_everything_else_is_an_empty_404(served: tuple[Running, Place], method: str) -> None:
     running, port = served
     for template in ELSEWHERE:
         path = template.format(study=running.live.study.hex(), other="0" * 64)
@@ -102,7 +124,7 @@ async def test_everything_else_is_an_empty_404(served: tuple[Running, int], meth
     ],
 )
 async def test_malformed_requests_echo_nothing(
-    served: tuple[Running, int], request_bytes: bytes, caplog: pytest.LogCaptureFixture
+    served: tuple[Running, Place], request_bytes: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     _, port = served
     with caplog.at_level(logging.DEBUG):
@@ -112,7 +134,7 @@ async def test_malformed_requests_echo_nothing(
     assert "SECRET" not in caplog.text and "127.0.0.1" not in caplog.text
 
 
-async def test_a_bug_answers_500_without_a_word(served: tuple[Running, int], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_bug_answers_500_without_a_word(served: tuple[Running, Place], monkeypatch: pytest.MonkeyPatch) -> None:
     running, port = served
 
     async def broken(_: bytes) -> str:
@@ -124,7 +146,35 @@ async def test_a_bug_answers_500_without_a_word(served: tuple[Running, int], mon
     assert answer.startswith(b"HTTP/1.1 500") and answer.endswith(b"\r\n\r\n") and b"SECRET" not in answer
 
 
-async def test_who_says_nothing_is_not_waited_for(served: tuple[Running, int], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_socket_file_is_the_owners_alone_and_nothing_listens_beside_it(running: Running, tmp_path: Path) -> None:
+    place = tmp_path / "onion.sock"
+    place.write_text("left by an earlier life")
+    before = _listeners()
+    runner = await http.start_unix({running.live.study: running.live}, place)
+    try:
+        assert place.is_socket() and place.stat().st_mode & 0o777 == 0o600
+        assert _listeners() == before
+        beside, _ = await http.start({running.live.study: running.live}, "127.0.0.1", 0)
+        assert len(_listeners() - before) == 1, "this test would not see one"
+        await beside.cleanup()
+        assert all(isinstance(one, str) for one in runner.addresses), "an address of a network"
+    finally:
+        await runner.cleanup()
+
+
+def _listeners() -> set[str]:
+    """Every listening network socket of this machine that this process holds, by its inode."""
+    mine = {link.readlink().name for link in list(Path("/proc/self/fd").iterdir()) if link.is_symlink()}
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/self/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and f"socket:[{fields[9]}]" in mine:
+                found.add(fields[1])
+    return found
+
+
+async def test_who_says_nothing_is_not_waited_for(served: tuple[Running, Place], monkeypatch: pytest.MonkeyPatch) -> None:
     running, port = served
     monkeypatch.setattr(http, "READ_SECONDS", 0.2)
     assert await _raw(port, b"") == b""
@@ -133,7 +183,7 @@ async def test_who_says_nothing_is_not_waited_for(served: tuple[Running, int], m
     assert (await _raw(port, slow)).startswith(b"HTTP/1.1 400")
 
 
-async def test_too_many_waiting_are_turned_away(served: tuple[Running, int]) -> None:
+async def test_too_many_waiting_are_turned_away(served: tuple[Running, Place]) -> None:
     running, _ = served
     running.live.registry._batcher._most_waiting = 1
     posts = [FakePeer(running.live.manifest, invite.code).sealed_enrolment() for invite in running.invites[:3]]
@@ -142,11 +192,11 @@ async def test_too_many_waiting_are_turned_away(served: tuple[Running, int]) -> 
 
 
 async def test_one_connection_too_many_is_closed(
-    served: tuple[Running, int], monkeypatch: pytest.MonkeyPatch
+    served: tuple[Running, Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, port = served
     monkeypatch.setattr(http, "MOST_CONNECTIONS", 1)
-    first = await asyncio.open_connection("127.0.0.1", port)
+    first = await _connection(port)
     await asyncio.sleep(0.05)
     with pytest.raises((ConnectionError, AssertionError)):
         assert await _raw(port, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n") != b""
@@ -154,7 +204,7 @@ async def test_one_connection_too_many_is_closed(
 
 
 async def test_who_reads_nothing_is_cut_off_in_the_end(
-    served: tuple[Running, int], monkeypatch: pytest.MonkeyPatch
+    served: tuple[Running, Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     running, port = served
     monkeypatch.setattr(http, "LONGEST_SECONDS", 0.3)
@@ -163,7 +213,7 @@ async def test_who_reads_nothing_is_cut_off_in_the_end(
         return bytes(64 * 2**20)
 
     monkeypatch.setattr(running.live, "document", huge)
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    reader, writer = await _connection(port)
     writer.write(f"GET /v1/{running.live.study.hex()}/documents/0 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
     await asyncio.sleep(0.6)
     with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
