@@ -8,15 +8,20 @@ nothing. So whatever the peer's processes say to the aggregator's was carried by
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TextIO
 
 import pytest
 from attrs import frozen
 
+ROOT = Path(__file__).resolve().parents[2]
 RELAYS_ADDRESS = "10.213.0.1"
 PEER_ADDRESS = "10.213.1.2"
 AGGREGATOR_ADDRESS = "10.213.2.2"
@@ -88,6 +93,52 @@ def _remove(name: str) -> None:
         with suppress(ProcessLookupError):
             os.kill(pid, 9)
     subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
+
+
+@frozen
+class Told:
+    """The first line of JSON that a process printed, and where the next ones come from."""
+
+    first: dict[str, Any]
+    _lines: TextIO
+
+    def next(self) -> dict[str, Any]:
+        """Its next line. Raises `AssertionError` when it has ended."""
+        line = self._lines.readline()
+        assert line, "it has ended"
+        return dict(json.loads(line))
+
+
+@contextmanager
+def running(name: str, words: list[str], environment: Mapping[str, str], log: Path) -> Iterator[Told]:
+    """A Python process in a namespace, from its first line of JSON to the end of the block."""
+    with log.open("w") as errors:
+        process = subprocess.Popen(
+            Namespaces.inside(name, sys.executable, *words), cwd=ROOT, env=environment, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=errors, text=True,
+        )  # fmt: skip
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert line, log.read_text()
+            yield Told(json.loads(line), process.stdout)
+        finally:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+@contextmanager
+def relays_running(names: Namespaces, folder: Path) -> Iterator[tuple[dict[str, str], str]]:
+    """The network in the middle; the environment that lets others join, and where its authority listens."""
+    up = ["-m", "anonml", "testnet", "up", "--foreground", "--json", "--address", RELAYS_ADDRESS]
+    with running(names.relays, [*up, "--folder", str(folder / "relays")], os.environ, folder / "relays.log") as told:
+        lines = Path(told.first["torrc"]).read_text()
+        port = lines.partition("orport=")[2].partition(" ")[0]
+        yield {**os.environ, "PYTHONPATH": str(ROOT), "ANONML_TORRC": told.first["torrc"]}, f"{RELAYS_ADDRESS}:{port}"
 
 
 needs_namespaces = pytest.mark.skipif(

@@ -71,7 +71,7 @@ def status(folder: FolderOption = None, as_json: JsonOption = False) -> None:
     memory = memory_of(standing.pids)
     alive = sum(map(is_running, standing.pids))
     if as_json:
-        held = {"pss": memory.pss, "rss": memory.rss} if memory else {"pss": None, "rss": None}
+        held = asdict(memory) if memory else dict.fromkeys(("pss", "rss", "peak"))
         _print_json({"running": True, "processes": alive, **asdict(standing), **held})
         return
     lasted = _duration(time.time() - standing.since)

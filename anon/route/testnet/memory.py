@@ -7,28 +7,33 @@ from pathlib import Path
 
 from attrs import frozen
 
+FIELDS = ("Pss", "Rss", "VmHWM")
+
 
 @frozen
 class Memory:
-    """Bytes over several processes. `pss` counts a page shared by k of them as 1/k each, `rss` counts it k times."""
+    """Bytes over several processes. `pss` counts a page that k share as 1/k each, `rss` counts it k times; `peak`
+    adds up what each held resident at most since it started, as if all had at the same time."""
 
     pss: int
     rss: int
+    peak: int
 
 
 def memory_of(pids: Iterable[int]) -> Memory | None:
-    """The sum over those that still run, from /proc/PID/smaps_rollup; None where the system has none."""
+    """The sum over those that still run, from /proc/PID/smaps_rollup and status; None where the system has none."""
     rollups = [rollup for pid in pids if (rollup := _rollup(pid))]
     if not rollups:
         return None
-    return Memory(sum(one["Pss"] for one in rollups), sum(one["Rss"] for one in rollups))
+    pss, rss, peak = (sum(one[key] for one in rollups) for key in FIELDS)
+    return Memory(pss, rss, peak)
 
 
 def _rollup(pid: int) -> dict[str, int]:
     try:
-        text = Path(f"/proc/{pid}/smaps_rollup").read_text("ascii")
+        texts = [Path(f"/proc/{pid}/{name}").read_text("utf-8", "replace") for name in ("smaps_rollup", "status")]
     except OSError:
         return {}
-    fields = (line.split() for line in text.splitlines()[1:])
-    found = {words[0].rstrip(":"): int(words[1]) * 1024 for words in fields}
-    return found if found.keys() >= {"Pss", "Rss"} else {}
+    fields = (line.split() for line in "\n".join(texts).splitlines())
+    found = {words[0].rstrip(":"): int(words[1]) * 1024 for words in fields if words and words[0].rstrip(":") in FIELDS}
+    return found if found.keys() >= set(FIELDS) else {}
