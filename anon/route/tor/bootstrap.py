@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 from anon.errors import Malformed, Unreachable
 from anon.route.tor.replies import arguments
 
-SETTLED_SECONDS = 5.0  # how long a trouble that tor itself calls lasting may still turn out well
+FAILURES = 3  # connections in a row that found no route, and none that was made: there is no network
 SKEW_SECONDS = 3600  # a consensus lives three hours; half an hour off tor only mentions
 
 
@@ -105,12 +105,18 @@ LOGGED: tuple[tuple[str, Trouble], ...] = (
     ("another Tor process is running with the same data directory", Trouble.FOLDER_IN_USE),
     ("Failed to parse/validate config", Trouble.BAD_TORRC),
     ("Reading config failed", Trouble.BAD_TORRC),
-    ("Pluggable Transport process terminated", Trouble.NO_TRANSPORT),
+    ("Managed proxy", Trouble.NO_TRANSPORT),  # "terminated with status code 1", "died in state Launched"
     ("Could not launch managed proxy executable", Trouble.NO_TRANSPORT),
-    ("Failed to start process", Trouble.NO_TRANSPORT),
     ("behind the time published in the consensus", Trouble.CLOCK_SKEW),
     ("Our clock is", Trouble.CLOCK_SKEW),
 )
+# How many seconds without progress a settled trouble may still turn out well: a slow link, one relay with a wrong clock.
+PATIENCE: dict[Trouble, float] = {
+    Trouble.NO_NETWORK: 5.0,
+    Trouble.BLOCKED: 10.0,
+    Trouble.NO_TRANSPORT: 5.0,
+    Trouble.CLOCK_SKEW: 15.0,
+}
 _FINAL = frozenset((Trouble.BAD_TORRC, Trouble.FOLDER_IN_USE, Trouble.TOR_ENDED))
 _LASTING = frozenset((Trouble.CLOCK_SKEW, Trouble.NO_TRANSPORT))  # no amount of trying makes these better
 
@@ -125,6 +131,7 @@ class Bootstrap:
     progress: int = 0
     trouble: Trouble = Trouble.NONE
     settled: float | None = None
+    failures: int = 0
     bridges: bool = False
     said: str = ""
 
@@ -144,6 +151,24 @@ class Bootstrap:
         after = self._progressed(progress, pairs.get("TAG", ""), now)
         trouble = REASONS.get(pairs.get("REASON", ""))
         return after._troubled(trouble, pairs.get("RECOMMENDATION") == "warn", now) if trouble else after
+
+    def heard_connection(self, text: str, now: float) -> Bootstrap:
+        """After an ORCONN event, such as `$FINGERPRINT FAILED REASON=NOROUTE`. Where a connection fails before it is
+        under way (no route at all) tor reports nothing else."""
+        try:
+            words, pairs = arguments(text)
+        except Malformed:
+            return self
+        if "CONNECTED" in words:
+            online = evolve(self, failures=0)
+            return evolve(online, trouble=Trouble.NONE, settled=None) if self.trouble is Trouble.NO_NETWORK else online
+        trouble = REASONS.get(pairs.get("REASON", ""))
+        if "FAILED" not in words or trouble is None:
+            return self
+        failures = self.failures + 1
+        lasting = trouble is Trouble.NO_NETWORK and failures >= FAILURES
+        lasting = lasting or (trouble is self.trouble and self.settled is not None)
+        return evolve(self, failures=failures)._troubled(trouble, lasting, now)
 
     def heard_log(self, line: str, now: float) -> Bootstrap:
         """After a line of tor's log; most change nothing."""
@@ -190,7 +215,9 @@ class Bootstrap:
         """Whether waiting longer would not help: a final trouble, or a lasting one and no progress since."""
         if self.trouble in _FINAL:
             return True
-        return self.settled is not None and now - max(self.settled, self.since) >= SETTLED_SECONDS
+        if self.settled is None:
+            return False
+        return now - max(self.settled, self.since) >= PATIENCE[self.trouble]
 
     def failure(self) -> Unreachable:
         """Phase, reason and one next action."""

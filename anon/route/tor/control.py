@@ -88,6 +88,7 @@ class Controller:
         self._waiting: deque[asyncio.Future[Reply]] = deque()
         self._listeners: WeakSet[Events] = WeakSet()
         self._names: frozenset[str] = frozenset()
+        self._watched: list[tuple[str, ...]] = []
         self._ended: str | None = None
         self._reading = asyncio.create_task(self._read())
 
@@ -187,13 +188,24 @@ class Controller:
 
     async def set_events(self, *names: str) -> None:
         """Have exactly these kinds of events reported (see `events`)."""
-        await self.command(" ".join(("SETEVENTS", *map(_word, names))))
         self._names = frozenset(names)
+        await self._tell_events()
 
-    async def add_events(self, *names: str) -> None:
-        """Have these kinds of events reported too."""
-        if not self._names >= set(names):
-            await self.set_events(*sorted(self._names | set(names)))
+    @contextlib.asynccontextmanager
+    async def watching(self, *names: str) -> AsyncIterator[Events]:
+        """A subscription with these kinds reported as well, whatever `set_events` says, until the block ends."""
+        self._watched.append(names)
+        try:
+            await self._tell_events()
+            yield self.events
+        finally:
+            self._watched.remove(names)
+            with contextlib.suppress(Unreachable):
+                await self._tell_events()
+
+    async def _tell_events(self) -> None:
+        names = self._names.union(*self._watched)
+        await self.command(" ".join(("SETEVENTS", *map(_word, sorted(names)))))
 
     async def take_ownership(self) -> None:
         """TAKEOWNERSHIP: tor ends when this connection does, at once also when this process is killed."""

@@ -22,7 +22,8 @@ from anon.route.tor.torrc import owned_lines, quoted_path
 _SOCKET_BYTES = 107  # sockaddr_un.sun_path holds 108 with its closing zero; macOS holds 104
 _MAC_SOCKET_BYTES = 103
 _POLL_SECONDS = 0.02
-_PHASE_SECONDS = 0.25  # events may be unsubscribed by others, so the phase is asked for as well
+_PHASE_SECONDS = 0.25
+_WATCHED = ("STATUS_CLIENT", "STATUS_GENERAL", "ORCONN")
 _STOP_SECONDS = 5.0
 _LOG_LINES = 100
 _LOG_CHARACTERS = 400
@@ -133,28 +134,32 @@ class TorProcess:
         latest after `seconds`. Tor goes on running then.
         """
         until = time.monotonic() + seconds
-        events = self.controller.events
-        with contextlib.suppress(Refused, Unreachable):
-            await self.controller.add_events("STATUS_CLIENT", "STATUS_GENERAL")
-        following = asyncio.create_task(self._follow(events))
         try:
-            while True:
-                await self._ask()
-                if self._state.done:
-                    return
-                if not self.alive:
-                    raise await self._ended()
-                if time.monotonic() > until or self._state.hopeless(time.monotonic()):
-                    raise self._state.failure()
-                await asyncio.sleep(_PHASE_SECONDS)
-        finally:
-            following.cancel()
-            await asyncio.gather(following, return_exceptions=True)
+            async with self.controller.watching(*_WATCHED) as events:
+                following = asyncio.create_task(self._follow(events))
+                try:
+                    await self._until_done(until)
+                finally:
+                    following.cancel()
+                    await asyncio.gather(following, return_exceptions=True)
+        except Unreachable:
+            raise (self._state.failure() if self.alive else await self._ended()) from None
+
+    async def _until_done(self, until: float) -> None:
+        while True:
+            await self._ask()
+            if self._state.done:
+                return
+            if not self.alive or time.monotonic() > until or self._state.hopeless(time.monotonic()):
+                raise self._state.failure()
+            await asyncio.sleep(_PHASE_SECONDS)
 
     async def _follow(self, events: Events) -> None:
         async for event in events:
             if event.name.startswith("STATUS_"):
                 self._state = self._state.heard_status(event.text, time.monotonic())
+            elif event.name == "ORCONN":
+                self._state = self._state.heard_connection(event.text, time.monotonic())
 
     async def _ask(self) -> None:
         with contextlib.suppress(Unreachable, Refused):
