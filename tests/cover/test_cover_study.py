@@ -40,12 +40,12 @@ def test_connections_are_at_least_the_packets_that_a_peer_can_have_in_a_window(d
 @pytest.mark.parametrize("wrong", ["-1", "65", "1.5", '"many"', "true"])
 def test_other_numbers_of_connections_are_refused_by_key(wrong: str) -> None:
     text = with_cover("cuts", 3).replace("connections = 3", f"connections = {wrong}")
-    with pytest.raises(Malformed, match="cover.connections"):
+    with pytest.raises(Malformed, match=r"cover\.connections"):
         parse_proposal(text)
 
 
 def test_an_unknown_key_is_refused() -> None:
-    with pytest.raises(Malformed, match="cover.dummies: unknown key"):
+    with pytest.raises(Malformed, match=r"cover\.dummies: unknown key"):
         parse_proposal(with_cover("cuts", 3) + "dummies = 2\n")
 
 
