@@ -1,4 +1,7 @@
-"""`anonml demo`: a whole study on this machine, in separate processes, over loopback HTTP, nothing left out.
+"""`anonml demo`: a whole study on this machine, in separate processes, nothing left out.
+
+Over loopback HTTP, or with `--tor` through a private Tor network of its own: the aggregator is an onion service in it,
+each process of peers has a tor client, each exchange a circuit, and tor's own log tells which circuits carried packets.
 
 An aggregator process serves; a few processes host real peers (own keys, ledger, store, data, consent policy). The
 figures at the end come from what the aggregator published and from what the peers' own receipts say.
@@ -32,15 +35,17 @@ from anon.messages import parse_roster
 from anon.model import from_json
 from anon.study.manifest import parse_manifest
 from examples import scenes
+from examples.private_tor import private_tor
 from examples.processes import Child, command, hosts, serving
 from examples.published import Published, read_published
 
 app = typer.Typer(help="Run a whole study on this machine: census, mooc, or a study file of your own.")
-HOSTS = 4
+HOSTS, TOR_HOSTS = 4, 2
 STARTING = 3.0
 PREPARING = 0.012
 """Seconds per peer for a home with its data, by four processes on two idle cores."""
 PEERS = {"census": 2000, "mooc": 500}
+TOR_PEERS = {"census": 300, "mooc": 100}
 
 
 @frozen
@@ -58,6 +63,12 @@ class Clock:
         slow = min(max(1.0, (preparing - STARTING) / (peers * PREPARING)), 3.0)
         per_peer = (0.016 * slow, 0.013 * slow, 0.006 * slow, 0.012 * slow)
         return cls(*(ceil(base + peers * each) for base, each in zip((16, 6, 7, 8), per_peer, strict=True)))
+
+    @classmethod
+    def through_tor(cls, peers: int) -> Clock:
+        """Time in proportion to the circuits: a peer needs a few in each stage, and there are some 15 in a second."""
+        per_peer = (0.25, 0.2, 0.1, 0.25)
+        return cls(*(ceil(base + peers * each) for base, each in zip((20, 12, 12, 15), per_peer, strict=True)))
 
     @property
     def longest(self) -> float:
@@ -79,6 +90,7 @@ def main(
     peers: Annotated[int, typer.Option(min=0, help="How many peers; 0: the example's own number.")] = 0,
     seed: Annotated[int | None, typer.Option(help="Which people take part; never their noise or keys.")] = None,
     shuffle_labels: Annotated[bool, typer.Option(help="mooc: break the link to the label; AUC must be 0.5.")] = False,
+    tor: Annotated[bool, typer.Option("--tor", help="Through a private Tor network, started for it.")] = False,
     control: Annotated[bool, typer.Option(help="mooc: run it a second time with shuffled labels.")] = True,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures here.")] = None,
     keep: Annotated[Path | None, typer.Option(help="Keep everything in this new folder.")] = None,
@@ -87,18 +99,45 @@ def main(
     console = Console(stderr=True)
     chosen = secrets.randbits(31) if seed is None else seed
     with _folder(keep) as folder:
-        figures = Demo(folder, console).run(example, data, peers, chosen, shuffle_labels)
+        with _network(folder, console, tor):
+            figures = Demo(folder, console, tor).run(example, data, peers, chosen, shuffle_labels)
+        if tor:
+            control = False
         if example == "mooc" and control and not shuffle_labels:
             figures |= _control(folder / "control", console, peers, chosen, figures)
     if json_file:
         json_file.write_text(json.dumps(figures, indent=2, sort_keys=True) + "\n", "utf-8")
     _show(figures)
+    if tor and not _isolated(figures):
+        console.print("[bold red]shared circuits:[/] tor's log does not show one circuit for each packet")
+        raise typer.Exit(1)
     if figures["lost"] or figures["missed"] or figures["enrolled"] != figures["peers"]:
         console.print(
             "[bold red]incomplete:[/] not every peer enrolled or sent in time. This machine was too "
             "busy for windows of seconds: run it again when it is idle, or with fewer --peers"
         )
         raise typer.Exit(1)
+
+
+def _isolated(figures: dict[str, Any]) -> bool:
+    """Whether each connection that carried a packet had a circuit of its own, and the control could have shown not."""
+    sent, circuits = figures["packet_connections"], figures["packet_circuits"]
+    return bool(figures["sent"] <= sent == circuits and figures["control_circuits"] == 1)
+
+
+@contextmanager
+def _network(folder: Path, console: Console, tor: bool) -> Iterator[None]:
+    """With tor: a private network, which every tor started inside the block joins."""
+    if not tor:
+        yield
+        return
+    with private_tor(folder / "net") as network:
+        console.print(f"  {'network':<12} {network.seconds:6.1f} s   {network.relays} relays of a private Tor network")
+        os.environ["ANONML_TORRC"] = str(network.torrc_file)
+        try:
+            yield
+        finally:
+            del os.environ["ANONML_TORRC"]
 
 
 def _control(folder: Path, console: Console, peers: int, seed: int, figures: dict[str, Any]) -> dict[str, float]:
@@ -128,27 +167,32 @@ def _folder(keep: Path | None) -> Iterator[Path]:
 class Demo:
     """One run, in its folder."""
 
-    def __init__(self, folder: Path, console: Console) -> None:
+    def __init__(self, folder: Path, console: Console, tor: bool = False) -> None:
         self._folder = folder
         self._console = console
+        self._tor = tor
+        self._hosts = TOR_HOSTS if tor else HOSTS
         self._home = folder / "aggregator"
         self._seconds: dict[str, float] = {}
         self._since = time.perf_counter()
 
     def run(self, example: str, data: Path | None, peers: int, seed: int, shuffle_labels: bool) -> dict[str, Any]:
         """The figures of docs/figures.md."""
-        scene = self._scene(example, data, peers or PEERS.get(example, 200), seed, shuffle_labels)
+        usual = TOR_PEERS if self._tor else PEERS
+        scene = self._scene(example, data, peers or usual.get(example, 200), seed, shuffle_labels)
         count = len(scene.peers)
         self._lap("read", f"{count} people to be peers, {len(scene.test)} others to score the model on")
-        with hosts(scenes.write_people(scene, self._folder, HOSTS), self._folder, max(2, count // 2)) as children:
-            clock = Clock.of(count, self._lap("prepare", "every peer has its home and its data"))
+        people = scenes.write_people(scene, self._folder, self._hosts)
+        with hosts(people, self._folder, max(2, count // 2), self._tor) as children:
+            preparing = self._lap("prepare", "every peer has its home and its data")
+            clock = Clock.through_tor(count) if self._tor else Clock.of(count, preparing)
             study = self._folder / "study.toml"
             study.write_text(_with_sections(scene.study_text, clock.sections(count)), "utf-8")
-            command(self._home, "study", "publish", str(study))
-            with serving(self._home, self._folder) as (server, address):
+            with serving(self._home, self._folder, self._tor) as (server, address):
+                command(self._home, "study", "publish", str(study))  # its clock runs from here
                 links = command(self._home, "aggregator", "invite", "--count", str(count), "--address", address)
                 for number, child in enumerate(children):
-                    child.tell({"links": links[number::HOSTS], "seconds": clock.longest})
+                    child.tell({"links": links[number :: self._hosts], "seconds": clock.longest})
                 ended = self._follow(server)
                 outcomes = [self._outcome(child) for child in children]
         self._lap("peers end", "inclusion checked, secrets erased")
@@ -208,6 +252,9 @@ class Demo:
             "epsilon_eq6": manifest.epsilon_per_attribute / 1e9,
             "most_spent": max((one["most_spent"] for one in outcomes), default=0.0),
         }
+        if self._tor:
+            figures |= {name: sum(one[name] for one in outcomes) for name in ("packet_connections", "packet_circuits")}
+            figures |= {name: outcomes[0][name] for name in ("control_requests", "control_circuits")}
         if find(published.chain, "model"):
             figures |= self._scores(scene, published, Plan.of(manifest))
         self._lap("score", "the model on people that no peer holds")
@@ -247,6 +294,13 @@ def _show(figures: dict[str, Any]) -> None:
         "epsilon_record": "record-level epsilon (the guarantee)",
         "epsilon_eq6": "per-attribute (AnonML eq. 6)",
     }
+    if "packet_circuits" in figures:
+        names |= {
+            "packet_connections": "connections that carried packets (retries count)",
+            "packet_circuits": "distinct rendezvous circuits that carried them, by tor's log",
+            "control_requests": "control: requests over one shared connection",
+            "control_circuits": "control: circuits that carried them",
+        }
     if "reached" in figures:
         names |= {"reached": "of the way from 0.5 to the binned ceiling", "auc_shuffled": "AUC with shuffled labels"}
     for key, name in names.items():

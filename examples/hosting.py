@@ -1,11 +1,12 @@
 """Many real peers in one process: each with its own keys, ledger, store, data and consent policy. For demos and tests.
 
-    python -m examples.hosting --people people.jsonl --homes DIR
+    python -m examples.hosting --people people.jsonl --homes DIR [--tor DIR]
 
 A line of `people.jsonl` is one peer: {"table": name, and either "columns" and "rows", or "file"}. Every peer's home is
 made and its data imported first; then one line says how many, and one line of JSON is read from standard input:
 {"links": [one invite link per peer], "seconds": how long to run}. The owner's yes is given by the policy: up to
-`--consent`.
+`--consent`. With `--tor` all peers of the process share one tor, which is kept in that folder: each exchange has a
+circuit of its own, and the figures say how many tor reported.
 """
 
 from __future__ import annotations
@@ -15,25 +16,31 @@ import asyncio
 import json
 import os
 import resource
+import signal
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
+from attrs import define, field, frozen
 
 from anon.errors import AnonmlError
 from anon.invite import parse_invite
 from anon.ldp import nano
-from anon.route import DirectRoute
+from anon.route import DirectRoute, Route
+from anon.route.tor import TorKeeper
+from examples.circuits import CircuitLog, WatchedRoute, negative_control
 from peer.app import PeerApp
 from peer.consent import Policy
 from peer.data.importing import import_file, import_rows
 from peer.home import PeerHome, Settings
 
 AT_ONCE = 12
+EXCHANGES = 32
+"""Most exchanges of one process through tor at once."""
 
 
 @frozen
@@ -53,10 +60,46 @@ def main() -> None:
     with options.people.open(encoding="utf-8") as lines:
         people = [json.loads(line) for line in lines]
     hosting = Hosting(options.homes, options.consent, options.spread, options.minimum_cohort)
-    peers = [_settle_in(person, hosting.homes / f"{number:05d}", hosting) for number, person in enumerate(people)]
+    way = Way()
+    peers = [_settle_in(person, hosting.homes / f"{number:05d}", hosting, way) for number, person in enumerate(people)]
     _say({"settled": len(peers)})
     order = json.loads(sys.stdin.readline())
-    _say(asyncio.run(host(peers, order["links"], hosting, order["seconds"])))
+    with suppress(KeyboardInterrupt):
+        _say(asyncio.run(_hosted(peers, order, hosting, way, options.tor)))
+
+
+async def _hosted(
+    peers: list[PeerApp], order: dict[str, Any], hosting: Hosting, way: Way, tor: Path | None
+) -> dict[str, Any]:
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, _stop, asyncio.current_task())
+    if tor is None:
+        return await host(peers, order["links"], hosting, order["seconds"])
+    async with TorKeeper(tor) as keeper:
+        log = CircuitLog()
+        await keeper.socks()
+        assert keeper.tor is not None
+        async with log.following(keeper.tor.controller):
+            way.route = WatchedRoute(keeper, asyncio.Semaphore(EXCHANGES), log)
+            figures = await host(peers, order["links"], hosting, order["seconds"])
+            invite = parse_invite(order["links"][0])
+            path = f"/v1/{invite.study.hex()}/heads"
+            return figures | await log.figures() | await negative_control(keeper, log, invite.address, path)
+
+
+def _stop(task: asyncio.Task[Any] | None) -> None:
+    if task is not None:
+        task.cancel()
+
+
+@define
+class Way:
+    """The route that all peers of the process take, known once tor is up."""
+
+    route: Route = field(factory=DirectRoute)
+
+    def __call__(self) -> Route:
+        """The route of an exchange."""
+        return self.route
 
 
 def _say(value: dict[str, Any]) -> None:
@@ -71,6 +114,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--consent", type=float, default=10.0)
     parser.add_argument("--spread", type=float, default=0.0)
     parser.add_argument("--minimum-cohort", type=int, default=20)
+    parser.add_argument("--tor", type=Path)
     return parser.parse_args()
 
 
@@ -103,7 +147,7 @@ async def _live(peer: PeerApp, link: str, hosting: Hosting, gate: asyncio.Semaph
     return peer
 
 
-def _settle_in(person: dict[str, Any], path: Path, hosting: Hosting) -> PeerApp:
+def _settle_in(person: dict[str, Any], path: Path, hosting: Hosting, way: Way) -> PeerApp:
     home = PeerHome(path)
     home.prepare()
     home.write_settings(Settings(enrol_spread=hosting.spread))
@@ -113,7 +157,7 @@ def _settle_in(person: dict[str, Any], path: Path, hosting: Hosting) -> PeerApp:
         import_rows(home.data_path, person["table"], person["columns"], person["rows"], durable=False)
     epsilon = nano(hosting.consent)
     policy = Policy(lifetime=epsilon, max_epsilon=epsilon, minimum_cohort=hosting.minimum_cohort)
-    return PeerApp(home, DirectRoute, time.time, os.urandom, policy=policy)
+    return PeerApp(home, way, time.time, os.urandom, policy=policy)
 
 
 def _figures(outcomes: Sequence[PeerApp | str], seconds: float) -> dict[str, Any]:

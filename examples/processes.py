@@ -58,21 +58,26 @@ def command(home: Path, *words: str) -> Any:
 
 
 @contextmanager
-def serving(home: Path, folder: Path) -> Iterator[tuple[Child, str]]:
-    """An aggregator on a free loopback port, and its address."""
-    words = ["-m", "anonml", "aggregator", "serve", "--home", str(home), "--port", "0", "--json"]
+def serving(home: Path, folder: Path, onion: bool = False) -> Iterator[tuple[Child, str]]:
+    """An aggregator on a free loopback port, or as an onion service, and its address."""
+    place = ["--onion"] if onion else ["--port", "0"]
+    words = ["-m", "anonml", "aggregator", "serve", "--home", str(home), *place, "--json"]
     with _child("aggregator", words, folder) as child:
         yield child, str(child.line()["address"])
 
 
 @contextmanager
-def hosts(people: Sequence[Path], folder: Path, minimum_cohort: int) -> Iterator[list[Child]]:
-    """One process per file of people, each after it has made its peers' homes and imported their data."""
+def hosts(people: Sequence[Path], folder: Path, minimum_cohort: int, tor: bool = False) -> Iterator[list[Child]]:
+    """One process per file of people, each after it has made its peers' homes and imported their data.
+
+    With `tor` each has a tor client of its own.
+    """
     with ExitStack() as stack:
         children = []
         for number, file in enumerate(people):
             words = ["-m", "examples.hosting", "--people", str(file), "--homes", str(folder / f"homes-{number}")]
             words += ["--minimum-cohort", str(minimum_cohort)]
+            words += ["--tor", str(folder / f"tor-{number}")] if tor else []
             children.append(stack.enter_context(_child(f"peers-{number}", words, folder)))
         for child in children:
             child.line()
