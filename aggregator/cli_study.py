@@ -103,7 +103,7 @@ def _show(manifest: Manifest, as_json: bool, published: bool) -> None:
         for row in slot.rows:
             one = manifest.survey(row.survey)
             asks = ", ".join(one.features) + (
-                ", " + manifest.label.name if one.kind == "histogram" else f" ({one.kind})"
+                ", " + manifest.label.name if one.asks_label else f" ({one.kind})"
             )
             cost = format_epsilon(one.epsilon)
             table.add_row(str(one.survey), asks, one.mechanism, str(one.m), cost, f"{row.weight / slot.total:.1%}")

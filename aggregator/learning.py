@@ -9,7 +9,7 @@ from aggregator.protocols.histogram.accept import learn_study
 from aggregator.protocols.histogram.ensemble import LearnedStudy
 from aggregator.report import render
 from aggregator.transcript import parse_transcript
-from anon.protocols.histogram.cuts import parse_all, study_cuts
+from anon.protocols.histogram.cuts import known_shares, parse_all, study_cuts
 from anon.study.manifest import Manifest, parse_manifest
 
 
@@ -22,9 +22,10 @@ def learn_from_documents(
 ) -> LearnedStudy:
     """The model that these documents determine. Raises `Malformed` for documents that do not fit together."""
     bodies = {("thresholds", turn): body for turn, body in enumerate(thresholds, start=1)}
-    cuts = study_cuts(manifest, parse_all(manifest, bodies if edges is None else {**bodies, ("edges", 0): edges}))
+    published = parse_all(manifest, bodies if edges is None else {**bodies, ("edges", 0): edges})
     packets = dict(parse_transcript(body, manifest.study_id) for body in transcripts)
-    return learn_study(manifest, cuts, score_value, packets)
+    shares = known_shares(manifest, published)
+    return learn_study(manifest, study_cuts(manifest, published), score_value, packets, shares)
 
 
 def learn_from_bytes(

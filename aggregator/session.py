@@ -84,13 +84,13 @@ def step(phase: Phase, event: Event) -> tuple[Phase, tuple[Effect, ...]]:
 
 def rounds(manifest: Manifest) -> tuple[Window, ...]:
     """The windows of the binning rounds, in order."""
-    windows = {survey.round: survey.window for survey in manifest.surveys if survey.kind != "histogram"}
+    windows = {survey.round: survey.window for survey in manifest.surveys if not survey.asks_label}
     return tuple(windows[turn] for turn in sorted(windows))
 
 
 def collection(manifest: Manifest) -> Window | None:
     """The window of collection; None when no survey asks for a histogram."""
-    return next((survey.window for survey in manifest.surveys if survey.kind == "histogram"), None)
+    return next((survey.window for survey in manifest.surveys if survey.asks_label), None)
 
 
 def deadline(manifest: Manifest, phase: Phase, turn: int) -> float | None:

@@ -113,8 +113,10 @@ def learn_once(
     """One run of the study with `people` as peers, up to its model."""
     collected = collect(plan, people, generator, equal_parts)
     manifest = plan.manifest
-    subject = Subject("simulated", manifest.title, manifest.label, manifest.features, collected.cuts)
-    return learn(subject, collected.train, collected.scoring, manifest.learning, with_influence=False)
+    subject = Subject("simulated", manifest.title, manifest.label, manifest.features, collected.cuts, collected.shares)
+    return learn(
+        subject, collected.train, collected.scoring, manifest.learning, with_influence=False, bits=collected.bits
+    )
 
 
 def model_scores(model: Model, people: People) -> Floats:

@@ -5,8 +5,9 @@ cell of a table is the mixed radix index of its features' categories in the tabl
 its label). The model carries its features' queries, cuts and rules for missing values, so that it also predicts for
 people who were never enrolled.
 
-It promises no calibration: the soft ensemble adds log-odds as if the subsets were independent given the label, so
-correlated features push probabilities outwards. It ranks; `threshold` decides.
+The additive classifier's probabilities are calibrated as far as the moments that the study measured allow. The soft
+ensemble of separately fitted subsets promises no calibration: it adds log-odds as if the subsets were independent given
+the label, so correlated features push probabilities outwards. It ranks; `threshold` decides.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class Table:
 
     `log_odds`: ln odds of the positive class in the cell minus ln odds overall, shrunk towards 0 by the known noise.
     `votes`: the balanced classifier's label. `f1`, `auc`: from reports that took no part in fitting; `weight`: this
-    table's weight in the vote (the paper's s_i). `reports`: how many reports it was fitted to.
+    table's weight in the vote (the paper's s_i). `reports`: how many reports it was fitted to. `errors`: the posterior
+    standard deviation of each log-odds, where the classifier knows it (additive).
     """
 
     features: tuple[str, ...]
@@ -55,6 +57,7 @@ class Table:
     weight: float
     log_odds: tuple[float, ...]
     votes: tuple[int, ...]
+    errors: tuple[float, ...] = ()
 
     def __attrs_post_init__(self) -> None:
         if not self.features or len(self.features) != len(self.cards) or len(set(self.features)) != len(self.features):
@@ -62,6 +65,8 @@ class Table:
         cells = math.prod(self.cards)
         if min(self.cards) < 1 or len(self.log_odds) != cells or len(self.votes) != cells:
             raise Unfit(f"table of {', '.join(self.features)}: expected {cells} log_odds and votes")
+        if self.errors and (len(self.errors) != cells or min(self.errors) < 0):
+            raise Unfit(f"table of {', '.join(self.features)}: expected one error of at least 0 per cell, or none")
         if any(vote not in (0, 1) for vote in self.votes) or self.weight < 0 or self.reports < 0:
             raise Unfit(f"table of {', '.join(self.features)}: expected votes of 0 or 1, nothing negative")
 
@@ -95,7 +100,7 @@ class Model:
     features: tuple[Feature, ...]
     cuts: tuple[Cuts, ...]
     ensemble: str = field(validator=one_of("soft", "vote"))
-    classifier: str = field(validator=one_of("soft", "logistic", "tree"))
+    classifier: str = field(validator=one_of("soft", "logistic", "tree", "additive"))
     base_rate: float
     threshold: float
     tables: tuple[Table, ...]

@@ -5,26 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from attrs import frozen
+from attrs import field, frozen
 
+from aggregator.protocols.histogram.accept import bit_tally
+from aggregator.protocols.histogram.evidence import BitTally
 from aggregator.protocols.histogram.reconstruct import Counts, SurveyTally
 from aggregator.simulation.draws import assign_rows, perturbed_counts
 from aggregator.simulation.people import People
-from anon.ldp import Mechanism
+from anon.ldp import SCALE, Mechanism
+from anon.protocols.histogram import bits as one_bit
 from anon.protocols.histogram.binning import edges_from_histogram, level_edges
 from anon.protocols.histogram.categories import clamp, feature_category, level_category
-from anon.protocols.histogram.cuts import Answers, Cuts, asked_edges, study_cuts, surveys_of_feature
+from anon.protocols.histogram.cuts import Answers, Cuts, asked_edges, known_shares, study_cuts, surveys_of_feature
 from anon.study.manifest import Manifest, Survey
 from anon.study.parts import Feature
 
 
 @frozen(eq=False)
 class Collected:
-    """The cuts that binning found (declared ones included) and the tallies of the two disjoint cohorts."""
+    """The cuts that binning found (declared ones included), what is known of shares, and the tallies of the cohorts."""
 
     cuts: Cuts
     train: tuple[SurveyTally, ...]
     scoring: tuple[SurveyTally, ...]
+    bits: tuple[BitTally, ...] = ()
+    shares: Mapping[str, tuple[float, ...]] = field(factory=dict)
 
 
 @frozen(eq=False)
@@ -43,11 +48,15 @@ class Plan:
 def collect(plan: Plan, people: People, generator: np.random.Generator, equal_parts: bool = False) -> Collected:
     """One run with these people as the peers: every one of them sends all its packets."""
     members = _members(plan.manifest, len(people), generator, equal_parts)
-    cuts = _find_cuts(plan, people, members, generator)
+    published = _ask_levels(plan, people, members, generator)
+    cuts = study_cuts(plan.manifest, published)
     found = categories(plan.manifest.features, people, cuts)
     train: list[SurveyTally] = []
     scoring: list[SurveyTally] = []
+    bits: list[BitTally] = []
     for survey in plan.manifest.surveys:
+        if survey.kind == "bit":
+            bits.append(_bit(survey, plan, found, people, members[survey.survey], generator))
         if survey.kind != "histogram":
             continue
         asked = members[survey.survey]
@@ -55,7 +64,8 @@ def collect(plan: Plan, people: People, generator: np.random.Generator, equal_pa
         scores = generator.random(len(asked)) < plan.manifest.learning.score_share
         train.append(_tally(survey, plan, truth[~scores], generator))
         scoring.append(_tally(survey, plan, truth[scores], generator))
-    return Collected(cuts, tuple(train), tuple(scoring))
+    shares = known_shares(plan.manifest, published)
+    return Collected(cuts, tuple(train), tuple(scoring), tuple(bits), shares)
 
 
 def categories(features: Sequence[Feature], people: People, cuts: Mapping[str, tuple[float, ...]]) -> dict[str, Counts]:
@@ -86,7 +96,7 @@ def exact_cuts(plan: Plan, people: People) -> Cuts:
         if feature.kind != "numeric":
             continue
         cuts[feature.name] = feature.cuts
-        asking = [s for s in plan.manifest.surveys if s.kind != "histogram" and s.features == (feature.name,)]
+        asking = [s for s in plan.manifest.surveys if not s.asks_label and s.features == (feature.name,)]
         if asking and asking[0].kind == "quantile":
             edges = level_edges(feature, asking[0].m)
             truth = np.bincount(_levels(feature, people, np.arange(len(people)), edges), minlength=asking[0].m)
@@ -108,8 +118,10 @@ def _members(manifest: Manifest, peers: int, generator: np.random.Generator, equ
     return members
 
 
-def _find_cuts(plan: Plan, people: People, members: Mapping[int, Counts], generator: np.random.Generator) -> Cuts:
-    """Every binning survey asks its own peers, round by round, and everyone's rules make cuts of the answers."""
+def _ask_levels(
+    plan: Plan, people: People, members: Mapping[int, Counts], generator: np.random.Generator
+) -> dict[int, Answers]:
+    """Every binning survey asks its own peers, round by round; everyone's rules make cuts of these answers."""
     published: dict[int, Answers] = {}
     for name in [feature.name for feature in plan.manifest.features if feature.binned_privately]:
         for survey in surveys_of_feature(plan.manifest, name):
@@ -117,7 +129,7 @@ def _find_cuts(plan: Plan, people: People, members: Mapping[int, Counts], genera
             truth = np.bincount(_levels(plan.manifest.feature(name), people, asked, edges), minlength=survey.m)
             counts = perturbed_counts(plan.mechanisms[survey.survey], truth.astype(np.int64), generator)
             published[survey.survey] = Answers.of(survey, len(asked), counts.tolist())
-    return study_cuts(plan.manifest, published)
+    return published
 
 
 def _levels(feature: Feature, people: People, asked: Counts, edges: tuple[float, ...]) -> Counts:
@@ -140,3 +152,21 @@ def _tally(survey: Survey, plan: Plan, truth: Counts, generator: np.random.Gener
     mechanism = plan.mechanisms[survey.survey]
     counts = perturbed_counts(mechanism, np.bincount(truth, minlength=survey.m).astype(np.int64), generator)
     return SurveyTally(survey.survey, survey.features, survey.cards, mechanism, counts, len(truth))
+
+
+def _bit(
+    survey: Survey,
+    plan: Plan,
+    found: Mapping[str, Counts],
+    people: People,
+    asked: Counts,
+    generator: np.random.Generator,
+) -> BitTally:
+    """Peers of one sign and label round alike, so that their +1s are binomial; random response is drawn after it."""
+    sign = np.array(survey.signs)[found[survey.features[0]][asked]]
+    groups = np.bincount((sign > 0) * 2 + people.labels[asked], minlength=one_bit.ANSWERS)
+    chances = [one_bit.plus_share(survey, 1 if group >= 2 else -1, group % 2) / SCALE for group in range(4)]
+    plus = int(generator.binomial(groups, chances).sum())
+    truth = np.array([len(asked) - plus, plus], dtype=np.int64)
+    mechanism = plan.mechanisms[survey.survey]
+    return bit_tally(survey, mechanism, perturbed_counts(mechanism, truth, generator), len(asked))

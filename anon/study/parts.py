@@ -167,17 +167,21 @@ class Feature:
 class Learning:
     """What is fitted to each survey and how the answers combine; not privacy-relevant.
 
-    `soft`, `logistic` and `tree` fit each subset of features by itself, and `ensemble` combines them. `additive` fits all
-    surveys together and weighs features against each other; one-bit packets can be learned by it alone. `score_share`
-    of the reports only score: needed by the vote, whose weights are scores; the soft ensembles do without (0).
+    `soft`, `logistic` and `tree` fit each subset of features by itself, and `ensemble` combines them. `additive` fits
+    all surveys together and weighs features against each other; only it learns from one-bit packets. `score_share` of
+    the reports only score: needed by the vote, whose weights are scores; the soft ensembles do without (0).
+    `base_rate`: a public guess of the share of positive labels, taken to be off by about 0.1; 0.5 counts as no guess.
     """
 
     classifier: str = field(default="soft", validator=one_of("soft", "logistic", "tree", "additive"))
     ensemble: str = field(default="soft", validator=one_of("soft", "vote"))
     score: str = field(default="f1", validator=one_of("f1", "auc"))
     score_share: float = 0.2
+    base_rate: float = 0.5
 
     def __attrs_post_init__(self) -> None:
+        if not 0.001 <= self.base_rate <= 0.999:
+            raise Unfit(f"base_rate: expected a share from 0.001 to 0.999, got {self.base_rate}")
         if self.classifier == "additive" and self.ensemble != "soft":
             raise Unfit('ensemble: the additive classifier is one model of all surveys; expected "soft"')
         if self.ensemble == "soft" and self.score_share == 0:

@@ -13,7 +13,7 @@ from anon.errors import Malformed
 from anon.study.parts import Cohort, Cover, Feature, Label, Learning, Release, Table, one_of
 from anon.study.structure import Unfit, kind_of, make_converter, structure
 
-_MECHANISM = one_of("auto", "krr", "rappor", "pq")
+_MECHANISM = one_of("auto", "krr", "subset", "rappor", "pq")
 _SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?\Z")
 MAX_EPSILON = 20.0
@@ -29,10 +29,10 @@ class OnePacket:
     """Each peer answers one survey with the whole budget; about `binning_share` of the weight finds cuts.
 
     `asks = "tables"`: `subsets` names the feature subsets asked; left out, every combination of `subset_size` features.
-    `asks = "bits"`: one-bit packets about single features, each feature equally often. `base_rate` is a public guess of
-    the share of positive labels; `centre` is subtracted from the label before rounding and is the same guess when left
-    out (0). A centre of 0.5 makes less noise, but then learning must know how common each category is: declare `shares`
-    of features where they are public knowledge. `label_share` of the weight asks about the label alone.
+    `asks = "bits"`: one-bit packets about single features, each feature equally often. `centre` is subtracted from the
+    label before rounding; left out (0), it is `learning.base_rate`, the public guess of the share of positive labels. A
+    centre of 0.5 makes less noise, but then learning must know how common each category is: declare `shares` of
+    features where they are public knowledge. `label_share` of the weight asks about the label alone.
     """
 
     kind: str
@@ -43,13 +43,12 @@ class OnePacket:
     binning_share: float = 0.1
     binning_levels: int = 16
     asks: str = field(default="tables", validator=one_of("tables", "bits"))
-    base_rate: float = 0.5
     centre: float = 0.0
     label_share: float = 0.03
 
     def __attrs_post_init__(self) -> None:
-        if not 0.001 <= self.base_rate <= 0.999 or not (self.centre == 0 or 0.001 <= self.centre <= 0.999):
-            raise Unfit("base_rate, centre: expected shares from 0.001 to 0.999, or no centre")
+        if self.centre != 0 and not 0.001 <= self.centre <= 0.999:
+            raise Unfit(f"centre: expected a share from 0.001 to 0.999, got {self.centre}")
         if not 0 <= self.label_share <= 0.5:
             raise Unfit(f"label_share: expected 0 to 0.5, got {self.label_share}")
         if self.asks == "bits" and (self.subsets or self.subset_size != 1):

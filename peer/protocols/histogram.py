@@ -13,7 +13,14 @@ from attrs import evolve, field, frozen
 from anon.ldp import RawCategory
 from anon.protocols.contract import Aggregator, Answering, Continue, DocumentArrived, Finish, Step
 from anon.protocols.histogram import cuts
-from anon.protocols.histogram.categories import Value, histogram_category, level_category
+from anon.protocols.histogram.bits import bit_answer
+from anon.protocols.histogram.categories import (
+    Value,
+    feature_category,
+    histogram_category,
+    label_category,
+    level_category,
+)
 from anon.protocols.histogram.tables import draw
 from anon.study.manifest import Manifest, Survey
 
@@ -75,11 +82,19 @@ def _can_answer(state: Waiting, survey: int) -> bool:
 
 
 def category_of(state: Waiting, survey: Survey) -> RawCategory:
-    """The category that answers a survey whose documents have arrived. Total over records."""
+    """The category that answers a survey whose documents have arrived. Total over records.
+
+    That of a one-bit survey is a sign and a label (`anon.protocols.histogram.bits`), which `peer.release` rounds.
+    """
     manifest, record = state.manifest, state.record
     if survey.kind == "histogram":
         known = {name: cuts.feature_cuts(manifest, name, state.published) for name in survey.features}
         return histogram_category(manifest, survey, record.values, record.label, known)
+    if survey.kind == "bit":
+        asked = manifest.feature(survey.features[0])
+        known_cuts = cuts.feature_cuts(manifest, asked.name, state.published) if asked.kind == "numeric" else ()
+        place = feature_category(asked, record.values.get(asked.name), known_cuts)
+        return bit_answer(survey.signs[place], label_category(manifest.label, record.label))
     feature = manifest.feature(survey.features[0])
     edges = cuts.asked_edges(manifest, survey, state.published)
     return RawCategory(level_category(feature, record.values.get(feature.name), edges), survey.m)

@@ -5,12 +5,15 @@ Deterministic: equal tallies give an equal model, bit for bit on one machine and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from aggregator.protocols.histogram.classifiers import CLASSIFIERS
+from aggregator.protocols.histogram.evidence import BitTally
+from aggregator.protocols.histogram.joint import learn_jointly
+from aggregator.protocols.histogram.learned import HOSTILE_SHARE, LearnedStudy, PartitionResult, Subject
 from aggregator.protocols.histogram.reconstruct import (
     Floats,
     Histogram,
@@ -22,52 +25,12 @@ from aggregator.protocols.histogram.reconstruct import (
     reconstruct,
 )
 from aggregator.protocols.histogram.scoring import Scores, score
-from anon.model import VERSION, Cuts, Model, Table
-from anon.study.parts import Feature, Label, Learning
+from anon.model import VERSION, Model, Table
+from anon.study.parts import Learning
 
-HOSTILE_SHARE = 0.01
+__all__ = ["HOSTILE_SHARE", "LearnedStudy", "PartitionResult", "Subject", "learn"]
 
 Fit = Callable[[Histogram], Floats]
-
-
-@frozen
-class Subject:
-    """What a model is about: the study's id in hex, its title, label, features, and the cuts that collection used."""
-
-    study: str
-    title: str
-    label: Label
-    features: tuple[Feature, ...]
-    cuts: Mapping[str, tuple[float, ...]]
-
-
-@frozen(eq=False)
-class PartitionResult:
-    """One table of the model with the estimates behind it, for the report.
-
-    `shares`, `standard_errors` and `projected` have one entry per category of the survey, label last. `influence` is
-    the most that hostile peers, 1 % of the reports, could move any cell's log-odds by all naming one category; it
-    bounds no other strategy.
-    """
-
-    surveys: tuple[int, ...]
-    features: tuple[str, ...]
-    cards: tuple[int, ...]
-    n: int
-    scores: Scores
-    shares: Floats = field(repr=False)
-    standard_errors: Floats = field(repr=False)
-    projected: Floats = field(repr=False)
-    influence: float
-
-
-@frozen(eq=False)
-class LearnedStudy:
-    """The model, what stands behind each of its tables (same order), and the pooled base rate of the positive label."""
-
-    model: Model
-    partitions: tuple[PartitionResult, ...]
-    base_rate: float
 
 
 @frozen(eq=False)
@@ -84,13 +47,17 @@ def learn(
     scoring: Sequence[SurveyTally],
     learning: Learning,
     with_influence: bool = True,
+    bits: Sequence[BitTally] = (),
 ) -> LearnedStudy:
     """Fit `learning` to the training tallies and score it on the disjoint ones.
 
     The soft ensemble pools surveys of one subset; the vote keeps one classifier per survey, as in the paper, and scores
     all of a subset's on its pooled scoring reports. A survey without reports, one label, or a constant feature end in
-    tables that say nothing; with nothing at all the model is the base rate.
+    tables that say nothing; with nothing at all the model is the base rate. The additive classifier is one model of all
+    surveys and the only one that reads one-bit packets.
     """
+    if learning.classifier == "additive":
+        return learn_jointly(subject, train, scoring, bits, learning)
     groups = _groups(train, pooled=learning.ensemble == "soft")
     rate = base_rate([group.histogram for group in groups])
     scored = pool_by_subset([reconstruct(tally) for tally in scoring])
@@ -147,14 +114,13 @@ def _result(group: _Group, found: Scores, moved: float) -> PartitionResult:
 
 
 def _model(subject: Subject, learning: Learning, rate: float, tables: list[Table]) -> Model:
-    numeric = [feature for feature in subject.features if feature.kind == "numeric"]
     return Model(
         version=VERSION,
         study=subject.study,
         title=subject.title,
         label=subject.label,
         features=subject.features,
-        cuts=tuple(Cuts(one.name, tuple(subject.cuts.get(one.name, one.cuts))) for one in numeric),
+        cuts=subject.model_cuts(),
         ensemble=learning.ensemble,
         classifier=learning.classifier,
         base_rate=rate,

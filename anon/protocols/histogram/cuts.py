@@ -7,6 +7,7 @@ only; what the next round asks follows from them, so that there is nothing to ai
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from attrs import frozen
@@ -20,6 +21,7 @@ from anon.protocols.histogram.binning import (
     level_edges,
     median_start,
     median_step,
+    nearest_shares,
     threshold,
 )
 from anon.study.manifest import Manifest, Survey
@@ -52,7 +54,7 @@ def check(manifest: Manifest) -> None:
     """Raises `Malformed` unless every feature without declared cuts, and no other, is asked about: by one survey of
     at least as many levels as it has bins, or, for two bins, by thresholds in rounds 0, 1, 2, ..."""
     for survey in manifest.surveys:
-        if survey.kind != "histogram" and not manifest.feature(survey.features[0]).binned_privately:
+        if not survey.asks_label and not manifest.feature(survey.features[0]).binned_privately:
             raise Malformed(f"manifest: survey {survey.survey} asks for cuts that are known; do not take part")
     for feature in manifest.features:
         if feature.binned_privately and not _finds_cuts(feature, surveys_of_feature(manifest, feature.name)):
@@ -68,12 +70,12 @@ def _finds_cuts(feature: Feature, surveys: Sequence[Survey]) -> bool:
 
 def surveys_of_round(manifest: Manifest, turn: int) -> tuple[Survey, ...]:
     """The binning surveys of one round."""
-    return tuple(one for one in manifest.surveys if one.kind != "histogram" and one.round == turn)
+    return tuple(one for one in manifest.surveys if not one.asks_label and one.round == turn)
 
 
 def surveys_of_feature(manifest: Manifest, name: str) -> tuple[Survey, ...]:
     """The surveys that find a feature's cuts, in the order of rounds. Raises `Malformed` when there are none."""
-    found = [one for one in manifest.surveys if one.kind != "histogram" and one.features == (name,)]
+    found = [one for one in manifest.surveys if not one.asks_label and one.features == (name,)]
     if not found:
         raise Malformed(f"manifest: no survey finds the cuts of {name}; do not take part")
     return tuple(sorted(found, key=lambda survey: survey.round))
@@ -81,7 +83,7 @@ def surveys_of_feature(manifest: Manifest, name: str) -> tuple[Survey, ...]:
 
 def place_of(manifest: Manifest, turn: int) -> Place:
     """The document that carries a round's answers: the next round's thresholds, or after the last round the edges."""
-    last = max((one.round for one in manifest.surveys if one.kind != "histogram"), default=0)
+    last = max((one.round for one in manifest.surveys if not one.asks_label), default=0)
     return ("edges", 0) if turn == last else ("thresholds", turn + 1)
 
 
@@ -97,7 +99,7 @@ def asked_before(manifest: Manifest, survey: Survey) -> tuple[Survey, ...]:
         return ()
     binned = [name for name in survey.features if manifest.feature(name).binned_privately]
     found = [one for name in binned for one in surveys_of_feature(manifest, name)]
-    return tuple(one for one in found if survey.kind == "histogram" or one.round < survey.round)
+    return tuple(one for one in found if survey.asks_label or one.round < survey.round)
 
 
 def body(manifest: Manifest, turn: int, answers: Published) -> bytes:
@@ -112,7 +114,7 @@ def parse(manifest: Manifest, place: Place, body_untrusted: bytes) -> dict[int, 
     fields = decode(body_untrusted, what)
     if not isinstance(fields, list) or fields[:-1] != _heading(manifest, place) or not isinstance(fields[-1], dict):
         raise Malformed(f"{what}: not this study's document; nothing is sent")
-    rounds = {one.round for one in manifest.surveys if one.kind != "histogram"}
+    rounds = {one.round for one in manifest.surveys if not one.asks_label}
     turn = next((turn for turn in rounds if place_of(manifest, turn) == place), None)
     expected = {} if turn is None else {one.features[0]: one for one in surveys_of_round(manifest, turn)}
     if set(fields[-1]) != set(expected):
@@ -123,7 +125,7 @@ def parse(manifest: Manifest, place: Place, body_untrusted: bytes) -> dict[int, 
 def parse_all(manifest: Manifest, bodies_untrusted: Mapping[Place, bytes]) -> Published:
     """The answers in all these documents. Raises `Malformed`, also when one is missing."""
     published: dict[int, Answers] = {}
-    for turn in sorted({one.round for one in manifest.surveys if one.kind != "histogram"}):
+    for turn in sorted({one.round for one in manifest.surveys if not one.asks_label}):
         place = place_of(manifest, turn)
         if place not in bodies_untrusted:
             raise Malformed(f"{place[0]} {place[1]}: not among the documents; fetch it")
@@ -156,6 +158,37 @@ def study_cuts(manifest: Manifest, published: Published) -> Cuts:
     """The cuts of every numeric feature of the study."""
     numeric = [feature.name for feature in manifest.features if feature.kind == "numeric"]
     return {name: feature_cuts(manifest, name, published) for name in numeric}
+
+
+def known_shares(manifest: Manifest, published: Published) -> dict[str, tuple[float, ...]]:
+    """How common each category of a feature is, where the study declares it or finding the cuts told it.
+
+    Of the latter: the projected shares of the levels between the cuts, or halves around a median; a missing value's own
+    category, which binning does not see, counts as rare. Biased towards equal bins, because cuts and shares come from
+    the same answers.
+    """
+    found: dict[str, tuple[float, ...]] = {}
+    for feature in manifest.features:
+        if feature.shares:
+            found[feature.name] = feature.shares
+        elif feature.binned_privately:
+            own = 0.01 if feature.missing == "own" else 0.0
+            shares = _bin_shares(manifest, feature, published)
+            found[feature.name] = (*(share * (1 - own) for share in shares), *([own] if own else []))
+    return found
+
+
+def _bin_shares(manifest: Manifest, feature: Feature, published: Published) -> tuple[float, ...]:
+    surveys = surveys_of_feature(manifest, feature.name)
+    if surveys[0].kind == "threshold":
+        return (0.5, 0.5)
+    asked, answers = surveys[0], published[surveys[0].survey]
+    counts = asked.build().unbias(answers.counts, answers.n)
+    levels = nearest_shares([count / max(answers.n, 1) for count in counts])
+    inside = feature_cuts(manifest, feature.name, published)
+    edges = level_edges(feature, asked.m)
+    places = [0, *(edges.index(cut) + 1 for cut in inside), asked.m]
+    return tuple(sum(levels[low:high]) for low, high in pairwise(places))
 
 
 def _found(feature: Feature, surveys: Sequence[Survey], published: Published) -> float:

@@ -8,7 +8,8 @@ from itertools import combinations
 from attrs import frozen
 
 from anon.errors import Malformed
-from anon.ldp import MAX_CATEGORIES, Mechanism, NanoEpsilon, build, choose, nano
+from anon.ldp import MAX_CATEGORIES, SCALE, Mechanism, NanoEpsilon, build, choose, choose_for_label, nano
+from anon.protocols.histogram.bits import feature_signs
 from anon.study.manifest import Row, Slot, Survey, Window
 from anon.study.proposal import OnePacket, Paper, Proposal
 
@@ -66,17 +67,30 @@ class _Sheet:
         m = 2
         for card in cards:
             m *= card
-        return self._add("histogram", tuple(names), cards, _mechanism(mechanism, m, epsilon), self.windows.collect)
+        built = _mechanism(mechanism, m, epsilon, choose_for_label)
+        return self._add("histogram", tuple(names), cards, built, self.windows.collect)
 
     def quantile(self, name: str, levels: int, mechanism: str, epsilon: NanoEpsilon) -> int:
-        built = _mechanism(mechanism, levels, epsilon)
+        built = _mechanism(mechanism, levels, epsilon, choose)
         return self._add("quantile", (name,), (levels,), built, self.windows.binning[0])
 
     def threshold(self, name: str, turn: int, epsilon: NanoEpsilon) -> int:
         return self._add("threshold", (name,), (2,), build("krr", 2, epsilon), self.windows.binning[turn], turn)
 
+    def bit(self, name: str, signs: tuple[int, ...], centre: int, epsilon: NanoEpsilon) -> int:
+        cards = (self.features[name].cardinality,)
+        return self._add("bit", (name,), cards, build("krr", 2, epsilon), self.windows.collect, 0, signs, centre)
+
     def _add(
-        self, kind: str, names: tuple[str, ...], cards: tuple[int, ...], built: Mechanism, window: Window, turn: int = 0
+        self,
+        kind: str,
+        names: tuple[str, ...],
+        cards: tuple[int, ...],
+        built: Mechanism,
+        window: Window,
+        turn: int = 0,
+        signs: tuple[int, ...] = (),
+        centre: int = 0,
     ) -> int:
         number = len(self.surveys)
         self.surveys.append(
@@ -92,15 +106,17 @@ class _Sheet:
                 epsilon=built.epsilon,
                 window=window,
                 round=turn,
+                signs=signs,
+                centre=centre,
             )
         )
         return number
 
 
-def _mechanism(name: str, m: int, epsilon: NanoEpsilon) -> Mechanism:
+def _mechanism(name: str, m: int, epsilon: NanoEpsilon, best: Callable[[int, NanoEpsilon], Mechanism]) -> Mechanism:
     if m > MAX_CATEGORIES:
         raise Malformed(f"design: a subset has {m} categories, more than {MAX_CATEGORIES}; use fewer features or bins")
-    return choose(m, epsilon) if name == "auto" else build(name, m, epsilon)
+    return best(m, epsilon) if name == "auto" else build(name, m, epsilon)
 
 
 def _one_packet_rows(sheet: _Sheet, design: OnePacket) -> list[tuple[int, int]]:
@@ -111,10 +127,28 @@ def _one_packet_rows(sheet: _Sheet, design: OnePacket) -> list[tuple[int, int]]:
     for name in binned:
         survey = sheet.quantile(name, design.binning_levels, design.mechanism, epsilon)
         rows.append((survey, round(_WEIGHT * share / len(binned))))
+    if design.asks == "bits":
+        return rows + _bit_rows(sheet, design, _WEIGHT * (1 - share))
     subsets = design.subsets or tuple(combinations(sheet.features, design.subset_size))
     for names in subsets:
         survey = sheet.histogram(names, design.mechanism, epsilon)
         rows.append((survey, max(1, round(_WEIGHT * (1 - share) / len(subsets)))))
+    return rows
+
+
+def _bit_rows(sheet: _Sheet, design: OnePacket, weight: float) -> list[tuple[int, int]]:
+    """Every feature weighs the same, divided among its bits; one row asks about the label alone."""
+    epsilon, centre = nano(design.epsilon), round((design.centre or sheet.proposal.learning.base_rate) * SCALE)
+    rows: list[tuple[int, int]] = []
+    if design.label_share > 0:
+        first = next((one for one in sheet.proposal.features if not one.binned_privately), sheet.proposal.features[0])
+        survey = sheet.bit(first.name, (1,) * first.cardinality, centre, epsilon)
+        rows.append((survey, max(1, round(weight * design.label_share))))
+    each = weight * (1 - design.label_share) / len(sheet.features)
+    for name, feature in sheet.features.items():
+        asked = feature_signs(feature)
+        for signs in asked:
+            rows.append((sheet.bit(name, signs, centre, epsilon), max(1, round(each / len(asked)))))
     return rows
 
 

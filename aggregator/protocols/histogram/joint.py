@@ -1,0 +1,153 @@
+"""The additive model as a study's published model: one table per feature, and what stands behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from aggregator.protocols.histogram.additive import Additive, fit, indicator_covariance
+from aggregator.protocols.histogram.evidence import BitTally, Coordinates, Evidence, gather
+from aggregator.protocols.histogram.learned import HOSTILE_SHARE, LearnedStudy, PartitionResult, Subject
+from aggregator.protocols.histogram.reconstruct import Floats, Histogram, SurveyTally, pool, reconstruct
+from aggregator.protocols.histogram.scoring import Scores, score
+from anon.ldp import SCALE
+from anon.model import VERSION, Model, Table
+from anon.protocols.histogram.binning import nearest_shares
+from anon.study.parts import Feature, Learning
+
+
+def learn_jointly(
+    subject: Subject,
+    train: Sequence[SurveyTally],
+    scoring: Sequence[SurveyTally],
+    bits: Sequence[BitTally],
+    learning: Learning,
+) -> LearnedStudy:
+    """Fit all surveys together. One-bit packets all train; tables of the scoring cohort only score.
+
+    With nothing to learn from, every table is 0 and the model is the base rate.
+    """
+    coordinates = coordinates_of(subject.features)
+    evidence = gather(coordinates, train, bits, subject.shares, learning.base_rate)
+    found = fit(evidence)
+    moved = _influences(evidence, found, train, bits)
+    tables, results = [], []
+    for place, feature in enumerate(subject.features):
+        result = _result(evidence, found, feature, scoring, moved[place])
+        tables.append(_table(evidence, found, feature, result.scores, learning))
+        results.append(result)
+    model = Model(
+        version=VERSION,
+        study=subject.study,
+        title=subject.title,
+        label=subject.label,
+        features=subject.features,
+        cuts=subject.model_cuts(),
+        ensemble="soft",
+        classifier="additive",
+        base_rate=evidence.rate,
+        threshold=evidence.rate,
+        tables=tuple(tables),
+    )
+    return LearnedStudy(model, tuple(results), evidence.rate, found.null)
+
+
+def coordinates_of(features: Sequence[Feature]) -> Coordinates:
+    """One coordinate for each category of each feature."""
+    return Coordinates(
+        tuple(feature.name for feature in features),
+        tuple(feature.cardinality for feature in features),
+        tuple(feature.kind == "numeric" for feature in features),
+        tuple(feature.missing == "own" for feature in features),
+    )
+
+
+def _table(evidence: Evidence, found: Additive, feature: Feature, scores: Scores, learning: Learning) -> Table:
+    place = evidence.coordinates.places[feature.name]
+    return Table(
+        features=(feature.name,),
+        cards=(feature.cardinality,),
+        reports=evidence.reports[feature.name],
+        f1=scores.f1,
+        auc=scores.auc,
+        weight=scores.f1 if learning.score == "f1" else scores.auc,
+        log_odds=tuple(float(value) for value in found.log_odds[place]),
+        votes=tuple(int(value > 0) for value in found.log_odds[place]),
+        errors=tuple(float(value) for value in found.errors[place]),
+    )
+
+
+def _result(
+    evidence: Evidence, found: Additive, feature: Feature, scoring: Sequence[SurveyTally], influence: float
+) -> PartitionResult:
+    """Shares of (category, label): measured where tables asked, else what the model implies."""
+    place = evidence.coordinates.places[feature.name]
+    covariance, _ = indicator_covariance(evidence)
+    known = np.isfinite(evidence.contrast_variance[place])
+    contrast = np.where(known, evidence.contrast[place], (covariance @ found.effects)[place])
+    implied = evidence.shares[place] * found.errors[place] * evidence.rate * (1 - evidence.rate)
+    errors = np.where(known, np.sqrt(np.where(known, evidence.contrast_variance[place], 0)), implied)
+    shares, rate = evidence.shares[place], evidence.rate
+    cells = np.column_stack([shares * (1 - rate) - contrast, shares * rate + contrast]).reshape(-1)
+    cohort = [one for one in scoring if feature.name in one.features and one.n > 0]
+    scores = _scores(found.log_odds[place], feature, cohort, rate)
+    return PartitionResult(
+        surveys=tuple(one.survey for one in cohort),
+        features=(feature.name,),
+        cards=(feature.cardinality,),
+        n=evidence.reports[feature.name],
+        scores=scores,
+        shares=cells,
+        standard_errors=np.repeat(errors, 2),
+        projected=np.array(nearest_shares(cells.tolist())),
+        influence=influence,
+    )
+
+
+def _scores(log_odds: Floats, feature: Feature, cohort: Sequence[SurveyTally], rate: float) -> Scores:
+    if not cohort:
+        return Scores(f1=2 * rate / (1 + 2 * rate), auc=0.5, accuracy=0.5, reports=0)
+    return score(log_odds, pool([marginal(reconstruct(one), feature.name) for one in cohort]), rate)
+
+
+def marginal(histogram: Histogram, name: str) -> Histogram:
+    """The histogram of one of its features with the label, the others summed over."""
+    place = histogram.features.index(name)
+    cards = (*histogram.cards, 2)
+    at = np.unravel_index(np.arange(len(histogram.shares)), cards)
+    target = at[place] * 2 + at[-1]
+    folding = np.zeros((2 * histogram.cards[place], len(histogram.shares)))
+    folding[target, np.arange(len(target))] = 1.0
+    return Histogram(
+        (name,), (histogram.cards[place],), histogram.n, folding @ histogram.shares,
+        folding @ histogram.covariance @ folding.T,
+    )  # fmt: skip
+
+
+def _influences(
+    evidence: Evidence, found: Additive, tables: Sequence[SurveyTally], bits: Sequence[BitTally]
+) -> list[float]:
+    """For each feature the most that 1 % hostile reports of each of its surveys move one of its log-odds.
+
+    A lying report shifts a table's contrast by 1/(p - q) of itself, a bit's mean by 2 scale/(p - q); the model's
+    response is linear at the sizes of effect found.
+    """
+    measured = np.flatnonzero(np.isfinite(evidence.contrast_variance))
+    asked = [one for one in bits if one.n > 0 and not one.asks_label_alone]
+    worst = [max((_gain(one) for one in tables if name in one.features and one.n > 0), default=0.0)
+             for name in evidence.coordinates.names]  # fmt: skip
+    moved = []
+    for place, limit in zip(evidence.coordinates.places.values(), worst, strict=True):
+        of_table = [at for at, row in enumerate(measured) if place.start <= row < place.stop]
+        of_bits = [len(measured) + at for at, _ in enumerate(asked) if evidence.signs[at, place].any()]
+        shifts = [HOSTILE_SHARE * limit * max(evidence.rate, 1 - evidence.rate)] * len(of_table)
+        named = [asked[at - len(measured)] for at in of_bits]
+        shifts += [HOSTILE_SHARE * 2 * one.scale * _gain(one) for one in named]
+        response = np.abs(found.response[place][:, [*of_table, *of_bits]])
+        moved.append(float((response @ np.array(shifts)).max()) if shifts else 0.0)
+    return moved
+
+
+def _gain(tally: SurveyTally | BitTally) -> float:
+    return SCALE / (tally.mechanism.p - tally.mechanism.q)

@@ -1,0 +1,72 @@
+"""What learning is about and what it returns: the value types that the ensembles share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from aggregator.protocols.histogram.reconstruct import Floats
+from aggregator.protocols.histogram.scoring import Scores
+from anon.model import Cuts, Model
+from anon.study.parts import Feature, Label
+
+HOSTILE_SHARE = 0.01
+
+
+@frozen
+class Subject:
+    """What a model is about: the study's id in hex, its title, label, features, and the cuts that collection used.
+
+    `shares`: how common each category of a feature is, where that was declared or found with the cuts.
+    """
+
+    study: str
+    title: str
+    label: Label
+    features: tuple[Feature, ...]
+    cuts: Mapping[str, tuple[float, ...]]
+    shares: Mapping[str, tuple[float, ...]] = field(factory=dict)
+
+    def model_cuts(self) -> tuple[Cuts, ...]:
+        """The cuts of every numeric feature, as the model states them."""
+        numeric = [feature for feature in self.features if feature.kind == "numeric"]
+        return tuple(Cuts(one.name, tuple(self.cuts.get(one.name, one.cuts))) for one in numeric)
+
+
+@frozen(eq=False)
+class PartitionResult:
+    """One table of the model with the estimates behind it, for the report.
+
+    `shares`, `standard_errors` and `projected` have one entry per category of the survey, label last. `influence` is
+    the most that hostile peers, 1 % of the reports, could move any cell's log-odds by all naming one category; it
+    bounds no other strategy.
+    """
+
+    surveys: tuple[int, ...]
+    features: tuple[str, ...]
+    cards: tuple[int, ...]
+    n: int
+    scores: Scores
+    shares: Floats = field(repr=False)
+    standard_errors: Floats = field(repr=False)
+    projected: Floats = field(repr=False)
+    influence: float
+
+
+@frozen(eq=False)
+class LearnedStudy:
+    """The model, what stands behind each of its tables (same order), and the pooled base rate of the positive label.
+
+    `null`: the probability that nothing measured can be told from noise (additive classifier only, else 0).
+    """
+
+    model: Model
+    partitions: tuple[PartitionResult, ...]
+    base_rate: float
+    null: float = 0.0
+
+    @property
+    def learnable(self) -> bool:
+        """False when the evidence rather says that no feature goes with the label: no better than the base rate."""
+        return self.null < 0.5
