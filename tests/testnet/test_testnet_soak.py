@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from testnet_trial import Trial, try_once
 
+from anon.errors import Refused
+from anon.route.testnet import PrivateNetwork, timing
+
 TRIES, GOOD = 20, 19
 
 
@@ -46,3 +49,30 @@ def _summary(lived: list[Trial]) -> None:
     peaks = [trial.memory.peak / 1e6 for trial in lived]
     print(f"\nready: median {statistics.median(seconds):.1f} s, longest {max(seconds):.1f} s")
     print(f"memory: median {statistics.median(pss):.1f} MB, most {max(pss):.1f} MB, peaks {max(peaks):.0f} MB; left over: {sum(t.left for t in lived)}")
+
+
+@pytest.mark.tor
+@pytest.mark.soak
+async def test_a_vote_that_came_too_early_is_repeated_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The authority of the first attempt votes at once, when it knows nobody but itself."""
+    monkeypatch.setattr(timing, "LEADS", ((10, 1), (10, 8)))
+    async with PrivateNetwork(tmp_path / "net") as network:
+        assert (network.attempts, network.relays) == (2, 5)
+    assert not (tmp_path / "net").exists()
+
+
+@pytest.mark.tor
+@pytest.mark.soak
+async def test_networks_stand_side_by_side(tmp_path: Path) -> None:
+    async with PrivateNetwork(tmp_path / "one") as one, PrivateNetwork(tmp_path / "two") as two:
+        assert not set(one.pids.values()) & set(two.pids.values())
+        assert set(one.lines) != set(two.lines)
+
+
+@pytest.mark.tor
+async def test_a_folder_that_holds_something_is_refused_and_kept(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(Refused, match="empty folder"):
+        async with PrivateNetwork(tmp_path):
+            pass
+    assert (tmp_path / "thesis.txt").exists()

@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 
-from anon.errors import Unreachable
+from anon.errors import Refused, Unreachable
 from anon.route.testnet import keys, torrcs
 from anon.route.testnet.layout import PORTS, Layout, Relay, literal
 from anon.route.testnet.ports import free_ports
@@ -77,19 +77,18 @@ class PrivateNetwork:
         began = time.monotonic()
         tor = find_tor()
         gencert = keys.find_gencert(tor)
-        for attempt in range(ATTEMPTS):
-            self.attempts = attempt + 1
+        if self.folder.exists() and any(self.folder.iterdir()):
+            raise Refused(f"{self.folder} holds files; a private network takes an empty folder, and removes it")
+        while not self.seconds:
+            self.attempts += 1
             try:
-                await self._stand(tor, gencert, attempt)
+                await self._stand(tor, gencert, self.attempts - 1)
                 self.seconds = time.monotonic() - began
-                break
-            except Unreachable:
+            except BaseException as error:
                 await self._end()
-                if attempt + 1 == ATTEMPTS:
-                    raise
-            except BaseException:
-                await self._end()
-                raise
+                cause = _first(error)
+                if self.attempts == ATTEMPTS or not isinstance(cause, Unreachable):
+                    raise cause from None
         return self
 
     async def __aexit__(
@@ -143,9 +142,12 @@ class PrivateNetwork:
             if time.monotonic() > deadline or len(absent) < len(names):
                 raise Unreachable(f"the first consensus of the private network misses {len(absent)} of {len(names)}")
             await asyncio.sleep(POLL)
-        async with asyncio.timeout(CACHING), asyncio.TaskGroup() as group:
-            for relay in layout.relays[1:]:
-                group.create_task(self._fetch(relay, names))
+        try:
+            async with asyncio.timeout(CACHING), asyncio.TaskGroup() as group:
+                for relay in layout.relays[1:]:
+                    group.create_task(self._fetch(relay, names))
+        except TimeoutError:
+            raise Unreachable(f"a relay of the private network fetched no consensus in {CACHING:g} s") from None
 
     async def _fetch(self, relay: Relay, names: set[str]) -> None:
         controller = self.controller(relay.name)
@@ -167,3 +169,10 @@ async def _known(controller: Controller) -> str:
 async def _informed(controller: Controller) -> bool:
     key = "status/enough-dir-info"
     return (await controller.get_info(key))[key] == "1"
+
+
+def _first(error: BaseException) -> BaseException:
+    """The cause, out of the groups in which tasks that ran side by side report it."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
