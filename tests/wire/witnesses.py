@@ -1,0 +1,53 @@
+"""What left a process, by two witnesses: the interpreter's own audit hook, and strace, which sees native code too."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+_CALLS = "connect,sendto,sendmsg,sendmmsg"
+_INET = re.compile(r"sa_family=AF_INET6?, sin6?_port=htons\((\d+)\).*?(?:inet_addr\(\"([^\"]+)\"\)|\"([0-9a-f:]+)\")")
+_UNIX = re.compile(r"sa_family=AF_UNIX, sun_path=(@?\"[^\"]*\")")
+
+
+@cache
+def strace_works() -> bool:
+    """Whether strace is there and may trace."""
+    if shutil.which("strace") is None:
+        return False
+    return subprocess.run(["strace", "-f", "-qq", "-o", "/dev/null", "true"], check=False, capture_output=True).returncode == 0
+
+
+def strace(log: Path) -> list[str]:
+    """The words before a command that let strace write its calls down."""
+    return ["strace", "-f", "-qq", "-e", f"trace={_CALLS}", "-e", "signal=none", "-o", str(log)]
+
+
+def audited(trap: Path, socks: int) -> list[str]:
+    """What the audit hook saw beside connections to the SOCKS port; empty for an honest peer."""
+    seen = [json.loads(line) for line in trap.read_text().splitlines()]
+    return [f"{event} {told}" for event, told in seen if [event, told] != ["socket.connect", [["127.0.0.1", socks]]]]
+
+
+def traced(log: Path, socks: int) -> list[str]:
+    """What strace saw that names an address other than the SOCKS port's. Calls on connected sockets name none."""
+    found = []
+    for line in log.read_text().splitlines():
+        if match := _INET.search(line):
+            port, host = int(match[1]), match[2] or match[3]
+            if (host, port) != ("127.0.0.1", socks):
+                found.append(f"{host}:{port}")
+        elif match := _UNIX.search(line):
+            found.append(match[1])
+        elif "sa_family" in line:
+            found.append(line)
+    return found
+
+
+def connections(trap: Path, socks: int) -> int:
+    """How often the SOCKS port was connected to."""
+    return trap.read_text().count(json.dumps(["socket.connect", [["127.0.0.1", socks]]]))
