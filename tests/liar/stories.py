@@ -2,6 +2,7 @@
 
     manifest     another manifest as document 0; the rest is linked to it
     roster       another roster (one member more) with the credentials that belong to it
+    credentials  another member's is spoiled
     key          the very documents, signed by another key
     edges, thresholds   other counts, from which the victim would compute other cuts
 """
@@ -43,6 +44,11 @@ def second_story(village: Village, kind: str, key: SigningKey | None = None) -> 
         bodies[kinds.index("roster")] = roster
         bodies[kinds.index("credentials")] = encode_credentials(village.study, village.signatures(roster))
         village.enrolments = honest
+    elif kind == "credentials":
+        _victim, *others = village.enrolments
+        signatures = village.signatures(village.roster())
+        signatures[sorted(village.enrolments).index(others[0])] = bytes(80)
+        bodies[kinds.index("credentials")] = encode_credentials(village.study, signatures)
     else:
         bodies[kinds.index(kind)] = counts(village, kind, 21)
     return signed(village, bodies, key)

@@ -1,0 +1,195 @@
+"""Many victims of one liar: real peers in memory, each from the same prepared home, and the rate at which they see it.
+
+The liar draws anew for every request which of its two stories it serves, because behind a fresh circuit it cannot know
+who asks. `linked` makes it stronger than it can be there: documents are then served from the story of the heads served
+last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from attrs import define, evolve, field, frozen
+from stories import Told, counts, second_story
+from village import BINNED, DECLARED, PAPER, Clock, Village, advance, peer
+
+from anon.answers import ACCEPTED, encode_answer
+from anon.documents import encode_chain
+from anon.evidence import parse_evidence
+from anon.route import Answer
+from peer.app import PeerApp
+from peer.errands import ANOTHER_KEY
+from peer.evidence import kept
+from peer.home import PeerHome
+from peer.protocols.registry import half_of
+from peer.records import Status
+from peer.session import State
+
+MEMORY = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
+MOSTLY_HISTOGRAMS = BINNED.replace("binning_share = 0.5", "binning_share = 0.05")
+AGE_ALONE = PAPER.replace(PAPER[PAPER.index('[[features]]\nname = "cups"') : PAPER.index("[design]")], "").replace(
+    "partitions = 3", "partitions = 3\nsubset_size = 1\nsubsets_per_partition = 1"
+)
+STUDIES = {"manifest": DECLARED, "credentials": DECLARED, "roster": DECLARED, "key": DECLARED, "edges": MOSTLY_HISTOGRAMS, "thresholds": AGE_ALONE}
+LATER = ("edges", "thresholds")
+"""Documents that appear while packets are collected; the others stand before any packet."""
+
+
+@define
+class Liar:
+    """A route to an aggregator that tells the second story with probability `lies`."""
+
+    study: bytes
+    honest: Told
+    lying: Told
+    lies: float
+    chance: random.Random
+    linked: bool = False
+    heads: int = 0
+    left: bool = False
+    told: Told = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.told = self.honest
+
+    async def get(self, address: str, path: str, limit: int) -> Answer:
+        what = path.removeprefix(f"/v1/{self.study.hex()}/")
+        if what == "heads" or not self.linked:
+            self.told = self.lying if self.chance.random() < self.lies else self.honest
+        chain, bodies = self.told
+        if what == "heads":
+            self.heads += 1
+            return Answer(200, encode_chain(chain))
+        number = int(what.removeprefix("documents/"))
+        return Answer(200, bodies[number]) if number < len(bodies) else Answer(404, b"")
+
+    async def post(self, address: str, path: str, body: bytes, limit: int) -> Answer:
+        self.left = True
+        return Answer(200, encode_answer(ACCEPTED))
+
+
+@frozen
+class Fate:
+    """What became of one victim: caught before a packet left, or the packet left. Heads fetched until then."""
+
+    caught: bool
+    left: bool
+    heads: int
+
+
+@frozen
+class Scene:
+    """A study, its two stories, and the home of a peer at the moment before it fetches what differs."""
+
+    village: Village
+    kind: str
+    honest: Told
+    lying: Told
+    home: Path
+    now: float
+    folder: Path
+
+    def victim(self, fetches: int, lies: float, seed: int, linked: bool = False) -> Fate:
+        """One victim that fetches the heads `fetches` times in all before its packet leaves."""
+        with self.another_home(str(seed)) as home:
+            home.write_settings(evolve(home.settings(), head_checks=fetches - 1))
+            chance = random.Random(seed)
+            return self._live(home, Liar(self.village.study, self.honest, self.lying, lies, chance, linked), chance)
+
+    @contextmanager
+    def another_home(self, name: str) -> Iterator[PeerHome]:
+        """A copy of the prepared home."""
+        path = self.folder / name
+        shutil.copytree(self.home, path)
+        try:
+            yield PeerHome(path)
+        finally:
+            shutil.rmtree(path)
+
+    def told(self, home: PeerHome, fetches: int = 3) -> Fate:
+        """What becomes of the peer of this home when it is told the lying story consistently."""
+        home.write_settings(evolve(home.settings(), head_checks=fetches - 1))
+        chance = random.Random(1)
+        return self._live(home, Liar(self.village.study, self.honest, self.lying, 1.0, chance), chance)
+
+    def _live(self, home: PeerHome, liar: Liar, chance: random.Random) -> Fate:
+        clock = Clock(self.now)
+        app = PeerApp(home, lambda: liar, clock, chance.randbytes, sleep=clock.sleep)
+        try:
+            asyncio.run(until_it_left(app, liar, clock, self.village.study))
+            (status,) = app.status()
+            if status.state is State.STOPPED:
+                assert "two different documents" in status.reason
+                assert not liar.left
+                (proof,) = kept(app.store)
+                assert parse_evidence(proof.to_bytes(), bytes(self.village.key.verify_key)).study == self.village.study
+                return Fate(True, False, liar.heads)
+            return Fate(status.reason == ANOTHER_KEY, liar.left, liar.heads)
+        finally:
+            app.close()
+
+
+async def until_it_left(app: PeerApp, liar: Liar, clock: Clock, study: bytes) -> None:
+    """Step one study until it is over or its first packet has left."""
+    for _ in range(500):
+        if liar.left or (due := await app.step(study)) is None:
+            return
+        clock.seconds = max(clock.seconds, due)
+    raise AssertionError("the study does not come to rest")
+
+
+@contextmanager
+def scene(kind: str, folder: Path) -> Iterator[Scene]:
+    """Everything ready for victims of a lie about this kind of document."""
+    with tempfile.TemporaryDirectory(dir=MEMORY or folder) as place:
+        yield _prepared(kind, Path(place))
+
+
+def _prepared(kind: str, folder: Path) -> Scene:
+    for attempt in range(200):
+        village, home = Village.found(STUDIES[kind]), folder / f"home-{attempt}"
+        app = peer(home, village)
+        asyncio.run(_prepare(app, village, kind))
+        app.close()
+        if kind not in LATER or waits_for(app, village, (kind, int(kind == "thresholds"))):
+            app.close()
+            told = village.chain, village.bodies
+            return Scene(village, kind, told, second_story(village, kind), home, village.clock(), folder)
+    raise AssertionError("nobody draws a survey that rests on the document")
+
+
+async def _prepare(app: PeerApp, village: Village, kind: str) -> None:
+    table = village.manifest.timetable
+    await app.join(village.invite, village.manifest.epsilon)
+    await advance(app, village, table.enrol_closes - 1)
+    village.crowd(3)
+    village.clock.seconds = table.enrol_closes
+    village.close()
+    if kind in LATER:
+        await advance(app, village, first_round_closes(village))
+        village.publish(kind, counts(village, kind, 19), int(kind == "thresholds"))
+
+
+def waits_for(app: PeerApp, village: Village, document: tuple[str, int]) -> bool:
+    """Whether the peer's next packet is one that cannot be made before the document is there."""
+    manifest, outbox = village.manifest, app.store.outbox(village.study)
+    decided = {one.slot for one in outbox}
+    draws = enumerate(app.store.study(village.study).draws)
+    resting = [
+        slot
+        for slot, survey in draws
+        if slot not in decided and set(half_of(manifest).needs(manifest, survey)) == {document}
+    ]
+    return bool(resting) and not any(one.status is Status.QUEUED for one in outbox)
+
+
+def first_round_closes(village: Village) -> float:
+    """When the first round of binning closes: what it found is published then."""
+    return min(one.window.closes for one in village.manifest.surveys)
