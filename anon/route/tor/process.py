@@ -24,7 +24,7 @@ _MAC_SOCKET_BYTES = 103
 _POLL_SECONDS = 0.02
 _PHASE_SECONDS = 0.25
 _WATCHED = ("STATUS_CLIENT", "STATUS_GENERAL", "ORCONN")
-_STOP_SECONDS = 5.0
+_STOP_SECONDS = 3.0
 _LOG_LINES = 100
 _LOG_CHARACTERS = 400
 
@@ -189,7 +189,7 @@ class TorProcess:
         try:
             if controller is not None and self._process.returncode is None:
                 with contextlib.suppress(Unreachable, Refused):
-                    await controller.signal("HALT")
+                    await controller.command("SIGNAL HALT", _STOP_SECONDS)
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._process.wait(), _STOP_SECONDS)
         finally:

@@ -105,7 +105,7 @@ def arguments(text: str) -> tuple[list[str], dict[str, str]]:
         start = key.end() if key else place
         quoted = text[start : start + 1] == '"'
         match = (_QUOTED if quoted else _PLAIN).match(text, start)
-        if match is None or match.end() == place:
+        if match is None or match.end() == place or text[match.end() : match.end() + 1] not in ("", " "):
             raise Malformed("tor's control port: expected words and key=value pairs, got an open or stray quote")
         value = unquoted(match[1]) if quoted else match[0]
         if key:
