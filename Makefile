@@ -46,7 +46,7 @@ soak: .venv/demo .venv/test   ## the lines that ask for many repetitions
 	@$(BIN)/python -m pytest -m soak
 
 bench: .venv/bench      ## speed; figures go to benchmarks/out/*.json
-	@for each in tokens perturb aggregate peer server; do $(BIN)/python -m benchmarks.$$each || exit 1; done
+	@for each in tokens perturb aggregate peer server tor; do $(BIN)/python -m benchmarks.$$each || exit 1; done
 
 clean:
 	rm -rf .venv build dist *.egg-info

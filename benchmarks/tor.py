@@ -28,10 +28,10 @@ from aiohttp_socks import ProxyConnector, ProxyType
 from attrs import frozen
 
 from anon.answers import ANSWER_BYTES, parse_answer
-from anon.errors import Unreachable
+from anon.errors import Refused, Unreachable
 from anon.route import Route, SocksRoute
 from anon.route.testnet import PrivateNetwork
-from anon.route.tor import Controller, Events, TorKeeper, TorProcess, TorRoute, torrc_of_client
+from anon.route.tor import Controller, Events, TorKeeper, TorProcess, TorRoute, find_tor, torrc_of_client
 from benchmarks.figures import Figure, publish
 from benchmarks.server import prepare
 from benchmarks.tor_peer import peer_of_13_packets
@@ -222,7 +222,13 @@ def main() -> None:
     """Measure and publish."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--first", type=int, default=24, help="packets at concurrency 1; four times at 8, ten at 32")
-    asyncio.run(measure(parser.parse_args().first))
+    first = parser.parse_args().first
+    try:
+        find_tor()
+    except Refused as missing:
+        print(f"packets through Tor are left out: {missing}")
+        return
+    asyncio.run(measure(first))
 
 
 if __name__ == "__main__":
