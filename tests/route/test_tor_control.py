@@ -151,7 +151,7 @@ async def test_stop_leaves_no_process_and_no_file_outside_the_folder(tmp_path: P
     for folder in (tmp_path / "short", tmp_path / ("long" * 40)):
         tor = await TorProcess.start(torrc_of_client(folder, OFFLINE), folder)
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-        sockets = [path for path in (*elsewhere.rglob("control"), *folder.glob("control"))]
+        sockets = [*elsewhere.rglob("control"), *folder.glob("control")]
         assert len(sockets) == 1
         assert len(os.fsencode(sockets[0])) < 108
         assert stat.S_IMODE(sockets[0].parent.stat().st_mode) == 0o700
@@ -163,6 +163,7 @@ async def test_stop_leaves_no_process_and_no_file_outside_the_folder(tmp_path: P
 
 
 @pytest.mark.tor
+@pytest.mark.soak
 async def test_a_tor_that_does_not_listen_is_stopped_by_its_id(tmp_path: Path) -> None:
     tor = await TorProcess.start(torrc_of_client(tmp_path / "tor", OFFLINE), tmp_path / "tor")
     os.kill(tor.pid, signal.SIGSTOP)
@@ -300,7 +301,7 @@ async def test_a_silent_server_and_none_at_all_end_in_time(tmp_path: Path) -> No
 
     async with pretender(silent) as path:
         began = time.monotonic()
-        with pytest.raises(Unreachable, match="did not answer in 0.2 seconds"):
+        with pytest.raises(Unreachable, match=r"did not answer in 0\.2 seconds"):
             await Controller.connect(path, COOKIE, seconds=0.2)
         assert time.monotonic() - began < 2
     with pytest.raises(Unreachable):

@@ -71,7 +71,7 @@ async def test_a_time_limit_is_kept_and_the_reason_is_the_one_known_by_then(tmp_
 
 @pytest.mark.tor
 async def test_authorities_that_refuse_are_not_called_a_missing_network(tmp_path: Path) -> None:
-    text, _ = await failure(tmp_path / "tor", NOWHERE, 6)
+    text, _ = await failure(tmp_path / "tor", NOWHERE, 3)
     assert "no-network" not in text
 
 
@@ -85,6 +85,7 @@ async def test_a_transport_that_is_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.tor
+@pytest.mark.soak
 async def test_a_folder_in_use(tmp_path: Path) -> None:
     folder = tmp_path / "tor"
     first = await TorProcess.start(torrc_of_client(folder / "data", ("DisableNetwork 1",)), folder)

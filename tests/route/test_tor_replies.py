@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 import pytest
@@ -17,7 +18,7 @@ DATA = st.lists(TEXT.filter(lambda text: "\x85" not in text), max_size=4).map("\
 
 def pieces(data: bytes, cuts: list[int]) -> list[bytes]:
     places = sorted(cut % (len(data) + 1) for cut in cuts)
-    return [data[start:end] for start, end in zip([0, *places], [*places, len(data)])]
+    return [data[start:end] for start, end in zip([0, *places], [*places, len(data)], strict=True)]
 
 
 def parsed(chunks: list[bytes]) -> tuple[list[Reply], bool]:
@@ -157,8 +158,6 @@ def test_an_endless_reply_ends_in_a_bounded_error(opening: bytes) -> None:
 @pytest.mark.parametrize("text", ['K="' + "\\" * 200_001, "a=" * 100_000, "\\" * 200_000, 'K="' + 'a\\"' * 60_000, "x" * 250_000 + '"'])
 def test_giant_arguments_take_linear_time(text: str) -> None:
     began = time.perf_counter()
-    try:
+    with contextlib.suppress(Malformed):
         arguments(text)
-    except Malformed:
-        pass
     assert time.perf_counter() - began < 2

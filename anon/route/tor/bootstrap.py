@@ -110,7 +110,7 @@ LOGGED: tuple[tuple[str, Trouble], ...] = (
     ("behind the time published in the consensus", Trouble.CLOCK_SKEW),
     ("Our clock is", Trouble.CLOCK_SKEW),
 )
-# Seconds without progress in which a settled trouble may still turn out well: a slow link, one relay with a wrong clock.
+# Seconds without progress in which a settled trouble may still turn out well: a slow link, a relay with a wrong clock.
 PATIENCE: dict[Trouble, float] = {
     Trouble.NO_NETWORK: 5.0,
     Trouble.BLOCKED: 10.0,
