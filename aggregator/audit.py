@@ -27,10 +27,11 @@ from aggregator.verify import Opened, PacketRules, check_report, read_packet
 from anon.credential import PublicKey, Verifier
 from anon.documents import Head, SignedHead, body_digest, check_body, encode_chain, find, parse_chain
 from anon.errors import AnonmlError, Malformed, Refused, RejectedProof
-from anon.fingerprint import words
+from anon.fingerprint import listing, words
 from anon.messages import credential_header, parse_credentials, parse_roster, parse_seed, study_seed
 from anon.protocols.histogram import cuts
 from anon.protocols.registry import protocol_of
+from anon.story import FINGERPRINTS
 from anon.study.manifest import Manifest, parse_manifest
 
 _READABLE = {"model": "model.json", "report": "report.html"}
@@ -84,7 +85,8 @@ class AuditResult:
 
 def export(chain: Sequence[SignedHead], bodies: Mapping[int, bytes], directory: Path) -> dict[str, int]:
     """Write chain and bodies under the names they have over HTTP (`heads`, `documents/K`), model and report also as
-    `model.json` and `report.html`. Returns how many documents there are of each kind.
+    `model.json` and `report.html`, and the fingerprint of every head as text. Returns how many documents
+    there are of each kind.
 
     Raises `Refused` when the directory exists.
     """
@@ -92,6 +94,7 @@ def export(chain: Sequence[SignedHead], bodies: Mapping[int, bytes], directory: 
         raise Refused(f"{directory}: already exists; name a new directory")
     (directory / DOCUMENTS).mkdir(parents=True)
     (directory / HEADS).write_bytes(encode_chain(chain))
+    (directory / FINGERPRINTS).write_text(listing(chain[0].head.study, chain), encoding="utf-8")
     written: Counter[str] = Counter()
     for one in chain:
         body = bodies.get(one.head.number)

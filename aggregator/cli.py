@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from aggregator.app import AggregatorApp, StudyStatus
+from aggregator.cli_fingerprint import fingerprint
 from aggregator.cli_options import (
     DEFAULT_HOME,
     HomeOption,
@@ -34,6 +35,7 @@ from anon.errors import Malformed, Refused
 
 app = typer.Typer(no_args_is_help=True, help="Run studies: invite, serve, watch, export, audit.")
 app.command()(serve)
+app.command()(fingerprint)
 
 
 @app.command()

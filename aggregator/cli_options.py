@@ -15,11 +15,15 @@ import typer
 from aggregator.app import AggregatorApp, StudyStatus
 from anon.errors import Refused
 from anon.fingerprint import words
+from anon.homes import aggregators_home
 
 T = TypeVar("T")
 
 DEFAULT_HOME = Path(os.environ.get("ANONML_AGGREGATOR_HOME", "~/.anonml-aggregator")).expanduser()
-HomeOption = Annotated[Path, typer.Option("--home", help="The aggregator's directory (keys and database).")]
+HomeOption = Annotated[
+    Path,
+    typer.Option("--home", callback=aggregators_home, help="The aggregator's directory, or a peer's: both in one."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON.")]
 StudyOption = Annotated[str, typer.Option("--study", help="Study id or its beginning; not needed when there is one.")]
 

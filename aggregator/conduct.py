@@ -15,6 +15,7 @@ from aggregator.work import issue
 from anon.credential import signer_nym_entropy
 from anon.documents import find
 from anon.encoding import encode
+from anon.fingerprint import head_prints
 from anon.messages import (
     VERSION,
     credential_header,
@@ -135,6 +136,7 @@ async def publish_model(study: LiveStudy) -> None:
         await study.tools.enrolments.count(study.study),
         study.enrolment_answers.exact(),
         study.packet_answers.exact(),
+        tuple(one for one in head_prints(study.chain) if one.kind != "transcript"),
     )
     model, report = await study.tools.workers.run(
         learn_from_bytes, study.manifest_bytes, thresholds, edges, study.secrets.score_value, transcripts, traffic

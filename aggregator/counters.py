@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
+from anon.fingerprint import HeadPrint
+
 STEP = 50
 
 
@@ -31,11 +33,13 @@ class Counters:
 
 @frozen
 class Traffic:
-    """What the aggregator answered, by word, since it was last started; and how many enrolled."""
+    """What the report says beside the documents: what the aggregator answered, by word, since it was last started; how
+    many enrolled; and the fingerprints of what it had signed until then."""
 
     enrolled: int
     enrolment_answers: Mapping[str, int]
     packet_answers: Mapping[str, int]
+    signed: tuple[HeadPrint, ...] = ()
 
     @property
     def refused(self) -> dict[str, int]:
