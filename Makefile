@@ -1,10 +1,17 @@
-# Everything is installed into .venv; only Python >= 3.11 and make are needed.
+# Everything is installed into .venv; only Python >= 3.11 and make are needed, and tor for what goes through Tor.
 PYTHON ?= python3
 BIN := .venv/bin
 JSON ?=
 DATA ?=
+TOR ?=
 
-.PHONY: demo demo-mooc test check bench soak clean
+# $(call need,PROGRAM,PACKAGE): install a part of the system with apt when root and it is missing, else say what to install.
+export PATH := $(PATH):/usr/sbin:/sbin
+need = command -v $(1) >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+	&& { apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(2); } >/dev/null 2>&1; } \
+	|| echo "$(1) is missing; install it: apt-get install $(2) (as root), or brew install $(2)"
+
+.PHONY: demo demo-mooc test check bench soak clean tor parts
 .DEFAULT_GOAL := demo
 
 .venv/made:
@@ -29,20 +36,28 @@ DATA ?=
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt pure-ldp xxhash bitarray || echo "pure-ldp could not be installed; the comparison is left out"
 	@touch $@
 
-demo: .venv/demo        ## the census study: 2,000 real peers, one aggregator, real tokens, over loopback HTTP
-	@$(BIN)/anonml demo census $(if $(JSON),--json $(JSON)) $(if $(DATA),--data $(DATA))
+tor:                    ## the system's tor; with ANONML_TOR set, that one is used and none is looked for
+	@test -n "$$ANONML_TOR" || $(call need,tor,tor)
+
+parts: tor              ## all that some test looks for: namespaces, traces of system calls, a clock moved under tor
+	@$(call need,ip,iproute2)
+	@$(call need,strace,strace)
+	@$(call need,cc,gcc libc6-dev)
+
+demo: .venv/demo $(if $(TOR),tor)   ## the census study: 2,000 real peers over loopback HTTP; TOR=1: 300 through real Tor
+	@$(BIN)/anonml demo census $(if $(TOR),--tor) $(if $(JSON),--json $(JSON)) $(if $(DATA),--data $(DATA))
 
 demo-mooc: .venv/demo   ## the course study: 500 students' tracking logs
 	@$(BIN)/anonml demo mooc $(if $(JSON),--json $(JSON))
 
-test: .venv/test        ## all tests but the soak
+test: .venv/test tor    ## all tests but the soak
 	@$(BIN)/python -m pytest -m "not soak"
 
 check: .venv/test       ## lint and types
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 
-soak: .venv/demo .venv/test   ## the lines that ask for many repetitions
+soak: .venv/demo .venv/test tor   ## the lines that ask for many repetitions
 	@$(BIN)/python -m pytest -m soak
 
 bench: .venv/bench      ## speed; figures go to benchmarks/out/*.json

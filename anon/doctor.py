@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
+import subprocess
 import sys
 import tempfile
 import time
@@ -16,25 +18,30 @@ import typer
 from attrs import frozen
 from rich.console import Console
 
+from anon.errors import AnonmlError
+
 app = typer.Typer(help="Look at this installation and say what to do next.")
 PEER_PARTS = ("aiohttp", "aiohttp_socks", "attrs", "cattrs", "cbor2", "nacl", "anon.credential", "rich")
+OLDEST_TOR = (0, 4, 9)
+"""The first whose control port turns proof of work on for an onion service."""
 AGGREGATOR_PARTS = ("aiosqlite", "jinja2", "numpy", "sklearn", "sqlalchemy")
 
 
 @frozen
 class Check:
-    """One thing that was looked at. `action` says what to do when it is not `ok`."""
+    """One thing that was looked at. `action` says what to do when it is not `ok`; `needed` whether no peer can do
+    without it."""
 
     name: str
     ok: bool
     action: str = ""
+    needed: bool = True
 
 
 def _parts(side: str, names: tuple[str, ...], extra: str) -> Check:
     missing = [name for name in names if not _imports(name)]
-    return Check(
-        f"parts of the {side}", not missing, f"install {extra}: {', '.join(missing)} missing" if missing else ""
-    )
+    action = f"install {extra}: {', '.join(missing)} missing" if missing else ""
+    return Check(f"parts of the {side}", not missing, action, needed=side == "peer")
 
 
 def _imports(name: str) -> bool:
@@ -78,6 +85,31 @@ def _python() -> Check:
     )
 
 
+def _tor() -> Check:
+    """Where tor is and whether it is one that AnonML can own. A missing one fails nothing on a single machine."""
+    from anon.route.tor import find_tor
+
+    try:
+        program = find_tor()
+    except AnonmlError as missing:
+        return Check("tor", False, str(missing), needed=False)
+    said = _version_of(program)
+    found = re.search(r"(\d+)\.(\d+)\.(\d+)(\.\d+)?", said)
+    if found is None:
+        return Check(f"tor ({program})", False, "it does not say its version; install tor again", needed=False)
+    recent = tuple(int(part) for part in found.groups()[:3]) >= OLDEST_TOR
+    oldest = ".".join(map(str, OLDEST_TOR))
+    return Check(f"tor {found[0]} ({program})", recent, f"update tor to {oldest} or later", needed=False)
+
+
+def _version_of(program: Path) -> str:
+    try:
+        done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False, timeout=20)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout
+
+
 CHECKS: tuple[Callable[[], Check], ...] = (
     _python,
     lambda: _parts("peer", PEER_PARTS, "anonml"),
@@ -85,6 +117,7 @@ CHECKS: tuple[Callable[[], Check], ...] = (
     _clock,
     _storage,
     _token,
+    _tor,
 )
 
 
@@ -99,6 +132,6 @@ def main(as_json: Annotated[bool, typer.Option("--json", help="Print machine-rea
     else:
         for one in found:
             mark = "[green]ok[/]  " if one.ok else "[red]no[/]  "
-            Console().print(mark + one.name + ("" if one.ok else f": {one.action}"), highlight=False)
-    if not all(one.ok for one in found if "aggregator" not in one.name):
+            Console().print(mark + one.name + ("" if one.ok else f": {one.action}"), highlight=False, soft_wrap=True)
+    if not all(one.ok for one in found if one.needed):
         raise typer.Exit(1)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import pytest
 
 from anon.errors import AnonmlError
+
+if TYPE_CHECKING:
+    from anon.route.testnet import PrivateNetwork
 
 HINT = "tor is missing: install it (Debian: apt-get install tor; macOS: brew install tor)"
 
@@ -25,3 +31,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if marked and not _has_tor():
         for item in marked:
             item.add_marker(pytest.mark.skip(reason=HINT))
+
+
+@pytest.fixture(scope="session")
+def private_tor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateNetwork]:
+    """One private Tor network for all tests of the session that need no more than that. `torrc_file` lets others in."""
+    from examples.private_tor import private_tor as standing
+
+    with standing(tmp_path_factory.mktemp("tor") / "net") as network:
+        yield network
