@@ -18,6 +18,8 @@ home and in the file alike. Whatever is imported later does not move the answer.
 documents and the same random bytes every copy makes the same packet: the aggregator learns from the second what it knew
 from the first.
 
+An aggregator that lives in the home comes along (`peer.other_role`).
+
 Not covered: two living copies whose aggregator tells each another story, and copies of the folder made by other means
 whose data then differ. Their answers are two, each with its own noise, and may cost twice the epsilon. Nor does one
 copy know what the other spent of the lifetime budget on studies joined after they parted.
@@ -30,14 +32,16 @@ import shutil
 import sqlite3
 import zipfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 from attrs import frozen
 
 from anon.errors import Malformed, Refused
+from peer import other_role
 from peer.checking import evaluated
 from peer.home import PeerHome
+from peer.other_role import belongs, not_serving
 from peer.restored import mark_restored
 from peer.schedule import LONGEST_ALLOWANCE
 from peer.store import Store
@@ -48,10 +52,12 @@ _FINAL = "final"
 
 @frozen
 class Restored:
-    """What a restore did: whether the backup was final, and how many studies it had to close."""
+    """What a restore did: whether the backup was final, how many studies it had to close, and whether the home's
+    aggregator came with it."""
 
     final: bool
     barred: int
+    aggregator: bool = False
 
 
 def backup(home: PeerHome, file: Path, final: bool = False) -> int:
@@ -65,12 +71,15 @@ def backup(home: PeerHome, file: Path, final: bool = False) -> int:
         raise Refused(f"{file.name}: exists already; name a new file")
     if not home.store_path.exists():
         raise Refused(f"{home.path}: there is nothing to back up; name the folder of a peer with --home")
-    with home.running(), _scratch(home) as folder:
+    with home.running(), _scratch(home) as folder, not_serving(home.path) if final else nullcontext():
         fixed = _fix_answers(home)
         if final:
             _retire(home.store_path)
-        copies = [_copied(home.path / name, folder / name) for name in _NAMES if (home.path / name).exists()]
-        _write(file, copies, final)
+            other_role.close_for_good(home.path)
+        names = [name for name in _NAMES if (home.path / name).exists()]
+        for name in names:
+            _copied(home.path / name, folder / name)
+        _write(file, folder, names + other_role.copied(home.path, folder, _copied), final)
     return fixed
 
 
@@ -96,8 +105,9 @@ def restore(home: PeerHome, file: Path, now: float) -> Restored:
         if home.store_path.exists():
             _demand_place(home, incoming, final)
         barred = mark_restored(incoming, now, final)
+        came = other_role.put(home.path, folder)
         _put(home, folder)
-    return Restored(final, barred)
+    return Restored(final, barred, came)
 
 
 @contextmanager
@@ -127,12 +137,12 @@ def _copied(source: Path, target: Path) -> Path:
     return target
 
 
-def _write(file: Path, copies: list[Path], final: bool) -> None:
+def _write(file: Path, folder: Path, names: list[str], final: bool) -> None:
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as raw:
         with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as archive:
-            for copy in copies:
-                archive.write(copy, copy.name)
+            for name in names:
+                archive.write(folder / name, name)
             if final:
                 archive.writestr(_FINAL, b"")
         raw.flush()
@@ -143,9 +153,10 @@ def _unpacked(file: Path, folder: Path) -> bool:
     try:
         with zipfile.ZipFile(file) as archive:
             names = set(archive.namelist())
-            if "peer.sqlite" not in names or not names <= {*_NAMES, _FINAL}:
+            if "peer.sqlite" not in names or not all(one in {*_NAMES, _FINAL} or belongs(one) for one in names):
                 raise Malformed(f"{file.name}: not the backup of a peer; name another file")
             for name in names - {_FINAL}:
+                (folder / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 with archive.open(name) as source, (folder / name).open("wb") as target:
                     shutil.copyfileobj(source, target)
                 (folder / name).chmod(0o600)

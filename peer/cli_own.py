@@ -213,5 +213,7 @@ def restore(
 
     result = read_backup(home_of(home), file, time.time())
     Console().print(f"restored into {home}")
+    if result.aggregator:
+        Console().print("its aggregator too: serve it here only, and nowhere else any more", highlight=False)
     if result.barred:
         Console().print(f"{result.barred} studies release nothing more: packets unknown to the backup may have left")
