@@ -24,7 +24,7 @@ pytestmark = pytest.mark.tor
 
 def fit(trial: Trial) -> bool:
     """What the command promises."""
-    return trial.seconds < 45 and trial.memory.peak < 250e6 and not trial.left and trial.gone < 2
+    return trial.seconds < 45 and trial.most < 250e6 and not trial.left and trial.gone < 2
 
 
 def test_it_stands_quickly_and_a_killed_owner_leaves_nothing(tmp_path: Path) -> None:

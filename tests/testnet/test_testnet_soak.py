@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import statistics
+import sys
 from pathlib import Path
 
 import pytest
-from testnet_trial import Trial, try_once
+from testnet_trial import Trial, left_after_early_kill, try_once
 
 from anon.errors import Refused
 from anon.route.testnet import PrivateNetwork, timing
@@ -17,8 +18,9 @@ TRIES, GOOD = 20, 19
 @pytest.mark.tor
 @pytest.mark.soak
 def test_nineteen_of_twenty(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Memory: proportional set sizes (Pss of /proc/PID/smaps_rollup) added up over owner and tors when `up` returned; the
-    peaks (VmHWM of /proc/PID/status) add up to no less than was ever held until then."""
+    """Memory: proportional set sizes (Pss of /proc/PID/smaps_rollup) added up over owner and tors, the largest of four
+    samples a second until one second after `up` returned. Shown beside it: the sum of the resident peaks (VmHWM), which
+    counts shared pages once for each process and adds up what was not held at the same time."""
     trials: list[Trial | str] = []
     for number in range(TRIES):
         try:
@@ -30,7 +32,7 @@ def test_nineteen_of_twenty(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     lived = [trial for trial in trials if isinstance(trial, Trial)]
     with capsys.disabled():
         _summary(lived)
-    ready = [trial for trial in lived if trial.seconds < 45 and trial.memory.peak < 250e6]
+    ready = [trial for trial in lived if trial.seconds < 45 and trial.most < 250e6]
     assert len(ready) >= GOOD, trials
     assert [trial for trial in lived if trial.left or trial.gone > 2] == []
 
@@ -38,17 +40,26 @@ def test_nineteen_of_twenty(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def _shown(trial: Trial | str) -> str:
     if isinstance(trial, str):
         return f"did not stand: {trial}"
-    memory = f"{trial.memory.pss / 1e6:5.1f} MB (peaks add up to {trial.memory.peak / 1e6:.0f})"
+    memory = f"{trial.most / 1e6:5.1f} MB (resident peaks add up to {trial.memory.peak / 1e6:.0f})"
     ready = f"ready {trial.seconds:5.1f} s, {trial.attempts} attempt(s), {memory}, {trial.processes} processes"
     return f"{ready}; {trial.how}: gone after {trial.gone:.2f} s, {trial.left} left"
 
 
 def _summary(lived: list[Trial]) -> None:
     seconds = [trial.seconds for trial in lived]
-    pss = [trial.memory.pss / 1e6 for trial in lived]
-    peaks = [trial.memory.peak / 1e6 for trial in lived]
+    most, peaks = [trial.most / 1e6 for trial in lived], [trial.memory.peak / 1e6 for trial in lived]
     print(f"\nready: median {statistics.median(seconds):.1f} s, longest {max(seconds):.1f} s")
-    print(f"memory: median {statistics.median(pss):.1f} MB, most {max(pss):.1f} MB, peaks {max(peaks):.0f} MB; left over: {sum(t.left for t in lived)}")
+    print(f"memory: median {statistics.median(most):.1f} MB, most {max(most):.1f} MB (peaks {max(peaks):.0f} MB)")
+    print(f"gone after at most {max(trial.gone for trial in lived):.2f} s; left over: {sum(t.left for t in lived)}")
+
+
+@pytest.mark.tor
+@pytest.mark.soak
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a tor that is not owned yet notices after 15 s")
+def test_an_owner_killed_while_its_tors_start_leaves_nothing(tmp_path: Path) -> None:
+    """Before a tor's control port is answered, nothing but the kernel can end it with its owner."""
+    left = [left_after_early_kill(tmp_path / str(number), 1 + number % 5) for number in range(10)]
+    assert left == [0] * 10
 
 
 @pytest.mark.tor
