@@ -115,6 +115,8 @@ def test_a_transport_that_does_not_start() -> None:
     state = Bootstrap(0, bridges=True).heard_log(line, 1)
     assert state.hopeless(1 + PATIENCE[Trouble.NO_TRANSPORT])
     assert "no-transport" in str(state.failure())
+    ordinary = 'Nov 21 09:00:00.000 [notice] Managed proxy "/usr/bin/obfs4proxy": offline'
+    assert Bootstrap(0).heard_log(ordinary, 1) == Bootstrap(0)
 
 
 @pytest.mark.parametrize("phase", Phase)

@@ -166,7 +166,7 @@ async def test_a_service_that_is_not_there_and_one_that_is_silent(tmp_path: Path
         with pytest.raises(Unreachable, match="not announced; nothing is lost"):
             await TorRoute(keeper).get(GONE, "/", 10)
         await sooner_or_later(lambda: TorRoute(keeper).get(service.address, "/", 10))
-        with pytest.raises(Unreachable, match="nothing listens behind it|could not be reached|could not reach it"):
+        with pytest.raises(Unreachable, match=r"nothing listens behind it|could not be reached|could not reach it"):
             await TorRoute(keeper).get(service.address.replace(":80", ":81"), "/", 10)
         service.silent = True
         began = time.monotonic()

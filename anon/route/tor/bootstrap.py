@@ -5,6 +5,7 @@ Tor's own tags and reasons are those of control-spec, section 4.1.10 (STATUS_CLI
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from enum import Enum
 
@@ -100,12 +101,12 @@ ACTIONS: dict[tuple[Phase | None, Trouble], str] = {
     (Phase.DONE, Trouble.NONE): _LATER,
 }
 
-# What tor's log says where no event does -> trouble; the first match counts.
+# What tor's log says where no event does (a pattern) -> trouble; the first match counts.
 LOGGED: tuple[tuple[str, Trouble], ...] = (
     ("another Tor process is running with the same data directory", Trouble.FOLDER_IN_USE),
     ("Failed to parse/validate config", Trouble.BAD_TORRC),
     ("Reading config failed", Trouble.BAD_TORRC),
-    ("Managed proxy", Trouble.NO_TRANSPORT),  # "terminated with status code 1", "died in state Launched"
+    ("Managed proxy .* (terminated|died) ", Trouble.NO_TRANSPORT),  # what else it says of one is ordinary
     ("Could not launch managed proxy executable", Trouble.NO_TRANSPORT),
     ("behind the time published in the consensus", Trouble.CLOCK_SKEW),
     ("Our clock is", Trouble.CLOCK_SKEW),
@@ -172,8 +173,8 @@ class Bootstrap:
 
     def heard_log(self, line: str, now: float) -> Bootstrap:
         """After a line of tor's log; most change nothing."""
-        for words, trouble in LOGGED:
-            if words in line:
+        for pattern, trouble in LOGGED:
+            if re.search(pattern, line):
                 said = line.partition("] ")[2] or line
                 return evolve(self._troubled(trouble, True, now), said=self.said or said[:200])
         return self
