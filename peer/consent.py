@@ -186,8 +186,16 @@ def explain(manifest: Manifest, policy: Policy, ledger: Ledger, now: float) -> C
 
 def odds(surveys: Sequence[Survey]) -> tuple[str, ...]:
     """In words, from the integer probabilities: how often each kind of packet tells the truth. One line per kind."""
-    kinds = {(survey.mechanism, survey.m, survey.p, survey.q): survey for survey in surveys}
-    return tuple(_odds_of(survey.build()) for survey in kinds.values())
+    kinds = {(survey.kind == "bit", survey.mechanism, survey.m, survey.p, survey.q): survey for survey in surveys}
+    return tuple(_odds_of_bit(survey) if bit else _odds_of(survey.build()) for (bit, *_), survey in kinds.items())
+
+
+def _odds_of_bit(survey: Survey) -> str:
+    built = survey.build()
+    return (
+        f"One plus or minus about one of your categories and the label: rounded at random first, then kept with "
+        f"{built.p / SCALE:.1%} and turned around with {built.q / SCALE:.2%}; epsilon {format_epsilon(built.epsilon)}."
+    )
 
 
 def _odds_of(mechanism: Mechanism) -> str:

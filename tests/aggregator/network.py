@@ -85,6 +85,11 @@ admission = "{admission}"
 DESIGNS = {
     "cuts": ("cuts = [30, 50]", '[design]\nkind = "one-packet"\nepsilon = 2.0'),
     "quantile": ("bins = 3", '[design]\nkind = "one-packet"\nepsilon = 2.0\nbinning_share = 0.4'),
+    "bits": (
+        "bins = 3",
+        '[design]\nkind = "one-packet"\nepsilon = 2.0\nbinning_share = 0.4\nasks = "bits"\n'
+        '[learning]\nclassifier = "additive"\nscore_share = 0\nbase_rate = 0.3',
+    ),
     "median": (
         "bins = 2",
         '[design]\nkind = "paper"\nepsilon_histogram = 1.0\nepsilon_binning = 1.0\npartitions = 2\nbinning_rounds = 3',

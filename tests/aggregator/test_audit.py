@@ -47,10 +47,19 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Published:
     return asyncio.run(_finish(tmp_path_factory.mktemp("audit") / "home"))
 
 
-async def _finish(home: Path) -> Published:
+def test_a_study_of_one_bit_packets_is_recomputed(tmp_path: Path) -> None:
+    published = asyncio.run(_finish(tmp_path / "home", "bits"))
+    result = published.audited({})
+    assert result.findings == () and result.ok and result.model_checked
+    model = published.bodies["model", 0]
+    lied = published.audited({("model", 0): model.replace(b'"base_rate":0.', b'"base_rate":0.1', 1)})
+    assert not lied.ok
+
+
+async def _finish(home: Path, design: str = "quantile") -> Published:
     clock = Clock()
     async with make_app(home, clock) as app:
-        running = await begin(app, clock, study_text("quantile"))
+        running = await begin(app, clock, study_text(design))
         live = running.live
         peers = await running.enrol(12)
         await running.close_enrolment(peers)

@@ -13,7 +13,7 @@ from anon.encoding import decode
 from anon.model import from_json
 
 
-@pytest.mark.parametrize("design", ["cuts", "quantile", "median"])
+@pytest.mark.parametrize("design", ["cuts", "quantile", "median", "bits"])
 async def test_a_study_runs_to_its_model(tmp_path: Path, design: str) -> None:
     clock = Clock()
     async with make_app(tmp_path / "home", clock) as app:

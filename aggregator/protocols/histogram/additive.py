@@ -24,7 +24,8 @@ from aggregator.protocols.histogram.evidence import Coordinates, Evidence
 from aggregator.protocols.histogram.reconstruct import Floats
 
 TAUS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
-"""Prior standard deviations of an effect, in units of probability; all equally likely."""
+"""Prior standard deviations of an effect, in units of probability. The first has a prior weight of one half: that no
+feature goes with the label; the others share the rest."""
 
 SMOOTH = 2.0
 """How far the smooth part of a numeric feature reaches, its whole range being 1."""
@@ -40,8 +41,7 @@ class Additive:
     """`log_odds` (D,): what each category adds to the log-odds of the base rate, and its posterior `errors` (D,).
 
     `effects`: the same as w, probabilities. `null`: the posterior weight of tau = 0, that nothing can be told apart.
-    `r2`: the share of the label's variance that the model claims to explain. `response` (D, measurements): how each
-    log-odds moves with each measurement (contrasts, then bits).
+    `r2`: the share of the label's variance that the model claims to explain.
     """
 
     log_odds: Floats
@@ -49,7 +49,6 @@ class Additive:
     effects: Floats
     null: float
     r2: float
-    response: Floats
 
 
 def fit(evidence: Evidence) -> Additive:
@@ -65,11 +64,11 @@ def fit(evidence: Evidence) -> Additive:
     fits = [_posterior(rows, values, noise, covariance, kernel * tau**2, doubt) for tau in TAUS]
     best = max(one[0] for one in fits)
     weights = np.exp([one[0] - best for one in fits])
+    weights[1:] /= len(TAUS) - 1
     weights /= weights.sum()
     effects: Floats = np.sum([w * one[1] for w, one in zip(weights, fits, strict=True)], axis=0)
-    response: Floats = np.sum([w * one[2] for w, one in zip(weights, fits, strict=True)], axis=0)
-    spread: Floats = np.sum([w * one[3] for w, one in zip(weights, fits, strict=True)], axis=0)
-    return _as_log_odds(evidence, covariance, kept, effects, response, spread, float(weights[0]), measured)
+    spread: Floats = np.sum([w * one[2] for w, one in zip(weights, fits, strict=True)], axis=0)
+    return _as_log_odds(evidence, covariance, kept, effects, spread, float(weights[0]))
 
 
 def prior(coordinates: Coordinates) -> Floats:
@@ -116,8 +115,8 @@ def indicator_covariance(evidence: Evidence) -> tuple[Floats, dict[tuple[str, st
 
 def _posterior(
     rows: Floats, values: Floats, noise: Floats, covariance: Floats, kernel: Floats, doubt: Floats
-) -> tuple[float, Floats, Floats, Floats]:
-    """Log evidence, posterior mean of w, its response to the values, and its variance, for one prior.
+) -> tuple[float, Floats, Floats]:
+    """Log evidence, posterior mean of w and its covariance, for one prior.
 
     `doubt`, the variance of S, becomes noise of what S w predicts, found by two rounds from w itself.
     """
@@ -131,8 +130,7 @@ def _posterior(
         effects = gain @ values
     logdet = float(np.linalg.slogdet(spread)[1]) if len(values) else 0.0
     fit_term = float(values @ np.linalg.solve(spread, values)) if len(values) else 0.0
-    variance: Floats = np.maximum(np.diag(kernel) - np.einsum("ij,ji->i", gain, design @ kernel), 0)
-    return -0.5 * (logdet + fit_term), effects, gain, variance
+    return -0.5 * (logdet + fit_term), effects, kernel - gain @ design @ kernel
 
 
 def _as_log_odds(
@@ -140,10 +138,8 @@ def _as_log_odds(
     covariance: Floats,
     kept: dict[tuple[str, str], float],
     effects: Floats,
-    response: Floats,
     spread: Floats,
     null: float,
-    measured: Floats,
 ) -> Additive:
     """Effects as calibrated log-odds, by the normal discriminant with the same moments.
 
@@ -151,9 +147,11 @@ def _as_log_odds(
     (1 - rate) (1 - R^2)): what linear regression and linear discriminants have in common.
     """
     coordinates, rate = evidence.coordinates, evidence.rate
-    centred = effects.copy()
+    centred, variances = effects.copy(), np.zeros(coordinates.size)
     for place in coordinates.places.values():
-        centred[place] -= evidence.shares[place] @ effects[place]
+        centring = np.eye(place.stop - place.start) - evidence.shares[place]
+        centred[place] = centring @ effects[place]
+        variances[place] = np.maximum(np.diag(centring @ spread[place, place] @ centring.T), 0)
     claimed = float(centred @ covariance @ centred)
     variance = claimed + _assumed(coordinates, covariance, kept, centred)
     correction = claimed / variance if variance > 0 else 1.0
@@ -161,9 +159,7 @@ def _as_log_odds(
     r2 = min(correction * claimed / spent, LARGEST_R2)
     gain = correction / (spent * (1 - r2))
     offset = (1 - 2 * rate) * r2 / 2 / (spent * (1 - r2)) / len(coordinates.names)
-    return Additive(
-        gain * centred - offset, gain * np.sqrt(spread), centred, null, r2, gain * response
-    )
+    return Additive(gain * centred - offset, gain * np.sqrt(variances), centred, null, r2)
 
 
 def _assumed(

@@ -57,7 +57,7 @@ def learn(
     surveys and the only one that reads one-bit packets.
     """
     if learning.classifier == "additive":
-        return learn_jointly(subject, train, scoring, bits, learning)
+        return learn_jointly(subject, train, scoring, bits, learning, with_influence)
     groups = _groups(train, pooled=learning.ensemble == "soft")
     rate = base_rate([group.histogram for group in groups])
     scored = pool_by_subset([reconstruct(tally) for tally in scoring])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from attrs import evolve
 
 from aggregator.protocols.histogram.additive import Additive, fit, indicator_covariance
 from aggregator.protocols.histogram.evidence import BitTally, Coordinates, Evidence, gather
@@ -23,6 +24,7 @@ def learn_jointly(
     scoring: Sequence[SurveyTally],
     bits: Sequence[BitTally],
     learning: Learning,
+    with_influence: bool = True,
 ) -> LearnedStudy:
     """Fit all surveys together. One-bit packets all train; tables of the scoring cohort only score.
 
@@ -31,10 +33,10 @@ def learn_jointly(
     coordinates = coordinates_of(subject.features)
     evidence = gather(coordinates, train, bits, subject.shares, learning.base_rate)
     found = fit(evidence)
-    moved = _influences(evidence, found, train, bits)
     tables, results = [], []
-    for place, feature in enumerate(subject.features):
-        result = _result(evidence, found, feature, scoring, moved[place])
+    for feature in subject.features:
+        moved = _influence(evidence, found, feature, train, bits) if with_influence else 0.0
+        result = _result(evidence, found, feature, scoring, moved)
         tables.append(_table(evidence, found, feature, result.scores, learning))
         results.append(result)
     model = Model(
@@ -125,27 +127,27 @@ def marginal(histogram: Histogram, name: str) -> Histogram:
     )  # fmt: skip
 
 
-def _influences(
-    evidence: Evidence, found: Additive, tables: Sequence[SurveyTally], bits: Sequence[BitTally]
-) -> list[float]:
-    """For each feature the most that 1 % hostile reports of each of its surveys move one of its log-odds.
+def _influence(
+    evidence: Evidence, found: Additive, feature: Feature, tables: Sequence[SurveyTally], bits: Sequence[BitTally]
+) -> float:
+    """The most that a log-odds of the feature moves when 1 % of the reports about it all name one category and label.
 
-    A lying report shifts a table's contrast by 1/(p - q) of itself, a bit's mean by 2 scale/(p - q); the model's
-    response is linear at the sizes of effect found.
+    A lying report moves a table's shares by 1/(p - q) of itself and a bit's mean by 2 scale/(p - q).
     """
-    measured = np.flatnonzero(np.isfinite(evidence.contrast_variance))
     asked = [one for one in bits if one.n > 0 and not one.asks_label_alone]
-    worst = [max((_gain(one) for one in tables if name in one.features and one.n > 0), default=0.0)
-             for name in evidence.coordinates.names]  # fmt: skip
-    moved = []
-    for place, limit in zip(evidence.coordinates.places.values(), worst, strict=True):
-        of_table = [at for at, row in enumerate(measured) if place.start <= row < place.stop]
-        of_bits = [len(measured) + at for at, _ in enumerate(asked) if evidence.signs[at, place].any()]
-        shifts = [HOSTILE_SHARE * limit * max(evidence.rate, 1 - evidence.rate)] * len(of_table)
-        named = [asked[at - len(measured)] for at in of_bits]
-        shifts += [HOSTILE_SHARE * 2 * one.scale * _gain(one) for one in named]
-        response = np.abs(found.response[place][:, [*of_table, *of_bits]])
-        moved.append(float((response @ np.array(shifts)).max()) if shifts else 0.0)
+    place = evidence.coordinates.places[feature.name]
+    shift = HOSTILE_SHARE * max((_gain(one) for one in tables if feature.name in one.features and one.n > 0), default=0)
+    moved = 0.0
+    for category in range(place.start, place.stop):
+        for label in (0, 1):
+            contrast, values = evidence.contrast.copy(), evidence.bits.copy()
+            contrast[category] += shift * (label - evidence.rate)
+            contrast[place] -= shift * (label - evidence.rate) / (place.stop - place.start)
+            for row, one in enumerate(asked):
+                said = evidence.signs[row, category] * (2 * label - 1)
+                values[row] += HOSTILE_SHARE * 2 * one.scale * _gain(one) * said
+            hostile = fit(evolve(evidence, contrast=contrast, bits=values))
+            moved = max(moved, float(np.abs(hostile.log_odds[place] - found.log_odds[place]).max()))
     return moved
 
 

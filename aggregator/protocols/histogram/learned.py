@@ -68,5 +68,6 @@ class LearnedStudy:
 
     @property
     def learnable(self) -> bool:
-        """False when the evidence rather says that no feature goes with the label: no better than the base rate."""
-        return self.null < 0.5
+        """False unless the evidence is three to one that some feature goes with the label: no better than the base
+        rate."""
+        return self.null < 0.25
