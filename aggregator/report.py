@@ -12,6 +12,7 @@ from jinja2 import Environment, StrictUndefined
 
 from aggregator.counters import Traffic
 from aggregator.protocols.histogram.ensemble import HOSTILE_SHARE, LearnedStudy, PartitionResult
+from anon.accounting import Batch, account, batch_of_reports, in_words
 from anon.fingerprint import words
 from anon.ldp import format_epsilon
 from anon.study.manifest import Manifest
@@ -55,7 +56,12 @@ def render(manifest: Manifest, learned: LearnedStudy, traffic: Traffic, accepted
         hostile=f"{HOSTILE_SHARE:.0%}",
         influence=max((one.influence for one in learned.partitions), default=0.0),
         anonymous=manifest.cohort.admission != "open",
+        accounting=in_words(account(manifest, _batch(manifest, accepted))),
     )
+
+
+def _batch(manifest: Manifest, accepted: Mapping[int, int]) -> Batch:
+    return batch_of_reports(manifest, [accepted.get(one.survey, 0) for one in manifest.surveys])
 
 
 def _odds(epsilon: int) -> str:

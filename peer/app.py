@@ -13,6 +13,7 @@ from pathlib import Path
 
 from attrs import evolve, frozen
 
+from anon.accounting import Accounting, account, batch_of_chain
 from anon.documents import SignedHead, encode_chain
 from anon.errors import AnonmlError, Malformed, Refused
 from anon.invite import Invite, invite_hash
@@ -285,6 +286,12 @@ class PeerApp:
             for one in self.status()
             for slot in one.slots
         ]
+
+    def accounting(self, study: bytes) -> Accounting | None:
+        """What the packets of a study cost, by its manifest and the signed heads seen; None before its roster."""
+        stored = self.store.study(study)
+        batch = batch_of_chain(stored.manifest, stored.chain)
+        return account(stored.manifest, batch) if batch is not None else None
 
     def budget(self) -> Ledger:
         """The ledger: lifetime, available, every entry, and views by aggregator and data set."""

@@ -185,9 +185,11 @@ def status(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None
 
 @app.command()
 def receipts(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
-    """What was released, packet by packet: never its content."""
-    found = open_peer(home).receipts()
-    print_json([receipt_json(one) for one in found]) if as_json else show_receipts(found)
+    """What was released, packet by packet, and what it cost: never its content."""
+    peer = open_peer(home)
+    found = peer.receipts()
+    costs = {study: peer.accounting(study) for study in dict.fromkeys(one.study for one in found)}
+    print_json([receipt_json(one, costs[one.study]) for one in found]) if as_json else show_receipts(found, costs)
 
 
 app.command()(cli_own.budget)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from anon import qr
+from anon.accounting import Accounting, as_json, in_words
 from anon.fingerprint import study_code
 from anon.ldp import format_epsilon
 from peer.app import PeerApp, Receipt, StudyStatus
@@ -148,8 +150,8 @@ def show_status(peer: PeerApp) -> None:
     Console().print(table)
 
 
-def receipt_json(one: Receipt) -> dict[str, Any]:
-    """One receipt; `says` explains the aggregator's `word`."""
+def receipt_json(one: Receipt, cost: Accounting | None) -> dict[str, Any]:
+    """One receipt; `says` explains the aggregator's `word`, `accounting` what the study's packets cost together."""
     return {
         "study": one.study.hex(),
         "title": one.title,
@@ -159,18 +161,26 @@ def receipt_json(one: Receipt) -> dict[str, Any]:
         "status": str(one.status),
         "word": one.word,
         "says": said(one.word),
+        "accounting": as_json(cost) if cost is not None else None,
     }
 
 
-def show_receipts(found: list[Receipt]) -> None:
-    """All receipts as a table."""
+def show_receipts(found: list[Receipt], costs: Mapping[bytes, Accounting | None]) -> None:
+    """All receipts as a table, then what the packets of each study cost together."""
     table = Table("study", "slot", "survey", "epsilon", "status", "what the aggregator said")
     for one in found:
         cost = format_epsilon(one.epsilon)
         table.add_row(
             escape(one.title), str(one.slot), str(one.survey), cost, str(one.status), escape(said(one.word))
         )
-    Console().print(table)
+    console = Console()
+    console.print(table)
+    titles = {one.study: one.title for one in found}
+    for study, accounting in costs.items():
+        if accounting is not None:
+            console.print(f"[bold]{escape(titles[study])}[/]", highlight=False)
+            for line in in_words(accounting):
+                console.print(escape(line), highlight=False)
 
 
 def budget_json(ledger: Ledger, policy: Policy) -> dict[str, Any]:
