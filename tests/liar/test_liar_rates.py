@@ -67,6 +67,14 @@ def test_one_story_to_a_victim_is_never_caught_by_fetching(stage: Scene) -> None
         assert all(one.left for one in found)
 
 
+def test_silence_does_not_pass_for_agreement(stage: Scene) -> None:
+    """A check that is not answered is made up for, so that a packet leaves after as many answers as ever, or never."""
+    found = [stage.victim(4, 0.0, seed, silent=0.5) for seed in range(40)]
+    assert all(one.heads >= 4 for one in found if one.left)
+    assert sum(one.left for one in found) >= 20
+    assert not any(one.caught for one in found)
+
+
 def test_an_honest_aggregator_is_never_accused(stage: Scene) -> None:
     found = fates(stage, 5, 0.0, 10)
     assert not any(one.caught for one in found)

@@ -22,6 +22,7 @@ from village import BINNED, DECLARED, PAPER, Clock, Village, advance, peer
 
 from anon.answers import ACCEPTED, encode_answer
 from anon.documents import encode_chain
+from anon.errors import Unreachable
 from anon.evidence import parse_evidence
 from anon.route import Answer
 from peer.app import PeerApp
@@ -44,7 +45,8 @@ LATER = ("edges", "thresholds")
 
 @define
 class Liar:
-    """A route to an aggregator that tells the second story with probability `lies`."""
+    """A route to an aggregator that tells the second story with probability `lies`, and with probability `silent` does
+    not answer a request for the heads. `heads` counts its answers."""
 
     study: bytes
     honest: Told
@@ -52,6 +54,7 @@ class Liar:
     lies: float
     chance: random.Random
     linked: bool = False
+    silent: float = 0.0
     heads: int = 0
     left: bool = False
     told: Told = field(init=False)
@@ -65,6 +68,8 @@ class Liar:
             self.told = self.lying if self.chance.random() < self.lies else self.honest
         chain, bodies = self.told
         if what == "heads":
+            if self.silent and self.chance.random() < self.silent:
+                raise Unreachable("no answer")
             self.heads += 1
             return Answer(200, encode_chain(chain))
         number = int(what.removeprefix("documents/"))
@@ -96,12 +101,13 @@ class Scene:
     now: float
     folder: Path
 
-    def victim(self, fetches: int, lies: float, seed: int, linked: bool = False) -> Fate:
+    def victim(self, fetches: int, lies: float, seed: int, linked: bool = False, silent: float = 0.0) -> Fate:
         """One victim that fetches the heads `fetches` times in all before its packet leaves."""
         with self.another_home(str(seed)) as home:
             home.write_settings(evolve(home.settings(), head_checks=fetches - 1))
             chance = random.Random(seed)
-            return self._live(home, Liar(self.village.study, self.honest, self.lying, lies, chance, linked), chance)
+            liar = Liar(self.village.study, self.honest, self.lying, lies, chance, linked, silent)
+            return self._live(home, liar, chance)
 
     @contextmanager
     def another_home(self, name: str) -> Iterator[PeerHome]:
