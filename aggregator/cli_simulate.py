@@ -13,7 +13,8 @@ from rich.progress import Progress
 from rich.table import Table
 
 from aggregator.cli_options import JsonOption, out
-from aggregator.simulate import SimulationResult, simulate
+from aggregator.simulate import HELD_OUT, SimulationResult, simulate
+from aggregator.simulation.inference import WARNING, Inferred, infer_study, people_of
 from aggregator.simulation.people import people_from_csv
 from anon.study import Proposal, load_proposal
 from anon.study.proposal import OnePacket
@@ -24,12 +25,21 @@ app = typer.Typer(help="Predict a study's result on data you have, without any n
 
 @app.command()
 def main(
-    study: Annotated[Path, typer.Argument(help="A study file whose queries read one table.")],
-    data: Annotated[Path, typer.Option(help="CSV (or .csv.gz) of that table: the people who would be peers.")],
-    test: Annotated[Path | None, typer.Option(help="CSV of people to score on; else 30 % are held out.")] = None,
+    data: Annotated[Path, typer.Option(help="CSV (or .csv.gz) of the study's table: the people who would be peers.")],
+    study: Annotated[
+        Path | None, typer.Argument(help="A study file whose queries read one table; else one is inferred.")
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="Without a study file: the column to learn.")] = None,
+    positive: Annotated[list[str] | None, typer.Option(help="Its values that count as positive.")] = None,
+    test: Annotated[Path | None, typer.Option(help="CSV of people to score on; else some are held out.")] = None,
+    test_share: Annotated[float, typer.Option(min=0.01, max=0.9, help="How many are held out.")] = HELD_OUT,
     trials: Annotated[int, typer.Option(min=1, max=10_000)] = 50,
-    peers: Annotated[int | None, typer.Option(min=2, help="Peers per trial, drawn from the data; else all.")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Another epsilon for a one-packet study.")] = None,
+    peers: Annotated[
+        int | None, typer.Option(min=2, help="Peers per trial, drawn from the data (more: with replacement); else all.")
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Record-level epsilon; required without a study, else a one-packet study's.")
+    ] = None,
     person: Annotated[
         str | None, typer.Option(help="Column that tells people apart, when they have several rows.")
     ] = None,
@@ -40,9 +50,14 @@ def main(
     as_json: JsonOption = False,
 ) -> None:
     """Run the study many times on your data and print means with standard errors, beside what no privacy would give."""
-    proposal = _with_epsilon(load_proposal(study), epsilon)
-    people = people_from_csv(proposal, data, person)
-    scored = people_from_csv(proposal, test, person) if test else None
+    if study is None:
+        inferred = _inferred(data, label, positive, epsilon)
+        proposal, people = inferred.proposal, people_of(inferred.proposal, data)
+        scored = people_of(proposal, test) if test else None
+    else:
+        proposal = _with_epsilon(load_proposal(study), epsilon)
+        people = people_from_csv(proposal, data, person)
+        scored = people_from_csv(proposal, test, person) if test else None
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("trials", total=trials)
         result = simulate(
@@ -53,9 +68,24 @@ def main(
             scored,
             peers=peers,
             shuffle_labels=shuffle_labels,
+            held_out=test_share,
             progress=lambda done: progress.update(task, completed=done),
         )
     out(result.figures()) if as_json else _show(result)
+
+
+def _inferred(data: Path, label: str | None, positive: list[str] | None, epsilon: float | None) -> Inferred:
+    if label is None or not positive or epsilon is None:
+        raise typer.BadParameter(
+            "without a study file, name --label, --positive and --epsilon", param_hint="STUDY"
+        )
+    try:
+        found = infer_study(data, label, positive, epsilon)
+    except Unfit as fault:
+        raise typer.BadParameter(str(fault), param_hint="--epsilon") from None
+    for line in (WARNING, *found.notes):
+        typer.echo(line, err=True)
+    return found
 
 
 def _with_epsilon(proposal: Proposal, epsilon: float | None) -> Proposal:
@@ -76,6 +106,7 @@ def _show(result: SimulationResult) -> None:
     table.add_row("ROC AUC of the ensemble", f"{result.auc_mean:.4f}", f"{result.auc_se:.4f}")
     table.add_row("F1", f"{result.f1_mean:.4f}", f"{result.f1_se:.4f}")
     table.add_row("accuracy", f"{result.accuracy_mean:.4f}", f"{result.accuracy_se:.4f}")
+    table.add_row("calibration error", f"{result.ece_mean:.4f}", "")
     table.add_row("no privacy, same bins: AUC", f"{result.auc_ceiling_binned:.4f}", "")
     table.add_row("no privacy, raw features: AUC", f"{result.auc_ceiling_raw:.4f}", "")
     console = Console()

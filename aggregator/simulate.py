@@ -45,6 +45,7 @@ class SimulationResult:
     f1_se: float
     accuracy_mean: float
     accuracy_se: float
+    ece_mean: float
     epsilon_record: float
     epsilon_eq6: float
     auc_ceiling_binned: float
@@ -57,11 +58,12 @@ class SimulationResult:
 
 @frozen
 class TrialScores:
-    """One trial's model on the test people."""
+    """One trial's model on the test people. `ece`: the expected calibration error over tenths of equal size."""
 
     auc: float
     f1: float
     accuracy: float
+    ece: float
 
 
 def simulate(
@@ -75,43 +77,61 @@ def simulate(
     shuffle_labels: bool = False,
     equal_parts: bool = False,
     ceilings: bool = True,
+    held_out: float = HELD_OUT,
     progress: Callable[[int], None] = lambda done: None,
 ) -> SimulationResult:
-    """Run the study `trials` times and score each model on `test` (without it, on 30 % of `data`, held out).
+    """Run the study `trials` times and score each model on `test` (without it, on a share `held_out` of `data`).
 
-    `peers`: so many are drawn anew from `data` in each trial; without it all take part. Deterministic in `seed`.
-    Raises `Malformed` for impossible numbers.
+    `peers`: so many are drawn anew from `data` in each trial, with replacement where that is more than there are (no
+    memory is taken for them); without it all take part. Deterministic in `seed`. Raises `Malformed` for impossible
+    numbers.
     """
     generator = np.random.default_rng(seed)
     if test is None:
-        data, test = _split(data, generator)
-    if trials < 1 or (peers is not None and not 1 <= peers <= len(data)):
-        raise Malformed(f"simulate: expected at least 1 trial and 1 to {len(data)} peers")
+        data, test = _split(data, held_out, generator)
+    if trials < 1 or (peers is not None and peers < 1):
+        raise Malformed("simulate: expected at least 1 trial and at least 1 peer")
+    resampled = peers if peers is not None and peers > len(data) else None
     plan = Plan.of(resolve(study, NO_KEYS, 0, lambda below: int(generator.integers(below))))
     scores = []
     for done in range(trials):
-        chosen = data if peers is None else data.take(generator.choice(len(data), peers, replace=False))
+        chosen = _drawn(data, peers, generator)
         if shuffle_labels:
             chosen = People(chosen.columns, generator.permutation(chosen.labels))
-        scores.append(run_trial(plan, chosen, test, generator, equal_parts))
+        scores.append(run_trial(plan, chosen, test, generator, equal_parts, resampled))
         progress(done + 1)
-    first = data if peers is None else data.take(generator.choice(len(data), peers, replace=False))
+    first = _drawn(data, peers, generator)
     binned, raw = (binned_ceiling(plan, first, test), raw_ceiling(plan, first, test)) if ceilings else (0.0, 0.0)
-    return _result(plan, len(first), scores, binned, raw)
+    return _result(plan, resampled or len(first), scores, binned, raw)
+
+
+def _drawn(data: People, peers: int | None, generator: np.random.Generator) -> People:
+    if peers is None or peers >= len(data):
+        return data
+    return data.take(generator.choice(len(data), peers, replace=False))
 
 
 def run_trial(
-    plan: Plan, people: People, test: People, generator: np.random.Generator, equal_parts: bool = False
+    plan: Plan,
+    people: People,
+    test: People,
+    generator: np.random.Generator,
+    equal_parts: bool = False,
+    resampled: int | None = None,
 ) -> TrialScores:
-    """One run of the study with `people` as peers, its model scored on `test`."""
-    return evaluate(learn_once(plan, people, generator, equal_parts).model, test)
+    """One run of the study with `people` as peers, its model scored on `test`. `resampled` as in `collect`."""
+    return evaluate(learn_once(plan, people, generator, equal_parts, resampled).model, test)
 
 
 def learn_once(
-    plan: Plan, people: People, generator: np.random.Generator, equal_parts: bool = False
+    plan: Plan,
+    people: People,
+    generator: np.random.Generator,
+    equal_parts: bool = False,
+    resampled: int | None = None,
 ) -> LearnedStudy:
     """One run of the study with `people` as peers, up to its model."""
-    collected = collect(plan, people, generator, equal_parts)
+    collected = collect(plan, people, generator, equal_parts, resampled)
     manifest = plan.manifest
     subject = Subject("simulated", manifest.title, manifest.label, manifest.features, collected.cuts, collected.shares)
     return learn(
@@ -143,7 +163,27 @@ def evaluate(model: Model, test: People) -> TrialScores:
         auc=roc_auc(ranks, positive),
         f1=2 * hits / wanted if wanted else 0.0,
         accuracy=float(np.mean(called == positive)),
+        ece=calibration_error(_probabilities(model, ranks), positive),
     )
+
+
+def calibration_error(probabilities: Floats, positive: NDArray[np.bool_]) -> float:
+    """The expected calibration error: people in ten equal parts by probability, |mean probability - share| averaged."""
+    order = np.argsort(probabilities, kind="stable")
+    parts = [part for part in np.array_split(order, 10) if len(part)]
+    gaps = [abs(float(probabilities[part].mean() - positive[part].mean())) * len(part) for part in parts]
+    return sum(gaps) / len(probabilities)
+
+
+def _probabilities(model: Model, ranks: Floats) -> Floats:
+    """`Model.probability` of everybody from their ranks."""
+    if model.ensemble == "soft":
+        base = np.log(model.base_rate / (1 - model.base_rate))
+        found: Floats = 1 / (1 + np.exp(-(base + ranks)))
+        return found
+    weight = sum(table.weight for table in model.tables)
+    vote: Floats = np.clip((1 + ranks / weight) / 2, 0, 1) if weight > 0 else np.full(len(ranks), model.base_rate)
+    return vote
 
 
 def roc_auc(ranks: Floats, positive: NDArray[np.bool_]) -> float:
@@ -155,9 +195,9 @@ def roc_auc(ranks: Floats, positive: NDArray[np.bool_]) -> float:
     return float((plus @ (np.cumsum(minus) - minus / 2)) / pairs) if pairs else 0.5
 
 
-def _split(data: People, generator: np.random.Generator) -> tuple[People, People]:
+def _split(data: People, share: float, generator: np.random.Generator) -> tuple[People, People]:
     order = generator.permutation(len(data))
-    held = max(1, int(HELD_OUT * len(data)))
+    held = max(1, int(share * len(data)))
     return data.take(order[held:]), data.take(order[:held])
 
 
@@ -176,6 +216,7 @@ def _result(plan: Plan, peers: int, scores: list[TrialScores], binned: float, ra
         f1_se=_standard_error(f1s),
         accuracy_mean=float(accuracies.mean()),
         accuracy_se=_standard_error(accuracies),
+        ece_mean=float(np.mean([one.ece for one in scores])),
         epsilon_record=plan.manifest.epsilon / NANO,
         epsilon_eq6=plan.manifest.epsilon_per_attribute / NANO,
         auc_ceiling_binned=binned,

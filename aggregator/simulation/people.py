@@ -86,6 +86,17 @@ def people_from_csv(proposal: Proposal, path: Path, person: str | None = None, a
 
     Raises `Malformed` when the file cannot be read.
     """
+    columns = read_columns(path)
+    cells = list(columns.values())
+    return people_from_rows(proposal, (dict(zip(columns, row, strict=True)) for row in zip(*cells, strict=True)),
+                            person, as_of)
+
+
+def read_columns(path: Path) -> dict[str, list[Cell]]:
+    """The columns of a CSV file (or .csv.gz) with a header, by the importer's names, typed as it types them.
+
+    Raises `Malformed` when the file cannot be read.
+    """
     try:
         with _opened(path) as lines:
             table = list(csv.reader(lines, skipinitialspace=True))
@@ -95,9 +106,7 @@ def people_from_csv(proposal: Proposal, path: Path, person: str | None = None, a
         raise Malformed(f"{path.name}: expected a header and at least one row")
     header = [re.sub(r"[^a-z0-9]+", "_", name.strip().lower()).strip("_") for name in table[0]]
     body = [row for row in table[1:] if len(row) == len(header)]
-    cells = [_typed([row[place].strip() for row in body]) for place in range(len(header))]
-    return people_from_rows(proposal, (dict(zip(header, row, strict=True)) for row in zip(*cells, strict=True)),
-                            person, as_of)
+    return {name: _typed([row[place].strip() for row in body]) for place, name in enumerate(header)}
 
 
 def _opened(path: Path) -> TextIO:

@@ -45,9 +45,38 @@ class Plan:
         return Plan(manifest, tuple(survey.build() for survey in manifest.surveys))
 
 
-def collect(plan: Plan, people: People, generator: np.random.Generator, equal_parts: bool = False) -> Collected:
-    """One run with these people as the peers: every one of them sends all its packets."""
-    members = _members(plan.manifest, len(people), generator, equal_parts)
+@frozen(eq=False)
+class _Asked:
+    """Who answers which survey: positions of people, or, of resampled peers, only how many."""
+
+    members: Mapping[int, Counts]
+    sizes: Mapping[int, int]
+    generator: np.random.Generator
+
+    def truth(self, survey: int, codes: Counts, m: int) -> Counts:
+        """How many of those asked hold each of the m categories; `codes` are all people's, shape (people,).
+
+        Resampled peers are drawn with replacement, so that their categories are multinomial.
+        """
+        if survey in self.members:
+            return np.bincount(codes[self.members[survey]], minlength=m).astype(np.int64)
+        shares = np.bincount(codes, minlength=m) / len(codes)
+        return self.generator.multinomial(self.sizes[survey], shares).astype(np.int64)
+
+
+def collect(
+    plan: Plan,
+    people: People,
+    generator: np.random.Generator,
+    equal_parts: bool = False,
+    resampled: int | None = None,
+) -> Collected:
+    """One run with these people as the peers: every one of them sends all its packets.
+
+    `resampled`: so many peers, each a copy of one of the people drawn with replacement, without holding any of them in
+    memory. In designs of several slots the slots are then drawn apart.
+    """
+    members = _members(plan.manifest, len(people), generator, equal_parts, resampled)
     published = _ask_levels(plan, people, members, generator)
     cuts = study_cuts(plan.manifest, published)
     found = categories(plan.manifest.features, people, cuts)
@@ -56,14 +85,14 @@ def collect(plan: Plan, people: People, generator: np.random.Generator, equal_pa
     bits: list[BitTally] = []
     for survey in plan.manifest.surveys:
         if survey.kind == "bit":
-            bits.append(_bit(survey, plan, found, people, members[survey.survey], generator))
+            bits.append(_bit(survey, plan, found, people, members, generator))
         if survey.kind != "histogram":
             continue
-        asked = members[survey.survey]
-        truth = cells(found, survey.features, survey.cards, asked) * 2 + people.labels[asked]
-        scores = generator.random(len(asked)) < plan.manifest.learning.score_share
-        train.append(_tally(survey, plan, truth[~scores], generator))
-        scoring.append(_tally(survey, plan, truth[scores], generator))
+        codes = cells(found, survey.features, survey.cards) * 2 + people.labels
+        truth = members.truth(survey.survey, codes, survey.m)
+        scores = generator.binomial(truth, plan.manifest.learning.score_share).astype(np.int64)
+        train.append(_tally(survey, plan, truth - scores, generator))
+        scoring.append(_tally(survey, plan, scores, generator))
     shares = known_shares(plan.manifest, published)
     return Collected(cuts, tuple(train), tuple(scoring), tuple(bits), shares)
 
@@ -99,43 +128,52 @@ def exact_cuts(plan: Plan, people: People) -> Cuts:
         asking = [s for s in plan.manifest.surveys if not s.asks_label and s.features == (feature.name,)]
         if asking and asking[0].kind == "quantile":
             edges = level_edges(feature, asking[0].m)
-            truth = np.bincount(_levels(feature, people, np.arange(len(people)), edges), minlength=asking[0].m)
+            truth = np.bincount(_levels(feature, people, edges), minlength=asking[0].m)
             cuts[feature.name] = edges_from_histogram(edges, truth.tolist(), len(people), feature.bins)
         elif asking:
             cuts[feature.name] = (_median(feature, people),)
     return cuts
 
 
-def _members(manifest: Manifest, peers: int, generator: np.random.Generator, equal_parts: bool) -> dict[int, Counts]:
-    """Which peers answer which survey, by survey id."""
+def _members(
+    manifest: Manifest, peers: int, generator: np.random.Generator, equal_parts: bool, resampled: int | None
+) -> _Asked:
     members: dict[int, Counts] = {}
+    sizes: dict[int, int] = {}
     for slot in manifest.slots:
-        drawn = assign_rows([row.weight for row in slot.rows], peers, generator, equal_parts)
-        order = np.argsort(drawn, kind="stable")
-        ends = np.cumsum(np.bincount(drawn, minlength=len(slot.rows)))
+        weights = [row.weight for row in slot.rows]
+        if resampled is not None:
+            shares = np.array(weights) / sum(weights)
+            ends = np.rint(np.cumsum(shares) * resampled).astype(np.int64)
+            drawn = np.diff(ends, prepend=0) if equal_parts else generator.multinomial(resampled, shares)
+            sizes.update({row.survey: int(size) for row, size in zip(slot.rows, drawn, strict=True)})
+            continue
+        rows = assign_rows(weights, peers, generator, equal_parts)
+        order = np.argsort(rows, kind="stable")
+        ends = np.cumsum(np.bincount(rows, minlength=len(slot.rows)))
         for row, part in zip(slot.rows, np.split(order, ends[:-1]), strict=True):
             members[row.survey] = part
-    return members
+    return _Asked(members, sizes, generator)
 
 
 def _ask_levels(
-    plan: Plan, people: People, members: Mapping[int, Counts], generator: np.random.Generator
+    plan: Plan, people: People, members: _Asked, generator: np.random.Generator
 ) -> dict[int, Answers]:
     """Every binning survey asks its own peers, round by round; everyone's rules make cuts of these answers."""
     published: dict[int, Answers] = {}
     for name in [feature.name for feature in plan.manifest.features if feature.binned_privately]:
         for survey in surveys_of_feature(plan.manifest, name):
-            asked, edges = members[survey.survey], asked_edges(plan.manifest, survey, published)
-            truth = np.bincount(_levels(plan.manifest.feature(name), people, asked, edges), minlength=survey.m)
-            counts = perturbed_counts(plan.mechanisms[survey.survey], truth.astype(np.int64), generator)
-            published[survey.survey] = Answers.of(survey, len(asked), counts.tolist())
+            edges = asked_edges(plan.manifest, survey, published)
+            truth = members.truth(survey.survey, _levels(plan.manifest.feature(name), people, edges), survey.m)
+            counts = perturbed_counts(plan.mechanisms[survey.survey], truth, generator)
+            published[survey.survey] = Answers.of(survey, int(truth.sum()), counts.tolist())
     return published
 
 
-def _levels(feature: Feature, people: People, asked: Counts, edges: tuple[float, ...]) -> Counts:
+def _levels(feature: Feature, people: People, edges: tuple[float, ...]) -> Counts:
     column = people.columns[feature.name]
     table = np.array([level_category(feature, value, edges) for value in column.values], dtype=np.int64)
-    return table[column.index[asked]]
+    return table[column.index]
 
 
 def _median(feature: Feature, people: People) -> float:
@@ -150,8 +188,8 @@ def _median(feature: Feature, people: People) -> float:
 
 def _tally(survey: Survey, plan: Plan, truth: Counts, generator: np.random.Generator) -> SurveyTally:
     mechanism = plan.mechanisms[survey.survey]
-    counts = perturbed_counts(mechanism, np.bincount(truth, minlength=survey.m).astype(np.int64), generator)
-    return SurveyTally(survey.survey, survey.features, survey.cards, mechanism, counts, len(truth))
+    counts = perturbed_counts(mechanism, truth, generator)
+    return SurveyTally(survey.survey, survey.features, survey.cards, mechanism, counts, int(truth.sum()))
 
 
 def _bit(
@@ -159,14 +197,14 @@ def _bit(
     plan: Plan,
     found: Mapping[str, Counts],
     people: People,
-    asked: Counts,
+    members: _Asked,
     generator: np.random.Generator,
 ) -> BitTally:
     """Peers of one sign and label round alike, so that their +1s are binomial; random response is drawn after it."""
-    sign = np.array(survey.signs)[found[survey.features[0]][asked]]
-    groups = np.bincount((sign > 0) * 2 + people.labels[asked], minlength=one_bit.ANSWERS)
+    sign = np.array(survey.signs)[found[survey.features[0]]]
+    groups = members.truth(survey.survey, (sign > 0) * 2 + people.labels, one_bit.ANSWERS)
     chances = [one_bit.plus_share(survey, 1 if group >= 2 else -1, group % 2) / SCALE for group in range(4)]
     plus = int(generator.binomial(groups, chances).sum())
-    truth = np.array([len(asked) - plus, plus], dtype=np.int64)
+    truth = np.array([groups.sum() - plus, plus], dtype=np.int64)
     mechanism = plan.mechanisms[survey.survey]
-    return bit_tally(survey, mechanism, perturbed_counts(mechanism, truth, generator), len(asked))
+    return bit_tally(survey, mechanism, perturbed_counts(mechanism, truth, generator), int(groups.sum()))
