@@ -18,7 +18,7 @@ from witnesses import audited, connections, strace_works, traced
 
 PROXY = "http://127.0.0.1:9"
 OTHERS = [one for one in os.environ.get("ANONML_OTHER_PYTHONS", "").split(os.pathsep) if one]
-PROXIES = {name: PROXY for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")}
+PROXIES = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"), PROXY)
 VARIANTS = [
     Variant("plain"),
     Variant("locale and zone", {"LANG": "tr_TR.UTF-8", "LC_ALL": "tr_TR.UTF-8", "TZ": "Asia/Kathmandu"}),

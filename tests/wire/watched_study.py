@@ -10,6 +10,7 @@ import asyncio
 import json
 import mmap
 import os
+import signal
 import struct
 import sys
 import time
@@ -126,14 +127,19 @@ class Setting:
         plain = {name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG"))}
         environment = plain | {"PYTHONPATH": str(ROOT), "COLUMNS": "200"} | dict(peer.variant.environment)
         process = await asyncio.create_subprocess_exec(
-            *words, cwd=peer.folder, env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+            *words,
+            cwd=peer.folder,
+            env=environment,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
         )
         try:
             out, _ = await asyncio.wait_for(process.communicate(), LONGEST)
             peer.code, peer.said = process.returncode, out.decode("utf-8", "replace")
         finally:
             if process.returncode is None:
-                process.kill()
+                os.killpg(process.pid, signal.SIGKILL)  # strace and what it traces
                 await process.wait()
 
     def life(self, peer: Watched, number: int) -> list[list[str]]:
