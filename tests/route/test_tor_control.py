@@ -353,3 +353,22 @@ def test_an_authenticated_server_that_babbles(answers: list[bytes]) -> None:
                 await control.get_info("version")
 
     asyncio.run(talk())
+
+
+async def test_what_repeats_a_key_is_not_passed_on() -> None:
+    secret = "VerySecretKeyMaterial"
+
+    async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(challenge(COOKIE, await reader.readline()))
+        await reader.readline()
+        writer.write(b"250 OK\r\n")
+        while line := await reader.readline():
+            writer.write(b"513 I do not like " + (line.strip() if b"Secret" in line else b"it") + b"\r\n")
+
+    async with pretender(echo) as path:
+        control = await Controller.connect(path, COOKIE)
+        with pytest.raises(Refused, match=r"tor refused ADD_ONION \(513\)"):
+            await control.add_onion(f"ED25519-V3:{secret}", ["80"])
+        with pytest.raises(Refused, match="I do not like it"):
+            await control.signal("NEWNYM")
+        await control.close()

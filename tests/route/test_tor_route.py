@@ -184,10 +184,11 @@ async def test_a_service_that_is_not_there_and_one_that_is_silent(tmp_path: Path
         "example.org:80", "127.0.0.1:80", "abc.onion:80", GONE.replace("wid.onion", "wie.onion"), GONE.replace(":80", ":0"),
         GONE.replace(":80", ":65536"), GONE.replace(":80", ""), GONE.upper().replace("ONION", "onion"), "a." + GONE, GONE.replace(".onion", ".onion."),
         GONE.replace("wid.onion", "wic.onion"), GONE[1:], ":80", "", GONE.replace(":80", ":８０"), "expyuzz4wqqyqhjn.onion:80",
+        "3" + GONE[1:], GONE.replace("rck2vv", "rcl2vv"),
     ],
 )
 async def test_only_whole_v3_addresses_and_nothing_is_started_for_others(tmp_path: Path, address: str) -> None:
-    keeper = TorKeeper(tmp_path / "tor")
+    keeper = TorKeeper(tmp_path / "tor", extra=lambda: ("DisableNetwork 1",), seconds=2)
     with pytest.raises(Refused, match="ask for"):
         await TorRoute(keeper).get(address, "/", 10)
     assert not (tmp_path / "tor").exists()
