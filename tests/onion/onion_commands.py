@@ -48,6 +48,7 @@ missing = "own"
 enrol = "{enrol}s"
 settle = "{settle}s"
 collect = "{collect}s"
+margin = "5s"
 [cohort]
 minimum = 2
 admission = "{admission}"
