@@ -24,7 +24,7 @@ Counts = NDArray[np.int64]
 
 _Planes = list[list[Packed]]  # at index w, at most two blocks whose bits count 2**w each
 
-_BLOCK_BYTES = 2**16  # a few blocks fit the second-level cache
+_BLOCK_BYTES = 2**17  # a few blocks fit the second-level cache
 
 
 def tally(mechanism: Mechanism, reports: Sequence[PerturbedReport] | bytes) -> Counts:
