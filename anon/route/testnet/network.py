@@ -55,6 +55,8 @@ class PrivateNetwork:
         self.seconds = 0.0
         """From the call to the first answer of an onion service."""
         self.attempts = 0
+        self.troubles: list[str] = []
+        """Why earlier attempts did not stand, if any."""
         self._now, self._random_bytes = now, random_bytes
         self._tors: dict[str, TorProcess] = {}
 
@@ -89,6 +91,7 @@ class PrivateNetwork:
                 cause = _first(error)
                 if self.attempts == ATTEMPTS or not isinstance(cause, Unreachable):
                     raise cause from None
+                self.troubles.append(str(cause))
         return self
 
     async def __aexit__(

@@ -53,6 +53,7 @@ async def _run(state: State, standing: Standing, ready: Callable[[Standing], Non
             relays=network.relays,
             seconds=round(network.seconds, 2),
             attempts=network.attempts,
+            troubles=network.troubles,
             tors=network.pids,
         )
         state.tell(standing)

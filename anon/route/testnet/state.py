@@ -37,6 +37,7 @@ class Standing:
     relays: int = 0
     seconds: float = 0.0
     attempts: int = 0
+    troubles: list[str] = field(factory=list)
     tors: dict[str, int] = field(factory=dict)
 
     @phase.validator
