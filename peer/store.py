@@ -255,7 +255,7 @@ class Store:
 
     def note(self, study: bytes, reason: str) -> None:
         """Remember something about a study that changes nothing in it; shown as its reason until the study ends."""
-        with self._writing("note") as connection:
+        with self._writing("heads") as connection:
             rows.update_study(connection, study, {"reason": reason})
 
     def see_chain(self, study: bytes, chain: Sequence[SignedHead]) -> None:
