@@ -39,7 +39,7 @@ def main() -> int:
 
 def measure(kept: Kept, folder: Path, options: argparse.Namespace) -> None:
     """Everything that `--only` names, the paper's figures before the tables."""
-    counts = runs.Counts.quick() if options.quick else runs.Counts()
+    counts = runs.Counts().at(options.effort)
     start = time.monotonic()
 
     def say(text: str) -> None:
@@ -90,7 +90,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--docs", type=Path, help="where results.md and results/ are written (else docs/)")
     parser.add_argument("--only", nargs="+", choices=STEPS, default=list(STEPS), help="figures to measure")
     parser.add_argument("--sets", nargs="+", choices=NAMES, default=list(NAMES), help="data sets to measure on")
-    parser.add_argument("--quick", action="store_true", help="few trials, to see that it runs")
+    parser.add_argument("--effort", type=float, default=1.0, help="this part of the trials; 0.02 to see that it runs")
     parser.add_argument("--fresh", action="store_true", help="measure again what is kept")
     parser.add_argument("--page", action="store_true", help="only write the page from what is kept")
     return parser.parse_args()

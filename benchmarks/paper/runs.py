@@ -26,10 +26,10 @@ class Counts:
     adult: int = 200
     other: int = 100
 
-    @staticmethod
-    def quick() -> Counts:
-        """Enough to see that everything runs."""
-        return Counts(20, 10, 10, 4, 4)
+    def at(self, effort: float) -> Counts:
+        """This part of the trials, at least four each."""
+        numbers = (self.figure_3, self.figure_5, self.figure_6, self.adult, self.other)
+        return Counts(*(max(4, round(effort * number)) for number in numbers))
 
 
 Say = Callable[[str], None]
