@@ -11,7 +11,7 @@ need = command -v $(1) >/dev/null || { test "$$(id -u)" = 0 && command -v apt-ge
 	&& { apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(2); } >/dev/null 2>&1; } \
 	|| echo "$(1) is missing; install it: apt-get install $(2) (as root), or brew install $(2)"
 
-.PHONY: demo demo-mooc test check bench soak clean tor parts
+.PHONY: demo demo-mooc test check bench paper soak clean tor parts
 .DEFAULT_GOAL := demo
 
 .venv/made:
@@ -30,6 +30,10 @@ need = command -v $(1) >/dev/null || { test "$$(id -u)" = 0 && command -v apt-ge
 
 .venv/test: .venv/base
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation -c constraints.txt -e '.[aggregator,test,check]'
+	@touch $@
+
+.venv/paper: .venv/test
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation -c constraints.txt matplotlib
 	@touch $@
 
 .venv/bench: .venv/test
@@ -62,6 +66,9 @@ soak: .venv/demo .venv/test tor   ## the lines that ask for many repetitions
 
 bench: .venv/bench      ## speed; figures go to benchmarks/out/*.json
 	@for each in tokens perturb aggregate peer server tor; do $(BIN)/python -m benchmarks.$$each || exit 1; done
+
+paper: .venv/paper      ## the paper's figures from real data in the folder DATA; about an hour, kept in benchmarks/out
+	@$(BIN)/python -m benchmarks.paper $(if $(DATA),--data $(DATA))
 
 clean:
 	rm -rf .venv build dist *.egg-info
