@@ -158,17 +158,19 @@ class AggregatorApp:
         key_of: Callable[[Path], OnionKey],
         announce: Callable[[str], None] = lambda address: None,
         say: Callable[[str], None] = lambda line: None,
+        progress: Callable[[str], None] = lambda line: None,
     ) -> None:
         """Like `serve`, as the onion service of the key that `key_of` gives for this home, and nowhere else.
 
-        `announce` hears the address once it answers, `say` what is being waited for. Studies go on while tor is
-        restarted. Raises `Refused` when another process serves this home, `Unreachable` when the address never came up.
+        `announce` hears the address once it answers; for `say` and `progress` see `OnionService`. Studies go on while
+        tor is restarted. Raises `Refused` when another process serves this home, `Unreachable` when the address never
+        came up.
         """
-        from aggregator.onion import OnionService, socket_of  # late: who serves without Tor needs nothing of it
+        from aggregator.onion import OnionService, leave_socket, socket_of  # late: who serves without Tor needs nothing of it
 
         with closing(self.home.lock()):
             key, socket = key_of(self.home.path), socket_of(self.home.path)
-            service = OnionService(key, socket, self.home.path / "tor", SocksRoute, announce, say)
+            service = OnionService(key, socket, self.home.path / "tor", SocksRoute, announce, say, progress)
             runner = await http.start_unix(self._studies, socket)
             try:
                 async with asyncio.TaskGroup() as tasks:
@@ -176,7 +178,7 @@ class AggregatorApp:
                     tasks.create_task(self._keep_ticking())
             finally:
                 await runner.cleanup()
-                socket.unlink(missing_ok=True)
+                leave_socket(socket)
 
     async def tick(self) -> float:
         """Take up new studies and perform every due transition; the seconds until the next one (at most a day).

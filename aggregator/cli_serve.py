@@ -20,6 +20,7 @@ from aggregator.app import AggregatorApp, StudyStatus
 from aggregator.cli_fingerprint import show_study_code
 from aggregator.cli_options import DEFAULT_HOME, HomeOption, JsonOption, out, run, study_status
 from aggregator.onion_key import OnionKey, draw_key, keep_key
+from anon.connecting import on_one_line
 from anon.errors import Refused
 from anon.fingerprint import words
 from anon.invite import Invite
@@ -104,7 +105,8 @@ async def _serve(asked: Serving, processes: int) -> None:
 def _listening(aggregator: AggregatorApp, asked: Serving, teller: Teller) -> Coroutine[Any, Any, None]:
     if not asked.onion:
         return aggregator.serve(asked.host, asked.port, lambda bound: teller.listening(f"{asked.host}:{bound}"))
-    return aggregator.serve_onion(_passing_key if asked.ephemeral else _kept_key, teller.listening, teller.say)
+    key_of = _passing_key if asked.ephemeral else _kept_key
+    return aggregator.serve_onion(key_of, teller.listening, teller.say, on_one_line)
 
 
 def _passing_key(_home: Path) -> OnionKey:

@@ -22,6 +22,7 @@ from pathlib import Path
 from attrs import field, frozen
 
 from aggregator.onion_key import OnionKey
+from anon.connecting import telling
 from anon.errors import Unreachable
 from anon.invite import ONION_PORT
 from anon.route import Route
@@ -33,6 +34,7 @@ ONE_PROBE_SECONDS = 20.0
 _PAUSE = 5.0
 _LONGEST_SOCKET = 100
 """Bytes of a socket's path; the system allows 107."""
+_FOLDER = "anonml-onion-"
 _LOG = logging.getLogger(__name__)
 
 
@@ -41,7 +43,14 @@ def socket_of(home: Path) -> Path:
     inside = home.resolve() / "onion.sock"
     if len(os.fsencode(inside)) <= _LONGEST_SOCKET:
         return inside
-    return Path(tempfile.mkdtemp(prefix="anonml-")) / "onion.sock"
+    return Path(tempfile.mkdtemp(prefix=_FOLDER)) / "onion.sock"
+
+
+def leave_socket(socket: Path) -> None:
+    """Remove the socket, and its folder if it was made for it."""
+    socket.unlink(missing_ok=True)
+    if socket.parent.name.startswith(_FOLDER) and socket.parent.parent == Path(tempfile.gettempdir()):
+        socket.parent.rmdir()
 
 
 @frozen
@@ -49,7 +58,8 @@ class OnionService:
     """One onion service. `run` it beside a server that listens at `socket`.
 
     `folder` is tor's own; `route_through` gives a route through a SOCKS port, to probe with; `announce` hears the
-    address when the service answered from outside for the first time, `say` one line about what is being waited for.
+    address when the service answered from outside for the first time, `say` one line about what is being waited for,
+    `progress` how far tor has got, each time in place of the last, and at the end an empty line.
     """
 
     key: OnionKey
@@ -58,6 +68,7 @@ class OnionService:
     route_through: Callable[[str, int, float], Route]
     announce: Callable[[str], None]
     say: Callable[[str], None] = field(default=lambda line: None)
+    progress: Callable[[str], None] = field(default=lambda line: None)
 
     async def run(self) -> None:
         """Keep the service up until cancelled. Raises `Unreachable` or `Refused` when it never came up."""
@@ -75,7 +86,7 @@ class OnionService:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         tor = await TorProcess.start(torrc_of_client(self.folder, extra_lines()), self.folder)
         try:
-            await tor.bootstrap(BOOTSTRAP_SECONDS)
+            await telling(tor.bootstrap(BOOTSTRAP_SECONDS), lambda: tor.state.progress, self.progress)
             await tor.controller.add_onion(self.key.text(), [f"{ONION_PORT},unix:{self.socket}"], proof_of_work=True)
             self.say("the onion address is being published; waiting until it answers")
             await self._probe(*await tor.socks())

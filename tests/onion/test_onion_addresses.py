@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from aggregator.home import backup, open_home, restore
-from aggregator.onion import socket_of
+from aggregator.onion import leave_socket, socket_of
 from aggregator.onion_key import OnionKey, draw_key, keep_key, kept_key, parse_key
 from anon.errors import Malformed
 from anon.invite import Invite, parse_invite
@@ -97,4 +97,7 @@ def test_a_long_home_keeps_its_socket_elsewhere(tmp_path: Path) -> None:
     elsewhere = socket_of(far)
     assert len(os.fsencode(elsewhere)) <= 100
     assert elsewhere.parent.stat().st_mode & 0o777 == 0o700
-    elsewhere.parent.rmdir()
+    leave_socket(elsewhere)
+    assert not elsewhere.parent.exists()
+    leave_socket(socket_of(near))
+    assert near.exists()
