@@ -166,7 +166,7 @@ class AggregatorApp:
         tor is restarted. Raises `Refused` when another process serves this home, `Unreachable` when the address never
         came up.
         """
-        from aggregator.onion import OnionService, leave_socket, socket_of  # late: who serves without Tor needs nothing of it
+        from aggregator.onion import OnionService, leave_socket, socket_of  # late: not needed to serve without Tor
 
         with closing(self.home.lock()):
             key, socket = key_of(self.home.path), socket_of(self.home.path)
