@@ -37,7 +37,7 @@ need = command -v $(1) >/dev/null || { test "$$(id -u)" = 0 && command -v apt-ge
 	@touch $@
 
 .venv/bench: .venv/test
-	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt pure-ldp xxhash bitarray || echo "pure-ldp could not be installed; the comparison is left out"
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt pure-ldp multi-freq-ldpy xxhash bitarray || echo "pure-ldp or multi-freq-ldpy could not be installed; the comparison is left out"
 	@touch $@
 
 tor:                    ## the system's tor; with ANONML_TOR set, that one is used and none is looked for
@@ -65,7 +65,7 @@ soak: .venv/demo .venv/test tor   ## the lines that ask for many repetitions
 	@$(BIN)/python -m pytest -m soak
 
 bench: .venv/bench      ## speed; figures go to benchmarks/out/*.json
-	@for each in tokens perturb aggregate peer server tor; do $(BIN)/python -m benchmarks.$$each || exit 1; done
+	@for each in tokens perturb aggregate central peer server tor; do $(BIN)/python -m benchmarks.$$each || exit 1; done
 
 paper: .venv/paper      ## the paper's figures from real data in the folder DATA; about an hour, kept in benchmarks/out
 	@$(BIN)/python -m benchmarks.paper $(if $(DATA),--data $(DATA))
