@@ -387,7 +387,8 @@ CLAIMS: Sequence[Claim] = (
         "figure7",
         "The best number of partitions at subset size 3 lies between 8 and 16.",
         _eight_to_sixteen,
-        "The optimum moves with epsilon: more noise wants fewer partitions, less noise wants more; beyond 8 little changes.",
+        "The optimum moves with epsilon: more noise wants fewer partitions, less noise wants more; beyond 8 "
+        "little changes.",
     ),
     Claim(
         "figure8d",

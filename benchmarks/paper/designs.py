@@ -87,6 +87,7 @@ def bits(data: DataSet, epsilon: float) -> Proposal:
 
 DESIGNS: Mapping[str, Measure] = {
     "paper (20, 1, 2)": papers(Setting(20, 1, 2)),
+    "paper (20, 1, 2), scored on itself": papers(Setting(20, 1, 2, scored_on="same")),
     "paper (5, 3, 2)": papers(Setting(5, 3, 2)),
     "one packet, soft": library(soft),
     "one packet, additive": library(additive),

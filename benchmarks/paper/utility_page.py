@@ -23,7 +23,7 @@ values.
 
 
 GAINS = """\
-### Against the better of the paper's two settings
+### Against the best of the paper's settings
 
 A gain or a loss is a difference of the means of more than two of its standard errors."""
 
@@ -63,7 +63,7 @@ def _utility_table(found: Findings, ceiling: Figure, peers: object) -> str:
 
 
 def _gains(found: Findings) -> str:
-    """At how many (set, cohort, epsilon) each of our designs is clearly above the better of the paper's settings."""
+    """At how many (set, cohort, epsilon) each of our designs is clearly above the best of the paper's settings."""
     cells: dict[tuple[str, str, float], dict[str, Figure]] = {}
     for row in found.rows("utility"):
         cells.setdefault((str(row["set"]), str(row["peers"]), number(row, "epsilon")), {})[str(row["design"])] = row

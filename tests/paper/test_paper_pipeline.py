@@ -133,10 +133,12 @@ def test_ties_count_half() -> None:
     assert f1 == pytest.approx(2 * 2 / (3 + 2))
 
 
-def test_accountings_are_those_of_the_library() -> None:
-    study = made_up().papers_study
-    plan = resolve(at_record_level(study, 2.0), NO_KEYS, 0, lambda below: 0)
-    setting = Setting(20, 1, 2, epsilon=0.5)
+@pytest.mark.parametrize("subsets", [1, 2])
+def test_accountings_are_those_of_the_library(subsets: int) -> None:
+    data = made_up(60)
+    study = evolve(data.papers_study, design=evolve(data.papers_study.design, subsets_per_partition=subsets))
+    plan = resolve(at_record_level(study, 0.5 * (subsets + 2)), NO_KEYS, 0, lambda below: 0)
+    setting = Setting(20, 1, subsets, epsilon=0.5)
     assert setting.epsilon_record(2) == pytest.approx(plan.epsilon / 1e9, abs=1e-6)
     assert setting.epsilon_eq6(2) == pytest.approx(plan.epsilon_per_attribute / 1e9, abs=1e-6)
 
