@@ -17,12 +17,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from aggregator.cli_options import DEFAULT_HOME, HomeOption, JsonOption, out, run
+from aggregator.cli_plan import plan
 from anon.errors import Refused
 from anon.fingerprint import words
 from anon.ldp import format_epsilon
 from anon.study import Manifest, load_proposal
 
 app = typer.Typer(no_args_is_help=True, help="Write, check and publish a study; try it on synthetic data.")
+app.command()(plan)
 StudyFile = Annotated[Path, typer.Argument(help="A study file.")]
 
 

@@ -1,0 +1,81 @@
+"""`anonml study plan`: choose a design by simulation on made-up people, and write the study file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from aggregator.cli_options import JsonOption, out
+from anon.errors import Malformed, Refused
+from anon.study import load_proposal
+
+EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)
+
+
+def plan(
+    file: Annotated[Path, typer.Argument(help="A study file; its design is replaced.")],
+    epsilon: Annotated[float, typer.Option(help="The record-level epsilon that each peer will spend.")],
+    cohort: Annotated[int | None, typer.Option(min=2, help="How many will take part; else the file's minimum.")] = None,
+    write: Annotated[Path | None, typer.Option(help="Where to write the study file with the best design.")] = None,
+    chart: Annotated[Path | None, typer.Option(help="Where to write an SVG chart over cohorts and epsilons.")] = None,
+    populations: Annotated[int, typer.Option(min=1, max=200, help="Made-up populations to try on.")] = 6,
+    only: Annotated[bool, typer.Option(help="Only this cohort and epsilon; no table over others.")] = False,
+    seed: Annotated[int, typer.Option(help="For another set of made-up populations.")] = 1,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare designs on people made up from what the study declares (never on private data) and keep the best.
+
+    What is assumed of these people is stated in aggregator/planning/population.py; declare `shares` and
+    `learning.base_rate` where they are public knowledge.
+    """
+    from aggregator.planning.plan import choose_design, survey_of_choices
+    from aggregator.planning.writing import chart as draw
+    from aggregator.planning.writing import to_toml
+
+    proposal = load_proposal(file)
+    people = cohort or proposal.cohort.minimum
+    for target in (write, chart):
+        if target is not None and target.exists():
+            raise Refused(f"{target}: already exists; name another file")
+    if chart is not None and only:
+        raise Malformed("--chart: a chart needs other cohorts and epsilons; leave out --only")
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        cohorts, epsilons = ([], []) if only else ([max(people // 4, 2), people, 4 * people], list(EPSILONS))
+        task = progress.add_task("designs", total=1 + len(cohorts) * len(epsilons))
+        choice = choose_design(proposal, people, epsilon, seed, populations)
+        progress.advance(task)
+        around = survey_of_choices(
+            proposal, cohorts, epsilons, seed, min(populations, 3), lambda: progress.advance(task)
+        )
+    if write is not None:
+        write.write_text(to_toml(choice.proposal), "utf-8")
+    if chart is not None:
+        chart.write_text(draw(around), "utf-8")
+    if as_json:
+        out({
+            "best": choice.best.figures(),
+            "tried": [one.figures() for one in choice.forecasts],
+            "around": [one.best.figures() for one in around],
+        })
+        return
+    console = Console()
+    table = Table("design", "expected AUC", "± s.e.", "spread of one study")
+    for one in choice.forecasts:
+        table.add_row(one.design, f"{one.auc:.3f}", f"{one.auc_se:.3f}", f"{one.spread:.3f}")
+    said = f"{people:,} people, record-level epsilon {epsilon:g}, {populations} made-up populations:"
+    console.print(said, highlight=False)
+    console.print(table)
+    if around:
+        grid = Table("people", *(f"{one:g}" for one in EPSILONS))
+        for size in cohorts:
+            row = [one.best for one in around if one.best.cohort == size]
+            grid.add_row(f"{size:,}", *(f"{one.auc:.3f} {one.design}" for one in row))
+        console.print("The best design and its expected AUC elsewhere:")
+        console.print(grid)
+    if write is not None:
+        console.print(f"{write} written with {choice.best.design}; check it with `anonml study lint {write}`")

@@ -1,0 +1,116 @@
+"""Made-up people for planning: declared or assumed marginals, and weak signals that go with the label.
+
+What is assumed, because nothing private may be looked at: features lean on one common factor with loadings between -0.7
+and 0.7; about two thirds of them go with the label, with normal effects; all together could rank people with a ROC AUC
+of `signal` if nothing were hidden. Categories have the declared `shares`, else random ones; numbers are spread over
+their declared range (in its scale) with a random skew, or over their declared cuts by the declared shares. A plan
+compares designs on the same people, so that these assumptions matter less for the choice than for the figures.
+"""
+
+from __future__ import annotations
+
+from math import expm1, log1p
+
+import numpy as np
+from attrs import frozen
+from scipy.special import ndtr
+
+from aggregator.protocols.histogram.reconstruct import Counts, Floats
+from aggregator.simulation.people import Column, People
+from anon.study.parts import Feature
+from anon.study.proposal import Proposal
+
+SIGNAL = 0.88
+"""The AUC assumed of the best possible ranking."""
+
+_LEVELS = 64
+
+
+@frozen
+class Assumptions:
+    """How strong the label's signal is assumed to be, and how many people are made up."""
+
+    signal: float = SIGNAL
+    people: int = 20_000
+    test: int = 5_000
+
+
+def made_up(proposal: Proposal, assumed: Assumptions, generator: np.random.Generator) -> tuple[People, People]:
+    """Peers and people to score on, of one made-up population."""
+    count = assumed.people + assumed.test
+    common = generator.standard_normal(count)
+    total = np.zeros(count)
+    columns: dict[str, Column] = {}
+    for feature in proposal.features:
+        loading = generator.uniform(-0.7, 0.7)
+        leaning = loading * common + np.sqrt(1 - loading**2) * generator.standard_normal(count)
+        effect = generator.standard_normal() if generator.random() < 2 / 3 else 0.0
+        columns[feature.name], seen = _column(feature, ndtr(leaning), generator)
+        total += effect * seen
+    labels = _labels(total, proposal.learning.base_rate, assumed.signal, generator)
+    everyone = People(columns, labels)
+    order = np.arange(count)
+    return everyone.take(order[: assumed.people]), everyone.take(order[assumed.people :])
+
+
+def _column(feature: Feature, at: Floats, generator: np.random.Generator) -> tuple[Column, Floats]:
+    """Values whose ranks are `at`, and what of them goes with the label (standardised)."""
+    if feature.kind == "categorical":
+        shares = _shares(feature, len(feature.categories), generator)
+        index = np.searchsorted(np.cumsum(shares)[:-1], at).astype(np.int64)
+        return Column(tuple(feature.categories), index), _standard(index.astype(float))
+    if feature.cuts and feature.shares:
+        levels = [*feature.cuts, feature.range[1]]
+        shares = _shares(feature, len(levels), generator)
+        index = np.searchsorted(np.cumsum(shares)[:-1], at).astype(np.int64)
+        return Column(tuple(levels), index), _standard(index.astype(float))
+    skew = float(np.exp(generator.uniform(-0.5, 1.5)))
+    index = np.minimum((at * _LEVELS).astype(np.int64), _LEVELS - 1)
+    places = ((np.arange(_LEVELS) + 0.5) / _LEVELS) ** skew
+    return Column(tuple(_value(feature, float(place)) for place in places), index), _standard(index.astype(float))
+
+
+def _shares(feature: Feature, count: int, generator: np.random.Generator) -> Floats:
+    found = np.array(feature.shares[:count]) if feature.shares else generator.dirichlet(np.full(count, 2.0))
+    shares: Floats = found / found.sum()
+    return shares
+
+
+def _value(feature: Feature, place: float) -> float:
+    low, high = feature.range
+    if feature.scale == "log":
+        return expm1(log1p(low) + place * (log1p(high) - log1p(low)))
+    return low + place * (high - low)
+
+
+def _standard(values: Floats) -> Floats:
+    spread = values.std()
+    standard: Floats = (values - values.mean()) / spread if spread > 0 else np.zeros(len(values))
+    return standard
+
+
+def _labels(total: Floats, rate: float, signal: float, generator: np.random.Generator) -> Counts:
+    """Labels by a logistic of the total, stretched until it ranks as well as `signal`, with the declared share."""
+    direction = _standard(total)
+    low, high = 0.0, 20.0
+    for _ in range(20):
+        strength = (low + high) / 2
+        chance = _chances(strength * direction, rate)
+        low, high = (strength, high) if _expected_auc(chance) < signal else (low, strength)
+    return (generator.random(len(total)) < _chances(low * direction, rate)).astype(np.int64)
+
+
+def _chances(log_odds: Floats, rate: float) -> Floats:
+    """1/(1 + exp(-(log_odds + b))) with b such that the mean is `rate`."""
+    low, high = -60.0, 60.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        chance: Floats = 1 / (1 + np.exp(-(log_odds + middle)))
+        low, high = (middle, high) if float(chance.mean()) < rate else (low, middle)
+    return chance
+
+
+def _expected_auc(chance: Floats) -> float:
+    ordered = np.sort(chance)
+    below = np.cumsum(1 - ordered) - (1 - ordered) / 2
+    return float(ordered @ below / (ordered.sum() * (1 - ordered).sum()))
