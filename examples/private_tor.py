@@ -6,9 +6,10 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from anon.errors import AnonmlError
 from anon.route.testnet import PrivateNetwork
 
 ENDING = 30.0
@@ -22,24 +23,29 @@ def private_tor(folder: Path) -> Iterator[PrivateNetwork]:
     """
     loop = asyncio.new_event_loop()
     ready: Future[PrivateNetwork] = Future()
-    over = asyncio.Event()
 
     async def stand() -> None:
         try:
             async with PrivateNetwork(folder) as network:
                 ready.set_result(network)
-                await over.wait()
+                await asyncio.Event().wait()
         except BaseException as error:
-            if ready.done():
-                raise
-            ready.set_exception(error)
+            if not ready.done():
+                ready.set_exception(error)
+            raise
 
-    thread = threading.Thread(target=lambda: loop.run_until_complete(stand()), name="private-tor", daemon=True)
+    task = loop.create_task(stand())
+    thread = threading.Thread(target=_run, args=(loop, task), name="private-tor", daemon=True)
     thread.start()
     try:
         yield ready.result()
     finally:
-        loop.call_soon_threadsafe(over.set)
+        with suppress(RuntimeError):  # it has ended by itself, and its loop is closed
+            loop.call_soon_threadsafe(task.cancel)
         thread.join(ENDING)
-        if not thread.is_alive():
-            loop.close()
+
+
+def _run(loop: asyncio.AbstractEventLoop, task: asyncio.Task[None]) -> None:
+    asyncio.set_event_loop(loop)
+    with suppress(asyncio.CancelledError, AnonmlError), closing(loop):  # who waits for `ready` has the error
+        loop.run_until_complete(task)
