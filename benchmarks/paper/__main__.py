@@ -18,6 +18,7 @@ from benchmarks.paper.kept import Kept
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "benchmarks" / "out" / "paper"
+COHORTS = [0, 5000, 2000, 1000]
 STEPS = ("2", "3", "4", "5", "6", "7", "8d", "utility")
 
 
@@ -56,7 +57,7 @@ def measure(kept: Kept, folder: Path, options: argparse.Namespace) -> None:
     if "utility" in options.only:
         for name, data in sets.items():
             try:
-                _tables(kept, data, counts, say)
+                _tables(kept, data, options.cohorts, counts, say)
             except FileNotFoundError as missing:
                 say(f"{name} is passed over: there is no {Path(str(missing.filename)).name}")
 
@@ -74,13 +75,12 @@ def _figures(kept: Kept, data: DataSet, only: list[str], counts: runs.Counts, sa
                 runs.sweep(kept, data, figure, counts.figure_6, say)
 
 
-def _tables(kept: Kept, data: DataSet, counts: runs.Counts, say: runs.Say) -> None:
+def _tables(kept: Kept, data: DataSet, cohorts: list[int], counts: runs.Counts, say: runs.Say) -> None:
     runs.ceilings(kept, data, say)
-    if data.name == "adult":
-        runs.table(kept, data, designs.EPSILONS, (None,), counts.adult, say)
-        runs.table(kept, data, designs.OTHER_EPSILONS, designs.COHORTS[1:], counts.other, say)
-    else:
-        runs.table(kept, data, designs.OTHER_EPSILONS, designs.COHORTS, counts.other, say)
+    for peers in (None if cohort == 0 else cohort for cohort in cohorts):
+        whole = data.name == "adult" and peers is None
+        epsilons, trials = (designs.EPSILONS, counts.adult) if whole else (designs.OTHER_EPSILONS, counts.other)
+        runs.table(kept, data, epsilons, (peers,), trials, say)
 
 
 def _options() -> argparse.Namespace:
@@ -90,6 +90,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--docs", type=Path, help="where results.md and results/ are written (else docs/)")
     parser.add_argument("--only", nargs="+", choices=STEPS, default=list(STEPS), help="figures to measure")
     parser.add_argument("--sets", nargs="+", choices=NAMES, default=list(NAMES), help="data sets to measure on")
+    parser.add_argument("--cohorts", type=int, nargs="+", default=COHORTS, help="peers in the tables; 0 for all")
     parser.add_argument("--effort", type=float, default=1.0, help="this part of the trials; 0.02 to see that it runs")
     parser.add_argument("--fresh", action="store_true", help="measure again what is kept")
     parser.add_argument("--page", action="store_true", help="only write the page from what is kept")

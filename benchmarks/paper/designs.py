@@ -8,9 +8,11 @@ categories and a round guess of the share of positive labels.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 
 from attrs import evolve, frozen
 
+from aggregator.planning.plan import choose_design
 from aggregator.simulate import NO_KEYS, simulate
 from aggregator.simulation.ceilings import binned_ceiling, raw_ceiling
 from aggregator.simulation.run import Plan
@@ -25,16 +27,20 @@ from benchmarks.paper.studies import at_record_level
 
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)
 OTHER_EPSILONS = (0.5, 1.0, 2.0)
-COHORTS = (None, 5000, 2000, 1000)
+PLAN_SEED = 1
 
 
 @frozen
 class Measured:
-    """Mean ROC AUC over the trials, its standard error, and the record-level epsilon that was in fact spent."""
+    """Mean ROC AUC over the trials, its standard error, and the record-level epsilon that was in fact spent.
+
+    `chosen`: what `study plan` chose, where it did.
+    """
 
     auc: float
     auc_se: float
     epsilon_record: float
+    chosen: str = ""
 
 
 Measure = Callable[[DataSet, float, int | None, int, int], Measured]
@@ -66,6 +72,24 @@ def library(study_of: Callable[[DataSet, float], Proposal]) -> Measure:
     return measure
 
 
+def planned(data: DataSet, epsilon: float, peers: int | None, trials: int, seed: int) -> Measured:
+    """Whatever `study plan` chooses for so many people at this epsilon, from the study file alone."""
+    people, test = data.our_people
+    name, study = _choice(_declared(data), len(people) if peers is None else peers, epsilon)
+    found = simulate(study, people, trials, seed, test, peers=peers, ceilings=False)
+    return Measured(found.auc_mean, found.auc_se, found.epsilon_record, name)
+
+
+@cache
+def _choice(study: Proposal, cohort: int, epsilon: float) -> tuple[str, Proposal]:
+    choice = choose_design(study, cohort, epsilon, PLAN_SEED)
+    return choice.best.design, choice.proposal
+
+
+def _declared(data: DataSet) -> Proposal:
+    return evolve(data.our_study, learning=evolve(data.our_study.learning, base_rate=data.guess))
+
+
 def soft(data: DataSet, epsilon: float) -> Proposal:
     """One packet per peer: a table of one feature, noise-aware log-odds that are added up."""
     return at_record_level(data.our_study, epsilon)
@@ -92,6 +116,7 @@ DESIGNS: Mapping[str, Measure] = {
     "one packet, soft": library(soft),
     "one packet, additive": library(additive),
     "one bit, additive": library(bits),
+    "study plan's choice": planned,
 }
 
 
@@ -107,6 +132,7 @@ def row(data: DataSet, design: str, epsilon: float, peers: int | None, trials: i
         "auc": found.auc,
         "auc_se": found.auc_se,
         "trials": trials,
+        "chosen": found.chosen,
     }
 
 

@@ -53,6 +53,8 @@ def _utility_table(found: Findings, ceiling: Figure, peers: object) -> str:
     for design in dict.fromkeys(str(cell["design"]) for cell in cells):
         line = {number(cell, "epsilon"): cell for cell in cells if cell["design"] == design}
         body.append([design, *(with_error(line[e]) if e in line else "" for e in epsilons)])
+        if any(cell.get("chosen") for cell in line.values()):
+            body.append(["*which is*", *(str(line[e].get("chosen", "")) if e in line else "" for e in epsilons)])
     if peers is None and ceiling["set"] == "adult":
         body.append(["*wanted*", *(f"*{WANTED[e]:g}*" if e in WANTED else "" for e in epsilons)])
     trials = int(number(cells[0], "trials"))
