@@ -13,6 +13,7 @@ from anon.errors import AnonmlError
 from anon.route.testnet import PrivateNetwork
 
 ENDING = 30.0
+SETTLING = 0.2
 
 
 @contextmanager
@@ -47,5 +48,7 @@ def private_tor(folder: Path) -> Iterator[PrivateNetwork]:
 
 def _run(loop: asyncio.AbstractEventLoop, task: asyncio.Task[None]) -> None:
     asyncio.set_event_loop(loop)
-    with suppress(asyncio.CancelledError, AnonmlError), closing(loop):  # who waits for `ready` has the error
-        loop.run_until_complete(task)
+    with closing(loop):
+        with suppress(asyncio.CancelledError, AnonmlError):  # who waits for `ready` has the error
+            loop.run_until_complete(task)
+        loop.run_until_complete(asyncio.sleep(SETTLING))  # the pipes of ended processes close a moment after them

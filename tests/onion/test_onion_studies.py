@@ -71,7 +71,7 @@ class Play:
         try:
             began = time.monotonic()
             await _all([*(one.start() for one in self.staff), *map(self._settle_in, range(PEERS))])
-            await self._publish(slowness=max(1.0, (time.monotonic() - began) / 20))
+            await self._publish(slowness=max(1.0, (time.monotonic() - began) / 12))
             await _all([self._look_at_servers(), *map(self._take_part, range(PEERS))])
             await _all(self._of(name).ended(study) for name, study in self.seen.studies.items())
             self.seen.receipts = await _all(anonml("peer", "receipts", "--home", home) for home in self.homes)
@@ -90,7 +90,7 @@ class Play:
         await anonml("peer", "budget", "--minimum-cohort", "2", "--home", home)
 
     async def _publish(self, slowness: float) -> None:
-        lengths = {"enrol": ceil(26 * slowness), "settle": ceil(6 * slowness), "collect": ceil(16 * slowness)}
+        lengths = {"enrol": ceil(32 * slowness), "settle": ceil(6 * slowness), "collect": ceil(16 * slowness)}
         for name, study in STUDIES.items():
             file = self.folder / f"{name}.toml"
             file.write_text(TEXT.format(title=name, design=study["design"], admission=study["admission"], **lengths))
