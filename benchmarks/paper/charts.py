@@ -105,7 +105,7 @@ def utility(found: Findings) -> list[list[Panel]]:
             points = [(number(c, "epsilon"), number(c, "auc"), number(c, "auc_se")) for c in chosen]
             lines.append(Line(design, points, dashed=design.startswith("paper")))
         lines.append(Line("no privacy, same bins", level=number(row, "auc_binned")))
-        title = f"{row['title']}, {row['peers']} peers"
+        title = f"{row['set']}, {row['peers']} peers"
         panels.append(Panel(title, "record-level epsilon", AUC, lines, log_x=True, ticks=(0.25, 0.5, 1, 2, 4)))
     return [panels[start : start + 2] for start in range(0, len(panels), 2)]
 

@@ -57,7 +57,8 @@ def _utility_table(found: Findings, ceiling: Figure, peers: object) -> str:
             body.append(["*which is*", *(str(line[e].get("chosen", "")) if e in line else "" for e in epsilons)])
     if peers is None and ceiling["set"] == "adult":
         body.append(["*wanted*", *(f"*{WANTED[e]:g}*" if e in WANTED else "" for e in epsilons)])
-    trials = int(number(cells[0], "trials"))
+    counts = sorted({int(number(cell, "trials")) for cell in cells})
+    trials = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
     who = f"all {ceiling['peers']}" if peers is None else f"{peers:,}"
     binned, raw = (share(number(ceiling, f"auc_{kind}")) for kind in ("binned", "raw"))
     told = f"{who} peers, {trials} trials; without privacy {binned} binned, {raw} raw."
