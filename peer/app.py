@@ -32,7 +32,7 @@ from peer.release import random_sizes
 from peer.runner import StudyRunner
 from peer.schedule import draw_enrolment_time
 from peer.secrets import KEY_BYTES, SALT_BYTES, StudySecrets, Vault, fresh, key_of
-from peer.session import Event, State
+from peer.session import LAST, Event, State
 from peer.store import Store
 
 _LOG = logging.getLogger(__name__)
@@ -40,6 +40,7 @@ POLL_SECONDS = 5.0
 """How often a runner looks for studies that were joined meanwhile."""
 LONGEST_SLEEP = 30.0
 """Sleep is cut into such pieces, so that a machine that was suspended notices what time it is."""
+LONGEST_PAUSE = 366 * 86400.0
 NOTICE_SECONDS = 1.0
 """While enrolment is open the pieces are as short as this, so that a withdrawal by another process leaves at once."""
 
@@ -118,8 +119,12 @@ class PeerApp:
 
     async def look(self, invite: Invite) -> ConsentSheet:
         """Fetch and verify the study of an invite and explain it. Nothing about the owner leaves."""
-        _chain, _body, manifest = await self._manifest(invite)
+        manifest = await self.manifest(invite)
         return explain(manifest, self.store.policy(), self.store.ledger(), self._now())
+
+    async def manifest(self, invite: Invite) -> Manifest:
+        """The verified manifest of an invite, fetched once. Nothing about the owner leaves."""
+        return (await self._manifest(invite))[2]
 
     async def join(self, invite: Invite, approved_epsilon: int) -> Consent:
         """The owner's yes, up to `approved_epsilon` (1e-9): reserve the budget and store the enrolment, together.
@@ -202,6 +207,32 @@ class PeerApp:
             await self._sleep(min(max(0.0, due - self._now()), deadline - now))
         return state
 
+    # Pausing
+
+    def pause(self, until: float, study: bytes | None = None) -> None:
+        """Do nothing of this study, or of the whole home, until then (unix seconds); see `peer.pausing`.
+
+        An exchange that is under way is not torn off. Raises `Refused` for an instant that has passed, a study that was
+        never joined or is over, and in a home that was moved elsewhere.
+        """
+        self.store.demand_not_retired()
+        if not self._now() < until < LONGEST_PAUSE + self._now():
+            raise Refused("a pause ends in the future, within a year; choose another time")
+        if study is not None and self.store.state(study) in LAST:
+            raise Refused("this study is over for you; there is nothing to pause")
+        self.store.pause(study, until)
+
+    def resume(self, study: bytes | None = None) -> None:
+        """End the pause of this study, or the home's own. What is due is done at its own times, never in a bunch."""
+        self.store.demand_not_retired()
+        self.store.pause(study, None)
+
+    def paused_until(self, study: bytes | None = None) -> float | None:
+        """The end of the pause in force for this study (its own or the home's) or for the home; None when there is
+        none."""
+        until = self.store.paused_until(study)
+        return until if until > self._now() else None
+
     # Running
 
     async def step(self, study: bytes) -> float | None:
@@ -247,19 +278,22 @@ class PeerApp:
             _LOG.error("study %s: %s; it is tried again", study.hex()[:8], type(error).__name__)  # no text: data
 
     async def _follow_closely(self, study: bytes, deadline: float | None) -> None:
-        runner, state = self._runner(study), self.store.state(study)
+        runner, standing = self._runner(study), self._standing(study)
         while (due := await runner.step()) is not None:
             if deadline is not None and (due > deadline or self._now() > deadline):
                 return
-            await self._rest(study, state, due)
-            state = self.store.state(study)
+            await self._rest(study, standing, due)
+            standing = self._standing(study)
         self._runners.pop(study, None)
 
-    async def _rest(self, study: bytes, state: State, due: float) -> None:
-        """Sleep until `due`, or until the study is not in this state any more: the owner left it elsewhere."""
-        longest = NOTICE_SECONDS if state in (State.CONSENTED, State.ENROLLED) else LONGEST_SLEEP
-        while (left := due - self._now()) > 0 and self.store.state(study) is state:
+    async def _rest(self, study: bytes, standing: tuple[State, float], due: float) -> None:
+        """Sleep until `due`, or until the study does not stand so any more: the owner left, paused or resumed it."""
+        longest = NOTICE_SECONDS if standing[0] in (State.CONSENTED, State.ENROLLED) else LONGEST_SLEEP
+        while (left := due - self._now()) > 0 and self._standing(study) == standing:
             await self._sleep(min(left, longest))
+
+    def _standing(self, study: bytes) -> tuple[State, float]:
+        return self.store.state(study), self.store.paused_until(study)
 
     def _runner(self, study: bytes) -> StudyRunner:
         if study not in self._runners:

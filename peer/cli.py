@@ -14,7 +14,7 @@ from rich.markup import escape
 from anon.errors import Refused
 from anon.invite import parse_invite
 from anon.ldp import format_epsilon, nano
-from peer import cli_own, cli_proofs
+from peer import cli_own, cli_pause, cli_proofs
 from peer.app import PeerApp
 from peer.cli_options import (
     DEFAULT_HOME,
@@ -192,6 +192,8 @@ def receipts(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> No
     print_json([receipt_json(one, costs[one.study]) for one in found]) if as_json else show_receipts(found, costs)
 
 
+app.command()(cli_pause.pause)
+app.command()(cli_pause.resume)
 app.command()(cli_own.budget)
 app.command()(cli_own.predict)
 

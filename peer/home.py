@@ -19,6 +19,10 @@ from anon.study.structure import make_converter, structure
 _CONVERTER = make_converter()
 
 
+class RunElsewhere(Refused):
+    """Another process runs this home."""
+
+
 @frozen
 class Settings:
     """Machine settings; nothing here changes the outcome of a study. Seconds throughout.
@@ -104,14 +108,16 @@ class PeerHome:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Hold the home for one runner. Raises `Refused` when another process runs it."""
+        """Hold the home for one runner. Raises `RunElsewhere` when another process runs it."""
         self.prepare()
         descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise Refused(f"{self.path}: another process runs this peer; stop it, or leave it to it") from None
+                raise RunElsewhere(
+                    f"{self.path}: another process runs this peer; stop it, or leave it to it"
+                ) from None
             shutil.rmtree(self.scratch_path, ignore_errors=True)  # a killed backup's
             yield
         finally:

@@ -26,10 +26,15 @@ class StudyRunner(Enrolling, Checking, Collecting, Inclusion):
     """Steps one study."""
 
     async def step(self) -> float | None:
-        """Do what is due, one thing at most; the unix time when the next is, or None when the study is over."""
+        """Do what is due, one thing at most; the unix time when the next is, or None when the study is over.
+
+        While the study or the home is paused nothing is done, and the next is due at the pause's end."""
         study = self._tools.store.study(self._study)
         if study.state in LAST:
             return None
+        until = self._tools.store.paused_until(self._study)
+        if until > self._tools.now() and study.state is not State.LEAVING:  # a withdrawal is the owner's word too
+            return until
         job = min(self._jobs(study), key=lambda one: one.due)
         now = self._tools.now()
         if job.due > now:

@@ -21,7 +21,7 @@ from attrs import frozen
 from anon.documents import SignedHead
 from anon.errors import Conflict, Refused
 from anon.messages import SealedPacket
-from peer import rows
+from peer import pausing, rows
 from peer.consent import Policy
 from peer.crash import crash_point
 from peer.ledger import Entry, Ledger
@@ -134,6 +134,17 @@ class Store:
     def ledger(self) -> Ledger:
         """The ledger as it stands."""
         return rows.read_ledger(self._connection)
+
+    def paused_until(self, study: bytes | None = None) -> float:
+        """Unix seconds until which nothing of this study is done, by its own pause or the home's; the home's alone when
+        none is named. An instant that has passed is no pause; what cannot be read is one without end."""
+        home = pausing.read(self._connection, None)
+        return home if study is None else max(home, pausing.read(self._connection, study))
+
+    def pause(self, study: bytes | None, until: float | None) -> None:
+        """Pause a study, or the home, until then (unix seconds); with None go on."""
+        with self._writing("pause") as connection:
+            pausing.write(connection, study, until)
 
     def demand_not_retired(self) -> None:
         """Raises `Refused` in a home that a final backup moved elsewhere."""
