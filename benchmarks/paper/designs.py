@@ -20,7 +20,7 @@ from anon.resolve import resolve
 from anon.study.parts import Learning
 from anon.study.proposal import OnePacket, Proposal
 from benchmarks.figures import Figure
-from benchmarks.paper.datasets import DataSet
+from benchmarks.paper.datasets import DataSet, Split
 from benchmarks.paper.fitting import mean_and_error
 from benchmarks.paper.pipeline import Setting, run
 from benchmarks.paper.studies import at_record_level
@@ -74,9 +74,22 @@ def library(study_of: Callable[[DataSet, float], Proposal]) -> Measure:
 
 def planned(data: DataSet, epsilon: float, peers: int | None, trials: int, seed: int) -> Measured:
     """Whatever `study plan` chooses for so many people at this epsilon, from the study file alone."""
-    people, test = data.our_people
-    name, study = _choice(_declared(data), len(people) if peers is None else peers, epsilon)
-    found = simulate(study, people, trials, seed, test, peers=peers, ceilings=False)
+    return _by_plan(data.our_study, data.our_people, data.guess, epsilon, peers, trials, seed)
+
+
+def planned_declared(data: DataSet, epsilon: float, peers: int | None, trials: int, seed: int) -> Measured:
+    """The same from the study with declared cuts."""
+    study = data.our_study if data.declared_study is None else data.declared_study
+    return _by_plan(study, data.declared_people, data.guess, epsilon, peers, trials, seed)
+
+
+def _by_plan(
+    study: Proposal, groups: Split, guess: float, epsilon: float, peers: int | None, trials: int, seed: int
+) -> Measured:
+    people, test = groups
+    told = evolve(study, learning=evolve(study.learning, base_rate=guess))
+    name, chosen = _choice(told, len(people) if peers is None else peers, epsilon)
+    found = simulate(chosen, people, trials, seed, test, peers=peers, ceilings=False)
     return Measured(found.auc_mean, found.auc_se, found.epsilon_record, name)
 
 
@@ -84,10 +97,6 @@ def planned(data: DataSet, epsilon: float, peers: int | None, trials: int, seed:
 def _choice(study: Proposal, cohort: int, epsilon: float) -> tuple[str, Proposal]:
     choice = choose_design(study, cohort, epsilon, PLAN_SEED)
     return choice.best.design, choice.proposal
-
-
-def _declared(data: DataSet) -> Proposal:
-    return evolve(data.our_study, learning=evolve(data.our_study.learning, base_rate=data.guess))
 
 
 def soft(data: DataSet, epsilon: float) -> Proposal:
@@ -117,7 +126,13 @@ DESIGNS: Mapping[str, Measure] = {
     "one packet, additive": library(additive),
     "one bit, additive": library(bits),
     "study plan's choice": planned,
+    "study plan's choice, declared cuts": planned_declared,
 }
+
+
+def applies(data: DataSet, design: str) -> bool:
+    """Whether the data set has what the design needs."""
+    return "declared" not in design or data.declared_study is not None
 
 
 def row(data: DataSet, design: str, epsilon: float, peers: int | None, trials: int, seed: int) -> Figure:

@@ -84,6 +84,8 @@ def table(
             continue
         for epsilon in epsilons:
             for design in designs.DESIGNS if only is None else only:
+                if not designs.applies(data, design):
+                    continue
                 key: Figure = {"set": data.name, "design": design, "epsilon": epsilon, "peers": peers, "trials": trials}
                 [row] = kept.of("utility", key, _cell(data, design, epsilon, peers, trials))
                 say(f"{data.name}, {peers or 'all'} peers, epsilon {epsilon}: {design} {row['auc']:.4f}")

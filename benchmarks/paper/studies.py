@@ -1,7 +1,7 @@
 """From what is publicly known about a data set to the two studies that are compared on it.
 
 Ranges, scales and groups are what staff would declare from a data dictionary; nothing is read off the people. The
-paper's study has two categories for every feature, ours as many bins as are asked for and every category by itself.
+paper's study has two categories for every feature, ours as many bins of a number as are asked for.
 """
 
 from __future__ import annotations
@@ -30,12 +30,10 @@ class Number:
 
 @frozen
 class Text:
-    """A column of texts. `yes`: the group that the paper's binary form tells from all others."""
+    """A column of texts. `yes`: the group that is told from all others."""
 
     column: str
-    categories: tuple[str, ...]
     yes: tuple[str, ...]
-    missing: str = "own"
 
 
 @frozen
@@ -57,9 +55,10 @@ class Dictionary:
         return self._proposal([_binary(one) for one in self.columns], design, learning)
 
     def ours(self, bins: int) -> Proposal:
-        """One packet per peer, single features, quantile bins."""
+        """One packet per peer, single features, quantile bins; texts in the same two groups as the paper's."""
         design = OnePacket("one-packet", epsilon=1.0)
-        return self._proposal([_fine(one, bins) for one in self.columns], design, Learning(score_share=0.1))
+        features = [_fine(one, bins) if isinstance(one, Number) else _binary(one) for one in self.columns]
+        return self._proposal(features, design, Learning(score_share=0.1))
 
     def _proposal(self, features: Sequence[Feature], design: OnePacket | Paper, learning: Learning) -> Proposal:
         return proposal(self.title, self.sqlite_label(), features, design, learning, self.table())
@@ -115,12 +114,8 @@ def _binary(column: Number | Text) -> Feature:
     return Feature(column.column, "categorical", f"{column.column} in a group.", query, "no", categories=("yes", "no"))
 
 
-def _fine(column: Number | Text, bins: int) -> Feature:
+def _fine(column: Number, bins: int) -> Feature:
     query = f"SELECT {column.column} FROM {TABLE}"
-    if isinstance(column, Text):
-        return Feature(
-            column.column, "categorical", f"{column.column}.", query, column.missing, categories=column.categories
-        )
     missing = (column.low + column.high) / 2 if column.missing is None else column.missing
     span = (float(column.low), float(column.high))
     return Feature(column.column, "numeric", f"{column.column}.", query, missing, span, bins, scale=column.scale)

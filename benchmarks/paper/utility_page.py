@@ -16,8 +16,10 @@ UTILITY = """\
 Record-level epsilon, ROC AUC on people who were no peers, mean ± its standard error. The paper's pipeline runs under
 honest accounting: its budget is divided evenly over what a peer sends (two histograms and one median for each numeric
 feature). Our designs send one packet. Every design is told the same public facts: ranges, scales, categories and, for
-the additive learner, a round guess of the base rate. Ours use quartile bins and every category by itself; only the
-peers' packets decide where the bins lie. Ceilings: logistic regression without privacy on the same bins, and on raw
+the additive learner, a round guess of the base rate. Ours use quartile bins, and only the peers' packets decide where
+they lie; the same groups of categories are told to all designs. `study plan` chooses by simulation on made-up people,
+never on these; with "declared cuts" it is given examples/census/study.toml, which states some cuts from public
+knowledge. Ceilings: logistic regression without privacy on the same bins, and on raw
 values.
 """
 

@@ -18,8 +18,8 @@ DICTIONARY = Dictionary(
     (
         Number("signal", 0, 10),
         Number("noise", -1, 1),
-        Text("circle", ("a", "b", "c"), ("a",)),
-        Text("flag", ("yes", "no"), ("yes",), "no"),
+        Text("circle", ("a",)),
+        Text("flag", ("yes",)),
     ),
 )
 
