@@ -11,6 +11,9 @@ import cbor2
 from anon.errors import Malformed
 
 _DEEPEST = 16
+_STRINGS, _TAG = (2, 3), 6  # major types, RFC 8949, section 3
+_SHORT, _LONG = 24, 27  # additional information: one to eight bytes of argument follow
+_BIG_INTEGERS = (0xC2, 0xC3)  # tags 2 and 3
 
 
 def encode(value: Any) -> bytes:
@@ -21,9 +24,11 @@ def encode(value: Any) -> bytes:
 def decode(data_untrusted: bytes, what: str = "document") -> Any:
     """Decode bytes that must be the canonical spelling of a plain value, with nothing after it.
 
-    Plain: integers, finite floats, texts, bytes, booleans, null, lists and maps, at most 16 deep; no tags. Raises
-    `Malformed` for anything else: truncated, trailing bytes, indefinite lengths, unsorted or repeated keys.
+    Plain: integers, finite floats, texts, bytes, booleans, null, lists and maps, at most 16 deep; no tags but those of
+    integers beyond 64 bits. Raises `Malformed` for anything else: truncated, trailing bytes, indefinite lengths,
+    unsorted or repeated keys. Time and memory are linear in the bytes.
     """
+    _refuse_tags(data_untrusted, what)
     try:
         value = cbor2.loads(data_untrusted)
         spelling = encode(value) if _plain(value, _DEEPEST) else b""
@@ -32,6 +37,23 @@ def decode(data_untrusted: bytes, what: str = "document") -> Any:
     if spelling != data_untrusted:
         raise Malformed(f"{what}: not in canonical CBOR; expected the one deterministic spelling of plain values")
     return value
+
+
+def _refuse_tags(data_untrusted: bytes, what: str) -> None:
+    """Before anything is built: values that are shared (tags 28 and 29) make a tree of terabytes out of 500 bytes."""
+    place, size = 0, len(data_untrusted)
+    while place < size:
+        head = data_untrusted[place]
+        place += 1
+        argument = head & 31
+        if argument > _LONG or (head >> 5 == _TAG and head not in _BIG_INTEGERS):
+            raise Malformed(f"{what}: a tag or an indefinite length; expected the one spelling of plain values")
+        if argument >= _SHORT:
+            digits = 1 << argument - _SHORT
+            argument = int.from_bytes(data_untrusted[place : place + digits], "big")
+            place += digits
+        if head >> 5 in _STRINGS:
+            place += argument
 
 
 def _plain(value: Any, deep: int) -> bool:
