@@ -37,6 +37,9 @@ classifiers [15], weighted vote; random feature subsets anew in each trial, as i
 `benchmarks/paper/pipeline.py` does many trials at once and is tested against the library's own simulation. Classifier
 scores come from a disjoint 30 % of the reports [16] unless said otherwise. Bars in plots are two standard errors of
 the mean.
+
+**Trials.** Every table says how many it has; the paper has 500 (figures 4, 5) and 400 (6, 7). A whole run takes about an
+hour on one core; `--effort 0.2` takes a fifth of the trials, a later run replaces what has fewer.
 """
 
 DATA = """\
@@ -79,7 +82,9 @@ def _place(row: Figure) -> int:
 
 def _names(key: str, value: object) -> bool:
     """Whether a column says what was measured, rather than what came out or how often."""
-    return key == "epsilon" or (key != "trials" and not isinstance(value, float) and not key.endswith("_se"))
+    if key in ("trials", "chosen") or key.endswith("_se"):
+        return False
+    return key == "epsilon" or not isinstance(value, float)
 
 
 def _often(row: Figure) -> float:

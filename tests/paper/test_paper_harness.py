@@ -66,6 +66,15 @@ def test_the_page_is_the_same_twice_and_tells_what_was_not_measured(kept: Kept, 
     assert "**differs**" in text
 
 
+def test_of_two_measurements_of_one_cell_the_longer_is_shown() -> None:
+    page = pytest.importorskip("benchmarks.paper.page", reason="matplotlib is in the bench extra")
+    short = {"set": "a", "design": "d", "epsilon": 0.5, "peers": None, "auc": 0.7, "auc_se": 0.1, "trials": 5}
+    long = short | {"auc": 0.6, "auc_se": 0.01, "trials": 50, "chosen": "bits"}
+    other = short | {"epsilon": 1.0}
+    assert page.best_measured([long, short, other]) == [long, other]
+    assert page.best_measured([short, other, long]) == [long, other]
+
+
 def test_what_is_kept_is_not_measured_again(kept: Kept) -> None:
     def fails() -> list[dict[str, float]]:
         raise AssertionError("measured again")
