@@ -30,18 +30,24 @@ LONGEST_SECONDS = 600
 MOST_CONNECTIONS = 2048
 BACKLOG = 1024
 _HEADER_BYTES = 8190
+PIECE = 64 * 1024
+"""Bytes of a document that are handed to a connection at once."""
 _LOG = logging.getLogger(__name__)
 
 Studies = Mapping[bytes, LiveStudy]
 
 
-class _Plain(web.Response):
+class _Stream(web.StreamResponse):
     """A response without Date, Server and Content-Type."""
 
     async def _prepare_headers(self) -> None:
         await super()._prepare_headers()
         for name in (hdrs.DATE, hdrs.SERVER, hdrs.CONTENT_TYPE):
             self._headers.popall(name, None)
+
+
+class _Plain(web.Response, _Stream):
+    """One with a short body."""
 
 
 class _Quiet(RequestHandler):
@@ -112,10 +118,10 @@ class Surface:
             return _closing(404)
         name, number = match[2], match[3]
         if request.method == "GET" and name == "heads":
-            return _Plain(body=study.heads())
+            return await _in_pieces(request, study.heads())
         if request.method == "GET" and number is not None:
             body = await study.document(int(number))
-            return _closing(404) if body is None else _Plain(body=body)
+            return _closing(404) if body is None else await _in_pieces(request, body)
         posts = {"enrol": study.enrol, "withdraw": study.withdraw, "packets": study.submit}
         if request.method != "POST" or name not in posts:
             return _closing(404)
@@ -180,6 +186,18 @@ async def _post(request: web.BaseRequest, accept: Callable[[bytes], Awaitable[st
     await response.prepare(request)
     await response.write_eof()
     crash_point("after-answer")
+    return response
+
+
+async def _in_pieces(request: web.BaseRequest, body: bytes) -> web.StreamResponse:
+    """A body that all readers share: who reads slowly holds a piece of it here, not a copy of 20 MB."""
+    response = _Stream()
+    response.content_length = len(body)
+    await response.prepare(request)
+    whole = memoryview(body)
+    for start in range(0, len(body), PIECE):
+        await response.write(whole[start : start + PIECE])  # waits until the last ones were read
+    await response.write_eof()
     return response
 
 

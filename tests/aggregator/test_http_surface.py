@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -219,3 +220,37 @@ async def test_who_reads_nothing_is_cut_off_in_the_end(
     with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
         await reader.readexactly(64 * 2**20)
     writer.close()
+
+
+async def test_who_reads_slowly_holds_no_copy_of_a_document(
+    running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or a hundred readers of a roster of 20 MB would hold 2 GB here."""
+    body, readers = bytes(16 * 2**20), 20
+
+    async def huge(number: int) -> bytes:
+        return body
+
+    monkeypatch.setattr(running.live, "document", huge)
+    runner = await http.start_unix({running.live.study: running.live}, tmp_path / "onion.sock")
+    request = f"GET /v1/{running.live.study.hex()}/documents/0 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
+    before, open_ones = _resident(), []
+    try:
+        for _ in range(readers):
+            reader, writer = await asyncio.open_unix_connection(tmp_path / "onion.sock", limit=1024)
+            writer.write(request)
+            open_ones.append((reader, writer))
+        await asyncio.sleep(0.5)
+        assert _resident() - before < 4 * len(body)
+        head, _, rest = (await asyncio.wait_for(open_ones[0][0].read(), 20)).partition(b"\r\n\r\n")
+        assert rest == body
+        assert head == b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close" % len(body)
+    finally:
+        for _, writer in open_ones:
+            writer.transport.abort()
+        await runner.cleanup()
+
+
+def _resident() -> int:
+    """Bytes of this process in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
