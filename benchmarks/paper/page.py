@@ -38,8 +38,8 @@ classifiers [15], weighted vote; random feature subsets anew in each trial, as i
 scores come from a disjoint 30 % of the reports [16] unless said otherwise. Bars in plots are two standard errors of
 the mean.
 
-**Trials.** Every table says how many it has; the paper has 500 (figures 4, 5) and 400 (6, 7). A whole run takes about an
-hour on one core; `--effort 0.2` takes a fifth of the trials, a later run replaces what has fewer.
+**Trials.** Every table says how many it has; the paper has 500 (figures 4, 5) and 400 (6, 7). A whole run takes about
+an hour on one core; `--effort 0.2` takes a fifth of the trials, a later run replaces what has fewer.
 """
 
 DATA = """\
