@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from ipaddress import ip_address
 
 import aiohttp
 from attrs import field, frozen
 
+from anon.addresses import is_loopback
 from anon.errors import Refused
 from anon.route.exchange import HttpRoute, isolated_connector
 
 DEFAULT_TIMEOUT = 60.0
-
-
-def is_loopback(address: str) -> bool:
-    """Whether host:port names this machine by a literal loopback address (names are not resolved)."""
-    host = address.rpartition(":")[0].strip("[]")
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 @frozen

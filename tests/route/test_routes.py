@@ -87,7 +87,7 @@ async def test_direct_looks_no_name_up_not_even_localhost() -> None:
         await DirectRoute().get("localhost:80", "/", 10)
 
 
-@pytest.mark.parametrize(("address", "expected"), [("127.0.0.1:1", True), ("127.9.9.9:1", True), ("[::1]:1", True), ("128.0.0.1:1", False), ("x:1", False)])
+@pytest.mark.parametrize(("address", "expected"), [("127.0.0.1:1", True), ("127.9.9.9:1", True), ("[::1]:1", True), ("128.0.0.1:1", False), ("x:1", False), ("127.0.0.1:@example.org", False), ("[::1]:", False)])
 def test_loopback(address: str, expected: bool) -> None:
     assert is_loopback(address) is expected
 
