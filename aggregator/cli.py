@@ -15,6 +15,7 @@ from rich.table import Table
 
 from aggregator.app import AggregatorApp, StudyStatus
 from aggregator.cli_fingerprint import fingerprint
+from aggregator.cli_model import export_model
 from aggregator.cli_options import (
     DEFAULT_HOME,
     HomeOption,
@@ -30,12 +31,13 @@ from aggregator.cli_serve import HOST, HTTP_PORT, serve
 from aggregator.home import backup as back_up
 from aggregator.home import open_home
 from aggregator.home import restore as restore_into
-from aggregator.onion_key import kept_key
+from anon.addresses import is_loopback
 from anon.errors import Malformed, Refused
 
 app = typer.Typer(no_args_is_help=True, help="Run studies: invite, serve, watch, export, audit.")
 app.command()(serve)
 app.command()(fingerprint)
+app.command("export-model")(export_model)
 
 
 @app.command()
@@ -52,7 +54,8 @@ def init(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
 def invite(
     count: Annotated[int, typer.Option(min=1, max=100_000, help="How many invites; each admits one peer.")] = 1,
     address: Annotated[
-        str, typer.Option(help="Where peers reach this aggregator, host:port; its onion address, if it has one.")
+        str,
+        typer.Option(help="Where peers reach this aggregator: where it serves now, or the study's own onion address."),
     ] = "",
     study: StudyOption = "",
     home: HomeOption = DEFAULT_HOME,
@@ -66,7 +69,7 @@ def invite(
             if chosen.phase != "enrolling":
                 raise Refused(f"enrolment of this study has closed ({chosen.phase}); an invite would admit nobody")
             wanted = count if chosen.manifest.cohort.admission == "invite" else 1
-            where = address or _own_address(home)
+            where = address or _address(aggregator.home.served_at(), chosen.manifest.address)
             return [one.link() for one in await aggregator.create_invites(chosen.study, wanted, where)]
 
     links = run(work())
@@ -76,9 +79,9 @@ def invite(
         sys.stdout.write("\n".join(links) + "\n")
 
 
-def _own_address(home: Path) -> str:
-    key = kept_key(home)
-    return f"{HOST}:{HTTP_PORT}" if key is None else key.address()
+def _address(serving: str, named: str) -> str:
+    """Where peers of a study go: where its home is served now, if they do, or else the address that the study names."""
+    return serving if serving and (is_loopback(serving) or serving == named) else named or f"{HOST}:{HTTP_PORT}"
 
 
 @app.command()

@@ -163,7 +163,7 @@ def evaluate(model: Model, test: People) -> TrialScores:
         auc=roc_auc(ranks, positive),
         f1=2 * hits / wanted if wanted else 0.0,
         accuracy=float(np.mean(called == positive)),
-        ece=calibration_error(_probabilities(model, ranks), positive),
+        ece=calibration_error(probabilities(model, ranks), positive),
     )
 
 
@@ -175,7 +175,7 @@ def calibration_error(probabilities: Floats, positive: NDArray[np.bool_]) -> flo
     return sum(gaps) / len(probabilities)
 
 
-def _probabilities(model: Model, ranks: Floats) -> Floats:
+def probabilities(model: Model, ranks: Floats) -> Floats:
     """`Model.probability` of everybody from their ranks."""
     if model.ensemble == "soft":
         base = np.log(model.base_rate / (1 - model.base_rate))

@@ -1,0 +1,139 @@
+"""Predicting with a published model in scikit-learn's manner: raw rows in, calibrated probabilities and reasons out."""
+
+from __future__ import annotations
+
+from math import log
+from typing import Any, Self
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from aggregator.estimator_features import columns_of, safe_names
+from aggregator.protocols.histogram.reconstruct import Floats
+from aggregator.simulate import model_scores, probabilities
+from aggregator.simulation.people import People
+from aggregator.simulation.run import categories, cells
+from anon.model import Model, from_json
+
+
+@frozen(eq=False)
+class Explanation:
+    """What each feature adds to the log-odds of the positive class, and how sure that is.
+
+    `decision_function(X)` is `base + contributions.sum(axis=1)`. `contributions` and `errors`: shape (rows, features).
+    `errors` are posterior standard deviations, from the mechanism's known noise and the learner's prior: about two in
+    three true contributions of the bin lie within one of them. They say nothing about what bins hide.
+    """
+
+    feature_names: tuple[str, ...]
+    base: float
+    contributions: Floats
+    errors: Floats
+
+
+class TablePrediction(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Predicting with `model_`, a published model, for raw rows; what the classifiers share."""
+
+    model_: Model
+    classes_: NDArray[Any]
+    n_features_in_: int
+
+    def decision_function(self, X: Any) -> Floats:
+        """Log-odds of `classes_[1]`, shape (rows,). A vote's share of weight is taken for a probability."""
+        people = self._people(X)
+        ranks = model_scores(self.model_, people)
+        if self.model_.ensemble == "soft":
+            found: Floats = _log_odds(self.model_.base_rate) + ranks
+            return found
+        share = np.clip(probabilities(self.model_, ranks), 1e-12, 1 - 1e-12)
+        voted: Floats = np.log(share / (1 - share))
+        return voted
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Probabilities of `classes_`, shape (rows, 2): calibrated as far as the study measured (see `anon.model`)."""
+        people = self._people(X)
+        positive = probabilities(self.model_, model_scores(self.model_, people))
+        return np.column_stack([1 - positive, positive])
+
+    def explain(self, X: Any) -> Explanation:
+        """Each feature's contribution to the log-odds of each row, with its uncertainty.
+
+        Raises `ValueError` for a model whose tables cannot be split by feature: a vote, or tables of several features.
+        """
+        people = self._people(X)
+        model = self.model_
+        if model.ensemble != "soft" or any(len(table.features) != 1 for table in model.tables):
+            raise ValueError("explain: expected a soft model of single features; its classifier is not additive")
+        found = categories(model.features, people, {cuts.feature: cuts.cuts for cuts in model.cuts})
+        places = {name: place for place, name in enumerate(self._study_names())}
+        amounts, errors = np.zeros((len(people), len(places))), np.zeros((len(people), len(places)))
+        for table in model.tables:
+            index, place = cells(found, table.features, table.cards), places[table.features[0]]
+            amounts[:, place] += np.array(table.log_odds)[index]
+            errors[:, place] = np.array(table.errors)[index] if table.errors else np.nan
+        return Explanation(self._titles(), _log_odds(model.base_rate), amounts, errors)
+
+    def _people(self, X: Any) -> People:
+        check_is_fitted(self)
+        table = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=False)
+        columns = dict(zip(self._study_names(), columns_of(table), strict=True))
+        return People(columns, np.zeros(len(table), dtype=np.int64))
+
+    def _study_names(self) -> tuple[str, ...]:
+        """The columns of X by the names that the model knows them by."""
+        return safe_names(self._titles())
+
+    def _titles(self) -> tuple[str, ...]:
+        given = getattr(self, "feature_names_in_", None)
+        return tuple(given) if given is not None else tuple(f"x{place}" for place in range(self.n_features_in_))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The model travels as its JSON, so that loading passes through its checks."""
+        state = dict(super().__getstate__())
+        return state | {"model_": state["model_"].to_json()} if "model_" in state else state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state | {"model_": from_json(state["model_"])} if "model_" in state else state)
+
+
+class PublishedClassifier(TablePrediction):
+    """A study's published model as a fitted classifier: `PublishedClassifier(text).fit()` learns nothing.
+
+    `model` is the text of the model document. X has the model's features as columns, in its order or by name, with the
+    values that its queries give. `predict` is the model's own decision, 1 for the positive label: its threshold is
+    the study's, which need not be 1/2. Raises `Malformed` for a text that is no model.
+    """
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+
+    def fit(self, X: Any = None, y: Any = None) -> Self:
+        """Read the model. X and y are ignored: there is nothing left to learn."""
+        self.model_ = from_json(self.model)
+        self.classes_ = np.array([0, 1])
+        self.feature_names_in_ = np.array([feature.name for feature in self.model_.features], dtype=object)
+        self.n_features_in_ = len(self.feature_names_in_)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """`Model.decide` of each row, as 0 or 1; shape (rows,)."""
+        chosen: NDArray[Any] = (self.predict_proba(X)[:, 1] >= self.model_.threshold - 1e-12).astype(np.int64)
+        return chosen
+
+    def _study_names(self) -> tuple[str, ...]:
+        return self._titles()
+
+
+def _log_odds(rate: float) -> float:
+    return log(rate / (1 - rate))

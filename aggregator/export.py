@@ -1,0 +1,169 @@
+"""A published model for other programs: ONNX (any runtime) and skops (Python, loaded without running foreign code).
+
+Both predict what `anon.model` predicts, missing and out-of-range values included. They need the `export` extra.
+"""
+
+from __future__ import annotations
+
+import importlib
+from itertools import pairwise
+from math import log
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aggregator.estimator_prediction import PublishedClassifier
+from anon.errors import Refused
+from anon.model import Model, Table
+from anon.study.parts import Feature
+
+TRUSTED = ("aggregator.estimator_prediction.PublishedClassifier",)
+"""The only type in a skops file of a published model that is not scikit-learn's, numpy's or Python's own."""
+
+OPSET, OPSET_ML, IR_VERSION = 17, 3, 8
+"""Runtimes since 2022 read these."""
+
+
+def to_onnx(model: Model) -> bytes:
+    """The model as ONNX. Equal models give equal bytes for one version of the `onnx` package.
+
+    Inputs: one per feature, by name, shape (rows, 1); numeric ones double, NaN or infinite for missing; categorical
+    ones string, anything undeclared for missing. Outputs: `label` (rows,) int64, `Model.decide`; `probabilities`
+    (rows, 2) double, the positive label's second. Raises `Refused` without the `onnx` package.
+    """
+    onnx = _package("onnx")
+    graph = _Graph(onnx)
+    codes = {feature.name: graph.code(feature, model.cuts_of(feature.name)) for feature in model.features}
+    total = graph.add("Mul", graph.add("Cast", next(iter(codes.values())), to=onnx.TensorProto.DOUBLE), graph.real(0.0))
+    for table, amounts in zip(model.tables, _amounts(model), strict=True):
+        total = graph.add("Add", total, graph.add("Gather", graph.reals(amounts), graph.cell(table, codes)))
+    graph.finish(model, total)
+    inputs = [_input(onnx, feature) for feature in model.features]
+    made = onnx.helper.make_model(
+        onnx.helper.make_graph(graph.nodes, "anonml", inputs, graph.outputs(), graph.constants),
+        opset_imports=[onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid("ai.onnx.ml", OPSET_ML)],
+        ir_version=IR_VERSION,
+        producer_name="anonml",
+        doc_string=model.title,
+    )
+    onnx.helper.set_model_props(made, {"study": model.study, "label": model.label.name})
+    onnx.checker.check_model(made, full_check=True)
+    written: bytes = made.SerializeToString(deterministic=True)
+    return written
+
+
+def to_skops(model: Model, path: Path) -> None:
+    """The model as a skops file of a fitted `PublishedClassifier`. Raises `Refused` without the `skops` package."""
+    _package("skops.io").dump(PublishedClassifier(model.to_json()).fit(), path)
+
+
+def from_skops(path: Path) -> PublishedClassifier:
+    """What `to_skops` wrote. Only `TRUSTED` types are built, and the model in it passes all checks of `anon.model`.
+
+    Raises `Refused` without the `skops` package or for a file with other types.
+    """
+    io = _package("skops.io")
+    strange = sorted(set(io.get_untrusted_types(file=path)) - set(TRUSTED))
+    if strange:
+        raise Refused(f"{path.name}: holds types of no published model ({', '.join(strange[:3])}); do not load it")
+    found = io.load(path, trusted=list(TRUSTED))
+    if not isinstance(found, PublishedClassifier):
+        raise Refused(f"{path.name}: expected a published model; write one with `anonml aggregator export-model`")
+    return found
+
+
+def _package(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise Refused(f"the package {name.partition('.')[0]} is missing; pip install 'anonml[export]'") from None
+
+
+def _amounts(model: Model) -> list[list[float]]:
+    """What each cell of each table adds: to the log-odds (soft) or to the signed vote."""
+    if model.ensemble == "soft":
+        return [list(table.log_odds) for table in model.tables]
+    weight = sum(table.weight for table in model.tables) or 1.0
+    return [[table.weight * (2 * vote - 1) / weight for vote in table.votes] for table in model.tables]
+
+
+def _input(onnx: Any, feature: Feature) -> Any:
+    kind = onnx.TensorProto.DOUBLE if feature.kind == "numeric" else onnx.TensorProto.STRING
+    return onnx.helper.make_tensor_value_info(feature.name, kind, [None, 1])
+
+
+class _Graph:
+    """Nodes and constants of an ONNX graph, named by number; `x` below is the name of a value."""
+
+    def __init__(self, onnx: Any) -> None:
+        self.onnx = onnx
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def add(self, operator: str, *inputs: str, output: str = "", domain: str = "", **attributes: Any) -> str:
+        name = output or f"value_{len(self.nodes)}"
+        self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [name], domain=domain, **attributes))
+        return name
+
+    def constant(self, values: Any) -> str:
+        name = f"constant_{len(self.constants)}"
+        self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(values), name))
+        return name
+
+    def real(self, value: float) -> str:
+        return self.constant(np.float64(value))
+
+    def reals(self, values: Any) -> str:
+        return self.constant(np.array(values, dtype=np.float64))
+
+    def whole(self, *values: int) -> str:
+        return self.constant(np.array(values if len(values) > 1 else values[0], dtype=np.int64))
+
+    def code(self, feature: Feature, cuts: tuple[float, ...]) -> str:
+        """The feature's category, int64 of shape (rows,), by the total map of `categories.feature_category`."""
+        x = self.add("Reshape", feature.name, self.constant(np.array([-1], dtype=np.int64)))
+        if feature.kind == "categorical":
+            own = feature.missing == "own"
+            missing = len(feature.categories) if own else feature.categories.index(str(feature.missing))
+            return self.add(
+                "LabelEncoder", x, domain="ai.onnx.ml", keys_strings=list(feature.categories),
+                values_int64s=list(range(len(feature.categories))), default_int64=missing,
+            )  # fmt: skip
+        absent = self.add("Or", self.add("IsNaN", x), self.add("IsInf", x))
+        stand_in = feature.range[0] if feature.missing == "own" else float(feature.missing)
+        number = self.add("Where", absent, self.real(stand_in), x)
+        number = self.add("Max", number, self.real(feature.range[0]))
+        number = self.add("Min", number, self.real(feature.range[1]))
+        column = self.add("Unsqueeze", number, self.constant(np.array([1], dtype=np.int64)))
+        above = self.add("Greater", column, self.reals([list(cuts) or [np.inf]]))
+        counted = self.add("Cast", above, to=self.onnx.TensorProto.INT64)
+        bins = self.add("ReduceSum", counted, self.constant(np.array([1], dtype=np.int64)), keepdims=0)
+        return self.add("Where", absent, self.whole(len(cuts) + 1), bins) if feature.missing == "own" else bins
+
+    def cell(self, table: Table, codes: dict[str, str]) -> str:
+        """The mixed radix index of the table's features."""
+        index = codes[table.features[0]]
+        for (_, name), card in zip(pairwise(table.features), table.cards[1:], strict=True):
+            index = self.add("Add", self.add("Mul", index, self.whole(card)), codes[name])
+        return index
+
+    def finish(self, model: Model, total: str) -> None:
+        """From the sum over tables to both outputs."""
+        if model.ensemble == "soft":
+            base = self.real(log(model.base_rate / (1 - model.base_rate)))
+            positive = self.add("Sigmoid", self.add("Add", total, base))
+        elif sum(table.weight for table in model.tables) > 0:
+            half = self.add("Mul", self.add("Add", total, self.real(1.0)), self.real(0.5))
+            positive = self.add("Min", self.add("Max", half, self.real(0.0)), self.real(1.0))
+        else:
+            positive = self.add("Add", self.add("Mul", total, self.real(0.0)), self.real(model.base_rate))
+        called = self.add("GreaterOrEqual", positive, self.real(model.threshold - 1e-12))
+        self.add("Cast", called, to=self.onnx.TensorProto.INT64, output="label")
+        axis = self.constant(np.array([1], dtype=np.int64))
+        both = [self.add("Unsqueeze", one, axis) for one in (self.add("Sub", self.real(1.0), positive), positive)]
+        self.add("Concat", *both, axis=1, output="probabilities")
+
+    def outputs(self) -> list[Any]:
+        proto, info = self.onnx.TensorProto, self.onnx.helper.make_tensor_value_info
+        return [info("label", proto.INT64, [None]), info("probabilities", proto.DOUBLE, [None, 2])]
