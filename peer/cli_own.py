@@ -11,7 +11,6 @@ import typer
 from attrs import evolve
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress
 
 from anon.errors import Malformed, Refused
 from anon.invite import Invite, parse_invite
@@ -38,37 +37,31 @@ MOST_REASONS = 5
 
 
 def import_data(
-    file: Annotated[Path, typer.Argument(help="CSV, JSON Lines (both also .gz) or SQLite.")],
-    table: Annotated[str | None, typer.Option(help="Name of the table; the file's name by default.")] = None,
+    file: Annotated[Path, typer.Argument(help="A file, a folder or an archive; --preview says what it is.")],
+    table: Annotated[str | None, typer.Option(help="Name of the table; the format's or the file's by default.")] = None,
     append: Annotated[bool, typer.Option(help="Add to the table instead of replacing it.")] = False,
+    preview: Annotated[bool, typer.Option("--preview", help="Only show what would be imported.")] = False,
     home: HomeOption = DEFAULT_HOME,
     as_json: JsonOption = False,
 ) -> None:
-    """Copy a file of yours into your own tables. They stay on this machine."""
-    from peer.data.importing import import_file
+    """Copy a file of yours into your own tables. They stay on this machine.
 
-    place = home_of(home)
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("rows", total=None)
-        try:
-            summary = import_file(
-                place.data_path,
-                file,
-                table,
-                "append" if append else "replace",
-                lambda rows: progress.update(task, completed=rows),
-            )
-        except (Malformed, Refused) as error:
-            raise type(error)(f"{file}: {error}") from None
-    if as_json:
-        print_json(
-            {"table": summary.table, "rows": summary.rows, "columns": summary.columns, "skipped": summary.skipped}
-        )
-        return
-    Console().print(f"{summary.rows} rows in table {summary.table} ({', '.join(summary.columns)})", highlight=False)
-    if summary.skipped:
-        lines = ", ".join(map(str, summary.skipped_lines))
-        Console().print(f"{summary.skipped} lines could not be read and were skipped (the first: {lines})")
+    CSV, TSV, JSON Lines, JSON lists, SQLite, Parquet (an extra), edX tracking logs, Moodle logs (CSV or JSON), Google
+    Takeout's activity (JSON or HTML, in any language); also as gzip, zip, tar, or a folder.
+    """
+    from peer.cli_import import preview_json, run_import, show_preview, show_summary, summary_json
+
+    try:
+        if preview:
+            from peer.data.preview import preview as look
+
+            seen = look(file, table=table)
+            print_json(preview_json(seen)) if as_json else show_preview(seen)
+            return
+        summary = run_import(home_of(home).data_path, file, table, append)
+    except (Malformed, Refused) as error:
+        raise type(error)(f"{file}: {error}") from None
+    print_json(summary_json(summary)) if as_json else show_summary(summary)
 
 
 def tables(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:

@@ -1,27 +1,49 @@
-"""Read CSV and JSON Lines row by row in bounded memory, whatever the file is.
+"""The owner's files as streams of bytes: unpacked, in UTF-8, and no longer than the limits, whatever the file is.
 
-A row that cannot be read is counted by its line number and passed over; its text is never quoted. A file is read
-twice, once to learn its columns and once to import them, so a source is something whose `records` can be asked again.
+A file is read more than once, to learn what it is, what its columns are, and to import it; so an `Origin` is something
+that can be opened again. Nothing is ever unpacked to the disk. Messages never quote a file's content or the name of
+an archive's member.
 """
 
 from __future__ import annotations
 
-import csv
+import codecs
 import gzip
-import json
+import io
+import lzma
 import math
+import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from enum import Enum
 from pathlib import Path
-from typing import IO, Any, Protocol, cast
+from typing import IO, Any, Protocol
 
-from attrs import frozen
+from attrs import evolve, field, frozen
 
 from anon.errors import Malformed, Refused
 
 Cell = str | int | float | None
-Record = tuple[int, dict[str, Cell] | None]
-"""A line's number and its row; None for a line that cannot be read."""
+
+
+class Skip(Enum):
+    """Why a record is passed over, for its owner to read."""
+
+    BROKEN = "could not be read"
+    LONG = "longer than the limit"
+    WIDTH = "another number of cells than the heading"
+
+
+Record = tuple[int, dict[str, Cell] | Skip]
+"""A record's number (of a line, an entry or a row, from 1) and its cells, or why it has none."""
+
+CHUNK = 64 * 1024
+GZIP = b"\x1f\x8b"
+UNREADABLE = "anonml-unreadable"
+"""Codec error handler: what cannot be decoded becomes NUL, which no readable record holds."""
+
+codecs.register_error(UNREADABLE, lambda error: ("\0", getattr(error, "end", 0)))
 
 
 @frozen
@@ -29,198 +51,246 @@ class ImportLimits:
     """What an import accepts. A row also has to fit what the sandbox can read (`anon.sql.Bounds.bytes_of_value`)."""
 
     line_bytes: int = 2**20
-    """Longer lines are passed over."""
+    """Longer lines, and longer entries of a list, are passed over."""
     row_bytes: int = 240 * 2**10
     """Longer rows are passed over."""
     cell_bytes: int = 64 * 2**10
     """Longer cells become NULL."""
     columns: int = 200
     file_bytes: int = 8 * 2**30
-    """After unpacking; stops a file that unpacks without end."""
+    """Of one file after unpacking; stops a file that unpacks without end."""
     lines_named: int = 20
-    """How many of the lines passed over a summary names."""
+    """How many of the records passed over a summary names."""
+    archive_bytes: int = 256 * 2**30
+    """Of all files in an archive together, by what it declares; a Takeout with photos is large."""
+    entries: int = 50_000
+    """Files and folders in an archive or a folder."""
+    ratio: int = 300
+    """Unpacked bytes to packed ones. Logs reach about 40, deflate at most 1032."""
+    ratio_from: int = 4 * 2**20
+    """Unpacked bytes up to which any ratio is accepted."""
+    index_bytes: int = 8 * 2**20
+    """Of an archive's list of files, which is held in memory."""
 
 
 LIMITS = ImportLimits()
 
 
 class Source(Protocol):
-    """Rows that can be read more than once."""
+    """Records that can be read more than once."""
 
     @property
     def typed(self) -> bool:
         """Whether cells already have types; where not, all are text and types are to be found out."""
 
+    @property
+    def unit(self) -> str:
+        """What a record's number counts: line, entry or row."""
+
     def keys(self) -> Sequence[str]:
-        """Columns known before any row is read, so that an empty table is still a table."""
+        """Columns known before any record is read, so that an empty table is still a table."""
 
     def records(self) -> Iterator[Record]:
-        """Every row from the first."""
+        """Every record from the first."""
 
 
 class BadLine(Exception):
-    """A line that cannot be read. Carries nothing."""
+    """A line that cannot be read. Carries nothing but why."""
+
+    def __init__(self, why: Skip = Skip.BROKEN) -> None:
+        super().__init__()
+        self.why = why
 
 
-def numbered_lines(file: Path, limits: ImportLimits) -> Iterator[tuple[int, bytes | None]]:
-    """Lines from 1, unpacked if they are gzip; None for one longer than the limit. No more than one is held."""
-    number, read = 0, 0
-    with _opened(file) as stream:
-        try:
-            while line := stream.readline(limits.line_bytes + 1):
-                number, whole = number + 1, len(line) <= limits.line_bytes
-                read += len(line)
-                rest = line
-                while not whole and not rest.endswith(b"\n") and (rest := stream.readline(limits.line_bytes)):
-                    read += len(rest)
-                    _check_size(read, limits)
-                _check_size(read, limits)
-                yield number, line if whole else None
-        except (gzip.BadGzipFile, EOFError, zlib.error):
-            raise Malformed(f"the packed file breaks off after line {number}; pack it again") from None
+# --- streams ---
 
 
-def _opened(file: Path) -> IO[bytes]:
-    with file.open("rb") as stream:
-        packed = stream.read(2) == b"\x1f\x8b"
-    return cast(IO[bytes], gzip.open(file, "rb")) if packed else file.open("rb")
+@frozen
+class Origin:
+    """A file of the owner's, or one member of an archive, that can be opened again and again.
 
+    `name` is for its suffixes and the table's name only. `packed` is its size in the archive, where there is one.
+    """
 
-def _check_size(read: int, limits: ImportLimits) -> None:
-    if read > limits.file_bytes:
-        raise Refused(f"the file holds more than {limits.file_bytes} bytes when unpacked; import it in parts")
+    name: str = field(repr=False)
+    raw: Callable[[], IO[bytes]] = field(repr=False)
+    packed: int | None = None
+    encoding: str = "utf-8"
 
+    @property
+    def suffixes(self) -> frozenset[str]:
+        """Every suffix in lower case, `.gz` among them."""
+        return frozenset(suffix.lower() for suffix in Path(self.name).suffixes)
 
-def first_bytes(file: Path, count: int = 4096) -> bytes:
-    """The beginning of the file, unpacked. Raises `Malformed` for a broken gzip file."""
-    try:
-        with _opened(file) as stream:
+    @property
+    def stem(self) -> str:
+        """The name without its last suffix, nor `.gz`."""
+        name = self.name[:-3] if self.name.lower().endswith(".gz") else self.name
+        return Path(name).stem
+
+    def open(self, limits: ImportLimits) -> IO[bytes]:
+        """The bytes, in UTF-8 if they are text. Reading raises `Malformed` (broken) or `Refused` (too much)."""
+        bounded = io.BufferedReader(_Bounded(self, limits), CHUNK)
+        if self.encoding == "utf-8":
+            return bounded
+        return io.BufferedReader(_InUtf8(bounded, self.encoding), CHUNK)
+
+    def start(self, limits: ImportLimits, count: int = CHUNK) -> bytes:
+        """The first bytes, at most `count`."""
+        with self.open(limits) as stream:
             return stream.read(count)
-    except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise Malformed("the packed file is broken at its beginning; pack it again") from None
 
 
-@frozen
-class CsvSource:
-    """Comma, semicolon or tab separated lines under a header; quoted fields may hold line breaks. UTF-8."""
-
-    file: Path
-    limits: ImportLimits
-    typed: bool = False
-
-    def keys(self) -> Sequence[str]:
-        """The header. Raises `Malformed` if the first line is none."""
-        return self._begun()[1]
-
-    def records(self) -> Iterator[Record]:
-        """Every record under the header; an empty line is none."""
-        lines, header, delimiter = self._begun()
-        yield from _rows(lines, header, csv.reader(lines, delimiter=delimiter, skipinitialspace=True))
-
-    def _begun(self) -> tuple[_TextLines, list[str], str]:
-        lines = _TextLines(numbered_lines(self.file, self.limits), self.limits)
-        try:
-            first = next(lines)
-        except (BadLine, StopIteration):
-            raise Malformed("the first line is no header; it must be UTF-8 text that names the columns") from None
-        delimiter = _delimiter(first)
-        header = _header(first, delimiter)
-        if len(header) > self.limits.columns:
-            raise Refused(f"the header names {len(header)} columns, more than {self.limits.columns}; drop some")
-        return lines, header, delimiter
+def origin_of(file: Path) -> Origin:
+    """The file, unpacked if it is gzip."""
+    with file.open("rb") as stream:
+        packed = stream.read(2) == GZIP
+    if packed:
+        return Origin(file.name, lambda: _unzipping(file), file.stat().st_size)
+    return Origin(file.name, lambda: file.open("rb"))
 
 
-class _TextLines:
-    """Text lines for `csv.reader`, which may take several for one record but not more than fit a row."""
-
-    def __init__(self, lines: Iterator[tuple[int, bytes | None]], limits: ImportLimits) -> None:
-        self._lines = lines
-        self._most = limits.row_bytes
-        self.number = 0
-        self.held = 0
-
-    def __iter__(self) -> _TextLines:
-        return self
-
-    def __next__(self) -> str:
-        self.number, line = next(self._lines)
-        self.held += len(line or b"")
-        if line is None or self.held > self._most or b"\0" in line:
-            raise BadLine
-        try:
-            return line.decode("utf-8-sig" if self.number == 1 else "utf-8")
-        except UnicodeDecodeError:
-            raise BadLine from None
+def _unzipping(file: Path) -> IO[bytes]:
+    return gzip.GzipFile(filename=str(file), mode="rb")  # type: ignore[return-value]
 
 
-def _delimiter(header: str) -> str:
-    unquoted = "".join(header.split('"')[::2])
-    return max(",;\t", key=unquoted.count)
-
-
-def _header(first: str, delimiter: str) -> list[str]:
-    """Column names, made unique by place: two equal names are told apart only to be refused later with their place."""
+@contextmanager
+def _said_in_our_words() -> Iterator[None]:
     try:
-        names = next(csv.reader([first], delimiter=delimiter, skipinitialspace=True), [])
-    except csv.Error:
-        names = []
-    if not any(name.strip() for name in names):
-        raise Malformed("the first line is no header; it must name the columns")
-    return [f"{name.strip()}\0{place}" for place, name in enumerate(names, 1)]
+        yield
+    except (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, ValueError):
+        raise Malformed("the packed file is broken or breaks off; pack or download it again") from None
+    except (NotImplementedError, RuntimeError):
+        raise Refused("the file is encrypted or packed in an unusual way; unpack it first") from None
+    except OSError as error:
+        raise Malformed(f"the file cannot be read ({error.strerror or type(error).__name__}); try again") from None
 
 
-def _rows(lines: _TextLines, header: list[str], reader: Iterator[list[str]]) -> Iterator[Record]:
-    while True:
-        lines.held, number = 0, lines.number + 1
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except (csv.Error, BadLine):
-            yield number, None
-            continue
-        if row:
-            yield number, dict(zip(header, row, strict=True)) if len(row) == len(header) else None
+class _Bounded(io.RawIOBase):
+    """Passes bytes through, counts them, and says in our words what is wrong with them."""
+
+    def __init__(self, origin: Origin, limits: ImportLimits) -> None:
+        super().__init__()
+        self._packed, self._limits, self._read = origin.packed, limits, 0
+        with _said_in_our_words():
+            self._inner = origin.raw()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        with _said_in_our_words():
+            data = self._inner.read(len(buffer))
+        self._read += len(data)
+        self._check()
+        buffer[: len(data)] = data
+        return len(data)
+
+    def _check(self) -> None:
+        limits, read = self._limits, self._read
+        if read > limits.file_bytes:
+            raise Refused(f"the file holds more than {limits.file_bytes} bytes when unpacked; import it in parts")
+        if self._packed is not None and read > limits.ratio_from and read > limits.ratio * max(self._packed, 1):
+            raise Refused(
+                f"the file is more than {limits.ratio} times as long when unpacked, as no log is; if it is really "
+                "yours, unpack it and import what is inside"
+            )
+
+    def close(self) -> None:
+        if not self.closed and hasattr(self, "_inner"):
+            self._inner.close()
+        super().close()
 
 
-@frozen
-class JsonLinesSource:
-    """One JSON object a line; what is nested stays JSON text. UTF-8."""
+class _InUtf8(io.RawIOBase):
+    """Text in another encoding, as UTF-8; what cannot be decoded comes as NUL."""
 
-    file: Path
-    limits: ImportLimits
-    typed: bool = True
+    def __init__(self, inner: IO[bytes], encoding: str) -> None:
+        super().__init__()
+        self._inner = inner
+        self._decoder = codecs.getincrementaldecoder(encoding)(UNREADABLE)
+        self._ready = b""
+        self._ended = False
 
-    def keys(self) -> Sequence[str]:
-        """None: every object may bring its own."""
-        return ()
+    def readable(self) -> bool:
+        return True
 
-    def records(self) -> Iterator[Record]:
-        """Every line that is not blank."""
-        for number, line in numbered_lines(self.file, self.limits):
-            if line is None:
-                yield number, None
-            elif line.strip():
-                yield number, _object(line)
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready and not self._ended:
+            data = self._inner.read(CHUNK)
+            self._ended = not data
+            self._ready = self._decoder.decode(data, final=not data).encode("utf-8", "replace")
+        part, self._ready = self._ready[: len(buffer)], self._ready[len(buffer) :]
+        buffer[: len(part)] = part
+        return len(part)
+
+    def close(self) -> None:
+        self._inner.close()
+        super().close()
 
 
-def _object(line: bytes) -> dict[str, Cell] | None:
+# --- encodings ---
+
+_BYTE_ORDERS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+_SAMPLE = 2**20
+_CONTROL = bytes(set(range(32)) - set(b"\t\n\r\f")) + b"\x7f"
+
+
+def in_its_encoding(origin: Origin, limits: ImportLimits) -> Origin:
+    """The same file, read as UTF-8, UTF-16 with a byte order mark, or Windows-1252.
+
+    The last only where the beginning (1 MiB) is no UTF-8 at all, yet text and no JSON, which is UTF-8 by its standard
+    (RFC 8259, section 8.1). So a few broken lines stay broken lines.
+    """
+    start = origin.start(limits, _SAMPLE)
+    if start[:2] in _BYTE_ORDERS:
+        return evolve(origin, encoding=_BYTE_ORDERS[start[:2]])
+    json = start.lstrip()[:1] in (b"{", b"[")
+    if not (start.isascii() or json or _some_utf_8(start)) and _windows(start):
+        return evolve(origin, encoding="cp1252")
+    return origin
+
+
+def _some_utf_8(start: bytes) -> bool:
+    """Whether any line holds a character beyond ASCII in valid UTF-8; the last line may be cut off."""
+    for line in start.split(b"\n"):
+        if not line.isascii():
+            try:
+                codecs.getincrementaldecoder("utf-8")().decode(line)
+            except UnicodeDecodeError:
+                continue
+            return True
+    return False
+
+
+def _windows(start: bytes) -> bool:
+    if start.translate(None, _CONTROL) != start:
+        return False
     try:
-        value = json.loads(line.decode("utf-8-sig"), parse_constant=lambda _name: None)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(value, dict):
-        return None
-    return {key.replace("\0", ""): _cell(part) for key, part in value.items()}
+        start.decode("cp1252")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
-def _cell(value: Any) -> Cell:
-    if isinstance(value, dict | list):
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    if isinstance(value, bool):
-        return int(value)
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+# --- lines and cells ---
+
+
+def numbered_lines(origin: Origin, limits: ImportLimits) -> Iterator[tuple[int, bytes | None]]:
+    """Lines from 1; None for one longer than the limit. No more than one is held."""
+    number = 0
+    with origin.open(limits) as stream:
+        while line := stream.readline(limits.line_bytes + 1):
+            number, whole, rest = number + 1, len(line) <= limits.line_bytes, line
+            while not whole and not rest.endswith(b"\n") and (rest := stream.readline(limits.line_bytes)):
+                pass
+            yield number, line if whole else None
+
+
+def finite_number(value: int | float) -> int | float | None:
+    """What SQLite can hold of a number: an integer of 64 bits, or a finite float."""
+    if isinstance(value, int):
+        if -(2**63) <= value < 2**63:
+            return value
         return float(value) if abs(value) < 10**300 else None
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, str | int | float) else None
+    return value if math.isfinite(value) else None

@@ -62,7 +62,11 @@ def test_csv(database: Path, write: Write, delimiter: str, name: str, newline: s
     lines = [["Age", "Full Name", "Größe", "id"], ["39", '"Ann, B; C\tD"', "1.5", "007"], ["40", '"x\ny"', "", "12"]]
     file = write(name, "\ufeff" + newline.join(delimiter.join(line) for line in lines) + newline)
     summary = import_file(database, file)
-    assert summary == ImportSummary("my_people_2", 2, ("age", "full_name", "groe", "id"), 0, (), 0)
+    words = {",": "commas", ";": "semicolons", "\t": "tabs"}[delimiter] + ", packed" * name.endswith("gz")
+    kind = "tsv" if delimiter == "\t" else "csv"
+    assert summary == ImportSummary(
+        "my_people_2", 2, ("age", "full_name", "groe", "id"), 0, (), 0, kind, f"a {kind.upper()} file separated by {words}"
+    )
     assert rows(database, "select *, typeof(age), typeof(id) from my_people_2") == [
         (39, "Ann, B; C\tD", 1.5, "007", "integer", "text"),
         (40, "x\ny", None, "12", "integer", "text"),
@@ -150,11 +154,12 @@ BAD_FILES: dict[str, tuple[str, str | bytes, type[AnonmlError]]] = {
     "empty": ("t.csv", "", Malformed),
     "nothing but a byte order mark": ("t.csv", "\ufeff", Malformed),
     "blank header": ("t.csv", "\n1,2\n", Malformed),
-    "header not UTF-8": ("t.csv", "größe\n1\n".encode("latin-1"), Malformed),
-    "UTF-16": ("t.csv", "a,b\n1,2\n".encode("utf-16"), Malformed),
-    "mostly not UTF-8": ("t.csv", "a\ngröße\ngröße\nx\n".encode("latin-1"), Malformed),
+    "header in no encoding": ("t.csv", b"gr\x81\x8de\n1\n", Malformed),
+    "mostly not UTF-8": ("t.csv", "ü\n".encode() + "größe\ngröße\nx\n".encode("latin-1"), Malformed),
+    "UTF-16 cut in the middle": ("t.csv", "a,b\n".encode("utf-16") + b"\x00\xd8" * 9, Malformed),
     "header only in json": ("t.jsonl", "a,b\n1,2\n", Malformed),
-    "json list": ("t.json", '[{"a": 1}]', Malformed),
+    "json list of texts": ("t.json", '["secret", "secret"]', Malformed),
+    "page": ("t.html", "<html>secret</html>", Malformed),
     "random bytes": ("t.csv", bytes(range(256)) * 10, Malformed),
     "not gzip inside": ("t.csv", b"\x1f\x8b" + b"secret" * 100, Malformed),
     "gzip cut off": ("t.csv", gzip.compress(b"a,b\n" + bytes(range(256)).hex().encode() * 200)[:200], Malformed),

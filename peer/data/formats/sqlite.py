@@ -6,7 +6,6 @@ and indices are left alone; an authorizer makes sure of it.
 
 from __future__ import annotations
 
-import math
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from pathlib import Path
 from attrs import frozen
 
 from anon.errors import Malformed, Refused
-from peer.data.files import Cell, ImportLimits, Record
+from peer.data.files import Cell, ImportLimits, Record, finite_number
 
 MAGIC = b"SQLite format 3\0"
 
@@ -88,10 +87,17 @@ class TableSource:
     columns: tuple[str, ...]
     limits: ImportLimits
     typed: bool = True
+    unit: str = "row"
 
     def keys(self) -> Sequence[str]:
         """The stored columns."""
         return [column.replace("\0", "") for column in self.columns]
+
+    def count(self) -> int:
+        """Rows now."""
+        with _broken_is_malformed():
+            rows = self.connection.execute(f"SELECT 1 FROM main.{_quoted(self.table)} NOT INDEXED")
+            return sum(1 for _row in rows)
 
     def records(self) -> Iterator[Record]:
         """Blobs, and text that is not UTF-8, come as NULL. Raises `Malformed` when the file turns out to be damaged."""
@@ -110,6 +116,6 @@ def _quoted(name: str) -> str:
 
 
 def _cell(value: object) -> Cell:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if isinstance(value, str | int) else None
+    if isinstance(value, int | float):
+        return finite_number(value)
+    return value if isinstance(value, str) else None

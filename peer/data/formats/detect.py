@@ -1,0 +1,234 @@
+"""What a file is, found out from its content first and its name second, and the sources of its tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from attrs import field, frozen
+
+from anon.errors import Malformed, Refused
+from peer.data.files import GZIP, ImportLimits, Origin, Record, Source, in_its_encoding, numbered_lines, origin_of
+from peer.data.formats import edx, moodle, sqlite, takeout
+from peer.data.formats.archives import Member, folder_members, tar_members, zip_members
+from peer.data.formats.delimited import DELIMITERS, DelimitedSource
+from peer.data.formats.json_text import JsonLinesSource, JsonListSource, json_value, numbered_entries
+from peer.data.formats.parquet import MAGIC as PARQUET
+from peer.data.formats.parquet import ParquetSource
+from peer.data.formats.tar_headers import is_tar
+
+READABLE = (
+    "CSV, TSV, JSON Lines, a JSON list, SQLite, Parquet, an edX tracking log, a Moodle log, Google Takeout's activity, "
+    "or a zip, tar or gzip of these"
+)
+_ENCODINGS = {"utf-8": "", "utf-16": ", UTF-16", "cp1252": ", Windows-1252"}
+_JSON = {".json", ".jsonl", ".ndjson"}
+_TEXT = {".csv", ".tsv", ".tab", ".log", *_JSON}
+_PACKED = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"7z\xbc\xaf": "7-zip", b"Rar!": "RAR", b"\x28\xb5\x2f\xfd": "zstd"}
+_SHEETS = re.compile(rb"\s*\[\s*\[\s*[\[\]]")
+_LINES_TRIED = 20
+
+
+@frozen
+class Table:
+    """One table to be: the name that the format or the file gives it, and its rows."""
+
+    name: str | None
+    """The name by the format; None where it is the file's or the table's own, which is `title`."""
+    title: str = field(repr=False)
+    source: Source
+
+
+@frozen
+class Found:
+    """What a file is: a word for programs, a sentence for its owner, its tables, and what the owner should know."""
+
+    format: str
+    says: str
+    tables: tuple[Table, ...]
+    notes: tuple[str, ...] = ()
+
+
+@contextmanager
+def detected(path: Path, limits: ImportLimits) -> Iterator[Found]:
+    """What the file or folder is; its sources can be read inside the block.
+
+    Raises `Malformed` for what cannot be read and `Refused` for what policy forbids, an unsafe archive among it,
+    before anything of it is unpacked.
+    """
+    if path.is_dir():
+        yield _of_members(folder_members(path, limits), "folder", "a folder", limits)
+        return
+    start = _raw_start(path)
+    if start.startswith(sqlite.MAGIC):
+        with sqlite.opened_source(path, limits) as foreign:
+            sources = sqlite.table_sources(foreign, limits)
+            yield Found("sqlite", "a SQLite database", tuple(Table(None, name, one) for name, one in sources.items()))
+        return
+    yield _of_file(path, start, limits)
+
+
+def _raw_start(path: Path) -> bytes:
+    if not path.is_file():
+        raise Malformed("there is no such file; check the path")
+    try:
+        with path.open("rb") as stream:
+            return stream.read(1024)
+    except OSError as error:
+        raise Malformed(f"the file cannot be read ({error.strerror}); check its permissions") from None
+
+
+def _of_file(path: Path, start: bytes, limits: ImportLimits) -> Found:
+    if start.startswith(PARQUET):
+        return Found("parquet", "a Parquet file", (Table(None, path.stem, ParquetSource(path, limits)),))
+    if start.startswith((b"PK\3\4", b"PK\5\6", b"PK\7\x08")):
+        return _of_members(zip_members(path, limits), "zip", "a zip archive", limits)
+    for magic, name in _PACKED.items():
+        if start.startswith(magic):
+            raise Refused(f"the file is packed with {name}; unpack it first, or pack it as gzip or zip")
+    origin = origin_of(path)
+    inner = origin.start(limits, 1024)
+    if is_tar(inner):
+        return _of_members(tar_members(origin, limits), "tar", "a tar archive", limits)
+    if inner.startswith((sqlite.MAGIC, PARQUET)):
+        raise Refused("this is a packed database; unpack it first")
+    if inner.startswith((GZIP, b"PK\3\4", *_PACKED)):
+        raise Refused("this is an archive in an archive; unpack the outer one first")
+    return _of_text(origin, limits)
+
+
+# --- text ---
+
+
+def _of_text(origin: Origin, limits: ImportLimits) -> Found:
+    origin = in_its_encoding(origin, limits)
+    start = origin.start(limits)
+    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    says = _ENCODINGS[origin.encoding] + (", packed" if origin.packed is not None else "")
+    suffixes = origin.suffixes
+    if text.startswith(b"<") and not {".csv", ".tsv"} & suffixes:
+        return _of_page(origin, limits)
+    if text.startswith(b"[") and not {".csv", ".tsv"} & suffixes:
+        return _of_list(origin, text, says, limits)
+    if _JSON & suffixes or (text.startswith(b"{") and not {".csv", ".tsv"} & suffixes):
+        return _of_lines(origin, says, limits)
+    return _of_delimited(origin, says, limits)
+
+
+def _of_page(origin: Origin, limits: ImportLimits) -> Found:
+    if not takeout.looks_like_activity(_as(origin, ".html"), limits):
+        raise Malformed(f"this is a web page without activities; expected {READABLE}")
+    return _of_takeout([("", _as(origin, ".html"))], "an activity page of Google Takeout", limits)
+
+
+def _as(origin: Origin, suffix: str) -> Origin:
+    return origin if suffix in origin.suffixes else Origin(f"page{suffix}", origin.raw, origin.packed, origin.encoding)
+
+
+def _of_list(origin: Origin, text: bytes, says: str, limits: ImportLimits) -> Found:
+    if _SHEETS.match(text):
+        first = [value for _number, value in _some(numbered_entries(origin, limits, depth=2))]
+        if not any(first) or moodle.is_moodle_list(first):
+            return _of_moodle(moodle.MoodleSource(origin, limits), f"a Moodle log (JSON{says})")
+    first_entry = next(iter(numbered_entries(origin, limits)), (0, None))[1]
+    if takeout.is_activity_entry(first_entry):
+        return _of_takeout([("", _as(origin, ".json"))], f"an activity file of Google Takeout (JSON{says})", limits)
+    return Found("json", f"a JSON list{says}", (Table(None, origin.stem, JsonListSource(origin, limits)),))
+
+
+def _of_lines(origin: Origin, says: str, limits: ImportLimits) -> Found:
+    lines = (json_value(line) for _number, line in _some(numbered_lines(origin, limits)) if line and line.strip())
+    if any(edx.is_event(value) for value in lines):
+        table = Table(edx.TABLE, origin.stem, edx.edx_source(origin, limits))
+        return Found("edx", f"an edX tracking log{says}", (table,))
+    return Found("json-lines", f"a JSON Lines file{says}", (Table(None, origin.stem, JsonLinesSource(origin, limits)),))
+
+
+def _of_delimited(origin: Origin, says: str, limits: ImportLimits) -> Found:
+    source = DelimitedSource(origin, limits)
+    said = f"separated by {DELIMITERS[source.delimiter]}{says}"
+    if moodle.is_moodle(source):
+        return _of_moodle(moodle.MoodleSource(origin, limits, source), f"a Moodle log (CSV {said})")
+    name = "tsv" if source.delimiter == "\t" else "csv"
+    return Found(name, f"a {name.upper()} file {said}", (Table(None, origin.stem, source),))
+
+
+def _of_moodle(source: moodle.MoodleSource, says: str) -> Found:
+    notes = (moodle.MONTH_FIRST,) if source.month_first() else ()
+    return Found("moodle", says, (Table(moodle.TABLE, moodle.TABLE, source),), notes)
+
+
+def _some(records: Iterator[Any]) -> Iterator[Any]:
+    yield from (record for _place, record in zip(range(_LINES_TRIED), records, strict=False))
+
+
+# --- several files ---
+
+
+def _of_takeout(parts: Sequence[takeout.Part], says: str, limits: ImportLimits) -> Found:
+    return Found("takeout", says, (Table(takeout.TABLE, takeout.TABLE, takeout.TakeoutSource(tuple(parts), limits)),))
+
+
+def _of_members(members: Sequence[Member], word: str, says: str, limits: ImportLimits) -> Found:
+    parts = takeout.activity_parts(members, limits)
+    if parts:
+        files = f"{len(parts)} file{'s' * (len(parts) != 1)}"
+        return _of_takeout(parts, f"an activity export of Google Takeout ({files} in {says})", limits)
+    found = [one for member in members if (one := _of_member(member, limits)) is not None]
+    if not found:
+        raise Refused(f"{says} without any file that can be imported; expected {READABLE}")
+    others = len(members) - len(found)
+    notes = [note for one in found for note in one.notes]
+    if others:
+        notes.append(f"{others} other file{'s' * (others != 1)} in it {'are' if others != 1 else 'is'} not read")
+    kinds = sorted({one.format for one in found})
+    inside = "; ".join(dict.fromkeys(one.says for one in found))
+    said = f"{says} with {len(found)} file{'s' * (len(found) != 1)}: {inside}"
+    return Found(kinds[0] if len(kinds) == 1 else word, said, _merged(found), tuple(dict.fromkeys(notes)))
+
+
+def _of_member(member: Member, limits: ImportLimits) -> Found | None:
+    """None for a file that is no text with records in it."""
+    if not member.origin.suffixes & _TEXT:
+        return None
+    try:
+        return _of_text(member.origin, limits)
+    except Malformed:
+        return None
+
+
+def _merged(found: Sequence[Found]) -> tuple[Table, ...]:
+    """Files of one format that names its table become that one table; every other file is a table of its own."""
+    tables: dict[str, list[Source]] = {}
+    rest: list[Table] = []
+    for table in (table for one in found for table in one.tables):
+        if table.name is None:
+            rest.append(table)
+        else:
+            tables.setdefault(table.name, []).append(table.source)
+    joined = ((name, sources[0] if len(sources) == 1 else Joined(tuple(sources))) for name, sources in tables.items())
+    return (*(Table(name, name, source) for name, source in joined), *rest)
+
+
+@frozen
+class Joined:
+    """Several files of one format, one after another; a record's number counts on from file to file."""
+
+    sources: tuple[Source, ...]
+    typed: bool = True
+    unit: str = "entry"
+
+    def keys(self) -> Sequence[str]:
+        """The columns of all of them."""
+        return list(dict.fromkeys(key for source in self.sources for key in source.keys()))  # noqa: SIM118
+
+    def records(self) -> Iterator[Record]:
+        """Every record of every file."""
+        number = 0
+        for source in self.sources:
+            for _number, row in source.records():
+                number += 1
+                yield number, row

@@ -1,0 +1,106 @@
+"""What an import would do, from the beginning of a file: for the page and the command line, before anything is kept.
+
+Nothing is written. It reads at most `SAMPLE` records of each table, so it is quick whatever the file's length; types
+and columns are those of the sample, and a later record may still widen them.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+from attrs import field, frozen
+
+from peer.data.columns import columns_of
+from peer.data.files import LIMITS, Cell, ImportLimits, Record, Source
+from peer.data.formats.detect import READABLE, detected
+from peer.data.formats.parquet import ParquetSource
+from peer.data.formats.sqlite import TableSource
+from peer.data.importing import named_tables
+from peer.data.reading import Reading, counted
+
+SAMPLE = 200
+KINDS = {"INTEGER": "whole numbers", "REAL": "numbers", "TEXT": "texts", "": "nothing so far"}
+
+
+@frozen
+class PreviewColumn:
+    """A column to be; `kind` is INTEGER, REAL or TEXT, or empty where the sample holds nothing of it."""
+
+    name: str
+    kind: str
+
+    @property
+    def says(self) -> str:
+        """The kind in words."""
+        return KINDS[self.kind]
+
+
+@frozen
+class PreviewTable:
+    """A table to be, with its first rows. The rows are the owner's data: shown to the owner alone, never logged."""
+
+    name: str
+    columns: tuple[PreviewColumn, ...]
+    rows: tuple[tuple[Cell, ...], ...] = field(repr=False)
+    count: int | None
+    """Rows of the whole table, where that is known without reading all of it."""
+
+
+@frozen
+class Preview:
+    """What a file was found to be, and what importing it would make of it."""
+
+    format: str
+    """csv, tsv, json, json-lines, sqlite, parquet, edx, moodle, takeout; zip, tar or folder where it holds several."""
+    says: str
+    """The same in a phrase."""
+    tables: tuple[PreviewTable, ...]
+    problems: tuple[str, ...]
+    """What the owner should know; never any of the data."""
+
+
+def preview(path: Path, rows: int = 5, *, table: str | None = None, limits: ImportLimits = LIMITS) -> Preview:
+    """Look at a file, a folder or an archive. Raises what `import_file` would: `Malformed` or `Refused`.
+
+    `rows` is how many first rows each table shows. An unsafe archive is refused before anything in it is unpacked.
+    """
+    with detected(path, limits) as found:
+        seen = [_table(name, source, rows, limits) for name, source in named_tables(found, table)]
+        problems = [*found.notes, *(problem for _table, problems in seen for problem in problems)]
+        return Preview(found.format, found.says, tuple(one for one, _problems in seen), tuple(problems))
+
+
+def _table(name: str, source: Source, rows: int, limits: ImportLimits) -> tuple[PreviewTable, list[str]]:
+    sample: list[Record] = list(islice(source.records(), SAMPLE + 1))
+    whole, sample = len(sample) <= SAMPLE, sample[:SAMPLE]
+    columns = columns_of(source, sample, limits, READABLE)
+    reading = Reading(source.typed, columns, limits, lambda _rows: None)
+    first = list(reading.rows(sample))
+    shown = PreviewTable(
+        name,
+        tuple(PreviewColumn(column.name, column.kind) for column in columns.values()),
+        tuple(map(tuple, first[:rows])),
+        len(first) if whole else _count(source),
+    )
+    return shown, _problems(name, source, reading, whole)
+
+
+def _count(source: Source) -> int | None:
+    return source.count() if isinstance(source, ParquetSource | TableSource) else None
+
+
+def _problems(name: str, source: Source, reading: Reading, whole: bool) -> list[str]:
+    among = "" if whole else f" among the first {SAMPLE}"
+    problems = []
+    if reading.skipped:
+        why = "; ".join(f"{count} {reason}" for reason, count in reading.reasons.items())
+        numbers = ", ".join(map(str, reading.numbers))
+        problems.append(
+            f"{name}: {counted(reading.skipped, source.unit)}{among} would be skipped ({why}), by number: {numbers}"
+        )
+    if reading.emptied:
+        problems.append(f"{name}: {counted(reading.emptied, 'text')}{among} would be left out: too long, or not text")
+    if not reading.read and whole:
+        problems.append(f"{name}: no rows")
+    return problems
