@@ -183,12 +183,12 @@ def _figure_5(found: Findings) -> str:
         parts.append(f"({partitions} partitions, {size} per subset, 2 subsets): AUC (epsilon by eq. 6; record-level)")
         parts.append(table(["epsilon_h", *sets], body))
     reached = [
-        [s, *(f"{reach(found, s, partitions):g}" for partitions in (5, 20))]
+        [s, *(f"{reach(found, s, partitions):.2f}" for partitions in (5, 20))]
         for s in sets
         if all(found.rows("figure5", set=s, partitions=partitions, epsilon=None) for partitions in (5, 20))
     ]
     parts.append(_both_accountings(found))
-    parts.append("The smallest epsilon_h at which AUC - 1/2 is 95 % of what no perturbation gives:")
+    parts.append("The epsilon_h at which AUC - 1/2 is 95 % of what no perturbation gives:")
     parts.append(table(["", "5 partitions, three", "20 partitions, one"], reached))
     return "\n\n".join(parts)
 
