@@ -30,6 +30,7 @@ from aggregator.session import Phase, deadline
 from aggregator.store import Clock, Database, StudyStore
 from aggregator.study import LiveStudy, Tools, load_study
 from aggregator.workers import Workers
+from anon.addresses import is_loopback
 from anon.errors import Refused
 from anon.invite import Invite
 from anon.route import SocksRoute
@@ -38,6 +39,7 @@ from anon.study.proposal import Proposal
 
 _LONGEST_SLEEP = 0.5
 _PAUSE = 5
+_OVER = frozenset({Phase.PUBLISHED, Phase.ABANDONED, Phase.ERASED})
 _LOG = logging.getLogger(__name__)
 
 
@@ -96,13 +98,14 @@ class AggregatorApp:
         self._tools.workers.close()
         await self._database.close()
 
-    async def create_study(self, proposal: Proposal) -> Manifest:
+    async def create_study(self, proposal: Proposal, address: str = "") -> Manifest:
         """Publish a study now: its secrets first, then manifest and signed head in one transaction.
 
-        Raises `Malformed` or `Refused` for a query or a design that cannot be.
+        `address` is the onion address at which peers will be served, which its manifest names to everybody; without one
+        they can join on this machine alone. Raises `Malformed` or `Refused` for a query or a design that cannot be.
         """
-        now = self._tools.now()
-        manifest, kept = prepare(proposal, self.home.public_key, now, self._random_bytes, secrets.randbelow)
+        now, randbelow = self._tools.now(), secrets.randbelow
+        manifest, kept = prepare(proposal, self.home.public_key, now, self._random_bytes, randbelow, address)
         study = manifest.study_id
         self.home.store_secrets(study, kept)
         await self._tools.studies.add(study, Phase.ENROLLING, manifest.to_bytes(), self.home.signing_key)
@@ -112,9 +115,12 @@ class AggregatorApp:
     async def create_invites(self, study: bytes, count: int, address: str) -> list[Invite]:
         """`count` new invites to a study served at `address`; each admits once. Their codes are stored nowhere.
 
-        For a study without invites, as many links without a code as asked for. Raises `Refused` for an unknown study.
+        For a study without invites, as many links without a code as asked for. Raises `Refused` for an unknown study,
+        and for an address that peers would refuse: neither the manifest's nor this machine's own.
         """
         live = self.study(study)
+        if not is_loopback(address) and address != live.manifest.address:
+            raise Refused(_not_served_at(live, address))
         if live.manifest.cohort.admission != "invite":
             return [Invite(address, self.home.public_key, study) for _ in range(count)]
         drawn = draw_invites(address, self.home.public_key, study, count, self._random_bytes)
@@ -148,8 +154,9 @@ class AggregatorApp:
         with closing(self.home.lock()):
             runner, bound = await http.start(self._studies, host, port)
             try:
-                ready(bound)
-                await self._keep_ticking()
+                with self.home.place(f"{host}:{bound}"):
+                    ready(bound)
+                    await self._keep_ticking()
             finally:
                 await runner.cleanup()
 
@@ -163,22 +170,30 @@ class AggregatorApp:
         """Like `serve`, as the onion service of the key that `key_of` gives for this home, and nowhere else.
 
         `announce` hears the address once it answers; for `say` and `progress` see `OnionService`. Studies go on while
-        tor is restarted. Raises `Refused` when another process serves this home, `Unreachable` when the address never
-        came up.
+        tor is restarted. Raises `Refused` when another process serves this home and when a study that goes on names
+        another address to its peers, `Unreachable` when the address never came up.
         """
         from aggregator.onion import OnionService, leave_socket, socket_of  # late: not needed to serve without Tor
 
         with closing(self.home.lock()):
-            key, socket = key_of(self.home.path), socket_of(self.home.path)
+            key = key_of(self.home.path)
+            self._demand_named(key.address())
+            socket = socket_of(self.home.path)
             service = OnionService(key, socket, self.home.path / "tor", SocksRoute, announce, say, progress)
             runner = await http.start_unix(self._studies, socket)
             try:
-                async with asyncio.TaskGroup() as tasks:
-                    tasks.create_task(service.run())
-                    tasks.create_task(self._keep_ticking())
+                with self.home.place(key.address()):
+                    async with asyncio.TaskGroup() as tasks:
+                        tasks.create_task(service.run())
+                        tasks.create_task(self._keep_ticking())
             finally:
                 await runner.cleanup()
                 leave_socket(socket)
+
+    def _demand_named(self, address: str) -> None:
+        for live in self.studies():
+            if live.manifest.address not in ("", address) and live.phase not in _OVER:
+                raise Refused(_not_served_at(live, address))
 
     async def tick(self) -> float:
         """Take up new studies and perform every due transition; the seconds until the next one (at most a day).
@@ -231,6 +246,17 @@ class AggregatorApp:
         for progress in await self._tools.studies.all():
             if progress.study not in self._studies:
                 self._studies[progress.study] = await load_study(self._tools, progress)
+
+
+def _not_served_at(live: LiveStudy, address: str) -> str:
+    named = live.manifest.address
+    where = f"at {named}, and peers go" if named else "on this machine alone, and peers go"
+    action = (
+        "leave --address out, or name that one; if that is this home's kept address, serve --onion without --ephemeral"
+        if named
+        else "to be reached through Tor, publish it again without --loopback"
+    )
+    return f"study {live.study.hex()[:8]} says that it is served {where} nowhere else, not to {address}; {action}"
 
 
 async def _carry(live: LiveStudy) -> None:

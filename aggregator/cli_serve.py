@@ -154,7 +154,7 @@ class Teller:
                 if self._seen.get(status.study) != str(status.phase):
                     self._seen[status.study] = str(status.phase)
                     self._phase(status)
-                if self.asked.onion and status.phase == "enrolling":
+                if self.asked.onion and status.phase == "enrolling" and self._named_here(status.study):
                     await self._invite(status)
             if self.asked.until_published and _all_ended(statuses) and _over(self.aggregator):
                 return
@@ -167,6 +167,15 @@ class Teller:
         else:
             named = f"{status.study.hex()[:8]} {escape(status.title)}"
             self._print(f"{named}: [bold]{status.phase}[/], {status.enrolled} enrolled")
+
+    def _named_here(self, study: bytes) -> bool:
+        """Whether peers of a study go to the address that is served. Says so, once, when they do not."""
+        named = self.aggregator.study(study).manifest.address
+        if named != self._address and study not in self._invited:
+            self._invited.add(study)
+            where = f"at {named}" if named else "on this machine alone (published with --loopback)"
+            self._errors.print(f"study {study.hex()[:8]} says that it is served {where}: no peer will come to it here")
+        return named == self._address
 
     async def _invite(self, status: StudyStatus) -> None:
         """Once for each study that enrols: everything that somebody needs to join it."""

@@ -18,6 +18,8 @@ from rich.table import Table
 
 from aggregator.cli_options import DEFAULT_HOME, HomeOption, JsonOption, out, run
 from aggregator.cli_plan import plan
+from aggregator.onion_key import onion_address
+from anon.addresses import onion_address_fault
 from anon.errors import Refused
 from anon.fingerprint import words
 from anon.ldp import format_epsilon
@@ -49,15 +51,32 @@ def lint(file: StudyFile, as_json: JsonOption = False) -> None:
 
 
 @app.command()
-def publish(file: StudyFile, home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
-    """Publish a study: from now on nothing in it can change, and its clock runs."""
+def publish(
+    file: StudyFile,
+    loopback: Annotated[
+        bool, typer.Option("--loopback", help="Name no onion address: nobody can join from another machine.")
+    ] = False,
+    address: Annotated[
+        str, typer.Option(help="Another onion address (ADDRESS.onion:80) that leads here, by a tor of your own.")
+    ] = "",
+    home: HomeOption = DEFAULT_HOME,
+    as_json: JsonOption = False,
+) -> None:
+    """Publish a study: from now on nothing in it can change, and its clock runs.
+
+    It names the one onion address at which everybody is served: this home's own, whose key is drawn now if there is
+    none, or that of the `serve --onion --ephemeral` that runs. Peers take no other, except on this machine itself.
+    """
     from aggregator.app import AggregatorApp
 
     proposal = load_proposal(file)
+    if address and (fault := "--loopback names none" if loopback else onion_address_fault(address)):
+        raise Refused(f"--address: {fault}")
 
     async def work() -> Manifest:
         async with AggregatorApp(home) as aggregator:
-            return await aggregator.create_study(proposal)
+            named = "" if loopback else address or onion_address(aggregator.home, os.urandom)
+            return await aggregator.create_study(proposal, named)
 
     _show(run(work()), as_json, published=True)
 
@@ -100,6 +119,8 @@ def _show(manifest: Manifest, as_json: bool, published: bool) -> None:
         console.print(
             f"fingerprint [bold]{words(manifest.study_id)}[/]: put it where everyone can compare it", highlight=False
         )
+        where = manifest.address or "this machine alone"
+        console.print(f"served at {where}: peers take no other address", highlight=False, soft_wrap=True)
     table = Table("survey", "asks", "mechanism", "m", "epsilon", "share of its slot")
     for slot in manifest.slots:
         for row in slot.rows:
@@ -123,6 +144,7 @@ def _figures(manifest: Manifest) -> dict[str, object]:
     return {
         "study": manifest.study_id.hex(),
         "fingerprint": words(manifest.study_id),
+        "address": manifest.address,
         "surveys": len(manifest.surveys),
         "packets": manifest.packets,
         "epsilon_record": manifest.epsilon / 1e9,

@@ -8,7 +8,8 @@ import os
 import sqlite3
 import tarfile
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from attrs import field, frozen
@@ -26,6 +27,7 @@ ONION_KEY = "onion.key"
 _SIGNING = "signing.key"
 _STUDIES = "studies"
 _LOCK = "lock"
+_PLACE = "serving"
 _VERSION = 1
 
 
@@ -102,6 +104,31 @@ class Home:
             handle.close()
             raise Refused(f"{self.path}: another process is serving it; stop that one first") from None
         return handle
+
+    @contextmanager
+    def place(self, address: str) -> Iterator[None]:
+        """Tell other processes of this home, while the block lasts, that it is served at `address` (host:port).
+
+        The kernel drops the lock with the process, so what a killed one told is not believed.
+        """
+        with (self.path / _PLACE).open("a+") as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)  # waits for nobody but a glance of `served_at`
+            handle.truncate(0)
+            handle.write(address)
+            handle.flush()
+            yield
+
+    def served_at(self) -> str:
+        """The address at which a process serves this home now; empty when none does."""
+        try:
+            with (self.path / _PLACE).open() as handle:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except OSError:
+                    return handle.read()
+        except FileNotFoundError:
+            pass
+        return ""
 
 
 def open_home(path: Path, random_bytes: Callable[[int], bytes]) -> Home:

@@ -22,9 +22,9 @@ from pathlib import Path
 from attrs import field, frozen
 
 from aggregator.onion_key import OnionKey
+from anon.addresses import ONION_PORT
 from anon.connecting import telling
 from anon.errors import Unreachable
-from anon.invite import ONION_PORT
 from anon.route import Route
 from anon.route.tor import TorProcess, extra_lines, torrc_of_client
 

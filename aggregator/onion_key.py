@@ -13,10 +13,10 @@ from pathlib import Path
 from attrs import field, frozen
 from nacl.bindings import crypto_scalarmult_ed25519_base_noclamp
 
-from aggregator.home import ONION_KEY, write_secret
+from aggregator.home import ONION_KEY, Home, write_secret
+from anon.addresses import ONION_PORT
 from anon.errors import Malformed
-from anon.invite import ONION_PORT
-from anon.onion import onion_host
+from anon.onion import is_onion, onion_host
 
 _SCHEME = "ED25519-V3:"
 
@@ -71,3 +71,12 @@ def keep_key(home: Path, random_bytes: Callable[[int], bytes]) -> OnionKey:
         key = draw_key(random_bytes)
         write_secret(home / ONION_KEY, key.text().encode() + b"\n")
     return key
+
+
+def onion_address(home: Home, random_bytes: Callable[[int], bytes]) -> str:
+    """host:port at which a home's studies are served to everybody: of the onion service that runs, kept or passing, or
+    of the key kept in the home, drawn when there is none."""
+    serving = home.served_at()
+    if is_onion(serving.rpartition(":")[0]):
+        return serving
+    return keep_key(home.path, random_bytes).address()

@@ -26,13 +26,15 @@ def prepare(
     now: float,
     random_bytes: Callable[[int], bytes],
     randbelow: Callable[[int], int],
+    address: str = "",
 ) -> tuple[Manifest, StudySecrets]:
-    """The manifest of a study published at `now`, and the secrets behind its public keys.
+    """The manifest of a study published at `now`, served at the onion address `address` (empty: on this machine only),
+    and the secrets behind its public keys.
 
     Raises `Malformed` or `Refused` for a query or a design that cannot be. Nothing is stored or published yet.
     """
     lint_queries(proposal)
     secrets = draw_study_secrets(random_bytes)
-    manifest = resolve(proposal, secrets.public(aggregator_key), int(now), randbelow)
+    manifest = resolve(proposal, secrets.public(aggregator_key), int(now), randbelow, address)
     protocol_of(manifest).check(manifest)
     return manifest, secrets

@@ -8,12 +8,12 @@ from urllib.parse import parse_qsl, quote, urlsplit
 from attrs import field, frozen
 
 from anon import labels
+from anon.addresses import onion_address_fault
 from anon.encoding import sha256
 from anon.errors import Malformed
-from anon.onion import is_onion, onion_fault
+from anon.onion import is_onion
 
 SCHEME = "anonml"
-ONION_PORT = "80"
 _ADDRESS = re.compile(r"[A-Za-z0-9.\-\[\]:]+:\d{1,5}\Z")
 
 
@@ -34,8 +34,8 @@ class Invite:
     def __attrs_post_init__(self) -> None:
         if not _ADDRESS.match(self.address):
             raise Malformed(f"invite: expected an address host:port, got {self.address!r}; ask for the link again")
-        host, _, port = self.address.rpartition(":")
-        if is_onion(host) and (fault := onion_fault(host) or _port_fault(port)):
+        host = self.address.rpartition(":")[0]
+        if is_onion(host) and (fault := onion_address_fault(self.address)):
             raise Malformed(f"invite: {fault}; ask for the link again")
         if len(self.key) != 32 or len(self.study) != 32:
             raise Malformed("invite: expected a key and a study of 64 hexadecimal digits; ask for the link again")
@@ -44,10 +44,6 @@ class Invite:
         """The link as text."""
         code = f"&code={quote(self.code)}" if self.code else ""
         return f"{SCHEME}://{self.address}/{self.study.hex()}?key={self.key.hex()}{code}"
-
-
-def _port_fault(port: str) -> str:
-    return "" if port == ONION_PORT else f"expected port {ONION_PORT} of the onion address, got {port}"
 
 
 def parse_invite(link: str) -> Invite:

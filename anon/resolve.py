@@ -26,9 +26,16 @@ class StudyKeys:
 
 
 def resolve(
-    proposal: Proposal, keys: StudyKeys, now: int, randbelow: Callable[[int], int] = secrets.randbelow
+    proposal: Proposal,
+    keys: StudyKeys,
+    now: int,
+    randbelow: Callable[[int], int] = secrets.randbelow,
+    address: str = "",
 ) -> Manifest:
-    """The manifest of a proposal published at `now` (unix seconds). Raises `Malformed` for a design that cannot be."""
+    """The manifest of a proposal published at `now` (unix seconds), served at the onion address `address`, if any.
+
+    Raises `Malformed` for a design that cannot be.
+    """
     timetable, windows = _timetable(proposal, now)
     design = lay_out(proposal, windows, randbelow)
     most = most_in_a_window(design.surveys, design.slots)
@@ -60,6 +67,7 @@ def resolve(
         seed_commitment=keys.seed_commitment,
         report_size=max(survey.build().report_size for survey in design.surveys),
         cover=proposal.cover,
+        address=address,
     )
 
 

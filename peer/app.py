@@ -21,7 +21,7 @@ from anon.ldp import NanoEpsilon
 from anon.messages import Enrolment, seal, sign_enrolment, sign_withdrawal
 from anon.route import Route
 from anon.study.manifest import Manifest
-from peer.checks import check_manifest, extend_chain
+from peer.checks import check_address, check_manifest, extend_chain
 from peer.client import AggregatorClient
 from peer.consent import Consent, ConsentSheet, Policy, decide, explain
 from peer.errands import Tools
@@ -104,7 +104,7 @@ class PeerApp:
             data_path=data_path or home.data_path,
             vault=Vault(self._key, random_bytes),
             settings=settings,
-            client=lambda study: self._client(study.invite),
+            client=self._client_of,
             now=now,
             random_bytes=random_bytes,
         )
@@ -359,6 +359,10 @@ class PeerApp:
             self._key, self._tools = key, evolve(self._tools, vault=vault, settings=settings)
             self._runners.clear()
 
+    def client(self, study: Study) -> AggregatorClient:
+        """The study's aggregator, over the route of the moment."""
+        return self._client(study.invite)
+
     # Within
 
     def _status(self, study: Study, ledger: Ledger) -> StudyStatus:
@@ -377,6 +381,11 @@ class PeerApp:
     def _client(self, invite: Invite) -> AggregatorClient:
         return AggregatorClient(invite, self._route_factory())
 
+    def _client_of(self, study: Study) -> AggregatorClient:
+        """Of a study that was joined, also by an earlier version. Raises `Distrust` for another address than its."""
+        check_address(study.manifest, study.address)
+        return self._client(study.invite)
+
     async def _manifest(self, invite: Invite) -> tuple[tuple[SignedHead, ...], bytes, Manifest]:
         if invite.study not in self._manifests:
             client = self._client(invite)
@@ -388,6 +397,7 @@ class PeerApp:
         chain, body, manifest = self._manifests[invite.study]
         if manifest.aggregator_key != invite.key:
             raise Malformed("invite: another key than the manifest names; ask for the invite again")
+        check_address(manifest, invite.address)
         return chain, body, manifest
 
 

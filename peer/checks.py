@@ -1,7 +1,7 @@
 """What a peer verifies before anything may leave (design section 3, step 5). Pure: bytes in, decisions out.
 
     1. `extend_chain`        the signed heads continue those already seen; two with one number are evidence
-    2. `check_manifest`      under the pinned key, of the pinned id, costing what it says, asking what may be asked
+    2. `check_manifest`      under the pinned key, id and address, costing what it says, asking what may be asked
     3. `check_roster`        the own entry exactly as sent; enough others
     4. `check_seed`          opens the commitment made before anyone enrolled; the seed is recomputed
     5. `check_credential`    verified in full, under the manifest's key, with recomputed entropy and header
@@ -19,6 +19,7 @@ from typing import ClassVar
 
 from attrs import field, frozen
 
+from anon.addresses import is_loopback
 from anon.credential import Credential, finalize, signer_nym_entropy
 from anon.credential.issuance import PublicKey
 from anon.documents import SignedHead, body_digest
@@ -88,7 +89,26 @@ def check_manifest(body: bytes, invite: Invite) -> Manifest:
     manifest = vetted_manifest(body)
     if manifest.aggregator_key != invite.key:
         raise Malformed("manifest: names another aggregator key than the invite; do not take part")
+    check_address(manifest, invite.address)
     return manifest
+
+
+def check_address(manifest: Manifest, address: str) -> None:
+    """Step 2. The address is the one that the manifest names to everybody, or this machine's own. Raises `Distrust`.
+
+    An address that only one person was given would tie whatever arrives there to that person, over Tor too.
+    """
+    if is_loopback(address) or address == manifest.address:
+        return
+    if not manifest.address:
+        raise Distrust(
+            f"the study names no onion address, so it can be joined only on the machine that serves it, not at "
+            f"{address}; nothing about you was sent: ask staff to publish it with its onion address"
+        )
+    raise Distrust(
+        f"the link leads to {address}, but the study is served to everybody at {manifest.address}; an address of your "
+        "own would mark all you send as yours. Nothing about you was sent: ask for the link with the study's address"
+    )
 
 
 @lru_cache(maxsize=4)

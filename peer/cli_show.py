@@ -41,6 +41,7 @@ def sheet_json(sheet: ConsentSheet, own: OwnData) -> dict[str, Any]:
         "contact": sheet.contact,
         "fingerprint": sheet.fingerprint,
         "fingerprint_qr": qr.figures(study_code(sheet.study)),
+        "address": sheet.address,
         "design": sheet.design,
         "admission": sheet.admission,
         "minimum_cohort": sheet.minimum_cohort,
@@ -78,6 +79,8 @@ def show_sheet(sheet: ConsentSheet, own: OwnData, home: Path, queries: bool) -> 
     console.rule(escape(sheet.title))
     console.print(f"{escape(sheet.purpose)}\nAsked by: {escape(sheet.contact)}", highlight=False)
     console.print(f"Fingerprint, to compare with a public place: [bold]{sheet.fingerprint}[/]", highlight=False)
+    where = escape(sheet.address) or "one machine alone, through no network"
+    console.print(f"Served to everybody at {where}; the fingerprint covers that.", highlight=False, soft_wrap=True)
     qr.show(console, study_code(sheet.study))
     table = Table("what", "in words", title="One perturbed packet about some of these, with the label")
     for question in (*sheet.features, sheet.label):

@@ -120,7 +120,8 @@ class Question:
 class ConsentSheet:
     """Everything to know before a yes. Epsilons count 1e-9; `objections` empty means that a yes is possible.
 
-    `tables` is what the queries read; times are unix seconds: `collects` the first and last instant of packets.
+    `address` is where the study is served to everybody, empty when only on one machine; `tables` is what the queries
+    read; times are unix seconds: `collects` the first and last instant of packets.
     """
 
     study: bytes
@@ -128,6 +129,7 @@ class ConsentSheet:
     purpose: str
     contact: str
     fingerprint: str
+    address: str
     design: str
     admission: str
     minimum_cohort: int
@@ -160,6 +162,7 @@ def explain(manifest: Manifest, policy: Policy, ledger: Ledger, now: float) -> C
         purpose=manifest.purpose.strip(),
         contact=manifest.contact,
         fingerprint=words(study),
+        address=manifest.address,
         design=manifest.design,
         admission=manifest.cohort.admission,
         minimum_cohort=max(policy.minimum_cohort, manifest.cohort.minimum),

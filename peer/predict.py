@@ -19,6 +19,7 @@ from anon.documents import find
 from anon.errors import Malformed, Refused
 from anon.model import Contribution, Model, from_json
 from anon.sql import Tables, lint
+from peer.checks import check_manifest
 from peer.client import AggregatorClient
 from peer.data.features import snapshot
 from peer.data.importing import import_file, import_rows
@@ -43,8 +44,13 @@ class Prediction:
 
 
 async def fetch_model(client: AggregatorClient) -> Model:
-    """The published model, under a signed head. Raises `Refused` when there is none yet."""
-    head = find(await client.chain(), "model")
+    """The published model, under a signed head of the study at its own address. Raises `Refused` when there is none."""
+    chain = await client.chain()
+    first = find(chain, "manifest")
+    if first is None:
+        raise Malformed("heads: the first document is not the manifest; do not use the model")
+    check_manifest(await client.body(first), client.invite)
+    head = find(chain, "model")
     if head is None:
         raise Refused("no model is published yet; try again after the study's end (`anonml peer status`)")
     model = from_json((await client.body(head)).decode("utf-8", "replace"))

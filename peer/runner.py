@@ -13,6 +13,7 @@ from peer.checking import Checking
 from peer.checks import (
     Distrust,
     Equivocation,
+    check_address,
 )
 from peer.collecting import Collecting
 from peer.enrolling import Enrolling
@@ -32,6 +33,13 @@ class StudyRunner(Enrolling, Checking, Collecting, Inclusion):
         study = self._tools.store.study(self._study)
         if study.state in LAST:
             return None
+        try:
+            check_address(study.manifest, study.address)
+        except Distrust as fault:
+            leaving = study.state is State.LEAVING
+            event = Event.WITHDRAWAL_SETTLED if leaving else Event.CHECK_FAILED
+            self._tools.store.end(self._study, event, str(fault))
+            return self._tools.now()
         until = self._tools.store.paused_until(self._study)
         if until > self._tools.now() and study.state is not State.LEAVING:  # a withdrawal is the owner's word too
             return until

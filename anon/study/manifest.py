@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from attrs import field, frozen
 
 from anon import labels
+from anon.addresses import onion_address_fault
 from anon.encoding import decode, encode, sha256
 from anon.errors import Malformed
 from anon.ldp import SCALE, Mechanism, from_spec
@@ -123,7 +124,11 @@ class Timetable:
 
 @frozen
 class Manifest:
-    """The resolved study. `study_id` is the digest of its canonical bytes and names the study everywhere."""
+    """The resolved study. `study_id` is the digest of its canonical bytes and names the study everywhere.
+
+    `address` is the onion address (`<56 characters>.onion:80`) at which the study is served to everybody; empty for a
+    study that is served on one machine's loopback only.
+    """
 
     version: int
     title: str
@@ -147,6 +152,7 @@ class Manifest:
     seed_commitment: bytes
     report_size: int
     cover: Cover = field(factory=Cover)
+    address: str = ""
 
     def __attrs_post_init__(self) -> None:
         if self.version != VERSION:
@@ -157,6 +163,8 @@ class Manifest:
                 raise Unfit(f"{name}: expected {size} bytes")
         for name in ("title", "purpose", "contact"):
             demand_plain(name, getattr(self, name))
+        if self.address and (fault := onion_address_fault(self.address)):
+            raise Unfit(f"address: {fault}")
         if not max(self.epsilon, self.epsilon_per_attribute) < LARGEST:
             raise Unfit(f"epsilon: expected less than {LARGEST}")
         _check_shape(self)
@@ -186,10 +194,12 @@ class Manifest:
         raise Malformed(f"feature: the study has none named {name!r}")
 
     def to_bytes(self) -> bytes:
-        """The canonical bytes. Cover is named only where there is some, so that "none" has one spelling."""
+        """The canonical bytes. Cover and address are named only where there is one, so that "none" has one spelling."""
         plain = _CONVERTER.unstructure(self)
         if not self.cover.connections:
             del plain["cover"]
+        if not self.address:
+            del plain["address"]
         return encode(plain)
 
     @property

@@ -12,7 +12,7 @@ from attrs import define, field
 
 from anon.errors import Refused, Unreachable
 from anon.route import DirectRoute, SocksRoute
-from anon.route.http import is_loopback
+from anon.addresses import is_loopback
 
 
 @define

@@ -160,7 +160,7 @@ async def serving(folder: Path) -> AsyncIterator[Setting]:
     """An aggregator at a loopback port, with a study and invites to an onion address."""
     clock, ready = Clock(folder / "clock"), asyncio.get_running_loop().create_future()
     async with AggregatorApp(folder / "aggregator", clock, os.urandom, processes=0) as app:
-        manifest = await app.create_study(parse_proposal(STUDY))
+        manifest = await app.create_study(parse_proposal(STUDY), ADDRESS)
         invites = await app.create_invites(manifest.study_id, 20, ADDRESS)
         task = asyncio.create_task(app.serve("127.0.0.1", 0, ready.set_result))
         setting = Setting(app, clock, invites, await ready, folder)

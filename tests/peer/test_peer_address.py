@@ -1,0 +1,139 @@
+"""An aggregator that hands each person an onion address of their own: found before anything about the owner leaves."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from attrs import define, evolve, field
+from village import DECLARED, Village, advance, peer, reopened
+
+from anon.errors import Refused
+from anon.invite import Invite
+from anon.onion import onion_host
+from anon.resolve import StudyKeys, resolve
+from anon.route import Answer
+from anon.study.proposal import parse_proposal
+from peer.app import PeerApp
+from peer.client import AggregatorClient
+from peer.predict import fetch_model
+from peer.session import State
+
+HONEST, OWN = (f"{onion_host(bytes([number] * 32))}:80" for number in (1, 2))
+
+
+@define
+class Liar:
+    """One aggregator behind as many addresses as it likes; `came` is what arrived at each."""
+
+    village: Village
+    came: list[tuple[str, str]] = field(factory=list)
+
+    async def get(self, address: str, path: str, limit: int) -> Answer:
+        self.came.append((address, "get"))
+        return await self.village.get(address, path, limit)
+
+    async def post(self, address: str, path: str, body: bytes, limit: int) -> Answer:
+        self.came.append((address, "post"))
+        return await self.village.post(address, path, body, limit)
+
+    def invite(self, address: str) -> Invite:
+        """The same study and fingerprint, at this address."""
+        return evolve(self.village.invite, address=address)
+
+
+def served_at(address: str) -> Village:
+    """A published study that names this address."""
+    village = Village.found(DECLARED)
+    old = village.manifest
+    keys = StudyKeys(old.aggregator_key, old.sealing_key, old.credential_key, old.seed_commitment)
+    manifest = resolve(parse_proposal(DECLARED), keys, int(village.clock()), address=address)
+    found = Village(manifest, village.key, village.sealing, village.issuer, village.value, village.clock)
+    found.publish("manifest", manifest.to_bytes())
+    return found
+
+
+def facing(tmp_path: Path, liar: Liar) -> PeerApp:
+    """A peer whose route is the liar."""
+    app = peer(tmp_path, liar.village)
+    app._route_factory = lambda: liar
+    return app
+
+
+@pytest.mark.parametrize("named", [HONEST, ""], ids=["another", "none"])
+@pytest.mark.parametrize("address", [OWN, "me.example.org:80", "10.0.0.1:80"])
+async def test_an_address_of_ones_own_is_refused_before_consent(tmp_path: Path, named: str, address: str) -> None:
+    liar = Liar(served_at(named))
+    app = facing(tmp_path, liar)
+    for act in (app.look, lambda invite: app.join(invite, liar.village.manifest.epsilon)):
+        with pytest.raises(Refused, match=r"[nN]othing about you was sent") as refused:
+            await act(liar.invite(address))
+        assert address in str(refused.value) and named in str(refused.value)
+        assert "\n" not in str(refused.value)
+    assert {what for _, what in liar.came} == {"get"}
+    assert app.status() == [] and app.budget().entries == ()
+
+
+async def test_a_study_that_was_looked_at_elsewhere_is_judged_again(tmp_path: Path) -> None:
+    liar = Liar(served_at(HONEST))
+    app = facing(tmp_path, liar)
+    assert (await app.look(liar.invite(HONEST))).address == HONEST
+    with pytest.raises(Refused, match="mark all you send"):
+        await app.join(liar.invite(OWN), liar.village.manifest.epsilon)
+    assert app.status() == []
+
+
+@pytest.mark.parametrize("named", [HONEST, ""], ids=["onion", "loopback only"])
+async def test_this_machine_itself_is_no_mark(tmp_path: Path, named: str) -> None:
+    liar = Liar(served_at(named))
+    app = facing(tmp_path, liar)
+    await app.join(liar.village.invite, liar.village.manifest.epsilon)
+    assert [one.state for one in app.status()] == [State.CONSENTED]
+
+
+async def test_everything_goes_to_the_named_address(tmp_path: Path) -> None:
+    liar = Liar(served_at(HONEST))
+    village, app = liar.village, facing(tmp_path, liar)
+    village.crowd(5)
+    await app.join(liar.invite(HONEST), village.manifest.epsilon)
+    await advance(app, village, village.manifest.timetable.enrol_closes - 1)
+    village.close()
+    await advance(app, village, village.manifest.timetable.ends)
+    village.transcribe()
+    await advance(app, village)
+    assert village.accepted
+    assert {address for address, _ in liar.came} == {HONEST}
+
+
+@pytest.mark.parametrize("leaving", [False, True])
+async def test_a_study_joined_earlier_sends_nothing_elsewhere(tmp_path: Path, leaving: bool) -> None:
+    """As a version before this one stored it: consented, at an address that the manifest does not name."""
+    liar = Liar(served_at(""))
+    village, app = liar.village, facing(tmp_path, liar)
+    await app.join(village.invite, village.manifest.epsilon)
+    with closing(sqlite3.connect(app._home.store_path)) as store, store:
+        store.execute("UPDATE studies SET address = ?", (OWN,))
+    app = reopened(app._home, village)
+    app._route_factory = lambda: liar
+    liar.came.clear()
+    if leaving:
+        await app.leave(village.study)
+    await advance(app, village)
+    assert liar.came == [], "something went to an address of one's own"
+    (status,) = app.status()
+    assert status.state is (State.WITHDRAWN if leaving else State.STOPPED)
+    assert "names no onion address" in status.reason and status.reserved == 0
+
+
+async def test_a_model_is_not_fetched_for_an_address_of_ones_own(tmp_path: Path) -> None:
+    liar = Liar(served_at(HONEST))
+    with pytest.raises(Refused, match="mark all you send"):
+        await fetch_model(AggregatorClient(liar.invite(OWN), liar))
+    with pytest.raises(Refused, match="no model is published yet"):
+        await fetch_model(AggregatorClient(liar.invite(HONEST), liar))
+
+
+def test_the_liar_cannot_name_two_addresses_under_one_fingerprint() -> None:
+    honest, own = served_at(HONEST), served_at(OWN)
+    again = evolve(honest.manifest, address=OWN)
+    assert len({honest.study, own.study, again.study_id, evolve(again, address="").study_id}) == 4
