@@ -125,7 +125,7 @@ def settle_in(folder: Path, studies: list[Ready]) -> Store:
         reserved = NanoEpsilon(one.manifest.epsilon)
         entry = Entry(study, one.manifest.title, one.manifest.aggregator_key, "default", reserved=reserved)
         invite = Invite("127.0.0.1:1", one.manifest.aggregator_key, study)
-        joining = Joining(entry, invite, one.manifest.to_bytes(), 2, b"\0", b"\0", 0.0)
+        joining = Joining(entry, invite, one.manifest.to_bytes(), 2, b"\0", b"\0", 0.0, b"")
         store.join(joining, lambda policy, ledger: None)
         store.enrolled(study, 0.0)
         store.verified(study, one.verified, b"\0", (), ())
