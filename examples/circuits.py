@@ -76,6 +76,10 @@ class WatchedRoute:
         self._gate = gate
         self._log = log
 
+    async def ready(self, address: str) -> None:
+        """See `Starting.ready`."""
+        await TorRoute(self._keeper).ready(address)
+
     async def get(self, address: str, path: str, limit: int) -> Answer:
         """See `Route.get`."""
         async with self._gate:

@@ -10,7 +10,7 @@ from anon.documents import Head, SignedHead, check_body, parse_chain
 from anon.errors import Unreachable
 from anon.invite import Invite
 from anon.messages import SealedPacket
-from anon.route import Route
+from anon.route import Route, Starting
 from peer.crash import crash_point
 
 MAX_CHAIN = 4 * 1024 * 1024
@@ -23,6 +23,11 @@ class AggregatorClient:
 
     invite: Invite
     route: Route = field(repr=False)
+
+    async def ready(self) -> None:
+        """Return once the route could carry something. Raises `Unreachable` when nothing can leave now."""
+        if isinstance(self.route, Starting):
+            await self.route.ready(self.invite.address)
 
     async def chain(self) -> tuple[SignedHead, ...]:
         """All heads, each signed by the pinned key. Raises `Unreachable`, `Malformed`, `RejectedProof`."""

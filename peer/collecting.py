@@ -7,7 +7,7 @@ from functools import partial
 
 from anon.answers import ACCEPTED, BUSY
 from anon.credential import Credential
-from anon.errors import Malformed, RejectedProof
+from anon.errors import Malformed, RejectedProof, Unreachable
 from anon.protocols.contract import DocumentArrived
 from anon.study.manifest import Manifest, Window
 from peer.checks import (
@@ -163,10 +163,17 @@ class Collecting(Errands):
         window = study.manifest.survey(packet.survey).window
         if self._head_checks.get(window):  # some went unanswered, and silence must not pass for agreement
             return self._redraw(study, packet)
+        client = self._tools.client(study)
+        try:
+            await client.ready()
+        except Unreachable:  # no byte can have left: the attempt is not one, and its time is as lost as a sleeper's
+            return self._redraw(study, packet)
+        if self._redrawn(study, packet):  # getting ready took too long
+            return
         retry_at = self._send_time(study.manifest, window)
         self._tools.store.attempt(self._study, packet.slot, retry_at if retry_at is not None else float(window.closes))
         try:
-            word = await self._tools.client(study).submit(packet.sealed)
+            word = await client.submit(packet.sealed)
         except FETCH_FAULTS:
             return
         if word in (BUSY, "window-not-open"):

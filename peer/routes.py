@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from anon.addresses import is_loopback
 from anon.connecting import telling
 from anon.errors import Refused
 from anon.onion import is_onion
-from anon.route import Answer, DirectRoute, Route, SocksRoute
-from anon.route.http import is_loopback
+from anon.route import Answer, DirectRoute, Route, SocksRoute, Starting
 from anon.route.tor import TorKeeper, TorRoute
 
 EXPECTED = "auto, tor, direct or socks://HOST:PORT"
@@ -31,24 +31,29 @@ class Routes(Route):
         self._direct = DirectRoute()
         self._socks = None if name in ("auto", "tor", "direct") else _socks(name)
 
+    async def ready(self, address: str) -> None:
+        """See `Starting.ready`."""
+        if isinstance(route := await self._started(address), Starting):
+            await route.ready(address)
+
     async def get(self, address: str, path: str, limit: int) -> Answer:
         """See `Route.get`. Raises `Refused` for an address that this route does not lead to."""
-        return await (await self._ready(address)).get(address, path, limit)
+        return await (await self._started(address)).get(address, path, limit)
 
     async def post(self, address: str, path: str, body: bytes, limit: int) -> Answer:
         """See `Route.post`. Raises `Refused` for an address that this route does not lead to."""
-        return await (await self._ready(address)).post(address, path, body, limit)
+        return await (await self._started(address)).post(address, path, body, limit)
 
     async def prepare(self, addresses: Iterable[str]) -> None:
         """Connect to Tor now if any of these will need it. Raises `Unreachable` or `Refused` with one next action."""
         for address in addresses:
-            await self._ready(address)
+            await self._started(address)
 
     async def close(self) -> None:
         """End this home's tor, if these routes started it."""
         await self._keeper.close()
 
-    async def _ready(self, address: str) -> Route:
+    async def _started(self, address: str) -> Route:
         route = self._leading_to(address)
         if route is self._tor and (self._keeper.tor is None or not self._keeper.tor.alive):
             await telling(self._keeper.socks(), self._percent, self._say)

@@ -5,6 +5,7 @@ when the packet is made late. It is drawn from the operating system's randomness
 
 Retries. At most three, each at a time drawn anew and uniformly over what is left of the window, so that an aggregator
 that never acknowledges cannot collect a pattern of arrival times. The attempt is counted before the first byte leaves.
+Where nothing can carry a byte yet (no tor runs), there is no attempt: the packet is drawn again like an overdue one.
 
 Overdue packets (a machine that slept, a run days later): each is drawn again on its own over what is left. They never
 leave in a bunch on waking.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from attrs import frozen
 
@@ -27,3 +27,14 @@ class Route(Protocol):
 
     async def post(self, address: str, path: str, body: bytes, limit: int) -> Answer:
         """Send one body."""
+
+
+@runtime_checkable
+class Starting(Protocol):
+    """What a route has as well that must start something of its own first, a tor; other routes are always ready."""
+
+    async def ready(self, address: str) -> None:
+        """Return once a request to this address could be carried; nothing of one leaves here.
+
+        Raises `Unreachable` when nothing can be started now, `Refused` for an address that is not this route's.
+        """

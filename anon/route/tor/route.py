@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
 import os
 import re
 from collections.abc import Callable
@@ -14,11 +11,11 @@ from aiohttp_socks import ProxyError
 from attrs import field, frozen
 
 from anon.errors import Refused, Unreachable
+from anon.onion import is_onion, onion_fault
 from anon.route.exchange import HttpRoute, isolated_connector
 from anon.route.tor.keeper import TorKeeper
 
 ONION_SECONDS = 90.0  # a dead service whose descriptor is cached would be tried for 120 s
-_VERSION = 3
 _REPLY_CODE = re.compile(r"0[xX]([0-9a-fA-F]{1,2})\Z")
 
 # SOCKS reply -> what happened, one next action. F0..F7: tor's ExtendedErrors for onion services; 01..06: RFC 1928.
@@ -41,22 +38,15 @@ REPLIES: dict[int, tuple[str, str]] = {
 
 
 def checked_onion(address: str) -> str:
-    """The address `*.onion:port` itself, if it is a v3 one: 56 base32 characters, checksum and version right
-    (rend-spec-v3, section 6), a port in 1..65535. Raises `Refused` else."""
+    """The address `*.onion:port` itself, if it is a v3 one in its one spelling (`anon.onion`) and its port in 1..65535.
+    Raises `Refused` else."""
     host, _, port = address.rpartition(":")
-    if not host.endswith(".onion"):
+    if not is_onion(host):
         raise Refused("tor route: the address is not an onion address; ask for the aggregator's onion invite link")
     if not (port.isascii() and port.isdecimal() and len(port) <= 5 and 0 < int(port) < 65536):
         raise Refused("tor route: expected onion address and port; ask for the invite link again")
-    name = host.removesuffix(".onion")
-    try:
-        raw = base64.b32decode(name.upper()) if len(name) == 56 and name.isascii() else b""
-    except binascii.Error:
-        raw = b""
-    key, checksum, version = raw[:32], raw[32:34], raw[34:]
-    expected = hashlib.sha3_256(b".onion checksum" + key + version).digest()[:2]
-    if len(raw) != 35 or name != name.lower() or version != bytes([_VERSION]) or checksum != expected:
-        raise Refused("tor route: the onion address is not a whole v3 address; ask for the invite link again")
+    if fault := onion_fault(host):
+        raise Refused(f"tor route: {fault}; ask for the invite link again")
     return address
 
 
@@ -73,6 +63,11 @@ class TorRoute(HttpRoute):
     keeper: TorKeeper
     timeout: float = ONION_SECONDS
     random_bytes: Callable[[int], bytes] = field(default=os.urandom, repr=False)
+
+    async def ready(self, address: str) -> None:
+        """See `Starting.ready`: tor runs and is connected to its network."""
+        checked_onion(address)
+        await self.keeper.socks()
 
     async def _connector(self, address: str) -> aiohttp.BaseConnector:
         checked_onion(address)
