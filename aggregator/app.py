@@ -120,7 +120,7 @@ class AggregatorApp:
         """
         live = self.study(study)
         if not is_loopback(address) and address != live.manifest.address:
-            raise Refused(_not_served_at(live, address))
+            raise Refused(f"{_named(live)}, not to {address}; leave the address out, or publish it again with this one")
         if live.manifest.cohort.admission != "invite":
             return [Invite(address, self.home.public_key, study) for _ in range(count)]
         drawn = draw_invites(address, self.home.public_key, study, count, self._random_bytes)
@@ -193,7 +193,7 @@ class AggregatorApp:
     def _demand_named(self, address: str) -> None:
         for live in self.studies():
             if live.manifest.address not in ("", address) and live.phase not in _OVER:
-                raise Refused(_not_served_at(live, address))
+                raise Refused(f"{_named(live)}, not to {address}; serve there: without --ephemeral, with the kept key")
 
     async def tick(self) -> float:
         """Take up new studies and perform every due transition; the seconds until the next one (at most a day).
@@ -248,15 +248,9 @@ class AggregatorApp:
                 self._studies[progress.study] = await load_study(self._tools, progress)
 
 
-def _not_served_at(live: LiveStudy, address: str) -> str:
-    named = live.manifest.address
-    where = f"at {named}, and peers go" if named else "on this machine alone, and peers go"
-    action = (
-        "leave --address out, or name that one; if that is this home's kept address, serve --onion without --ephemeral"
-        if named
-        else "to be reached through Tor, publish it again without --loopback"
-    )
-    return f"study {live.study.hex()[:8]} says that it is served {where} nowhere else, not to {address}; {action}"
+def _named(live: LiveStudy) -> str:
+    where = f"at {live.manifest.address}" if live.manifest.address else "on this machine alone"
+    return f"study {live.study.hex()[:8]} says that it is served {where}, and peers go nowhere else"
 
 
 async def _carry(live: LiveStudy) -> None:
