@@ -157,8 +157,7 @@ def _of_delimited(origin: Origin, says: str, limits: ImportLimits) -> Found:
 
 
 def _of_moodle(source: moodle.MoodleSource, says: str) -> Found:
-    notes = (moodle.MONTH_FIRST,) if source.month_first() else ()
-    return Found("moodle", says, (Table(moodle.TABLE, moodle.TABLE, source),), notes)
+    return Found("moodle", says, (Table(moodle.TABLE, moodle.TABLE, source),), moodle.NOTES[source.month_first()])
 
 
 def _some(records: Iterator[Any]) -> Iterator[Any]:

@@ -27,7 +27,12 @@ COLUMNS = (
 )  # fmt: skip
 WITH_COURSE = ("course", *COLUMNS)
 TIME_ISO = "time_iso"
-MONTH_FIRST = "its times are read as month/day/year, because one of them can only be that"
+NOTES = {
+    True: ("its times are read as month/day/year, because one of them can only be that",),
+    None: ("its times do not tell day from month; they are read as day/month/year",),
+    False: (),
+}
+"""What the owner is told about the order of day and month."""
 _ORIGINS = {"web", "ws", "cli", "restore"}
 _ADDRESS = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3}){3}|[0-9a-f:.]*:[0-9a-f:.]+", re.IGNORECASE)
 _HEADINGS = (
@@ -44,8 +49,10 @@ _HEADINGS = (
 )  # fmt: skip
 _ENOUGH = 6
 _SAMPLE = 20
+_ROWS_ASKED = 100_000
 _TIME = re.compile(
-    r"(\d{1,4})[./\-年](\d{1,2})[./\-月](\d{2,4})日?\D{1,4}(\d{1,2})[:.](\d{2})(?:[:.](\d{2}))?\s*([AaPp]\.?\s?[Mm])?.*"
+    r"(\d{1,4})[./\-年]\s*(\d{1,2})[./\-月]\s*(\d{1,4})日?\D{1,4}"
+    r"(\d{1,2})[:.](\d{2})(?:[:.](\d{2}))?\s*([AaPp]\.?\s?[Mm])?.*"
 )
 
 
@@ -93,16 +100,14 @@ class MoodleSource:
 
     def records(self) -> Iterator[Record]:
         """Every row with its time in both spellings."""
-        order = self._order()
+        order = bool(self.month_first())
         for number, cells in self._cells():
             yield number, cells if isinstance(cells, Skip) else _named(cells, order)
 
     def month_first(self) -> bool | None:
-        """Whether times are written month first; None if the file does not tell."""
-        return _month_first(cells[-len(COLUMNS)] for _number, cells in self._cells() if not isinstance(cells, Skip))
-
-    def _order(self) -> bool:
-        return bool(self.month_first())
+        """Whether times are written month first; None if the first 100,000 rows do not tell."""
+        cells = islice(self._cells(), _ROWS_ASKED)
+        return _month_first(row[-len(COLUMNS)] for _number, row in cells if not isinstance(row, Skip))
 
     def _cells(self) -> Iterator[tuple[int, list[Cell] | Skip]]:
         if self.rows is not None:
@@ -134,16 +139,16 @@ def _clean(cell: Cell) -> Cell:
 
 
 def _month_first(times: Iterator[Cell]) -> bool | None:
+    unsaid = False
     for time in times:
         if not isinstance(time, str) or len(time) >= 60 or (found := _TIME.fullmatch(time.strip())) is None:
             continue
         if len(found[1]) == 4 or "." in time.partition(" ")[0]:
             continue
-        if int(found[1]) > 12:
-            return False
-        if int(found[2]) > 12:
-            return True
-    return None
+        if int(found[1]) > 12 or int(found[2]) > 12:
+            return int(found[2]) > 12
+        unsaid = True
+    return None if unsaid else False
 
 
 def _iso(time: Cell, month_first: bool) -> str | None:

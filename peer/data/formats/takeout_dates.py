@@ -34,7 +34,7 @@ _ZONES = {
     "edt": -4, "est": -5, "cdt": -5, "cst": -6, "mdt": -6, "mst": -7, "pdt": -7, "pst": -8, "akdt": -8, "akst": -9,
     "hst": -10,
 }  # fmt: skip
-_CLOCK = re.compile(r"(\d{1,2})[:.](\d{2})[:.](\d{2})\s*(am|pm|a\. ?m\.|p\. ?m\.)?\s*(.*)")
+_CLOCK = re.compile(r"(?<![\d.])(\d{1,2})[:.](\d{2})[:.](\d{2})(?!\d)\s*(am|pm|a\. ?m\.|p\. ?m\.)?\s*(.*)")
 _OFFSET = re.compile(r"(?:utc|gmt)?\s*([+-])(\d{1,2}):?(\d{2})?")
 _WORDS = re.compile(r"[^\W\d_]+|\d+")
 LONGEST = 120

@@ -25,6 +25,8 @@ from peer.data.formats.takeout_dates import iso
 OUTER = b'<div class="outer-cell'
 _TOKEN = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*+)([^<>]*+)>|([^<]++)|<")
 _ATTRIBUTE = re.compile(r'(class|href)\s*+=\s*+"([^"]*+)"')
+_BOLD = "\0"
+"""Marks the beginning of bold words while a cell is read; no text holds it."""
 _END = re.compile(rb"<script|</body", re.IGNORECASE)
 
 
@@ -62,15 +64,17 @@ class _Cell:
     """One inner cell: its lines of text, and the first link."""
 
     classes: str = ""
-    lines: list[str] = field(factory=lambda: [""])
+    lines: list[list[str]] = field(factory=lambda: [[]])
+    """Each in the pieces it was read in: to add them up one by one would take the square of their number."""
     link: str | None = None
 
     def break_line(self) -> None:
-        self.lines.append("")
+        self.lines.append([])
 
-    def filled(self) -> list[str]:
-        """The lines that hold something, with single spaces."""
-        return [line for line in (" ".join(line.split()) for line in self.lines) if line]
+    def filled(self, keep: str = "") -> list[str]:
+        """The lines that hold something, with single spaces; the mark of bold ones only where it is to be kept."""
+        plain = ("".join(piece for piece in line if keep or piece != _BOLD) for line in self.lines)
+        return [line for line in (" ".join(line.split()) for line in plain) if line]
 
 
 def _activity(raw: bytes) -> dict[str, Cell] | Skip:
@@ -82,7 +86,6 @@ def _activity(raw: bytes) -> dict[str, Cell] | Skip:
     body = next((cell for cell in cells if "body-1" in cell.classes and cell.filled()), None)
     if body is None:
         return Skip.BROKEN
-    caption = _of(cells, "caption")
     *said, time_text = body.filled()
     if not said:
         said, time_text = [time_text], ""
@@ -93,15 +96,16 @@ def _activity(raw: bytes) -> dict[str, Cell] | Skip:
         "title": said[0],
         "title_url": body.link,
         "subtitles": "\n".join(said[1:]) or None,
-        **_caption(caption.filled() if caption else []),
+        **_caption(_of(cells, "caption")),
     }
 
 
-def _caption(lines: Sequence[str]) -> dict[str, Cell]:
-    """Products stand under the first heading, in every language; the rest are details. Headings end in a colon."""
-    headings = [place for place, line in enumerate(lines) if line.endswith((":", "："))] + [len(lines)]
-    products = list(lines[headings[0] + 1 : headings[1]]) if len(headings) > 1 else []
-    rest = lines[headings[1] :] if len(headings) > 1 else lines
+def _caption(cell: _Cell | None) -> dict[str, Cell]:
+    """Products stand under the first heading, in every language; the rest are details. Headings are bold."""
+    lines = cell.filled(keep=_BOLD) if cell else []
+    headings = [place for place, line in enumerate(lines) if line.startswith(_BOLD)] + [len(lines)]
+    products = lines[headings[0] + 1 : headings[1]] if len(headings) > 1 else []
+    rest = [line.removeprefix(_BOLD) for line in (lines[headings[1] :] if len(headings) > 1 else lines)]
     return {
         "products": json.dumps(products, ensure_ascii=False) if products else None,
         "details": "\n".join(rest) or None,
@@ -123,8 +127,10 @@ def _cells(text: str) -> list[_Cell]:
             continue
         elif tag in ("br", "p"):
             cells[-1].break_line()
+        elif tag == "b" and not closing:
+            cells[-1].lines[-1].append(_BOLD)
         elif tag == "a" and not closing and cells[-1].link is None:
             cells[-1].link = html.unescape(dict(_ATTRIBUTE.findall(attributes)).get("href", "")) or None
         elif words:
-            cells[-1].lines[-1] += html.unescape(words)
+            cells[-1].lines[-1].append(html.unescape(words).replace(_BOLD, ""))
     return cells
