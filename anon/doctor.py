@@ -21,10 +21,10 @@ from rich.console import Console
 from anon.errors import AnonmlError
 
 app = typer.Typer(help="Look at this installation and say what to do next.")
-PEER_PARTS = ("aiohttp", "aiohttp_socks", "attrs", "cattrs", "cbor2", "nacl", "anon.credential", "rich")
+PEER_PARTS = ("aiohttp", "aiohttp_socks", "attrs", "cattrs", "cbor2", "jinja2", "nacl", "anon.credential", "rich")
 OLDEST_TOR = (0, 4, 9)
 """The first whose control port turns proof of work on for an onion service."""
-AGGREGATOR_PARTS = ("aiosqlite", "jinja2", "numpy", "sklearn", "sqlalchemy")
+AGGREGATOR_PARTS = ("aiosqlite", "numpy", "sklearn", "sqlalchemy")
 
 
 @frozen

@@ -44,8 +44,10 @@ from peer.cli_show import (
 from peer.consent import ConsentSheet
 from peer.own_data import OwnData, own_data
 from peer.routes import Routes
+from peer.web import cli as cli_web
 
 app = typer.Typer(no_args_is_help=True, help="Keep your data, join studies, see what was sent.")
+app.command("open")(cli_web.open_page)
 app.command("import")(cli_own.import_data)
 app.command()(cli_own.tables)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-HEAVY = {"numpy", "scipy", "sklearn", "sqlalchemy", "aiosqlite", "joblib", "jinja2"}
+HEAVY = {"numpy", "scipy", "sklearn", "sqlalchemy", "aiosqlite", "joblib"}
 SIDES = {"anon", "peer", "aggregator"}
 
 

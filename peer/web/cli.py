@@ -1,0 +1,74 @@
+"""`anonml peer open`: serve the owner's page on this machine, run the studies beside it, and open a browser."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import webbrowser
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from anon.connecting import on_one_line
+from anon.invite import Invite, parse_invite
+from peer.cli_options import DEFAULT_HOME, HomeOption, RouteOption, home_of, open_peer
+from peer.routes import Routes
+
+LOOK_SECONDS = 0.5
+
+
+def open_page(
+    link: Annotated[str | None, typer.Argument(help="An invite link to begin with.")] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="A port of this machine; 0 takes any free one.")] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser at once.")] = True,
+    home: HomeOption = DEFAULT_HOME,
+    route: RouteOption = "auto",
+) -> None:
+    """Your studies, data and budget in a browser, on this machine only. It runs your studies too, like `run`."""
+    invite = parse_invite(link) if link else None
+    asyncio.run(_served(home, route, port, invite, browser))
+
+
+async def _served(home: Path, route: str, port: int, invite: Invite | None, browser: bool) -> None:
+    from peer.web.server import PageServer
+
+    console = Console()
+    progress: list[str] = [""]
+
+    def say(line: str) -> None:
+        progress[0] = line
+        on_one_line(line)
+
+    routes = Routes(route, home / "tor", say)
+    server = PageServer(open_peer(home, routes), home_of(home), port, progress=lambda: progress[0])
+    if invite is not None:
+        server.site.invites[invite.study] = invite
+    try:
+        await server.start()
+        console.print(f"Open this link; it works once:\n{server.link}", highlight=False, soft_wrap=True)
+        console.print("Ctrl-C ends it; nothing is lost.", highlight=False)
+        if browser and not await asyncio.to_thread(webbrowser.open, server.link):
+            console.print("no browser was found; open the link yourself", highlight=False)
+        await _until_stopped(console, lambda: server.link)
+    finally:
+        await server.close()
+        await routes.close()
+    console.print("closed; `anonml peer open` or `anonml peer run` goes on from here", highlight=False)
+
+
+async def _until_stopped(console: Console, link: Callable[[], str]) -> None:
+    """Until Ctrl-C or a signal to end; each time a link was used the next one is told."""
+    stopped, told = asyncio.Event(), link()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    while not stopped.is_set():
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stopped.wait(), LOOK_SECONDS)
+        if link() != told:
+            told = link()
+            console.print(f"opened. For another browser: {told}", highlight=False, soft_wrap=True)

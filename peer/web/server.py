@@ -1,0 +1,129 @@
+"""The page as a server on loopback, with the peer running beside it in one process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.resources import files
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from anon.errors import AnonmlError, Refused, Unreachable
+from anon.page.guard import protect
+from anon.page.security import Gate, hosts_of
+from anon.study.structure import Unfit
+from peer.app import PeerApp
+from peer.home import PeerHome
+from peer.web.engine import Engine
+from peer.web.site import SITE, Site
+from peer.web.staging import Staging
+from peer.web.views import budget, data, diagnosis, joining, results, studies
+
+HOST = "127.0.0.1"
+MOST_FORM_BYTES = 64 * 1024
+_STATIC = {"style.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
+
+
+class PageServer:
+    """Serves one home's page until it is closed. Port 0 takes any that is free.
+
+    Nothing of a request is logged: there is no access log, and a fault is logged as its type alone.
+    """
+
+    def __init__(
+        self,
+        peer: PeerApp,
+        home: PeerHome,
+        port: int = 0,
+        *,
+        now: Callable[[], float] = time.time,
+        random_bytes: Callable[[int], bytes] = os.urandom,
+        progress: Callable[[], str] = lambda: "",
+    ) -> None:
+        self._socket = _listening(port)
+        self.port: int = self._socket.getsockname()[1]
+        gate = Gate(f"peer-{self.port}", random_bytes)
+        self.engine = Engine(peer)
+        self.site = Site(
+            peer, home.data_path, self.engine, gate, Staging(home.path, random_bytes), now, random_bytes, progress
+        )
+        self._runner: web.AppRunner | None = None
+        self._running: asyncio.Task[None] | None = None
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        return f"http://{HOST}:{self.port}"
+
+    @property
+    def link(self) -> str:
+        """The link that opens the page in a browser, once; after its use this is another one."""
+        return self.site.gate.link(self.address)
+
+    async def start(self, run: bool = True) -> None:
+        """Begin to answer and, with `run`, to run the home's studies."""
+        self._runner = web.AppRunner(self._application(), access_log=None, handle_signals=False)
+        await self._runner.setup()
+        await web.SockSite(self._runner, self._socket).start()
+        if run:
+            self._running = asyncio.create_task(self.engine.run())
+
+    async def close(self) -> None:
+        """End the run, the work under way and the server."""
+        if self._running is not None:
+            self._running.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._running
+        await self.site.close()
+        if self._runner is not None:
+            await self._runner.cleanup()
+        self._socket.close()
+
+    def _application(self) -> web.Application:
+        app = web.Application(client_max_size=MOST_FORM_BYTES)
+        app[SITE] = self.site
+        protect(app, self.site.gate, hosts_of(self.port), self.site.bare, streamed=frozenset({data.UPLOAD}))
+        app.middlewares.append(_explained)
+        for module in (joining, studies, budget, data, results, diagnosis):
+            app.add_routes(module.routes)
+        app.router.add_get("/static/{name}", _static)
+        return app
+
+
+def _listening(port: int) -> socket.socket:
+    """Raises `Refused` when the port is taken."""
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((HOST, port))
+    except (OSError, OverflowError):
+        listening.close()
+        raise Refused(f"port {port} of this machine is taken; choose another one with --port, or none") from None
+    return listening
+
+
+@web.middleware
+async def _explained(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """A fault that the owner can do something about, as a page. Nothing was changed by it."""
+    try:
+        return await handler(request)
+    except Unreachable as fault:
+        return request.app[SITE].page(request, "fault.html", 502, text=str(fault))
+    except (AnonmlError, Unfit) as fault:
+        return request.app[SITE].page(request, "fault.html", 400, text=str(fault))
+    except web.HTTPNotFound:
+        return request.app[SITE].page(request, "fault.html", 404, text="there is no such page")
+
+
+async def _static(request: web.Request) -> web.Response:
+    kind = _STATIC.get(request.match_info["name"])
+    if kind is None:
+        raise web.HTTPNotFound
+    body = files("peer.web").joinpath("static", request.match_info["name"]).read_bytes()
+    return web.Response(body=body, content_type=kind, charset="utf-8")
+

@@ -1,0 +1,144 @@
+"""The owner's data: tables, choosing a file, looking at it, importing it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from aiohttp import BodyPartReader, web
+
+from anon.errors import Malformed, Refused
+from anon.page.security import FORM_FIELD
+from anon.study.parts import Table
+from peer.data.importing import import_file
+from peer.own_data import own_data
+from peer.session import LAST
+from peer.web.site import SITE, Site
+from peer.web.views.forms import form_text
+
+routes = web.RouteTableDef()
+UPLOAD = "/data/upload"
+_PIECE = 2**18
+_FIELD = 4096
+_PLACES = {"start": "/start/data", "": "/data"}
+"""Where an import leads back to."""
+
+
+@routes.get("/data")
+async def data(request: web.Request) -> web.Response:
+    """The tables, and a form to add to them."""
+    site = request.app[SITE]
+    wanted = await _wanted(site)
+    return site.page(
+        request, "data.html", tables=site.tables(), own=own_data(site.data_path, wanted), wanted=wanted, back=""
+    )
+
+
+@routes.post(UPLOAD)
+async def upload(request: web.Request) -> web.Response:
+    """A file, read piece by piece after the form's token was checked."""
+    site = request.app[SITE]
+    parts = await request.multipart()
+    back = ""
+    admitted = False
+    while (part := await parts.next()) is not None:
+        if not isinstance(part, BodyPartReader):
+            raise Malformed("upload: expected a plain form; choose the file again")
+        if part.name == "file" and admitted:
+            key = await site.staging.take(part.filename or "", _pieces(part))
+            return site.onward(request, f"/data/preview/{key}?back={back}")
+        text = (await part.read_chunk(_FIELD)).decode("utf-8", "replace")
+        if part.name == FORM_FIELD:
+            admitted = site.gate.fits(request.cookies[site.gate.cookie], text)
+        elif part.name == "back":
+            back = text if text in _PLACES else ""
+    raise Refused("no file came with this form of this page; load the page again and choose a file")
+
+
+async def _pieces(part: BodyPartReader) -> AsyncIterator[bytes]:
+    while piece := await part.read_chunk(_PIECE):
+        yield piece
+
+
+@routes.get("/data/preview/{key}")
+async def preview(request: web.Request) -> web.StreamResponse:
+    """What is in a file, before it becomes a table."""
+    site, key = request.app[SITE], request.match_info["key"]
+    site.staging.file(key)
+    looked = await site.work(f"look-{key}", lambda: asyncio.to_thread(site.staging.preview, key))
+    if not looked.done():
+        return site.waiting(request, "Reading the file")
+    found = looked.result()
+    wanted = await _wanted(site)
+    return site.page(
+        request,
+        "preview.html",
+        preview=found,
+        key=key,
+        wanted=wanted,
+        suggested=_suggested(wanted, [one.table for one in found.tables], site),
+        tables=site.tables(),
+        back=_back(request),
+    )
+
+
+@routes.post("/data/preview/{key}")
+async def decided(request: web.Request) -> web.StreamResponse:
+    """Import the file, or drop it."""
+    site, key = request.app[SITE], request.match_info["key"]
+    file, place = site.staging.file(key), _PLACES[_back(request)]
+    if await form_text(request, "answer") != "import":
+        site.forget(f"look-{key}")
+        site.staging.drop(key)
+        return site.onward(request, place, "Nothing was imported; the copy of the file is gone.")
+    table = await form_text(request, "table") or None
+    adding = await form_text(request, "mode") == "append"
+    work = f"import-{key}"
+    await site.work(
+        work,
+        lambda: asyncio.to_thread(import_file, site.data_path, file, table, "append" if adding else "replace"),
+    )
+    return site.onward(request, f"/data/imported/{key}?back={_back(request)}")
+
+
+@routes.get("/data/imported/{key}")
+async def imported(request: web.Request) -> web.StreamResponse:
+    """Waits for an import, and leads back from it."""
+    site, key = request.app[SITE], request.match_info["key"]
+    work = site.working(f"import-{key}")
+    if work is None:
+        raise Refused("this import is not known any more; look at your tables")
+    if not work.done():
+        return site.waiting(request, "Importing the file")
+    site.forget(f"import-{key}")
+    site.forget(f"look-{key}")
+    summary = work.result()
+    site.staging.drop(key)
+    lost = f", {summary.skipped} lines could not be read" if summary.skipped else ""
+    return site.onward(request, _PLACES[_back(request)], f"{summary.rows} rows are in {summary.table}{lost}.")
+
+
+def _back(request: web.Request) -> str:
+    back = request.query.get("back", "")
+    return back if back in _PLACES else ""
+
+
+async def _wanted(site: Site) -> tuple[Table, ...]:
+    """The tables that studies joined, or links that wait for an answer, read."""
+    found: dict[str, Table] = {}
+    for one in site.peer.status():
+        if one.state not in LAST:
+            found |= {table.name: table for table in site.peer.store.study(one.study).manifest.tables}
+    for invite in list(site.invites.values()):
+        fetched = await site.manifest(invite)
+        if fetched.done() and not fetched.cancelled() and fetched.exception() is None:
+            found |= {table.name: table for table in fetched.result().tables}
+    return tuple(found.values())
+
+
+def _suggested(wanted: tuple[Table, ...], found: list[str], site: Site) -> str:
+    """The table to import a file into: the only one that is read and not there, unless the file's name says it."""
+    if len(found) != 1 or any(table.name == found[0] for table in wanted):
+        return found[0] if len(found) == 1 else ""
+    lacking = [table.name for table in wanted if table.name not in site.tables()]
+    return lacking[0] if len(lacking) == 1 else found[0]

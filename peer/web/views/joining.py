@@ -1,0 +1,179 @@
+"""From a link to a yes or a no: the wizard for a new home, and the consent screen."""
+
+from __future__ import annotations
+
+import asyncio
+
+from aiohttp import web
+from attrs import evolve
+
+from anon.accounting import Batch, account, in_words
+from anon.errors import Malformed, Refused
+from anon.fingerprint import study_code
+from anon.invite import parse_invite
+from anon.ldp import nano
+from anon.protocols.histogram.categories import label_category
+from anon.study.manifest import Manifest
+from peer.checking import evaluated
+from peer.consent import SHORT_WINDOW, Policy, explain, shortest_window
+from peer.own_data import own_data
+from peer.session import LAST
+from peer.web.odds import packet_kinds
+from peer.web.site import SITE, Site
+from peer.web.told import OwnAnswer, earlier_studies, meter, own_answers, own_label
+from peer.web.views.forms import form_text, form_whole
+
+routes = web.RouteTableDef()
+LOOK_SECONDS = 5.0
+"""How long the owner's own answer may take to be looked up for the consent screen."""
+STEPS = ("connect", "data", "budget", "finish")
+
+
+@routes.get("/start")
+async def start(request: web.Request) -> web.Response:
+    """The wizard begins at what is missing."""
+    site = request.app[SITE]
+    if not site.invites and not site.peer.status():
+        return site.onward(request, "/start/connect")
+    return site.onward(request, "/start/data" if not site.tables() else "/start/budget")
+
+
+@routes.get("/start/connect")
+async def connect(request: web.Request) -> web.Response:
+    """Step 1: paste a link."""
+    return request.app[SITE].page(request, "connect.html", step=1, steps=STEPS)
+
+
+@routes.post("/start/connect")
+async def connected(request: web.Request) -> web.Response:
+    """The link, to be looked at and nothing else."""
+    site = request.app[SITE]
+    invite = parse_invite(await form_text(request, "link"))
+    site.invites[invite.study] = invite
+    if site.tables() and site.peer.status():
+        return site.onward(request, f"/invite/{invite.study.hex()}")
+    return site.onward(request, "/start/data")
+
+
+@routes.get("/start/data")
+async def data(request: web.Request) -> web.StreamResponse:
+    """Step 2: what the study reads, and choosing a file."""
+    site = request.app[SITE]
+    fetched = await _newest(site)
+    if fetched is not None and not fetched.done():
+        return site.waiting(request, "Fetching the study, to see which data it reads")
+    manifest = fetched.result() if fetched is not None else None
+    own = own_data(site.data_path, manifest.tables) if manifest is not None else None
+    return site.page(
+        request, "choose_data.html", step=2, steps=STEPS, manifest=manifest, own=own, tables=site.tables()
+    )
+
+
+@routes.get("/start/budget")
+async def budget(request: web.Request) -> web.Response:
+    """Step 3: a lifetime budget."""
+    site = request.app[SITE]
+    return site.page(request, "choose_budget.html", step=3, steps=STEPS, policy=site.peer.policy())
+
+
+@routes.post("/start/budget")
+async def budgeted(request: web.Request) -> web.Response:
+    """The owner's limits, as chosen."""
+    site = request.app[SITE]
+    site.peer.set_policy(await policy_of(request, site.peer.policy()))
+    return site.onward(request, "/start/finish")
+
+
+@routes.get("/start/finish")
+async def finish(request: web.Request) -> web.Response:
+    """Step 4: on to the consent screen, or home."""
+    site = request.app[SITE]
+    newest = next(reversed(site.invites), None)
+    return site.page(request, "finish.html", step=4, steps=STEPS, invite=newest.hex() if newest else None)
+
+
+async def _newest(site: Site) -> asyncio.Task[Manifest] | None:
+    newest = next(reversed(site.invites), None)
+    return await site.manifest(site.invites[newest]) if newest is not None else None
+
+
+async def policy_of(request: web.Request, known: Policy) -> Policy:
+    """The policy with the form's limits. Raises `Malformed` or `Refused` with what to correct."""
+    try:
+        lifetime, most = [nano(await form_text(request, name)) for name in ("lifetime", "per_study")]
+    except Refused as fault:
+        raise Malformed(f"budget: {fault}; go back and correct it") from None
+    cohort = await form_whole(request, "minimum_cohort", "fewest people")
+    return evolve(known, lifetime=lifetime, max_epsilon=most, minimum_cohort=cohort)
+
+
+# Consent
+
+
+@routes.get("/invite/{study}")
+async def consent(request: web.Request) -> web.StreamResponse:
+    """Everything to know before a yes."""
+    site = request.app[SITE]
+    invite = site.invite_of(request)
+    if _joined(site, invite.study):
+        return site.onward(request, f"/study/{invite.study.hex()}", "You have answered this study already.")
+    fetched = await site.manifest(invite)
+    if not fetched.done():
+        return site.waiting(request, "Fetching the study from the aggregator")
+    manifest, ledger = fetched.result(), site.peer.budget()
+    sheet = explain(manifest, site.peer.policy(), ledger, site.now())
+    return site.page(
+        request,
+        "consent.html",
+        sheet=sheet,
+        manifest=manifest,
+        address=invite.address,
+        kinds=packet_kinds(manifest, site.random_bytes),
+        own=own_data(site.data_path, manifest.tables),
+        answers=await asyncio.to_thread(_own_answers, manifest, site),
+        earlier=earlier_studies(ledger, invite.key, invite.study),
+        meter=meter(ledger),
+        qr_text=study_code(invite.study),
+        central=await asyncio.to_thread(_central, manifest),
+        window=shortest_window(manifest),
+        short=shortest_window(manifest) < SHORT_WINDOW,
+        place=f"/invite/{invite.study.hex()}",
+    )
+
+
+@routes.post("/invite/{study}")
+async def answered(request: web.Request) -> web.Response:
+    """The owner's yes or no."""
+    site = request.app[SITE]
+    invite = site.invite_of(request)
+    if await form_text(request, "answer") != "yes":
+        site.invites.pop(invite.study, None)
+        site.forget(f"invite-{invite.study.hex()}")
+        return site.onward(request, "/", "You declined. Nothing was stored or sent.")
+    fetched = await site.manifest(invite)
+    if not fetched.done():
+        raise Refused("the study is still being fetched; nothing was stored or sent: read it first")
+    if own_data(site.data_path, fetched.result().tables).warnings and not await form_text(request, "unready"):
+        raise Refused(
+            "your data lacks something that this study reads, and you did not tick that you want to go on all the "
+            "same; nothing was stored or sent: go back"
+        )
+    await site.peer.join(invite, await form_whole(request, "epsilon", "epsilon"))
+    site.invites.pop(invite.study, None)
+    return site.onward(request, f"/study/{invite.study.hex()}", "You take part. Your enrolment leaves by itself.")
+
+
+def _joined(site: Site, study: bytes) -> bool:
+    return any(one.study == study and one.state not in LAST for one in site.peer.status())
+
+
+def _own_answers(manifest: Manifest, site: Site) -> tuple[OwnAnswer, ...]:
+    record = evaluated(manifest, site.data_path, LOOK_SECONDS)
+    label = own_label(manifest, record, label_category(manifest.label, record.label))
+    return (*own_answers(manifest, record), label)
+
+
+def _central(manifest: Manifest) -> tuple[str, ...]:
+    """What would hold with the fewest members with whom the study goes on."""
+    fewest = Batch((manifest.cohort.minimum,) * manifest.packets, "members, the fewest with whom this study goes on")
+    return in_words(account(manifest, fewest))

@@ -1,0 +1,170 @@
+"""The studies joined: the front page, each study, pausing, leaving, receipts."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from anon.accounting import in_words
+from anon.errors import Refused
+from anon.fingerprint import head_prints, study_code, words
+from anon.invite import parse_invite
+from peer.session import LAST, State
+from peer.web.site import SITE, Site
+from peer.web.told import STATES, meter, receipt_line, sendings
+from peer.web.views.forms import form_text, form_whole
+
+routes = web.RouteTableDef()
+PAUSES = ((3600, "an hour"), (4 * 3600, "four hours"), (86400, "a day"), (7 * 86400, "a week"))
+_SHOWN_WINDOWS = 4
+
+
+@routes.get("/")
+async def home(request: web.Request) -> web.Response:
+    """Where everything stands, or for a new home what to do first."""
+    site = request.app[SITE]
+    found = site.peer.status()
+    if not found and not site.invites and not site.tables():
+        return site.page(request, "welcome.html")
+    now = site.now()
+    coming = [
+        (one.title, window)
+        for one in found
+        for window in sendings(site.peer.store.study(one.study), one.slots, now)
+        if not window.over
+    ]
+    coming.sort(key=lambda each: each[1].window.opens)
+    return site.page(
+        request,
+        "home.html",
+        active=[one for one in found if one.state not in LAST],
+        ended=[one for one in found if one.state in LAST],
+        states=STATES,
+        invites={study.hex(): invite.address for study, invite in site.invites.items()},
+        meter=meter(site.peer.budget()),
+        coming=coming[:_SHOWN_WINDOWS],
+        paused_studies={one.study: site.peer.paused_until(one.study) for one in found},
+        pauses=PAUSES,
+        place="/",
+    )
+
+
+@routes.post("/link")
+async def link(request: web.Request) -> web.Response:
+    """Another study's link."""
+    site = request.app[SITE]
+    invite = parse_invite(await form_text(request, "link"))
+    site.invites[invite.study] = invite
+    return site.onward(request, f"/invite/{invite.study.hex()}")
+
+
+@routes.get("/study/{study}")
+async def study(request: web.Request) -> web.Response:
+    """One study: where it stands, its windows, its cost, and what can be done about it."""
+    site = request.app[SITE]
+    key = site.study_of(request)
+    stored = site.peer.store.study(key)
+    status = next(one for one in site.peer.status() if one.study == key)
+    accounting = site.peer.accounting(key)
+    return site.page(
+        request,
+        "study.html",
+        study=stored,
+        manifest=stored.manifest,
+        status=status,
+        said=STATES[stored.state],
+        over=stored.state in LAST,
+        leaving=stored.state is State.LEAVING,
+        windows=sendings(stored, status.slots, site.now()),
+        receipts=[receipt_line(status.title, one) for one in status.slots],
+        accounting=in_words(accounting) if accounting is not None else (),
+        fingerprint=words(key),
+        qr_text=study_code(key),
+        heads=head_prints(stored.chain),
+        study_paused=site.peer.paused_until(key),
+        home_paused=site.peer.paused_until(),
+        pauses=PAUSES,
+        place=f"/study/{key.hex()}",
+    )
+
+
+@routes.post("/pause")
+async def pause_home(request: web.Request) -> web.Response:
+    """Nothing of any study for a time."""
+    return await _pause(request, None, "/")
+
+
+@routes.post("/resume")
+async def resume_home(request: web.Request) -> web.Response:
+    """Go on."""
+    site = request.app[SITE]
+    site.peer.resume()
+    return site.onward(request, "/", "Not paused any more. What is due is done at its own times.")
+
+
+@routes.post("/study/{study}/pause")
+async def pause_study(request: web.Request) -> web.Response:
+    """Nothing of this study for a time."""
+    key = request.app[SITE].study_of(request)
+    return await _pause(request, key, f"/study/{key.hex()}")
+
+
+@routes.post("/study/{study}/resume")
+async def resume_study(request: web.Request) -> web.Response:
+    """Go on with this study."""
+    site = request.app[SITE]
+    key = site.study_of(request)
+    site.peer.resume(key)
+    return site.onward(request, f"/study/{key.hex()}", "Not paused any more.")
+
+
+async def _pause(request: web.Request, key: bytes | None, place: str) -> web.Response:
+    site = request.app[SITE]
+    seconds = await form_whole(request, "seconds", "pause")
+    site.peer.pause(site.now() + seconds, key)
+    return site.onward(request, place, "Paused. Until then nothing leaves and nothing is asked for.")
+
+
+@routes.get("/study/{study}/leave")
+async def leave(request: web.Request) -> web.Response:
+    """What leaving means, before it is done."""
+    site = request.app[SITE]
+    stored = site.peer.store.study(site.study_of(request))
+    status = next(one for one in site.peer.status() if one.study == stored.study)
+    early = _early(site, stored.state, stored.manifest.timetable.enrol_closes)
+    return site.page(
+        request,
+        "leave.html",
+        manifest=stored.manifest,
+        status=status,
+        early=early,
+        place=f"/study/{stored.study.hex()}",
+    )
+
+
+@routes.post("/study/{study}/leave")
+async def left(request: web.Request) -> web.Response:
+    """Leave, once it was confirmed."""
+    site = request.app[SITE]
+    key = site.study_of(request)
+    if await form_text(request, "answer") != "leave":
+        raise Refused("you did not confirm; nothing was changed")
+    await site.peer.leave(key)
+    return site.onward(request, f"/study/{key.hex()}", "You left this study.")
+
+
+def _early(site: Site, state: State, closes: int) -> bool:
+    return state in (State.CONSENTED, State.ENROLLED) and site.now() < closes
+
+
+@routes.get("/history")
+async def history(request: web.Request) -> web.Response:
+    """Every study that was joined, and a receipt for each packet."""
+    site = request.app[SITE]
+    found = site.peer.status()
+    return site.page(
+        request,
+        "history.html",
+        studies=found,
+        states=STATES,
+        receipts=[receipt_line(one.title, slot) for one in found for slot in one.slots],
+    )
