@@ -39,6 +39,12 @@ def test_a_slow_machine_gets_longer_windows_within_bounds() -> None:
     assert idle.enrol + 3 * idle.settle + idle.binning + idle.collect < 220
 
 
+def test_through_tor_it_goes_by_how_fast_circuits_are_here() -> None:
+    idle, busy, stuck = (Clock.through_tor(300, reaching=seconds) for seconds in (6.0, 24.0, 600.0))
+    assert 1.9 * idle.collect < busy.collect < stuck.collect <= 3 * idle.collect
+    assert idle.enrol + 3 * idle.settle + idle.binning + idle.collect < 480  # with what comes before, under ten minutes
+
+
 @pytest.mark.soak
 def test_a_pilot_on_synthetic_people_as_the_readme_says(tmp_path: Path) -> None:
     def anonml(*words: str) -> str:
