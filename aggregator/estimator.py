@@ -23,6 +23,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from aggregator.estimator_errors import standard_errors, with_errors
 from aggregator.estimator_features import (
     FINE_EPSILON,
     LABEL,
@@ -33,9 +34,9 @@ from aggregator.estimator_features import (
 )
 from aggregator.estimator_prediction import Explanation, PublishedClassifier, TablePrediction
 from aggregator.protocols.histogram.learned import LearnedStudy
-from aggregator.simulate import NO_KEYS, learn_once
+from aggregator.simulate import NO_KEYS, learn_collected
 from aggregator.simulation.people import People
-from aggregator.simulation.run import Plan
+from aggregator.simulation.run import Plan, collect
 from anon.errors import AnonmlError
 from anon.ldp import NANO
 from anon.model import Model
@@ -116,8 +117,8 @@ class LocallyPrivateClassifier(TablePrediction):
         mechanism: str = "auto",
         bins: int | str = "auto",
         binning_share: float = 0.1,
-        ranges: Mapping[str | int, tuple[float, float]] | None = None,
-        categories: Mapping[str | int, Sequence[str]] | None = None,
+        ranges: Mapping[str, tuple[float, float]] | Mapping[int, tuple[float, float]] | None = None,
+        categories: Mapping[str, Sequence[str]] | Mapping[int, Sequence[str]] | None = None,
         missing: str = "auto",
         base_rate: float | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -148,9 +149,11 @@ class LocallyPrivateClassifier(TablePrediction):
         self._warn(declared)
         asked = {one.name for one in plan.manifest.features}
         people = People({name: one for name, one in zip(names, columns, strict=True) if name in asked}, labels)
-        learned = learn_once(plan, people, self._generator())
+        generator = self._generator()
+        collected = collect(plan, people, generator)
+        learned = learn_collected(plan, collected)
         self.better_than_base_rate_ = bool(learned.learnable)
-        self.model_ = _published(learned)
+        self.model_ = with_errors(_published(learned), learned, standard_errors(plan, collected, generator))
         self.base_rate_ = self.model_.base_rate
         self.epsilon_spent_ = plan.manifest.epsilon / NANO
         return self
@@ -285,7 +288,7 @@ def _label_value(value: Any) -> str | int | float:
 
 
 def _limits(key: str | int, limits: Sequence[float]) -> tuple[float, float]:
-    if isinstance(limits, str) or len(limits) != 2:
+    if len(limits) != 2:
         raise Unfit(f"ranges: expected (low, high) for {key!r}")
     return float(limits[0]), float(limits[1])
 

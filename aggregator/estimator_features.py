@@ -84,8 +84,8 @@ def declare(
 
 def _column(cells: NDArray[Any]) -> Column:
     if cells.dtype.kind in "biuf":
-        values, index = np.unique(cells.astype(float), return_inverse=True)
-        return Column(tuple(values.tolist()), index.astype(np.int64))
+        values, inverse = np.unique(cells.astype(float), return_inverse=True)
+        return Column(tuple(values.tolist()), inverse.astype(np.int64))
     places: dict[Value, int] = {}
     index = [places.setdefault(_plain(cell), len(places)) for cell in cells]
     return Column(tuple(places), np.array(index, dtype=np.int64))

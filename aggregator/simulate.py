@@ -17,7 +17,7 @@ from aggregator.protocols.histogram.ensemble import LearnedStudy, Subject, learn
 from aggregator.protocols.histogram.reconstruct import Floats
 from aggregator.simulation.ceilings import binned_ceiling, raw_ceiling
 from aggregator.simulation.people import People
-from aggregator.simulation.run import Plan, categories, cells, collect
+from aggregator.simulation.run import Collected, Plan, categories, cells, collect
 from anon.errors import Malformed
 from anon.ldp import NANO
 from anon.model import Model
@@ -131,7 +131,11 @@ def learn_once(
     resampled: int | None = None,
 ) -> LearnedStudy:
     """One run of the study with `people` as peers, up to its model."""
-    collected = collect(plan, people, generator, equal_parts, resampled)
+    return learn_collected(plan, collect(plan, people, generator, equal_parts, resampled))
+
+
+def learn_collected(plan: Plan, collected: Collected) -> LearnedStudy:
+    """The model that one run's tallies determine."""
     manifest = plan.manifest
     subject = Subject("simulated", manifest.title, manifest.label, manifest.features, collected.cuts, collected.shares)
     return learn(

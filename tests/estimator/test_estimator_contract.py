@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::aggregator.estimator.PrivacyLea
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("parameters", [
-    {"epsilon": 0.001}, {"epsilon": 1.0}, {"epsilon": 8.0}, {"epsilon": 1.0, "asks": "bits", "base_rate": 0.3},
+    {"epsilon": 0.001}, {"epsilon": 1.0}, {"epsilon": 1.0, "asks": "bits", "base_rate": 0.3},
 ])
 def test_every_check_of_scikit_learn_passes(monkeypatch: pytest.MonkeyPatch, parameters: dict) -> None:
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
@@ -40,9 +40,8 @@ class Generous(LocallyPrivateClassifier):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("epsilon", [10.0, 20.0])
-def test_the_checks_of_the_score_pass_too_with_much_epsilon(epsilon: float) -> None:
-    results = check_estimator(Generous(epsilon=epsilon), on_skip=None, on_fail="raise")
+def test_the_checks_of_the_score_pass_too_with_much_epsilon() -> None:
+    results = check_estimator(Generous(epsilon=15.0), on_skip=None, on_fail="raise")
     assert sum(one["check_name"] == "check_classifiers_train" for one in results) == 3
 
 
