@@ -165,7 +165,7 @@ async def test_an_upload_without_the_token_first_is_refused_and_nothing_is_kept(
     answer = (await asyncio.wait_for(reader.read(), 10)).decode()
     writer.close()
     assert int(answer.split()[1]) in (400, 403, 415)
-    assert not [one for one in page.home.path.rglob("*.csv")] and page.peer.paused_until() is None
+    assert not list(page.home.path.rglob("*.csv")) and page.peer.paused_until() is None
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"])

@@ -94,7 +94,7 @@ class Visited:
     async def upload(self, name: str, content: bytes, back: str = "") -> Got:
         """Choose a file on the page Data."""
         form = (await self.get("/data")).form("/data/upload")
-        data = aiohttp.FormData()
+        data = aiohttp.FormData(quote_fields=False)
         for key, value in (form | {"back": back}).items():
             data.add_field(key, value)
         data.add_field("file", content, filename=name, content_type="application/octet-stream")
