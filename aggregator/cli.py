@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from aggregator.app import AggregatorApp, StudyStatus
+from aggregator.cli_desk import desk, openapi, report
 from aggregator.cli_fingerprint import fingerprint
 from aggregator.cli_model import export_model
 from aggregator.cli_options import (
@@ -36,6 +37,9 @@ from anon.errors import Malformed, Refused
 
 app = typer.Typer(no_args_is_help=True, help="Run studies: invite, serve, watch, export, audit.")
 app.command()(serve)
+app.command()(desk)
+app.command()(report)
+app.command()(openapi)
 app.command()(fingerprint)
 app.command("export-model")(export_model)
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import time
+import webbrowser
 from collections.abc import Coroutine
 from contextlib import suppress
 from pathlib import Path
@@ -41,6 +42,8 @@ class Serving:
     invites: int
     until_published: bool
     as_json: bool
+    desk_port: int | None = None
+    open_desk: bool = False
 
 
 def serve(
@@ -60,6 +63,10 @@ def serve(
     until_published: Annotated[
         bool, typer.Option(help="Stop once every study has ended and its peers had time to fetch.")
     ] = False,
+    desk_port: Annotated[
+        int | None, typer.Option(help="Also show the staff's pages, at this port of this machine; see `desk`.")
+    ] = None,
+    open_desk: Annotated[bool, typer.Option(hidden=True)] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Answer peers and carry every study to its end, until stopped (Ctrl-C). Safe to stop or kill at any time.
@@ -80,6 +87,8 @@ def serve(
         invites,
         until_published,
         as_json,
+        desk_port,
+        open_desk,
     )
     with suppress(KeyboardInterrupt, asyncio.CancelledError):
         run(_serve(asked, processes))
@@ -92,14 +101,23 @@ async def _serve(asked: Serving, processes: int) -> None:
         loop = asyncio.get_running_loop()
         with suppress(NotImplementedError):
             loop.add_signal_handler(signal.SIGTERM, serving.cancel)
-        watching = asyncio.create_task(teller.watch())
-        done, _ = await asyncio.wait({serving, watching}, return_when=asyncio.FIRST_COMPLETED)
-        for task in (serving, watching):
+        tasks = {serving, asyncio.create_task(teller.watch())}
+        if asked.desk_port is not None:
+            tasks.add(asyncio.create_task(_desk(aggregator, asked, teller)))
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(serving, watching, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         for task in done:
             if not task.cancelled():
                 task.result()
+
+
+async def _desk(aggregator: AggregatorApp, asked: Serving, teller: Teller) -> None:
+    from aggregator.desk.server import serve_desk  # late: a server without a desk needs no templates
+
+    await teller.serving()
+    await serve_desk(aggregator, asked.desk_port or 0, teller.desk)
 
 
 def _listening(aggregator: AggregatorApp, asked: Serving, teller: Teller) -> Coroutine[Any, Any, None]:
@@ -139,6 +157,19 @@ class Teller:
         else:
             self._print(f"serving at [bold]{address}[/] (Ctrl-C stops; nothing is lost)", soft_wrap=True)
             self._print(f"the aggregator's key in words: {words(self.aggregator.home.public_key)}")
+
+    async def serving(self) -> None:
+        """Returns once the address is open."""
+        await self._open.wait()
+
+    def desk(self, link: str) -> None:
+        """The staff's pages are there; the link lets one browser in, once."""
+        if self.asked.open_desk:
+            webbrowser.open(link)
+        if self.asked.as_json:
+            out({"desk": link})
+        else:
+            self._print(f"the desk: {link} (once; `anonml aggregator desk` prints another)", soft_wrap=True)
 
     def say(self, line: str) -> None:
         """One line about what is being waited for; not part of the output."""

@@ -1,22 +1,28 @@
-"""The study's report: one HTML page without scripts and without any request, the estimates with their errors."""
+"""The study's report: one HTML page without scripts and without any request, whole in itself.
+
+Privacy statement, model card, estimates with their errors, methods and threats. Accuracy on people with known labels
+(ROC curve, calibration, errors by subgroup) is in it where staff give a test set; the study itself has none.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.resources import files
-from itertools import pairwise
 from math import expm1
 
 from attrs import frozen
 from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
 
+from aggregator.category_names import cell_names, with_label
+from aggregator.charts import Interval, bars, curve, intervals
 from aggregator.counters import Traffic
+from aggregator.evaluation import FEWEST, Evaluation
 from aggregator.protocols.histogram.ensemble import HOSTILE_SHARE, LearnedStudy, PartitionResult
 from anon.accounting import Batch, account, batch_of_reports, in_words
 from anon.fingerprint import words
 from anon.ldp import format_epsilon
 from anon.study.manifest import Manifest
-from anon.study.parts import Feature
 
 _MOST_ROWS = 64
 
@@ -33,8 +39,14 @@ class Cell:
     high: float
 
 
-def render(manifest: Manifest, learned: LearnedStudy, traffic: Traffic, accepted: Mapping[int, int]) -> str:
-    """The page. `accepted`: packets per survey."""
+def render(
+    manifest: Manifest,
+    learned: LearnedStudy,
+    traffic: Traffic,
+    accepted: Mapping[int, int],
+    evaluation: Evaluation | None = None,
+) -> str:
+    """The page. `accepted`: packets per survey; `evaluation`: on a test set, if there is one."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string(files("aggregator").joinpath("templates/report.html").read_text("utf-8"))
     partitions = [
@@ -57,7 +69,54 @@ def render(manifest: Manifest, learned: LearnedStudy, traffic: Traffic, accepted
         influence=max((one.influence for one in learned.partitions), default=0.0),
         anonymous=manifest.cohort.admission != "open",
         accounting=in_words(account(manifest, _batch(manifest, accepted))),
+        scores_chart=_scores_chart(learned),
+        effects=_effects(manifest, learned),
+        evaluation=evaluation,
+        roc=_roc(evaluation),
+        calibration=_calibration(evaluation),
+        fewest=FEWEST,
+        retention_days=manifest.release.retention // 86400,
     )
+
+
+def _scores_chart(learned: LearnedStudy) -> Markup | None:
+    scored = [one for one in learned.partitions if one.scores.reports]
+    rows = [
+        Interval(
+            " × ".join(one.features),
+            one.scores.auc,
+            max(one.scores.auc - 1.96 * one.scores.auc_error, 0),
+            min(one.scores.auc + 1.96 * one.scores.auc_error, 1),
+        )
+        for one in scored[:_MOST_ROWS]
+    ]
+    return intervals(rows, "AUC of each table with its 95 % interval; 0.5 is chance", 0.5) if rows else None
+
+
+def _effects(manifest: Manifest, learned: LearnedStudy) -> list[tuple[str, Markup]]:
+    """What each cell of each table adds to the log-odds of a prediction; only the soft ensemble adds them."""
+    model, drawn = learned.model, []
+    for table in model.tables if model.ensemble == "soft" else ():
+        cuts = [model.cuts_of(name) for name in table.features]
+        names = cell_names(manifest, table.features, table.cards, cuts)
+        rows = list(zip(names, table.log_odds, strict=True))[:_MOST_ROWS]
+        subset = " × ".join(table.features)
+        drawn.append((subset, bars(rows, f"log-odds that each category of {subset} adds")))
+    return drawn
+
+
+def _roc(evaluation: Evaluation | None) -> Markup | None:
+    if evaluation is None:
+        return None
+    said = f"ROC curve, area {evaluation.auc:.3f}"
+    return curve(evaluation.roc, said, "false positive rate", "true positive rate", steps=True)
+
+
+def _calibration(evaluation: Evaluation | None) -> Markup | None:
+    if evaluation is None:
+        return None
+    said = f"calibration in tenths, expected error {evaluation.ece:.3f}"
+    return curve(evaluation.calibration, said, "predicted", "share of positives")
 
 
 def _batch(manifest: Manifest, accepted: Mapping[int, int]) -> Batch:
@@ -77,7 +136,8 @@ def _slot(manifest: Manifest, number: int) -> dict[str, object]:
 
 
 def _cells(manifest: Manifest, learned: LearnedStudy, result: PartitionResult) -> list[Cell]:
-    names = _names(manifest, learned, result)
+    cuts = [learned.model.cuts_of(name) for name in result.features]
+    names = with_label(manifest, cell_names(manifest, result.features, result.cards, cuts))
     errors = [float(error) for error in result.standard_errors]
     estimates = [float(share) for share in result.shares]
     widest = max((abs(e) + s for e, s in zip(estimates, errors, strict=True) if s < 10), default=1.0) or 1.0
@@ -93,23 +153,3 @@ def _cells(manifest: Manifest, learned: LearnedStudy, result: PartitionResult) -
         )
         for name, estimate, error in rows
     ]
-
-
-def _names(manifest: Manifest, learned: LearnedStudy, result: PartitionResult) -> list[str]:
-    names = [""]
-    for feature_name, card in zip(result.features, result.cards, strict=True):
-        feature = manifest.feature(feature_name)
-        bins = _bins(feature, learned.model.cuts_of(feature_name), card)
-        names = [f"{name}{one}, " for name in names for one in bins]
-    return [f"{name}{manifest.label.name} {sign}" for name in names for sign in ("no", "yes")]
-
-
-def _bins(feature: Feature, cuts: Sequence[float], card: int) -> list[str]:
-    if feature.kind == "categorical":
-        found = [f"{feature.name} {category}" for category in feature.categories]
-    else:
-        edges = [f"{cut:.6g}" for cut in cuts]
-        found = [f"{feature.name} ≤ {edge}" for edge in edges[:1]]
-        found += [f"{low} < {feature.name} ≤ {high}" for low, high in pairwise(edges)]
-        found += [f"{feature.name} > {edges[-1]}"] if edges else [feature.name]
-    return [*found, f"{feature.name} missing"][:card]

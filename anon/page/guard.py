@@ -35,12 +35,14 @@ def protect(
     hosts: AbstractSet[str],
     refuse: Refuse = plain_refusal,
     bearers: Mapping[str, str] | None = None,
+    public: AbstractSet[str] = frozenset(),
     streamed: frozenset[str] = frozenset(),
 ) -> None:
     """Guard every route of `app`, unknown ones included, and put `HEADERS` on every answer.
 
-    `bearers`: paths that programs read with `Authorization: Bearer TOKEN` in place of a cookie. `streamed`: paths whose
-    handlers read a large multipart form piece by piece, and must check its form token themselves (`gate.fits`).
+    `bearers`: paths that programs read with `Authorization: Bearer TOKEN` in place of a cookie. `public`: paths
+    that need neither, such as a style sheet. `streamed`: paths whose handlers read a large multipart form piece by
+    piece, and must check its form token themselves (`gate.fits`).
     """
 
     @web.middleware
@@ -59,6 +61,8 @@ def protect(
             return await _for_bearer(request, handler, (bearers or {})[request.path], refuse)
         if request.path == ENTER:
             return _enter(request, gate, refuse)
+        if request.path in public and request.method != hdrs.METH_POST:
+            return await handler(request)
         session = request.cookies.get(gate.cookie)
         if session is None or not gate.knows(session):
             return refuse(401, "open the link that the program printed; each link works once")

@@ -94,10 +94,14 @@ class Gate:
     """The sessions of one page in memory. A restart ends them all.
 
     Browsers keep one set of cookies for all ports of a host: `name` tells pages apart, so put the port into it.
+    `changed` is called when a link was used and there is another.
     """
 
-    def __init__(self, name: str, random_bytes: Callable[[int], bytes]) -> None:
+    def __init__(
+        self, name: str, random_bytes: Callable[[int], bytes], changed: Callable[[], None] = lambda: None
+    ) -> None:
         self.cookie = f"anonml-{name}"
+        self._changed = changed
         self._random_bytes = random_bytes
         self._secret = random_bytes(TOKEN_BYTES)
         self._sessions: list[str] = []
@@ -112,6 +116,7 @@ class Gate:
         if not _equal(token_untrusted, self._link):
             return None
         self._link = self._draw()
+        self._changed()
         session = self._draw()
         self._sessions = [*self._sessions[-(MOST_SESSIONS - 1) :], session]
         return session

@@ -1,0 +1,28 @@
+"""What a study has published, as one ZIP file."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from aggregator.audit import export
+from anon.documents import SignedHead
+
+_INSTANT = (1980, 1, 1, 0, 0, 0)
+
+
+def archive(chain: Sequence[SignedHead], bodies: Mapping[int, bytes]) -> bytes:
+    """The files of `aggregator.audit.export`, without any time of their own: equal documents, equal bytes."""
+    packed = io.BytesIO()
+    with tempfile.TemporaryDirectory() as scratch, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as target:
+        folder = Path(scratch) / "study"
+        export(chain, bodies, folder)
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                entry = zipfile.ZipInfo(path.relative_to(folder).as_posix(), _INSTANT)
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                target.writestr(entry, path.read_bytes())
+    return packed.getvalue()

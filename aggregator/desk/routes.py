@@ -1,0 +1,39 @@
+"""Every route of the desk in one table: what is served, what the OpenAPI document says and what tests walk."""
+
+from __future__ import annotations
+
+from aggregator.desk.metrics import CONTENT_TYPE
+from aggregator.desk.openapi import Route
+
+_TEXT = {"text": "the study file"}
+_STUDY = "/studies/{study}"
+
+ROUTES: tuple[Route, ...] = (
+    Route("GET", "/", "studies", "All studies and their phases."),
+    Route("GET", "/editor", "editor", "The study editor."),
+    Route("POST", "/editor", "check", "Check a study file; the page again, with faults or what it would ask.", _TEXT),
+    Route("POST", "/editor/lint", "lint", "The same as a fragment, for checking while somebody types.", _TEXT),
+    Route("POST", "/editor/confirm", "confirm", "What publishing would fix for good, with the question.", _TEXT),
+    Route("POST", "/studies", "publish", "Publish a study.",
+          _TEXT | {"reach": "onion (the address of this home) or loopback"}, answers=(200, 303, 409)),
+    Route("GET", _STUDY, "study", "One study: phase, counters, estimates, accuracy, privacy."),
+    Route("GET", f"{_STUDY}/roster", "roster", "The keys of the published roster, by key."),
+    Route("GET", f"{_STUDY}/fingerprints", "fingerprints", "The words of every signed document."),
+    Route("POST", f"{_STUDY}/invites", "invites", "Draw invites and show them once.",
+          {"count": "how many, 1 to 1000", "address": "where peers reach the aggregator"}, answers=(200, 409)),
+    Route("POST", f"{_STUDY}/allow", "allow", "Put keys on the list of those admitted.",
+          {"keys": "keys of 64 hexadecimal digits"}, answers=(303, 409)),
+    Route("POST", f"{_STUDY}/audit", "audit", "Begin an audit of what is published.", answers=(303,)),
+    Route("POST", f"{_STUDY}/forecast", "forecast", "Begin a forecast on made-up people.", answers=(303,)),
+    Route("GET", f"{_STUDY}/report", "report", "The published report.", answers=(200, 409)),
+    Route("POST", f"{_STUDY}/report", "evaluate", "The report with a ROC curve and errors by subgroup on a test set.",
+          {"people": "a CSV file with the columns of the study's table"}, answers=(200, 409)),
+    Route("GET", f"{_STUDY}/model.json", "model", "The published model.", sends="application/json", answers=(200, 409)),
+    Route("GET", f"{_STUDY}/export.zip", "export", "Everything the study has published.", sends="application/zip"),
+    Route("POST", "/sign-out", "sign_out", "End this session.", answers=(200,)),
+    Route("GET", "/metrics", "metrics", "Prometheus metrics.", sends=CONTENT_TYPE.partition(";")[0]),
+    Route("GET", "/openapi.json", "openapi", "This document.", sends="application/json"),
+    Route("GET", "/aggregator.json", "aggregator_openapi", "The document of what peers ask.", sends="application/json"),
+    Route("GET", "/desk.css", "style", "The style sheet.", sends="text/css"),
+    Route("GET", "/desk.js", "script", "The live parts.", sends="text/javascript"),
+)

@@ -1,0 +1,67 @@
+"""The desk's server: one loopback port, one link at a time, kept in the home for its owner alone."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable
+
+from aiohttp import web
+
+from aggregator.app import AggregatorApp
+from aggregator.desk.link import HOST, LINK, PORT, metrics_token
+from aggregator.desk.pages import LARGEST_FORM, Pages
+from aggregator.home import write_secret
+from anon.errors import Refused
+from anon.page.guard import protect
+from anon.page.security import Gate, hosts_of
+
+OPEN = frozenset({"/desk.css", "/desk.js"})
+"""What is no secret: the look of the page that asks for a link."""
+
+
+async def serve_desk(
+    aggregator: AggregatorApp,
+    port: int = PORT,
+    ready: Callable[[str], None] = lambda link: None,
+    random_bytes: Callable[[int], bytes] = os.urandom,
+    processes: int = 1,
+) -> None:
+    """Serve until cancelled; `ready` hears the first link. The home's serving process runs it, and no other.
+
+    Raises `Refused` when the port is taken.
+    """
+    home = aggregator.home.path
+    hosts: set[str] = set()
+    app = web.Application(client_max_size=LARGEST_FORM)
+    runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=2)
+    listening = _bound(port)
+    bound = int(listening.getsockname()[1])
+    origin = f"http://{HOST}:{bound}"
+    gate = Gate(f"desk-{bound}", random_bytes, lambda: write_secret(home / LINK, gate.link(origin).encode()))
+    pages = Pages(aggregator, gate, origin, processes)
+    protect(app, gate, hosts, pages.refusal, {"/metrics": metrics_token(home, random_bytes)}, OPEN)
+    pages.add_to(app)
+    hosts |= hosts_of(bound)
+    try:
+        await runner.setup()
+        await web.SockSite(runner, listening).start()
+        write_secret(home / LINK, gate.link(origin).encode())
+        ready(gate.link(origin))
+        await asyncio.Event().wait()
+    finally:
+        (home / LINK).unlink(missing_ok=True)
+        await pages.close()
+        await runner.cleanup()
+
+
+def _bound(port: int) -> socket.socket:
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((HOST, port))
+    except OSError:
+        found.close()
+        raise Refused(f"port {port} is taken; name another with --desk-port, or 0 for a free one") from None
+    return found

@@ -1,0 +1,50 @@
+"""The report as PDF, by whichever program is here: the `pdf` extra, or a Chromium that prints without a window."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from anon.errors import Refused
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+SECONDS = 120
+
+
+def to_pdf(page: str) -> bytes:
+    """A self-contained page as PDF; nothing is fetched. Raises `Refused`, with what to install, where nothing can."""
+    made = _by_weasyprint(page) or _by_browser(page)
+    if made is None:
+        raise Refused("no program here makes PDF: install 'anonml[pdf]' (and pango), or Chromium; or name a .html file")
+    return made
+
+
+def _by_weasyprint(page: str) -> bytes | None:
+    try:
+        from weasyprint import HTML  # type: ignore[import-not-found, unused-ignore]
+    except (ImportError, OSError):  # OSError: the system's pango is missing
+        return None
+    made: bytes = HTML(string=page, url_fetcher=_nothing).write_pdf()
+    return made
+
+
+def _nothing(url: str) -> dict[str, object]:
+    raise ValueError("a report fetches nothing")
+
+
+def _by_browser(page: str) -> bytes | None:
+    program = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    if program is None:
+        return None
+    with tempfile.TemporaryDirectory() as scratch:
+        source, target = Path(scratch) / "report.html", Path(scratch) / "report.pdf"
+        source.write_text(page, "utf-8")
+        command = [program, "--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer",
+                   f"--user-data-dir={scratch}/profile", f"--print-to-pdf={target}", source.as_uri()]
+        try:
+            subprocess.run(command, capture_output=True, check=False, timeout=SECONDS)  # noqa: S603
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return target.read_bytes() if target.is_file() else None
