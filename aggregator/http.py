@@ -99,6 +99,7 @@ class _Server(web.Server):
             access_log=None,  # type: ignore[arg-type]
             keepalive_timeout=15,
             lingering_time=0,
+            auto_decompress=False,  # nobody compresses here, and what is none would be answered 500
             max_line_size=_HEADER_BYTES,
             max_field_size=_HEADER_BYTES,
         )

@@ -175,6 +175,17 @@ def _listeners() -> set[str]:
     return found
 
 
+async def test_nothing_is_decompressed(served: tuple[Running, Place]) -> None:
+    running, port = served
+    post = f"POST /v1/{running.live.study.hex()}/packets HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 3\r\n"
+    answers = {
+        await _raw(port, (post + extra + "\r\nabc").encode())
+        for extra in ("", "Content-Encoding: gzip\r\n", "Content-Encoding: deflate\r\n", "Content-Encoding: br\r\n")
+    }
+    assert len(answers) == 1
+    assert answers.pop().startswith(b"HTTP/1.1 200")
+
+
 async def test_who_says_nothing_is_not_waited_for(served: tuple[Running, Place], monkeypatch: pytest.MonkeyPatch) -> None:
     running, port = served
     monkeypatch.setattr(http, "READ_SECONDS", 0.2)
