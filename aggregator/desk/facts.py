@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import lru_cache
 
 from attrs import frozen
 
@@ -21,7 +22,7 @@ from anon.messages import parse_roster
 from anon.model import Model, from_json
 from anon.protocols.histogram import cuts
 from anon.protocols.histogram.cuts import Answers
-from anon.study.manifest import Manifest
+from anon.study.manifest import Manifest, parse_manifest
 
 _CLOSED = frozenset({Phase.LEARNING, Phase.PUBLISHED, Phase.ERASED, Phase.ABANDONED})
 
@@ -129,7 +130,12 @@ async def statement_of(live: LiveStudy) -> tuple[str, ...]:
         batch = Batch((roster_length(live),) * manifest.packets, ENROLLED)
     else:
         batch = Batch((manifest.cohort.minimum,) * manifest.packets, f"{ENROLLED}, the declared minimum")
-    return await asyncio.to_thread(lambda: in_words(account(manifest, batch)))
+    return await asyncio.to_thread(_accounting, live.manifest_bytes, batch)
+
+
+@lru_cache(maxsize=64)
+def _accounting(manifest_bytes: bytes, batch: Batch) -> tuple[str, ...]:
+    return in_words(account(parse_manifest(manifest_bytes), batch))
 
 
 async def answers_of(live: LiveStudy) -> dict[int, Answers]:
