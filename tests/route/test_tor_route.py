@@ -7,7 +7,6 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 import stat
 import subprocess
 import sys
@@ -239,7 +238,7 @@ async def test_concurrent_first_uses_start_one_tor(tmp_path: Path, lines: tuple[
         await asyncio.sleep(0.05)
         impatient.cancel()  # whoever gives up does not stop the start for the others
         assert len(set(await asyncio.gather(*(keeper.socks() for _ in range(20))))) == 1
-        place = tmp_path / "tor" / "socks"
+        place = tmp_path / "tor" / "running"
         assert stat.S_IMODE(place.stat().st_mode) == 0o600
 
 
@@ -298,13 +297,45 @@ async def test_processes_of_one_home_share_a_tor_and_outlive_its_owner(tmp_path:
 
 async def test_a_stale_or_forged_note_is_not_believed(tmp_path: Path, lines: tuple[str, ...]) -> None:
     folder = tmp_path / "tor"
-    folder.mkdir()
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        for text in (f"127.0.0.1:{closed.getsockname()[1]}", "192.0.2.1:9050", "127.0.0.1:x", "127.0.0.1:99999", "\x00" * 500):
-            (folder / "socks").write_text(text)
-            keeper = TorKeeper(folder, extra=lambda: lines, seconds=0.5)
-            assert await keeper._published() is None
+    (folder / "data").mkdir(parents=True)
+    for text in ("", "127.0.0.1:9050", str(tmp_path), str(tmp_path / "nothing"), "\x00" * 500, "x" * 5000):
+        (folder / "running").write_text(text)
+        for cookie in (b"", bytes(32)):
+            (folder / "data" / "control_auth_cookie").write_bytes(cookie)
+            assert await TorKeeper(folder, extra=lambda: lines, seconds=0.5)._published() is None
+
+
+async def test_who_listens_in_a_dead_tors_place_hears_nothing(tmp_path: Path, lines: tuple[str, ...]) -> None:
+    """The owner lives and has not noticed yet that its tor died; somebody else has taken the ports and sockets."""
+    folder, heard = tmp_path / "tor", list[bytes]()
+
+    async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(await reader.read(100))
+        writer.write(b"250 AUTHCHALLENGE SERVERHASH=%s SERVERNONCE=%s\r\n" % (b"0" * 64, b"0" * 64))
+        await asyncio.sleep(0.1)
+        writer.close()
+
+    async with keeping(folder, lines) as owner:
+        host, port = await owner.socks()
+        assert owner.tor is not None
+        cookie, control = (folder / "data" / "control_auth_cookie").read_bytes(), owner.tor.control
+        other = TorKeeper(folder, extra=lambda: lines, seconds=2)
+        assert await other.socks() == (host, port)
+        os.kill(owner.tor.pid, signal.SIGKILL)
+        while owner.tor.alive:
+            await asyncio.sleep(0.02)
+        impostor = await asyncio.start_server(hear, host, port)
+        control.unlink(missing_ok=True)
+        (folder / "data" / "control_auth_cookie").write_bytes(cookie)
+        beside = await asyncio.start_unix_server(hear, control)
+        try:
+            with pytest.raises(Unreachable):
+                await other.socks()
+        finally:
+            impostor.close()
+            beside.close()
+    assert heard
+    assert all(one.startswith(b"AUTHCHALLENGE") for one in heard)
 
 
 # --- nothing around the side ----------------------------------------------------------------------

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import fcntl
 import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from anon.errors import Unreachable
+from anon.errors import Refused, Unreachable
+from anon.route.tor.control import Controller
 from anon.route.tor.finding import extra_lines
-from anon.route.tor.process import TorProcess
+from anon.route.tor.process import COOKIE, TorProcess, socks_of
 from anon.route.tor.torrc import torrc_of_client
 
 BOOTSTRAP_SECONDS = 120.0
 _POLL_SECONDS = 0.2
 _CONNECT_SECONDS = 2.0
+_LONGEST_PATH = 4096
 
 
 class TorKeeper:
     """Keeps the tor of one home in `folder` (made, mode 0700).
 
     Among the processes that share the folder one runs tor, holding a lock that the kernel drops with it; the others
-    use its SOCKS port, which a file of mode 0600 names. When that process ends its tor ends, and the next that needs
-    one starts its own. Belongs to one event loop.
+    ask that tor for its SOCKS port, at the control socket that a file of mode 0600 names. When that process ends its
+    tor ends, and the next that needs one starts its own. Belongs to one event loop.
     """
 
     def __init__(
@@ -98,12 +99,12 @@ class TorKeeper:
         self._tor = await TorProcess.start(torrc, self._folder / "data", seconds, program=self._program)
         await self._tor.bootstrap(seconds)
         self._socks = await self._tor.socks()
-        self._publish(*self._socks)
+        self._publish(self._tor.control)
         return self._socks
 
     @property
     def _place(self) -> Path:
-        return self._folder / "socks"
+        return self._folder / "running"
 
     def _locked(self) -> bool:
         """Whether the folder's lock is ours now. The kernel drops it when this process ends, however it does."""
@@ -116,28 +117,32 @@ class TorKeeper:
         self._lock = descriptor
         return True
 
-    def _publish(self, host: str, port: int) -> None:
-        fresh = self._folder / "socks.new"
+    def _publish(self, control: Path) -> None:
+        fresh = self._folder / "running.new"
         fresh.unlink(missing_ok=True)
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as file:
-            file.write(f"{host}:{port}\n")
+            file.write(f"{control}\n")
         fresh.replace(self._place)
 
     async def _published(self) -> tuple[str, int] | None:
-        """The other process's SOCKS port, if it names one and somebody listens there."""
+        """The SOCKS port of the other process's tor, if it has one that is ready.
+
+        Asked of that tor, which has to know the cookie in our folder: where it died, anybody on this machine may listen
+        at the port that it had.
+        """
         try:
-            host, _, port = self._place.read_text()[:100].strip().rpartition(":")
-            if host != "127.0.0.1":
-                return None
-            async with asyncio.timeout(_CONNECT_SECONDS):
-                _, writer = await asyncio.open_connection(host, int(port))
-            writer.close()
-            with contextlib.suppress(OSError):
-                await writer.wait_closed()
-            return host, int(port)
-        except (OSError, ValueError, TimeoutError, OverflowError):
+            control = Path(self._place.read_text()[:_LONGEST_PATH].rstrip("\n"))
+            cookie = (self._folder / "data" / COOKIE).read_bytes()
+            controller = await Controller.connect(control, cookie, seconds=_CONNECT_SECONDS)
+        except (OSError, ValueError, Unreachable, Refused):
             return None
+        try:
+            return await socks_of(controller)
+        except (Unreachable, Refused):
+            return None
+        finally:
+            await controller.close()
 
     async def _stop(self) -> None:
         tor, self._tor, self._socks = self._tor, None, None

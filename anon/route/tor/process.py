@@ -32,6 +32,8 @@ _WATCHED = ("STATUS_CLIENT", "STATUS_GENERAL", "ORCONN")
 _STOP_SECONDS = 3.0
 _LOG_LINES = 100
 _LOG_CHARACTERS = 400
+COOKIE = "control_auth_cookie"
+"""Tor's cookie in the folder of a `TorProcess`."""
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
@@ -70,7 +72,7 @@ class TorProcess:
         program = program or find_tor()
         _prepare(folder)
         sockets, temporary = _sockets_in(folder)
-        cookie = folder / "control_auth_cookie"
+        cookie = folder / COOKIE
         for stale in (cookie, sockets / "control"):
             stale.unlink(missing_ok=True)
         text = "\n".join((torrc.rstrip("\n"), *owned_lines(sockets / "control", cookie, os.getpid()), ""))
@@ -180,14 +182,14 @@ class TorProcess:
         self._state = self._state.ended(self.log)
         return self._state.failure()
 
+    @property
+    def control(self) -> Path:
+        """Its control socket."""
+        return self._sockets / "control"
+
     async def socks(self) -> tuple[str, int]:
         """Host and port of its SOCKS listener. Raises `Unreachable` when it has none (any more)."""
-        listeners = (await self.controller.get_info("net/listeners/socks"))["net/listeners/socks"].split()
-        for listener in listeners:
-            host, colon, port = listener.strip('"').rpartition(":")
-            if colon and port.isdecimal():
-                return host, int(port)
-        raise Unreachable("tor has no SOCKS port open; start it again")
+        return await socks_of(self.controller)
 
     async def stop(self) -> None:
         """End it, by its id at last, wait for it, and remove socket, cookie, temporary folder. May be called twice."""
@@ -220,6 +222,16 @@ class TorProcess:
                 text = line.decode("utf-8", "replace")[:_LOG_CHARACTERS]
                 self._log.append(text)
                 self._state = self._state.heard_log(text, time.monotonic())
+
+
+async def socks_of(controller: Controller) -> tuple[str, int]:
+    """Host and port of the SOCKS listener of a tor. Raises `Unreachable` when it has none (any more)."""
+    listeners = (await controller.get_info("net/listeners/socks"))["net/listeners/socks"].split()
+    for listener in listeners:
+        host, colon, port = listener.strip('"').rpartition(":")
+        if colon and port.isdecimal():
+            return host, int(port)
+    raise Unreachable("tor has no SOCKS port open; start it again")
 
 
 _NAMES_DATA = re.compile(r"^\s*DataDirectory\s", re.IGNORECASE | re.MULTILINE)
