@@ -147,3 +147,8 @@ def test_it_works_at_the_end_of_a_pipeline() -> None:
     with pytest.warns(PrivacyLeakWarning):
         chained = make_pipeline(FunctionTransformer(np.sqrt), LocallyPrivateClassifier(20.0, random_state=0)).fit(X, Y)
     assert chained.score(X, Y) > 0.6
+
+
+def test_an_epsilon_of_many_digits_is_rounded_down() -> None:
+    spent = LocallyPrivateClassifier(0.12345678999, random_state=0).fit(X, Y).epsilon_spent_
+    assert 0.123456788 <= spent <= 0.123456789

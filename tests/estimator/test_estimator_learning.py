@@ -81,9 +81,10 @@ def test_a_decision_is_the_likelier_class_whatever_the_classes_are_called() -> N
 
 def test_the_model_itself_predicts_the_same() -> None:
     learned = fitted()
-    for row in X_NEW[:50]:
+    for row in X_NEW[:80]:
         found = learned.model_.categories(dict(zip(("x0", "x1", "x2"), row.tolist(), strict=True)))
         assert learned.model_.probability(found) == pytest.approx(learned.predict_proba([row])[0, 1], abs=1e-12)
+        assert learned.model_.decide(found) == bool(learned.predict([row])[0])
 
 
 def test_contributions_add_up_and_an_idle_feature_adds_little() -> None:
