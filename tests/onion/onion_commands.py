@@ -48,7 +48,7 @@ missing = "own"
 enrol = "{enrol}s"
 settle = "{settle}s"
 collect = "{collect}s"
-margin = "5s"
+margin = "3s"
 [cohort]
 minimum = 2
 admission = "{admission}"

@@ -12,8 +12,9 @@ import signal
 import sqlite3
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from math import ceil
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -32,6 +33,8 @@ from anon.study.manifest import Manifest, parse_manifest
 pytestmark = pytest.mark.tor
 VICTIMS = ("peer", "peer's tor", "aggregator", "aggregator's tor")
 HERE = Path(__file__).parent
+STARTING = 12.0
+"""Seconds until the aggregator answers through Tor and its peers have their data, on a quiet machine."""
 
 
 @define
@@ -69,12 +72,15 @@ async def _ended(process: asyncio.subprocess.Process) -> asyncio.subprocess.Proc
 
 @define
 class Killing:
-    """One study that survives."""
+    """One study that survives. Its windows, in seconds, are of a quiet machine; a slow one gets longer ones."""
 
     folder: Path
     random: Random
     peers: int
+    enrol: int
+    settle: int
     collect: int
+    victims: Sequence[str] = ()
     killed: list[str] = field(factory=list)
     sent: list[tuple[str, bytes]] = field(factory=list)
     orphans: list[int] = field(factory=list)
@@ -90,19 +96,20 @@ class Killing:
 
     async def run(self, kills: int) -> None:
         """A whole study during whose collection so many processes are killed, about evenly."""
+        began = time.monotonic()
         with _recorded(self.folder / "record"):
-            await self.staff.start()
+            await _all([self.staff.start(), *map(self._settle_in, range(self.peers))])
+            slowness = max(1.0, (time.monotonic() - began) / STARTING)
             try:
-                await self._live(kills)
+                await self._live(kills, slowness)
             finally:
                 await self.staff.stop()
         record = (self.folder / "record").read_text().splitlines()
         self.sent = [(line.split()[0], bytes.fromhex(line.split()[1])) for line in record]
 
-    async def _live(self, kills: int) -> None:
-        await _all(self._settle_in(number) for number in range(self.peers))
+    async def _live(self, kills: int, slowness: float) -> None:
         file = self.folder / "study.toml"
-        lengths = {"enrol": 15 + 4 * self.peers, "settle": 8, "collect": self.collect}
+        lengths = {name: ceil(slowness * getattr(self, name)) for name in ("enrol", "settle", "collect")}
         file.write_text(TEXT.format(title="Killed", design=TWO_PACKETS, admission="open", **lengths))
         study = (await anonml("study", "publish", file, "--home", self.staff.home))["study"]
         (link,) = await self.staff.invited(study)
@@ -123,10 +130,10 @@ class Killing:
         (window,) = self.manifest.windows
         await asyncio.sleep(max(0.0, window.opens - time.time()))
         length = (window.closes - time.time()) * 0.8 / kills
-        for _ in range(kills):
+        for number in range(kills):
             rest = self.random.uniform(0.1, 0.9) * length
             await asyncio.sleep(rest)
-            await self._kill_one(self.random.choice(VICTIMS))
+            await self._kill_one(self.victims[number] if self.victims else self.random.choice(VICTIMS))
             for one in self.runners:
                 Journal(one.home).look()
             await asyncio.sleep(length - rest)
@@ -218,12 +225,14 @@ def statuses_of(killing: Killing) -> Counter[str]:
     return statuses
 
 
-async def test_three_kills_of_a_study_through_tor(tmp_path: Path, through_tor: PrivateNetwork) -> None:
-    killing = Killing(tmp_path / "study", Random(3), peers=2, collect=30)
-    await killing.run(3)
-    assert len(killing.killed) == 3
+async def test_two_kills_of_a_study_through_tor(tmp_path: Path, through_tor: PrivateNetwork) -> None:
+    """A peer's tor and the aggregator, in windows too short for the share of packets that survive to mean much."""
+    victims = ("aggregator", "peer's tor")
+    killing = Killing(tmp_path / "study", Random(3), peers=2, enrol=14, settle=4, collect=20, victims=victims)
+    await killing.run(len(victims))
+    assert len(killing.killed) == len(victims)
     statuses = statuses_of(killing)
-    assert set(statuses) <= {"included", "given-up"} and statuses["included"] >= 3, statuses
+    assert set(statuses) <= {"included", "given-up"} and statuses["included"] >= 1, statuses
 
 
 @pytest.mark.soak
@@ -231,7 +240,7 @@ async def test_thirty_random_kills_of_studies_through_tor(tmp_path: Path, throug
     killed: Counter[str] = Counter()
     statuses: Counter[str] = Counter()
     for turn in range(3):
-        killing = Killing(tmp_path / str(turn), Random(turn), peers=5, collect=110)
+        killing = Killing(tmp_path / str(turn), Random(turn), peers=5, enrol=35, settle=8, collect=110)
         await killing.run(10)
         killed.update(killing.killed)
         statuses += statuses_of(killing)

@@ -90,7 +90,7 @@ class Play:
         await anonml("peer", "budget", "--minimum-cohort", "2", "--home", home)
 
     async def _publish(self, slowness: float) -> None:
-        lengths = {"enrol": ceil(32 * slowness), "settle": ceil(6 * slowness), "collect": ceil(16 * slowness)}
+        lengths = {"enrol": ceil(26 * slowness), "settle": ceil(5 * slowness), "collect": ceil(16 * slowness)}
         for name, study in STUDIES.items():
             file = self.folder / f"{name}.toml"
             file.write_text(TEXT.format(title=name, design=study["design"], admission=study["admission"], **lengths))
