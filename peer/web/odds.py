@@ -90,7 +90,7 @@ def packet_kinds(manifest: Manifest, random_bytes: RandomBytes) -> tuple[PacketK
 
 
 def _kind(manifest: Manifest, surveys: Sequence[Survey], expected: Fraction, random_bytes: RandomBytes) -> PacketKind:
-    first = surveys[0]
+    first = next((one for one in surveys if -1 in one.signs), surveys[0])  # a bit about the label alone says less
     return PacketKind(
         first, len(surveys), _drawn(manifest, expected), _asks(first), lines(first),
         _example(manifest, first, random_bytes),

@@ -84,10 +84,10 @@ def test_a_one_bit_packet_states_rounding_and_response_together() -> None:
 
 @pytest.mark.parametrize(("sign", "label"), [(1, 1), (1, 0), (-1, 1), (-1, 0)])
 def test_a_one_bit_packets_odds_are_what_the_mechanism_does(sign: int, label: int) -> None:
-    """20,000 packets of each kind of record, beyond 5 standard deviations: a false alarm in about 2 of a million."""
+    """5,000 packets of each kind of record, beyond 5 standard deviations: a false alarm in about 2 of a million."""
     import hashlib
 
-    survey, count = _bit_survey(), 20_000
+    survey, count = _bit_survey(), 5_000
     stream = hashlib.shake_256(b"bits %d %d" % (sign, label)).digest(count * 64)
     position = 0
 

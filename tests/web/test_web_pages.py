@@ -44,7 +44,7 @@ async def test_a_newcomer_is_led_from_a_link_to_the_consent_screen(tmp_path: Pat
         form = preview.form(place)
         assert form["table"] == "person" and "41" in preview.text  # the only table that is read and not there
         done = await page.post(place, form | {"answer": "import"})
-        assert done.url.endswith("/start/data") and "1 rows are in person" in done.words
+        assert done.url.endswith("/start/data") and "1 row is imported into person" in done.words
         step = await page.submit("/start/budget", "/start/budget", lifetime="4", per_study="3", minimum_cohort="3")
         assert step.url.endswith("/start/finish") and page.peer.policy().lifetime == 4 * 10**9
         assert page.invite in step.text

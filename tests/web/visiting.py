@@ -12,7 +12,7 @@ from typing import Any
 
 import aiohttp
 from attrs import define, field, frozen
-from village import DECLARED, Village, peer
+from village import DECLARED, START, Clock, Village, peer
 
 from peer.app import PeerApp
 from peer.data.importing import import_rows
@@ -109,9 +109,11 @@ class Visited:
 
 
 @asynccontextmanager
-async def visited(folder: Path, text: str = DECLARED, enter: bool = True, data: bool = True) -> AsyncIterator[Visited]:
+async def visited(
+    folder: Path, text: str = DECLARED, enter: bool = True, data: bool = True, start: float = START
+) -> AsyncIterator[Visited]:
     """A page over a village whose clock stands still; `run` is left to the test."""
-    village = Village.found(text)
+    village = Village.found(text, Clock(start))
     app, home = peer(folder, village), PeerHome(folder)
     if data:
         import_rows(home.data_path, "person", ("age", "cups", "tired"), [(30, "some", 1)])

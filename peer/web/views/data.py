@@ -115,7 +115,8 @@ async def imported(request: web.Request) -> web.StreamResponse:
     summary = work.result()
     site.staging.drop(key)
     lost = f", {summary.skipped} lines could not be read" if summary.skipped else ""
-    return site.onward(request, _PLACES[_back(request)], f"{summary.rows} rows are in {summary.table}{lost}.")
+    rows = "1 row is" if summary.rows == 1 else f"{summary.rows} rows are"
+    return site.onward(request, _PLACES[_back(request)], f"{rows} imported into {summary.table}{lost}.")
 
 
 def _back(request: web.Request) -> str:

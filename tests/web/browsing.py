@@ -1,0 +1,239 @@
+"""Chromium on a page under test: driven through chromedriver, with its own profile, ended by its own process."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import shutil
+import subprocess
+import threading
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from attrs import define, field, frozen
+from selenium import webdriver
+from selenium.webdriver.chrome.options import Options
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import WebDriverWait
+
+from anon.model import from_json
+from visiting import Visited, visited
+
+T = TypeVar("T")
+OUT = Path(__file__).parent / "out"
+ROOT = Path(__file__).resolve().parents[2]
+AXE_HOME = ROOT / ".venv" / "axe"
+AXE = AXE_HOME / "node_modules" / "axe-core" / "axe.min.js"
+WIDTHS, SCHEMES = (320, 412, 1280), ("light", "dark")
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars",
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+)
+
+
+def missing() -> str:
+    """What is not installed here, or nothing."""
+    if not any(map(shutil.which, CHROMIUM)):
+        return "chromium is missing: install it (Debian: apt-get install chromium chromium-driver)"
+    return "" if shutil.which("chromedriver") else "chromedriver is missing: install it (Debian: apt-get install chromium-driver)"
+
+
+def axe_source() -> str | None:
+    """The accessibility checker's script, fetched by npm once; None where that cannot be."""
+    if not AXE.exists() and shutil.which("npm"):
+        AXE_HOME.mkdir(parents=True, exist_ok=True)
+        words = ["npm", "install", "--prefix", str(AXE_HOME), "--no-audit", "--no-fund", "--ignore-scripts", "axe-core@4"]
+        subprocess.run(words, capture_output=True, check=False, timeout=120)
+    return AXE.read_text("utf-8") if AXE.exists() else None
+
+
+@define
+class Living:
+    """A visited page whose server lives in a thread of its own; the test's thread drives a browser."""
+
+    page: Visited
+    _loop: asyncio.AbstractEventLoop
+
+    def do(self, work: Coroutine[Any, Any, T]) -> T:
+        """Something of the server's thread."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
+
+    def call(self, work: Any) -> Any:
+        """The same for a plain function."""
+
+        async def called() -> Any:
+            return work()
+
+        return self.do(called())
+
+
+@contextmanager
+def living(folder: Path, **options: Any) -> Iterator[Living]:
+    """A page that is served until the block ends."""
+    ready, ended = threading.Event(), threading.Event()
+    found: list[Living] = []
+
+    async def live() -> None:
+        async with visited(folder, enter=False, **options) as page:
+            found.append(Living(page, asyncio.get_running_loop()))
+            ready.set()
+            await asyncio.to_thread(ended.wait)
+
+    thread = threading.Thread(target=asyncio.run, args=(live(),), daemon=True)
+    thread.start()
+    assert ready.wait(20)
+    try:
+        yield found[0]
+    finally:
+        ended.set()
+        thread.join(20)
+
+
+@frozen
+class Browser:
+    """One window."""
+
+    driver: webdriver.Chrome
+    _seen: list[str] = field(factory=list)
+
+    def view(self, width: int, scheme: str, height: int = 900) -> None:
+        """A window so wide, whose owner prefers light or dark."""
+        phone = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+        wish = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", wish)
+
+    def scripts(self, on: bool) -> None:
+        """Whether pages may run scripts."""
+        self.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not on})
+
+    def open(self, address: str) -> None:
+        """Go there, and past waiting pages."""
+        self.driver.get(address)
+        self.settle()
+
+    def settle(self) -> None:
+        """Until no waiting page is shown."""
+        wait = WebDriverWait(self.driver, 20, poll_frequency=0.05)
+        wait.until(lambda driver: not driver.find_elements(By.CSS_SELECTOR, "meta[http-equiv=refresh]"))
+
+    @property
+    def text(self) -> str:
+        return self.driver.find_element(By.TAG_NAME, "body").text
+
+    @property
+    def path(self) -> str:
+        return self.driver.current_url.partition("//")[2].partition("/")[2].partition("?")[0]
+
+    def find(self, selector: str) -> WebElement:
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def press(self, words: str) -> None:
+        """The button or link that says so."""
+        found = [
+            one
+            for one in self.driver.find_elements(By.CSS_SELECTOR, "main button, main a, nav a")
+            if one.text.strip() == words and one.is_displayed()
+        ]
+        assert found, f"no button {words!r} on {self.path}: {self.text[:300]}"
+        before = self.find("html").id
+        found[0].click()
+        wait = WebDriverWait(self.driver, 20, poll_frequency=0.05)
+        wait.until(lambda driver: driver.find_element(By.CSS_SELECTOR, "html").id != before)
+        self.settle()
+
+    def type(self, selector: str, words: str) -> None:
+        """Into a field, in place of what is in it."""
+        box = self.find(selector)
+        box.clear()
+        box.send_keys(words)
+
+    def overflow(self) -> int:
+        """How many pixels the page is wider than the window."""
+        return int(self.driver.execute_script(
+            "return Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - window.innerWidth"
+        ))
+
+    def shot(self, name: str) -> Path:
+        """Keep a picture of the whole page."""
+        OUT.mkdir(exist_ok=True)
+        size = self.driver.execute_cdp_cmd("Page.getLayoutMetrics", {})["cssContentSize"]
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], 12000), "scale": 1}
+        command = {"format": "png", "captureBeyondViewport": True, "clip": clip}
+        file = OUT / f"{name}.png"
+        file.write_bytes(base64.b64decode(self.driver.execute_cdp_cmd("Page.captureScreenshot", command)["data"]))
+        return file
+
+    def asked(self) -> list[str]:
+        """Every address that the window asked for since the last look."""
+        found = []
+        for entry in self.driver.get_log("performance"):  # type: ignore[no-untyped-call]
+            message = json.loads(entry["message"])["message"]
+            if message["method"] == "Network.requestWillBeSent":
+                found.append(message["params"]["request"]["url"])
+        return found
+
+    def serious(self, axe: str) -> list[str]:
+        """What axe finds serious or critical, in words."""
+        self.driver.execute_script(axe)
+        found = self.driver.execute_async_script(
+            "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(r => done(r.violations))"
+        )
+        return [
+            f"{one['id']} ({one['impact']}): {[node['html'][:120] for node in one['nodes'][:3]]}"
+            for one in found
+            if one["impact"] in ("serious", "critical")
+        ]
+
+
+@contextmanager
+def chromium(profile: Path) -> Iterator[Browser]:
+    """A window with a fresh profile until the block ends."""
+    options = Options()
+    options.binary_location = next(filter(None, map(shutil.which, CHROMIUM)))
+    for flag in (*FLAGS, f"--user-data-dir={profile}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL"})  # type: ignore[no-untyped-call]
+    service = Service(shutil.which("chromedriver"))
+    driver = webdriver.Chrome(options=options, service=service)
+    try:
+        driver.set_page_load_timeout(30)
+        yield Browser(driver)
+    finally:
+        driver.quit()
+        service.stop()
+
+
+def model_of(study: str) -> bytes:
+    """A published model that reads what the village's study reads."""
+    feature = {
+        "name": "cups", "kind": "categorical", "description": "How much coffee you drink.",
+        "query": "SELECT cups FROM person", "missing": "own", "range": [], "bins": 0, "cuts": [], "scale": "linear",
+        "categories": ["none", "some", "many"], "shares": [],
+    }
+    age = feature | {
+        "name": "age", "kind": "numeric", "description": "Your age.", "query": "SELECT age FROM person",
+        "range": [0.0, 100.0], "cuts": [30.0, 60.0], "categories": [],
+    }
+    table = {"cards": [4], "reports": 100, "f1": 0.7, "auc": 0.7, "weight": 1.0, "votes": [0, 0, 1, 0]}
+    plain = {
+        "version": 1, "study": study, "title": "Sleep and coffee",
+        "label": {
+            "name": "tired", "description": "You are tired.", "query": "SELECT tired FROM person",
+            "positive": [1], "negative": [0], "missing": "negative",
+        },
+        "features": [feature, age], "cuts": [{"feature": "age", "cuts": [30.0, 60.0]}],
+        "ensemble": "soft", "classifier": "soft", "base_rate": 0.3, "threshold": 0.4,
+        "tables": [
+            table | {"features": ["cups"], "log_odds": [-1.2, 0.1, 1.9, 0.0]},
+            table | {"features": ["age"], "log_odds": [-0.4, 0.2, 0.6, 0.0]},
+        ],
+    }
+    return from_json(json.dumps(plain)).to_json().encode()
