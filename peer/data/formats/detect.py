@@ -11,7 +11,7 @@ from typing import Any
 from attrs import field, frozen
 
 from anon.errors import Malformed, Refused
-from peer.data.files import GZIP, ImportLimits, Origin, Record, Source, in_its_encoding, numbered_lines, origin_of
+from peer.data.files import GZIP, ImportLimits, Origin, Record, Skip, Source, in_its_encoding, numbered_lines, origin_of
 from peer.data.formats import edx, moodle, sqlite, takeout
 from peer.data.formats.archives import Member, folder_members, tar_members, zip_members
 from peer.data.formats.delimited import DELIMITERS, DelimitedSource
@@ -194,9 +194,14 @@ def _of_member(member: Member, limits: ImportLimits) -> Found | None:
     if not member.origin.suffixes & _TEXT:
         return None
     try:
-        return _of_text(member.origin, limits)
+        found = _of_text(member.origin, limits)
+        return found if all(_readable(table.source) for table in found.tables) else None
     except Malformed:
         return None
+
+
+def _readable(source: Source) -> bool:
+    return bool(source.keys()) or any(not isinstance(row, Skip) for _number, row in _some(source.records()))
 
 
 def _merged(found: Sequence[Found]) -> tuple[Table, ...]:

@@ -13,10 +13,10 @@ from real_exports import (
     TAKEOUT_INSTANT,
     TAKEOUT_PATHS,
     TAKEOUT_TIMES,
-    tarred,
     takeout_html,
     takeout_json,
     takeout_path,
+    tarred,
     zipped,
 )
 
