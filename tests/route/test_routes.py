@@ -10,9 +10,9 @@ from contextlib import asynccontextmanager
 import pytest
 from attrs import define, field
 
+from anon.addresses import is_loopback
 from anon.errors import Refused, Unreachable
 from anon.route import DirectRoute, SocksRoute
-from anon.addresses import is_loopback
 
 
 @define

@@ -55,6 +55,7 @@ async def test_a_bad_line_is_quoted_at_once(tmp_path: Path, extra: tuple[str, ..
 
 
 @pytest.mark.tor
+@pytest.mark.soak
 async def test_a_bridge_that_refuses(tmp_path: Path) -> None:
     text, seconds = await failure(tmp_path / "tor", CLOSED, 30)
     assert "bridge-refused while connecting" in text

@@ -10,7 +10,6 @@ import signal
 import stat
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -35,37 +34,9 @@ JOINED = "HSCR_JOINED"
 
 
 @pytest.fixture(scope="module")
-def lines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ...]]:
-    """What joins a private network that stands while this file's tests run, in a thread and loop of its own."""
-    folder = tmp_path_factory.mktemp("net")
-    ready: list[tuple[str, ...]] = []
-    faults: list[BaseException] = []
-    standing, over = threading.Event(), threading.Event()
-
-    async def stand() -> None:
-        async with PrivateNetwork(folder / "n") as network:
-            ready.append(network.lines)
-            standing.set()
-            while not over.is_set():
-                await asyncio.sleep(0.1)
-
-    def run() -> None:
-        try:
-            asyncio.run(stand())
-        except BaseException as error:
-            faults.append(error)
-        finally:
-            standing.set()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    standing.wait(120)
-    try:
-        assert ready, faults
-        yield ready[0]
-    finally:
-        over.set()
-        thread.join(30)
+def lines(private_tor: PrivateNetwork) -> tuple[str, ...]:
+    """What joins the session's private network."""
+    return private_tor.lines
 
 
 @define
@@ -430,7 +401,8 @@ def wrong_clock(folder: Path) -> Path:
     return program
 
 
-@pytest.mark.parametrize("shift", [pytest.param(2 * 86_400, marks=pytest.mark.soak), -2 * 86_400])
+@pytest.mark.soak
+@pytest.mark.parametrize("shift", [2 * 86_400, -2 * 86_400])
 async def test_a_clock_two_days_off_is_named(tmp_path: Path, lines: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, shift: int) -> None:
     monkeypatch.setenv("CLOCK_SHIFT", str(shift))
     folder = tmp_path / "tor"
