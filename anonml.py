@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,9 @@ COMMANDS = {
     "demo": ("examples.demo", "Run a whole study on this machine: census or mooc."),
     "testnet": ("anon.route.testnet.cli", "A private Tor network on this machine, to try everything on."),
     "doctor": ("anon.doctor", "Look at this installation and say what to do next."),
+    "support-bundle": ("anon.support", "Pack what a helper needs to know, and nothing about anybody."),
 }
+COMPLETION = "completion"
 USAGE = 2
 INTERRUPTED = 130
 
@@ -48,6 +51,8 @@ def _run(arguments: list[str]) -> int:
         _help()
         return 0 if arguments else USAGE
     name, *rest = arguments
+    if name == COMPLETION:
+        return _complete(rest)
     if name not in COMMANDS:
         return _fail("usage", f"anonml: no command {name!r}; expected one of {', '.join(COMMANDS)}", USAGE)
     _application(name)(args=rest, prog_name=f"anonml {name}")
@@ -98,6 +103,24 @@ def _application(name: str) -> Any:
         sys.exit(_fail("not-installed", f"{missing} is missing; install 'anonml[aggregator]'", 1))
 
 
+def _complete(arguments: list[str]) -> int:
+    """Print the completion script of a shell, with every command that is installed."""
+    from anon.completion import SHELLS, Node, node_of, script
+
+    if len(arguments) != 1 or arguments[0] not in SHELLS:
+        said = f"anonml {COMPLETION} {'|'.join(SHELLS)}: prints a script; bash: eval \"$(anonml {COMPLETION} bash)\""
+        return _fail("usage", said, USAGE)
+    from typer.main import get_command
+
+    found = {}
+    for name in COMMANDS:
+        with suppress(SystemExit):  # a part that is not installed here
+            found[name] = node_of(get_command(_application(name)))
+    found[COMPLETION] = Node("Print a shell's completion script.", (), {shell: Node() for shell in SHELLS})
+    sys.stdout.write(script(arguments[0], Node("", ("--help", "--version"), found)))
+    return 0
+
+
 def _help() -> None:
     from rich.console import Console
     from rich.table import Table
@@ -107,6 +130,7 @@ def _help() -> None:
     table = Table(box=None, show_header=False, pad_edge=True)
     for name, (_, summary) in COMMANDS.items():
         table.add_row(f"anonml {name}", summary)
+    table.add_row(f"anonml {COMPLETION}", "Print a script that completes commands in bash, zsh or fish.")
     console.print(table)
     console.print("\nEach command has --help. " + (__doc__ or "").split("\n\n", 1)[1].strip(), highlight=False)
 

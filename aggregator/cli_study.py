@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import secrets
 import sys
@@ -24,6 +25,7 @@ from anon.errors import Refused
 from anon.fingerprint import words
 from anon.ldp import format_epsilon
 from anon.study import Manifest, load_proposal
+from anon.study.schema import FILE as SCHEMA_FILE
 
 app = typer.Typer(no_args_is_help=True, help="Write, check and publish a study; try it on synthetic data.")
 app.command()(plan)
@@ -34,11 +36,26 @@ StudyFile = Annotated[Path, typer.Argument(help="A study file.")]
 def init(
     file: Annotated[Path, typer.Argument(help="The file to write.")] = Path("study.toml"),
 ) -> None:
-    """Write a commented example to start from."""
+    """Write a commented example to start from, and beside it the schema by which editors check it as you type."""
     if file.exists():
         raise Refused(f"{file}: already exists; name another file")
     file.write_text(resources.files("aggregator").joinpath("templates/study.toml").read_text("utf-8"), "utf-8")
+    beside = file.with_name(SCHEMA_FILE)
+    if not beside.exists():
+        beside.write_text(_schema_text(), "utf-8")
     Console().print(f"{file} written; edit it, then `anonml study lint {file}`")
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of study files. `#:schema FILE` in a study's first line tells editors where it is."""
+    sys.stdout.write(_schema_text())
+
+
+def _schema_text() -> str:
+    from anon.study.schema import study_schema
+
+    return json.dumps(study_schema(), indent=1, ensure_ascii=False) + "\n"
 
 
 @app.command()

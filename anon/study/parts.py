@@ -14,6 +14,7 @@ from attrs import field, frozen
 from anon.study.structure import Unfit, kind_of
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}\Z")
+NAME_PATTERN = "^[a-z][a-z0-9_]{0,39}$"
 MAX_BINS = 32
 MAX_CATEGORIES = 64
 MOST_IN_COHORT = 1_000_000
@@ -47,14 +48,21 @@ def _text(limit: int) -> Check:
     return check
 
 
-def one_of(*choices: str) -> Check:
+@frozen
+class OneOf:
     """A validator: the value is one of the named choices."""
 
-    def check(_: Any, attribute: Any, value: str) -> None:
-        if value not in choices:
-            raise Unfit(f"{attribute.name}: expected one of {', '.join(choices)}, got {kind_of(value)}")
+    choices: tuple[str, ...]
 
-    return check
+    def __call__(self, _: Any, attribute: Any, value: str) -> None:
+        """Raises `Unfit` for any other."""
+        if value not in self.choices:
+            raise Unfit(f"{attribute.name}: expected one of {', '.join(self.choices)}, got {kind_of(value)}")
+
+
+def one_of(*choices: str) -> OneOf:
+    """`OneOf` these."""
+    return OneOf(choices)
 
 
 @frozen

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "aggregator")]
-
-from collections.abc import AsyncIterator
-
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "aggregator"))
+
 from desk_browser import Desk, opened
 from network import Clock, begin, make_app, study_text
 

@@ -14,6 +14,7 @@ from desk_browser import Desk, opened, words_of
 from network import Clock, FakePeer, Running, begin, make_app, sealed, study_text
 
 from aggregator.audit import audit
+from aggregator.desk.estimates import Steps
 from aggregator.desk.link import kept_link, metrics_token
 from aggregator.desk.openapi import public_document
 from aggregator.desk.routes import ROUTES
@@ -172,22 +173,30 @@ async def test_live_estimates_move_by_fifty_and_never_tell_less(tmp_path: Path) 
         text = study_text().replace('kind = "one-packet"', 'kind = "one-packet"\nsubsets = [["sex"]]')
         running = await begin(app, clock, text, invites=110)
         async with opened(app, running) as desk:
-            peers = await running.enrol(108)
+            peers = await running.enrol(56)
             await running.close_enrolment(peers)
             await running.go_to(running.opens)
             await desk.get(_at(desk))
-            shown: list[str] = []
-            for number, peer in enumerate(peers):
+            shown = [""]
+            for number, peer in enumerate(peers, start=1):
                 assert await running.live.submit(sealed(running.live, peer.packet())) == "accepted"
-                if number % 9 == 0 or number > 104:
+                if number % 16 == 0 or number > 48:
                     page = words_of((await desk.get(_at(desk))).text)
                     found = re.search(r"sex × income: .*", page.partition("Accuracy: expected")[0])
-                    if (found[0] if found else "") not in shown[-1:]:
-                        shown.append(found[0] if found else "")
-                    assert re.search(r"packets kept (fewer than 50|50 or more|100 or more) of 108", page)
-            assert len(shown) == 3 and shown[0] == "" and "50 packets or more" in shown[1] and "100 packets or more" in shown[2]
+                    assert (found is not None) == (number >= 50), number
+                    assert f"packets kept {'50 or more' if number >= 50 else 'fewer than 50'} of 56" in page
+                    shown += [found[0]] if found and found[0] != shown[-1] else []
+            assert len(shown) == 2 and "50 packets or more" in shown[1]
         async with opened(app, running) as again:  # a restarted desk cannot know what was shown
             assert "None yet" in (await again.get(_at(again))).text
+
+
+def test_an_open_survey_moves_by_fifty_each_for_itself() -> None:
+    steps = Steps()
+    moved = [count for count in range(200) if steps.may_move(b"study", 1, count)]
+    assert moved == [50, 100, 150]
+    late = [count for count in range(73, 200) if Steps().may_move(b"study", 1, count)]
+    assert late == [] and not steps.may_move(b"study", 2, 199) and not steps.may_move(b"other", 1, 199)
 
 
 async def test_metrics_are_for_who_holds_the_token_and_count_in_steps(desk: Desk) -> None:

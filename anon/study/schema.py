@@ -1,0 +1,186 @@
+"""The JSON Schema (draft 2020-12) of `study.toml`, from the classes that read it, for editors that check as one types.
+
+It says what can be said without looking at several keys at once; `anonml study lint` says the rest.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from typing import Any, Final
+
+import attrs
+
+from anon.study.parts import (
+    MAX_BINS,
+    MAX_CATEGORIES,
+    MOST_CONNECTIONS,
+    MOST_IN_COHORT,
+    NAME_PATTERN,
+    Cohort,
+    Cover,
+    Feature,
+    Label,
+    Learning,
+    OneOf,
+    Release,
+)
+from anon.study.proposal import MAX_EPSILON, OnePacket, Paper, Proposal, Schedule
+
+FILE = "study.schema.json"
+EDITOR_LINE = f"#:schema {FILE}"
+"""The first line of a study file, by which Taplo and editors built on it (Even Better TOML) find the schema."""
+
+DURATION_PATTERN = "^(\\d+d)?(\\d+h)?(\\d+m)?(\\d+s)?$"
+_SCALARS = {str: "string", int: "integer", float: "number", bool: "boolean"}
+_SECTIONS = (Label, Feature, OnePacket, Paper, Schedule, Cohort, Learning, Release, Cover)
+
+WORDS: Final[dict[str, str]] = {
+    "version": "Of this format: 1.",
+    "title": "What the study is called. People read it before they say yes.",
+    "purpose": "Why it is done. People read it before they say yes.",
+    "contact": "Who answers questions.",
+    "tables": "The tables of the owner's own data that queries read: name = [columns].",
+    "label": "What is learned.",
+    "features": "What is asked about each person.",
+    "design": "How the questions are shared out and what a member's answer costs.",
+    "schedule": 'How long each stage lasts, such as "7d", "1h30m" or "90s". Fixed by publishing.',
+    "cohort": "Who may take part, and how many must.",
+    "learning": "How the model is fitted.",
+    "release": "Who may see the transcript, and how long packets are kept.",
+    "cover": "Cover traffic.",
+    "Label.name": "A name for queries, documents and the model.",
+    "Label.description": "In plain words, for the consent screen.",
+    "Label.query": "One SELECT on the owner's tables that gives one value.",
+    "Label.positive": "The values that count as positive.",
+    "Label.negative": "The values that count as negative.",
+    "Label.missing": "What any other value counts as.",
+    "Feature.name": "A name for queries, documents and the model.",
+    "Feature.kind": "Whether the query gives a number or one of some texts.",
+    "Feature.description": "In plain words, for the consent screen.",
+    "Feature.query": "One SELECT on the owner's tables that gives one value.",
+    "Feature.missing": '"own": a category of its own; else the value that a missing one counts as.',
+    "Feature.range": "[minimum, maximum]; values outside are moved to the nearest end.",
+    "Feature.bins": "How many bins; their cuts are found privately. Or give cuts.",
+    "Feature.cuts": "The cuts between bins, increasing. Or give bins.",
+    "Feature.scale": "How levels are spread over the range while cuts are looked for.",
+    "Feature.categories": "The texts that the query may give.",
+    "Feature.shares": "A public guess of how common each category is, never from the data.",
+    "OnePacket.kind": "Each member answers one drawn question with the whole budget.",
+    "OnePacket.epsilon": "Everything that a member releases about itself, together.",
+    "OnePacket.mechanism": "auto takes the least error of the label contrast.",
+    "OnePacket.subset_size": "How many features one question combines.",
+    "OnePacket.subsets": "The combinations of features that are asked; left out, all of subset_size.",
+    "OnePacket.binning_share": "The share of members who help to find cuts instead.",
+    "OnePacket.binning_levels": "How many levels a question about cuts has.",
+    "OnePacket.asks": "tables: features with the label; bits: one bit about one feature and the label.",
+    "OnePacket.centre": "What is subtracted from the label before a bit is drawn; 0 takes learning.base_rate.",
+    "OnePacket.label_share": "The share of bits that ask about the label alone.",
+    "Paper.kind": "The paper's design of several packets.",
+    "Paper.epsilon_histogram": "Of each histogram packet.",
+    "Paper.epsilon_binning": "Of each binning packet.",
+    "Paper.partitions": "k_p: rows of each slot's table.",
+    "Paper.subset_size": "k_s: features in each subset.",
+    "Paper.subsets_per_partition": "k_h: histogram packets of each member.",
+    "Paper.mechanism": "auto takes the least error of the label contrast.",
+    "Paper.binning": "By a median in rounds, or by quantiles of one small histogram.",
+    "Paper.binning_rounds": "Rounds of the median search.",
+    "Paper.binning_levels": "Levels of the histogram for quantiles.",
+    "Schedule.enrol": "From publishing until the roster closes.",
+    "Schedule.settle": "After each closing, before the next window opens.",
+    "Schedule.collect": "The window in which packets are sent.",
+    "Schedule.binning": "The window of each binning round; needed where cuts are found privately.",
+    "Schedule.margin": "What is left free at both ends of a window, for clocks.",
+    "Cohort.minimum": "With fewer the study ends; nothing is sent, nobody is charged.",
+    "Cohort.maximum": "More are not admitted.",
+    "Cohort.admission": "One admission per invite, for listed keys, or for anybody (no claim of anonymity).",
+    "Learning.classifier": "What is fitted; additive is one model of all surveys.",
+    "Learning.ensemble": "How tables are combined.",
+    "Learning.score": "What weighs a vote.",
+    "Learning.score_share": "The share of reports that only score.",
+    "Learning.base_rate": "A public guess of the share of positive labels; 0.5 counts as none.",
+    "Release.transcript": "A statement to members, not a lock.",
+    "Release.retention": 'How long packets are kept after the end, such as "90d".',
+    "Cover.connections": "Of every member in each window, packets among dummies; 0 for none.",
+}
+"""A sentence for every key, as editors show it."""
+
+_BOUNDS: Final[dict[str, dict[str, Any]]] = {
+    "version": {"const": 1},
+    "Label.name": {"pattern": NAME_PATTERN},
+    "Feature.name": {"pattern": NAME_PATTERN},
+    "Label.positive": {"minItems": 1},
+    "Label.negative": {"minItems": 1},
+    "Feature.range": {"minItems": 2, "maxItems": 2},
+    "Feature.bins": {"minimum": 0, "maximum": MAX_BINS},
+    "Feature.categories": {"maxItems": MAX_CATEGORIES, "uniqueItems": True},
+    "features": {"minItems": 1},
+    "OnePacket.kind": {"const": "one-packet"},
+    "Paper.kind": {"const": "paper"},
+    "OnePacket.epsilon": {"exclusiveMinimum": 0, "maximum": MAX_EPSILON},
+    "Paper.epsilon_histogram": {"exclusiveMinimum": 0, "maximum": MAX_EPSILON},
+    "Paper.epsilon_binning": {"exclusiveMinimum": 0, "maximum": MAX_EPSILON},
+    "OnePacket.subset_size": {"minimum": 1, "maximum": 6},
+    "Paper.subset_size": {"minimum": 1, "maximum": 6},
+    "OnePacket.binning_share": {"minimum": 0.01, "maximum": 0.5},
+    "OnePacket.binning_levels": {"minimum": 4, "maximum": 64},
+    "Paper.binning_levels": {"minimum": 4, "maximum": 64},
+    "Paper.partitions": {"minimum": 1, "maximum": 200},
+    "Paper.subsets_per_partition": {"minimum": 1, "maximum": 20},
+    "Paper.binning_rounds": {"minimum": 2, "maximum": 40},
+    "OnePacket.label_share": {"minimum": 0, "maximum": 0.5},
+    "Learning.score_share": {"minimum": 0, "maximum": 0.5},
+    "Learning.base_rate": {"minimum": 0.001, "maximum": 0.999},
+    "Cohort.minimum": {"minimum": 2, "maximum": MOST_IN_COHORT},
+    "Cohort.maximum": {"minimum": 2, "maximum": MOST_IN_COHORT},
+    "Cover.connections": {"minimum": 0, "maximum": MOST_CONNECTIONS},
+}
+
+
+def study_schema() -> dict[str, Any]:
+    """The schema, with a description of every key."""
+    sections = {cls.__name__: _object(cls, f"{cls.__name__}.") for cls in _SECTIONS}
+    top = _object(Proposal, "")
+    named = {"type": "string", "pattern": NAME_PATTERN}
+    columns = {"type": "array", "items": named, "minItems": 1, "uniqueItems": True}
+    top["properties"]["tables"] = {
+        "type": "object",
+        "description": WORDS["tables"],
+        "propertyNames": {"pattern": NAME_PATTERN},
+        "additionalProperties": columns,
+        "minProperties": 1,
+    }
+    about = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "AnonML study"}
+    return {**about, **top, "$defs": sections}
+
+
+def _object(cls: type[Any], prefix: str) -> dict[str, Any]:
+    hints = typing.get_type_hints(cls)
+    properties, required = {}, []
+    for one in attrs.fields(cls):
+        key = prefix + one.name
+        found = _of_type(hints[one.name])
+        if cls is Schedule or key == "Release.retention":
+            found = {"type": "string", "pattern": DURATION_PATTERN}
+        if isinstance(one.validator, OneOf):
+            found["enum"] = list(one.validator.choices)
+        found |= _BOUNDS.get(key, {})
+        if one.default is attrs.NOTHING:
+            required.append(one.name)
+        elif isinstance(one.default, (str, int, float)) and found.get("pattern") != DURATION_PATTERN:
+            found["default"] = one.default
+        properties[one.name] = found | {"description": WORDS[key]}
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def _of_type(hint: Any) -> dict[str, Any]:
+    if hint in _SCALARS:
+        return {"type": _SCALARS[hint]}
+    if hint in _SECTIONS:
+        return {"$ref": f"#/$defs/{hint.__name__}"}
+    inner = typing.get_args(hint)
+    if typing.get_origin(hint) is tuple:
+        return {"type": "array", "items": _of_type(inner[0])}
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return {"anyOf": [_of_type(one) for one in inner]}
+    return {}  # tables, which the file spells otherwise
