@@ -170,8 +170,8 @@ class AggregatorApp:
         """Like `serve`, as the onion service of the key that `key_of` gives for this home, and nowhere else.
 
         `announce` hears the address once it answers; for `say` and `progress` see `OnionService`. Studies go on while
-        tor is restarted. Raises `Refused` when another process serves this home and when a study that goes on names
-        another address to its peers, `Unreachable` when the address never came up.
+        tor is restarted. Raises `Refused` when another process serves this home and when all studies that go on name
+        other addresses to their peers, `Unreachable` when the address never came up.
         """
         from aggregator.onion import OnionService, leave_socket, socket_of  # late: not needed to serve without Tor
 
@@ -191,9 +191,12 @@ class AggregatorApp:
                 leave_socket(socket)
 
     def _demand_named(self, address: str) -> None:
-        for live in self.studies():
-            if live.manifest.address not in ("", address) and live.phase not in _OVER:
-                raise Refused(f"{_named(live)}, not to {address}; serve there: without --ephemeral, with the kept key")
+        going_on = [live for live in self.studies() if live.manifest.address and live.phase not in _OVER]
+        if going_on and all(live.manifest.address != address for live in going_on):
+            raise Refused(
+                f"{_named(going_on[0])}, not to {address}; serve there (the kept key: without --ephemeral), or publish "
+                "another study first"
+            )
 
     async def tick(self) -> float:
         """Take up new studies and perform every due transition; the seconds until the next one (at most a day).

@@ -28,6 +28,7 @@ from anon.invite import Invite
 from anon.study.manifest import Manifest
 
 HOST, HTTP_PORT = "127.0.0.1", 8750
+_OVER = ("published", "abandoned", "erased")
 
 
 @frozen
@@ -185,7 +186,7 @@ class Teller:
                 if self._seen.get(status.study) != str(status.phase):
                     self._seen[status.study] = str(status.phase)
                     self._phase(status)
-                if self.asked.onion and status.phase == "enrolling" and self._named_here(status.study):
+                if self.asked.onion and status.phase not in _OVER and self._named_here(status.study):
                     await self._invite(status)
             if self.asked.until_published and _all_ended(statuses) and _over(self.aggregator):
                 return
@@ -210,7 +211,7 @@ class Teller:
 
     async def _invite(self, status: StudyStatus) -> None:
         """Once for each study that enrols: everything that somebody needs to join it."""
-        if status.study in self._invited:
+        if status.study in self._invited or status.phase != "enrolling":
             return
         self._invited.add(status.study)
         manifest = self.aggregator.study(status.study).manifest

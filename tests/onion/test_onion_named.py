@@ -94,5 +94,7 @@ async def test_serving_another_address_than_a_study_names_is_refused(tmp_path: P
             await asyncio.wait_for(app.serve_onion(lambda home: passing), 20)
         assert named in str(refused.value) and passing.address() in str(refused.value)
         assert not (app.home.path / "tor").exists(), "no tor was started for it"
+        await app.create_study(parse_proposal(STUDY), passing.address())
+        app._demand_named(passing.address())  # one study is served there, and of the other it is said that it is not
         with pytest.raises(Refused, match="nowhere else"):
             await app.create_invites(manifest.study_id, 1, passing.address())
