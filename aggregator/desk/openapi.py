@@ -84,7 +84,8 @@ def _operation(route: Route) -> dict[str, Any]:
         described["requestBody"] = {"content": {"application/x-www-form-urlencoded": {"schema": schema}}}
     answers: dict[str, Any] = {str(status): {"description": "done"} for status in route.answers}
     if 200 in route.answers:
-        answers["200"] = {"description": "the page", "content": {route.sends: {"schema": {"type": "string"}}}}
+        kind = "object" if route.sends == "application/json" else "string"
+        answers["200"] = {"description": "the page", "content": {route.sends: {"schema": {"type": kind}}}}
     refused = {"400": "not as the form is", "401": "no session", "403": "another origin, host, or no form token"}
     if names:
         refused["404"] = "no such study"

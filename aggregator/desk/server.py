@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
 from collections.abc import Callable
@@ -19,6 +20,8 @@ from anon.page.security import Gate, hosts_of
 
 OPEN = frozenset({"/desk.css", "/desk.js"})
 """What is no secret: the look of the page that asks for a link."""
+_QUIET = logging.getLogger(f"{__name__}.requests")
+_QUIET.disabled = True  # the server would quote malformed requests; pages that fail are logged by their guard
 
 
 async def serve_desk(
@@ -35,7 +38,7 @@ async def serve_desk(
     home = aggregator.home.path
     hosts: set[str] = set()
     app = web.Application(client_max_size=LARGEST_FORM)
-    runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=2)
+    runner = web.AppRunner(app, access_log=None, logger=_QUIET, handle_signals=False, shutdown_timeout=2)
     listening = _bound(port)
     bound = int(listening.getsockname()[1])
     origin = f"http://{HOST}:{bound}"

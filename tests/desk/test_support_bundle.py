@@ -15,9 +15,10 @@ from pathlib import Path
 
 import pytest
 from network import Clock, begin, make_app, sealed, study_text
+from typer.testing import CliRunner
 
 from anon.errors import Refused
-from anon.support import contents, write
+from anon.support import app, contents, write
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -25,14 +26,14 @@ ROOT = Path(__file__).resolve().parents[2]
 async def _homes(folder: Path) -> tuple[Path, Path, set[str]]:
     """An aggregator's home with a finished study, a peer's home with data; and words that must stay here."""
     clock = Clock()
-    async with make_app(folder / "staff-of-alice", clock) as app:
-        running = await begin(app, clock, study_text())
+    async with make_app(folder / "staff-of-alice", clock) as staff:
+        running = await begin(staff, clock, study_text())
         peers = await running.enrol(4)
         await running.close_enrolment(peers)
         await running.go_to(running.opens)
         for peer in peers:
             await running.live.submit(sealed(running.live, peer.packet()))
-        secret = {running.live.study.hex(), app.home.public_key.hex(), "Income", "alice", *(bytes(one.key.verify_key).hex() for one in peers)}
+        secret = {running.live.study.hex(), staff.home.public_key.hex(), "Income", "alice", *(bytes(one.key.verify_key).hex() for one in peers)}
     home = folder / "alice"
     environment = os.environ | {"HOME": str(folder), "ANONML_PEER_HOME": str(home)}
     data = folder / "diary.csv"
@@ -76,12 +77,12 @@ def test_counts_are_in_steps(tmp_path: Path) -> None:
 
 def test_it_is_shown_before_it_is_written(tmp_path: Path) -> None:
     target = tmp_path / "bundle.zip"
-    command = [sys.executable, "-m", "anonml", "support-bundle", str(target), "--home", str(tmp_path)]
-    shown = subprocess.run([*command, "--show"], cwd=ROOT, check=True, capture_output=True, text=True)
+    asked = [str(target), "--home", str(tmp_path)]
+    shown = CliRunner().invoke(app, [*asked, "--show"])
     assert "versions.json" in shown.stdout and "doctor.json" in shown.stdout and not target.exists()
-    refused = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True, input="n\n")
-    assert refused.returncode == 4 and not target.exists()
-    subprocess.run([*command, "--yes"], cwd=ROOT, check=True, capture_output=True)
+    refused = CliRunner().invoke(app, asked, input="n\n")
+    assert isinstance(refused.exception, Refused) and not target.exists()
+    assert CliRunner().invoke(app, [*asked, "--yes"]).exit_code == 0
     assert target.stat().st_mode & 0o777 == 0o600
     with zipfile.ZipFile(target) as packed:
         assert set(packed.namelist()) == {"versions.json", "doctor.json", "settings.json", "homes.json"}
