@@ -29,9 +29,11 @@ _MOST_ROWS = 64
 
 @frozen
 class Cell:
-    """One category as the page shows it: estimate and error are shares, bar and whisker percent of the width."""
+    """One category as the page shows it: the most likely share, the unbiased estimate and its error; bar (of the first)
+    and whisker (of the others) are percent of the width."""
 
     name: str
+    likely: float
     estimate: float
     error: float
     bar: float
@@ -140,16 +142,18 @@ def _cells(manifest: Manifest, learned: LearnedStudy, result: PartitionResult) -
     names = with_label(manifest, cell_names(manifest, result.features, result.cards, cuts))
     errors = [float(error) for error in result.standard_errors]
     estimates = [float(share) for share in result.shares]
-    widest = max((abs(e) + s for e, s in zip(estimates, errors, strict=True) if s < 10), default=1.0) or 1.0
-    rows = list(zip(names, estimates, errors, strict=True))[:_MOST_ROWS]
+    likely = [float(share) for share in result.likely]
+    widest = max((*likely, *(abs(e) + s for e, s in zip(estimates, errors, strict=True) if s < 10)), default=1.0) or 1.0
+    rows = list(zip(names, likely, estimates, errors, strict=True))[:_MOST_ROWS]
     return [
         Cell(
             name,
+            shown,
             estimate,
             error,
-            100 * max(estimate, 0) / widest,
+            100 * shown / widest,
             100 * max(estimate - error, 0) / widest,
             100 * min(max(estimate + error, 0) / widest, 1),
         )
-        for name, estimate, error in rows
+        for name, shown, estimate, error in rows
     ]

@@ -21,10 +21,10 @@ from aggregator.protocols.histogram.reconstruct import (
     base_rate,
     pool,
     pool_by_subset,
-    projected,
     reconstruct,
 )
 from aggregator.protocols.histogram.scoring import Scores, score
+from aggregator.protocols.histogram.smoothing import smoothed
 from anon.model import VERSION, Model, Table
 from anon.study.parts import Learning
 
@@ -108,7 +108,7 @@ def _result(group: _Group, found: Scores, moved: float) -> PartitionResult:
         scores=found,
         shares=histogram.shares,
         standard_errors=histogram.standard_errors,
-        projected=projected(histogram),
+        likely=smoothed(histogram.shares, float(np.diag(histogram.covariance).mean())),
         influence=moved,
     )
 

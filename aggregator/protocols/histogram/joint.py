@@ -12,9 +12,9 @@ from aggregator.protocols.histogram.evidence import BitTally, Coordinates, Evide
 from aggregator.protocols.histogram.learned import HOSTILE_SHARE, LearnedStudy, PartitionResult, Subject
 from aggregator.protocols.histogram.reconstruct import Floats, Histogram, SurveyTally, pool, reconstruct
 from aggregator.protocols.histogram.scoring import Scores, score
+from aggregator.protocols.histogram.smoothing import smoothed
 from anon.ldp import SCALE
 from anon.model import VERSION, Model, Table
-from anon.protocols.histogram.binning import nearest_shares
 from anon.study.parts import Feature, Learning
 
 
@@ -102,7 +102,7 @@ def _result(
         scores=scores,
         shares=cells,
         standard_errors=np.repeat(errors, 2),
-        projected=np.array(nearest_shares(cells.tolist())),
+        likely=smoothed(cells, float((errors**2).mean())),
         influence=influence,
     )
 

@@ -38,7 +38,8 @@ class Subject:
 class PartitionResult:
     """One table of the model with the estimates behind it, for the report.
 
-    `shares`, `standard_errors` and `projected` have one entry per category of the survey, label last. `influence` is
+    `shares` (unbiased), `standard_errors` and `likely` (`smoothing.smoothed`: shares of least error, for showing) have
+    one entry per category of the survey, label last. `influence` is
     the most that hostile peers, 1 % of the reports, could move any cell's log-odds by all naming one category; it
     bounds no other strategy.
     """
@@ -50,7 +51,7 @@ class PartitionResult:
     scores: Scores
     shares: Floats = field(repr=False)
     standard_errors: Floats = field(repr=False)
-    projected: Floats = field(repr=False)
+    likely: Floats = field(repr=False)
     influence: float
 
 
