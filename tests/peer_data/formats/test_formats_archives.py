@@ -76,6 +76,14 @@ def _zip_bomb(folder: Path) -> Path:
     return folder / "bomb.zip"
 
 
+def _bomb_beside_noise(folder: Path) -> Path:
+    """The archive as a whole stays below the ratio."""
+    file = _zip_bomb(folder)
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr("noise.bin", os.urandom(1_000_000))
+    return file
+
+
 def _many_small_bombs(folder: Path) -> Path:
     """No file alone is over the ratio's threshold; all together are."""
     return zipped(folder / "bombs.zip", {f"secret{number}.csv": b"0" * 900_000 for number in range(15)})
@@ -148,6 +156,7 @@ def _tar_bomb(folder: Path) -> Path:
 
 UNSAFE: dict[str, tuple[Make, str]] = {
     "a bomb": (_zip_bomb, "times its size"),
+    "a bomb beside noise": (_bomb_beside_noise, "entry 1 of the archive unpacks to more than 100 times its size"),
     "many small bombs": (_many_small_bombs, "times its size"),
     "a bomb of gzip": (_gzip_bomb, "times as long"),
     "a bomb of tar.gz": (_tar_bomb, "times as long"),

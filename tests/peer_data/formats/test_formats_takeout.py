@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import sqlite3
 import time
+import tracemalloc
 from contextlib import closing
 from pathlib import Path
 
@@ -136,6 +137,23 @@ def test_a_page_made_to_be_slow_takes_linear_time(tmp_path: Path, part: str) -> 
     before = time.process_time()
     preview(tmp_path / "p.html")
     assert time.process_time() - before < 4
+
+
+def test_a_language_that_nobody_listed_is_known_by_its_folder_among_many_files(tmp_path: Path) -> None:
+    """More pages than are looked into: only the rule of names finds it."""
+    others: dict[str, str | bytes] = {f"Takeout/Album/{number}.json": "{}" for number in range(250)}
+    file = zipped(tmp_path / "t.zip", others | {takeout_path("xx, a language nobody listed", "html"): takeout_html()})
+    assert preview(file).says == "an activity export of Google Takeout (1 file in a zip archive)"
+
+
+def test_an_activity_without_end_is_passed_over_in_bounded_memory(tmp_path: Path) -> None:
+    page, end = takeout_html().split("</body>")
+    (tmp_path / "p.html").write_text(page + '<div class="outer-cell">' + "secret" * 6_000_000 + end)
+    tracemalloc.start()
+    summary = import_file(tmp_path / "d.sqlite", tmp_path / "p.html")
+    assert tracemalloc.get_traced_memory()[1] < 8_000_000
+    tracemalloc.stop()
+    assert (summary.rows, summary.skipped_lines) == (2, (3,))
 
 
 def test_a_gzip_of_a_page_and_a_lone_json_of_youtube(tmp_path: Path) -> None:

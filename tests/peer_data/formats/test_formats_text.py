@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import sqlite3
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 
 from anon.errors import Malformed, Refused
 from peer.data.files import ImportLimits, Origin
-from peer.data.formats.json_text import numbered_entries
+from peer.data.formats import json_text
 from peer.data.importing import import_file, import_rows
 from peer.data.preview import SAMPLE, preview
 
@@ -89,21 +90,14 @@ def test_entries_are_those_of_the_json_parser(entries: list[object], indent: int
     if b"\xed" in raw:
         return
     sheets = b"[" + raw + b", []]"
-    assert [value for _number, value in numbered_entries(_pieces(raw, data), ImportLimits())] == entries
-    assert [value for _number, value in numbered_entries(_pieces(sheets, data), ImportLimits(), depth=2)] == entries
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_text, "CHUNK", data.draw(st.integers(1, 9)))
+        assert [value for _number, value in json_text.numbered_entries(_origin(raw), ImportLimits())] == entries
+        assert [value for _number, value in json_text.numbered_entries(_origin(sheets), ImportLimits(), depth=2)] == entries
 
 
-def _pieces(raw: bytes, data: st.DataObject) -> Origin:
-    """A file that gives no more than so many bytes at a time."""
-    import io
-
-    most = data.draw(st.integers(1, 9))
-
-    class Slow(io.BytesIO):
-        def read(self, count: int | None = -1, /) -> bytes:
-            return super().read(most)
-
-    return Origin("x.json", lambda: Slow(raw))
+def _origin(raw: bytes) -> Origin:
+    return Origin("x.json", lambda: io.BytesIO(raw))
 
 
 # --- Parquet ---
