@@ -64,14 +64,20 @@ class Example:
 
 @frozen
 class PacketKind:
-    """The surveys of one kind and mechanism: how many, how often they are drawn, what is sent, an example."""
+    """The surveys of one kind and mechanism: how often they are drawn, what is sent, an example. `survey` is one of
+    them, `questions` says what each is about."""
 
     survey: Survey
-    surveys: int
+    questions: tuple[str, ...]
     drawn: str
     asks: str
     lines: tuple[Line, ...]
     example: Example
+
+    @property
+    def surveys(self) -> int:
+        """How many questions there are of this kind."""
+        return len(self.questions)
 
 
 def packet_kinds(manifest: Manifest, random_bytes: RandomBytes) -> tuple[PacketKind, ...]:
@@ -92,7 +98,11 @@ def packet_kinds(manifest: Manifest, random_bytes: RandomBytes) -> tuple[PacketK
 def _kind(manifest: Manifest, surveys: Sequence[Survey], expected: Fraction, random_bytes: RandomBytes) -> PacketKind:
     first = next((one for one in surveys if -1 in one.signs), surveys[0])  # a bit about the label alone says less
     return PacketKind(
-        first, len(surveys), _drawn(manifest, expected), _asks(first), lines(first),
+        first,
+        tuple(_question(manifest, one) for one in surveys),
+        _drawn(manifest, expected),
+        _asks(first),
+        lines(first),
         _example(manifest, first, random_bytes),
     )
 
@@ -113,6 +123,16 @@ def _asks(survey: Survey) -> str:
     if survey.kind == "quantile":
         return "in which of several ranges one number of yours lies"
     return "whether one number of yours lies above a threshold"
+
+
+def _question(manifest: Manifest, survey: Survey) -> str:
+    """What a survey is about."""
+    about = ", ".join(survey.features)
+    if survey.kind == "bit":
+        feature, label = manifest.feature(survey.features[0]), manifest.label.name
+        positive = [category_text(feature, place) for place, sign in enumerate(survey.signs) if sign > 0]
+        return f"{label} alone" if len(positive) == len(survey.signs) else f"{' or '.join(positive)}; with {label}"
+    return f"{about} with {manifest.label.name}" if survey.kind == "histogram" else about
 
 
 def lines(survey: Survey) -> tuple[Line, ...]:

@@ -4,43 +4,17 @@ from __future__ import annotations
 
 import re
 import shutil
-import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import closing
 from pathlib import Path
 from typing import BinaryIO
 
-from attrs import field, frozen
-
 from anon.errors import Refused
-from peer.data.importing import ImportSummary, import_file
-from peer.data.sandbox import plain_tables_of
 
 LARGEST = 4 * 2**30
-SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_CHARACTERS = 5, 12, 60
 _STALE_SECONDS = 86400.0
 _ROOM = 64 * 2**20
 """What must stay free on the disk."""
-
-
-@frozen
-class Peek:
-    """One table of a staged file: its first rows as text. Shown to the owner, and kept nowhere."""
-
-    table: str
-    columns: tuple[str, ...]
-    rows: int
-    first: tuple[tuple[str, ...], ...] = field(repr=False)
-
-
-@frozen
-class Preview:
-    """What importing a staged file would do."""
-
-    name: str = field(repr=False)
-    summary: ImportSummary
-    tables: tuple[Peek, ...]
 
 
 class Staging:
@@ -81,20 +55,7 @@ class Staging:
         folder = self._opened() / key_untrusted
         if not re.fullmatch(r"[0-9a-f]{24}", key_untrusted) or not folder.is_dir():
             raise Refused("this file is not waiting any more; choose it again")
-        return next(one for one in folder.iterdir() if one.name != _LOOK)
-
-    def preview(self, key: str) -> Preview:
-        """Import the file into a scratch table of its own and look at it. Takes as long as the import. Raises as
-        `import_file` does; the owner's tables are not touched."""
-        file = self.file(key)
-        scratch = file.parent / _LOOK
-        scratch.unlink(missing_ok=True)
-        try:
-            summary = import_file(scratch, file)
-            return Preview(file.name, summary, _peeks(scratch))
-        finally:
-            for left in (scratch, scratch.with_name(_LOOK + "-wal"), scratch.with_name(_LOOK + "-shm")):
-                left.unlink(missing_ok=True)
+        return next(folder.iterdir())
 
     def drop(self, key: str) -> None:
         """Remove a staged file."""
@@ -117,30 +78,8 @@ class Staging:
         return self._folder
 
 
-_LOOK = ".look.sqlite"
-
-
 def plain_name(name_untrusted: str) -> str:
     """A file name that is safe here and keeps its words and endings, which the importer goes by."""
     last = re.split(r"[/\\]", name_untrusted)[-1]
     kept = re.sub(r"[^\w.\- ()]", "_", last, flags=re.ASCII).lstrip(".")[-100:]
     return kept or "file"
-
-
-def _peeks(database: Path) -> tuple[Peek, ...]:
-    with closing(sqlite3.connect(database)) as connection:
-        found = plain_tables_of(database).items()
-        return tuple(_peek(connection, name, tuple(columns)) for name, columns in found)
-
-
-def _peek(connection: sqlite3.Connection, table: str, columns: tuple[str, ...]) -> Peek:
-    shown = columns[:SHOWN_COLUMNS]
-    listed = ", ".join(f'"{column}"' for column in shown)
-    rows = connection.execute(f'SELECT {listed} FROM "{table}" LIMIT {SHOWN_ROWS}').fetchall()
-    count = connection.execute(f'SELECT count(*) FROM "{table}"').fetchone()[0]
-    return Peek(table, columns, count, tuple(tuple(_shown(cell) for cell in row) for row in rows))
-
-
-def _shown(cell: object) -> str:
-    text = "" if cell is None else str(cell)
-    return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "\N{HORIZONTAL ELLIPSIS}"

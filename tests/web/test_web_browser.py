@@ -10,7 +10,8 @@ from village import DECLARED, advance
 
 pytest.importorskip("selenium", reason="selenium is missing: install the extra `test`")
 
-from browsing import SCHEMES, WIDTHS, Browser, Living, axe_source, chromium, living, missing, model_of
+from browsing import SCHEMES, WIDTHS, Browser, Living, axe_source, chromium, living, missing
+from browsing_model import model_of
 
 from peer.session import State
 
@@ -112,7 +113,7 @@ def walk(browser: Browser, live: Living, folder: Path, look: Looker | None) -> N
     assert "41" in browser.text and "many" in browser.text
     seen("04-preview")
     browser.press("Import")
-    assert "1 row is imported into person" in browser.text
+    assert "Imported: 1 row into person" in browser.text
     seen("05-data-chosen")
     browser.press("Continue")
     seen("06-budget")

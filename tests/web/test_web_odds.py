@@ -21,6 +21,9 @@ from peer.web.odds import Chance, answer_text, bit_chance, lines, packet_kinds
 MECHANISMS = ("krr", "subset", "rappor", "pq")
 
 
+BITS = DECLARED.replace("epsilon = 2.0", 'epsilon = 1.0\nasks = "bits"') + '\n[learning]\nclassifier = "additive"\n'
+
+
 def with_mechanism(name: str) -> str:
     return DECLARED.replace("epsilon = 2.0", f'epsilon = 2.0\nmechanism = "{name}"')
 
@@ -100,6 +103,16 @@ def test_a_one_bit_packets_odds_are_what_the_mechanism_does(sign: int, label: in
     plus = sum(built.tally([perturb(survey, bit_answer(sign, label), random_bytes)])[1] for _ in range(count))
     share = bit_chance(survey, sign, label).numerator / SCALE
     assert abs(plus / count - share) < 5 * (share * (1 - share) / count) ** 0.5
+
+
+def test_a_real_study_of_bits_is_explained_by_a_bit_that_asks_about_a_feature() -> None:
+    manifest = Village.found(BITS).manifest
+    assert {one.kind for one in manifest.surveys} == {"bit"}
+    for kind in packet_kinds(manifest, os.urandom):
+        assert -1 in kind.survey.signs and len(kind.lines) == 3 and set(kind.example.throws) <= {"plus", "minus"}
+        assert "tired alone" in kind.questions and any("cups: many" in one for one in kind.questions)
+        for line in kind.lines:
+            assert all(close(said, one.numerator) for said, one in zip(told(line.text), line.chances, strict=True))
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

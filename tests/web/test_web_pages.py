@@ -44,7 +44,7 @@ async def test_a_newcomer_is_led_from_a_link_to_the_consent_screen(tmp_path: Pat
         form = preview.form(place)
         assert form["table"] == "person" and "41" in preview.text  # the only table that is read and not there
         done = await page.post(place, form | {"answer": "import"})
-        assert done.url.endswith("/start/data") and "1 row is imported into person" in done.words
+        assert done.url.endswith("/start/data") and "Imported: 1 row into person" in done.words
         step = await page.submit("/start/budget", "/start/budget", lifetime="4", per_study="3", minimum_cohort="3")
         assert step.url.endswith("/start/finish") and page.peer.policy().lifetime == 4 * 10**9
         assert page.invite in step.text
@@ -251,7 +251,7 @@ async def test_what_is_not_there_is_said_and_nothing_falls_over(page: Visited, p
 
 async def test_a_file_is_looked_at_before_it_becomes_a_table(page: Visited) -> None:
     preview = await page.upload("Log (1).csv", b"person,steps\na,5\nb,7\n")
-    assert "2 rows" in preview.words and "Log (1).csv" in preview.words and set(page.server.site.tables()) == {"person"}
+    assert "2 rows, 2 columns" in preview.words and "Log (1).csv" in preview.words and set(page.server.site.tables()) == {"person"}
     place = preview.url.removeprefix(page.server.address)
     form = preview.form(place)
     assert form["table"] == "log_1"

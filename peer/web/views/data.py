@@ -11,6 +11,8 @@ from anon.errors import Malformed, Refused
 from anon.page.security import FORM_FIELD
 from anon.study.parts import Table
 from peer.data.importing import import_file
+from peer.data.preview import preview as look_at
+from peer.data.reading import counted
 from peer.own_data import own_data
 from peer.session import LAST
 from peer.web.site import SITE, Site
@@ -64,8 +66,8 @@ async def _pieces(part: BodyPartReader) -> AsyncIterator[bytes]:
 async def preview(request: web.Request) -> web.StreamResponse:
     """What is in a file, before it becomes a table."""
     site, key = request.app[SITE], request.match_info["key"]
-    site.staging.file(key)
-    looked = await site.work(f"look-{key}", lambda: asyncio.to_thread(site.staging.preview, key))
+    file = site.staging.file(key)
+    looked = await site.work(f"look-{key}", lambda: asyncio.to_thread(look_at, file))
     if not looked.done():
         return site.waiting(request, "Reading the file")
     found = looked.result()
@@ -74,9 +76,10 @@ async def preview(request: web.Request) -> web.StreamResponse:
         request,
         "preview.html",
         preview=found,
+        name=file.name,
         key=key,
         wanted=wanted,
-        suggested=_suggested(wanted, [one.table for one in found.tables], site),
+        suggested=_suggested(wanted, [one.name for one in found.tables], site),
         tables=site.tables(),
         back=_back(request),
     )
@@ -93,11 +96,12 @@ async def decided(request: web.Request) -> web.StreamResponse:
         return site.onward(request, place, "Nothing was imported; the copy of the file is gone.")
     table = await form_text(request, "table") or None
     adding = await form_text(request, "mode") == "append"
-    work = f"import-{key}"
-    await site.work(
-        work,
+    importing = await site.work(
+        f"import-{key}",
         lambda: asyncio.to_thread(import_file, site.data_path, file, table, "append" if adding else "replace"),
     )
+    if importing.done():
+        importing.result()
     return site.onward(request, f"/data/imported/{key}?back={_back(request)}")
 
 
@@ -114,9 +118,9 @@ async def imported(request: web.Request) -> web.StreamResponse:
     site.forget(f"look-{key}")
     summary = work.result()
     site.staging.drop(key)
-    lost = f", {summary.skipped} lines could not be read" if summary.skipped else ""
-    rows = "1 row is" if summary.rows == 1 else f"{summary.rows} rows are"
-    return site.onward(request, _PLACES[_back(request)], f"{rows} imported into {summary.table}{lost}.")
+    lost = f", {counted(summary.skipped, summary.unit)} could not be read" if summary.skipped else ""
+    said = f"Imported: {counted(summary.rows, 'row')} into {summary.table}{lost}."
+    return site.onward(request, _PLACES[_back(request)], said)
 
 
 def _back(request: web.Request) -> str:

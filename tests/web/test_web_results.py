@@ -1,0 +1,190 @@
+"""What comes back: the prediction computed here, proofs, and who runs the studies beside the page."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from browsing_model import model_of
+from village import START, advance
+from visiting import Visited, visited
+
+from anon.documents import sign_head
+from anon.errors import Refused
+from anon.evidence import parse_evidence
+from peer.data.importing import import_rows
+from peer.session import State
+from peer.web.engine import Engine, Running
+
+
+async def joined(page: Visited) -> None:
+    page.server.site.invites[page.village.study] = page.village.invite
+    await page.submit(page.invite, page.invite, answer="yes")
+
+
+# Prediction
+
+
+async def _predicted(page: Visited) -> str:
+    place = page.study + "/prediction"
+    got = await page.submit(place, place)
+    return (await page.get(place)).words if got.status == 200 else got.words
+
+
+async def test_the_prediction_is_computed_here_with_what_moved_it(page: Visited) -> None:
+    await joined(page)
+    page.village.publish("model", model_of(page.village.study.hex()))
+    asked = len(page.village.gets)
+    words = await _predicted(page)
+    assert "score for you is 24.1 %" in words and "from 40.0 % on" in words and " no " in words
+    assert "age towards no (-0.40)" in words and "cups towards yes (+0.10)" in words
+    assert words.index("age towards") < words.index("cups towards")  # the larger first
+    fetched = page.village.gets[asked:]
+    assert {what for what, _at in fetched} <= {"heads", "documents/0", "documents/1"} and page.village.posts == []
+    import_rows(page.home.data_path, "person", ("age", "cups", "tired"), [(61, "many", 1)])
+    again = (await page.get(page.study + "/prediction")).words
+    assert "score for you is 83.9 %" in again and len(page.village.gets) == asked + len(fetched)  # nothing is fetched again
+
+
+async def test_before_a_model_is_published_it_says_so_and_can_be_asked_again(page: Visited) -> None:
+    await joined(page)
+    assert "no model is published yet" in await _predicted(page)
+    page.village.publish("model", model_of(page.village.study.hex()))
+    assert "score for you" in await _predicted(page)
+
+
+async def test_nothing_is_fetched_by_looking(page: Visited) -> None:
+    await joined(page)
+    before = len(page.village.gets)
+    assert "Nobody else sees it" in (await page.get(page.study + "/prediction")).words
+    assert len(page.village.gets) == before
+
+
+async def test_what_the_model_reads_and_the_data_lack_is_named(tmp_path: Path) -> None:
+    async with visited(tmp_path, data=False) as page:
+        page.server.site.invites[page.village.study] = page.village.invite
+        await page.submit(page.invite, page.invite, answer="yes", unready="yes")
+        page.village.publish("model", model_of(page.village.study.hex()))
+        assert "no such table: person" in await _predicted(page)
+
+
+# Evidence
+
+
+async def test_a_kept_proof_can_be_saved_and_checked_by_anyone(page: Visited) -> None:
+    await joined(page)
+    await advance(page.peer, page.village, START + 3600)
+    page.village.crowd(5)
+    page.village.close()
+    first = list(page.village.chain)
+    while page.peer.store.state(page.village.study) is not State.CHECKED:
+        page.village.clock.seconds = max(page.village.clock(), await page.peer.step(page.village.study) or 0)
+    page.village.chain[:] = first[:1]
+    for one in first[1:]:
+        page.village.chain.append(
+            sign_head(page.village.key, page.village.study, page.village.chain, one.head.kind, one.head.part, b"another")
+        )
+    for _ in range(50):
+        due = await page.peer.step(page.village.study)
+        if due is None:
+            break
+        page.village.clock.seconds = max(page.village.clock(), due)
+    assert page.peer.store.state(page.village.study) is State.STOPPED
+    shown = await page.get("/evidence")
+    assert "Sleep and coffee" in shown.words and "Save the proof" in shown.words
+    saved = await page.get("/evidence/0")
+    assert saved.headers["Content-Disposition"].startswith("attachment") and saved.body
+    assert parse_evidence(saved.body).study == page.village.study
+    assert "Stopped" in (await page.get("/history")).words
+
+
+# Running beside the page
+
+
+async def test_the_studies_run_in_this_process_and_a_yes_is_taken_up(page: Visited) -> None:
+    """On a real clock: the page's yes leaves by itself."""
+    real = _real(page)
+    engine = Engine(page.peer, 0.05)
+    page.server.site.engine = engine
+    task = asyncio.create_task(engine.run())
+    try:
+        await joined(page)
+        await _until(lambda: len(page.village.sent("enrol")) == 1)
+        assert engine.running is Running.HERE and "Running." in (await page.get("/")).words
+        assert "your studies are being run" in (await page.get("/diagnosis")).words.partition("In order")[2]
+        with pytest.raises(Refused, match="another process"), page.home.running():
+            pass
+    finally:
+        await _ended(task)
+    assert real
+
+
+async def test_when_another_process_runs_the_home_the_page_says_so_and_takes_over(page: Visited) -> None:
+    _real(page)
+    engine = Engine(page.peer, 0.05)
+    page.server.site.engine = engine
+    with page.home.running():
+        task = asyncio.create_task(engine.run())
+        await _until(lambda: engine.running is Running.ELSEWHERE)
+        assert "Another process on this machine runs your studies" in (await page.get("/")).words
+        await joined(page)  # still decided here: the other process takes it up
+        assert page.village.posts == []
+    await _until(lambda: len(page.village.sent("enrol")) == 1)
+    assert engine.running is Running.HERE
+    await _ended(task)
+
+
+async def test_a_fault_is_said_with_what_to_do_and_the_run_goes_on_after_it(page: Visited) -> None:
+    _real(page)
+    engine = Engine(page.peer, 0.05)
+    page.server.site.engine = engine
+    good, broken = page.peer._route_factory, []
+
+    def refused() -> object:
+        broken.append(1)
+        raise Refused("tor is missing: install it")
+
+    await joined(page)
+    page.peer._route_factory = refused  # type: ignore[assignment]
+    task = asyncio.create_task(engine.run())
+    await _until(lambda: engine.running is Running.FAULTY)
+    assert "tor is missing: install it" in (await page.get("/")).words
+    assert "Do this: tor is missing: install it" in (await page.get("/diagnosis")).words
+    page.peer._route_factory = good
+    await _until(lambda: len(page.village.sent("enrol")) == 1)
+    await _ended(task)
+
+
+async def test_a_pause_holds_the_run_and_going_on_lets_it_go(page: Visited) -> None:
+    _real(page)
+    await joined(page)
+    await page.submit("/", "/pause", seconds="3600")
+    engine = Engine(page.peer, 0.05)
+    task = asyncio.create_task(engine.run())
+    await asyncio.sleep(0.3)
+    assert engine.running is Running.HERE and page.village.posts == []
+    await page.submit("/", "/resume")
+    await _until(lambda: len(page.village.sent("enrol")) == 1)
+    await _ended(task)
+
+
+def _real(page: Visited) -> bool:
+    """Sleeps of the peer take real, short times; its clock stands."""
+
+    async def sleep(seconds: float) -> None:
+        await asyncio.sleep(min(seconds, 0.02))
+
+    page.peer._sleep = sleep
+    return True
+
+
+async def _until(reached: object, seconds: float = 10.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not reached():  # type: ignore[operator]
+            await asyncio.sleep(0.02)
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
