@@ -44,7 +44,9 @@ HOSTS, TOR_HOSTS = 4, 2
 STARTING = 3.0
 PREPARING = 0.012
 """Seconds per peer for a home with its data, by four processes on two idle cores."""
-REACHING = 12.0
+TOR_PREPARING = 0.02
+"""The same by the two processes that a demo through Tor has."""
+REACHING = 8.0
 """Seconds until a new onion service has answered itself through the private network, on two idle cores."""
 PEERS = {"census": 2000, "mooc": 500}
 TOR_PEERS = {"census": 300, "mooc": 100}
@@ -67,10 +69,11 @@ class Clock:
         return cls(*(ceil(base + peers * each) for base, each in zip((16, 6, 7, 8), per_peer, strict=True)))
 
     @classmethod
-    def through_tor(cls, peers: int, reaching: float) -> Clock:
+    def through_tor(cls, peers: int, preparing: float, reaching: float) -> Clock:
         """Time in proportion to the circuits: a peer needs a few in each stage, and two idle cores build some 15 in a
-        second. The seconds until the onion service was reached tell how slow this machine is with circuits now."""
-        slow, per_peer = min(max(1.0, reaching / REACHING), 3.0), (0.25, 0.2, 0.1, 0.25)
+        second. How long the homes took, and the onion service to answer, tell how slow this machine is now."""
+        measured = max(preparing / (STARTING + peers * TOR_PREPARING), reaching / REACHING)
+        slow, per_peer = min(max(1.0, measured), 3.0), (0.25, 0.2, 0.1, 0.25)
         return cls(*(ceil(slow * (base + peers * each)) for base, each in zip((20, 12, 12, 15), per_peer, strict=True)))
 
     @property
@@ -190,7 +193,7 @@ class Demo:
             preparing = self._lap("prepare", "every peer has its home and its data")
             with serving(self._home, self._folder, self._tor) as (server, address):
                 reaching = self._lap("serve", "the aggregator answers at its address")
-                clock = Clock.through_tor(count, reaching) if self._tor else Clock.of(count, preparing)
+                clock = Clock.through_tor(count, preparing, reaching) if self._tor else Clock.of(count, preparing)
                 study = self._folder / "study.toml"
                 study.write_text(_with_sections(scene.study_text, clock.sections(count)), "utf-8")
                 command(self._home, "study", "publish", str(study))  # its clock runs from here

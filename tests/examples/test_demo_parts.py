@@ -40,8 +40,9 @@ def test_a_slow_machine_gets_longer_windows_within_bounds() -> None:
 
 
 def test_through_tor_it_goes_by_how_fast_circuits_are_here() -> None:
-    idle, busy, stuck = (Clock.through_tor(300, reaching=seconds) for seconds in (6.0, 24.0, 600.0))
+    idle, busy, stuck = (Clock.through_tor(300, preparing=8.0, reaching=seconds) for seconds in (6.0, 16.0, 600.0))
     assert 1.9 * idle.collect < busy.collect < stuck.collect <= 3 * idle.collect
+    assert idle.collect < Clock.through_tor(300, preparing=18.0, reaching=6.0).collect
     assert idle.enrol + 3 * idle.settle + idle.binning + idle.collect < 480  # with what comes before, under ten minutes
 
 
