@@ -15,6 +15,7 @@ from peer.checks import (
 )
 from peer.data.features import Snapshot
 from peer.errands import (
+    CHECK,
     FETCH_FAULTS,
     Errands,
     Grounds,
@@ -36,6 +37,7 @@ from peer.secrets import StudySecrets
 from peer.session import Event
 from peer.store import Scheduled
 
+PASSED = "its window passed"
 LEAD = 30.0
 """The heads are fetched again at most so many seconds before a packet leaves."""
 
@@ -55,7 +57,7 @@ class Collecting(Errands):
         jobs = [self._answer_job(study, window, slots) for window, slots in waiting.items()]
         jobs += [self._packet_job(study, one) for one in queued]
         jobs += [
-            self._job(f"heads-{due}", due, partial(self._check_heads, study, window, due))
+            self._job(f"heads-{due}", due, partial(self._check_heads, study, window, due), self._later)
             for window, due in self._head_check_times(manifest, queued)
         ]
         if not waiting and not queued:
@@ -132,19 +134,27 @@ class Collecting(Errands):
         """Now, but never before the time that evaluating the features is treated as having taken."""
         return max(self._tools.now(), self._times.get("ready", 0.0))
 
+    async def _later(self) -> None:
+        raise Later
+
     async def _check_heads(self, study: Study, window: Window, due: float) -> None:
         await self._chain(study)
         self._head_checks[window].remove(due)  # only now: one that was not answered is made up for
 
     def _packet_job(self, study: Study, packet: Queued) -> Job:
         name = f"packet-{packet.slot}-{packet.send_at}"
+        off = partial(self._put_off, study, packet)
         if self._tools.settings.head_checks == 0 or (packet.slot, packet.send_at) in self._checked_before:
-            return self._job(name, packet.send_at, partial(self._send, study, packet))
+            return self._job(name, packet.send_at, partial(self._send, study, packet), off)
         # At most half of the time left, so that a check that fails is never repeated at once.
         left = max(0.0, packet.send_at - self._tools.now())
         longest = min(LEAD, float(study.manifest.timetable.margin), left / 2)
         lead = self._drawn(name + "-lead", lambda: uniform(0.0, longest, self._tools.random_bytes))
-        return self._job(name + "-check", packet.send_at - lead, partial(self._check_before, study, packet))
+        return self._job(name + CHECK, packet.send_at - lead, partial(self._check_before, study, packet), off)
+
+    async def _put_off(self, study: Study, packet: Queued) -> None:
+        if not self._redrawn(study, packet):
+            self._redraw(study, packet)
 
     async def _check_before(self, study: Study, packet: Queued) -> None:
         if self._redrawn(study, packet):
@@ -186,15 +196,21 @@ class Collecting(Errands):
         if packet.attempts >= MAX_ATTEMPTS:
             self._answered(study, packet, Status.GIVEN_UP, "never acknowledged")
             return True
+        if packet.send_at > self._last_instant(study, packet):  # a retry for which nothing was left of the window
+            self._answered(study, packet, Status.GIVEN_UP, PASSED)
+            return True
         if overdue(packet.send_at, study.manifest.timetable.margin, self._tools.now()):
             self._redraw(study, packet)
             return True
         return False
 
+    def _last_instant(self, study: Study, packet: Queued) -> float:
+        return study.manifest.survey(packet.survey).window.closes - study.manifest.timetable.margin
+
     def _redraw(self, study: Study, packet: Queued) -> None:
         send_at = self._send_time(study.manifest, study.manifest.survey(packet.survey).window)
         if send_at is None:
-            self._answered(study, packet, Status.GIVEN_UP, "its window passed")
+            self._answered(study, packet, Status.GIVEN_UP, PASSED)
         else:
             self._tools.store.redraw(self._study, packet.slot, send_at)
 

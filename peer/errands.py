@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from attrs import field, frozen
@@ -50,6 +51,13 @@ class Tools:
     client: Callable[[Study], AggregatorClient]
     now: Callable[[], float]
     random_bytes: Callable[[int], bytes]
+
+
+Action = Callable[[], Awaitable[None]]
+LEAST_LEFT = 0.1
+"""Seconds of a window in which a packet is still drawn again."""
+CHECK = "-check"
+"""What a packet's name is followed by in the name of the look at the heads before it."""
 
 
 @frozen
@@ -104,9 +112,25 @@ class Errands:
         self._tools = tools
         self._times: dict[str, float] = {}
         self._failures: dict[str, int] = {}
+        self._last_done = ("", 0.0)
 
-    def _job(self, name: str, due: float, action: Callable[[], Awaitable[None]]) -> Job:
-        return Job(max(due, self._times.get("again-" + name, 0.0)), name, action)
+    def _job(
+        self, name: str, due: float, action: Callable[[], Awaitable[None]], instead: Action | None = None
+    ) -> Job:
+        """`instead`: what is done when the job fell due while another one was waited for."""
+        due = max(due, self._times.get("again-" + name, 0.0))
+        return Job(due, name, partial(self._act, name, due, action, instead))
+
+    async def _act(self, name: str, due: float, action: Action, instead: Action | None) -> None:
+        """Nothing begins because an answer came. Whoever answers chooses when, and whatever of this peer had fallen due
+        meanwhile and now left at once would be tied to what was answered. A packet may follow its own check."""
+        before, ended = self._last_done
+        if instead is not None and due < ended <= self._tools.now() and before != name + CHECK:
+            return await instead()
+        try:
+            await action()
+        finally:
+            self._last_done = (name, self._tools.now())
 
     def _drawn(self, name: str, draw: Callable[[], float]) -> float:
         if name not in self._times:
@@ -230,7 +254,11 @@ class Errands:
         return (Event.SLOTS_SETTLED, Event.INCLUSION_SETTLED)
 
     def _send_time(self, manifest: Manifest, window: Window) -> float | None:
-        return draw_send_time(window, manifest.timetable.margin, self._tools.now(), self._tools.random_bytes)
+        """A time for a packet that had one before; None when hardly anything is left of the window."""
+        now, margin = self._tools.now(), manifest.timetable.margin
+        if window.closes - margin - now < LEAST_LEFT:
+            return None
+        return draw_send_time(window, margin, now, self._tools.random_bytes)
 
     def _over(self, manifest: Manifest, window: Window) -> bool:
         return self._tools.now() >= window.closes - manifest.timetable.margin
