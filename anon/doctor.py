@@ -110,14 +110,18 @@ def _version_of(program: Path) -> str:
     return done.stdout
 
 
-CHECKS: tuple[Callable[[], Check], ...] = (
+PEER_CHECKS: tuple[Callable[[], Check], ...] = (
     _python,
     lambda: _parts("peer", PEER_PARTS, "anonml"),
-    lambda: _parts("aggregator", AGGREGATOR_PARTS, "'anonml[aggregator]' (only staff need it)"),
     _clock,
     _storage,
     _token,
     _tor,
+)
+CHECKS: tuple[Callable[[], Check], ...] = (
+    *PEER_CHECKS[:2],
+    lambda: _parts("aggregator", AGGREGATOR_PARTS, "'anonml[aggregator]' (only staff need it)"),
+    *PEER_CHECKS[2:],
 )
 
 

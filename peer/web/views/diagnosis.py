@@ -7,7 +7,7 @@ import shutil
 
 from aiohttp import web
 
-from anon.doctor import CHECKS, Check
+from anon.doctor import PEER_CHECKS, Check
 from peer.own_data import own_data
 from peer.session import LAST
 from peer.web.engine import Running
@@ -29,8 +29,7 @@ async def diagnosis(request: web.Request) -> web.StreamResponse:
 
 
 def _installation() -> list[Check]:
-    found = [check() for check in CHECKS]
-    return [one for one in found if one.name != "parts of the aggregator"]
+    return [check() for check in PEER_CHECKS]
 
 
 def home_checks(site: Site) -> list[Check]:
