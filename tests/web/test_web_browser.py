@@ -12,6 +12,7 @@ pytest.importorskip("selenium", reason="selenium is missing: install the extra `
 
 from browsing import SCHEMES, WIDTHS, Browser, Living, axe_source, chromium, living, missing
 from browsing_model import model_of
+from selenium.webdriver.support.ui import WebDriverWait
 
 from peer.session import State
 
@@ -182,3 +183,16 @@ def test_every_page_at_every_width_light_and_dark(browser: Browser, axe: str, tm
         walk(browser, live, tmp_path, looker)
         asked = [address for address in browser.asked() if not address.startswith(("data:", live.page.server.address))]
         assert looker.faults == [] and asked == []
+
+
+def test_live_parts_follow_by_themselves_and_leave_a_form_alone(browser: Browser, tmp_path: Path) -> None:
+    with living(tmp_path / "home", text=STUDY, start=MONDAY) as live:
+        page = live.page
+        browser.view(412, "light")
+        browser.open(page.server.link)
+        browser.type("#link", "half a li")
+        live.do(page.peer.join(page.village.invite, page.village.manifest.epsilon))
+        wait = WebDriverWait(browser.driver, 10, poll_frequency=0.1)
+        wait.until(lambda driver: "Sleep and coffee" in driver.find_element("id", "studies").text)
+        assert "reserved 2" in browser.find("#meter").text
+        assert browser.find("#link").get_attribute("value") == "half a li"

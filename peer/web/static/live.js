@@ -19,5 +19,5 @@
       // The program ended; the page stays as it was.
     }
   }
-  setInterval(look, 5000);
+  setInterval(look, 3000);
 })();
