@@ -54,13 +54,25 @@ class _Quiet(RequestHandler):
     """Answers every malformed request alike: 400 without a body, and nothing in the log."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A connection that asks for nothing is closed after a while, one too many at once, every one in the end."""
+        """A connection that asks for nothing is closed after a while, sooner for a newer one when there are too many;
+        every one is in the end."""
         super().connection_made(transport)
         if self._manager is not None and len(self._manager.connections) > MOST_CONNECTIONS:
-            self._abort()
-            return
+            self._oldest_idle()._abort()
         self._loop.call_later(READ_SECONDS, self._close_idle)
         self._loop.call_later(LONGEST_SECONDS, self._abort)
+
+    def _oldest_idle(self) -> _Quiet:
+        """Whoever waits longest without asking anything; this one when all others are being served.
+
+        Over an onion service all come from one socket: were the newest turned away, a few who say nothing would lock
+        everybody out.
+        """
+        connected = self._manager.connections if self._manager is not None else []
+        return next((one for one in connected if isinstance(one, _Quiet) and one._waiting()), self)
+
+    def _waiting(self) -> bool:
+        return self._current_request is None and self.transport is not None and not self.transport.is_closing()
 
     def _close_idle(self) -> None:
         if self.transport is not None and self._current_request is None:

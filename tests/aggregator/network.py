@@ -87,8 +87,8 @@ DESIGNS = {
     "quantile": ("bins = 3", '[design]\nkind = "one-packet"\nepsilon = 2.0\nbinning_share = 0.4'),
     "bits": (
         "bins = 3",
-        '[design]\nkind = "one-packet"\nepsilon = 2.0\nbinning_share = 0.4\nasks = "bits"\n'
-        '[learning]\nclassifier = "additive"\nscore_share = 0\nbase_rate = 0.3',
+        ('[design]\nkind = "one-packet"\nepsilon = 2.0\nbinning_share = 0.4\nasks = "bits"\n'
+        '[learning]\nclassifier = "additive"\nscore_share = 0\nbase_rate = 0.3'),
     ),
     "median": (
         "bins = 2",

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -203,16 +204,33 @@ async def test_too_many_waiting_are_turned_away(served: tuple[Running, Place]) -
     assert sorted(words) == ["accepted", "busy", "busy"]
 
 
-async def test_one_connection_too_many_is_closed(
+async def test_one_connection_too_many_costs_the_oldest_that_says_nothing_its_place(
     served: tuple[Running, Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, port = served
+    monkeypatch.setattr(http, "MOST_CONNECTIONS", 2)
+    silent = [await _connection(port) for _ in range(2)]
+    await asyncio.sleep(0.05)
+    assert b"404" in await _raw(port, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    with suppress(ConnectionError):
+        assert await asyncio.wait_for(silent[0][0].read(), 1) == b""
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(silent[1][0].read(), 0.2)
+    for _, writer in silent:
+        writer.close()
+
+
+async def test_one_connection_too_many_is_closed_when_all_others_are_served(
+    served: tuple[Running, Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running, port = served
     monkeypatch.setattr(http, "MOST_CONNECTIONS", 1)
-    first = await _connection(port)
+    _, writer = await _connection(port)
+    writer.write(f"POST /v1/{running.live.study.hex()}/packets HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n".encode())
     await asyncio.sleep(0.05)
     with pytest.raises((ConnectionError, AssertionError)):
         assert await _raw(port, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n") != b""
-    first[1].close()
+    writer.close()
 
 
 async def test_who_reads_nothing_is_cut_off_in_the_end(
