@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import attrs
 import pytest
 from village import START, advance
@@ -13,7 +15,9 @@ from peer.ledger import Entry
 
 
 def meter_of(got: Got) -> tuple[int, int, int]:
-    """Spent, reserved and available as the first meter of a page says."""
+    """Spent, reserved and available as the first meter of a page says, in figures as in words."""
+    for count, shown in re.findall(r'data-(?:spent|reserved|available|lifetime)="(\d+)">([^<]*)<', got.text):
+        assert shown == format_epsilon(int(count))
     return tuple(int(got.attribute(f"data-{name}")[0]) for name in ("spent", "reserved", "available"))  # type: ignore[return-value]
 
 
@@ -39,8 +43,6 @@ async def _equal_everywhere(page: Visited) -> None:
 
 
 def widths(got: Got) -> tuple[float, float]:
-    import re
-
     meter = got.text.partition('class="meter"')[2].partition("</svg>")[0]
     found = {kind: float(width) for kind, width in re.findall(r'class="(spent|reserved)"[^>]*?width="([\d.]+)"', meter)}
     return found["spent"], found["reserved"]
