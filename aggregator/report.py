@@ -77,7 +77,7 @@ def render(
         roc=_roc(evaluation),
         calibration=_calibration(evaluation),
         fewest=FEWEST,
-        retention_days=manifest.release.retention // 86400,
+        retention=_length(manifest.release.retention),
     )
 
 
@@ -123,6 +123,10 @@ def _calibration(evaluation: Evaluation | None) -> Markup | None:
 
 def _batch(manifest: Manifest, accepted: Mapping[int, int]) -> Batch:
     return batch_of_reports(manifest, [accepted.get(one.survey, 0) for one in manifest.surveys])
+
+
+def _length(seconds: int) -> str:
+    return f"{seconds / 86400:.3g} days" if seconds >= 86400 else f"{seconds / 3600:.2g} hours"
 
 
 def _odds(epsilon: int) -> str:
