@@ -6,8 +6,8 @@ a page of another origin; (3) it carries the cookie that the link printed in the
 if it changes something, it also carries the form's token, which only our own pages know.
 
 What it does not protect against: programs that run as the same user (they read the home itself), and, because cookies
-ignore ports, a server of another user here that its owner's browser is led to visit. That server sees the cookie but
-its pages fail (2), and each start of the program has other cookies.
+ignore ports, a server of another user here that its owner's browser is led to visit. Its pages
+fail (2), but the server is sent the cookie and could replay it; each start of the program has other cookies.
 """
 
 from __future__ import annotations
