@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from anon.accounting import Accounting, account, batch_of_chain
 from anon.documents import SignedHead, encode_chain
@@ -25,9 +25,10 @@ from peer.checks import check_address, check_manifest, extend_chain
 from peer.client import AggregatorClient
 from peer.consent import Consent, ConsentSheet, Policy, decide, explain
 from peer.errands import Tools
+from peer.glance import Receipt, StudyStatus
 from peer.home import PeerHome, Settings
 from peer.ledger import Entry, Ledger
-from peer.records import Joining, Queued, Status, Study
+from peer.records import Joining, Study
 from peer.release import random_sizes
 from peer.runner import StudyRunner
 from peer.schedule import draw_enrolment_time
@@ -43,32 +44,6 @@ LONGEST_SLEEP = 30.0
 LONGEST_PAUSE = 366 * 86400.0
 NOTICE_SECONDS = 1.0
 """While enrolment is open the pieces are as short as this, so that a withdrawal by another process leaves at once."""
-
-
-@frozen
-class StudyStatus:
-    """One study at a glance. Epsilons count 1e-9."""
-
-    study: bytes
-    title: str
-    state: State
-    reason: str
-    reserved: NanoEpsilon
-    spent: NanoEpsilon
-    slots: tuple[Queued, ...]
-
-
-@frozen
-class Receipt:
-    """What remains of one released packet: never its content."""
-
-    study: bytes
-    title: str
-    slot: int
-    survey: int
-    epsilon: NanoEpsilon
-    status: Status
-    word: str
 
 
 class PeerApp:

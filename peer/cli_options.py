@@ -17,7 +17,8 @@ from rich.console import Console
 
 from anon.connecting import on_one_line
 from anon.errors import Refused
-from peer.app import PeerApp, StudyStatus
+from peer.app import PeerApp
+from peer.glance import StudyStatus
 from peer.home import PeerHome
 from peer.routes import Routes
 from peer.session import LAST
