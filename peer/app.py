@@ -334,10 +334,6 @@ class PeerApp:
             self._key, self._tools = key, evolve(self._tools, vault=vault, settings=settings)
             self._runners.clear()
 
-    def client(self, study: Study) -> AggregatorClient:
-        """The study's aggregator, over the route of the moment."""
-        return self._client(study.invite)
-
     # Within
 
     def _status(self, study: Study, ledger: Ledger) -> StudyStatus:
@@ -353,17 +349,18 @@ class PeerApp:
             tuple(self.store.outbox(study.study)),
         )
 
-    def _client(self, invite: Invite) -> AggregatorClient:
+    def client(self, invite: Invite) -> AggregatorClient:
+        """The aggregator of a study, over the route of the moment."""
         return AggregatorClient(invite, self._route_factory())
 
     def _client_of(self, study: Study) -> AggregatorClient:
         """Of a study that was joined, also by an earlier version. Raises `Distrust` for another address than its."""
         check_address(study.manifest, study.address)
-        return self._client(study.invite)
+        return self.client(study.invite)
 
     async def _manifest(self, invite: Invite) -> tuple[tuple[SignedHead, ...], bytes, Manifest]:
         if invite.study not in self._manifests:
-            client = self._client(invite)
+            client = self.client(invite)
             chain = await client.chain()
             if not chain or chain[0].head.kind != "manifest":
                 raise Malformed("heads: the first document is not the manifest; do not take part")

@@ -25,7 +25,7 @@ async def asked(request: web.Request) -> web.Response:
     stored = site.peer.store.study(key)
     name = f"model-{key.hex()}"
     site.forget(name)
-    fetching = await site.work(name, lambda: local.fetch_model(site.peer.client(stored)))
+    fetching = await site.work(name, lambda: local.fetch_model(site.peer.client(stored.invite)))
     if fetching.done():
         fetching.result()
     return site.onward(request, f"/study/{key.hex()}/prediction")
