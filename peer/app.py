@@ -203,8 +203,7 @@ class PeerApp:
         self.store.pause(study, None)
 
     def paused_until(self, study: bytes | None = None) -> float | None:
-        """The end of the pause in force for this study (its own or the home's) or for the home; None when there is
-        none."""
+        """The end of the pause in force for this study (its own or the home's) or the home; None without one."""
         until = self.store.paused_until(study)
         return until if until > self._now() else None
 
