@@ -43,10 +43,13 @@ need = command -v $(1) >/dev/null || { test "$$(id -u)" = 0 && command -v apt-ge
 tor:                    ## the system's tor; with ANONML_TOR set, that one is used and none is looked for
 	@test -n "$$ANONML_TOR" || $(call need,tor,tor)
 
-parts: tor              ## all that some test looks for: namespaces, traces of system calls, a clock moved under tor
+parts: tor              ## all that some test looks for: namespaces, traces of system calls, a clock moved under tor, a browser
 	@$(call need,ip,iproute2)
 	@$(call need,strace,strace)
 	@$(call need,cc,gcc libc6-dev)
+	@$(call need,chromium,chromium)
+	@$(call need,chromedriver,chromium-driver)
+	@$(call need,npm,npm)
 
 demo: .venv/demo $(if $(TOR),tor)   ## the census study: 2,000 real peers over loopback HTTP; TOR=1: 300 through real Tor
 	@$(BIN)/anonml demo census $(if $(TOR),--tor) $(if $(JSON),--json $(JSON)) $(if $(DATA),--data $(DATA))
