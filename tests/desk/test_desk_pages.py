@@ -185,6 +185,8 @@ async def test_live_estimates_move_by_fifty_and_never_tell_less(tmp_path: Path) 
                     found = re.search(r"sex × income: .*", page.partition("Accuracy: expected")[0])
                     assert (found is not None) == (number >= 50), number
                     assert f"packets kept {'50 or more' if number >= 50 else 'fewer than 50'} of 56" in page
+                    counted = re.search(r"answers to packets number accepted (\d+)", page)
+                    assert (counted[1] if counted else "0") == ("50" if number >= 50 else "0")
                     shown += [found[0]] if found and found[0] != shown[-1] else []
             assert len(shown) == 2 and "50 packets or more" in shown[1]
         async with opened(app, running) as again:  # a restarted desk cannot know what was shown
