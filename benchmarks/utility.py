@@ -32,7 +32,6 @@ CENSUS = Path(__file__).resolve().parents[1] / "examples" / "census"
 SEED = 2017
 GOAL_SECONDS = 60.0
 GOAL_CALIBRATION = 0.05
-PLANNED_ON = 8
 
 
 @frozen
@@ -69,7 +68,7 @@ def cases(brief: bool, peers: int) -> list[Case]:
         Case("paper, eq. 6 epsilon 1", paper, None, 0.82),
     ]
     for epsilon, goal in GOALS.items():
-        choice = choose_design(declared, peers, epsilon, SEED, PLANNED_ON)
+        choice = choose_design(declared, peers, epsilon, SEED)
         listed.append(Case(f"planned: {choice.best.design}", choice.proposal, None, goal))
         if not brief:
             listed += fixed(declared, epsilon)

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import sqrt
+from math import ceil, sqrt
 
 import numpy as np
-from attrs import asdict, frozen
+from attrs import asdict, define, field, frozen
 
-from aggregator.planning.candidates import Candidate, candidates
+from aggregator.planning.candidates import PAIRS_FROM, Candidate, candidates
 from aggregator.planning.population import Assumptions, made_up
+from aggregator.protocols.histogram.reconstruct import Floats
 from aggregator.simulate import NO_KEYS, run_trial
 from aggregator.simulation.people import People
 from aggregator.simulation.run import Plan
 from anon.errors import Malformed
 from anon.resolve import resolve
-from anon.study.proposal import Proposal
+from anon.study.proposal import OnePacket, Proposal
+
+POPULATIONS, POPULATIONS_OF_SMALL = 32, 96
+"""Made-up populations that the best designs are tried on; more for small budgets, where chance says most and a trial
+costs least (tables of pairs are not tried)."""
+
+BEHIND = 2.5
+
+ALIKE = 0.005
+"""A difference of AUC that nobody would notice: of designs this close to the leader, tables win over bits, because they
+measure how common categories are and so give better probabilities."""
 
 
 @frozen
@@ -53,31 +64,37 @@ def choose_design(
     cohort: int,
     epsilon: float,
     seed: int,
-    populations: int = 6,
+    populations: int | None = None,
     assumed: Assumptions | None = None,
 ) -> Choice:
-    """Simulate every candidate on the same made-up populations; deterministic in `seed`.
+    """Simulate the candidates on the same made-up populations; deterministic in `seed`.
 
-    The cohort is drawn with replacement from each population. Raises `Malformed` for impossible numbers.
+    All are tried on an eighth of the populations, then those that could still win on a quarter, a half, and all of
+    them: a design leaves when it is behind the leader by more than `BEHIND` standard errors of the difference on the
+    same populations. Of those that stay, tables win over bits within `ALIKE` of the leader.
+    The cohort is drawn with replacement from each. Raises `Malformed` for impossible numbers.
     """
+    if populations is None:
+        populations = POPULATIONS if epsilon >= PAIRS_FROM else POPULATIONS_OF_SMALL
     if cohort < 2 or epsilon <= 0 or populations < 1:
         raise Malformed("study plan: expected at least 2 people, a positive epsilon and at least 1 population")
-    generator = np.random.default_rng(seed)
-    worlds = [made_up(proposal, assumed or Assumptions(), generator) for _ in range(populations)]
-    tried = []
-    for candidate in candidates(proposal, epsilon):
-        aucs = _aucs(candidate, worlds, cohort, np.random.default_rng([seed, 1]))
-        forecast = Forecast(
-            candidate.name,
-            cohort,
-            epsilon,
-            float(aucs.mean()),
-            float(aucs.std(ddof=1) / sqrt(len(aucs))) if len(aucs) > 1 else 0.0,
-            float(aucs.std()),
-        )
-        tried.append((forecast, candidate.proposal))
-    tried.sort(key=lambda one: -one[0].auc)
-    return Choice(tuple(one[0] for one in tried), tried[0][1])
+    worlds = [
+        made_up(proposal, assumed or Assumptions(), np.random.default_rng([seed, 0, one])) for one in range(populations)
+    ]
+    tried = [(one, _Runs(one, cohort, seed)) for one in candidates(proposal, epsilon)]
+    left = [runs for _, runs in tried]
+    for until in sorted({ceil(populations / part) for part in (8, 4, 2, 1)}):
+        for runs in left:
+            runs.go_on(worlds[:until])
+        leader = max(left, key=lambda runs: runs.mean)
+        left = [runs for runs in left if runs is leader or not runs.far_behind(leader)]
+    found = [(runs.forecast(leader, epsilon), candidate.proposal) for candidate, runs in tried]
+    found.sort(key=lambda one: -one[0].auc)
+    alike = [runs for runs in left if leader.mean - runs.mean <= ALIKE]
+    chosen = max(alike, key=lambda runs: (runs.asks_tables, runs.mean))
+    best = next(at for at, one in enumerate(found) if one[0].design == chosen.candidate.name)
+    found.insert(0, found.pop(best))
+    return Choice(tuple(one[0] for one in found), found[0][1])
 
 
 def survey_of_choices(
@@ -85,7 +102,7 @@ def survey_of_choices(
     cohorts: Sequence[int],
     epsilons: Sequence[float],
     seed: int,
-    populations: int = 6,
+    populations: int | None = None,
     progress: Callable[[], None] = lambda: None,
 ) -> tuple[Choice, ...]:
     """`choose_design` for each cohort and epsilon."""
@@ -97,8 +114,52 @@ def survey_of_choices(
     return tuple(found)
 
 
-def _aucs(
-    candidate: Candidate, worlds: Sequence[tuple[People, People]], cohort: int, generator: np.random.Generator
-) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    plan = Plan.of(resolve(candidate.proposal, NO_KEYS, 0, lambda below: int(generator.integers(below))))
-    return np.array([run_trial(plan, peers, test, generator, resampled=cohort).auc for peers, test in worlds])
+@define(eq=False)
+class _Runs:
+    """A candidate's AUC on each made-up population so far."""
+
+    candidate: Candidate
+    cohort: int
+    seed: int
+    aucs: list[float] = field(factory=list, init=False)
+    _plan: Plan = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        generator = np.random.default_rng([self.seed, 1])
+        self._plan = Plan.of(resolve(self.candidate.proposal, NO_KEYS, 0, lambda below: int(generator.integers(below))))
+
+    @property
+    def asks_tables(self) -> bool:
+        design = self.candidate.proposal.design
+        return not isinstance(design, OnePacket) or design.asks == "tables"
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.aucs))
+
+    def go_on(self, worlds: Sequence[tuple[People, People]]) -> None:
+        """Be tried on those of the populations where that has not happened yet; chance depends on the population."""
+        for number in range(len(self.aucs), len(worlds)):
+            peers, test = worlds[number]
+            generator = np.random.default_rng([self.seed, 2, number])
+            self.aucs.append(run_trial(self._plan, peers, test, generator, resampled=self.cohort).auc)
+
+    def behind(self, leader: _Runs) -> Floats:
+        """By how much the leader is better on each population that this one was tried on."""
+        gaps: Floats = np.array(leader.aucs[: len(self.aucs)]) - np.array(self.aucs)
+        return gaps
+
+    def far_behind(self, leader: _Runs) -> bool:
+        gaps = self.behind(leader)
+        return len(gaps) > 2 and float(gaps.mean()) > BEHIND * _standard_error(gaps)
+
+    def forecast(self, leader: _Runs, epsilon: float) -> Forecast:
+        """The leader's mean less the mean distance to it, so that all are about the same populations."""
+        gaps, tried = self.behind(leader), np.array(self.aucs)
+        auc = leader.mean - float(gaps.mean())
+        spread = float(tried.std())
+        return Forecast(self.candidate.name, self.cohort, epsilon, auc, _standard_error(tried), spread)
+
+
+def _standard_error(values: Floats) -> float:
+    return float(values.std(ddof=1) / sqrt(len(values))) if len(values) > 1 else 0.0

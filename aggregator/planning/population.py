@@ -2,9 +2,11 @@
 
 What is assumed, because nothing private may be looked at: features lean on one common factor with loadings between -0.7
 and 0.7; about two thirds of them go with the label, with normal effects; all together could rank people with a ROC AUC
-of `signal` if nothing were hidden. Categories have the declared `shares`, else random ones; numbers are spread over
-their declared range (in its scale) with a random skew, or over their declared cuts by the declared shares. A plan
-compares designs on the same people, so that these assumptions matter less for the choice than for the figures.
+of `signal` if nothing were hidden. Categories have the declared `shares`, else random ones, and each category an effect
+of its own. Numbers are spread over their declared range (in its scale) with a random skew; where cuts and shares are
+declared, so that they agree with them, unevenly between the cuts. The effect of a number is a line with a random bend,
+which may turn back on itself as age does with income. A plan compares designs on the same people, so that these
+assumptions matter less for the choice than for the figures.
 """
 
 from __future__ import annotations
@@ -23,7 +25,12 @@ from anon.study.proposal import Proposal
 SIGNAL = 0.88
 """The AUC assumed of the best possible ranking."""
 
+BEND = 0.7
+"""The most that the part of a number's effect which goes with its square weighs, against 1 for the line."""
+
 _LEVELS = 64
+_SEARCHED = 4000
+"""So many people suffice to find how strong the signal must be."""
 
 
 @frozen
@@ -58,22 +65,44 @@ def _column(feature: Feature, at: Floats, generator: np.random.Generator) -> tup
     if feature.kind == "categorical":
         shares = _shares(feature, len(feature.categories), generator)
         index = np.searchsorted(np.cumsum(shares)[:-1], at).astype(np.int64)
-        return Column(tuple(feature.categories), index), _standard(index.astype(float))
-    if feature.cuts and feature.shares:
-        levels = [*feature.cuts, feature.range[1]]
-        shares = _shares(feature, len(levels), generator)
-        index = np.searchsorted(np.cumsum(shares)[:-1], at).astype(np.int64)
-        return Column(tuple(levels), index), _standard(index.astype(float))
-    skew = float(np.exp(generator.uniform(-0.5, 1.5)))
+        effects = generator.standard_normal(len(feature.categories))
+        return Column(tuple(feature.categories), index), _standard(effects[index])
+    bend = generator.uniform(-BEND, BEND)
     index = np.minimum((at * _LEVELS).astype(np.int64), _LEVELS - 1)
-    places = ((np.arange(_LEVELS) + 0.5) / _LEVELS) ** skew
-    return Column(tuple(_value(feature, float(place)) for place in places), index), _standard(index.astype(float))
+    line = _standard(index.astype(float))
+    places = _places(feature, generator)
+    values = tuple(_value(feature, float(place)) for place in places)
+    return Column(values, index), _standard(line + bend * _standard(line**2))
+
+
+def _places(feature: Feature, generator: np.random.Generator) -> Floats:
+    """Where in the range, 0 to 1 and increasing, each of `_LEVELS` equally common levels lies."""
+    ranks = (np.arange(_LEVELS) + 0.5) / _LEVELS
+    skew = float(np.exp(generator.uniform(-0.5, 1.5)))
+    if not feature.cuts or not feature.shares:
+        skewed: Floats = ranks**skew
+        return skewed
+    shares = _shares(feature, len(feature.cuts) + 1, generator)
+    ends = [0.0, *(_place(feature, cut) for cut in feature.cuts), 1.0]
+    reached = np.concatenate([[0.0], np.cumsum(shares)])
+    part = np.minimum(np.searchsorted(reached[1:-1], ranks), len(shares) - 1)
+    within = (ranks - reached[part]) / shares[part]
+    low, high = np.array(ends)[part], np.array(ends)[part + 1]
+    places: Floats = low + (high - low) * np.clip(within, 0, 1) ** skew
+    return places
 
 
 def _shares(feature: Feature, count: int, generator: np.random.Generator) -> Floats:
     found = np.array(feature.shares[:count]) if feature.shares else generator.dirichlet(np.full(count, 2.0))
     shares: Floats = found / found.sum()
     return shares
+
+
+def _place(feature: Feature, value: float) -> float:
+    low, high = feature.range
+    if feature.scale == "log":
+        return (log1p(value) - log1p(low)) / (log1p(high) - log1p(low))
+    return (value - low) / (high - low)
 
 
 def _value(feature: Feature, place: float) -> float:
@@ -95,7 +124,7 @@ def _labels(total: Floats, rate: float, signal: float, generator: np.random.Gene
     low, high = 0.0, 20.0
     for _ in range(20):
         strength = (low + high) / 2
-        chance = _chances(strength * direction, rate)
+        chance = _chances(strength * direction[:_SEARCHED], rate)
         low, high = (strength, high) if _expected_auc(chance) < signal else (low, strength)
     return (generator.random(len(total)) < _chances(low * direction, rate)).astype(np.int64)
 
