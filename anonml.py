@@ -18,10 +18,10 @@ from anon.errors import AnonmlError, Malformed
 
 # name: (module with a typer application called `app`, what it is for)
 COMMANDS = {
-    "peer": ("peer.cli", "Keep your data, join studies, see what was sent."),
-    "aggregator": ("aggregator.cli", "Run studies: invite, serve, watch, export, audit."),
-    "study": ("aggregator.cli_study", "Write, check and publish a study; try it on synthetic data."),
-    "simulate": ("aggregator.cli_simulate", "Predict a study's result on data you have, without any network."),
+    "peer": ("peer.cli.main", "Keep your data, join studies, see what was sent."),
+    "aggregator": ("aggregator.cli.main", "Run studies: invite, serve, watch, export, audit."),
+    "study": ("aggregator.cli.study", "Write, check and publish a study; try it on synthetic data."),
+    "simulate": ("aggregator.cli.simulate", "Predict a study's result on data you have, without any network."),
     "evidence": ("anon.cli_evidence", "Check or make a proof that an aggregator told two stories; needs no home."),
     "demo": ("examples.demo", "Run a whole study on this machine: census or mooc."),
     "testnet": ("anon.route.testnet.cli", "A private Tor network on this machine, to try everything on."),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from aggregator.counters import Traffic
 from aggregator.protocols.histogram.accept import learn_study
 from aggregator.protocols.histogram.ensemble import LearnedStudy
-from aggregator.report import render
+from aggregator.report.page import render
 from aggregator.transcript import parse_transcript
 from anon.protocols.histogram.cuts import known_shares, parse_all, study_cuts
 from anon.study.manifest import Manifest, parse_manifest

@@ -26,13 +26,13 @@ import numpy as np
 from attrs import evolve, field, frozen
 from markupsafe import Markup, escape
 
-from aggregator.category_names import survey_title
-from aggregator.charts import Interval, intervals
 from aggregator.counters import Traffic
-from aggregator.evaluation import Evaluation, evaluate_model
 from aggregator.protocols.histogram.ensemble import LearnedStudy, Subject, learn
 from aggregator.publish import lint_queries
-from aggregator.report import render
+from aggregator.report.charts import Interval, intervals
+from aggregator.report.evaluation import Evaluation, evaluate_model
+from aggregator.report.names import survey_title
+from aggregator.report.page import render
 from aggregator.simulate import NO_KEYS, SimulationResult, simulate
 from aggregator.simulation.people import People, people_from_csv, people_from_rows
 from aggregator.simulation.run import Plan, collect
@@ -98,7 +98,7 @@ class Report:
 
     def save(self, path: str | Path) -> None:
         """Write it; as PDF if the name ends in .pdf (the `pdf` extra, or Chromium)."""
-        from aggregator.pdf import to_pdf
+        from aggregator.report.pdf import to_pdf
 
         target = Path(path)
         target.write_bytes(to_pdf(self.html) if target.suffix == ".pdf" else self.html.encode())

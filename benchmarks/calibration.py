@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.estimator import LocallyPrivateClassifier, PrivacyLeakWarning
+from aggregator.estimator.classifier import LocallyPrivateClassifier, PrivacyLeakWarning
 from aggregator.protocols.histogram.reconstruct import Floats
 from aggregator.simulate import roc_auc
 from aggregator.simulation.people import Cell, read_columns

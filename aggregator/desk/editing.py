@@ -9,9 +9,9 @@ from pathlib import Path
 
 from attrs import frozen
 
-from aggregator.category_names import survey_title
 from aggregator.home import write_secret
 from aggregator.publish import prepare
+from aggregator.report.names import survey_title
 from anon.errors import AnonmlError
 from anon.ldp import format_epsilon
 from anon.study.manifest import Manifest

@@ -12,9 +12,9 @@ from math import sqrt
 
 from attrs import frozen
 
-from aggregator.category_names import cell_names, interval_names, survey_title, with_label
 from aggregator.counters import STEP
 from aggregator.protocols.histogram.tally import tally
+from aggregator.report.names import cell_names, interval_names, survey_title, with_label
 from anon.ldp import SCALE
 from anon.messages import parse_packet
 from anon.protocols.histogram.cuts import Answers, asked_before, asked_edges, feature_cuts

@@ -23,8 +23,8 @@ from aggregator.desk.metrics import CONTENT_TYPE, exposition
 from aggregator.desk.openapi import desk_document, public_document
 from aggregator.desk.rendering import environment, secret, static
 from aggregator.desk.routes import ROUTES
-from aggregator.full_report import full_report
 from aggregator.onion_key import onion_address
+from aggregator.report.full import full_report
 from aggregator.study import LiveStudy
 from aggregator.workers import Workers
 from anon.addresses import is_loopback

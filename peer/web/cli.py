@@ -15,7 +15,7 @@ from rich.console import Console
 
 from anon.connecting import on_one_line
 from anon.invite import Invite, parse_invite
-from peer.cli_options import DEFAULT_HOME, HomeOption, RouteOption, home_of, open_peer
+from peer.cli.options import DEFAULT_HOME, HomeOption, RouteOption, home_of, open_peer
 from peer.routes import Routes
 
 LOOK_SECONDS = 0.5

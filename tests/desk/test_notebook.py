@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggregator import pdf
-from aggregator.evaluation import evaluate_model, probabilities, roc_points
 from aggregator.notebook import Sample, Study
+from aggregator.report import pdf
+from aggregator.report.evaluation import evaluate_model, probabilities, roc_points
 from aggregator.simulate import model_scores, roc_auc
 from anon.errors import Malformed, Refused
 

@@ -13,9 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
-from aggregator.estimator import LocallyPrivateClassifier, PrivacyLeakWarning
+from aggregator.estimator.classifier import LocallyPrivateClassifier, PrivacyLeakWarning
 
-pytestmark = pytest.mark.filterwarnings("ignore::aggregator.estimator.PrivacyLeakWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::aggregator.estimator.classifier.PrivacyLeakWarning")
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -116,7 +116,7 @@ def test_without_a_seed_the_operating_system_is_asked(monkeypatch: pytest.Monkey
         asked.append(size)
         return bytes(size)
 
-    monkeypatch.setattr("aggregator.estimator.os.urandom", urandom)
+    monkeypatch.setattr("aggregator.estimator.classifier.os.urandom", urandom)
     LocallyPrivateClassifier(1.0, random_state=1).fit(X, Y)
     assert asked == []
     first = LocallyPrivateClassifier(1.0).fit(X, Y)

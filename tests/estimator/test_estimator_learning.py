@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from aggregator.estimator import LocallyPrivateClassifier, PrivacyLeakWarning
+from aggregator.estimator.classifier import LocallyPrivateClassifier, PrivacyLeakWarning
 from aggregator.simulate import calibration_error
 
 RANGES = {0: (-3.0, 3.0), 1: (0.0, 10.0), 2: (0.0, 1.0)}
@@ -175,7 +175,7 @@ def _says_the_base_rate(learned: LocallyPrivateClassifier, table: object) -> Non
     assert not learned.explain(table).contributions.any()
 
 
-@pytest.mark.filterwarnings("ignore::aggregator.estimator.PrivacyLeakWarning")
+@pytest.mark.filterwarnings("ignore::aggregator.estimator.classifier.PrivacyLeakWarning")
 class TestWhatTeachesNothing:
     """Nothing crashes, and nothing is claimed."""
 

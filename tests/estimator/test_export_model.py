@@ -12,9 +12,9 @@ import pytest
 from attrs import evolve
 from typer.testing import CliRunner
 
-from aggregator.cli import app
-from aggregator.estimator import LocallyPrivateClassifier, PublishedClassifier
-from aggregator.export import TRUSTED, from_skops, to_onnx, to_skops
+from aggregator.cli.main import app
+from aggregator.estimator.classifier import LocallyPrivateClassifier, PublishedClassifier
+from aggregator.estimator.export import TRUSTED, from_skops, to_onnx, to_skops
 from anon.errors import Malformed, Refused
 from anon.model import VERSION, Cuts, Model, Table
 from anon.study.parts import Feature, Label
@@ -141,7 +141,7 @@ def test_a_fitted_estimator_goes_through_skops(tmp_path: Path) -> None:
     table = np.random.default_rng(1).normal(size=(200, 2))
     fitted = LocallyPrivateClassifier(8.0, ranges={0: (-3, 3), 1: (-3, 3)}, random_state=0).fit(table, table[:, 0] > 0)
     io.dump(fitted, tmp_path / "fitted.skops")
-    trusted = ["aggregator.estimator.LocallyPrivateClassifier"]
+    trusted = ["aggregator.estimator.classifier.LocallyPrivateClassifier"]
     assert io.get_untrusted_types(file=tmp_path / "fitted.skops") == trusted
     again = io.load(tmp_path / "fitted.skops", trusted=trusted)
     assert again.predict_proba(table).tolist() == fitted.predict_proba(table).tolist()

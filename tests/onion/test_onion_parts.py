@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from aggregator.cli import app as aggregator
+from aggregator.cli.main import app as aggregator
 from anon.connecting import telling
 from anon.errors import Refused
 from anon.onion import onion_host

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from peer_command import Command, Served
 
-from peer.cli_show import told_apart
+from peer.cli.show import told_apart
 
 MODEL = {
     "version": 1,

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner
 
-from aggregator.cli_study import app
+from aggregator.cli.study import app
 from aggregator.planning.candidates import candidates
 from aggregator.planning.plan import choose_design, survey_of_choices
 from aggregator.planning.population import Assumptions, made_up

@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import chisquare
 from typer.testing import CliRunner
 
-from aggregator.cli_simulate import app
+from aggregator.cli.simulate import app
 from aggregator.simulate import NO_KEYS, calibration_error, simulate
 from aggregator.simulation.inference import infer_study, people_of
 from aggregator.simulation.run import Plan, collect

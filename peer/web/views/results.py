@@ -9,7 +9,7 @@ from aiohttp import web
 from anon.cli_evidence import evidence_lines
 from anon.errors import Refused
 from peer import predict as local
-from peer.cli_show import told_apart
+from peer.cli.show import told_apart
 from peer.evidence import kept
 from peer.web.site import SITE
 

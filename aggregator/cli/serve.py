@@ -18,8 +18,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from aggregator.app import AggregatorApp, StudyStatus
-from aggregator.cli_fingerprint import show_study_code
-from aggregator.cli_options import DEFAULT_HOME, HomeOption, JsonOption, out, run, study_status
+from aggregator.cli.fingerprint import show_study_code
+from aggregator.cli.options import DEFAULT_HOME, HomeOption, JsonOption, out, run, study_status
 from aggregator.onion_key import OnionKey, draw_key, keep_key
 from anon.connecting import on_one_line
 from anon.errors import Refused

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from aggregator.cli_options import JsonOption, out
+from aggregator.cli.options import JsonOption, out
 from aggregator.simulate import HELD_OUT, SimulationResult, simulate
 from aggregator.simulation.inference import WARNING, Inferred, infer_study, people_of
 from aggregator.simulation.people import people_from_csv

@@ -15,7 +15,7 @@ from rich.markup import escape
 from anon.errors import Malformed, Refused
 from anon.invite import Invite, parse_invite
 from anon.ldp import nano
-from peer.cli_options import (
+from peer.cli.options import (
     DEFAULT_HOME,
     HomeOption,
     JsonOption,
@@ -29,7 +29,7 @@ from peer.cli_options import (
     routes_of,
     secret,
 )
-from peer.cli_show import budget_json, prediction_json, show_budget, show_prediction
+from peer.cli.show import budget_json, prediction_json, show_budget, show_prediction
 from peer.client import AggregatorClient
 from peer.home import PeerHome
 
@@ -49,7 +49,7 @@ def import_data(
     CSV, TSV, JSON Lines, JSON lists, SQLite, Parquet (an extra), edX tracking logs, Moodle logs (CSV or JSON), Google
     Takeout's activity (JSON or HTML, in any language); also as gzip, zip, tar, or a folder.
     """
-    from peer.cli_import import preview_json, run_import, show_preview, show_summary, summary_json
+    from peer.cli.importing import preview_json, run_import, show_preview, show_summary, summary_json
 
     try:
         if preview:

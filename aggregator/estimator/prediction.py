@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from aggregator.estimator_features import columns_of, safe_names
+from aggregator.estimator.features import columns_of, safe_names
 from aggregator.protocols.histogram.reconstruct import Floats
 from aggregator.simulate import model_scores, probabilities
 from aggregator.simulation.people import People

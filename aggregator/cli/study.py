@@ -17,8 +17,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from aggregator.cli_options import DEFAULT_HOME, HomeOption, JsonOption, out, run
-from aggregator.cli_plan import plan
+from aggregator.cli.options import DEFAULT_HOME, HomeOption, JsonOption, out, run
+from aggregator.cli.plan import plan
 from aggregator.onion_key import onion_address
 from anon.addresses import onion_address_fault
 from anon.errors import Refused

@@ -14,9 +14,11 @@ from rich.markup import escape
 from anon.errors import Refused
 from anon.invite import parse_invite
 from anon.ldp import format_epsilon, nano
-from peer import cli_own, cli_pause, cli_proofs
 from peer.app import PeerApp
-from peer.cli_options import (
+from peer.cli import own as own_commands
+from peer.cli import pause as pause_commands
+from peer.cli import proofs as proof_commands
+from peer.cli.options import (
     DEFAULT_HOME,
     NO_STUDIES,
     HomeOption,
@@ -32,7 +34,7 @@ from peer.cli_options import (
     print_json,
     routes_of,
 )
-from peer.cli_show import (
+from peer.cli.show import (
     missing_json,
     receipt_json,
     sheet_json,
@@ -48,8 +50,8 @@ from peer.web import cli as cli_web
 
 app = typer.Typer(no_args_is_help=True, help="Keep your data, join studies, see what was sent.")
 app.command("open")(cli_web.open_page)
-app.command("import")(cli_own.import_data)
-app.command()(cli_own.tables)
+app.command("import")(own_commands.import_data)
+app.command()(own_commands.tables)
 
 
 @app.command()
@@ -194,14 +196,14 @@ def receipts(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> No
     print_json([receipt_json(one, costs[one.study]) for one in found]) if as_json else show_receipts(found, costs)
 
 
-app.command()(cli_pause.pause)
-app.command()(cli_pause.resume)
-app.command()(cli_own.budget)
-app.command()(cli_own.predict)
+app.command()(pause_commands.pause)
+app.command()(pause_commands.resume)
+app.command()(own_commands.budget)
+app.command()(own_commands.predict)
 
 
-app.command()(cli_proofs.evidence)
-app.command()(cli_proofs.fingerprint)
-app.command()(cli_own.passphrase)
-app.command()(cli_own.backup)
-app.command()(cli_own.restore)
+app.command()(proof_commands.evidence)
+app.command()(proof_commands.fingerprint)
+app.command()(own_commands.passphrase)
+app.command()(own_commands.backup)
+app.command()(own_commands.restore)

@@ -15,7 +15,7 @@ from anon.errors import Refused
 from anon.evidence import Evidence
 from anon.fingerprint import HeadPrint, head_prints, study_code, words
 from anon.story import write_story
-from peer.cli_options import DEFAULT_HOME, HomeOption, JsonOption, StudyOption, open_peer, pick, print_json
+from peer.cli.options import DEFAULT_HOME, HomeOption, JsonOption, StudyOption, open_peer, pick, print_json
 from peer.evidence import kept, told
 
 

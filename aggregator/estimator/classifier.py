@@ -23,8 +23,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from aggregator.estimator_errors import standard_errors, with_errors
-from aggregator.estimator_features import (
+from aggregator.estimator.errors import standard_errors, with_errors
+from aggregator.estimator.features import (
     FINE_EPSILON,
     LABEL,
     Declarations,
@@ -32,7 +32,7 @@ from aggregator.estimator_features import (
     columns_of,
     declare,
 )
-from aggregator.estimator_prediction import Explanation, PublishedClassifier, TablePrediction
+from aggregator.estimator.prediction import Explanation, PublishedClassifier, TablePrediction
 from aggregator.protocols.histogram.learned import LearnedStudy
 from aggregator.simulate import NO_KEYS, learn_collected
 from aggregator.simulation.people import People

@@ -14,11 +14,11 @@ from attrs import frozen
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from aggregator.category_names import cell_names, with_label
-from aggregator.charts import Interval, bars, curve, intervals
 from aggregator.counters import Traffic
-from aggregator.evaluation import FEWEST, Evaluation
 from aggregator.protocols.histogram.ensemble import HOSTILE_SHARE, LearnedStudy, PartitionResult
+from aggregator.report.charts import Interval, bars, curve, intervals
+from aggregator.report.evaluation import FEWEST, Evaluation
+from aggregator.report.names import cell_names, with_label
 from anon.accounting import Batch, account, batch_of_reports, in_words
 from anon.fingerprint import words
 from anon.ldp import format_epsilon
@@ -50,7 +50,7 @@ def render(
 ) -> str:
     """The page. `accepted`: packets per survey; `evaluation`: on a test set, if there is one."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string(files("aggregator").joinpath("templates/report.html").read_text("utf-8"))
+    template = environment.from_string(files("aggregator.report").joinpath("templates/report.html").read_text("utf-8"))
     partitions = [
         {"result": result, "cells": _cells(manifest, learned, result), "categories": len(result.shares)}
         for result in learned.partitions

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import cast
 
 from aggregator.counters import Traffic
-from aggregator.evaluation import evaluate_model
 from aggregator.learning import learn_from_documents
-from aggregator.report import render
+from aggregator.report.evaluation import evaluate_model
+from aggregator.report.page import render
 from aggregator.session import Phase, rounds
 from aggregator.simulation.people import People, people_from_csv
 from aggregator.study import LiveStudy

@@ -10,8 +10,8 @@ import typer
 from rich.console import Console
 
 from anon.errors import Malformed
-from peer.cli_options import DEFAULT_HOME, HomeOption, StudyOption, open_peer, pick
-from peer.cli_show import local_time
+from peer.cli.options import DEFAULT_HOME, HomeOption, StudyOption, open_peer, pick
+from peer.cli.show import local_time
 
 _UNITS = {"m": 60, "h": 3600, "d": 86400}
 MEANING = (

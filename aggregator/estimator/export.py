@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from aggregator.estimator_prediction import PublishedClassifier
+from aggregator.estimator.prediction import PublishedClassifier
 from anon.errors import Refused
 from anon.model import Model, Table
 from anon.study.parts import Feature
 
-TRUSTED = ("aggregator.estimator_prediction.PublishedClassifier",)
+TRUSTED = ("aggregator.estimator.prediction.PublishedClassifier",)
 """The only type in a skops file of a published model that is not scikit-learn's, numpy's or Python's own."""
 
 OPSET, OPSET_ML, IR_VERSION = 17, 3, 8

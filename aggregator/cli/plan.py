@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from aggregator.cli_options import JsonOption, out
+from aggregator.cli.options import JsonOption, out
 from anon.errors import Malformed, Refused
 from anon.study import load_proposal
 
@@ -23,7 +23,7 @@ def plan(
     cohort: Annotated[int | None, typer.Option(min=2, help="How many will take part; else the file's minimum.")] = None,
     write: Annotated[Path | None, typer.Option(help="Where to write the study file with the best design.")] = None,
     chart: Annotated[Path | None, typer.Option(help="Where to write an SVG chart over cohorts and epsilons.")] = None,
-    populations: Annotated[int, typer.Option(min=1, max=200, help="Made-up populations to try on.")] = 6,
+    populations: Annotated[int | None, typer.Option(min=1, max=200, help="Made-up populations to try on.")] = None,
     only: Annotated[bool, typer.Option(help="Only this cohort and epsilon; no table over others.")] = False,
     seed: Annotated[int, typer.Option(help="For another set of made-up populations.")] = 1,
     as_json: JsonOption = False,
@@ -50,7 +50,7 @@ def plan(
         choice = choose_design(proposal, people, epsilon, seed, populations)
         progress.advance(task)
         around = survey_of_choices(
-            proposal, cohorts, epsilons, seed, min(populations, 3), lambda: progress.advance(task)
+            proposal, cohorts, epsilons, seed, min(populations or 6, 6), lambda: progress.advance(task)
         )
     if write is not None:
         write.write_text(to_toml(choice.proposal), "utf-8")
@@ -67,7 +67,7 @@ def plan(
     table = Table("design", "expected AUC", "± s.e.", "spread of one study")
     for one in choice.forecasts:
         table.add_row(one.design, f"{one.auc:.3f}", f"{one.auc_se:.3f}", f"{one.spread:.3f}")
-    said = f"{people:,} people, record-level epsilon {epsilon:g}, {populations} made-up populations:"
+    said = f"{people:,} people, record-level epsilon {epsilon:g}, made-up people:"
     console.print(said, highlight=False)
     console.print(table)
     if around:

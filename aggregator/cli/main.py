@@ -14,10 +14,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from aggregator.app import AggregatorApp, StudyStatus
-from aggregator.cli_desk import desk, openapi, report
-from aggregator.cli_fingerprint import fingerprint
-from aggregator.cli_model import export_model
-from aggregator.cli_options import (
+from aggregator.cli.desk import desk, openapi, report
+from aggregator.cli.fingerprint import fingerprint
+from aggregator.cli.model import export_model
+from aggregator.cli.options import (
     DEFAULT_HOME,
     HomeOption,
     JsonOption,
@@ -28,7 +28,7 @@ from aggregator.cli_options import (
     run,
     study_status,
 )
-from aggregator.cli_serve import HOST, HTTP_PORT, serve
+from aggregator.cli.serve import HOST, HTTP_PORT, serve
 from aggregator.home import backup as back_up
 from aggregator.home import open_home
 from aggregator.home import restore as restore_into

@@ -12,8 +12,8 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from aggregator.category_names import bin_names
 from aggregator.protocols.histogram.reconstruct import Floats
+from aggregator.report.names import bin_names
 from aggregator.simulate import evaluate, model_scores, roc_auc
 from aggregator.simulation.people import People
 from aggregator.simulation.run import categories

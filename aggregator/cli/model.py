@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from aggregator.cli_options import JsonOption, out
+from aggregator.cli.options import JsonOption, out
 from anon.errors import Malformed, Refused
 from anon.model import Model, from_json
 
@@ -19,7 +19,7 @@ def export_model(
     as_json: JsonOption = False,
 ) -> None:
     """Write a published model as ONNX or skops. Both predict what the model predicts."""
-    from aggregator.export import to_onnx, to_skops
+    from aggregator.estimator.export import to_onnx, to_skops
 
     found = _read(model)
     if file.exists():

@@ -16,7 +16,7 @@ from anon.accounting import Accounting, as_json, in_words
 from anon.fingerprint import study_code
 from anon.ldp import format_epsilon
 from peer.app import PeerApp
-from peer.cli_options import NO_STUDIES
+from peer.cli.options import NO_STUDIES
 from peer.consent import ConsentSheet, Policy, Question
 from peer.glance import Receipt, StudyStatus
 from peer.ledger import Ledger

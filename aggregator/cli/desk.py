@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 
 from aggregator.app import AggregatorApp
-from aggregator.cli_options import DEFAULT_HOME, HomeOption, JsonOption, StudyOption, existing, out, pick, run
-from aggregator.cli_serve import serve
+from aggregator.cli.options import DEFAULT_HOME, HomeOption, JsonOption, StudyOption, existing, out, pick, run
+from aggregator.cli.serve import serve
 from aggregator.desk.link import HOST, PORT, kept_link
 from aggregator.home import open_home
 from anon.errors import Refused
@@ -71,8 +71,8 @@ def report(
     home: HomeOption = DEFAULT_HOME,
 ) -> None:
     """Write a published study's report, with errors on a test set if one is given; as PDF if the name ends in .pdf."""
-    from aggregator.full_report import full_report, read_test_file
-    from aggregator.pdf import to_pdf
+    from aggregator.report.full import full_report, read_test_file
+    from aggregator.report.pdf import to_pdf
     from aggregator.workers import Workers
 
     if file.exists():

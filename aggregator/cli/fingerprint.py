@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from aggregator.app import AggregatorApp
-from aggregator.cli_options import DEFAULT_HOME, HomeOption, JsonOption, StudyOption, existing, out, pick, run
+from aggregator.cli.options import DEFAULT_HOME, HomeOption, JsonOption, StudyOption, existing, out, pick, run
 from anon import qr
 from anon.fingerprint import HeadPrint, head_prints, listing, study_code, words
 

@@ -1,0 +1,1 @@
+"""The commands `anonml aggregator ...`, `anonml study ...` and `anonml simulate`."""

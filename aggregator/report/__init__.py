@@ -1,0 +1,1 @@
+"""What staff and the public read of a study: the report, its charts, its PDF."""
