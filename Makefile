@@ -58,7 +58,7 @@ demo-mooc: .venv/demo   ## the course study: 500 students' tracking logs
 	@$(BIN)/anonml demo mooc $(if $(JSON),--json $(JSON))
 
 test: .venv/test tor    ## all tests but the soak
-	@$(BIN)/python -m pytest -m "not soak"
+	@$(BIN)/python -m pytest -m "not soak" -n 2 --dist loadfile
 
 check: .venv/test       ## lint and types
 	@$(BIN)/ruff check .

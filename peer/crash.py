@@ -19,6 +19,7 @@ POINTS = tuple(
         "commit-of-redraw",
         "commit-of-heads",
         "commit-of-policy",
+        "commit-of-pause",
         "commit-of-restore",
         "commit-of-leaving",
         "send-of-withdrawal",

@@ -109,6 +109,13 @@ def set_policy(home: Path, clock: Path, lifetime: float, point: str = "") -> Non
     peer_app(home, SharedClock(clock)).set_policy(Policy(lifetime=nano(lifetime), minimum_cohort=2))
 
 
+def pause_home(home: Path, clock: Path, point: str = "") -> None:
+    """`anonml peer pause`, to die at `point`; `anonml peer resume` without one."""
+    _armed(point)
+    app = peer_app(home, SharedClock(clock))
+    app.pause(SharedClock(clock)() + 3600) if point else app.resume()
+
+
 def leave_study(home: Path, clock: Path, point: str = "") -> None:
     """`anonml peer leave`: leave, and deliver the withdrawal."""
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import sqlite3
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +17,11 @@ import pytest
 from attrs import frozen
 from journal import Ended
 from killed_study import EPSILON, PAPER, KilledStudy, Resident, killed_study, over
-from spawned import Child, join_study, leave_study, restore_home, set_policy
+from spawned import Child, join_study, leave_study, pause_home, restore_home, set_policy
 
 import aggregator.crash
 import peer.crash
+from peer import pausing
 from peer.backup import backup
 from peer.home import PeerHome
 from peer.session import State
@@ -93,6 +96,19 @@ async def killed_setting_the_budget(study: KilledStudy, resident: Resident, poin
     assert not await study.run(resident).died()
 
 
+async def killed_pausing(study: KilledStudy, resident: Resident, point: str) -> None:
+    """Paused or not, but nothing between; going on is as durable."""
+    await study.join(resident)
+    assert await Child(pause_home, resident.home, study.clock.path, point).died()
+    study.deaths.append(point)
+    resident.journal.look()
+    with closing(sqlite3.connect(resident.home / "peer.sqlite", timeout=30)) as store:
+        paused = pausing.read(store, None) > 0
+    assert paused == point.startswith("after")
+    assert not await Child(pause_home, resident.home, study.clock.path).died()
+    assert not await study.run(resident).died()
+
+
 async def killed_leaving(study: KilledStudy, resident: Resident, point: str) -> None:
     await study.join(resident)
     first = study.run(resident)
@@ -156,6 +172,7 @@ CASES = (
     *(Case(point, killed_seeing_new_heads) for point in both("commit-of-heads") for _ in range(2)),
     *(Case(point, killed_saying_yes) for point in both("commit-of-consent")),
     *(Case(point, killed_setting_the_budget) for point in both("commit-of-policy")),
+    *(Case(point, killed_pausing) for point in both("commit-of-pause")),
     *(Case(point, killed_leaving) for point in both("commit-of-leaving", "send-of-withdrawal", "commit-of-withdrawal")),
     *(Case(point, killed_restoring) for point in both("commit-of-restore")),
     *(Case(point, killed_drawing_again) for point in both("commit-of-redraw")),
