@@ -1,19 +1,11 @@
 """The peer's SQLite store: ledger, studies, outbox. Every method that writes is one transaction; how values stand in
-the tables is `peer.rows`.
-
-WAL, `synchronous = FULL`: what was committed survives a power cut. BEGIN IMMEDIATE: two consents at once, in whichever
-processes, are decided one after the other. `secure_delete`: what is erased is overwritten. One connection stays open
-until `close`, because closing the last one costs three more syncs of the disk than a commit does; it holds three file
-descriptors and a small cache.
+the tables is `peer.rows`, and the file itself `peer.store_file`.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from importlib.resources import files
-from pathlib import Path
+from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 from attrs import frozen
@@ -23,16 +15,12 @@ from anon.errors import Conflict, Refused
 from anon.messages import SealedPacket
 from peer import pausing, rows
 from peer.consent import Policy
-from peer.crash import crash_point
 from peer.ledger import Entry, Ledger
 from peer.records import COVER_FROM, Joining, Queued, Status, Study, Verified
 from peer.release import Released
 from peer.session import LAST, Effect, Event, State, move
+from peer.store_file import StoreFile
 
-SCHEMA_VERSION = 1
-_ERASING = frozenset({"release", "answer", "end", "leaving", "withdrawal", "policy"})
-"""Transactions that may erase: the log, which still has what the file has not, is emptied after them."""
-BUSY_SECONDS = 30.0
 _REJOINABLE = (State.WITHDRAWN, State.REFUSED)
 _NEVER_JOINED = "this study was never joined here; see `anonml peer status`"
 
@@ -54,71 +42,8 @@ class Covering:
     send_at: float
 
 
-class Store:
-    """The store in one file. `random_bytes` names a new installation; `policy` is a new one's first."""
-
-    def __init__(self, path: Path, random_bytes: Callable[[int], bytes], policy: Policy | None = None) -> None:
-        self._path = path
-        self._opened: sqlite3.Connection | None = None
-        self._file: tuple[int, int] | None = None
-        if not path.exists() or path.stat().st_size == 0:
-            self._create(random_bytes(16).hex(), policy or Policy())
-
-    def _create(self, installation: str, policy: Policy) -> None:
-        self._path.touch(mode=0o600)
-        connection = self._connection
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("BEGIN IMMEDIATE")
-        if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
-            for statement in files("peer").joinpath("schema.sql").read_text("utf-8").split(";\n"):
-                connection.execute(statement)
-            meta = {"installation": installation, "generation": "0", "retired": "0"}
-            connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
-            rows.write_policy(connection, policy)
-            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-        connection.execute("COMMIT")
-
-    @property
-    def _connection(self) -> sqlite3.Connection:
-        """To the file that is there now: a restore may have put another in the place of the one that was opened."""
-        if self._opened is not None and self._path.exists() and self._identity() != self._file:
-            self.close()
-        if self._opened is None:
-            self._opened = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None)
-            self._opened.row_factory = sqlite3.Row
-            for setting in ("synchronous = FULL", "secure_delete = ON", "cache_size = -256"):
-                self._opened.execute(f"PRAGMA {setting}")
-            self._file = self._identity()
-        return self._opened
-
-    def _identity(self) -> tuple[int, int]:
-        found = self._path.stat()
-        return found.st_dev, found.st_ino
-
-    def close(self) -> None:
-        """Close the file; the next operation opens it again."""
-        if self._opened is not None:
-            self._opened.close()
-            self._opened = None
-
-    @contextmanager
-    def _writing(self, what: str) -> Iterator[sqlite3.Connection]:
-        connection = self._connection
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield connection
-            connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
-        except BaseException:
-            connection.execute("ROLLBACK")
-            raise
-        crash_point(f"before-commit-of-{what}")
-        connection.execute("COMMIT")
-        crash_point(f"after-commit-of-{what}")
-        if what in _ERASING:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-    def _rows(self, query: str, *parameters: object) -> list[sqlite3.Row]:
-        return self._connection.execute(query, parameters).fetchall()
+class Store(StoreFile):
+    """The store in one file."""
 
     # Policy and ledger
 

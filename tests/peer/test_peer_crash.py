@@ -143,6 +143,11 @@ async def join(app: PeerApp, village: Village) -> None:
         await app.join(village.invite, village.manifest.epsilon)
 
 
+async def pause_and_resume(app: PeerApp, village: Village) -> None:
+    app.pause(village.clock.seconds + 1e6)
+    app.resume()
+
+
 async def until_closing(app: PeerApp, village: Village) -> None:
     await advance(app, village, village.manifest.timetable.enrol_closes - 1)
 
@@ -163,6 +168,7 @@ async def until_over(app: PeerApp, village: Village) -> None:
 def whole_study(world: World, run: Callable[[Stage], None]) -> None:
     village = world.village
     run(join)
+    run(pause_and_resume)
     run(until_closing)
     village.crowd(3)
     village.clock.seconds = float(village.manifest.timetable.enrol_closes)

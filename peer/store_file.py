@@ -1,0 +1,91 @@
+"""The peer's SQLite file: making it, keeping it open, and one transaction at a time.
+
+WAL, `synchronous = FULL`: what was committed survives a power cut. BEGIN IMMEDIATE: two consents at once, in whichever
+processes, are decided one after the other. `secure_delete`: what is erased is overwritten. One connection stays open
+until `close`, because closing the last one costs three more syncs of the disk than a commit does; it holds three file
+descriptors and a small cache.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+
+from peer import rows
+from peer.consent import Policy
+from peer.crash import crash_point
+
+SCHEMA_VERSION = 1
+BUSY_SECONDS = 30.0
+_ERASING = frozenset({"release", "answer", "end", "leaving", "withdrawal", "policy"})
+"""Transactions that may erase: the log, which still has what the file has not, is emptied after them."""
+
+
+class StoreFile:
+    """One store's file, made when there is none. `random_bytes` names a new installation; `policy` is its first."""
+
+    def __init__(self, path: Path, random_bytes: Callable[[int], bytes], policy: Policy | None = None) -> None:
+        self._path = path
+        self._opened: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
+        if not path.exists() or path.stat().st_size == 0:
+            self._create(random_bytes(16).hex(), policy or Policy())
+
+    def _create(self, installation: str, policy: Policy) -> None:
+        self._path.touch(mode=0o600)
+        connection = self._connection
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("BEGIN IMMEDIATE")
+        if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
+            for statement in files("peer").joinpath("schema.sql").read_text("utf-8").split(";\n"):
+                connection.execute(statement)
+            meta = {"installation": installation, "generation": "0", "retired": "0"}
+            connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+            rows.write_policy(connection, policy)
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        connection.execute("COMMIT")
+
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        """To the file that is there now: a restore may have put another in the place of the one that was opened."""
+        if self._opened is not None and self._path.exists() and self._identity() != self._file:
+            self.close()
+        if self._opened is None:
+            self._opened = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None)
+            self._opened.row_factory = sqlite3.Row
+            for setting in ("synchronous = FULL", "secure_delete = ON", "cache_size = -256"):
+                self._opened.execute(f"PRAGMA {setting}")
+            self._file = self._identity()
+        return self._opened
+
+    def _identity(self) -> tuple[int, int]:
+        found = self._path.stat()
+        return found.st_dev, found.st_ino
+
+    def close(self) -> None:
+        """Close the file; the next operation opens it again."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+    @contextmanager
+    def _writing(self, what: str) -> Iterator[sqlite3.Connection]:
+        connection = self._connection
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield connection
+            connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        crash_point(f"before-commit-of-{what}")
+        connection.execute("COMMIT")
+        crash_point(f"after-commit-of-{what}")
+        if what in _ERASING:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _rows(self, query: str, *parameters: object) -> list[sqlite3.Row]:
+        return self._connection.execute(query, parameters).fetchall()
