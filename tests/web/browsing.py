@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
@@ -124,7 +125,10 @@ class Browser:
 
     @property
     def text(self) -> str:
-        return self.driver.find_element(By.TAG_NAME, "body").text
+        """What the page says; read again when the page was just replaced by the next one."""
+        wait = WebDriverWait(self.driver, 20, poll_frequency=0.05, ignored_exceptions=[StaleElementReferenceException])
+        said: str = wait.until(lambda driver: [driver.find_element(By.TAG_NAME, "body").text])[0]
+        return said
 
     @property
     def path(self) -> str:
