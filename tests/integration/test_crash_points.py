@@ -337,7 +337,7 @@ def test_every_commit_has_its_crash_points() -> None:
     assert len(writing) > len(UNNAMED)
     assert unnamed == set(UNNAMED)
     commits = [path.name for path in (ROOT / "peer").glob("*.py") for _ in range(path.read_text().count('"COMMIT"'))]
-    assert commits == ["store.py"] * 2, "one when a store is made, one between crash points"
+    assert commits == ["store_file.py"] * 2, "one when a store is made, one between crash points"
 
 
 def _calls(function: ast.AST, name: str, owner: str | None = None) -> bool:
