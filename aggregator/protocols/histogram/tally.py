@@ -1,7 +1,8 @@
 """Counting perturbed reports: for each category, how many of them support it.
 
-Unary reports are counted without unpacking them. Blocks of reports are added as bit planes, three blocks of one weight
-becoming one of that weight and one of twice it, so that a bit of a report costs a few instructions on whole words.
+Unary reports are counted without unpacking them. Blocks of reports are added as bit planes, two blocks and a total of
+one weight becoming a new total and a block of twice the weight, so that a bit of a report costs a few instructions on
+whole words (carry-save adders). All of it happens in a few buffers that stay in the cache.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from attrs import Factory, define, field
 from numpy.typing import NDArray
 
 from anon.errors import Malformed
@@ -24,7 +26,7 @@ Counts = NDArray[np.int64]
 
 _Planes = list[list[Packed]]  # at index w, at most two blocks whose bits count 2**w each
 
-_BLOCK_BYTES = 2**17  # a few blocks fit the second-level cache
+_BLOCK_BYTES = 2**16  # the four blocks of one addition fit the second-level cache
 
 
 def tally(mechanism: Mechanism, reports: Sequence[PerturbedReport] | bytes) -> Counts:
@@ -83,9 +85,7 @@ def _check_shape(packed: Packed, width: int) -> None:
 
 def _count_bits(packed: Packed) -> Counts:
     rows = _block_rows(packed.shape)
-    planes: _Planes = []
-    for block in _blocks(packed, rows):
-        _add(planes, 0, block)
+    planes = _Adder((rows, packed.shape[1])).added(_blocks(packed, rows))
     while rows > 8:
         rows //= 2
         planes = _halved(planes, rows)
@@ -111,8 +111,54 @@ def _blocks(packed: Packed, rows: int) -> Iterator[Packed]:
         yield last
 
 
+@define
+class _Level:
+    """The blocks of one weight: their total, and room for two carries from it, of which one may be waiting."""
+
+    total: Packed
+    carries: tuple[Packed, Packed]
+    waiting: bool = False
+
+
+@define
+class _Adder:
+    """Adds blocks of one shape, two at a time, without taking memory for each: only a new weight takes some."""
+
+    shape: tuple[int, int]
+    _levels: list[_Level] = field(init=False, factory=list)
+    _scratch: Packed = field(init=False, default=Factory(lambda self: self._empty(), takes_self=True))
+
+    def added(self, blocks: Iterator[Packed]) -> _Planes:
+        """Add all blocks, which are only read; return what they sum to."""
+        nothing = np.zeros(self.shape, dtype=np.uint8)
+        for first in blocks:
+            self._add(0, first, next(blocks, nothing))
+        planes: _Planes = [[level.total] for level in self._levels] + [[]]
+        for weight, level in enumerate(self._levels):
+            planes[weight + 1] += level.carries[: level.waiting]
+        return planes
+
+    def _add(self, weight: int, first: Packed, second: Packed) -> None:
+        """A full adder of two blocks and the total of their weight; every second carry is added in turn."""
+        if weight == len(self._levels):
+            self._levels.append(_Level(np.zeros(self.shape, dtype=np.uint8), (self._empty(), self._empty())))
+        level, scratch = self._levels[weight], self._scratch
+        carry = level.carries[level.waiting]
+        np.bitwise_xor(first, second, out=scratch)
+        np.bitwise_and(scratch, level.total, out=carry)
+        np.bitwise_xor(level.total, scratch, out=level.total)
+        np.bitwise_and(first, second, out=scratch)
+        np.bitwise_or(carry, scratch, out=carry)
+        level.waiting = not level.waiting
+        if not level.waiting:
+            self._add(weight + 1, *level.carries)
+
+    def _empty(self) -> Packed:
+        return np.empty(self.shape, dtype=np.uint8)
+
+
 def _add(planes: _Planes, weight: int, block: Packed) -> None:
-    """Add a block at a weight: with two already waiting there, a full adder makes one of them and a carry."""
+    """Add a block to planes: with two already at its weight, a full adder makes one of them and a carry."""
     if weight == len(planes):
         planes.append([])
     planes[weight].append(block)
