@@ -47,6 +47,7 @@ async def _served(home: Path, route: str, port: int, invite: Invite | None, brow
     server = PageServer(open_peer(home, routes), home_of(home), port, progress=lambda: progress[0])
     if invite is not None:
         server.site.invites[invite.study] = invite
+        server.site.landing = "/start"
     try:
         await server.start()
         console.print(f"Open this link; it works once:\n{server.link}", highlight=False, soft_wrap=True)

@@ -30,7 +30,8 @@ PATIENCE_SECONDS = 1.5
 
 @define
 class Site:
-    """One home's page. `progress` is how far a connection to Tor has got, empty when there is none to make."""
+    """One home's page. `progress` is how far a connection to Tor has got, empty when there is none to make. `landing`
+    is where the front page leads on to, once: to the link that the program was started with."""
 
     peer: PeerApp
     data_path: Path
@@ -41,6 +42,7 @@ class Site:
     random_bytes: Callable[[int], bytes]
     progress: Callable[[], str] = lambda: ""
     invites: dict[bytes, Invite] = field(factory=dict)
+    landing: str = ""
     _works: dict[str, asyncio.Task[Any]] = field(factory=dict)
     _notices: dict[str, str] = field(factory=dict)
     _templates: Environment = field(factory=environment)

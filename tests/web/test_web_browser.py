@@ -112,15 +112,13 @@ def walk(browser: Browser, live: Living, folder: Path, look: Looker | None) -> N
     browser.find("#file").send_keys(str(_files(folder)))
     browser.press("Look at it")
     assert "41" in browser.text and "many" in browser.text
-    seen("04-preview")
-    browser.press("Import")
-    assert "Imported: 1 row into person" in browser.text
-    seen("05-data-chosen")
-    browser.press("Continue")
-    seen("06-budget")
     browser.type("#minimum_cohort", "3")
-    browser.press("Continue")
-    seen("07-finish")
+    seen("04-preview-and-budget")
+    browser.press("Import, and read what is asked")
+    assert "Imported: 1 row into person" in browser.text
+    for page, name in (("/start/data", "05-data-chosen"), ("/start/budget", "06-budget"), ("/start/finish", "07-finish")):
+        browser.open(live.page.server.address + page)
+        seen(name)
     browser.press("Read what is asked")
     assert "Your true answer is sent in" in browser.text and "above 30, up to 60" not in _closed(browser)
     seen("08-consent")

@@ -43,13 +43,35 @@ async def test_a_newcomer_is_led_from_a_link_to_the_consent_screen(tmp_path: Pat
         place = preview.url.removeprefix(page.server.address)
         form = preview.form(place)
         assert form["table"] == "person" and "41" in preview.text  # the only table that is read and not there
-        done = await page.post(place, form | {"answer": "import"})
-        assert done.url.endswith("/start/data") and "Imported: 1 row into person" in done.words
-        step = await page.submit("/start/budget", "/start/budget", lifetime="4", per_study="3", minimum_cohort="3")
-        assert step.url.endswith("/start/finish") and page.peer.policy().lifetime == 4 * 10**9
-        assert page.invite in step.text
+        limits = {"lifetime": "4", "per_study": "3", "minimum_cohort": "3"}
+        assert set(limits) <= set(form)
+        refused = await page.post(place, form | limits | {"answer": "import", "lifetime": "much"})
+        assert refused.status == 400 and page.server.site.tables() == {}  # nothing of it was done
+        done = await page.post(place, form | limits | {"answer": "import"})
+        assert done.url.endswith(page.invite) and "Imported: 1 row into person" in done.words
+        assert page.peer.policy().lifetime == 4 * 10**9
+        step = await page.submit("/start/budget", "/start/budget", lifetime="5")
+        assert step.url.endswith(page.invite) and page.peer.policy().lifetime == 5 * 10**9
+        assert page.invite in (await page.get("/start/finish")).text
         assert page.village.posts == []  # nothing about the owner has left
         assert "lacks something" not in (await page.get(page.invite)).words
+
+
+async def test_data_that_lack_something_lead_back_to_choosing_data(tmp_path: Path) -> None:
+    async with visited(tmp_path, data=False) as page:
+        await page.submit("/start/connect", "/start/connect", link=page.village.invite.link())
+        preview = await page.upload("sleep.csv", b"age,cups\n41,many\n", "start")
+        place = preview.url.removeprefix(page.server.address)
+        done = await page.post(place, preview.form(place) | {"answer": "import"})
+        assert done.url.endswith("/start/data") and "no column person.tired" in done.words
+
+
+async def test_a_program_that_was_started_with_a_link_leads_to_it_once(tmp_path: Path) -> None:
+    async with visited(tmp_path, data=False, enter=False) as page:
+        page.server.site.invites[page.village.study] = page.village.invite
+        page.server.site.landing = "/start"
+        assert (await page.get(page.server.link)).url.endswith("/start/data")
+        assert "Waiting for your answer" in (await page.get("/")).words
 
 
 @pytest.mark.parametrize("link", ["", "http://evil.example", "anonml://", "anonml://127.0.0.1:1/00?key=00", "x" * 5000])

@@ -17,6 +17,7 @@ from peer.own_data import own_data
 from peer.session import LAST
 from peer.web.site import SITE, Site
 from peer.web.views.forms import form_text
+from peer.web.views.joining import STEPS, newest_invite, policy_of
 
 routes = web.RouteTableDef()
 UPLOAD = "/data/upload"
@@ -82,6 +83,9 @@ async def preview(request: web.Request) -> web.StreamResponse:
         suggested=_suggested(wanted, [one.name for one in found.tables], site),
         tables=site.tables(),
         back=_back(request),
+        policy=site.peer.policy() if _sets_budget(request) else None,
+        step=3,
+        steps=STEPS,
     )
 
 
@@ -94,6 +98,8 @@ async def decided(request: web.Request) -> web.StreamResponse:
         site.forget(f"look-{key}")
         site.staging.drop(key)
         return site.onward(request, place, "Nothing was imported; the copy of the file is gone.")
+    if _sets_budget(request):
+        site.peer.set_policy(await policy_of(request, site.peer.policy()))
     table = await form_text(request, "table") or None
     adding = await form_text(request, "mode") == "append"
     importing = await site.work(
@@ -120,7 +126,14 @@ async def imported(request: web.Request) -> web.StreamResponse:
     site.staging.drop(key)
     lost = f", {counted(summary.skipped, summary.unit)} could not be read" if summary.skipped else ""
     said = f"Imported: {counted(summary.rows, 'row')} into {summary.table}{lost}."
-    return site.onward(request, _PLACES[_back(request)], said)
+    ready = _sets_budget(request) and not own_data(site.data_path, await _wanted(site)).warnings
+    return site.onward(request, newest_invite(site) if ready else _PLACES[_back(request)], said)
+
+
+def _sets_budget(request: web.Request) -> bool:
+    """Whether the owner is on the way from a first link to its consent screen: limits are then set beside the data."""
+    site = request.app[SITE]
+    return _back(request) == "start" and bool(site.invites) and not site.peer.status()
 
 
 def _back(request: web.Request) -> str:

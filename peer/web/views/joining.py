@@ -31,11 +31,14 @@ STEPS = ("connect", "data", "budget", "finish")
 
 @routes.get("/start")
 async def start(request: web.Request) -> web.Response:
-    """The wizard begins at what is missing."""
+    """The wizard begins at what is missing; where nothing is, a waiting link is read."""
     site = request.app[SITE]
     if not site.invites and not site.peer.status():
         return site.onward(request, "/start/connect")
-    return site.onward(request, "/start/data" if not site.tables() else "/start/budget")
+    if not site.tables():
+        return site.onward(request, "/start/data")
+    known = bool(site.peer.status())
+    return site.onward(request, (newest_invite(site) if known else "") or "/start/budget")
 
 
 @routes.get("/start/connect")
@@ -81,15 +84,20 @@ async def budgeted(request: web.Request) -> web.Response:
     """The owner's limits, as chosen."""
     site = request.app[SITE]
     site.peer.set_policy(await policy_of(request, site.peer.policy()))
-    return site.onward(request, "/start/finish")
+    return site.onward(request, newest_invite(site) or "/start/finish", "Your limits are set.")
 
 
 @routes.get("/start/finish")
 async def finish(request: web.Request) -> web.Response:
     """Step 4: on to the consent screen, or home."""
     site = request.app[SITE]
+    return site.page(request, "finish.html", step=4, steps=STEPS, invite=newest_invite(site))
+
+
+def newest_invite(site: Site) -> str:
+    """The consent screen of the newest link that waits for an answer; empty without one."""
     newest = next(reversed(site.invites), None)
-    return site.page(request, "finish.html", step=4, steps=STEPS, invite=newest.hex() if newest else None)
+    return f"/invite/{newest.hex()}" if newest else ""
 
 
 async def _newest(site: Site) -> asyncio.Task[Manifest] | None:

@@ -22,6 +22,9 @@ _SHOWN_WINDOWS = 4
 async def home(request: web.Request) -> web.Response:
     """Where everything stands, or for a new home what to do first."""
     site = request.app[SITE]
+    landing, site.landing = site.landing, ""
+    if landing:
+        return site.onward(request, landing)
     found = site.peer.status()
     if not found and not site.invites and not site.tables():
         return site.page(request, "welcome.html")
