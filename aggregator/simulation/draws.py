@@ -14,6 +14,9 @@ from aggregator.protocols.histogram.reconstruct import Counts, Floats
 from anon.ldp import SCALE, Mechanism
 from anon.ldp.subset import SubsetSelection
 
+_ONE_BY_ONE = 60_000
+"""Up to so many positions, of all peers together, it is faster to draw each peer's set."""
+
 
 def perturbed_counts(mechanism: Mechanism, true_counts: Counts, generator: np.random.Generator) -> Counts:
     """The tally of the reports of peers whose true categories are counted in `true_counts`, shape (m,).
@@ -32,8 +35,20 @@ def perturbed_counts(mechanism: Mechanism, true_counts: Counts, generator: np.ra
         drawn: Counts = generator.binomial(true_counts, keep) + generator.binomial(n - true_counts, other)
         return drawn
     if isinstance(mechanism, SubsetSelection):
-        return _set_counts(mechanism, true_counts, generator)
+        small = n * mechanism.m <= _ONE_BY_ONE
+        return (_sets_one_by_one if small else _set_counts)(mechanism, true_counts, generator)
     raise ValueError(f"no exact aggregate is known for mechanism {mechanism.name}")
+
+
+def _sets_one_by_one(mechanism: SubsetSelection, true_counts: Counts, generator: np.random.Generator) -> Counts:
+    """The same with a set for each peer: the w positions whose random keys are least, the true one's decided before."""
+    truth = np.repeat(np.arange(mechanism.m), true_counts)
+    keys = generator.random((len(truth), mechanism.m))
+    hit = generator.random(len(truth)) < mechanism.p / SCALE
+    keys[np.arange(len(truth)), truth] = np.where(hit, -1.0, 2.0)
+    last = np.partition(keys, mechanism.w - 1, axis=1)[:, mechanism.w - 1]
+    chosen: Counts = np.count_nonzero(keys <= last[:, None], axis=0).astype(np.int64)
+    return chosen
 
 
 def _set_counts(mechanism: SubsetSelection, true_counts: Counts, generator: np.random.Generator) -> Counts:

@@ -11,11 +11,12 @@ import gzip
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isfinite
 from pathlib import Path
 from typing import TextIO
 
 import numpy as np
-from attrs import frozen
+from attrs import Factory, field, frozen
 from numpy.typing import NDArray
 
 from anon.errors import Malformed
@@ -34,14 +35,23 @@ _REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.
 
 @frozen(eq=False)
 class Column:
-    """One feature of all people: the different values, and for each person the index of theirs. Shape (people,)."""
+    """One feature of all people: the different values, and for each person the index of theirs. Shape (people,).
+
+    `numbers`: the values as numbers, not-a-number where one is none.
+    """
 
     values: tuple[Value, ...]
     index: NDArray[np.int64]
+    numbers: NDArray[np.float64] = field(default=Factory(lambda self: _numbers(self.values), True), repr=False)
 
     def take(self, chosen: NDArray[np.int64]) -> Column:
         """The same feature of the chosen people."""
-        return Column(self.values, self.index[chosen])
+        return Column(self.values, self.index[chosen], self.numbers)
+
+
+def _numbers(values: Iterable[Value]) -> NDArray[np.float64]:
+    numeric = (float(one) if isinstance(one, (int, float)) and not isinstance(one, bool) else np.nan for one in values)
+    return np.array([one if isfinite(one) else np.nan for one in numeric], dtype=np.float64)
 
 
 @frozen(eq=False)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from attrs import field, frozen
 
 from aggregator.protocols.histogram.accept import bit_tally
 from aggregator.protocols.histogram.evidence import BitTally
-from aggregator.protocols.histogram.reconstruct import Counts, SurveyTally
+from aggregator.protocols.histogram.reconstruct import Counts, Floats, SurveyTally
 from aggregator.simulation.draws import assign_rows, perturbed_counts
-from aggregator.simulation.people import People
+from aggregator.simulation.people import Column, People
 from anon.ldp import SCALE, Mechanism
 from anon.protocols.histogram import bits as one_bit
 from anon.protocols.histogram.binning import edges_from_histogram, level_edges
-from anon.protocols.histogram.categories import clamp, feature_category, level_category
+from anon.protocols.histogram.categories import feature_category
 from anon.protocols.histogram.cuts import Answers, Cuts, asked_edges, known_shares, study_cuts, surveys_of_feature
 from anon.study.manifest import Manifest, Survey
 from anon.study.parts import Feature
+
+_FEW_ROWS = 1 << 15
+"""So many rows fit in 16 bits, which are sorted fastest."""
 
 
 @frozen(eq=False)
@@ -45,6 +48,10 @@ class Plan:
         return Plan(manifest, tuple(survey.build() for survey in manifest.surveys))
 
 
+Codes = Callable[[Counts | slice], Counts]
+"""Which category each of the chosen people has."""
+
+
 @frozen(eq=False)
 class _Asked:
     """Who answers which survey: positions of people, or, of resampled peers, only how many."""
@@ -53,15 +60,33 @@ class _Asked:
     sizes: Mapping[int, int]
     generator: np.random.Generator
 
-    def truth(self, survey: int, codes: Counts, m: int) -> Counts:
-        """How many of those asked hold each of the m categories; `codes` are all people's, shape (people,).
+    def truth(self, survey: int, codes: Codes, m: int) -> Counts:
+        """How many of those asked hold each of the m categories.
 
         Resampled peers are drawn with replacement, so that their categories are multinomial.
         """
         if survey in self.members:
-            return np.bincount(codes[self.members[survey]], minlength=m).astype(np.int64)
-        shares = np.bincount(codes, minlength=m) / len(codes)
+            return np.bincount(codes(self.members[survey]), minlength=m).astype(np.int64)
+        everyone = codes(slice(None))
+        shares = np.bincount(everyone, minlength=m) / len(everyone)
         return self.generator.multinomial(self.sizes[survey], shares).astype(np.int64)
+
+
+@frozen(eq=False)
+class _Mapped:
+    """People under known cuts: a category for each value of each feature, looked up for those who are asked."""
+
+    people: People
+    tables: Mapping[str, Counts]
+
+    def codes(self, survey: Survey) -> Codes:
+        """Each person's cell of the survey's features, with the label."""
+
+        def of(chosen: Counts | slice) -> Counts:
+            found = {name: self.tables[name][self.people.columns[name].index[chosen]] for name in survey.features}
+            return cells(found, survey.features, survey.cards) * 2 + self.people.labels[chosen]
+
+        return of
 
 
 def collect(
@@ -79,17 +104,16 @@ def collect(
     members = _members(plan.manifest, len(people), generator, equal_parts, resampled)
     published = _ask_levels(plan, people, members, generator)
     cuts = study_cuts(plan.manifest, published)
-    found = categories(plan.manifest.features, people, cuts)
+    mapped = _Mapped(people, _tables(plan.manifest.features, people, cuts))
     train: list[SurveyTally] = []
     scoring: list[SurveyTally] = []
     bits: list[BitTally] = []
     for survey in plan.manifest.surveys:
         if survey.kind == "bit":
-            bits.append(_bit(survey, plan, found, people, members, generator))
+            bits.append(_bit(survey, plan, mapped, members, generator))
         if survey.kind != "histogram":
             continue
-        codes = cells(found, survey.features, survey.cards) * 2 + people.labels
-        truth = members.truth(survey.survey, codes, survey.m)
+        truth = members.truth(survey.survey, mapped.codes(survey), survey.m)
         scores = generator.binomial(truth, plan.manifest.learning.score_share).astype(np.int64)
         train.append(_tally(survey, plan, truth - scores, generator))
         scoring.append(_tally(survey, plan, scores, generator))
@@ -99,22 +123,41 @@ def collect(
 
 def categories(features: Sequence[Feature], people: People, cuts: Mapping[str, tuple[float, ...]]) -> dict[str, Counts]:
     """Each person's category of each feature, by the protocol's own map; shape (people,) each."""
-    found: dict[str, Counts] = {}
-    for feature in features:
-        column = people.columns[feature.name]
-        known = cuts.get(feature.name, feature.cuts)
-        table = np.array([feature_category(feature, value, known) for value in column.values], dtype=np.int64)
-        found[feature.name] = table[column.index]
-    return found
+    tables = _tables(features, people, cuts)
+    return {name: table[people.columns[name].index] for name, table in tables.items()}
 
 
-def cells(
-    found: Mapping[str, Counts], features: Sequence[str], cards: Sequence[int], chosen: Counts | slice = slice(None)
-) -> Counts:
-    """The mixed radix cell of the chosen people in a subset of features, without the label."""
-    index: Counts = np.zeros_like(found[features[0]][chosen])
+def _tables(features: Sequence[Feature], people: People, cuts: Mapping[str, tuple[float, ...]]) -> dict[str, Counts]:
+    return {one.name: category_table(one, people.columns[one.name], cuts.get(one.name, one.cuts)) for one in features}
+
+
+def category_table(feature: Feature, column: Column, cuts: Sequence[float]) -> Counts:
+    """`feature_category` of each of the column's values, all at once for numbers. Shape (values,)."""
+    if feature.kind == "categorical":
+        return np.array([feature_category(feature, value, cuts) for value in column.values], dtype=np.int64)
+    own = feature.missing == "own"
+    table = np.searchsorted(cuts, _filled(feature, column, 0.0 if own else float(feature.missing))).astype(np.int64)
+    if own:
+        table[np.isnan(column.numbers)] = len(cuts) + 1
+    return table
+
+
+def level_table(feature: Feature, column: Column, edges: Sequence[float]) -> Counts:
+    """`level_category` of each of the column's values, all at once. Shape (values,)."""
+    missing = sum(feature.range) / 2 if feature.missing == "own" else float(feature.missing)
+    return np.searchsorted(edges, _filled(feature, column, missing)).astype(np.int64)
+
+
+def _filled(feature: Feature, column: Column, missing: float) -> Floats:
+    filled: Floats = np.where(np.isnan(column.numbers), missing, column.numbers)
+    return np.minimum(np.maximum(filled, feature.range[0]), feature.range[1])
+
+
+def cells(found: Mapping[str, Counts], features: Sequence[str], cards: Sequence[int]) -> Counts:
+    """The mixed radix cell of everybody in a subset of features, without the label."""
+    index: Counts = np.zeros_like(found[features[0]])
     for name, card in zip(features, cards, strict=True):
-        index = index * card + found[name][chosen]
+        index = index * card + found[name]
     return index
 
 
@@ -128,7 +171,7 @@ def exact_cuts(plan: Plan, people: People) -> Cuts:
         asking = [s for s in plan.manifest.surveys if not s.asks_label and s.features == (feature.name,)]
         if asking and asking[0].kind == "quantile":
             edges = level_edges(feature, asking[0].m)
-            truth = np.bincount(_levels(feature, people, edges), minlength=asking[0].m)
+            truth = np.bincount(_levels(feature, people, edges)(slice(None)), minlength=asking[0].m)
             cuts[feature.name] = edges_from_histogram(edges, truth.tolist(), len(people), feature.bins)
         elif asking:
             cuts[feature.name] = (_median(feature, people),)
@@ -149,7 +192,7 @@ def _members(
             sizes.update({row.survey: int(size) for row, size in zip(slot.rows, drawn, strict=True)})
             continue
         rows = assign_rows(weights, peers, generator, equal_parts)
-        order = np.argsort(rows, kind="stable")
+        order = np.argsort(rows.astype(np.int16) if len(slot.rows) < _FEW_ROWS else rows, kind="stable")
         ends = np.cumsum(np.bincount(rows, minlength=len(slot.rows)))
         for row, part in zip(slot.rows, np.split(order, ends[:-1]), strict=True):
             members[row.survey] = part
@@ -170,16 +213,15 @@ def _ask_levels(
     return published
 
 
-def _levels(feature: Feature, people: People, edges: tuple[float, ...]) -> Counts:
+def _levels(feature: Feature, people: People, edges: tuple[float, ...]) -> Codes:
     column = people.columns[feature.name]
-    table = np.array([level_category(feature, value, edges) for value in column.values], dtype=np.int64)
-    return table[column.index]
+    table = level_table(feature, column, edges)
+    return lambda chosen: table[column.index[chosen]]
 
 
 def _median(feature: Feature, people: People) -> float:
     column = people.columns[feature.name]
-    table = np.array([clamp(feature, value) if isinstance(value, float) else np.nan for value in column.values])
-    numbers = table[column.index]
+    numbers = np.minimum(np.maximum(column.numbers, feature.range[0]), feature.range[1])[column.index]
     if np.isnan(numbers).all():
         return feature.range[0]
     median = float(np.nanmedian(numbers))
@@ -195,14 +237,14 @@ def _tally(survey: Survey, plan: Plan, truth: Counts, generator: np.random.Gener
 def _bit(
     survey: Survey,
     plan: Plan,
-    found: Mapping[str, Counts],
-    people: People,
+    mapped: _Mapped,
     members: _Asked,
     generator: np.random.Generator,
 ) -> BitTally:
     """Peers of one sign and label round alike, so that their +1s are binomial; random response is drawn after it."""
-    sign = np.array(survey.signs)[found[survey.features[0]]]
-    groups = members.truth(survey.survey, (sign > 0) * 2 + people.labels, one_bit.ANSWERS)
+    by_category = members.truth(survey.survey, mapped.codes(survey), 2 * len(survey.signs)).reshape(-1, 2)
+    above = np.array(survey.signs) > 0
+    groups = np.concatenate([by_category[~above].sum(axis=0), by_category[above].sum(axis=0)])
     chances = [one_bit.plus_share(survey, 1 if group >= 2 else -1, group % 2) / SCALE for group in range(4)]
     plus = int(generator.binomial(groups, chances).sum())
     truth = np.array([groups.sum() - plus, plus], dtype=np.int64)
