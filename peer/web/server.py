@@ -86,13 +86,18 @@ class PageServer:
 
     def _application(self) -> web.Application:
         app = web.Application(client_max_size=MOST_FORM_BYTES)
-        app[SITE] = self.site
         protect(app, self.site.gate, hosts_of(self.port), self.site.bare, streamed=frozenset({data.UPLOAD}))
-        app.middlewares.append(_explained)
-        for module in (joining, studies, budget, data, results, diagnosis):
-            app.add_routes(module.routes)
-        app.router.add_get("/static/{name}", _static)
+        add_pages(app, self.site)
         return app
+
+
+def add_pages(app: web.Application, site: Site) -> None:
+    """Every page of a site, for an application that is protected already."""
+    app[SITE] = site
+    app.middlewares.append(_explained)
+    for module in (joining, studies, budget, data, results, diagnosis):
+        app.add_routes(module.routes)
+    app.router.add_get("/static/{name}", _static)
 
 
 def _listening(port: int) -> socket.socket:

@@ -41,6 +41,7 @@ class Site:
     now: Callable[[], float]
     random_bytes: Callable[[int], bytes]
     progress: Callable[[], str] = lambda: ""
+    paired: bool = False
     invites: dict[bytes, Invite] = field(factory=dict)
     landing: str = ""
     _works: dict[str, asyncio.Task[Any]] = field(factory=dict)
@@ -60,6 +61,7 @@ class Site:
             "engine": self.engine,
             "Running": Running,
             "progress": self.progress(),
+            "paired": self.paired,
             "paused": self.peer.paused_until(),
             "now": self.now(),
         }

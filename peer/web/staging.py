@@ -12,21 +12,30 @@ from typing import BinaryIO
 from anon.errors import Refused
 
 LARGEST = 4 * 2**30
+MOST_WAITING = 100
 _STALE_SECONDS = 86400.0
 _ROOM = 64 * 2**20
 """What must stay free on the disk."""
 
 
 class Staging:
-    """The folder of files that wait. Emptied when the page ends, and of what a killed one left when it begins."""
+    """The folder of files that wait. Emptied when the page ends, and of what a killed one left when it begins.
 
-    def __init__(self, home: Path, random_bytes: Callable[[int], bytes]) -> None:
+    At most `waiting` files wait at a time, none larger than `largest` bytes.
+    """
+
+    def __init__(
+        self, home: Path, random_bytes: Callable[[int], bytes], largest: int = LARGEST, waiting: int = MOST_WAITING
+    ) -> None:
         self._root = home / "incoming"
         self._random_bytes = random_bytes
+        self._largest, self._waiting = largest, waiting
         self._folder: Path | None = None
 
     async def take(self, name_untrusted: str, pieces: AsyncIterator[bytes]) -> str:
         """Store a file that arrives in pieces; its key. Raises `Refused` for one that is too large, or empty."""
+        if sum(1 for _ in self._opened().iterdir()) >= self._waiting:
+            raise Refused(f"{self._waiting} files wait already; import them or drop them, then choose this one again")
         key = self._random_bytes(12).hex()
         folder = self._opened() / key
         folder.mkdir(mode=0o700)
@@ -42,8 +51,8 @@ class Staging:
         size = 0
         async for piece in pieces:
             size += len(piece)
-            if size > LARGEST:
-                raise Refused(f"larger than {LARGEST // 2**30} GB; import it with `anonml peer import FILE`")
+            if size > self._largest:
+                raise Refused(f"larger than {self._largest / 2**30:g} GB; import it with `anonml peer import FILE`")
             if shutil.disk_usage(self._root).free < _ROOM + len(piece):
                 raise Refused("the disk is nearly full; free some space and choose the file again")
             file.write(piece)

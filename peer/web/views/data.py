@@ -102,6 +102,8 @@ async def decided(request: web.Request) -> web.StreamResponse:
         site.peer.set_policy(await policy_of(request, site.peer.policy()))
     table = await form_text(request, "table") or None
     adding = await form_text(request, "mode") == "append"
+    if site.paired and not adding:
+        raise Refused("a paired phone adds rows; to put them in place of a table's, do this on the computer itself")
     importing = await site.work(
         f"import-{key}",
         lambda: asyncio.to_thread(import_file, site.data_path, file, table, "append" if adding else "replace"),

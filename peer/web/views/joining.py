@@ -138,7 +138,7 @@ async def consent(request: web.Request) -> web.StreamResponse:
         address=invite.address,
         kinds=packet_kinds(manifest, site.random_bytes),
         own=own_data(site.data_path, manifest.tables),
-        answers=await asyncio.to_thread(_own_answers, manifest, site),
+        answers=() if site.paired else await asyncio.to_thread(_own_answers, manifest, site),
         earlier=earlier_studies(ledger, invite.key, invite.study),
         meter=meter(ledger),
         qr_text=study_code(invite.study),

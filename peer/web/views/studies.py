@@ -26,7 +26,7 @@ async def home(request: web.Request) -> web.Response:
     if landing:
         return site.onward(request, landing)
     found = site.peer.status()
-    if not found and not site.invites and not site.tables():
+    if not (found or site.invites or site.tables() or site.paired):
         return site.page(request, "welcome.html")
     now = site.now()
     coming = [
