@@ -45,6 +45,7 @@ from peer.cli.show import (
 )
 from peer.consent import ConsentSheet
 from peer.own_data import OwnData, own_data
+from peer.pairing import cli as cli_pairing
 from peer.routes import Routes
 from peer.web import cli as cli_web
 
@@ -198,6 +199,7 @@ def receipts(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> No
 
 app.command()(pause_commands.pause)
 app.command()(pause_commands.resume)
+app.command()(cli_pairing.pair)
 app.command()(own_commands.budget)
 app.command()(own_commands.predict)
 
