@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
 import time
@@ -26,6 +27,8 @@ from peer.web.views import budget, data, diagnosis, joining, results, studies
 
 HOST = "127.0.0.1"
 MOST_FORM_BYTES = 64 * 1024
+_QUIET = logging.getLogger(f"{__name__}.requests")
+_QUIET.disabled = True  # the server would quote malformed requests; pages that fail are logged by their guard
 _STATIC = {"style.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
 
@@ -67,7 +70,7 @@ class PageServer:
 
     async def start(self, run: bool = True) -> None:
         """Begin to answer and, with `run`, to run the home's studies."""
-        self._runner = web.AppRunner(self._application(), access_log=None, handle_signals=False)
+        self._runner = web.AppRunner(self._application(), access_log=None, logger=_QUIET, handle_signals=False)
         await self._runner.setup()
         await web.SockSite(self._runner, self._socket).start()
         if run:

@@ -91,6 +91,7 @@ class Site:
         task = self._works.get(name)
         if task is None:
             task = self._works[name] = asyncio.create_task(make())
+            task.add_done_callback(_heard)
         await asyncio.wait({task}, timeout=PATIENCE_SECONDS)
         if task.done() and (task.cancelled() or task.exception() is not None):
             self.forget(name)
@@ -132,6 +133,12 @@ class Site:
     def tables(self) -> dict[str, tuple[str, ...]]:
         """The owner's tables and their columns."""
         return {name: tuple(columns) for name, columns in plain_tables_of(self.data_path).items()}
+
+
+def _heard(task: asyncio.Task[Any]) -> None:
+    """Work that fails while nobody looks: asyncio would log its text, which may quote the owner's data."""
+    if not task.cancelled():
+        task.exception()
 
 
 SITE: Final = web.AppKey("site", Site)
