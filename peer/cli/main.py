@@ -15,6 +15,7 @@ from anon.errors import Refused
 from anon.invite import parse_invite
 from anon.ldp import format_epsilon, nano
 from peer.app import PeerApp
+from peer.cli import desktop as desktop_commands
 from peer.cli import own as own_commands
 from peer.cli import pause as pause_commands
 from peer.cli import proofs as proof_commands
@@ -123,13 +124,17 @@ def key(link: LinkArgument, home: HomeOption = DEFAULT_HOME, as_json: JsonOption
 def run(
     once: Annotated[bool, typer.Option(help="Stop when nothing is due within --max-seconds.")] = False,
     max_seconds: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
+    stay: Annotated[bool, typer.Option("--stay", help="Go on without studies too, quietly: see `autostart`.")] = False,
     home: HomeOption = DEFAULT_HOME,
     route: RouteOption = "auto",
 ) -> None:
     """Do what is due, at its own random time, until stopped (Ctrl-C). Safe to stop or kill at any moment.
 
-    Without --once it goes on until your studies have ended.
+    Without --once it goes on until your studies have ended, with --stay also then.
     """
+    if stay:
+        desktop_commands.run_and_stay(home, route, limited=once or max_seconds is not None)
+        return
     try:
         _run(home, route, max_seconds, once)
     except KeyboardInterrupt:
@@ -209,3 +214,6 @@ app.command()(proof_commands.fingerprint)
 app.command()(own_commands.passphrase)
 app.command()(own_commands.backup)
 app.command()(own_commands.restore)
+
+
+app.add_typer(desktop_commands.autostart, name="autostart")
