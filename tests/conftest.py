@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,13 @@ def _has_tor() -> bool:
     except AnonmlError:
         return False
     return True
+
+
+def pytest_configure() -> None:
+    """Programs that tests interrupt inherit this process's answer to Ctrl-C, and in the background of a shell that is to
+    ignore it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
