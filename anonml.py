@@ -36,6 +36,9 @@ INTERRUPTED = 130
 def main() -> None:
     """Run the command line; expected failures become one clear message and a documented exit code."""
     try:
+        from anon.logs import to_stderr
+
+        to_stderr()
         sys.exit(_run(sys.argv[1:]))
     except BaseException as error:
         sys.exit(_explain(error))
@@ -60,7 +63,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _explain(error: BaseException) -> int:
-    """Print an expected failure and return its exit code; raise anything else again, because that is our own bug."""
+    """Print an expected failure and return its exit code; of anything else, our own bug, the kind and the places."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     if isinstance(error, SystemExit):
@@ -77,7 +80,10 @@ def _explain(error: BaseException) -> int:
         where = f"{error.filename}: " if error.filename else ""
         what = error.strerror or type(error).__name__
         return _fail("system", f"{where}{what}; check the path, or free what is in use", 1)
-    raise error
+    from anon.logs import places
+
+    sys.stderr.write(f"Traceback (places only):\n{places(error)}\n")
+    return _fail("bug", "a fault in this program; nothing is lost. Report the lines above: no data are in them", 1)
 
 
 def _fail(code: str, message: str, exit_code: int) -> int:
