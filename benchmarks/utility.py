@@ -62,18 +62,22 @@ SHARES = {
 def cases(brief: bool, peers: int) -> list[Case]:
     """The planned design and the paper's at each epsilon, with the fixed ones between them unless `brief`."""
     one, paper = load_proposal(CENSUS / "study.toml"), load_proposal(CENSUS / "paper.toml")
-    declared = with_guesses(one)
     listed = [
         Case("one-packet, 2,000 peers", at_record_level(one, 2.0), 2000, 0.80),
         Case("paper, eq. 6 epsilon 1", paper, None, 0.82),
     ]
-    for epsilon, goal in GOALS.items():
-        choice = choose_design(declared, peers, epsilon, SEED)
-        listed.append(Case(f"planned: {choice.best.design}", choice.proposal, None, goal))
+    for epsilon in GOALS:
+        listed.append(planned(epsilon, peers))
         if not brief:
-            listed += fixed(declared, epsilon)
+            listed += fixed(with_guesses(one), epsilon)
         listed.append(Case("paper", at_record_level(paper, epsilon), None, None))
     return listed
+
+
+def planned(epsilon: float, peers: int) -> Case:
+    """What `study plan` chooses for so many peers at this epsilon from the declared study, and the goal there."""
+    choice = choose_design(with_guesses(load_proposal(CENSUS / "study.toml")), peers, epsilon, SEED)
+    return Case(f"planned: {choice.best.design}", choice.proposal, None, GOALS[epsilon])
 
 
 def with_guesses(study: Proposal) -> Proposal:

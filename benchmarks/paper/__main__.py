@@ -1,6 +1,7 @@
 """`python -m benchmarks.paper --data DIR`: measure what is not kept yet, then write docs/results.md and its plots.
 
-One process, one core. Stopped and started again it goes on where it was; `--page` writes the page from what is kept.
+Stopped and started again it goes on where it was, and what other code measured is measured again; `--page` writes the
+page from what is kept.
 Without --data the folder is $ANONML_DATA. A data set whose files are not there is passed over, and the page says so.
 """
 
@@ -18,8 +19,8 @@ from benchmarks.paper.kept import Kept
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "benchmarks" / "out" / "paper"
-COHORTS = [0, 5000, 2000, 1000]
-STEPS = ("2", "3", "4", "5", "6", "7", "8d", "utility")
+COHORTS = [0 if peers is None else peers for peers in runs.COHORTS]
+STEPS = ("2", "3", "4", "5", "6", "7", "8d", "adult", "papers", "ours", "plan")
 
 
 def main() -> int:
@@ -39,48 +40,56 @@ def main() -> int:
 
 
 def measure(kept: Kept, folder: Path, options: argparse.Namespace) -> None:
-    """Everything that `--only` names, the paper's figures before the tables."""
+    """Everything that `--only` names, the paper's figures before the tables, data set by data set."""
     counts = runs.Counts().at(options.effort)
     start = time.monotonic()
 
     def say(text: str) -> None:
         print(f"{time.monotonic() - start:7.1f} s  {text}", flush=True)
 
-    sets = {name: load(name, folder, options.out) for name in options.sets}
     if {"2", "3"} & set(options.only):
-        runs.mechanisms(kept, counts, say)
-    for name, data in sets.items():
+        runs.do(kept, runs.mechanisms(counts), say)
+    for name in options.sets:
+        data = load(name, folder, options.out)
         try:
-            _figures(kept, data, options.only, counts, say)
+            data.read()
         except FileNotFoundError as missing:
             say(f"{name} is passed over: there is no {Path(str(missing.filename)).name}")
-    if "utility" in options.only:
-        for name, data in sets.items():
-            try:
-                _tables(kept, data, options.cohorts, counts, say)
-            except FileNotFoundError as missing:
-                say(f"{name} is passed over: there is no {Path(str(missing.filename)).name}")
+            continue
+        _measure_set(kept, data, options, counts, say)
 
 
-def _figures(kept: Kept, data: DataSet, only: list[str], counts: runs.Counts, say: runs.Say) -> None:
-    if data.name not in runs.PAPER_SETS:
-        return
-    if "4" in only:
-        runs.without_noise(kept, data, counts, say)
-    if "5" in only:
-        runs.sweep(kept, data, "5", counts.figure_5, say)
+def _measure_set(kept: Kept, data: DataSet, options: argparse.Namespace, counts: runs.Counts, say: runs.Say) -> None:
+    only = options.only
+    jobs: list[runs.Job] = []
+    if data.name in runs.PAPER_SETS:
+        jobs += runs.without_noise(data, counts) if "4" in only else []
+        jobs += runs.sweep(data, "5", counts.figure_5) if "5" in only else []
     if data.name == "adult":
         for figure in ("6", "7", "8d"):
-            if figure in only:
-                runs.sweep(kept, data, figure, counts.figure_6, say)
+            jobs += runs.sweep(data, figure, counts.figure_6) if figure in only else []
+        jobs += runs.adult(data, counts) if "adult" in only else []
+    cells = list(runs.cells_of(data, [None if cohort == 0 else cohort for cohort in options.cohorts]))
+    if {"papers", "ours", "plan"} & set(only):
+        jobs += runs.ceilings(data)
+    for asked in cells:
+        listed = designs.listed(data, asked.epsilon)
+        names = [name for name in listed if ("papers" if name in designs.PAPERS else "ours") in only]
+        jobs += runs.table(data, asked, names, counts)
+        jobs += runs.choices(data, asked) if "plan" in only else []
+    runs.do(kept, jobs, say, options.processes)
+    if "plan" in only:
+        runs.do(kept, _as_planned(kept, data, cells, counts), say, options.processes)
 
 
-def _tables(kept: Kept, data: DataSet, cohorts: list[int], counts: runs.Counts, say: runs.Say) -> None:
-    runs.ceilings(kept, data, say)
-    for peers in (None if cohort == 0 else cohort for cohort in cohorts):
-        whole = data.name == "adult" and peers is None
-        epsilons, trials = (designs.EPSILONS, counts.adult) if whole else (designs.OTHER_EPSILONS, counts.other)
-        runs.table(kept, data, epsilons, (peers,), trials, say)
+def _as_planned(kept: Kept, data: DataSet, cells: list[designs.Asked], counts: runs.Counts) -> list[runs.Job]:
+    """What the plan chose and no table lists."""
+    jobs: list[runs.Job] = []
+    for asked in cells:
+        rows = [row for row in kept.rows("plan") if row["set"] == data.name and row["peers"] == asked.peers]
+        names = dict.fromkeys(str(row["chosen"]) for row in rows if row["epsilon"] == asked.epsilon)
+        jobs += runs.table(data, asked, names, counts)
+    return jobs
 
 
 def _options() -> argparse.Namespace:
@@ -92,6 +101,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--sets", nargs="+", choices=NAMES, default=list(NAMES), help="data sets to measure on")
     parser.add_argument("--cohorts", type=int, nargs="+", default=COHORTS, help="peers in the tables; 0 for all")
     parser.add_argument("--effort", type=float, default=1.0, help="this part of the trials; 0.02 to see that it runs")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="so many at once (else: one a core)")
     parser.add_argument("--fresh", action="store_true", help="measure again what is kept")
     parser.add_argument("--page", action="store_true", help="only write the page from what is kept")
     return parser.parse_args()

@@ -58,6 +58,12 @@ class DataSet:
             raise LookupError(f"{self.name} has no study with declared cuts")
         return self._read(self.declared_study)
 
+    def read(self) -> None:
+        """Read everything now, before processes part. Raises `FileNotFoundError`."""
+        assert self.population is not None
+        assert len(self.population) == len(self.our_people[0])
+        assert self.declared_study is None or self.declared_people is not None
+
     @cached_property
     def population(self) -> Population:
         """For the fast form of the paper's pipeline."""

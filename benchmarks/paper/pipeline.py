@@ -48,7 +48,8 @@ class Setting:
     """What the paper varies. `epsilon` is that of each histogram and of each median; None perturbs nothing.
 
     `scored_on`: "others" is the disjoint cohort of `score_share`, "same" the very histogram that was fitted, which is
-    what cross-validation inside one noisy histogram amounts to.
+    what cross-validation inside one noisy histogram amounts to. `medians_known`: they cost nothing and are exact,
+    which the paper's peers could not have.
     """
 
     partitions: int = 20
@@ -61,10 +62,15 @@ class Setting:
     score_share: float = 0.3
     mechanism: str = "auto"
     peers: int | None = None
+    medians_known: bool = False
 
     def epsilon_record(self, binned: int) -> float:
         """The sum over everything one peer releases."""
-        return (self.epsilon or 0.0) * (self.subsets + binned)
+        return (self.epsilon or 0.0) * self.releases(binned)
+
+    def releases(self, binned: int) -> int:
+        """How many things one peer releases: a histogram for each subset, and a bit for each median."""
+        return self.subsets + (0 if self.medians_known else binned)
 
     def epsilon_eq6(self, binned: int) -> float:
         """Per-attribute (AnonML eq. 6): label k_h times, a binned feature once more than the others."""
@@ -124,7 +130,7 @@ def run(
 
 def find_medians(population: Population, setting: Setting, generator: np.random.Generator) -> dict[int, float]:
     """Algorithm 1 for every numeric feature; each peer answers one threshold question about each. Noiseless: exact."""
-    if setting.epsilon is None:
+    if setting.epsilon is None or setting.medians_known:
         return {place: one.median() for place, one in population.numbers.items()}
     mechanism = build("krr", 2, whole_nano(setting.epsilon))
     noise = Noise.of(mechanism)
