@@ -46,7 +46,7 @@ def test_sides_do_not_reach_across(side: str, forbidden: set[str]) -> None:
 
 def test_one_module_alone_knows_the_curve_library() -> None:
     users = [path.relative_to(ROOT).as_posix() for side in SIDES for path in _modules(side) if "py_arkworks_bls12381" in _roots(path)]
-    assert users == ["anon/credential/curve.py"]
+    assert users == ["anon/credential/native.py"]
 
 
 def test_enrol_and_verify_share_no_module() -> None:

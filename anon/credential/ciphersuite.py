@@ -10,6 +10,7 @@ import hashlib
 from functools import lru_cache
 
 from anon.credential.curve import G1, Scalar, decode_g1, encode_g1, encode_scalar, hash_to_g1, scalar_from_uniform
+from anon.credential.expansion import expand_message
 
 API_CORE = b"BBS_BLS12381G1_XMD:SHA-256_SSWU_RO_H2G_HM2S_"
 API_BLIND = b"BBS_BLS12381G1_XMD:SHA-256_SSWU_RO_BLIND_H2G_HM2S_"
@@ -26,22 +27,6 @@ P1 = decode_g1(
 def i2osp8(value: int) -> bytes:
     """`value` in eight big-endian bytes, as the drafts write every count and length."""
     return value.to_bytes(8, "big")
-
-
-def expand_message(message: bytes, dst: bytes, size: int) -> bytes:
-    """RFC 9380, 5.3.1 expand_message_xmd with SHA-256; `size` at most 8160. Raises `ValueError` beyond its limits."""
-    blocks = -(-size // 32)
-    if blocks > 255 or len(dst) > 255:
-        raise ValueError(f"expected at most 8160 bytes and a tag of at most 255, got {size} and {len(dst)}")
-    dst_prime = dst + bytes([len(dst)])
-    base = hashlib.sha256(bytes(64) + message + size.to_bytes(2, "big") + b"\0" + dst_prime).digest()
-    block = hashlib.sha256(base + b"\1" + dst_prime).digest()
-    output = block
-    for counter in range(2, blocks + 1):
-        mixed = int.from_bytes(base, "big") ^ int.from_bytes(block, "big")
-        block = hashlib.sha256(mixed.to_bytes(32, "big") + bytes([counter]) + dst_prime).digest()
-        output += block
-    return output[:size]
 
 
 def hash_to_scalar(message: bytes, dst: bytes) -> Scalar:

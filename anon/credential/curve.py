@@ -1,22 +1,30 @@
-"""BLS12-381, checked: the only module that touches the curve library.
+"""BLS12-381, checked: the only module that touches a curve library.
 
-Invariant: every `G1` and `G2` that leaves this module lies in the prime-order subgroup. Decoding is strict, because
-the library underneath accepts several spellings of infinity, silently truncates unequal lists and calls an empty
-pairing product one. Nothing here is constant-time.
+Invariant: every `G1` and `G2` that leaves this module lies in the prime-order subgroup. Decoding is strict whatever
+library is underneath: `native`, or `pure` where the native one has no build. `IMPLEMENTATION` says which, `choice`
+decides. Both give the same bytes, and neither is constant-time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from py_arkworks_bls12381 import GT, Scalar
-from py_arkworks_bls12381 import G1Point as G1
-from py_arkworks_bls12381 import G2Point as G2
-
+from anon.credential.choice import chosen
+from anon.credential.constants import EIGENVALUE, FIELD_ORDER, G1_SIZE, G2_SIZE, ORDER, ROOT, SCALAR_SIZE
 from anon.errors import Malformed
 
+IMPLEMENTATION = chosen()
+if TYPE_CHECKING or IMPLEMENTATION == "pure":
+    from anon.credential import pure as library
+    from anon.credential.pure import G1, G2, Scalar
+else:
+    from anon.credential import native as library
+    from anon.credential.native import G1, G2, Scalar
+
 __all__ = [
+    "EIGENVALUE",
+    "FIELD_ORDER",
     "G1",
     "G1_SIZE",
     "G2",
@@ -24,8 +32,10 @@ __all__ = [
     "GENERATOR_G2",
     "IDENTITY_G1",
     "IDENTITY_G2",
+    "IMPLEMENTATION",
     "NEGATED_GENERATOR_G2",
     "ORDER",
+    "ROOT",
     "SCALAR_SIZE",
     "FixedBase",
     "FixedBases",
@@ -43,22 +53,9 @@ __all__ = [
     "scalar_from_uniform",
 ]
 
-ORDER = 0x73EDA753299D7D483339D80809A1D80553BDA402FFFE5BFEFFFFFFFF00000001
-G1_SIZE = 48
-G2_SIZE = 96
-SCALAR_SIZE = 32
 WINDOW_BITS = 8
 MOST_TABLES = 8
-
-FIELD_ORDER = 0x1A0111EA397FE69A4B1BA7B6434BACD764774B84F38512BF6730D2A0F6B0F6241EABFFFEB153FFFFB9FEFFFFFFFFAAAB
-# The curve's endomorphism (x, y) -> (ROOT * x, y) multiplies every point of the subgroup by EIGENVALUE: a cube root of
-# one in the field, and one modulo the group order (a test checks both). It halves the length of scalars.
-EIGENVALUE = 0xD201000000010000**2 - 1
-ROOT = pow(2, 2 * (FIELD_ORDER - 1) // 3, FIELD_ORDER)
-FEW_POINTS = 6
-RADIX = Scalar(16)
-ZERO_DIGIT = 8
-DIGIT_OFFSET = sum(ZERO_DIGIT << 4 * place for place in range(33))
+LONGEST_DST = 255
 
 Point = TypeVar("Point", G1, G2)
 
@@ -122,7 +119,12 @@ def scalar_from_uniform(uniform: bytes) -> Scalar:
 
 
 def hash_to_g1(message: bytes, dst: bytes) -> G1:
-    """RFC 9380, suite BLS12381G1_XMD:SHA-256_SSWU_RO_ under the given domain separation tag."""
+    """RFC 9380, suite BLS12381G1_XMD:SHA-256_SSWU_RO_ under the given domain separation tag.
+
+    Raises `ValueError` for a tag of more than 255 bytes, which the RFC hashes and nothing here uses.
+    """
+    if len(dst) > LONGEST_DST:
+        raise ValueError(f"expected a tag of at most {LONGEST_DST} bytes, got {len(dst)}")
     return G1.hash_to_curve(message, dst)
 
 
@@ -135,56 +137,14 @@ def multiexp(points: Sequence[G1], scalars: Sequence[Scalar]) -> G1:
     """The sum of points[i] * scalars[i]. Raises `ValueError` when the lists are empty or differ in length."""
     if not points or len(points) != len(scalars):
         raise ValueError(f"expected as many scalars as points and at least one, got {len(points)} and {len(scalars)}")
-    if len(points) > FEW_POINTS:
-        return G1.multiexp_unchecked(list(points), list(scalars))
-    return _multiexp_few(points, scalars)
+    return library.multiexp(points, scalars)
 
 
 def pairing_product_is_one(pairs: Sequence[tuple[G1, G2]]) -> bool:
     """Whether the product of e(first, second) over all pairs is one. Raises `ValueError` for no pairs at all."""
     if not pairs:
         raise ValueError("expected at least one pair: an empty product would verify anything")
-    return GT.pairing_check([first for first, _ in pairs], [second for _, second in pairs])
-
-
-def _multiexp_few(points: Sequence[G1], scalars: Sequence[Scalar]) -> G1:
-    """The same by Straus' method, on scalars of half the length in signed digits: a quarter faster for few points.
-
-    Needs points of the subgroup.
-    """
-    tables: list[tuple[G1, ...]] = []
-    digits: list[bytes] = []
-    for point, scalar in zip(points, scalars, strict=True):
-        high, low = divmod(int(scalar), EIGENVALUE)
-        tables += [_signed_multiples(point), _signed_multiples(_endomorphism(point))]
-        digits += [_signed_digits(low), _signed_digits(high)]
-    total = IDENTITY_G1
-    for row in zip(*digits, strict=True):
-        total = total * RADIX
-        for table, digit in zip(tables, row, strict=True):
-            if digit != ZERO_DIGIT:
-                total = total + table[digit]
-    return total
-
-
-def _signed_digits(number: int) -> bytes:
-    """33 digits to base 16, most significant first, each 8 too large: 0 stands for -8 and 15 for 7."""
-    return bytes.fromhex("0" + "0".join(f"{number + DIGIT_OFFSET:033x}"))
-
-
-def _signed_multiples(point: G1) -> tuple[G1, ...]:
-    """-8 to 7 times `point`, in this order."""
-    two = point + point
-    three, four = two + point, two + two
-    positive = [point, two, three, four, four + point, three + three, four + three]
-    negative = [-(four + four), *(-multiple for multiple in reversed(positive))]
-    return (*negative, IDENTITY_G1, *positive)
-
-
-def _endomorphism(point: G1) -> G1:
-    octets = point.to_xy_bytes_be()
-    x = int.from_bytes(octets[:G1_SIZE], "big") * ROOT % FIELD_ORDER
-    return G1.from_xy_bytes_unchecked_be(x.to_bytes(G1_SIZE, "big") + octets[G1_SIZE:])
+    return library.pairing_product_is_one(pairs)
 
 
 class FixedBase:

@@ -9,13 +9,13 @@ from py_arkworks_bls12381 import GT
 from token_forgery import ORDER_THREE, random_scalar
 
 import anon
-from anon.credential.ciphersuite import expand_message
 from anon.credential.curve import (
     EIGENVALUE,
     FIELD_ORDER,
     G1,
     GENERATOR_G2,
     IDENTITY_G1,
+    IMPLEMENTATION,
     NEGATED_GENERATOR_G2,
     ORDER,
     ROOT,
@@ -29,6 +29,7 @@ from anon.credential.curve import (
     multiexp,
     pairing_product_is_one,
 )
+from anon.credential.expansion import expand_message
 from anon.errors import Malformed
 
 POINTS = [hash_to_g1(bytes([number]), b"test") for number in range(40)]
@@ -44,7 +45,8 @@ def slow_sum(points: list[G1], scalars: list[Scalar]) -> G1:
 
 def test_unequal_lists_are_an_error_though_the_library_truncates() -> None:
     scalars = [random_scalar(), random_scalar()]
-    assert G1.multiexp_unchecked(POINTS[:3], scalars) == slow_sum(POINTS[:2], scalars)
+    if IMPLEMENTATION == "native":
+        assert G1.multiexp_unchecked(POINTS[:3], scalars) == slow_sum(POINTS[:2], scalars)
     for count in (1, 3, 40):
         with pytest.raises(ValueError, match="as many scalars as points"):
             multiexp(POINTS[:count], scalars)
@@ -147,6 +149,6 @@ def test_one_module_alone_imports_the_library() -> None:
         str(path.relative_to(packages))
         for package in ("anon", "peer", "aggregator")
         for path in (packages / package).rglob("*.py")
-        if "py_arkworks_bls12381" in path.read_text()
+        if "from py_arkworks_bls12381 import" in path.read_text()
     ]
-    assert importers == ["anon/credential/curve.py"]
+    assert importers == ["anon/credential/native.py"]

@@ -30,7 +30,7 @@ HEADER = b"study and roster"
 CONTEXT = b"slot 0"
 PRESENTATION = b"packet"
 # (0, 2) has order 3 and lies on the curve, outside the subgroup: the cofactor of G1 is divisible by 3.
-ORDER_THREE = G1.from_xy_bytes_unchecked_be(bytes(95) + b"\2")
+ORDER_THREE = G1.from_compressed_bytes_unchecked(b"\x80" + bytes(47))
 
 
 @frozen

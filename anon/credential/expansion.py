@@ -1,0 +1,21 @@
+"""expand_message_xmd of RFC 9380 with SHA-256: uniform bytes from a message under a domain separation tag."""
+
+from __future__ import annotations
+
+import hashlib
+
+
+def expand_message(message: bytes, dst: bytes, size: int) -> bytes:
+    """RFC 9380, 5.3.1; `size` at most 8160. Raises `ValueError` beyond its limits."""
+    blocks = -(-size // 32)
+    if blocks > 255 or len(dst) > 255:
+        raise ValueError(f"expected at most 8160 bytes and a tag of at most 255, got {size} and {len(dst)}")
+    dst_prime = dst + bytes([len(dst)])
+    base = hashlib.sha256(bytes(64) + message + size.to_bytes(2, "big") + b"\0" + dst_prime).digest()
+    block = hashlib.sha256(base + b"\1" + dst_prime).digest()
+    output = block
+    for counter in range(2, blocks + 1):
+        mixed = int.from_bytes(base, "big") ^ int.from_bytes(block, "big")
+        block = hashlib.sha256(mixed.to_bytes(32, "big") + bytes([counter]) + dst_prime).digest()
+        output += block
+    return output[:size]
