@@ -11,7 +11,7 @@ need = command -v $(1) >/dev/null || { test "$$(id -u)" = 0 && command -v apt-ge
 	&& { apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(2); } >/dev/null 2>&1; } \
 	|| echo "$(1) is missing; install it: apt-get install $(2) (as root), or brew install $(2)"
 
-.PHONY: demo demo-mooc test check bench paper soak clean tor parts
+.PHONY: demo demo-mooc test check bench paper soak clean tor parts wheel pictures
 .DEFAULT_GOAL := demo
 
 .venv/made:
@@ -72,6 +72,14 @@ bench: .venv/bench      ## speed; figures go to benchmarks/out/*.json
 
 paper: .venv/paper      ## the paper's figures from real data in the folder DATA; about an hour, kept in benchmarks/out
 	@$(BIN)/python -m benchmarks.paper $(if $(DATA),--data $(DATA))
+
+wheel: .venv/base       ## the wheel that peers and staff install, in dist/
+	@rm -rf build && $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+	@ls dist/*.whl
+
+pictures: .venv/test    ## the README's pictures, from a newcomer's walk in Chromium
+	@$(BIN)/python -m pytest -m "not soak" tests/newcomer --deselect tests/newcomer/test_newcomer_walk.py::test_the_readmes_pictures_are_there_and_small
+	@$(BIN)/python tests/newcomer/pictures.py
 
 clean:
 	rm -rf .venv build dist *.egg-info

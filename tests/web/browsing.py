@@ -163,13 +163,13 @@ class Browser:
             "return Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - window.innerWidth"
         ))
 
-    def shot(self, name: str) -> Path:
+    def shot(self, name: str, folder: Path = OUT) -> Path:
         """Keep a picture of the whole page."""
-        OUT.mkdir(exist_ok=True)
+        folder.mkdir(exist_ok=True)
         size = self.driver.execute_cdp_cmd("Page.getLayoutMetrics", {})["cssContentSize"]
         clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], 12000), "scale": 1}
         command = {"format": "png", "captureBeyondViewport": True, "clip": clip}
-        file = OUT / f"{name}.png"
+        file = folder / f"{name}.png"
         file.write_bytes(base64.b64decode(self.driver.execute_cdp_cmd("Page.captureScreenshot", command)["data"]))
         return file
 
