@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from anon.ldp import format_epsilon
+from peer.web.codes import available
 
 _UNITS = (("day", 86400), ("hour", 3600), ("minute", 60))
 
@@ -25,6 +26,7 @@ def environment() -> Environment:
     )
     found.filters |= {"epsilon": format_epsilon, "instant": instant, "code": code, "lasting": lasting}
     found.filters["share"] = share
+    found.globals["reads_codes"] = available()
     return found
 
 
