@@ -23,7 +23,7 @@ from peer.home import PeerHome
 from peer.web.engine import Engine
 from peer.web.site import SITE, Site
 from peer.web.staging import Staging
-from peer.web.views import budget, data, diagnosis, joining, results, studies
+from peer.web.views import budget, codes, data, diagnosis, joining, results, studies
 
 HOST = "127.0.0.1"
 MOST_FORM_BYTES = 64 * 1024
@@ -89,7 +89,8 @@ class PageServer:
 
     def _application(self) -> web.Application:
         app = web.Application(client_max_size=MOST_FORM_BYTES)
-        protect(app, self.site.gate, hosts_of(self.port), self.site.bare, streamed=frozenset({data.UPLOAD}))
+        streamed = frozenset({data.UPLOAD, codes.PICTURE})
+        protect(app, self.site.gate, hosts_of(self.port), self.site.bare, streamed=streamed)
         add_pages(app, self.site)
         return app
 
@@ -98,7 +99,7 @@ def add_pages(app: web.Application, site: Site) -> None:
     """Every page of a site, for an application that is protected already."""
     app[SITE] = site
     app.middlewares.append(_explained)
-    for module in (joining, studies, budget, data, results, diagnosis):
+    for module in (joining, codes, studies, budget, data, results, diagnosis):
         app.add_routes(module.routes)
     app.router.add_get("/static/{name}", _static)
 
