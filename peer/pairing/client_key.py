@@ -6,9 +6,9 @@ import base64
 from collections.abc import Callable
 
 from attrs import field, frozen
-from nacl.public import PrivateKey
 
 from anon.onion import SUFFIX
+from anon.sodium import PrivateKey
 
 _BYTES = 32
 

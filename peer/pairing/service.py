@@ -23,6 +23,7 @@ from peer.pairing.folder import PairingFolder, PairingState, folder_of
 from peer.pairing.listener import PhoneListener
 from peer.pairing.onion import PhoneOnion
 from peer.pairing.phones import Phone, PhoneGate
+from peer.pairing.reach import within_reach
 from peer.web.engine import Engine
 from peer.web.site import Site
 from peer.web.staging import Staging
@@ -92,8 +93,8 @@ class Pairing:
 
     def _site(self, gate: PhoneGate, folder: PairingFolder) -> Site:
         staging = Staging(folder.path, self.random_bytes, LARGEST_UPLOAD, MOST_WAITING)
-        data, engine = self.home.data_path, Engine(self.peer)
-        site = Site(self.peer, data, engine, gate, staging, self.now, self.random_bytes, paired=True)
+        peer, data = within_reach(self.peer), self.home.data_path
+        site = Site(peer, data, Engine(peer), gate, staging, self.now, self.random_bytes, paired=True)
         site.invites.update((one.study, one) for one in self.invites)
         return site
 

@@ -20,6 +20,7 @@ from peer.home import PeerHome
 from peer.pairing.folder import PairingFolder
 from peer.pairing.listener import PhoneListener
 from peer.pairing.phones import PhoneGate
+from peer.pairing.reach import within_reach
 from peer.web.engine import Engine
 from peer.web.site import Site
 from peer.web.staging import Staging
@@ -81,7 +82,8 @@ async def phoned(folder: Path, enter: bool = True, data: bool = True, **limits: 
     pairing = PairingFolder(folder / "pairing")
     with pairing.held(), pairing.socket() as socket:
         staging = Staging(pairing.path, os.urandom, **limits)
-        site = Site(app, home.data_path, Engine(app), gate, staging, village.clock, os.urandom, paired=True)
+        near = within_reach(app)
+        site = Site(near, home.data_path, Engine(near), gate, staging, village.clock, os.urandom, paired=True)
         listener = PhoneListener(site, gate, HOST)
         await listener.start(socket)
         server = SimpleNamespace(address=ORIGIN, link=gate.link(ORIGIN))

@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 from phoning import HOST, Phoned, phoned
+from village import DECLARED, Village, peer
 from visiting import visited
 
+from anon.errors import Refused
 from anon.invite import Invite
 from anon.page.security import FORM_FIELD
+from peer.app import PeerApp
 from peer.pairing.allowed import ALLOWED, REFUSED, permitted
+from peer.pairing.reach import within_reach
 
 DONE_AT_HOME = [
     ("POST", "/budget"), ("GET", "/budget"), ("POST", "/start/budget"), ("POST", "/start/connect"), ("POST", "/link"),
@@ -65,6 +69,33 @@ def test_what_binds_shows_or_takes_away_is_not_on_the_list(method: str, route: s
 
 def test_a_route_that_is_new_is_closed() -> None:
     assert not permitted("GET", "/something/{new}") and not permitted("POST", "/") and not permitted("DELETE", "/data")
+
+
+def test_a_phones_pages_reach_nothing_else_of_the_peer_whatever_their_route(tmp_path: Path) -> None:
+    """Closed by default: everything public of a peer that is not named here is out of reach."""
+    app = peer(tmp_path, Village.found(DECLARED))
+    near = within_reach(app)
+    names = {name for name in (*dir(PeerApp), *vars(app)) if not name.startswith("__")}
+    for name in names - {"accounting", "budget", "manifest", "pause", "paused_until", "policy", "resume", "status", "store"}:
+        with pytest.raises(Refused, match="on the computer itself"):
+            getattr(near, name)
+    for name in {name for name in dir(app.store) if not name.startswith("__")} - {"state", "study"}:
+        with pytest.raises(Refused, match="on the computer itself"):
+            getattr(near.store, name)
+    assert near.status() == [] and {"join", "leave", "set_policy", "run", "client", "evidence", "set_passphrase"} <= names
+    app.close()
+
+
+async def test_the_way_from_a_first_link_with_its_limits_is_no_phones(phone: Phoned) -> None:
+    """On the computer the form of that preview sets the lifetime budget too."""
+    await _waiting(phone)
+    preview = await phone.upload("sleep.csv", b"age,cups,tired\n41,many,1\n", back="start")
+    assert "lifetime" not in preview.text
+    action = preview.url.removeprefix(f"http://{HOST}").partition("?")[0]
+    form = preview.form(f"{action}?back=") | {"answer": "import", "lifetime": "900", "per_study": "900", "minimum_cohort": "1"}
+    before = phone.peer.policy()
+    got = await phone.post(f"{action}?back=start", form)
+    assert "Imported" in got.words and phone.peer.policy() == before
 
 
 async def _waiting(phone: Phoned) -> str:

@@ -82,7 +82,7 @@ def test_what_is_stored_is_read_again_by_its_owner_alone(tmp_path: Path) -> None
         assert (folder.path / "state.json").stat().st_mode & 0o777 == 0o600
         assert folder.path.stat().st_mode & 0o777 == 0o700
     (folder.path / "state.json").write_text("{")
-    with pytest.raises(Exception, match="state.json"):
+    with pytest.raises(Exception, match=r"state\.json"):
         folder.state()
 
 

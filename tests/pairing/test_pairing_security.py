@@ -208,7 +208,7 @@ async def test_the_two_doors_do_not_know_each_other(phone: Phoned, tmp_path: Pat
                 async with aiohttp.request("GET", server.address + path, headers=headers) as answer:
                     return answer.status
 
-            name, _, value = phone.cookie.partition("=")
+            _name, _, value = phone.cookie.partition("=")
             assert await at_home("/", Cookie=phone.cookie) == 401
             assert await at_home("/", Cookie=f"{own.key}={value}") == 401
             assert await at_home("/", Host=HOST, Cookie=f"{own.key}={own.value}") == 403

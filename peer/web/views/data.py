@@ -139,8 +139,9 @@ def _sets_budget(request: web.Request) -> bool:
 
 
 def _back(request: web.Request) -> str:
+    """Where an import leads back to. The way from a first link to its consent screen is no phone's."""
     back = request.query.get("back", "")
-    return back if back in _PLACES else ""
+    return back if back in _PLACES and not request.app[SITE].paired else ""
 
 
 async def _wanted(site: Site) -> tuple[Table, ...]:
