@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attrs import field, frozen
-from nacl.exceptions import BadSignatureError
-from nacl.signing import SigningKey, VerifyKey
 
 from anon import labels
 from anon.encoding import decode, encode, sha256
 from anon.errors import Malformed, RejectedProof
+from anon.sodium import BadSignatureError, SigningKey, VerifyKey
 
 KINDS = (
     "manifest",

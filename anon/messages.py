@@ -9,14 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from attrs import field, frozen
-from nacl.exceptions import BadSignatureError, CryptoError
-from nacl.public import PrivateKey, PublicKey, SealedBox
-from nacl.signing import SigningKey, VerifyKey
 
 from anon import labels
 from anon.credential import commitment_size
 from anon.encoding import decode, encode, sha256
 from anon.errors import Malformed, RejectedProof
+from anon.sodium import BadSignatureError, CryptoError, PrivateKey, PublicKey, SealedBox, SigningKey, VerifyKey
 
 VERSION = 1
 KEY_BYTES = 32

@@ -20,6 +20,7 @@ from anon.invite import Invite, invite_hash
 from anon.ldp import NanoEpsilon
 from anon.messages import Enrolment, seal, sign_enrolment, sign_withdrawal
 from anon.route import Route
+from anon.sodium import SALT_BYTES, passphrase_key
 from anon.study.manifest import Manifest
 from peer.checks import check_address, check_manifest, extend_chain
 from peer.client import AggregatorClient
@@ -28,11 +29,12 @@ from peer.errands import Tools
 from peer.glance import Receipt, StudyStatus
 from peer.home import PeerHome, Settings
 from peer.ledger import Entry, Ledger
+from peer.migrations import upgrade_home
 from peer.records import Joining, Study
 from peer.release import random_sizes
 from peer.runner import StudyRunner
 from peer.schedule import draw_enrolment_time
-from peer.secrets import KEY_BYTES, SALT_BYTES, StudySecrets, Vault, fresh, key_of
+from peer.secrets import KEY_BYTES, StudySecrets, Vault, fresh
 from peer.session import LAST, Event, State
 from peer.store import Store
 
@@ -66,6 +68,7 @@ class PeerApp:
         policy: Policy | None = None,
     ) -> None:
         home.prepare()
+        upgrade_home(home)
         self._home = home
         self._route_factory = route_factory
         self._now = now
@@ -325,7 +328,7 @@ class PeerApp:
         """
         salt, key = self._random_bytes(SALT_BYTES), self._key or self._random_bytes(KEY_BYTES)
         with self._exclusively():
-            sealed = Vault(key_of(passphrase, salt), self._random_bytes).close(key)
+            sealed = Vault(passphrase_key(passphrase, salt), self._random_bytes).close(key)
             settings = evolve(self._tools.settings, salt=salt.hex(), sealed=sealed.hex())
             self._home.write_settings(settings)  # first: plain secrets open under any vault
             old, vault = self._tools.vault, Vault(key, self._random_bytes)
@@ -384,7 +387,7 @@ def _key(settings: Settings, passphrase: str | None, random_bytes: Callable[[int
         return None
     if passphrase is None:
         raise Refused("the secrets of this home are under a passphrase; give it")
-    vault = Vault(key_of(passphrase, bytes.fromhex(settings.salt)), random_bytes)
+    vault = Vault(passphrase_key(passphrase, bytes.fromhex(settings.salt)), random_bytes)
     return vault.open(bytes.fromhex(settings.sealed))
 
 

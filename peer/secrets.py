@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from attrs import field, frozen
-from nacl import pwhash
-from nacl.exceptions import CryptoError
-from nacl.secret import SecretBox
-from nacl.signing import SigningKey
 
 from anon.credential import CommitmentSecrets, commit
 from anon.encoding import decode, encode
 from anon.errors import Malformed, Refused
+from anon.sodium import CryptoError, SecretBox, SigningKey
 
-SALT_BYTES = pwhash.argon2id.SALTBYTES
 KEY_BYTES = SecretBox.KEY_SIZE
 _PLAIN, _BOXED = b"\x00", b"\x01"
 
@@ -92,14 +88,3 @@ class Vault:
             return bytes(self._box.decrypt(stored[1:]))
         except CryptoError:
             raise Refused("the passphrase does not open the secrets of this home; try again") from None
-
-
-def key_of(passphrase: str, salt: bytes) -> bytes:
-    """32 bytes from a passphrase by argon2id at libsodium's "moderate" cost (256 MiB, about a second)."""
-    return pwhash.argon2id.kdf(
-        SecretBox.KEY_SIZE,
-        passphrase.encode(),
-        salt,
-        opslimit=pwhash.argon2id.OPSLIMIT_MODERATE,
-        memlimit=pwhash.argon2id.MEMLIMIT_MODERATE,
-    )

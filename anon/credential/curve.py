@@ -1,8 +1,8 @@
 """BLS12-381, checked: the only module that touches a curve library.
 
 Invariant: every `G1` and `G2` that leaves this module lies in the prime-order subgroup. Decoding is strict whatever
-library is underneath: `native`, or `pure` where the native one has no build. `IMPLEMENTATION` says which, `choice`
-decides. Both give the same bytes, and neither is constant-time.
+library is underneath: `native`, or `pure` where the native one has no build. `IMPLEMENTATION` says which,
+`anon.builds` decides. Both give the same bytes, and neither is constant-time.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from anon.credential.choice import chosen
+from anon.builds import PURE, implementation
 from anon.credential.constants import EIGENVALUE, FIELD_ORDER, G1_SIZE, G2_SIZE, ORDER, ROOT, SCALAR_SIZE
 from anon.errors import Malformed
 
-IMPLEMENTATION = chosen()
-if TYPE_CHECKING or IMPLEMENTATION == "pure":
+IMPLEMENTATION = implementation("py_arkworks_bls12381")
+if TYPE_CHECKING or IMPLEMENTATION == PURE:
     from anon.credential import pure as library
     from anon.credential.pure import G1, G2, Scalar
 else:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from village import DECLARED, PAPER, START, Village
 
 from anon.errors import Conflict, Malformed, Refused
+from anon.sodium import passphrase_key
 from anon.study.manifest import Timetable, Window
 from peer.consent import Policy, decide, explain, objections
 from peer.home import PeerHome, Settings
@@ -23,7 +24,7 @@ from peer.schedule import (
     overdue,
     uniform,
 )
-from peer.secrets import Vault, key_of
+from peer.secrets import Vault
 from peer.session import LAST, TABLE, Event, State, Unlisted, move
 
 STUDY, OTHER = b"a" * 32, b"b" * 32
@@ -248,7 +249,7 @@ def test_one_runner_per_home(tmp_path) -> None:
 
 
 def test_secrets_rest_under_the_passphrase() -> None:
-    key = key_of("correct horse", b"s" * 16)
+    key = passphrase_key("correct horse", b"s" * 16)
     stored = Vault(key, lambda count: b"n" * count).close(b"secret")
     assert b"secret" not in stored
     assert Vault(key, lambda count: b"").open(stored) == b"secret"

@@ -1,0 +1,19 @@
+"""A key from a passphrase, by libsodium."""
+
+from __future__ import annotations
+
+from nacl import pwhash
+from nacl.secret import SecretBox
+
+SALT_BYTES: int = pwhash.argon2id.SALTBYTES
+
+
+def passphrase_key(passphrase: str, salt: bytes) -> bytes:
+    """32 bytes from a passphrase by argon2id at libsodium's "moderate" cost (256 MiB, about a second)."""
+    return pwhash.argon2id.kdf(
+        SecretBox.KEY_SIZE,
+        passphrase.encode(),
+        salt,
+        opslimit=pwhash.argon2id.OPSLIMIT_MODERATE,
+        memlimit=pwhash.argon2id.MEMLIMIT_MODERATE,
+    )
