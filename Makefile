@@ -11,7 +11,7 @@ need = command -v $(1) >/dev/null || { test "$$(id -u)" = 0 && command -v apt-ge
 	&& { apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(2); } >/dev/null 2>&1; } \
 	|| echo "$(1) is missing; install it: apt-get install $(2) (as root), or brew install $(2)"
 
-.PHONY: demo demo-mooc test check bench paper soak clean tor parts wheel pictures
+.PHONY: demo demo-mooc test check bench paper soak clean tor parts wheel pictures package
 .DEFAULT_GOAL := demo
 
 .venv/made:
@@ -80,6 +80,21 @@ wheel: .venv/base       ## the wheel that peers and staff install, in dist/
 pictures: .venv/test    ## the README's pictures, from a newcomer's walk in Chromium
 	@$(BIN)/python -m pytest -m "not soak" tests/newcomer --deselect tests/newcomer/test_newcomer_walk.py::test_the_readmes_pictures_are_there_and_small
 	@$(BIN)/python tests/newcomer/pictures.py
+
+build/bundle/made: constraints.txt
+	@$(PYTHON) -m venv build/bundle/env
+	@build/bundle/env/bin/pip install --quiet --disable-pip-version-check -c constraints.txt setuptools wheel pyinstaller
+	@touch $@
+
+package: build/bundle/made   ## the peer as one program that needs no Python on the machine: dist/anonml-peer
+	@rm -rf build/lib build/bdist.*
+	@build/bundle/env/bin/pip install --quiet --disable-pip-version-check --no-build-isolation -c constraints.txt '.[desktop]'
+	@build/bundle/env/bin/pyinstaller --onefile --noconfirm --log-level ERROR --name anonml-peer \
+		--distpath dist --workpath build/bundle/work --specpath build/bundle \
+		--collect-submodules anon --collect-data anon --collect-submodules peer --collect-data peer --copy-metadata anonml \
+		--hidden-import _cffi_backend --exclude-module aggregator bundle/peer_program.py
+	@env -i HOME=$(CURDIR)/build/bundle dist/anonml-peer --version
+	@env -i HOME=$(CURDIR)/build/bundle dist/anonml-peer doctor
 
 clean:
 	rm -rf .venv build dist *.egg-info

@@ -31,6 +31,7 @@ class Settings:
     again after the first time; the last is shortly before sending. `check_inclusion`: download the transcript and
     look for the own packet. `inclusion_patience`: when to give that up, after the study's end. `salt`: of the
     passphrase, in hexadecimal; empty when there is none. `sealed`: the key of the studies' secrets, under it.
+    `notifications`: whether the desktop may tell the owner that something is (`peer.desktop.telling`).
     """
 
     enrol_spread: float = 0.0
@@ -39,6 +40,7 @@ class Settings:
     inclusion_patience: float = 7 * 86400.0
     salt: str = ""
     sealed: str = ""
+    notifications: bool = False
 
     def __attrs_post_init__(self) -> None:
         if self.enrol_spread < 0 or self.inclusion_patience < 0 or not 0 <= self.head_checks <= 20:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +19,7 @@ from peer.cli.options import (
     JsonOption,
     RouteOption,
     finished,
+    home_of,
     open_peer,
     print_json,
     routes_of,
@@ -24,9 +27,11 @@ from peer.cli.options import (
 from peer.desktop.autostart import UNATTENDED, demand_sensible, standing, switch_off, switch_on
 from peer.desktop.login_item import LoginItem, login_item, own_program
 from peer.desktop.places import places_here
+from peer.desktop.reminding import reminding
 from peer.desktop.resident import stay
 from peer.home import PeerHome
 from peer.routes import Routes
+from peer.web.engine import Engine
 
 autostart = typer.Typer(no_args_is_help=True, help="Start your peer when you log in, or not any more.")
 AsRootOption = Annotated[bool, typer.Option("--as-root", help="You are root and mean root's own peer.")]
@@ -80,7 +85,13 @@ def run_and_stay(home: Path, route: str, limited: bool) -> None:
     if limited:
         raise Refused("--stay goes on until it is told to end; leave out --once and --max-seconds")
     routes = routes_of(route, home)
-    finished(stay(open_peer(home, routes)), routes)
+    peer = open_peer(home, routes)
+
+    async def beside(engine: Engine) -> None:
+        async with reminding(peer, home_of(home), engine, time.time, os.urandom):
+            await asyncio.Event().wait()
+
+    finished(stay(peer, beside), routes)
 
 
 def _item(home: Path, route: str) -> LoginItem:

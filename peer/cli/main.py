@@ -16,6 +16,7 @@ from anon.invite import parse_invite
 from anon.ldp import format_epsilon, nano
 from peer.app import PeerApp
 from peer.cli import desktop as desktop_commands
+from peer.cli import notices as notice_commands
 from peer.cli import own as own_commands
 from peer.cli import pause as pause_commands
 from peer.cli import proofs as proof_commands
@@ -217,3 +218,4 @@ app.command()(own_commands.restore)
 
 
 app.add_typer(desktop_commands.autostart, name="autostart")
+app.add_typer(notice_commands.notify, name="notify")

@@ -54,7 +54,8 @@ async def _served(home: Path, route: str, port: int, invite: Invite | None, brow
         console.print("Ctrl-C ends it; nothing is lost.", highlight=False)
         if browser and not await asyncio.to_thread(webbrowser.open, server.link):
             console.print("no browser was found; open the link yourself", highlight=False)
-        await _until_stopped(console, lambda: server.link)
+        async with server.reminding():
+            await _until_stopped(console, lambda: server.link)
     finally:
         await server.close()
         await routes.close()

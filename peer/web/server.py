@@ -8,7 +8,7 @@ import os
 import socket
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from importlib.resources import files
 
 from aiohttp import web
@@ -19,6 +19,7 @@ from anon.page.guard import protect
 from anon.page.security import Gate, hosts_of
 from anon.study.structure import Unfit
 from peer.app import PeerApp
+from peer.desktop.reminding import reminding
 from peer.home import PeerHome
 from peer.web.engine import Engine
 from peer.web.site import SITE, Site
@@ -50,6 +51,7 @@ class PageServer:
     ) -> None:
         self._socket = _listening(port)
         self.port: int = self._socket.getsockname()[1]
+        self._home = home
         gate = Gate(f"peer-{self.port}", random_bytes)
         self.engine = Engine(peer)
         self.site = Site(
@@ -86,6 +88,13 @@ class PageServer:
         if self._runner is not None:
             await self._runner.cleanup()
         self._socket.close()
+
+    def reminding(self) -> AbstractAsyncContextManager[None]:
+        """Notify the owner as long as the block lasts, if that is switched on (`anonml peer notify`)."""
+        site = self.site
+        return reminding(
+            site.peer, self._home, self.engine, site.now, site.random_bytes, lambda: [key.hex() for key in site.invites]
+        )
 
     def _application(self) -> web.Application:
         app = web.Application(client_max_size=MOST_FORM_BYTES)

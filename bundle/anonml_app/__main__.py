@@ -1,0 +1,12 @@
+"""The app that Briefcase packs: without words the page in a window, with words the commands."""
+
+from __future__ import annotations
+
+import sys
+
+import anonml
+
+if __name__ == "__main__":
+    if len(sys.argv) == 1:
+        sys.argv += ["peer", "window"]
+    anonml.main()

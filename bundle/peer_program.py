@@ -1,0 +1,13 @@
+"""The peer as one program that brings its Python along (`make package`): the commands that a peer needs."""
+
+from __future__ import annotations
+
+import anonml
+
+PEERS = ("peer", "evidence", "doctor", "support-bundle")
+"""The staff's commands need numpy and more, and demos a checkout; neither is in here."""
+
+if __name__ == "__main__":
+    for name in set(anonml.COMMANDS) - set(PEERS):
+        del anonml.COMMANDS[name]
+    anonml.main()
