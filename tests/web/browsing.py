@@ -196,11 +196,11 @@ class Browser:
 
 
 @contextmanager
-def chromium(profile: Path) -> Iterator[Browser]:
-    """A window with a fresh profile until the block ends."""
+def chromium(profile: Path, *flags: str) -> Iterator[Browser]:
+    """A window with a fresh profile until the block ends, started with more flags."""
     options = Options()
     options.binary_location = next(filter(None, map(shutil.which, CHROMIUM)))
-    for flag in (*FLAGS, f"--user-data-dir={profile}"):
+    for flag in (*FLAGS, f"--user-data-dir={profile}", *flags):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"performance": "ALL"})  # type: ignore[no-untyped-call]
     service = Service(shutil.which("chromedriver"))
