@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
+from anon.answers import ACCEPTED
 from anon.ldp import NanoEpsilon
 from anon.protocols.histogram.categories import feature_category
 from anon.study.manifest import Manifest, Window
@@ -167,4 +168,5 @@ class Line:
 
 def receipt_line(title: str, one: Queued) -> Line:
     """A slot's receipt in words."""
-    return Line(title, one.slot + 1, one.epsilon, STATUSES[one.status], said(one.word) if one.word else "")
+    word = said(one.word) if one.word not in ("", ACCEPTED) else ""
+    return Line(title, one.slot + 1, one.epsilon, STATUSES[one.status], word)

@@ -42,13 +42,22 @@ async def home(request: web.Request) -> web.Response:
         active=[one for one in found if one.state not in LAST],
         ended=[one for one in found if one.state in LAST],
         states=STATES,
-        invites={study.hex(): invite.address for study, invite in site.invites.items()},
+        invites=[(study.hex(), _title(site, study), invite.address) for study, invite in site.invites.items()],
         meter=meter(site.peer.budget()),
         coming=coming[:_SHOWN_WINDOWS],
         paused_studies={one.study: site.peer.paused_until(one.study) for one in found},
         pauses=PAUSES,
         place="/",
     )
+
+
+def _title(site: Site, study: bytes) -> str:
+    """The title of a study whose link waits; empty until it was fetched. Looking at this page fetches nothing."""
+    fetched = site.working(f"invite-{study.hex()}")
+    if fetched is None or not fetched.done() or fetched.cancelled() or fetched.exception() is not None:
+        return ""
+    title: str = fetched.result().title
+    return title
 
 
 @routes.post("/link")
