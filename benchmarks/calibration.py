@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from aggregator.estimator.classifier import LocallyPrivateClassifier, PrivacyLeakWarning
 from aggregator.protocols.histogram.reconstruct import Floats
 from aggregator.simulate import roc_auc
-from aggregator.simulation.people import Cell, read_columns
+from aggregator.simulation.csv_file import Cell, read_columns
 from benchmarks.figures import Figure, publish
 
 GOAL = 0.05

@@ -54,10 +54,11 @@ def _raw(feature: Feature, train: Column, test: Column) -> tuple[Floats, Floats]
 
 
 def _numbers(feature: Feature, column: Column) -> Floats:
+    low, high = feature.range
     numbers = [float(value) if isinstance(value, (int, float)) else None for value in column.values]
-    middle = sum(feature.range) / 2
+    # As shares of the range: squares of very large numbers overflow.
     table: Sequence[tuple[float, float]] = [
-        (middle, 1.0) if number is None else (clamp(feature, number), 0.0) for number in numbers
+        (0.5, 1.0) if number is None else ((clamp(feature, number) - low) / (high - low), 0.0) for number in numbers
     ]
     matrix: Floats = np.array(table)[column.index]
     return matrix

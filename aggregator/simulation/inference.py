@@ -7,13 +7,14 @@ public knowledge before anybody is asked: what is read from the peers' own data 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 from attrs import frozen
 
-from aggregator.simulation.people import Cell, Column, People, read_columns
+from aggregator.simulation.csv_file import Cell, column_name, is_number, read_columns, read_csv
+from aggregator.simulation.people import Column, People
 from anon.errors import Malformed
 from anon.protocols.histogram.categories import label_category
 from anon.study.parts import Cohort, Feature, Label, Learning, Table
@@ -25,6 +26,13 @@ MOST_CATEGORIES = 6
 
 FEW_NUMBERS = 6
 """Columns of so few different numbers are categories."""
+
+MOST_FEATURES = 128
+MOST_IN_PAIRS = 64
+"""A study has no more features here, or fewer where each pair of them is a survey: each would be asked of too few."""
+
+MISSING = frozenset({"na", "n/a", "nan", "null", "none", "?", "-", "."})
+"""How files spell a missing number. Only among numbers: elsewhere they may be categories."""
 
 WARNING = (
     "Ranges, categories and base rate were read from the data. That is fine for a simulation on data you hold; a real "
@@ -42,26 +50,52 @@ class Inferred:
 
 def infer_study(path: Path, label: str, positive: Iterable[str], epsilon: float) -> Inferred:
     """A one-packet study of every usable column of a CSV file. Raises `Malformed` for a label that cannot be one."""
-    columns = read_columns(path)
+    file = read_csv(path)
+    columns = {name: _numbers_if_any(cells) for name, cells in file.columns.items()}
+    label = label if label in columns else column_name(label, 0)
     if label not in columns:
         raise Malformed(f"{path.name}: no column {label}; it has {', '.join(columns)}")
     target = _label(label, columns[label], tuple(positive))
-    features: list[Feature] = []
-    notes: list[str] = []
-    for name, cells in columns.items():
-        if name == label:
-            continue
-        try:
-            found = _feature(name, cells, epsilon)
-        except Unfit as fault:
-            notes.append(f"{name}: left out ({fault})")
-            continue
-        features.append(found)
-    if not features:
-        raise Malformed(f"{path.name}: no column besides {label} can be a feature: {'; '.join(notes)}")
+    found, notes = _features({name: cells for name, cells in columns.items() if name != label}, epsilon)
+    if not found:
+        raise Malformed(f"{path.name}: no column besides {label} can be a feature{_said(notes)}")
+    notes = [*_about_rows(file.skipped, target, columns[label]), *notes]
     rate = float(np.mean([label_category(target, _plain(cell)) for cell in columns[label]]))
     guess = min(max(round(20 * rate) / 20, 0.05), 0.95)
-    return Inferred(_proposal(target, tuple(features), epsilon, guess), tuple(notes))
+    return Inferred(_proposal(target, tuple(found), epsilon, guess), tuple(notes))
+
+
+def _features(columns: Mapping[str, list[Cell]], epsilon: float) -> tuple[list[Feature], list[str]]:
+    """What each column can be, in the file's order, and why the others are left out."""
+    found: list[Feature] = []
+    notes: list[str] = []
+    for name, cells in columns.items():
+        try:
+            found.append(_feature(name, cells, epsilon))
+        except Unfit as fault:
+            notes.append(f"{name}: left out ({fault})")
+    most = MOST_FEATURES if design_for(epsilon).asks == "bits" else MOST_IN_PAIRS
+    if len(found) > most:
+        notes.append(
+            f"{found[most].name} and {len(found) - most - 1} columns after it: left out (only {most} are asked about); "
+            "keep those you mean in the file, or write a study file"
+        )
+    return found[:most], notes
+
+
+def _about_rows(skipped: int, label: Label, cells: list[Cell]) -> list[str]:
+    """What a person should know about how rows were counted."""
+    missing, others = sum(cell is None for cell in cells), len(label.negative)
+    said = [f"{skipped} rows left out: they have more or fewer cells than the header"] if skipped else []
+    if missing:
+        said.append(f"{label.name}: {missing} of {len(cells)} rows have no value, which counts as negative")
+    if others > 1:
+        said.append(f"{label.name}: all {others} other values count as negative")
+    return said
+
+
+def _said(notes: list[str]) -> str:
+    return f": {'; '.join(notes[:5])}{' ...' if len(notes) > 5 else ''}" if notes else ""
 
 
 def people_of(proposal: Proposal, path: Path) -> People:
@@ -72,8 +106,8 @@ def people_of(proposal: Proposal, path: Path) -> People:
     if absent:
         raise Malformed(f"{path.name}: expected the columns {', '.join(absent)}")
     kinds = {feature.name: feature.kind for feature in proposal.features}
-    found = {name: _column(columns[name], kinds[name]) for name in kinds}
-    labels = [label_category(proposal.label, _plain(cell)) for cell in columns[proposal.label.name]]
+    found = {name: _column(path, name, columns[name], kind) for name, kind in kinds.items()}
+    labels = [label_category(proposal.label, _plain(cell)) for cell in _numbers_if_any(columns[proposal.label.name])]
     return People(found, np.array(labels, dtype=np.int64))
 
 
@@ -84,11 +118,23 @@ def design_for(epsilon: float) -> OnePacket:
     return OnePacket("one-packet", epsilon, subset_size=2)
 
 
-def _column(cells: list[Cell], kind: str) -> Column:
+def _column(path: Path, name: str, cells: list[Cell], kind: str) -> Column:
     places: dict[float | str | None, int] = {}
+    cells = _numbers_if_any(cells)
+    if kind == "numeric" and any(isinstance(cell, str) for cell in cells):
+        raise Malformed(f"{path.name}: expected numbers in column {name}, as in the data the study was read from")
     values = [_number(cell) if kind == "numeric" else _text(cell) for cell in cells]
     index = np.array([places.setdefault(value, len(places)) for value in values], dtype=np.int64)
     return Column(tuple(places), index)
+
+
+def _numbers_if_any(cells: list[Cell]) -> list[Cell]:
+    """The cells, as numbers where all are but for marks of missing ones."""
+    texts = {cell for cell in cells if isinstance(cell, str)}
+    marks = {text for text in texts if text.lower() in MISSING}
+    if not marks or marks == texts or not all(is_number(text) for text in texts - marks):
+        return cells
+    return [None if cell is None or cell in marks else float(cell) for cell in cells]
 
 
 def _number(cell: Cell) -> float | None:
@@ -105,15 +151,23 @@ def _plain(cell: Cell) -> float | str | None:
 
 def _label(name: str, cells: list[Cell], positive: tuple[str, ...]) -> Label:
     known = {str(cell): _plain(cell) for cell in cells if cell is not None}
-    chosen = [known[text] for text in positive if text in known]
-    others = [value for text, value in known.items() if text not in positive and value is not None]
-    if not positive or len(chosen) != len(positive):
-        shown = ", ".join(sorted(known)[:10])
+    chosen = {text: value for text, value in known.items() if any(_is(text, value, one) for one in positive)}
+    named = [one for one in positive if any(_is(text, value, one) for text, value in chosen.items())]
+    if not known:
+        raise Malformed(f"label {name}: no row has a value; check the column's name")
+    if not positive or len(named) != len(positive):
+        shown = ", ".join(sorted(known)[:10]) + (", ..." if len(known) > 10 else "")
         raise Malformed(f"label {name}: --positive expects one of its values ({shown})")
     # A file with one class only still simulates: the model says the base rate.
-    negative = tuple(others[:1000]) or ("(none)",)
-    return Label(name, f"The value of {name}.", f"SELECT {name} FROM person", tuple(v for v in chosen if v is not None),
-                 negative, "negative")  # fmt: skip
+    others = tuple(value for text, value in known.items() if text not in chosen and value is not None)
+    values = tuple(value for value in chosen.values() if value is not None)
+    negative = others[:1000] or ("(none)",)
+    return Label(name, f"The value of {name}.", f"SELECT {name} FROM person", values, negative, "negative")
+
+
+def _is(text: str, value: float | str | None, named: str) -> bool:
+    """Whether a person who writes `named` means this value: 1 means 1.0 too."""
+    return text == named or (isinstance(value, float) and is_number(named) and float(named) == value)
 
 
 def _feature(name: str, cells: list[Cell], epsilon: float) -> Feature:

@@ -6,19 +6,16 @@ staff's own (last year's, public or synthetic); a peer's never comes near this m
 
 from __future__ import annotations
 
-import csv
-import gzip
-import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
-from typing import TextIO
 
 import numpy as np
 from attrs import Factory, field, frozen
 from numpy.typing import NDArray
 
+from aggregator.simulation import csv_file
 from anon.errors import Malformed
 from anon.protocols.histogram.categories import Value, label_category
 from anon.sql import BOUNDS, lint
@@ -26,11 +23,8 @@ from anon.sql_functions import register
 from anon.study.parts import Label
 from anon.study.proposal import Proposal
 
-Cell = int | float | str | None
+Cell = csv_file.Cell
 Rows = Sequence[Mapping[str, Cell]]
-
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})", re.ASCII)
-_REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
 
 
 @frozen(eq=False)
@@ -96,42 +90,10 @@ def people_from_csv(proposal: Proposal, path: Path, person: str | None = None, a
 
     Raises `Malformed` when the file cannot be read.
     """
-    columns = read_columns(path)
+    columns = csv_file.read_columns(path)
     cells = list(columns.values())
     return people_from_rows(proposal, (dict(zip(columns, row, strict=True)) for row in zip(*cells, strict=True)),
                             person, as_of)
-
-
-def read_columns(path: Path) -> dict[str, list[Cell]]:
-    """The columns of a CSV file (or .csv.gz) with a header, by the importer's names, typed as it types them.
-
-    Raises `Malformed` when the file cannot be read.
-    """
-    try:
-        with _opened(path) as lines:
-            table = list(csv.reader(lines, skipinitialspace=True))
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
-        raise Malformed(f"{path.name}: cannot be read as CSV ({type(error).__name__}); check the path") from None
-    if len(table) < 2:
-        raise Malformed(f"{path.name}: expected a header and at least one row")
-    header = [re.sub(r"[^a-z0-9]+", "_", name.strip().lower()).strip("_") for name in table[0]]
-    body = [row for row in table[1:] if len(row) == len(header)]
-    return {name: _typed([row[place].strip() for row in body]) for place, name in enumerate(header)}
-
-
-def _opened(path: Path) -> TextIO:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", newline="", encoding="utf-8-sig")
-    return path.open(newline="", encoding="utf-8-sig")
-
-
-def _typed(texts: list[str]) -> list[Cell]:
-    filled = [text for text in texts if text]
-    if filled and all(_INTEGER.fullmatch(text) for text in filled):
-        return [int(text) if text else None for text in texts]
-    if filled and all(_REAL.fullmatch(text) for text in filled):
-        return [float(text) if text else None for text in texts]
-    return [text or None for text in texts]
 
 
 def _grouped(rows: Iterable[Mapping[str, Cell]], person: str | None) -> Iterator[Rows]:
