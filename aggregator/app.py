@@ -23,6 +23,7 @@ from aggregator.counters import STEP
 from aggregator.enrol import draw_invites
 from aggregator.enrol_store import EnrolStore
 from aggregator.home import Home, open_home
+from aggregator.migrations import upgrade_home
 from aggregator.onion_key import OnionKey
 from aggregator.packet_store import PacketStore
 from aggregator.publish import prepare
@@ -87,6 +88,7 @@ class AggregatorApp:
 
     async def __aenter__(self) -> Self:
         """Open the database and take up every study where it was left."""
+        await asyncio.to_thread(upgrade_home, self.home)
         await self._database.create(store.TABLES, enrol_store.TABLES, packet_store.TABLES)
         await self._load()
         return self

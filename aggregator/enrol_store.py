@@ -144,6 +144,8 @@ class EnrolStore:
         """One durable transaction on a study's enrolments; `what` names its crash points."""
         async with self._database.write() as connection:
             yield EnrolTransaction(connection, study)
+            if what == "withdrawal":
+                self._database.drop_copies()
             crash_point(f"before-commit-of-{what}")
         crash_point(f"after-commit-of-{what}")
 

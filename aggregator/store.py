@@ -31,7 +31,9 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from aggregator.crash import crash_point
+from aggregator.migrations import SCHEMA
 from anon.documents import SignedHead, parse_head, sign_head
+from anon.migration import drop_copies
 
 _PRAGMAS = (
     "PRAGMA journal_mode=WAL",
@@ -54,10 +56,12 @@ class Database:
         self._path = path
 
     async def create(self, *groups: MetaData) -> None:
-        """Create what tables are missing."""
+        """Create what tables are missing. Raises `Refused` for the file of another program's schema."""
+        await asyncio.to_thread(SCHEMA.demand_own, self._path)
         async with self.write() as connection:
             for group in groups:
                 await connection.run_sync(group.create_all)
+            await connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA.version}")
         self._path.chmod(0o600)
 
     @asynccontextmanager
@@ -72,8 +76,13 @@ class Database:
         async with self._engine.connect() as connection:
             yield connection
 
+    def drop_copies(self) -> None:
+        """Remove what a migration kept: before something is erased, and before the order of rows is."""
+        drop_copies(self._path)
+
     async def compact(self) -> None:
         """Rewrite the file in key order and empty the log, so that neither tells in which order rows came."""
+        self.drop_copies()
         async with self._writing, self._engine.connect() as connection:
             plain = await connection.execution_options(isolation_level="AUTOCOMMIT")
             await plain.exec_driver_sql("VACUUM")

@@ -38,9 +38,11 @@ from pathlib import Path
 from attrs import frozen
 
 from anon.errors import Malformed, Refused
+from anon.migration import drop_copies, upgrade
 from peer import other_role
 from peer.checking import evaluated
 from peer.home import PeerHome
+from peer.migrations import SCHEMA, upgrade_home
 from peer.other_role import belongs, not_serving
 from peer.restored import mark_restored
 from peer.schedule import LONGEST_ALLOWANCE
@@ -71,6 +73,7 @@ def backup(home: PeerHome, file: Path, final: bool = False) -> int:
         raise Refused(f"{file.name}: exists already; name a new file")
     if not home.store_path.exists():
         raise Refused(f"{home.path}: there is nothing to back up; name the folder of a peer with --home")
+    upgrade_home(home)
     with home.running(), _scratch(home) as folder, not_serving(home.path) if final else nullcontext():
         fixed = _fix_answers(home)
         if final:
@@ -96,12 +99,15 @@ def restore(home: PeerHome, file: Path, now: float) -> Restored:
     """Put a backup into a home that is empty or, unless the backup is final, older than it. `now` is unix seconds.
 
     Raises `Refused` when the home was closed by a final backup, or has a ledger that is newer or of another
-    installation, or has any and the backup is final; `Malformed` for another file.
+    installation, or has any and the backup is final, and for a newer program's backup; `Malformed` for another file.
     """
     home.prepare()
+    upgrade_home(home)
     with home.running(), _scratch(home) as folder:
         final = _unpacked(file, folder)
         incoming = folder / "peer.sqlite"
+        upgrade(incoming, SCHEMA, nullcontext)
+        drop_copies(incoming)
         if home.store_path.exists():
             _demand_place(home, incoming, final)
         barred = mark_restored(incoming, now, final)

@@ -16,10 +16,11 @@ from pathlib import Path
 
 from anon.errors import Refused
 from anon.homes import AGGREGATOR, MOVED
+from anon.migration import KEPT
 
 _STUDIES = "studies"
 _LOCK = "lock"
-_PASSING = ("-wal", "-shm", ".new")
+_PASSING = ("-wal", "-shm", ".new", KEPT)
 
 
 @contextmanager

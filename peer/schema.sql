@@ -58,3 +58,9 @@ CREATE TABLE evidence (
     proof BLOB NOT NULL,
     PRIMARY KEY (study, what)
 ) STRICT;
+
+-- Unix seconds until which nothing of a study is done, or with an empty study nothing at all.
+CREATE TABLE pauses (
+    study BLOB PRIMARY KEY,
+    until REAL NOT NULL
+) STRICT;

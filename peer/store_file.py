@@ -14,24 +14,30 @@ from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
+from anon.migration import drop_copies, version_of
 from peer import rows
 from peer.consent import Policy
 from peer.crash import crash_point
+from peer.migrations import SCHEMA
 
-SCHEMA_VERSION = 1
 BUSY_SECONDS = 30.0
 _ERASING = frozenset({"release", "answer", "end", "leaving", "withdrawal", "policy"})
-"""Transactions that may erase: the log, which still has what the file has not, is emptied after them."""
+"""Transactions that may erase: the log, which still has what the file has not, is emptied after them, and copies that a
+migration kept go before."""
 
 
 class StoreFile:
-    """One store's file, made when there is none. `random_bytes` names a new installation; `policy` is its first."""
+    """One store's file, made when there is none. `random_bytes` names a new installation; `policy` is its first.
+
+    Raises `Refused` for a file of another program's schema (`peer.migrations.upgrade_home` brings one up to date).
+    """
 
     def __init__(self, path: Path, random_bytes: Callable[[int], bytes], policy: Policy | None = None) -> None:
         self._path = path
         self._opened: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
-        if not path.exists() or path.stat().st_size == 0:
+        SCHEMA.demand_own(path)
+        if version_of(path) == 0:  # also one whose making was killed
             self._create(random_bytes(16).hex(), policy or Policy())
 
     def _create(self, installation: str, policy: Policy) -> None:
@@ -45,7 +51,7 @@ class StoreFile:
             meta = {"installation": installation, "generation": "0", "retired": "0"}
             connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
             rows.write_policy(connection, policy)
-            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            connection.execute(f"PRAGMA user_version = {SCHEMA.version}")
         connection.execute("COMMIT")
 
     @property
@@ -81,6 +87,8 @@ class StoreFile:
         except BaseException:
             connection.execute("ROLLBACK")
             raise
+        if what in _ERASING:
+            drop_copies(self._path)
         crash_point(f"before-commit-of-{what}")
         connection.execute("COMMIT")
         crash_point(f"after-commit-of-{what}")
