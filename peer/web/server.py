@@ -24,7 +24,7 @@ from peer.home import PeerHome
 from peer.web.engine import Engine
 from peer.web.site import SITE, Site
 from peer.web.staging import Staging
-from peer.web.views import budget, codes, data, diagnosis, joining, results, studies
+from peer.web.views import budget, codes, data, diagnosis, joining, phones, results, studies
 
 HOST = "127.0.0.1"
 MOST_FORM_BYTES = 64 * 1024
@@ -108,7 +108,7 @@ def add_pages(app: web.Application, site: Site) -> None:
     """Every page of a site, for an application that is protected already."""
     app[SITE] = site
     app.middlewares.append(_explained)
-    for module in (joining, codes, studies, budget, data, results, diagnosis):
+    for module in (joining, codes, studies, budget, data, results, diagnosis, phones):
         app.add_routes(module.routes)
     app.router.add_get("/static/{name}", _static)
 

@@ -22,6 +22,7 @@ DONE_AT_HOME = [
     ("POST", "/invite/{study}"), ("GET", "/study/{study}/leave"), ("POST", "/study/{study}/leave"),
     ("GET", "/study/{study}/prediction"), ("POST", "/study/{study}/prediction"), ("GET", "/evidence"),
     ("GET", "/evidence/{number}"), ("GET", "/history"), ("GET", "/diagnosis"),
+    ("GET", "/phones"), ("POST", "/phones/off"), ("POST", "/phones/revoke"),
 ]
 """Agreeing, limits, leaving, predictions and whatever else is no phone's. Every other route of the page is either on the
 list of what is allowed or refused as these are."""
