@@ -31,42 +31,10 @@ from anon.messages import (
 from anon.protocols.histogram.tables import draw, slot_context
 from anon.study import parse_proposal
 from anon.study.manifest import Manifest
+from tests.study_texts import questions
 
 ADDRESS = "127.0.0.1:1"
 
-HEAD = """
-version = 1
-title = "Income"
-purpose = "To learn what goes with a high income."
-contact = "staff@example.org"
-
-[tables]
-person = ["age", "sex", "income"]
-
-[label]
-name = "income"
-description = "Whether you earn more than 50K"
-query = "SELECT income FROM person"
-positive = [">50K"]
-negative = ["<=50K"]
-missing = "negative"
-
-[[features]]
-name = "sex"
-kind = "categorical"
-description = "Your sex"
-query = "SELECT sex FROM person"
-categories = ["Female", "Male"]
-missing = "Male"
-
-[[features]]
-name = "age"
-kind = "numeric"
-description = "Your age in years"
-query = "SELECT age FROM person"
-range = [17, 90]
-missing = "own"
-"""
 SCHEDULE = """
 [schedule]
 enrol = "100s"
@@ -101,7 +69,7 @@ def study_text(design: str = "cuts", minimum: int = 2, maximum: int = 1000, admi
     """A study file: one categorical and one numeric feature, windows of 100 s."""
     bins, rest = DESIGNS[design]
     schedule = SCHEDULE.format(minimum=minimum, maximum=maximum, admission=admission)
-    return f"{HEAD}{bins}\n\n{rest}\n{schedule}"
+    return questions(age=bins, answers=(">50K", "<=50K")) + rest + schedule
 
 
 class Clock:

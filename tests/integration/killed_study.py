@@ -21,57 +21,18 @@ from anon.ldp import nano
 from anon.study.manifest import Manifest, parse_manifest
 from peer.data.importing import import_rows
 from peer.session import LAST, State
+from tests.study_texts import income_study
 
-TEXT = """
-version = 1
-title = "Killed"
-purpose = "To be killed at every point."
-contact = "nobody@example.org"
-[tables]
-person = ["age", "sex", "income"]
-[label]
-name = "income"
-description = "Whether you earn a lot"
-query = "SELECT income FROM person"
-positive = ["high"]
-negative = ["low"]
-missing = "negative"
-[[features]]
-name = "sex"
-kind = "categorical"
-description = "Your sex"
-query = "SELECT sex FROM person"
-categories = ["Female", "Male"]
-missing = "Male"
-[[features]]
-name = "age"
-kind = "numeric"
-description = "Your age"
-query = "SELECT age FROM person"
-range = [17, 90]
-bins = 2
-missing = "own"
-[design]
-{design}
-[schedule]
-enrol = "1000s"
-settle = "40s"
-binning = "{binning}"
-collect = "80s"
-margin = "6s"
-[release]
-retention = "30s"
-[cohort]
-minimum = 3
-"""
 EPSILON = 2.0
-ONE_PACKET = TEXT.format(
-    design='kind = "one-packet"\nepsilon = 2.0\nsubsets = [["sex"]]\nbinning_share = 0.01', binning="30s"
+LENGTHS = {"enrol": 1000, "settle": 40, "collect": 80, "margin": 6, "retention": 30}
+ONE_PACKET = income_study(
+    'kind = "one-packet"\nepsilon = 2.0\nsubsets = [["sex"]]\nbinning_share = 0.01',
+    title="Killed", age="bins = 2", binning=30, **LENGTHS,
 )
 """Practically everyone answers about `sex` when collection opens, after the edges of `age` were published."""
-PAPER = TEXT.format(
-    design='kind = "paper"\nepsilon_histogram = 0.75\nepsilon_binning = 0.5\npartitions = 2\nbinning_rounds = 2',
-    binning="120s",
+PAPER = income_study(
+    'kind = "paper"\nepsilon_histogram = 0.75\nepsilon_binning = 0.5\npartitions = 2\nbinning_rounds = 2',
+    title="Killed", age="bins = 2", binning=120, **LENGTHS,
 )
 """Three packets per peer: two histograms and one of two rounds that look for the median of `age`."""
 

@@ -19,47 +19,8 @@ import pytest
 from attrs import define, field, frozen
 from command_line import Serving, anonml, attempt, finish, plain, start
 
-FIELDS = """
-version = 1
-title = "{title}"
-purpose = "To see a whole study."
-contact = "staff@example.org"
-[tables]
-person = ["age", "sex", "income"]
-[label]
-name = "income"
-description = "Whether you earn a lot"
-query = "SELECT income FROM person"
-positive = ["high"]
-negative = ["low"]
-missing = "negative"
-[[features]]
-name = "sex"
-kind = "categorical"
-description = "Your sex"
-query = "SELECT sex FROM person"
-categories = ["Female", "Male"]
-missing = "Male"
-[[features]]
-name = "age"
-kind = "numeric"
-description = "Your age"
-query = "SELECT age FROM person"
-range = [17, 90]
-missing = "own"
-{age}
-[design]
-{design}
-[schedule]
-enrol = "{enrol}s"
-settle = "{settle}s"
-collect = "{collect}s"
-binning = "{binning}s"
-[cohort]
-minimum = {minimum}
-admission = "{admission}"
-"""
-ONE_PACKET = 'kind = "one-packet"\nepsilon = 2.0'
+from tests.study_texts import ONE_PACKET, income_study
+
 STUDIES: dict[str, dict[str, Any]] = {
     "invite": {"age": "cuts = [30, 50]", "design": ONE_PACKET, "binning": 0, "minimum": 3},
     "allow-list": {
@@ -98,7 +59,7 @@ class Schedule:
         study = {"admission": name} | STUDIES[name]
         lengths = {"settle": 4, "collect": 7, "binning": study.pop("binning")}
         scaled = {part: ceil(self.slowness * length) for part, length in lengths.items()}
-        return FIELDS.format(title=name, enrol=self.enrol, **study, **scaled)
+        return income_study(study.pop("design"), title=name, enrol=self.enrol, **study, **scaled)
 
 
 @define

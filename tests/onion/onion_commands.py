@@ -13,49 +13,18 @@ from typing import Any
 
 from command_line import ENVIRONMENT, ROOT
 
-TEXT = """
-version = 1
-title = "{title}"
-purpose = "To see a whole study through Tor."
-contact = "staff@example.org"
-[tables]
-person = ["age", "sex", "income"]
-[label]
-name = "income"
-description = "Whether you earn a lot"
-query = "SELECT income FROM person"
-positive = ["high"]
-negative = ["low"]
-missing = "negative"
-[[features]]
-name = "sex"
-kind = "categorical"
-description = "Your sex"
-query = "SELECT sex FROM person"
-categories = ["Female", "Male"]
-missing = "Male"
-[[features]]
-name = "age"
-kind = "numeric"
-description = "Your age"
-query = "SELECT age FROM person"
-range = [17, 90]
-cuts = [30, 50]
-missing = "own"
-[design]
-{design}
-[schedule]
-enrol = "{enrol}s"
-settle = "{settle}s"
-collect = "{collect}s"
-margin = "3s"
-[cohort]
-minimum = 2
-admission = "{admission}"
-"""
-ONE_PACKET = 'kind = "one-packet"\nepsilon = 2.0'
+from tests.study_texts import income_study
+
 TWO_PACKETS = 'kind = "paper"\nepsilon_histogram = 0.75\nepsilon_binning = 0.5\npartitions = 2'
 STARTING = 120
+
+
+def onion_study(title: str, design: str, admission: str = "invite", **lengths: float) -> str:
+    """A study file for two or more, who ask and send through Tor."""
+    purpose = "To see a whole study through Tor."
+    return income_study(
+        design, title=title, purpose=purpose, admission=admission, minimum=2, **{"margin": 3, **lengths}
+    )
 
 
 class OnionServing:

@@ -24,7 +24,7 @@ import pytest
 from attrs import define, field
 from command_line import anonml, start
 from journal import TAG_BYTES, Ended, Journal
-from onion_commands import TEXT, TWO_PACKETS, OnionServing, tor_of
+from onion_commands import TWO_PACKETS, OnionServing, onion_study, tor_of
 
 from anon.answers import ACCEPTED
 from anon.route.testnet import PrivateNetwork
@@ -110,7 +110,7 @@ class Killing:
     async def _live(self, kills: int, slowness: float) -> None:
         file = self.folder / "study.toml"
         lengths = {name: ceil(slowness * getattr(self, name)) for name in ("enrol", "settle", "collect")}
-        file.write_text(TEXT.format(title="Killed", design=TWO_PACKETS, admission="open", **lengths))
+        file.write_text(onion_study("Killed", TWO_PACKETS, "open", **lengths))
         study = (await anonml("study", "publish", file, "--home", self.staff.home))["study"]
         (link,) = await self.staff.invited(study)
         await _all(anonml("peer", "join", link, "--yes", "--home", one.home) for one in self.runners)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 from command_line import anonml, attempt
-from onion_commands import ONE_PACKET, TEXT
+from onion_commands import onion_study
 
 from aggregator.app import AggregatorApp
 from aggregator.home import open_home
@@ -16,8 +16,9 @@ from anon.encoding import decode, encode
 from anon.errors import Malformed, Refused
 from anon.onion import onion_host
 from anon.study.manifest import parse_manifest
+from tests.study_texts import ONE_PACKET
 
-STUDY = TEXT.format(title="Named", design=ONE_PACKET, admission="invite", enrol=600, settle=6, collect=60)
+STUDY = onion_study("Named", ONE_PACKET, enrol=600, settle=6, collect=60)
 OTHER = f"{onion_host(bytes(32))}:80"
 
 

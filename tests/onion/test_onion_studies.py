@@ -16,10 +16,11 @@ import command_line
 import pytest
 from attrs import define, field
 from command_line import Done, anonml, attempt, finish, start
-from onion_commands import ONE_PACKET, TEXT, TWO_PACKETS, OnionServing, listening, raw_through, tor_of
+from onion_commands import TWO_PACKETS, OnionServing, listening, onion_study, raw_through, tor_of
 
 from anon.onion import onion_fault
 from anon.route.testnet import PrivateNetwork
+from tests.study_texts import ONE_PACKET
 
 pytestmark = pytest.mark.tor
 STUDIES = {
@@ -93,7 +94,7 @@ class Play:
         lengths = {"enrol": ceil(26 * slowness), "settle": ceil(5 * slowness), "collect": ceil(16 * slowness)}
         for name, study in STUDIES.items():
             file = self.folder / f"{name}.toml"
-            file.write_text(TEXT.format(title=name, design=study["design"], admission=study["admission"], **lengths))
+            file.write_text(onion_study(name, study["design"], study["admission"], **lengths))
             self.seen.studies[name] = (await anonml("study", "publish", file, "--home", self._of(name).home))["study"]
         for name, study_id in self.seen.studies.items():
             self.seen.links[name] = await self._of(name).invited(study_id)

@@ -16,41 +16,12 @@ import pytest
 from attrs import frozen
 from network_namespaces import ROOT, Namespaces, Told, needs_namespaces, relays_running, running, three_namespaces
 
+from tests.study_texts import income_study
+
 pytestmark = [pytest.mark.tor, pytest.mark.soak, needs_namespaces]
 
 PEOPLE = (("Female", "high"), ("Male", "low"))
-STUDY = """
-version = 1
-title = "Wires"
-purpose = "To see a study through tor alone."
-contact = "staff@example.org"
-[tables]
-person = ["sex", "income"]
-[label]
-name = "income"
-description = "Whether you earn a lot"
-query = "SELECT income FROM person"
-positive = ["high"]
-negative = ["low"]
-missing = "negative"
-[[features]]
-name = "sex"
-kind = "categorical"
-description = "Your sex"
-query = "SELECT sex FROM person"
-categories = ["Female", "Male"]
-missing = "Male"
-[design]
-kind = "one-packet"
-epsilon = 2.0
-[schedule]
-enrol = "30s"
-settle = "12s"
-collect = "25s"
-[cohort]
-minimum = 2
-admission = "invite"
-"""
+STUDY = income_study(title="Wires", age="", enrol=30, settle=12, collect=25, minimum=2)
 
 
 @frozen

@@ -8,17 +8,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from attrs import frozen
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-
-@frozen
-class Left:
-    """The homes, and the clock's last word."""
-
-    folder: Path
-    clock: float
+from left_homes import Left
 
 
 @pytest.fixture

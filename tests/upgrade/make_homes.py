@@ -1,7 +1,7 @@
 """Makes `homes.zip`: an aggregator and three peers in the middle of two studies, written by an older program.
 
     git archive 2b36bc0 anon peer aggregator | tar x -C OLD
-    PYTHONPATH=OLD:tests:tests/upgrade python tests/upgrade/make_homes.py
+    PYTHONPATH=OLD:. python tests/upgrade/make_homes.py
 
 The first study collects: eve's packet was accepted, ada's waits in her outbox, ben was away since he enrolled. The second
 enrols: ada and ben are in; ben has paused it. Copied while everything was open, as a killed program leaves it.
@@ -16,11 +16,11 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from study_texts import income_study
 from two_studies import FIRST, PEERS, SECOND, Town, town
 
 from anon.study import parse_proposal
 from peer.data.importing import import_rows
+from tests.study_texts import income_study
 
 START = 1_800_000_000.0
 PAUSE = 1500.0

@@ -14,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from conftest import Left
+from left_homes import Left
 from two_studies import FIRST, PEERS, SECOND, Clock, Leading, Town, town
 
 import aggregator.migrations

@@ -19,7 +19,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from attrs import define, field, frozen
-from network import HEAD
 from socks_recorder import SocksRecorder
 from witnesses import strace
 
@@ -27,11 +26,12 @@ from aggregator.app import AggregatorApp
 from anon.invite import Invite
 from anon.onion import onion_host
 from anon.study import parse_proposal
+from tests.study_texts import questions
 
 ROOT = Path(__file__).resolve().parents[2]
 LIFE = Path(__file__).with_name("peer_life.py")
 ADDRESS = onion_host(bytes(range(32))) + ":80"
-STUDY = f"""{HEAD}bins = 3
+STUDY = f"""{questions(age="bins = 3", answers=(">50K", "<=50K"))}
 
 [design]
 kind = "one-packet"
