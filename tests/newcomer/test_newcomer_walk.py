@@ -122,7 +122,7 @@ def test_both_programs_end_with_control_c_in_order(walked: Walked) -> None:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(("title", "whose"), [("## Take part: five steps", "newcomer"), ("## Run a study: eight", "staff")])
+@pytest.mark.parametrize(("title", "whose"), [("## Take part: five steps", "newcomer"), ("## Run a study: six", "staff")])
 def test_the_readme_tells_the_very_steps(walked: Walked, title: str, whose: str) -> None:
     chapter = README.partition(title)[2].partition("\n## ")[0]
     told = re.findall(r"^\d\. (.*)$", chapter, re.MULTILINE)
