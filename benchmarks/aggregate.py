@@ -4,7 +4,8 @@
 
 Goal for 1,000,000 reports: 128 bits in at most 10 ms and 40 times as fast as the fastest of the others; 1,024 bits in
 at most 50 ms and 10 times as fast. And the mean squared error of the estimated shares (`smoothed`) is nowhere above
-theirs. Prints two tables and writes benchmarks/out/aggregate.json and aggregate_error.json.
+theirs (`benchmarks.oracle_errors`). Prints two tables and writes benchmarks/out/aggregate.json and
+aggregate_error.json.
 
 The others take one numpy array of m numbers for each report; they are given those ready made, as their own clients make
 them (64-bit integers, doubles), fewer of them because 1,000,000 would not fit into memory, and are compared by the time
@@ -22,12 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.protocols.histogram.smoothing import smoothed
 from aggregator.protocols.histogram.tally import tally_krr, tally_unary
-from aggregator.simulation.draws import perturbed_counts
-from anon.ldp import Mechanism, choose, nano
-from anon.protocols.histogram.binning import nearest_shares
 from benchmarks.figures import Figure, publish
+from benchmarks.oracle_errors import COHORT, errors
 from benchmarks.others import multi_freq_estimator, pure_ldp_server
 
 EPSILON = 1.0
@@ -37,9 +35,6 @@ THEIRS = {128: 100_000, 1024: 12_500}
 GOAL_MILLISECONDS = {128: 10.0, 1024: 50.0}
 GOAL_TIMES = {128: 40.0, 1024: 10.0}
 REPETITIONS, THEIR_REPETITIONS = 21, 5
-
-ERROR_SIZES, ERROR_EPSILONS = (4, 16, 128, 1024), ("0.5", "1", "4")
-COHORT, TRIALS = 10_000, 200
 
 
 def oue_reports(count: int, m: int, generator: np.random.Generator) -> NDArray[np.uint8]:
@@ -110,82 +105,6 @@ def met(m: int, about: Figure) -> bool:
     return float(about[f"median_ms_{m}"] or 0) <= GOAL_MILLISECONDS[m] and times >= GOAL_TIMES[m]
 
 
-def shares_of(m: int) -> NDArray[np.float64]:
-    """Return the shares that are estimated: as one over the rank."""
-    ranks = 1 / np.arange(1, m + 1)
-    return np.asarray(ranks / ranks.sum())
-
-
-def our_errors(mechanism: Mechanism, generator: np.random.Generator) -> NDArray[np.float64]:
-    """Return the squared errors of the projected and of the smoothed estimate in each trial, summed over the shares."""
-    shares, errors = shares_of(mechanism.m), []
-    noise = mechanism.variance(COHORT / mechanism.m, COHORT) / COHORT**2
-    for _ in range(trials_of(mechanism.m)):
-        true = generator.multinomial(COHORT, shares)
-        counts = perturbed_counts(mechanism, true, generator)
-        unbiased = np.array(mechanism.unbias(counts.tolist(), COHORT)) / COHORT
-        estimates = (np.array(nearest_shares(unbiased.tolist())), smoothed(unbiased, noise))
-        errors.append([float(((one - true / COHORT) ** 2).sum()) for one in estimates])
-    return np.array(errors)
-
-
-def trials_of(m: int) -> int:
-    """Return how often an error is drawn: with many shares to add up, each draw tells more."""
-    return TRIALS if m < 1000 else TRIALS // 4
-
-
-def their_errors(m: int, epsilon: float, server: Any, estimator: Any, generator: np.random.Generator) -> Figure:
-    """Return the mean squared error of OUE: as each package returns it, and with our projection on top."""
-    q, shares = 1 / (np.exp(epsilon) + 1), shares_of(m)
-    found: dict[str, list[float]] = {}
-    for _ in range(trials_of(m)):
-        true = generator.multinomial(COHORT, shares)
-        counts = generator.binomial(true, 0.5) + generator.binomial(COHORT - true, q)
-        estimates = {"oue_projected": np.array(nearest_shares(((counts / COHORT - q) / (0.5 - q)).tolist()))}
-        if server is not None:
-            theirs = server(epsilon, m, use_oue=True)
-            theirs.aggregated_data, theirs.n = counts.astype(float), COHORT
-            estimates["pure_ldp"] = np.asarray(theirs._update_estimates()) / COHORT
-        if estimator is not None:
-            # Its function adds up a list of reports before anything else: one row of sums, and n by its length.
-            estimates["multi_freq_ldpy"] = np.asarray(estimator(_Summed(counts), epsilon))
-        for name, estimate in estimates.items():
-            found.setdefault(name, []).append(float(((estimate - true / COHORT) ** 2).sum()))
-    return {name: float(np.mean(errors)) for name, errors in found.items()}
-
-
-class _Summed:
-    """Reports of which only the sums are kept: as long as the cohort, and iterated as one row."""
-
-    def __init__(self, counts: NDArray[np.int64]) -> None:
-        self._counts = counts.astype(float)
-
-    def __len__(self) -> int:
-        return COHORT
-
-    def __iter__(self) -> Any:
-        return iter([self._counts])
-
-
-def errors(server: Any, estimator: Any) -> list[Figure]:
-    """Return a row of mean squared errors for each m and epsilon."""
-    rows: list[Figure] = []
-    for m in ERROR_SIZES:
-        for written in ERROR_EPSILONS:
-            mechanism = choose(m, nano(written))
-            ours = our_errors(mechanism, np.random.default_rng([m, 1]))
-            theirs = their_errors(m, float(written), server, estimator, np.random.default_rng([m, 2]))
-            projected, mean = (float(one) for one in ours.mean(axis=0))
-            error = float(ours[:, 1].std() / len(ours) ** 0.5)
-            least = min(float(one or 0) for one in theirs.values())
-            figures: Figure = {"m": m, "epsilon": written, "mechanism": mechanism.name}
-            figures |= {"smoothed": float(f"{mean:.4g}"), "projected": float(f"{projected:.4g}")}
-            figures |= {name: float(f"{float(one or 0):.4g}") for name, one in theirs.items()}
-            figures |= {"standard_error": float(f"{error:.2g}"), "worse": mean > least + 2 * error}
-            rows.append(figures)
-    return rows
-
-
 def main() -> None:
     """Measure, print, write; exit with 1 if a goal was missed."""
     warnings.simplefilter("ignore")
@@ -201,7 +120,7 @@ def main() -> None:
     publish("aggregate", rows, about)
     compared = errors(server, estimator)
     no_worse = not any(one["worse"] for one in compared)
-    publish("aggregate_error", compared, {"cohort": COHORT, "trials": TRIALS, "met": no_worse})
+    publish("aggregate_error", compared, {"cohort": COHORT, "met": no_worse})
     raise SystemExit(0 if about["met"] and no_worse else 1)
 
 
