@@ -17,7 +17,7 @@ if TYPE_CHECKING or IMPLEMENTATION != PURE:
     from nacl.secret import SecretBox
     from nacl.signing import SigningKey, VerifyKey
 
-    from anon.sodium.passphrases import SALT_BYTES, passphrase_key
+    from anon.sodium.native import SALT_BYTES, passphrase_key
 else:
     from anon.sodium.pure import (
         SALT_BYTES,

@@ -1,0 +1,72 @@
+"""What a peer may import on a phone, and what decides which cryptography is underneath."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import ROOT
+from phone import needs_site, on_a_phone
+
+from anon.builds import NATIVE, PURE, choose
+
+
+@needs_site
+async def test_all_of_anon_and_peer_import_on_a_phone(tmp_path: Path) -> None:
+    _, below = await on_a_phone(walk=True)
+    assert below["present"] == below["elsewhere"] == []
+    assert all(name.startswith(("aiohttp", "markupsafe")) for name in below["compiled"]), below["compiled"]
+
+
+@pytest.mark.parametrize("library", ["py_arkworks_bls12381", "nacl"])
+@pytest.mark.parametrize(("setting", "platform", "installed", "outcome"), [
+    ("", "linux", True, NATIVE), ("", "android", True, NATIVE), ("", "ios", False, PURE), ("", "android", False, PURE),
+    ("pure", "linux", True, PURE), ("pure", "ios", False, PURE), ("native", "linux", True, NATIVE),
+])
+def test_which_library_is_chosen(library: str, setting: str, platform: str, installed: bool, outcome: str) -> None:
+    assert choose(library, setting, platform, installed) == outcome
+
+
+@pytest.mark.parametrize(("setting", "platform"), [
+    *(("", platform) for platform in ("linux", "darwin", "win32", "freebsd14", "cygwin")),
+    ("native", "android"), ("native", "ios"), ("native", "linux"), ("python", "android"), ("PURE", "linux"), ("0", "ios"),
+])
+def test_nothing_slower_is_taken_silently(setting: str, platform: str) -> None:
+    with pytest.raises(ImportError, match="ANONML_CRYPTO"):
+        choose("nacl", setting, platform, installed=False)
+
+
+BROKEN = """
+import importlib.abc, sys
+class Break(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name == {library!r}:
+            raise {error}
+sys.meta_path.insert(0, Break())
+sys.platform = {platform!r}
+try:
+    import {module}
+except ImportError as error:
+    print(type(error).__name__, error)
+else:
+    print(sys.modules[{module!r}].IMPLEMENTATION)
+"""
+
+
+@pytest.mark.parametrize(("library", "module"), [("py_arkworks_bls12381", "anon.credential.curve"), ("nacl", "anon.sodium")])
+@pytest.mark.parametrize(("platform", "error", "said"), [
+    ("linux", "ModuleNotFoundError('gone', name=name)", "ImportError the library"),
+    ("android", "ModuleNotFoundError('gone', name=name)", "pure"),
+    ("android", "ModuleNotFoundError('gone', name='its part')", "ModuleNotFoundError gone"),
+    ("android", "ImportError('wrong architecture')", "ImportError wrong architecture"),
+])
+def test_a_missing_or_broken_library_in_a_real_process(
+    library: str, module: str, platform: str, error: str, said: str
+) -> None:
+    program = BROKEN.format(library=library, module=module, platform=platform, error=error)
+    environment = {name: value for name, value in os.environ.items() if name != "ANONML_CRYPTO"}
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(said), done.stdout

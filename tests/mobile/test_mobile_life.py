@@ -1,0 +1,150 @@
+"""A peer's whole life with what a phone has: no native curve library, no libsodium, nothing compiled but what has wheels
+for phones. Two such peers and an ordinary one, against a real aggregator in a process of its own that uses the native ones."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import define, field
+from command_line import Serving, anonml, plain
+from phone import needs_site, on_a_phone
+
+pytestmark = needs_site
+STUDY = """
+version = 1
+title = "A phone's study"
+purpose = "To see a whole study."
+contact = "staff@example.org"
+[tables]
+person = ["age", "income"]
+[label]
+name = "income"
+description = "Whether you earn a lot"
+query = "SELECT income FROM person"
+positive = ["high"]
+negative = ["low"]
+missing = "negative"
+[[features]]
+name = "age"
+kind = "numeric"
+description = "Your age"
+query = "SELECT age FROM person"
+range = [17, 90]
+missing = "own"
+cuts = [30, 50]
+[design]
+kind = "one-packet"
+epsilon = 2.0
+[schedule]
+enrol = "{enrol}s"
+settle = "{settle}s"
+collect = "{collect}s"
+[cohort]
+minimum = 3
+admission = "invite"
+"""
+PHONES, PEOPLE = 2, 3
+WITH_WHEELS = ("aiohttp", "markupsafe")
+
+
+@define
+class Seen:
+    """What the commands printed."""
+
+    receipts: list[Any] = field(factory=list)
+    statuses: list[Any] = field(factory=list)
+    predictions: list[Any] = field(factory=list)
+    underneath: list[dict[str, Any]] = field(factory=list)
+    audit: dict[str, Any] = field(factory=dict)
+
+
+async def settle_in(folder: Path, number: int) -> None:
+    home, file = folder / f"peer-{number}", folder / f"{number}.csv"
+    file.write_text(f"age,income\n{25 + 20 * number},{('low', 'high')[number % 2]}\n")
+    imported = ("peer", "import", file, "--table", "person", "--home", home)
+    budget = ("peer", "budget", "--lifetime", "8", "--minimum-cohort", "3", "--home", home)
+    if number < PHONES:
+        await on_a_phone(imported, budget)
+    else:
+        await plain(*imported)
+        await plain(*budget)
+
+
+async def take_part(folder: Path, number: int, link: str, seen: Seen) -> None:
+    home = folder / f"peer-{number}"
+    join = ("peer", "join", link, "--yes", "--home", home)
+    run = ("peer", "run", "--once", "--max-seconds", "150", "--home", home)
+    if number < PHONES:
+        seen.underneath.append((await on_a_phone(join, run))[1])
+    else:
+        await plain(*join)
+        await plain(*run)
+
+
+async def look_back(folder: Path, number: int, link: str, seen: Seen) -> None:
+    home = folder / f"peer-{number}"
+    asked = [("peer", "receipts"), ("peer", "status"), ("peer", "predict", link)]
+    (receipts, status, predicted), below = await on_a_phone(*((*words, "--home", home, "--json") for words in asked))
+    seen.receipts.append(receipts)
+    seen.statuses.append(status)
+    seen.predictions.append(predicted)
+    seen.underneath.append(below)
+
+
+async def play(folder: Path) -> Seen:
+    seen, staff = Seen(), folder / "staff"
+    serving = Serving(staff)
+    await serving.start()
+    try:
+        began = time.monotonic()
+        await asyncio.gather(*(settle_in(folder, number) for number in range(PEOPLE)))
+        took = time.monotonic() - began
+        file = folder / "study.toml"
+        file.write_text(STUDY.format(enrol=ceil(4 + 1.5 * took), settle=ceil(2 + 0.7 * took), collect=ceil(2 + 0.7 * took)))
+        published = await anonml("study", "publish", file, "--home", staff)
+        words = ("--address", serving.address, "--study", published["study"], "--home", staff)
+        links = await anonml("aggregator", "invite", "--count", str(PEOPLE), *words)
+        await asyncio.gather(*(take_part(folder, number, links[number], seen) for number in range(PEOPLE)))
+        await serving.ended(published["study"])
+        await asyncio.gather(*(look_back(folder, number, links[number], seen) for number in range(PHONES)))
+        exported = ("aggregator", "export", folder / "published", "--study", published["study"], "--home", staff)
+        await anonml(*exported)
+        key = links[0].split("key=")[1].split("&")[0]
+        seen.audit = await anonml("aggregator", "audit", folder / "published", "--key", key)
+    finally:
+        await serving.stop()
+    return seen
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    return asyncio.run(play(tmp_path_factory.mktemp("phone")))
+
+
+def test_every_packet_of_a_phone_is_accepted_and_found_again(seen: Seen) -> None:
+    assert [[(one["status"], one["word"]) for one in mine] for mine in seen.receipts] == [[("included", "accepted")]] * PHONES
+    assert [[one["state"] for one in mine] for mine in seen.statuses] == [["finished"]] * PHONES
+
+
+def test_anybody_can_verify_the_phones_tokens_among_the_others(seen: Seen) -> None:
+    assert seen.audit["ok"] and seen.audit["packets"] == seen.audit["enrolled"] == PEOPLE
+
+
+def test_a_phone_predicts_for_its_owner(seen: Seen) -> None:
+    for (mine,) in seen.predictions:
+        assert mine["who"] == "you" and 0 <= mine["probability"] <= 1
+
+
+def test_nothing_native_was_underneath(seen: Seen) -> None:
+    assert len(seen.underneath) == 2 * PHONES
+    for below in seen.underneath:
+        assert below["curve"] == ["pure", "anon.credential.pure.g1"]
+        assert below["sodium"] == ["pure", "anon.sodium.pure.signing"]
+        assert below["elsewhere"] == below["present"] == []
+        assert all(name.startswith(WITH_WHEELS) for name in below["compiled"]), below["compiled"]
+        assert {"nacl", "py_arkworks_bls12381"} <= set(below["asked"])
