@@ -82,11 +82,12 @@ async def _pair(
     invites = [parse_invite(link) for link in links]
     routes = routes_of(route, home)
     peer = open_peer(home, routes)
-    stopped = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    stopped, up = asyncio.Event(), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
 
     def announce(offers: Sequence[Offer]) -> None:
+        up.set()
         until = time.time() + 60 * minutes
         print_json(_offers_json(offers, until)) if as_json else _show(offers, until)
 
@@ -94,20 +95,19 @@ async def _pair(
         Pairing(peer, home_of(home), names, 60.0 * minutes, announce, on_one_line, invites).run(stopped)
     )
     try:
-        why = await _unless(stopped, running)
+        why = await _unless(stopped, up, running)
     finally:
         await routes.close()
         peer.close()
     Console(stderr=as_json).print(f"pairing is off: {why}; links and keys are worth nothing any more", highlight=False)
 
 
-async def _unless(stopped: asyncio.Event, running: asyncio.Task[str]) -> str:
-    """The outcome of pairing; it is called off while it still waits for tor."""
+async def _unless(stopped: asyncio.Event, up: asyncio.Event, running: asyncio.Task[str]) -> str:
+    """The outcome of pairing; it is called off where it still waits for tor, and ends by itself once it is up."""
     waiting = asyncio.create_task(stopped.wait())
     await asyncio.wait({running, waiting}, return_when=asyncio.FIRST_COMPLETED)
     waiting.cancel()
-    if not running.done():
-        await asyncio.wait({running}, timeout=1)
+    if not up.is_set():
         running.cancel()
     try:
         return await running

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -20,6 +21,8 @@ from peer.web.views.data import UPLOAD
 
 PHONE_POLICY = re.sub("(script|connect)-src 'self'", r"\1-src 'none'", POLICY)
 _LAST_SECONDS = 1.0
+_QUIET = logging.getLogger(f"{__name__}.requests")
+_QUIET.disabled = True  # the server would quote malformed requests; pages that fail are logged by their guard
 
 
 class PhoneListener:
@@ -38,7 +41,11 @@ class PhoneListener:
     async def start(self, socket: Path) -> None:
         """Begin to answer at `socket`, which lies in a folder that only its owner can enter."""
         self._runner = web.AppRunner(
-            self.application(), access_log=None, handle_signals=False, shutdown_timeout=_LAST_SECONDS
+            self.application(),
+            access_log=None,
+            logger=_QUIET,
+            handle_signals=False,
+            shutdown_timeout=_LAST_SECONDS,
         )
         await self._runner.setup()
         await web.UnixSite(self._runner, str(socket)).start()

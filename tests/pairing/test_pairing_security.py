@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from phoning import HOST, ORIGIN, Phoned, phoned
@@ -229,11 +230,19 @@ async def test_every_answer_forbids_scripts_keeping_framing_and_everything_exter
 
 
 async def test_nothing_of_a_request_is_logged(phone: Phoned, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
+    """Nor of one that is no HTTP, nor of a page that fails."""
+    caplog.set_level(logging.DEBUG)
     await phone.raw("GET", path_of(phone.gate.link(ORIGIN)), [("Host", HOST)])
     await phone.upload("secret-name.csv", b"age,cups,tired\n41,many,1\n")
-    said = " ".join(one.getMessage() for one in caplog.records)
-    assert "token" not in said and HOST not in said and "secret-name" not in said and "41" not in said
+    assert (await phone.raw("Diary words", "/secret-name", [("Host", HOST)])).status == 400
+    phone.site.staging = None
+    assert (await phone.get("/data/preview/secret-name")).status == 500
+    phone.site.staging = SimpleNamespace(close=lambda: None)
+    records = [one for one in caplog.records if one.name != "asyncio"]  # its debug mode, which only tests switch on
+    said = " ".join(logging.Formatter().format(one) for one in records)
+    assert "a page failed" in said
+    for secret in ("token", HOST, "secret-name", "Diary", "many"):
+        assert secret not in said, said
 
 
 async def test_the_socket_is_for_its_owner_alone(phone: Phoned) -> None:
