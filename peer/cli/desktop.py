@@ -95,7 +95,7 @@ def run_and_stay(home: Path, route: str, limited: bool) -> None:
 
 
 def _item(home: Path, route: str) -> LoginItem:
-    program = own_program(sys.executable, bool(getattr(sys, "frozen", False)))
+    program = own_program(sys.executable)
     return login_item(program, home, route, os.environ)
 
 

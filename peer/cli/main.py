@@ -20,6 +20,7 @@ from peer.cli import notices as notice_commands
 from peer.cli import own as own_commands
 from peer.cli import pause as pause_commands
 from peer.cli import proofs as proof_commands
+from peer.cli import surfaces as surface_commands
 from peer.cli.options import (
     DEFAULT_HOME,
     NO_STUDIES,
@@ -219,3 +220,5 @@ app.command()(own_commands.restore)
 
 app.add_typer(desktop_commands.autostart, name="autostart")
 app.add_typer(notice_commands.notify, name="notify")
+app.command()(surface_commands.tray)
+app.command()(surface_commands.window)

@@ -45,14 +45,15 @@ def login_item(program: tuple[str, ...], home: Path, route: str, environment: Ma
     return LoginItem(place, (*program, "peer", "run", "--stay", "--route", route, "--home", place), files)
 
 
-def own_program(executable: str, frozen_program: bool, system: str = sys.platform) -> tuple[str, ...]:
-    """The words that start this very installation: the bundle itself, or its Python.
+def own_program(executable: str, system: str = sys.platform) -> tuple[str, ...]:
+    """The words that start this very installation: a program that brings its Python along (it is what runs, and is not
+    called python), or the Python that runs it.
 
     `-P` keeps files that lie where it is started from being imported instead of the program's own parts.
     """
-    if frozen_program:
-        return (executable,)
     python = Path(executable)
+    if not python.name.lower().startswith(("python", "pypy")):
+        return (executable,)
     windowless = python.with_name("pythonw.exe")
     if system == "win32" and windowless.exists():
         python = windowless

@@ -1,0 +1,71 @@
+"""What a tray icon offers, as values. No title, no number of anybody's: whoever looks over a shoulder sees it."""
+
+from __future__ import annotations
+
+import time
+from enum import StrEnum
+
+from attrs import frozen
+
+from peer.web.engine import Running
+from peer.web.server import PageServer
+
+PAUSE_SECONDS = 86400.0
+
+
+class Choice(StrEnum):
+    """What can be chosen."""
+
+    OPEN = "Open my page"
+    PAUSE = "Pause for a day"
+    RESUME = "Go on"
+    QUIT = "Quit"
+
+
+@frozen
+class View:
+    """What the menu is drawn from. `paused_until` is the end of the home's pause, None without one."""
+
+    under_way: int
+    paused_until: float | None
+    running: Running
+
+
+@frozen
+class Menu:
+    """A line that says how things stand, and what can be chosen, the first by a click on the icon itself."""
+
+    line: str
+    choices: tuple[Choice, ...]
+
+
+def view_of(server: PageServer) -> View:
+    """How a served home stands now."""
+    peer = server.site.peer
+    return View(len(peer.store.active()), peer.paused_until(), server.engine.running)
+
+
+def menu(view: View) -> Menu:
+    """The menu of the moment."""
+    pausing = Choice.PAUSE if view.paused_until is None else Choice.RESUME
+    return Menu(_line(view), (Choice.OPEN, pausing, Choice.QUIT))
+
+
+def choose(choice: Choice, server: PageServer, now: float) -> None:
+    """Do what was chosen with the home: pausing and going on. Raises `Refused` as `PeerApp.pause` does."""
+    if choice is Choice.PAUSE:
+        server.site.peer.pause(now + PAUSE_SECONDS)
+    elif choice is Choice.RESUME:
+        server.site.peer.resume()
+
+
+def _line(view: View) -> str:
+    if view.running is Running.FAULTY:
+        return "Something needs you: open your page"
+    if view.paused_until is not None:
+        if view.paused_until == float("inf"):
+            return "Paused"
+        return time.strftime("Paused until %A %H:%M", time.localtime(view.paused_until))
+    if view.under_way == 0:
+        return "No study under way"
+    return "One study under way" if view.under_way == 1 else f"{view.under_way} studies under way"
