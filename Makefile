@@ -4,6 +4,7 @@ BIN := .venv/bin
 JSON ?=
 DATA ?=
 TOR ?=
+TEMPLATE ?=
 
 # $(call need,PROGRAM,PACKAGE): install a part of the system with apt when root and it is missing, else say what to install.
 export PATH := $(PATH):/usr/sbin:/sbin
@@ -11,7 +12,7 @@ need = command -v $(1) >/dev/null || { test "$$(id -u)" = 0 && command -v apt-ge
 	&& { apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(2); } >/dev/null 2>&1; } \
 	|| echo "$(1) is missing; install it: apt-get install $(2) (as root), or brew install $(2)"
 
-.PHONY: demo demo-mooc test check bench paper soak clean tor parts wheel pictures package
+.PHONY: demo demo-mooc test check bench paper soak clean tor parts wheel pictures package deb
 .DEFAULT_GOAL := demo
 
 .venv/made:
@@ -73,28 +74,41 @@ bench: .venv/bench      ## speed; figures go to benchmarks/out/*.json
 paper: .venv/paper      ## the paper's figures from real data in the folder DATA; about an hour, kept in benchmarks/out
 	@$(BIN)/python -m benchmarks.paper $(if $(DATA),--data $(DATA))
 
-wheel: .venv/base       ## the wheel that peers and staff install, in dist/
-	@rm -rf build && $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+wheel: .venv/made       ## the wheel that peers and staff install, in dist/
+	@rm -rf build && $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 	@ls dist/*.whl
 
 pictures: .venv/test    ## the README's pictures, from a newcomer's walk in Chromium
 	@$(BIN)/python -m pytest -m "not soak" tests/newcomer --deselect tests/newcomer/test_newcomer_walk.py::test_the_readmes_pictures_are_there_and_small
 	@$(BIN)/python tests/newcomer/pictures.py
 
-build/bundle/made: constraints.txt
-	@$(PYTHON) -m venv build/bundle/env
-	@build/bundle/env/bin/pip install --quiet --disable-pip-version-check -c constraints.txt setuptools wheel pyinstaller
+.venv/bundle/made: constraints.txt
+	@$(PYTHON) -m venv .venv/bundle
+	@.venv/bundle/bin/pip install --quiet --disable-pip-version-check -c constraints.txt setuptools wheel pyinstaller
 	@touch $@
 
-package: build/bundle/made   ## the peer as one program that needs no Python on the machine: dist/anonml-peer
+package: .venv/bundle/made   ## the peer as one program that needs no Python on the machine: dist/anonml-peer
 	@rm -rf build/lib build/bdist.*
-	@build/bundle/env/bin/pip install --quiet --disable-pip-version-check --no-build-isolation -c constraints.txt '.[desktop]'
-	@build/bundle/env/bin/pyinstaller --onefile --noconfirm --log-level ERROR --name anonml-peer \
-		--distpath dist --workpath build/bundle/work --specpath build/bundle \
+	@.venv/bundle/bin/pip install --quiet --disable-pip-version-check --no-build-isolation -c constraints.txt '.[desktop]'
+	@.venv/bundle/bin/pyinstaller --onefile --noconfirm --log-level ERROR --name anonml-peer \
+		--distpath dist --workpath build/bundle --specpath build/bundle \
 		--collect-submodules anon --collect-data anon --collect-submodules peer --collect-data peer --copy-metadata anonml \
 		--hidden-import _cffi_backend --exclude-module aggregator bundle/peer_program.py
 	@env -i HOME=$(CURDIR)/build/bundle dist/anonml-peer --version
 	@env -i HOME=$(CURDIR)/build/bundle dist/anonml-peer doctor
+
+.venv/briefcase/made: constraints.txt
+	@/usr/bin/python3 -m venv .venv/briefcase
+	@.venv/briefcase/bin/pip install --quiet --disable-pip-version-check briefcase==0.4.7
+	@touch $@
+
+# Briefcase fetches its template from GitHub; TEMPLATE=FOLDER takes a copy of beeware/briefcase-linux-system-template.
+deb: .venv/briefcase/made    ## the page as a Debian package by Briefcase (Debian, Ubuntu; needs build-essential, python3-dev)
+	@rm -rf build/lib build/bdist.* build/anonml-app
+	@.venv/briefcase/bin/briefcase create linux system --no-input $(if $(TEMPLATE),-C 'template="$(TEMPLATE)"')
+	@.venv/briefcase/bin/briefcase build linux system --no-input
+	@.venv/briefcase/bin/briefcase package linux system --no-input --adhoc-sign
+	@rm -rf logs
 
 clean:
 	rm -rf .venv build dist *.egg-info

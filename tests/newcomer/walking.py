@@ -16,7 +16,7 @@ from attrs import define, field
 from browsing import Browser
 from installing import Installed
 
-PATIENCE = 120.0
+PATIENCE = 240.0
 
 
 @define
