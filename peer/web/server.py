@@ -30,6 +30,8 @@ HOST = "127.0.0.1"
 MOST_FORM_BYTES = 64 * 1024
 _QUIET = logging.getLogger(f"{__name__}.requests")
 _QUIET.disabled = True  # the server would quote malformed requests; pages that fail are logged by their guard
+_PUBLIC = frozenset({"/static/style.css"})
+"""What is no secret: the look of the page that asks for a link."""
 _STATIC = {"style.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
 
@@ -99,7 +101,7 @@ class PageServer:
     def _application(self) -> web.Application:
         app = web.Application(client_max_size=MOST_FORM_BYTES)
         streamed = frozenset({data.UPLOAD, codes.PICTURE})
-        protect(app, self.site.gate, hosts_of(self.port), self.site.bare, streamed=streamed)
+        protect(app, self.site.gate, hosts_of(self.port), self.site.bare, public=_PUBLIC, streamed=streamed)
         add_pages(app, self.site)
         return app
 

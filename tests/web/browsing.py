@@ -163,6 +163,23 @@ class Browser:
             "return Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - window.innerWidth"
         ))
 
+    def unfold(self) -> bool:
+        """Open what is folded away, as somebody would who reads everything; whether there was anything."""
+        return bool(self.driver.execute_script(
+            "const folded = document.querySelectorAll('details:not([open])'); for (const one of folded) one.open = true;"
+            "return folded.length"
+        ))
+
+    def clipped(self) -> list[str]:
+        """What cannot be read: wider than its box, which does not scroll, or a cell squeezed to a letter or two a line."""
+        found: list[str] = self.driver.execute_script(
+            "return [...document.querySelectorAll('main *, header *')].filter(e => e.clientWidth && "
+            "(e.tagName === 'TD' && e.clientWidth < 64 && e.textContent.trim().length > 12 || e.scrollWidth > e.clientWidth + 1) && !e.closest('svg, [class*=unseen]') && (e.tagName === 'TD' || !e.closest('.wide')) && "
+            "!['INPUT', 'TEXTAREA', 'SELECT'].includes(e.tagName) && getComputedStyle(e).display !== 'inline')"
+            ".map(e => e.tagName + '.' + e.className + ': ' + e.textContent.trim().slice(0, 60))"
+        )
+        return found
+
     def shot(self, name: str, folder: Path = OUT) -> Path:
         """Keep a picture of the whole page."""
         folder.mkdir(exist_ok=True)
@@ -184,7 +201,8 @@ class Browser:
 
     def serious(self, axe: str) -> list[str]:
         """What axe finds serious or critical, in words."""
-        self.driver.execute_script(axe)
+        if not self.driver.execute_script("return Boolean(window.axe)"):
+            self.driver.execute_script(axe)
         found = self.driver.execute_async_script(
             "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(r => done(r.violations))"
         )

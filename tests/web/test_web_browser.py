@@ -41,14 +41,23 @@ class Looker:
         self.faults: list[str] = []
 
     def look(self, name: str) -> None:
+        self._at_every_width(name)
+        if self.browser.unfold():
+            self._at_every_width(f"{name}-unfolded")
+        for scheme in SCHEMES:
+            for width in WIDTHS:
+                self.browser.view(width, scheme)
+                self.faults += [f"{name} at {width} {scheme}: {one}" for one in self.browser.serious(self.axe)]
+        self.browser.view(WIDTHS[1], SCHEMES[0])
+
+    def _at_every_width(self, name: str) -> None:
         for scheme in SCHEMES:
             for width in WIDTHS:
                 self.browser.view(width, scheme)
                 self.browser.shot(f"{name}-{width}-{scheme}")
                 if (wider := self.browser.overflow()) > 0:
                     self.faults.append(f"{name} at {width}: {wider} px too wide")
-            self.faults += [f"{name} {scheme}: {one}" for one in self.browser.serious(self.axe)]
-        self.browser.view(WIDTHS[1], SCHEMES[0])
+                self.faults += [f"{name} at {width}: a part cannot be seen of {one}" for one in self.browser.clipped()]
 
 
 MONDAY = 1_800_259_200.0
@@ -106,6 +115,11 @@ def walk(browser: Browser, live: Living, folder: Path, look: Looker | None) -> N
     seen("01-welcome")
     browser.press("Begin")
     seen("02-connect")
+    browser.type("#link", "anonml://nothing")
+    browser.press("Continue")
+    assert "not an AnonML link" in browser.text
+    seen("02-connect-refused")
+    browser.press("Try again")
     browser.type("#link", live.page.village.invite.link())
     browser.press("Continue")
     seen("03-choose-data")
@@ -150,6 +164,9 @@ def walk(browser: Browser, live: Living, folder: Path, look: Looker | None) -> N
     for name, words in (("16-history", "History"), ("17-budget", "Budget"), ("18-data", "Data"), ("19-diagnosis", "Diagnosis"), ("20-studies", "Studies")):
         browser.press(words)
         seen(name)
+    for name, place in (("21-evidence", "/evidence"), ("22-nowhere", "/nowhere"), ("23-not-let-in", "/enter?token=0")):
+        browser.open(live.page.server.address + place)
+        seen(name)
 
 
 def _closed(browser: Browser) -> str:
@@ -159,13 +176,15 @@ def _closed(browser: Browser) -> str:
     return found[0]
 
 
-def test_the_whole_way_with_scripts_off(browser: Browser, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("width", "scheme"), [(320, "dark"), (412, "light"), (1280, "light")])
+def test_the_whole_way_with_scripts_off(browser: Browser, tmp_path: Path, width: int, scheme: str) -> None:
     with living(tmp_path / "home", text=STUDY, data=False, start=MONDAY) as live:
-        browser.view(412, "light")
+        browser.view(width, scheme)
         browser.scripts(False)
         browser.asked()
         try:
             walk(browser, live, tmp_path, None)
+            assert not live.page.server.engine.fault
         finally:
             browser.scripts(True)
         assert {address.partition("/")[2].partition("/")[2].partition("/")[0] for address in browser.asked()} <= {

@@ -93,7 +93,7 @@ async def test_another_origins_form_is_refused_also_with_cookie_and_token(
     assert refused.status == 403 and page.peer.policy().lifetime == 10 * 10**9
 
 
-PATHS = ["/", "/budget", "/data", "/history", "/diagnosis", "/evidence", "/start", "/static/style.css", "/nowhere"]
+PATHS = ["/", "/budget", "/data", "/history", "/diagnosis", "/evidence", "/start", "/static/live.js", "/nowhere"]
 
 
 @pytest.mark.parametrize("path", PATHS)
