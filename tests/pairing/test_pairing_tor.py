@@ -111,6 +111,9 @@ async def test_a_phone_with_its_key_comes_in_and_nobody_else(
         assert (await page.get(phone.link)).status == 403
         await _wait(lambda: folder.state().phones[0].entered is not None)
 
+        async with browser(with_other, tablet.host, **known) as early:
+            assert (await early.get("/")).status == 401, "each phone's key opens, its link alone lets in"
+
         folder.wish_revoked(1)
         await _wait(lambda: folder.state().phones[0].revoked)
         with suppress(aiohttp.ClientError):
@@ -118,7 +121,7 @@ async def test_a_phone_with_its_key_comes_in_and_nobody_else(
         assert WRONG_KEY in (await _refused(with_key, phone.link)).upper(), "also a phone that remembers where it was"
 
         other = await stack.enter_async_context(browser(with_other, tablet.host, **known))
-        assert (await other.get(tablet.link)).status == 200, "the others keep their address and their links"
+        assert (await other.get(tablet.link)).status == 200, "the others keep address, key and link"
 
         village.clock.seconds += 901
         assert await asyncio.wait_for(running, 20) == TIME_OVER
