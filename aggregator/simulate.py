@@ -160,7 +160,7 @@ def evaluate(model: Model, test: People) -> TrialScores:
     """ROC AUC, F1 and accuracy of a model; decisions are those of `Model.decide`."""
     ranks = model_scores(model, test)
     positive = test.labels == 1
-    called = ranks >= -1e-9 if model.tables else np.full(len(test), model.base_rate >= model.threshold)
+    called = probabilities(model, ranks) >= model.threshold - 1e-9
     hits = int(np.sum(called & positive))
     wanted = int(called.sum() + positive.sum())
     return TrialScores(

@@ -23,7 +23,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from aggregator.estimator.errors import standard_errors, with_errors
 from aggregator.estimator.features import (
     FINE_EPSILON,
     LABEL,
@@ -33,7 +32,7 @@ from aggregator.estimator.features import (
     declare,
 )
 from aggregator.estimator.prediction import Explanation, PublishedClassifier, TablePrediction
-from aggregator.protocols.histogram.learned import LearnedStudy
+from aggregator.protocols.histogram.learned import LearnedStudy, base_rate_alone
 from aggregator.simulate import NO_KEYS, learn_collected
 from aggregator.simulation.people import People
 from aggregator.simulation.run import Plan, collect
@@ -103,7 +102,9 @@ class LocallyPrivateClassifier(TablePrediction):
     model_ : the published model (`anon.model.Model`), with a decision threshold of 1/2
     epsilon_spent_ : record-level epsilon by the integer probabilities actually used, at most `epsilon`
     base_rate_ : the estimated share of `classes_[1]`
-    better_than_base_rate_ : False when nothing could be told from noise; then every prediction is the base rate
+    better_than_base_rate_ : False when noise alone could have counted as much (a study without any signal passes at
+        most once in fifty); then every prediction is the base rate
+    chance_ : how often noise alone would count as much as was counted
     read_from_data_, left_out_ : names of columns that were not declared, and of those that were the same everywhere (or
         different everywhere, as a name is) and were asked nothing
     """
@@ -153,7 +154,8 @@ class LocallyPrivateClassifier(TablePrediction):
         collected = collect(plan, people, generator)
         learned = learn_collected(plan, collected)
         self.better_than_base_rate_ = bool(learned.learnable)
-        self.model_ = with_errors(_published(learned), learned, standard_errors(plan, collected, generator))
+        self.chance_ = float(learned.chance)
+        self.model_ = _published(learned)
         self.base_rate_ = self.model_.base_rate
         self.epsilon_spent_ = plan.manifest.epsilon / NANO
         return self
@@ -260,14 +262,8 @@ class LocallyPrivateClassifier(TablePrediction):
 
 
 def _published(learned: LearnedStudy) -> Model:
-    """The model, decided at 1/2; where nothing was learned, the base rate in every cell."""
-    model = evolve(learned.model, threshold=0.5)
-    if learned.learnable:
-        return model
-    tables = [
-        evolve(table, log_odds=(0.0,) * len(table.log_odds), votes=(0,) * len(table.votes)) for table in model.tables
-    ]
-    return evolve(model, tables=tuple(tables))
+    """The model, decided at 1/2; where noise alone could have counted as much, the base rate in every cell."""
+    return evolve(learned.model, threshold=0.5) if learned.learnable else base_rate_alone(learned.model)
 
 
 def _two_classes(target: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:

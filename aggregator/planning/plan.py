@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from math import ceil, sqrt
 
 import numpy as np
@@ -11,9 +12,10 @@ from attrs import asdict, define, field, frozen
 from aggregator.planning.candidates import PAIRS_FROM, Candidate, candidates
 from aggregator.planning.population import Assumptions, made_up
 from aggregator.protocols.histogram.reconstruct import Floats
-from aggregator.simulate import NO_KEYS, run_trial
+from aggregator.simulate import NO_KEYS
 from aggregator.simulation.people import People
-from aggregator.simulation.run import Plan
+from aggregator.simulation.ranking import rank
+from aggregator.simulation.run import Plan, collect
 from anon.errors import Malformed
 from anon.resolve import resolve
 from anon.study.proposal import OnePacket, Proposal
@@ -78,9 +80,7 @@ def choose_design(
         populations = POPULATIONS if epsilon >= PAIRS_FROM else POPULATIONS_OF_SMALL
     if cohort < 2 or epsilon <= 0 or populations < 1:
         raise Malformed("study plan: expected at least 2 people, a positive epsilon and at least 1 population")
-    worlds = [
-        made_up(proposal, assumed or Assumptions(), np.random.default_rng([seed, 0, one])) for one in range(populations)
-    ]
+    worlds = [_world(proposal, assumed or Assumptions(), seed, one) for one in range(populations)]
     tried = [(one, _Runs(one, cohort, seed)) for one in candidates(proposal, epsilon)]
     left = [runs for _, runs in tried]
     for until in sorted({ceil(populations / part) for part in (8, 4, 2, 1)}):
@@ -95,6 +95,12 @@ def choose_design(
     best = next(at for at, one in enumerate(found) if one[0].design == chosen.candidate.name)
     found.insert(0, found.pop(best))
     return Choice(tuple(one[0] for one in found), found[0][1])
+
+
+@lru_cache(maxsize=POPULATIONS_OF_SMALL)
+def _world(proposal: Proposal, assumed: Assumptions, seed: int, number: int) -> tuple[People, People]:
+    """Made up once for all cohorts and epsilons."""
+    return made_up(proposal, assumed, np.random.default_rng([seed, 0, number]))
 
 
 def survey_of_choices(
@@ -142,7 +148,8 @@ class _Runs:
         for number in range(len(self.aucs), len(worlds)):
             peers, test = worlds[number]
             generator = np.random.default_rng([self.seed, 2, number])
-            self.aucs.append(run_trial(self._plan, peers, test, generator, resampled=self.cohort).auc)
+            collected = collect(self._plan, peers, generator, resampled=self.cohort)
+            self.aucs.append(rank(self._plan, collected, test).published)
 
     def behind(self, leader: _Runs) -> Floats:
         """By how much the leader is better on each population that this one was tried on."""

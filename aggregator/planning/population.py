@@ -29,7 +29,7 @@ BEND = 0.7
 """The most that the part of a number's effect which goes with its square weighs, against 1 for the line."""
 
 _LEVELS = 64
-_SEARCHED = 4000
+_SEARCHED = 2000
 """So many people suffice to find how strong the signal must be."""
 
 
@@ -38,8 +38,8 @@ class Assumptions:
     """How strong the label's signal is assumed to be, and how many people are made up."""
 
     signal: float = SIGNAL
-    people: int = 20_000
-    test: int = 5_000
+    people: int = 10_000
+    test: int = 2_500
 
 
 def made_up(proposal: Proposal, assumed: Assumptions, generator: np.random.Generator) -> tuple[People, People]:

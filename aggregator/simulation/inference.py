@@ -34,6 +34,9 @@ MOST_IN_PAIRS = 64
 MISSING = frozenset({"na", "n/a", "nan", "null", "none", "?", "-", "."})
 """How files spell a missing number. Only among numbers: elsewhere they may be categories."""
 
+PAIRS_FROM = 4.0
+"""From this epsilon on tables of two features tell more than they cost in noise."""
+
 WARNING = (
     "Ranges, categories and base rate were read from the data. That is fine for a simulation on data you hold; a real "
     "study must declare them from public knowledge."
@@ -112,10 +115,11 @@ def people_of(proposal: Proposal, path: Path) -> People:
 
 
 def design_for(epsilon: float) -> OnePacket:
-    """What the planner finds best on weak signals: bits for small budgets, tables of pairs for large ones."""
-    if epsilon < 1.5:
-        return OnePacket("one-packet", epsilon, asks="bits")
-    return OnePacket("one-packet", epsilon, subset_size=2)
+    """Tables, which also measure how common categories are: probabilities are calibrated. Pairs for much budget.
+
+    One-bit packets rank a little better below epsilon 1, and are calibrated only where shares are declared.
+    """
+    return OnePacket("one-packet", epsilon, subset_size=1 if epsilon < PAIRS_FROM else 2)
 
 
 def _column(path: Path, name: str, cells: list[Cell], kind: str) -> Column:

@@ -24,6 +24,7 @@ from anon.study.proposal import OnePacket
 
 CENSUS = Path(__file__).parents[2] / "examples" / "census"
 STUDY = load_proposal(CENSUS / "study.toml")
+MANY = Assumptions(people=20_000, test=5_000)
 FEW = Assumptions(people=4_000, test=2_000)
 
 
@@ -39,7 +40,7 @@ def test_made_up_people_are_as_declared() -> None:
     proposal = evolve(STUDY, features=features, learning=evolve(STUDY.learning, base_rate=0.2))
     aucs = []
     for seed in range(4):
-        people, others = made_up(proposal, Assumptions(), np.random.default_rng(seed))
+        people, others = made_up(proposal, MANY, np.random.default_rng(seed))
         assert len(people) == 20_000
         assert people.labels.mean() == pytest.approx(0.2, abs=0.015)
         found = categories(proposal.features, people, {"age": (50.0,), "hours_per_week": (50.0,)})

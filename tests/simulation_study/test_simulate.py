@@ -120,9 +120,9 @@ def test_a_study_comes_near_the_best_possible(people, others, design, classifier
 
 @pytest.mark.parametrize("design", [ONE_PACKET, PAPER])
 def test_shuffled_labels_teach_nothing(people, others, design):
-    """The mean of 40 trials is 1/2 within 4 standard errors of the trials: false alarm 1e-4."""
+    """The mean of 40 trials is 1/2 within 4 standard errors of the trials (false alarm 1e-4); all may be base rates."""
     found = simulate(proposal(design), people, 40, 5, others, shuffle_labels=True, ceilings=False)
-    assert abs(found.auc_mean - 0.5) < 4 * found.auc_se
+    assert abs(found.auc_mean - 0.5) <= 4 * found.auc_se
     assert found.auc_se < 0.05
 
 

@@ -20,6 +20,7 @@ from math import sqrt
 import numpy as np
 from attrs import frozen
 
+from aggregator.protocols.histogram.chance import LEVEL, Seen, chance_of
 from aggregator.protocols.histogram.evidence import Coordinates, Evidence
 from aggregator.protocols.histogram.reconstruct import Floats
 
@@ -37,40 +38,80 @@ Set by the calibration of simulated studies; no ranking changes with them."""
 
 LARGEST_R2 = 0.8
 
+ROUNDS = 2
+"""How often the noise is found again from what was learned: contrasts are noisy against their own category's rate."""
+
 
 @frozen(eq=False)
 class Additive:
     """`log_odds` (D,): what each category adds to the log-odds of the base rate, and its posterior `errors` (D,).
 
     `effects`: the same as w, probabilities. `null`: the posterior weight of tau = 0, that nothing can be told apart.
-    `r2`: the share of the label's variance that the model claims to explain.
+    `chance`: how often noise alone counts as much (`chance.chance_of`). `r2`: the share of the label's variance that
+    the model claims to explain.
     """
 
     log_odds: Floats
     errors: Floats
     effects: Floats
     null: float
+    chance: float
     r2: float
 
 
 def fit(evidence: Evidence) -> Additive:
-    """The model that the evidence speaks for. Deterministic."""
-    size = evidence.coordinates.size
+    """The model that the evidence speaks for, whatever chance says. Deterministic."""
+    asked = measurements(evidence)
+    seen = asked.seen()
+    chance = chance_of(seen, TAUS[1:])
+    weights, effects, spread = _posterior(seen, asked.kernel)
+    for _ in range(ROUNDS):
+        weights, effects, spread = _posterior(asked.seen(effects), asked.kernel, chance <= LEVEL)
+    return _as_log_odds(evidence, asked.covariance, asked.kept, effects, spread, weights[0], chance)
+
+
+@frozen(eq=False)
+class Measurements:
+    """What was measured, as `values` (M,) = `rows` (M, D) @ `covariance` S (D, D) @ effects w (D,) + noise.
+
+    `kernel`: the prior covariance of w at tau = 1. `kept`: as in `indicator_covariance`.
+    """
+
+    evidence: Evidence
+    rows: Floats
+    values: Floats
+    covariance: Floats
+    kept: dict[tuple[str, str], float]
+    kernel: Floats
+
+    def seen(self, effects: Floats | None = None) -> Seen:
+        """The measurements with the noise that they have if these are the effects; by default, none.
+
+        The errors of S between features become noise of what S w predicts.
+        """
+        if effects is None:
+            noise = self.evidence.noise(np.zeros(self.evidence.coordinates.size))
+        else:
+            second = self.evidence.second_variance
+            doubt = np.where(np.isfinite(second), second, 0.0) / 2 @ effects**2
+            noise = self.evidence.noise(centred(self.evidence, effects)) + np.diag(self.rows**2 @ doubt)
+        return Seen.of(self.values, self.rows @ self.covariance, self.kernel, noise)
+
+
+def measurements(evidence: Evidence) -> Measurements:
+    """All of the evidence as linear measurements of effects."""
     covariance, kept = indicator_covariance(evidence)
-    measured = np.isfinite(evidence.contrast_variance)
-    rows = np.vstack([np.eye(size)[measured], evidence.signs])
-    values = np.concatenate([evidence.contrast[measured], evidence.bits])
-    noise = np.concatenate([evidence.contrast_variance[measured], evidence.bit_variance])
-    doubt = np.where(np.isfinite(evidence.second_variance), evidence.second_variance, 0.0) / 2
-    kernel = prior(evidence.coordinates)
-    fits = [_posterior(rows, values, noise, covariance, kernel * tau**2, doubt) for tau in TAUS]
-    best = max(one[0] for one in fits)
-    weights = np.exp([one[0] - best for one in fits])
-    weights[1:] /= len(TAUS) - 1
-    weights /= weights.sum()
-    effects: Floats = np.sum([w * one[1] for w, one in zip(weights, fits, strict=True)], axis=0)
-    spread: Floats = np.sum([w * one[2] for w, one in zip(weights, fits, strict=True)], axis=0)
-    return _as_log_odds(evidence, covariance, kept, effects, spread, float(weights[0]))
+    rows = np.vstack([np.eye(evidence.coordinates.size)[evidence.measured], evidence.signs])
+    values = np.concatenate([evidence.contrast[evidence.measured], evidence.bits])
+    return Measurements(evidence, rows, values, covariance, kept, prior(evidence.coordinates))
+
+
+def centred(evidence: Evidence, effects: Floats) -> Floats:
+    """Effects against their mean over the people, feature by feature, (D,)."""
+    found = effects.copy()
+    for place in evidence.coordinates.places.values():
+        found[place] -= evidence.shares[place] @ effects[place]
+    return found
 
 
 def prior(coordinates: Coordinates) -> Floats:
@@ -115,24 +156,23 @@ def indicator_covariance(evidence: Evidence) -> tuple[Floats, dict[tuple[str, st
     return covariance, kept
 
 
-def _posterior(
-    rows: Floats, values: Floats, noise: Floats, covariance: Floats, kernel: Floats, doubt: Floats
-) -> tuple[float, Floats, Floats]:
-    """Log evidence, posterior mean of w and its covariance, for one prior.
+def _posterior(seen: Seen, kernel: Floats, certain: bool = False) -> tuple[Floats, Floats, Floats]:
+    """The weight of each tau, and the mean (D,) and covariance (D, D) of w averaged over them.
 
-    `doubt`, the variance of S, becomes noise of what S w predicts, found by two rounds from w itself.
+    `certain`: that there is any effect was tested, and tau = 0 is out of question.
     """
-    design = rows @ covariance
-    effects: Floats = np.zeros(len(covariance))
-    gain: Floats = np.zeros((len(covariance), len(values)))
-    for _ in range(3 if doubt.any() else 1):
-        total = noise + rows**2 @ (doubt @ effects**2)
-        spread = design @ kernel @ design.T + np.diag(total)
-        gain = np.asarray(np.linalg.solve(spread, design @ kernel).T, dtype=np.float64)
-        effects = gain @ values
-    logdet = float(np.linalg.slogdet(spread)[1]) if len(values) else 0.0
-    fit_term = float(values @ np.linalg.solve(spread, values)) if len(values) else 0.0
-    return -0.5 * (logdet + fit_term), effects, kernel - gain @ design @ kernel
+    scores = np.array([seen.evidence(tau) for tau in TAUS])
+    weights = np.exp(scores - scores.max())
+    weights[1:] /= len(TAUS) - 1
+    weights[0] *= not certain
+    weights /= weights.sum()
+    kept = np.array([tau**2 / (1 + tau**2 * seen.strengths) for tau in TAUS])
+    means = (kept * seen.z) @ seen.gain.T
+    effects = weights @ means
+    within = kernel * float(weights @ np.array(TAUS) ** 2)
+    told = weights @ (kept * np.array(TAUS)[:, None] ** 2)
+    apart = means - effects
+    return weights, effects, within - (seen.gain * told) @ seen.gain.T + (apart * weights[:, None]).T @ apart
 
 
 def _as_log_odds(
@@ -142,26 +182,31 @@ def _as_log_odds(
     effects: Floats,
     spread: Floats,
     null: float,
+    chance: float,
 ) -> Additive:
     """Effects as calibrated log-odds, by the normal discriminant with the same moments.
 
     With f the sum of effects, b = cov(f, y)/var f corrects f, and log-odds are (b f - (1 - 2 rate) R^2/2) / (rate
-    (1 - rate) (1 - R^2)): what linear regression and linear discriminants have in common.
+    (1 - rate) (1 - R^2)): what linear regression and linear discriminants have in common. The errors are those of f
+    and of R^2 together, to first order.
     """
     coordinates, rate = evidence.coordinates, evidence.rate
-    centred, variances = effects.copy(), np.zeros(coordinates.size)
-    for place in coordinates.places.values():
-        centring = np.eye(place.stop - place.start) - evidence.shares[place]
-        centred[place] = centring @ effects[place]
-        variances[place] = np.maximum(np.diag(centring @ spread[place, place] @ centring.T), 0)
-    claimed = float(centred @ covariance @ centred)
-    variance = claimed + _assumed(evidence, covariance, kept, centred)
+    plain = centred(evidence, effects)
+    claimed = float(plain @ covariance @ plain)
+    variance = claimed + _assumed(evidence, covariance, kept, plain)
     correction = claimed / variance if variance > 0 else 1.0
     spent = rate * (1 - rate)
     r2 = min(correction * claimed / spent, LARGEST_R2)
     gain = correction / (spent * (1 - r2))
-    offset = (1 - 2 * rate) * r2 / 2 / (spent * (1 - r2)) / len(coordinates.names)
-    return Additive(gain * centred - offset, gain * np.sqrt(variances), centred, null, r2)
+    lean = (1 - 2 * rate) / 2 / spent / len(coordinates.names)
+    slope = np.zeros_like(covariance)
+    for place in coordinates.places.values():
+        slope[place, place] = gain * (np.eye(place.stop - place.start) - evidence.shares[place])
+    if r2 < LARGEST_R2:
+        by_r2 = gain * plain / (1 - r2) - lean / (1 - r2) ** 2
+        slope += np.outer(by_r2, 2 * correction / spent * (covariance @ plain))
+    errors = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", slope, spread, slope, optimize=True), 0))
+    return Additive(gain * plain - lean * r2 / (1 - r2), errors, plain, null, chance, r2)
 
 
 def _assumed(

@@ -10,10 +10,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from attrs import evolve, frozen
 
+from aggregator.protocols.histogram.alarm import chance_of_tables
 from aggregator.protocols.histogram.classifiers import CLASSIFIERS
 from aggregator.protocols.histogram.evidence import BitTally
 from aggregator.protocols.histogram.joint import learn_jointly
-from aggregator.protocols.histogram.learned import HOSTILE_SHARE, LearnedStudy, PartitionResult, Subject
+from aggregator.protocols.histogram.learned import (
+    HOSTILE_SHARE,
+    LearnedStudy,
+    PartitionResult,
+    Subject,
+    published,
+)
 from aggregator.protocols.histogram.reconstruct import (
     Floats,
     Histogram,
@@ -53,8 +60,8 @@ def learn(
 
     The soft ensemble pools surveys of one subset; the vote keeps one classifier per survey, as in the paper, and scores
     all of a subset's on its pooled scoring reports. A survey without reports, one label, or a constant feature end in
-    tables that say nothing; with nothing at all the model is the base rate. The additive classifier is one model of all
-    surveys and the only one that reads one-bit packets.
+    tables that say nothing; where noise alone usually counts as much the model is the base rate. The additive
+    classifier is one model of all surveys and the only one that reads one-bit packets.
     """
     if learning.classifier == "additive":
         return learn_jointly(subject, train, scoring, bits, learning, with_influence)
@@ -71,7 +78,9 @@ def learn(
         moved = _influence(group, log_odds, lambda h: classifier(h, rate, numeric)) if with_influence else 0.0
         tables.append(_table(group.histogram, log_odds, found, learning))
         results.append(_result(group, found, moved))
-    return LearnedStudy(_model(subject, learning, rate, tables), tuple(results), rate)
+    chance = chance_of_tables(subject.features, train, learning.base_rate)
+    learned = LearnedStudy(_model(subject, learning, rate, tables), tuple(results), rate, chance=chance)
+    return published(learned)
 
 
 def _groups(tallies: Sequence[SurveyTally], pooled: bool) -> list[_Group]:

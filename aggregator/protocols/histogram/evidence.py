@@ -5,18 +5,27 @@ is (`shares`), how each goes with the label (`contrast`, the covariance of its i
 categories of different features go with each other (`second`). Tables of a subset measure all three of its features;
 a one-bit packet measures one signed sum of contrasts. Estimates of one quantity from several surveys are pooled by
 precision, one number per survey and feature, so that weights do not depend on which cells the noise favoured.
+
+The noise of all measurements is one covariance matrix (`Evidence.noise`), exact to order 1/n but for what pairs of
+surveys share by asking the same population: the mechanism's covariances between cells, and the one error of the base
+rate that all contrasts have in common. Whoever explains contrasts by effects knows the categories' shares only from
+the same noisy cells; the two errors together are those of the contrast against the category's own rate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import combinations
+from math import prod
 
 import numpy as np
 from attrs import field, frozen
+from numpy.typing import NDArray
 
 from aggregator.protocols.histogram.reconstruct import Counts, Floats, SurveyTally
 from anon.ldp import SCALE, Mechanism
+from anon.protocols.histogram.binning import nearest_shares
 
 GUESS_ERROR = 0.1
 """What a declared guess of a share is taken to be off by; the study file says so."""
@@ -86,11 +95,50 @@ class Coordinates:
 
 
 @frozen(eq=False)
+class TableNoise:
+    """One survey's unbiased shares, shaped (card, ..., 2), and their covariance diag(`extra`) + F G F'.
+
+    `factors` F: shape (m, r); `middle` G: shape (r, r). `weights`: its part in each feature's pooled
+    contrast.
+    """
+
+    features: tuple[str, ...]
+    n: int
+    shares: Floats
+    extra: Floats
+    factors: Floats
+    middle: Floats
+    weights: Mapping[str, float] = field(factory=dict)
+
+    def covariance(self, folding: Floats) -> Floats:
+        """Of `folding` @ shares, for a folding of shape (k, m)."""
+        low = folding @ self.factors
+        found: Floats = (folding * self.extra) @ folding.T + low @ self.middle @ low.T
+        return found
+
+    def folding(self, name: str, weights: Floats) -> Floats:
+        """The rows that sum a feature's categories out of all cells, with `weights` (card, 2) by label; (card, m)."""
+        cards = self.shares.shape[:-1]
+        member = _membership(cards, self.features.index(name))
+        found: Floats = (member[:, :, None] * weights[:, None, :]).reshape(len(member), -1)
+        return found
+
+
+@lru_cache(maxsize=4096)
+def _membership(cards: tuple[int, ...], place: int) -> Floats:
+    """Which cells belong to each category of one feature, shape (card, cells)."""
+    index = np.unravel_index(np.arange(prod(cards)), cards)[place]
+    found: Floats = (index[None, :] == np.arange(cards[place])[:, None]).astype(np.float64)
+    return found
+
+
+@frozen(eq=False)
 class Evidence:
     """The moments and their noise. A category nobody was asked about has infinite `contrast_variance`.
 
     `second`: E[x_j x_k] of two categories of different features, its variance in `second_variance`, infinite where
-    never asked. `signs`, `bits`, `bit_variance`: measured sums signs . contrast. `reports`: by feature.
+    never asked. `signs`, `bits`, `bit_variance`: measured sums signs . contrast, without the base rate's error.
+    `reports`: by feature. `tables`: what the contrasts were found from, each with its part in the base rate.
     """
 
     coordinates: Coordinates
@@ -105,16 +153,53 @@ class Evidence:
     bits: Floats
     bit_variance: Floats
     reports: Mapping[str, int]
+    tables: tuple[TableNoise, ...] = ()
+    rate_parts: Floats = field(factory=lambda: np.zeros(0))
 
+    @property
+    def measured(self) -> NDArray[np.bool_]:
+        """Which contrasts were asked about in a table, shape (D,)."""
+        return np.isfinite(self.contrast_variance)
 
-@frozen(eq=False)
-class _Table:
-    """One survey's unbiased shares and the variance of each cell, shaped (card, ..., 2)."""
+    def noise(self, effects: Floats) -> Floats:
+        """The covariance of all measurements, the measured contrasts first and then the bits.
 
-    features: tuple[str, ...]
-    n: int
-    shares: Floats
-    variance: Floats
+        `effects`: how far each category's rate is believed to be from the base rate, shape (D,). A feature's contrasts
+        sum to 0; its block has a positive number in that one direction, so that it can be inverted and nothing else.
+        """
+        size, measured = self.coordinates.size, self.measured
+        counted = np.zeros((size + 1, size + 1))  # pooled contrasts against the true rate, and the rate's own error
+        counted[size, size] = self.rate_error**2
+        for one, part in zip(self.tables, self.rate_parts, strict=True):
+            folding, at = self._folding(one, part, self.rate + effects)
+            covariance = one.covariance(folding)
+            counted[np.ix_(at, at)] += covariance
+            counted[size, size] -= covariance[-1, -1]
+        turned = np.zeros((size + len(self.bits), size + 1))
+        for place in self.coordinates.places.values():
+            if measured[place.start]:
+                card = place.stop - place.start
+                turned[place, place] = np.eye(card) - 1 / card
+                turned[place, size] = self.shares[place].mean() - self.shares[place]
+        turned[size:, size] = -self.signs @ self.shares
+        whole = turned @ counted @ turned.T
+        whole[size:, size:] += np.diag(self.bit_variance)
+        for place in self.coordinates.places.values():
+            whole[place, place] += max(float(np.trace(whole[place, place])), 1e-18) / (place.stop - place.start) ** 2
+        asked = np.concatenate([measured, np.ones(len(self.bits), dtype=bool)])
+        found: Floats = whole[np.ix_(asked, asked)]
+        return found
+
+    def _folding(self, table: TableNoise, part: float, rates: Floats) -> tuple[Floats, Counts]:
+        """What a survey adds to each pooled contrast of its features and, last, to the base rate; and where."""
+        places = [self.coordinates.places[name] for name in table.features]
+        rows = [
+            table.weights[name] * table.folding(name, _contrast_weights(rates[place]))
+            for name, place in zip(table.features, places, strict=True)
+        ]
+        positive = part * np.tile([0.0, 1.0], table.shares.size // 2)
+        at = np.concatenate([*(np.arange(place.start, place.stop) for place in places), [self.coordinates.size]])
+        return np.vstack([*rows, positive]), at
 
 
 def gather(
@@ -125,13 +210,18 @@ def gather(
     guessed_rate: float,
 ) -> Evidence:
     """All evidence. `guessed_shares`: by feature, declared or from binning. A rate of 1/2 counts as no guess."""
-    read = [_read(tally) for tally in tables if tally.n > 0]
+    told = [tally for tally in tables if tally.n > 0]
     asked = [tally for tally in bits if tally.n > 0]
-    rate, rate_error = _rate(read, asked, guessed_rate)
+    rough, _, _ = _rate([_read(one, _unrelated(_alike(one), guessed_rate)) for one in told], asked, guessed_rate)
+    read = [_read(one, _unrelated(_alike(one), rough)) for one in told]
+    rate, rate_error, parts = _rate(read, asked, guessed_rate)
     shares, share_error = _shares(coordinates, read, guessed_shares)
+    apart = [_unrelated([shares[coordinates.places[name]] for name in one.features], rate) for one in told]
+    weights = _weights([_read(one, plausible) for one, plausible in zip(told, apart, strict=True)], rate)
+    read = [_steady(*one) for one in zip(told, apart, weights, strict=True)]
     contrast, contrast_variance = _contrast(coordinates, read, rate)
     second, second_variance = _second(coordinates, read)
-    signs, values, noise = _bits(coordinates, asked, (rate, rate_error), shares, share_error)
+    signs, values, noise = _bits(coordinates, asked, rate, shares, share_error)
     reports = {
         name: sum(one.n for one in read if name in one.features)
         + sum(one.n for one in asked if one.feature == name and not one.asks_label_alone)
@@ -139,32 +229,73 @@ def gather(
     }
     return Evidence(
         coordinates, rate, rate_error, shares, contrast, contrast_variance, second, second_variance, signs, values,
-        noise, reports,
+        noise, reports, tuple(read), parts,
     )  # fmt: skip
 
 
-def _read(tally: SurveyTally) -> _Table:
-    """Cells of one survey as independent: the covariances between them are of the order 1/n and are left out."""
+def _read(tally: SurveyTally, plausible: Floats, weights: Mapping[str, float] | None = None) -> TableNoise:
+    """Unbiased shares, and the covariance that `reconstruct` has at these plausible shares (m,), in few factors."""
+    m, n = tally.mechanism.m, tally.n
     keep, other = tally.mechanism.p / SCALE, tally.mechanism.q / SCALE
-    rates = np.clip(tally.counts / tally.n, other / 2, 1 - other / 2)
-    shape = (*tally.cards, 2)
-    shares = (tally.counts / tally.n - other) / (keep - other)
-    variance = rates * (1 - rates) / (tally.n * (keep - other) ** 2)
-    return _Table(tally.features, tally.n, shares.reshape(shape), variance.reshape(shape))
+    scale = n * (keep - other) ** 2
+    shares = ((tally.counts / n - other) / (keep - other)).reshape((*tally.cards, 2))
+    rates = other + (keep - other) * plausible
+    if tally.mechanism.name == "krr":
+        extra, factors, middle = rates / scale, rates[:, None], np.array([[-1 / scale]])
+    else:
+        first, second = (float(chance) for chance in tally.mechanism.joint())
+        factors = np.column_stack([np.ones(m), plausible, rates])
+        middle = np.array([[second, first - second, 0], [first - second, 0, 0], [0, 0, -1]]) / scale
+        extra = (rates - second - 2 * (first - second) * plausible) / scale
+    return TableNoise(tally.features, n, shares, extra, factors, middle, weights or {})
 
 
-def _rate(tables: Sequence[_Table], bits: Sequence[BitTally], guess: float) -> tuple[float, float]:
+def _unrelated(shares: Sequence[Floats], rate: float) -> Floats:
+    """The cells (m,) of features with these shares, none of which goes with another or with the label."""
+    cells = np.array([1 - rate, rate])
+    for share in reversed(shares):
+        cells = np.multiply.outer(share, cells)
+    found: Floats = cells.reshape(-1)
+    return found
+
+
+def _alike(tally: SurveyTally) -> list[Floats]:
+    return [np.full(card, 1 / card) for card in tally.cards]
+
+
+def _steady(tally: SurveyTally, unrelated: Floats, weights: Mapping[str, float]) -> TableNoise:
+    """A survey with its covariance at shares drawn towards unrelated ones, as far as its noise explains the distance.
+
+    In a small survey a cell's own count says little about its variance, and where the two go together, estimates
+    weighted by it are biased and a test takes chance for a signal. How far: as James and Stein.
+    """
+    found = _read(tally, unrelated, weights)
+    apart = found.shares.reshape(-1) - unrelated
+    distance = float(apart @ apart)
+    kept = max(0.0, 1 - float(_cell_variances(found).sum()) / distance) if distance > 0 else 0.0
+    return _read(tally, np.array(nearest_shares((unrelated + kept * apart).tolist())), weights)
+
+
+def _rate(tables: Sequence[TableNoise], bits: Sequence[BitTally], guess: float) -> tuple[float, float, Floats]:
+    """The base rate, its standard error, and how much each table counts in it."""
     error = UNKNOWN_ERROR if guess == 0.5 else GUESS_ERROR
     found = [(guess, error**2)]
-    found += [(float(one.shares[..., 1].sum()), float(one.variance[..., 1].sum())) for one in tables]
+    found += [(float(one.shares[..., 1].sum()), _sum_variance(one)) for one in tables]
     found += [(one.mean * one.signs[0] + one.centre, one.variance) for one in bits if one.asks_label_alone]
     precision = np.array([1 / max(variance, 1e-12) for _, variance in found])
     rate = float(np.sum(precision * np.array([value for value, _ in found])) / precision.sum())
-    return min(max(rate, 0.01), 0.99), float(precision.sum() ** -0.5)
+    parts = precision[1 : 1 + len(tables)] / precision.sum()
+    return min(max(rate, 0.01), 0.99), float(precision.sum() ** -0.5), parts
+
+
+def _sum_variance(table: TableNoise) -> float:
+    """Of the positive cells' sum."""
+    positive = np.tile([0.0, 1.0], table.shares.size // 2)
+    return float(table.covariance(positive[None, :])[0, 0])
 
 
 def _shares(
-    coordinates: Coordinates, tables: Sequence[_Table], guessed: Mapping[str, Sequence[float]]
+    coordinates: Coordinates, tables: Sequence[TableNoise], guessed: Mapping[str, Sequence[float]]
 ) -> tuple[Floats, Floats]:
     """How common each category is and the error of that, guesses and measurements pooled."""
     shares, errors = np.zeros(coordinates.size), np.zeros(coordinates.size)
@@ -176,43 +307,70 @@ def _shares(
         total = total * precision
         for one in tables:
             if name in one.features:
-                value, variance = _marginal(one.shares, one.variance, one.features, (name,))
-                weight = 1 / max(float(variance.sum(axis=-1).mean()), 1e-12)
-                total, precision = total + weight * value.sum(axis=-1), precision + weight
+                folding = one.folding(name, np.ones((card, 2)))
+                weight = 1 / max(float(np.diag(one.covariance(folding)).mean()), 1e-12)
+                total, precision = total + weight * (folding @ one.shares.reshape(-1)), precision + weight
         found = np.maximum(total / precision, RAREST)
         shares[coordinates.places[name]] = found / found.sum()
         errors[coordinates.places[name]] = precision**-0.5
     return shares, errors
 
 
-def _contrast(coordinates: Coordinates, tables: Sequence[_Table], rate: float) -> tuple[Floats, Floats]:
-    """(1 - rate) t_b1 - rate t_b0 of each category, pooled; a feature's sum to 0, as covariances with a label do."""
+def _contrast(coordinates: Coordinates, tables: Sequence[TableNoise], rate: float) -> tuple[Floats, Floats]:
+    """(1 - rate) t_b1 - rate t_b0 of each category, pooled; a feature's sum to 0, as covariances with a label do.
+
+    The variances are those of each contrast by itself, with the sum taken off and the base rate as if known.
+    """
     contrast, variance = np.zeros(coordinates.size), np.full(coordinates.size, np.inf)
-    weights = np.array([-rate, 1 - rate])
     for name, card in zip(coordinates.names, coordinates.cards, strict=True):
-        total, precision = np.zeros(card), 0.0
-        for one in tables:
-            if name in one.features:
-                value, noise = _marginal(one.shares, one.variance, one.features, (name,))
-                weight = 1 / max(float((noise @ weights**2).mean()), 1e-12)
-                total, precision = total + weight * (value @ weights), precision + weight
-        if precision > 0:
-            found = total / precision
-            contrast[coordinates.places[name]] = found - found.mean()
-            variance[coordinates.places[name]] = (1 - 1 / max(card, 2)) / precision
+        asked = [one for one in tables if name in one.features]
+        if not asked:
+            continue
+        pooled, noise = np.zeros(card), np.zeros((card, card))
+        for one in asked:
+            folding = one.weights[name] * one.folding(name, _contrast_weights(np.full(card, rate)))
+            pooled += folding @ one.shares.reshape(-1)
+            noise += one.covariance(folding)
+        centred = noise - noise.mean(axis=0) - noise.mean(axis=1)[:, None] + noise.mean()
+        contrast[coordinates.places[name]] = pooled - pooled.mean()
+        variance[coordinates.places[name]] = np.maximum(np.diag(centred), 1e-18)
     return contrast, variance
 
 
-def _second(coordinates: Coordinates, tables: Sequence[_Table]) -> tuple[Floats, Floats]:
+def _contrast_weights(rates: Floats) -> Floats:
+    """By category and label, what a share counts in the contrast against that category's rate: shape (card, 2)."""
+    believed = np.clip(rates, 0.01, 0.99)
+    return np.column_stack([-believed, 1 - believed])
+
+
+def _weights(tables: Sequence[TableNoise], rate: float) -> list[dict[str, float]]:
+    """Each survey's part in the pooled contrasts of its features: by precision, summing to 1 over surveys."""
+    precision = [{name: 1 / _mean_noise(one, name, rate) for name in one.features} for one in tables]
+    totals: dict[str, float] = {}
+    for found in precision:
+        for name, value in found.items():
+            totals[name] = totals.get(name, 0.0) + value
+    return [{name: value / totals[name] for name, value in found.items()} for found in precision]
+
+
+def _mean_noise(table: TableNoise, name: str, rate: float) -> float:
+    card = table.shares.shape[table.features.index(name)]
+    folding = table.folding(name, _contrast_weights(np.full(card, rate)))
+    return max(float(np.trace(table.covariance(folding))) / float(card), 1e-12)
+
+
+def _second(coordinates: Coordinates, tables: Sequence[TableNoise]) -> tuple[Floats, Floats]:
     total, precision = np.zeros((coordinates.size, coordinates.size)), np.zeros((coordinates.size, coordinates.size))
     for one in tables:
+        variance = _cell_variances(one)
         for pair in combinations(one.features, 2):
-            value, noise = _marginal(one.shares, one.variance, one.features, pair)
-            weight = 1 / max(float(noise.sum(axis=-1).mean()), 1e-12)
+            others = tuple(place for place, name in enumerate(one.features) if name not in pair)
+            value = one.shares.sum(axis=(*others, one.shares.ndim - 1))
+            weight = 1 / max(float(variance.sum(axis=(*others, one.shares.ndim - 1)).mean()), 1e-12)
             first, other = coordinates.places[pair[0]], coordinates.places[pair[1]]
-            total[first, other] += weight * value.sum(axis=-1)
+            total[first, other] += weight * value
             precision[first, other] += weight
-            total[other, first] += weight * value.sum(axis=-1).T
+            total[other, first] += weight * value.T
             precision[other, first] += weight
     with np.errstate(divide="ignore", invalid="ignore"):
         second = np.where(precision > 0, total / precision, 0.0)
@@ -220,30 +378,29 @@ def _second(coordinates: Coordinates, tables: Sequence[_Table]) -> tuple[Floats,
     return second, variance
 
 
+def _cell_variances(table: TableNoise) -> Floats:
+    """Of each cell by itself, shaped as the shares; sums take cells as independent."""
+    low = np.einsum("ir,rs,is->i", table.factors, table.middle, table.factors)
+    found: Floats = (table.extra + low).reshape(table.shares.shape)
+    return found
+
+
 def _bits(
     coordinates: Coordinates,
     bits: Sequence[BitTally],
-    rate: tuple[float, float],
+    rate: float,
     shares: Floats,
     share_error: Floats,
 ) -> tuple[Floats, Floats, Floats]:
-    """E[b (y - a)] = b . contrast + (rate - a) b . shares: the second part is taken off, its error added."""
+    """E[b (y - a)] = b . contrast + (rate - a) b . shares: the second part is taken off, the error of shares added."""
     asked = [one for one in bits if not one.asks_label_alone]
     signs, values, noise = np.zeros((len(asked), coordinates.size)), np.zeros(len(asked)), np.zeros(len(asked))
     for row, one in enumerate(asked):
         place = coordinates.places[one.feature]
         signs[row, place] = one.signs
         mean_sign = float(signs[row, place] @ shares[place])
-        off = rate[0] - one.centre
+        off = rate - one.centre
         values[row] = one.mean - off * mean_sign
         doubt = 2 * float(share_error[place].max())
-        noise[row] = one.variance + (off * doubt) ** 2 + (rate[1] * mean_sign) ** 2
+        noise[row] = one.variance + (off * doubt) ** 2
     return signs, values, noise
-
-
-def _marginal(
-    shares: Floats, variance: Floats, features: tuple[str, ...], kept: tuple[str, ...]
-) -> tuple[Floats, Floats]:
-    """Summed over all features but `kept`, the label still last; sums of independent cells add their variances."""
-    others = tuple(place for place, name in enumerate(features) if name not in kept)
-    return shares.sum(axis=others), variance.sum(axis=others)

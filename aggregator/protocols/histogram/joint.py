@@ -9,7 +9,13 @@ from attrs import evolve
 
 from aggregator.protocols.histogram.additive import Additive, fit, indicator_covariance
 from aggregator.protocols.histogram.evidence import BitTally, Coordinates, Evidence, gather
-from aggregator.protocols.histogram.learned import HOSTILE_SHARE, LearnedStudy, PartitionResult, Subject
+from aggregator.protocols.histogram.learned import (
+    HOSTILE_SHARE,
+    LearnedStudy,
+    PartitionResult,
+    Subject,
+    published,
+)
 from aggregator.protocols.histogram.reconstruct import Floats, Histogram, SurveyTally, pool, reconstruct
 from aggregator.protocols.histogram.scoring import Scores, score
 from aggregator.protocols.histogram.smoothing import smoothed
@@ -28,7 +34,7 @@ def learn_jointly(
 ) -> LearnedStudy:
     """Fit all surveys together. One-bit packets all train; tables of the scoring cohort only score.
 
-    With nothing to learn from, every table is 0 and the model is the base rate.
+    Where noise alone usually counts as much, every table is 0 and the model is the base rate.
     """
     coordinates = coordinates_of(subject.features)
     evidence = gather(coordinates, train, bits, subject.shares, learning.base_rate)
@@ -52,7 +58,7 @@ def learn_jointly(
         threshold=evidence.rate,
         tables=tuple(tables),
     )
-    return LearnedStudy(model, tuple(results), evidence.rate, found.null)
+    return published(LearnedStudy(model, tuple(results), evidence.rate, found.null, found.chance))
 
 
 def coordinates_of(features: Sequence[Feature]) -> Coordinates:

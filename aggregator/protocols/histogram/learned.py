@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
+from aggregator.protocols.histogram.chance import LEVEL, SILENT
 from aggregator.protocols.histogram.reconstruct import Floats
 from aggregator.protocols.histogram.scoring import Scores
 from anon.model import Cuts, Model
@@ -59,16 +60,35 @@ class PartitionResult:
 class LearnedStudy:
     """The model, what stands behind each of its tables (same order), and the pooled base rate of the positive label.
 
-    `null`: the probability that nothing measured can be told from noise (additive classifier only, else 0).
+    `null`: the probability that nothing measured can be told from noise (additive classifier only, else 0). `chance`:
+    how often noise alone would count as much as was counted (`chance.chance_of`).
     """
 
     model: Model
     partitions: tuple[PartitionResult, ...]
     base_rate: float
     null: float = 0.0
+    chance: float = 1.0
 
     @property
     def learnable(self) -> bool:
-        """False unless the evidence is three to one that some feature goes with the label: no better than the base
-        rate."""
-        return self.null < 0.25
+        """False where noise alone could have counted this: then the model is not shown to beat the base rate.
+
+        A study without any signal is learnable at most as often as `chance.FALSE_ALARM`. The effects of one that is not
+        are drawn towards nothing by as much as the noise demands, and are nothing above `chance.SILENT`.
+        """
+        return self.chance <= LEVEL
+
+
+def published(learned: LearnedStudy) -> LearnedStudy:
+    """The study with the model that it publishes: the base rate alone where noise usually counts as much."""
+    return evolve(learned, model=base_rate_alone(learned.model)) if learned.chance > SILENT else learned
+
+
+def base_rate_alone(model: Model) -> Model:
+    """The model of a study that told nothing: the same tables, all silent, and the likelier label for everybody."""
+    silent = [
+        evolve(table, log_odds=(0.0,) * len(table.log_odds), votes=(0,) * len(table.votes), weight=0.0)
+        for table in model.tables
+    ]
+    return evolve(model, tables=tuple(silent), threshold=0.5)
