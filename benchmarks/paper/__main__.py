@@ -73,23 +73,13 @@ def _measure_set(kept: Kept, data: DataSet, options: argparse.Namespace, counts:
     if {"papers", "ours", "plan"} & set(only):
         jobs += runs.ceilings(data)
     for asked in cells:
-        listed = designs.listed(data, asked.epsilon)
+        listed = designs.listed(data, asked.epsilon, asked.peers)
         names = [name for name in listed if ("papers" if name in designs.PAPERS else "ours") in only]
         jobs += runs.table(data, asked, names, counts)
         jobs += runs.choices(data, asked) if "plan" in only else []
     runs.do(kept, jobs, say, options.processes)
     if "plan" in only:
-        runs.do(kept, _as_planned(kept, data, cells, counts), say, options.processes)
-
-
-def _as_planned(kept: Kept, data: DataSet, cells: list[designs.Asked], counts: runs.Counts) -> list[runs.Job]:
-    """What the plan chose and no table lists."""
-    jobs: list[runs.Job] = []
-    for asked in cells:
-        rows = [row for row in kept.rows("plan") if row["set"] == data.name and row["peers"] == asked.peers]
-        names = dict.fromkeys(str(row["chosen"]) for row in rows if row["epsilon"] == asked.epsilon)
-        jobs += runs.table(data, asked, names, counts)
-    return jobs
+        runs.do(kept, runs.as_planned(kept, data, cells, counts), say, options.processes)
 
 
 def _options() -> argparse.Namespace:

@@ -103,7 +103,8 @@ def utility(found: Findings) -> list[list[Panel]]:
         for design in dict.fromkeys(str(cell["design"]) for cell in cells):
             chosen = [cell for cell in cells if cell["design"] == design]
             points = [(number(c, "epsilon"), number(c, "auc"), number(c, "auc_se")) for c in chosen]
-            lines.append(Line(design, points, dashed=design.startswith("paper")))
+            if len(points) > 1:
+                lines.append(Line(design, points, dashed=design.startswith("paper")))
         lines.append(Line("no privacy, same bins", level=number(row, "auc_binned")))
         title = f"{row['set']}, {row['peers']} peers"
         panels.append(Panel(title, "record-level epsilon", AUC, lines, log_x=True, ticks=(0.25, 0.5, 1, 2, 4)))

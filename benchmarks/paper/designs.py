@@ -68,10 +68,12 @@ def studies(data: DataSet, epsilon: float) -> dict[str, Proposal]:
     return {SOFT: at_record_level(data.our_study, epsilon), **found}
 
 
-def listed(data: DataSet, epsilon: float) -> list[str]:
-    """The rows of every table: the paper's, then ours, of tables of pairs only those of middling size."""
-    names = [name for name in studies(data, epsilon) if not name.startswith(PAIRS) or name.endswith("4 bins")]
-    return [*PAPERS, *names]
+def listed(data: DataSet, epsilon: float, peers: int | None) -> list[str]:
+    """The rows of every table: the paper's, then ours in two and four bins. Pairs (in four) and soft votes with all
+    peers only: they take the longest."""
+    left_out = (f"{PAIRS}, 2 bins", " 8 bins")
+    names = [name for name in studies(data, epsilon) if not name.endswith(left_out)]
+    return [*PAPERS, *(name for name in names if peers is None or not (name == SOFT or name.startswith(PAIRS)))]
 
 
 def row(data: DataSet, design: str, asked: Asked) -> Figure:
@@ -97,8 +99,8 @@ def _ours(data: DataSet, design: str, asked: Asked) -> Figure:
         everyone, study = data.our_people, studies(data, asked.epsilon)[design]
     found = ours.run(study, *everyone, asked.peers, asked.trials, asked.seed)
     regardless, error = mean_and_error(found.regardless)
-    silent = float(found.base_rate.mean())
-    return {**_means(found.auc, found.epsilon), "regardless": regardless, "regardless_se": error, "silent": silent}
+    said: Figure = {"silent": float(found.silent.mean()), "shown": float(found.shown.mean())}
+    return {**_means(found.auc, found.epsilon), "regardless": regardless, "regardless_se": error, **said}
 
 
 def _proposal(study: Proposal, epsilon: float, name: str) -> Proposal:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.paper import courses, designs, errors, runs
+from aggregator.planning.candidates import candidates
+from benchmarks.paper import courses, designs, errors, runs, sources
 from benchmarks.paper.claims import CLAIMS
 from benchmarks.paper.findings import Findings
 from benchmarks.paper.kept import Kept
@@ -20,7 +21,7 @@ from benchmarks.paper.sweeps import settings_of
 sys.path.insert(0, str(Path(__file__).parent))
 from paper_people import made_up
 
-QUICK = runs.Counts(figure_3=20, figure_5=4, figure_6=3, adult=3, other=3)
+QUICK = runs.Counts(figure_3=20, figure_5=4, figure_6=3, adult=3, papers=3, ours=3, pairs=3)
 
 
 def silent(text: str) -> None:
@@ -33,22 +34,67 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
     found = Kept(tmp_path_factory.mktemp("kept"))
     data = made_up(900)
     data.name = "adult"
-    runs.mechanisms(found, QUICK, silent)
-    runs.without_noise(found, data, QUICK, silent)
-    runs.ceilings(found, data, silent)
-    runs.table(found, data, (0.5, 4.0), (None, 300), QUICK.other, silent, only=[n for n in designs.DESIGNS if "5, 3" not in n])
+    data.read()
+    jobs = [*runs.mechanisms(QUICK), *runs.without_noise(data, QUICK), *runs.ceilings(data)]
+    for peers in (None, 300):
+        for epsilon in (0.5, 4.0):
+            asked = designs.Asked(epsilon, peers, 0, runs.SEED)
+            names = [name for name in designs.listed(data, epsilon, peers) if "5, 3" not in name]
+            jobs += runs.table(data, asked, names, QUICK)
+    planned = designs.Asked(4.0, 300, 0, runs.SEED)
+    runs.do(found, [*jobs, *runs.choices(data, planned)], silent, processes=2)
+    runs.do(found, runs.as_planned(found, data, [planned], QUICK), silent)
     return found
 
 
 def test_every_design_is_in_the_table_and_spends_what_it_says(kept: Kept) -> None:
     rows = kept.rows("utility")
-    expected = {name for name in designs.DESIGNS if "5, 3" not in name and "declared" not in name}
-    assert {row["design"] for row in rows} == expected
-    assert len(rows) == 2 * 2 * len(expected)
+    listed = {name for name in designs.listed(made_up(60), 4.0, None) if "5, 3" not in name}
+    [plan] = kept.rows("plan")
+    assert {row["design"] for row in rows} == listed | {plan["chosen"]}
+    assert designs.SOFT in listed
+    assert any(designs.PAIRS in name for name in listed)
     for row in rows:
         assert float(row["epsilon_spent"] or 0) == pytest.approx(float(row["epsilon"] or 0), abs=1e-6)
         assert float(row["epsilon_spent"] or 0) <= float(row["epsilon"] or 0)
         assert 0.2 < float(row["auc"] or 0) < 1
+    assert plan["chosen"] in {one.name for one in candidates(designs.told(made_up(60)), 4.0)}
+
+
+def test_processes_find_what_one_finds(kept: Kept, tmp_path: Path) -> None:
+    data = made_up(900)
+    data.name = "adult"
+    alone = Kept(tmp_path)
+    asked = designs.Asked(0.5, None, 0, runs.SEED)
+    runs.do(alone, runs.table(data, asked, ["one-bit packets, 2 bins", "paper (20, 1, 2)"], QUICK), silent)
+    for row in alone.rows("utility"):
+        [same] = [
+            one
+            for one in kept.rows("utility")
+            if all(one[key] == row[key] for key in ("design", "epsilon", "peers"))
+        ]
+        assert row | {"cpu_seconds": 0} == same | {"cpu_seconds": 0}
+
+
+def test_what_other_code_measured_is_neither_shown_nor_reused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key: dict[str, str | int | float | bool | None] = {"set": "a", "design": "one-bit packets", "epsilon": 1.0}
+    kept = Kept(tmp_path)
+    kept.add("utility", key, [dict(key)])
+    kept.add("utility", key | {"design": "paper (20, 1, 2)"}, [key | {"design": "paper (20, 1, 2)"}])
+    assert len(Kept(tmp_path).rows("utility")) == 2
+    before = sources.digest
+    monkeypatch.setattr(sources, "digest", lambda kind: "other" if kind == "ours" else before(kind))
+    later = Kept(tmp_path)
+    assert [row["design"] for row in later.rows("utility")] == ["paper (20, 1, 2)"]
+    assert not later.has("utility", key)
+
+
+def test_a_digest_feels_code_and_not_its_comments() -> None:
+    first = sources.meaning('"""What."""\n\ndef double(value):\n    """Twice."""\n    return 2 * value\n')
+    same = sources.meaning("def double(value):\n    # twice\n    return (2 *  value)\n")
+    assert first == same
+    assert first != sources.meaning("def double(value):\n    return 3 * value\n")
+    assert all(len(list(sources.ROOT.glob(pattern))) > 0 for kind in sources.KINDS.values() for pattern in kind)
 
 
 def test_the_page_is_the_same_twice_and_tells_what_was_not_measured(kept: Kept, tmp_path: Path) -> None:
@@ -61,7 +107,9 @@ def test_the_page_is_the_same_twice_and_tells_what_was_not_measured(kept: Kept, 
     assert {"results.md", "figure2.svg", "figure3.svg", "utility.svg"} <= set(pages[0])
     text = pages[0]["results.md"].decode()
     assert "Not measured" in text
-    assert "one bit, additive" in text
+    assert "one-bit packets, 2 bins" in text
+    assert "study plan's choice" in text
+    assert "Did the plan choose well?" in text
     assert "agrees" in text
     assert "**differs**" in text
 
