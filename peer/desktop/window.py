@@ -27,7 +27,7 @@ def application(page: Page) -> Any:
 
     class Shell(toga.App):  # type: ignore[misc, name-defined, unused-ignore]
         def startup(self) -> None:
-            window = toga.MainWindow(title=NAME)
+            window = toga.MainWindow(title=NAME)  # type: ignore[no-untyped-call, unused-ignore]
             window.content = toga.WebView(url=page.link())
             self.main_window = window
             window.show()

@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator
 
 from aiohttp import BodyPartReader, web
 
-from anon.errors import Malformed, Refused
-from anon.page.security import FORM_FIELD
+from anon.errors import Refused
 from anon.study.parts import Table
 from peer.data.importing import import_file
 from peer.data.preview import preview as look_at
@@ -16,13 +15,12 @@ from peer.data.reading import counted
 from peer.own_data import own_data
 from peer.session import LAST
 from peer.web.site import SITE, Site
-from peer.web.views.forms import form_text
+from peer.web.views.forms import form_file, form_text
 from peer.web.views.joining import STEPS, newest_invite, policy_of
 
 routes = web.RouteTableDef()
 UPLOAD = "/data/upload"
 _PIECE = 2**18
-_FIELD = 4096
 _PLACES = {"start": "/start/data", "": "/data"}
 """Where an import leads back to."""
 
@@ -41,21 +39,10 @@ async def data(request: web.Request) -> web.Response:
 async def upload(request: web.Request) -> web.Response:
     """A file, read piece by piece after the form's token was checked."""
     site = request.app[SITE]
-    parts = await request.multipart()
-    back = ""
-    admitted = False
-    while (part := await parts.next()) is not None:
-        if not isinstance(part, BodyPartReader):
-            raise Malformed("upload: expected a plain form; choose the file again")
-        if part.name == "file" and admitted:
-            key = await site.staging.take(part.filename or "", _pieces(part))
-            return site.onward(request, f"/data/preview/{key}?back={back}")
-        text = (await part.read_chunk(_FIELD)).decode("utf-8", "replace")
-        if part.name == FORM_FIELD:
-            admitted = site.gate.fits(request.cookies[site.gate.cookie], text)
-        elif part.name == "back":
-            back = text if text in _PLACES else ""
-    raise Refused("no file came with this form of this page; load the page again and choose a file")
+    part, fields = await form_file(request, "file")
+    back = fields.get("back", "")
+    key = await site.staging.take(part.filename or "", _pieces(part))
+    return site.onward(request, f"/data/preview/{key}?back={back if back in _PLACES else ''}")
 
 
 async def _pieces(part: BodyPartReader) -> AsyncIterator[bytes]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from aiohttp import web
+from aiohttp import BodyPartReader, MultipartReader, web
 
-from anon.errors import Malformed
+from anon.errors import Malformed, Refused
+from anon.page.security import FORM_FIELD
+from peer.web.site import SITE
+
+_FIELD = 4096
 
 
 async def form_text(request: web.Request, name: str) -> str:
@@ -19,3 +23,28 @@ async def form_whole(request: web.Request, name: str, what: str) -> int:
     if not text.isdecimal() or len(text) > 15:
         raise Malformed(f"{what}: expected a whole number; go back and correct it")
     return int(text)
+
+
+async def form_file(request: web.Request, name: str) -> tuple[BodyPartReader, dict[str, str]]:
+    """The file of a large form, not read yet, and the fields before it. The form's token must be one of them.
+
+    Raises `Malformed` for what is no such form, `Refused` for one without the file or with another page's token.
+    """
+    site, fields = request.app[SITE], dict[str, str]()
+    try:
+        parts = await _multipart(request)
+        while (part := await parts.next()) is not None:
+            if not isinstance(part, BodyPartReader):
+                break
+            if part.name == name and site.gate.fits(request.cookies[site.gate.cookie], fields.get(FORM_FIELD, "")):
+                return part, fields
+            fields[part.name or ""] = (await part.read_chunk(_FIELD)).decode("utf-8", "replace")
+    except (ValueError, LookupError):  # a body that is not as its header says
+        raise Malformed("expected a form with a file; load the page again and choose the file") from None
+    raise Refused("no file came with this form of this page; load the page again and choose a file")
+
+
+async def _multipart(request: web.Request) -> MultipartReader:
+    if request.content_type != "multipart/form-data":
+        raise Malformed("expected a form with a file; load the page again and choose the file")
+    return await request.multipart()
