@@ -154,7 +154,6 @@ def test_the_command_shows_lists_revokes_and_leaves_nothing(private_tor: Private
         [offer] = json.loads(first.stdout.readline())["phones"]
         assert offer["link"].startswith(f"http://{offer['host']}/enter?token=") and len(offer["key"]) == 52
         assert "my phone: its link was not used" in _said(home, "--list")[1]
-        assert _said(home)[0] == 4, "one at a time"
         stored = b"".join(one.read_bytes() for one in home.rglob("*") if one.is_file())
         secret = [offer["host"][:56], offer["key"], offer["link"].rpartition("=")[2]]
         assert not [one for one in secret if one.encode() in stored]
@@ -176,7 +175,6 @@ def test_the_command_shows_lists_revokes_and_leaves_nothing(private_tor: Private
             assert time.monotonic() < until, "tor outlived its owner"
             time.sleep(0.05)
         assert tors and "pairing is off" in _said(home, "--list")[1]
-        assert _said(home, "--off")[0] == 4
     finally:
         second.kill()
         second.communicate()
