@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -23,7 +24,7 @@ from anon.ldp.epsilon import loss
 from anon.protocols.histogram import bits
 from anon.resolve import StudyKeys, resolve
 from anon.study import parse_proposal
-from anon.study.manifest import Manifest
+from anon.study.manifest import Manifest, Survey
 from peer.protocols.histogram import Record
 from peer.protocols.registry import half_of
 from peer.release import MASK_KEY_SIZE, Drawn
@@ -58,7 +59,7 @@ kind = "one-packet"
 epsilon = {epsilon}
 {design}
 [learning]
-score_share = 0
+{learning}score_share = 0
 base_rate = 0.3
 [schedule]
 enrol = "1d"
@@ -76,7 +77,8 @@ DESIGNS = {name: f'mechanism = "{name}"' for name in MECHANISMS} | {
 
 
 def study(design: str, epsilon: str) -> Manifest:
-    text = STUDY.format(epsilon=epsilon, design=DESIGNS[design])
+    learning = 'classifier = "additive"\n' if "bits" in DESIGNS[design] else ""
+    text = STUDY.format(epsilon=epsilon, design=DESIGNS[design], learning=learning)
     return resolve(parse_proposal(text), StudyKeys(bytes(32), bytes(32), bytes(96), bytes(32)), 0)
 
 
@@ -96,6 +98,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> list[PerturbedReport]:
     monkeypatch.setattr(peer.release, "_signed", signed)
     monkeypatch.setattr(peer.release, "_sealed", lambda *_: b"")
     monkeypatch.setattr(peer.release, "packet_digest", lambda _: b"")
+    monkeypatch.setattr(Survey, "build", lru_cache(Survey.build))  # the same mechanism every time, checked once
     return caught
 
 
@@ -106,13 +109,13 @@ def audited(design: str, epsilon: str, caught: list[PerturbedReport]) -> Finding
     half = half_of(manifest)
     records = [Record({"sex": sex}, label) for sex, label in RECORDS]
     answers = [half.answers(manifest, record, [(0, survey)], ())[0] for record in records]
-    asked = manifest.survey(survey)
+    asked, named = manifest.survey(survey), manifest.study_id
     size = bits.random_size(asked) + SEED_SIZE + MASK_KEY_SIZE
 
     def perturb(record: RawCategory, random_bytes: RandomBytes) -> PerturbedReport:
         # As of every member: who is asked twice gets other bytes, and the record is among the grounds of the mask.
         drawn = Drawn(random_bytes(size), b"roster", record.value.to_bytes(1, "big"))
-        peer.release.release(manifest.study_id, manifest, answers[record.value], None, drawn)  # type: ignore[arg-type]
+        peer.release.release(named, manifest, answers[record.value], None, drawn)  # type: ignore[arg-type]
         return caught.pop()
 
     views: dict[str, View] = {"krr": one_hot_view(4)}
