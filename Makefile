@@ -12,7 +12,7 @@ need = command -v $(1) >/dev/null || { test "$$(id -u)" = 0 && command -v apt-ge
 	&& { apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(2); } >/dev/null 2>&1; } \
 	|| echo "$(1) is missing; install it: apt-get install $(2) (as root), or brew install $(2)"
 
-.PHONY: demo demo-mooc test check bench paper soak clean tor parts wheel pictures package deb
+.PHONY: demo demo-mooc test check bench paper soak clean tor parts wheel pictures package deb mobile
 .DEFAULT_GOAL := demo
 
 .venv/made:
@@ -31,6 +31,10 @@ need = command -v $(1) >/dev/null || { test "$$(id -u)" = 0 && command -v apt-ge
 
 .venv/test: .venv/base
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation -c constraints.txt -e '.[aggregator,test,check]'
+	@touch $@
+
+.venv/mobile: .venv/test constraints-mobile.txt tests/mobile/resolved.json
+	@rm -rf $@ && $(BIN)/python tests/mobile/resolve.py --site $@
 	@touch $@
 
 .venv/paper: .venv/test
@@ -58,14 +62,18 @@ demo: .venv/demo $(if $(TOR),tor)   ## the census study: 2,000 real peers over l
 demo-mooc: .venv/demo   ## the course study: 500 students' tracking logs
 	@$(BIN)/anonml demo mooc $(if $(JSON),--json $(JSON))
 
-test: .venv/test tor    ## all tests but the soak
+test: .venv/test .venv/mobile tor   ## all tests but the soak
 	@$(BIN)/python -m pytest -m "not soak" -n 2 --dist loadfile
 
 check: .venv/test       ## lint and types
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 
-soak: .venv/demo .venv/test tor   ## the lines that ask for many repetitions
+mobile: .venv/mobile    ## a peer for phones: wheels for Android and iOS, its whole life, the cryptography in Python
+	@$(BIN)/python tests/mobile/resolve.py
+	@$(BIN)/python -m pytest tests/mobile
+
+soak: .venv/demo .venv/test .venv/mobile tor   ## the lines that ask for many repetitions
 	@$(BIN)/python -m pytest -m soak
 
 bench: .venv/bench      ## speed; figures go to benchmarks/out/*.json

@@ -21,7 +21,17 @@ from rich.console import Console
 from anon.errors import AnonmlError
 
 app = typer.Typer(help="Look at this installation and say what to do next.")
-PEER_PARTS = ("aiohttp", "aiohttp_socks", "attrs", "cattrs", "cbor2", "jinja2", "nacl", "anon.credential", "rich")
+PEER_PARTS = (
+    "aiohttp",
+    "aiohttp_socks",
+    "attrs",
+    "cattrs",
+    "cbor2",
+    "jinja2",
+    "anon.sodium",
+    "anon.credential",
+    "rich",
+)
 OLDEST_TOR = (0, 4, 9)
 """The first whose control port turns proof of work on for an onion service."""
 AGGREGATOR_PARTS = ("aiosqlite", "numpy", "sklearn", "sqlalchemy")
@@ -52,10 +62,29 @@ def _imports(name: str) -> bool:
     return True
 
 
+def _cryptography() -> Check:
+    """What is underneath. The slow kind is told, and is a fault only on a machine that could have the other."""
+    from anon.builds import NO_NATIVE_BUILD, PURE, VARIABLE
+
+    try:
+        from anon import sodium
+        from anon.credential import curve
+    except ImportError as missing:
+        return Check("cryptography", False, str(missing))
+    found = {"curve": curve.IMPLEMENTATION, "NaCl": sodium.IMPLEMENTATION}
+    slow = [name for name, kind in found.items() if kind == PURE]
+    if not slow:
+        return Check("cryptography (native)", True)
+    name = f"cryptography ({' and '.join(slow)} in Python: slower, and not constant-time)"
+    return Check(name, sys.platform in NO_NATIVE_BUILD, f"unset {VARIABLE}, or install anonml again", needed=False)
+
+
 def _token() -> Check:
     """A whole credential: commit, issue, verify, present, verify."""
-    from anon.credential import Verifier, blind_sign, commit, finalize, generate_secret_key, present, public_key
-
+    try:
+        from anon.credential import Verifier, blind_sign, commit, finalize, generate_secret_key, present, public_key
+    except ImportError as missing:
+        return Check("tokens (made and verified)", False, str(missing))
     secret = generate_secret_key(os.urandom)
     key, header, entropy = public_key(secret), b"doctor", (1).to_bytes(32, "big")
     mine = commit(1, os.urandom)
@@ -115,6 +144,7 @@ PEER_CHECKS: tuple[Callable[[], Check], ...] = (
     lambda: _parts("peer", PEER_PARTS, "anonml"),
     _clock,
     _storage,
+    _cryptography,
     _token,
     _tor,
 )

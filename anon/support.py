@@ -27,7 +27,8 @@ from anon.homes import AGGREGATOR, is_peers
 
 app = typer.Typer(help="Pack what a helper needs to know about this installation, and nothing about anybody.")
 
-SETTINGS = ("ANONML_PEER_HOME", "ANONML_AGGREGATOR_HOME", "ANONML_TOR", "ANONML_TORRC", "ANONML_PASSPHRASE")
+SETTINGS = ("ANONML_PEER_HOME", "ANONML_AGGREGATOR_HOME", "ANONML_TOR", "ANONML_TORRC", "ANONML_PASSPHRASE",
+            "ANONML_CRYPTO")
 KNOWN_FILES = (
     "aggregator.sqlite", "signing.key", "onion.key", "lock", "desk.link", "metrics.token", "aggregator.moved",
     "peer.sqlite", "data.sqlite",

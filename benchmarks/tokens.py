@@ -2,7 +2,9 @@
 
 Milliseconds on one core: medians with the fastest and slowest run, and the median of processor time, which a busy
 machine distorts less. Writes benchmarks/out/tokens.json. `threads_2_speedup` is the gain of two batches in two threads
-over one after the other: what threads, rather than processes, buy the server.
+over one after the other: what threads, rather than processes, buy the server. `phone_...` are the prover's figures
+with the curve in Python (docs/mobile.md), from a process of its own: `phone_make` takes a new context each time, as
+every slot of a peer does.
 """
 
 from __future__ import annotations
@@ -11,11 +13,14 @@ import argparse
 import json
 import os
 import statistics
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from anon.builds import PURE, VARIABLE
 from anon.credential import (
     Credential,
     Verifier,
@@ -31,7 +36,8 @@ from anon.credential import (
 
 HEADER, CONTEXT = b"benchmark study", b"benchmark slot"
 BATCHES = (16, 64, 256)
-GOALS_MS = {"make": 2.5, "verify_batch_256": 1.3}
+GOALS_MS = {"make": 2.5, "verify_batch_256": 1.3, "phone_make": 100.0, "phone_finalize": 3000.0}
+ROOT = Path(__file__).resolve().parents[1]
 Figures = dict[str, float]
 Item = tuple[bytes, bytes, bytes]
 
@@ -99,6 +105,32 @@ def measure(seconds: float) -> dict[str, Figures]:
     return figures
 
 
+def measure_prover(seconds: float) -> dict[str, Figures]:
+    """What a peer does, with the curve that this process has underneath."""
+    secret_key = generate_secret_key(os.urandom)
+    key, secrets = public_key(secret_key), commit(1, os.urandom)
+    entropy = signer_nym_entropy(os.urandom(32), b"enrolment")
+    signature = blind_sign(secret_key, key, secrets.commitment_with_proof, HEADER, entropy, 1)
+    credential = finalize(key, HEADER, signature, entropy, secrets)
+    contexts = iter(range(10**9))
+    return {
+        "phone_commit": timed(lambda: commit(1, os.urandom), seconds / 4),
+        "phone_finalize": timed(lambda: finalize(key, HEADER, signature, entropy, secrets), seconds / 4),
+        "phone_make": timed(
+            lambda: present(credential, b"slot %d" % next(contexts), b"packet", os.urandom), seconds / 2
+        ),
+    }
+
+
+def measure_phone(seconds: float) -> dict[str, Figures]:
+    """`measure_prover` with the curve in Python."""
+    command = [sys.executable, "-m", "benchmarks.tokens", "--prover", "--seconds", str(seconds)]
+    environment = {**os.environ, VARIABLE: PURE}
+    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=True)
+    figures: dict[str, Figures] = json.loads(done.stdout)
+    return figures
+
+
 def make_items(credential: Credential, count: int) -> list[Item]:
     """`count` tokens of one slot, each for its own packet."""
     headers = [b"packet %d" % number for number in range(count)]
@@ -121,8 +153,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=16)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out" / "tokens.json")
+    parser.add_argument("--prover", action="store_true", help="only the prover's figures, as JSON")
     arguments = parser.parse_args()
-    figures = measure(arguments.seconds)
+    if arguments.prover:
+        print(json.dumps(measure_prover(arguments.seconds)))
+        return
+    figures = measure(arguments.seconds) | measure_phone(arguments.seconds / 2)
     for name, figure in figures.items():
         if "median" in figure:
             goal = f"  (goal {GOALS_MS[name]})" if name in GOALS_MS else ""

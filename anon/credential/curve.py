@@ -150,7 +150,7 @@ def pairing_product_is_one(pairs: Sequence[tuple[G1, G2]]) -> bool:
 class FixedBase:
     """One point of G1 with the table that makes multiplying it cheap: worth its 8 ms and about 2 MB after 60 uses.
 
-    In Python a table takes 15 times as long to make, and who goes without the native library verifies little: none.
+    In Python a table takes ten times as long to make, and who goes without the native library verifies little: none.
     """
 
     def __init__(self, point: G1) -> None:

@@ -21,11 +21,13 @@ ABSENT = [
 needs_site = pytest.mark.skipif(not SITE.is_dir(), reason="`make .venv/mobile` first: a phone's packages are not installed")
 
 
-async def on_a_phone(*commands: Sequence[str | Path], walk: bool = False) -> tuple[list[Any], dict[str, Any]]:
+async def on_a_phone(
+    *commands: Sequence[str | Path], walk: bool = False, python: str = sys.executable
+) -> tuple[list[Any], dict[str, Any]]:
     """What each command printed, all of which must succeed, read as JSON where it was asked for; what was underneath."""
     told = {"commands": [[*map(str, one)] for one in commands], "absent": ABSENT, "walk": walk}
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", "-S", str(PROCESS), json.dumps(told)),
+        *(python, "-I", "-S", str(PROCESS), json.dumps(told)),
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, cwd=ROOT, env=ENVIRONMENT,
     )
     try:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from command_line import ROOT
@@ -14,11 +14,22 @@ from phone import needs_site, on_a_phone
 from anon.builds import NATIVE, PURE, choose
 
 
+def interpreters() -> list[str]:
+    """This one, and what phones have where it is installed. Extensions of another version count as absent."""
+    found = [sys.executable]
+    for name in ("python3.13", "python3.14"):
+        path = shutil.which(name)
+        if path and subprocess.run([path, "-c", "import sqlite3, ssl"], capture_output=True, check=False).returncode == 0:
+            found.append(path)
+    return found
+
+
 @needs_site
-async def test_all_of_anon_and_peer_import_on_a_phone(tmp_path: Path) -> None:
-    _, below = await on_a_phone(walk=True)
-    assert below["present"] == below["elsewhere"] == []
-    assert all(name.startswith(("aiohttp", "markupsafe")) for name in below["compiled"]), below["compiled"]
+async def test_all_of_anon_and_peer_import_on_a_phone() -> None:
+    for python in interpreters():
+        _, below = await on_a_phone(walk=True, python=python)
+        assert below["present"] == below["elsewhere"] == []
+        assert all(name.startswith(("aiohttp", "markupsafe")) for name in below["compiled"]), below["compiled"]
 
 
 @pytest.mark.parametrize("library", ["py_arkworks_bls12381", "nacl"])
@@ -70,3 +81,17 @@ def test_a_missing_or_broken_library_in_a_real_process(
     environment = {name: value for name, value in os.environ.items() if name != "ANONML_CRYPTO"}
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.startswith(said), done.stdout
+
+
+@pytest.mark.parametrize(("crypto", "name", "ok"), [
+    ("native", "cryptography (native)", True),
+    ("pure", "cryptography (curve and NaCl in Python: slower, and not constant-time)", False),
+    ("python", "cryptography", False),
+])
+def test_the_diagnosis_says_what_is_underneath(crypto: str, name: str, ok: bool) -> None:
+    program = "from anon.doctor import _cryptography; one = _cryptography(); print(one.name, one.ok, one.action, sep='\\n')"
+    environment = {**os.environ, "ANONML_CRYPTO": crypto}
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    said, fine, action = done.stdout.splitlines()
+    assert (said, fine) == (name, str(ok))
+    assert ok or "ANONML_CRYPTO" in action

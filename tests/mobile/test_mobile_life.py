@@ -105,7 +105,7 @@ async def play(folder: Path) -> Seen:
         await asyncio.gather(*(settle_in(folder, number) for number in range(PEOPLE)))
         took = time.monotonic() - began
         file = folder / "study.toml"
-        file.write_text(STUDY.format(enrol=ceil(4 + 1.5 * took), settle=ceil(2 + 0.7 * took), collect=ceil(2 + 0.7 * took)))
+        file.write_text(STUDY.format(enrol=ceil(4 + took), settle=ceil(2 + took / 2), collect=ceil(2 + took / 2)))
         published = await anonml("study", "publish", file, "--home", staff)
         words = ("--address", serving.address, "--study", published["study"], "--home", staff)
         links = await anonml("aggregator", "invite", "--count", str(PEOPLE), *words)

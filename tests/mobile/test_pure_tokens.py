@@ -38,6 +38,16 @@ def test_equal_randomness_gives_equal_bytes() -> None:
     assert len(mine["1"]["tokens"]) == 2 * 384
 
 
+def test_a_token_takes_less_than_a_tenth_of_a_second() -> None:
+    """Processor time, so that a busy machine does not decide; a new context each time."""
+    command = [sys.executable, "-m", "benchmarks.tokens", "--prover", "--seconds", "1"]
+    environment = {**os.environ, "ANONML_CRYPTO": "pure"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True, timeout=120)
+    figures = json.loads(done.stdout)
+    assert figures["phone_make"]["processor_median"] < 100
+    assert figures["phone_finalize"]["processor_median"] < 3000
+
+
 def damaged(token: str) -> list[str]:
     """One token, and damage of each kind to it: a bit of a point, of a scalar, an order-3 point, a scalar too great."""
     octets = bytes.fromhex(token)
