@@ -15,7 +15,7 @@ from attrs import frozen
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200", "PYTHONFAULTHANDLER": "1"}
-LONGEST = 200
+LONGEST = 450
 AT_ONCE = asyncio.Semaphore(4)
 
 
@@ -109,7 +109,7 @@ class Serving:
         while not all({"published", "abandoned"} & set(self.phases.get(study, ())) for study in studies):
             self._said.clear()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._said.wait(), 120)
+                await asyncio.wait_for(self._said.wait(), 300)
             assert self._said.is_set(), f"nothing happens: {self.phases} {self.log.read_text()}"
 
     async def stop(self) -> int:

@@ -152,7 +152,7 @@ class Play:
         assert "4 listed" in await plain("aggregator", "allow", *keys, "--study", study, "--home", self.staff)
 
     async def _stay(self, home: Path) -> None:
-        done = await finish(await start("peer", "run", "--once", "--max-seconds", "150", "--home", home))
+        done = await finish(await start("peer", "run", "--once", "--max-seconds", "400", "--home", home))
         assert done.code == 0, done.err
 
     async def _leave(self) -> None:
