@@ -26,8 +26,9 @@ def write_all(found: Findings, folder: Path) -> list[str]:
     ]
     written = []
     for name, panels in charts:
-        if found.rows(name):
-            draw(folder / f"{name}.svg", panels(found))
+        grid = panels(found) if found.rows(name) else []
+        if grid:
+            draw(folder / f"{name}.svg", grid)
             written.append(name)
     return written
 

@@ -69,11 +69,11 @@ def studies(data: DataSet, epsilon: float) -> dict[str, Proposal]:
 
 
 def listed(data: DataSet, epsilon: float, peers: int | None) -> list[str]:
-    """The rows of every table: the paper's, then ours in two and four bins. Pairs (in four) and soft votes with all
-    peers only: they take the longest."""
-    left_out = (f"{PAIRS}, 2 bins", " 8 bins")
-    names = [name for name in studies(data, epsilon) if not name.endswith(left_out)]
-    return [*PAPERS, *(name for name in names if peers is None or not (name == SOFT or name.startswith(PAIRS)))]
+    """The rows of every table: the paper's, then bits in two and four bins and tables in four. Pairs with all peers
+    only, and soft votes on Adult only: they take the longest. What the plan chooses joins them."""
+    found = [*PAPERS, "one-bit packets, 2 bins", "one-bit packets, 4 bins", "tables of one feature, 4 bins"]
+    found += [SOFT] if data.name == "adult" and peers is None else []
+    return [*found, *(name for name in studies(data, epsilon) if peers is None and name == f"{PAIRS}, 4 bins")]
 
 
 def row(data: DataSet, design: str, asked: Asked) -> Figure:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from benchmarks.figures import Figure
 from benchmarks.paper.charts import write_all
-from benchmarks.paper.claims import CLAIMS, reach
+from benchmarks.paper.checks import reach
+from benchmarks.paper.claims import CLAIMS
 from benchmarks.paper.datasets import NAMES
 from benchmarks.paper.findings import Findings, number, share, table, with_error
 from benchmarks.paper.kept import Kept

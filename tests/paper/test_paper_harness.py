@@ -94,6 +94,7 @@ def test_a_digest_feels_code_and_not_its_comments() -> None:
     same = sources.meaning("def double(value):\n    # twice\n    return (2 *  value)\n")
     assert first == same
     assert first != sources.meaning("def double(value):\n    return 3 * value\n")
+    assert sources.meaning("SIZE, MORE = 1, 2\nx = 3", {"SIZE"}) == sources.meaning("SIZE, MORE = 5, 2\nx = 3", {"SIZE"})
     assert all(len(list(sources.ROOT.glob(pattern))) > 0 for kind in sources.KINDS.values() for pattern in kind)
 
 
