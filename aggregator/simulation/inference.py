@@ -77,7 +77,7 @@ def _features(columns: Mapping[str, list[Cell]], epsilon: float) -> tuple[list[F
             found.append(_feature(name, cells, epsilon))
         except Unfit as fault:
             notes.append(f"{name}: left out ({fault})")
-    most = MOST_FEATURES if design_for(epsilon).asks == "bits" else MOST_IN_PAIRS
+    most = MOST_FEATURES if design_for(epsilon).subset_size == 1 else MOST_IN_PAIRS
     if len(found) > most:
         notes.append(
             f"{found[most].name} and {len(found) - most - 1} columns after it: left out (only {most} are asked about); "

@@ -129,7 +129,7 @@ def test_resampled_peers_are_spread_over_surveys_as_weights_say(tmp_path: Path) 
     plan = Plan.of(resolve(proposal, NO_KEYS, 0, lambda below: 0))
     found = collect(plan, people, np.random.default_rng(5), resampled=100_000)
     weights = {row.survey: row.weight for row in plan.manifest.slots[0].rows}
-    asked = {one.survey: one.n for one in found.bits}
+    asked = {one.survey: one.n for one in found.train}
     expected = np.array([weights[survey] for survey in asked], dtype=float)
     seen = np.array(list(asked.values()), dtype=float)
     assert seen.sum() == pytest.approx(100_000 * expected.sum() / sum(weights.values()), rel=0.01)

@@ -31,7 +31,7 @@ feature goes with the label; the others share the rest."""
 SMOOTH = 2.0
 """How far the smooth part of a numeric feature reaches, its whole range being 1."""
 
-ASSUMED_RELATION, UNCERTAIN_RELATION = 0.25, 0.1
+ASSUMED_RELATION, UNCERTAIN_RELATION = 0.2, 0.1
 """The correlation assumed between what two features say where no table asked about both. The smaller one is for the
 part of a measurement that was taken for noise, and for bits, where guessed shares already make effects look larger.
 Set by the calibration of simulated studies; no ranking changes with them."""
