@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from typing import Any
 
@@ -190,3 +191,26 @@ def test_lengths_and_types_are_demanded() -> None:
 def test_a_passphrase_is_refused_and_never_weakened() -> None:
     with pytest.raises(Refused, match="libsodium"):
         pure.passphrase_key("correct horse", bytes(16))
+
+
+def test_signatures_that_only_the_rule_of_small_orders_refuses() -> None:
+    """The equation holds for all of these; libsodium refuses them, so must we."""
+    message, answer = b"two heads", RANDOM.randrange(1, ORDER)
+    identity = edwards.encode(edwards.IDENTITY)
+    shown = edwards.encode(edwards.multiply(edwards.BASE, answer))
+    anybodys = (identity, shown + answer.to_bytes(32, "little"))
+    seed = RANDOM.randbytes(32)
+    key = bytes(pure.SigningKey(seed).verify_key)
+    challenge = int.from_bytes(hashlib.sha512(identity + key + message).digest(), "little") % ORDER
+    exponent = pure.SigningKey(seed)._exponent
+    without_nonce = (key, identity + (challenge * exponent % ORDER).to_bytes(32, "little"))
+    for public, signature in (anybodys, without_nonce):
+        assert verdict(lambda k, s: nacl.signing.VerifyKey(k).verify(message, s), public, signature) == "bad"
+        assert verdict(lambda k, s: pure.VerifyKey(k).verify(message, s), public, signature) == "bad"
+
+
+def test_coordinates_beyond_the_field_are_no_points() -> None:
+    for beyond in range(19):
+        for sign in (0, 1):
+            word = (FIELD_ORDER + beyond | sign << 255).to_bytes(32, "little")
+            assert edwards.decode(word) is None and not crypto_core_ed25519_is_valid_point(word)
