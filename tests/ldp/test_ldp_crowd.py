@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from fractions import Fraction
-from itertools import combinations_with_replacement, product
+from itertools import combinations_with_replacement, permutations, product
 
 import numpy as np
 import pytest
@@ -127,6 +127,37 @@ def test_every_bound_is_a_bound(case: str) -> None:
                 stated = CrowdCurve(crowd, math.exp(curve.local), n).delta(epsilon)
                 assert stated >= float(true), (n, factor, crowd)
             assert curve.delta(epsilon) >= float(true) * (1 - 1e-12), (n, factor)
+
+
+@pytest.mark.parametrize("case", ["two surveys of two sizes", "k-RR beside unary", "two surveys of two epsilons"])
+def test_every_ordered_pair_of_inputs_is_bounded_by_one_curve(case: str) -> None:
+    """Rows of a slot may tell the two inputs apart or not: 0 and 2 are one category to a row of two."""
+    rows, n = CASES[case][0], 3
+    values = range(max(mechanism.m for mechanism, _ in rows))
+    laws, curve = [law(rows, value) for value in values], SlotCurve.of(rows, n)
+    for others in combinations_with_replacement(values, n - 1):
+        views = [shuffled([laws[other] for other in others] + [laws[own]]) for own in values]
+        for one, other in permutations(views, 2):
+            for factor in FACTORS:
+                assert curve.delta(math.log(factor)) >= float(hockey_stick(one, other, factor)) * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("centre", [Fraction(1, 1000), Fraction(1, 3), Fraction(999, 1000)])
+def test_one_bit_packets_hide_as_the_response_beneath_them(centre: Fraction) -> None:
+    """Others and the peer itself answer mixtures of the two signs, as rounding makes them: never past the signs' bound."""
+    mechanism, n = krr(2, 3), 4
+    p, q = Fraction(mechanism.p, SCALE), Fraction(mechanism.q, SCALE)
+    laws: list[Law] = []
+    for sign, label in product((-1, 1), (0, 1)):
+        plus = (1 + sign * (label - centre) / max(centre, 1 - centre)) / 2
+        chance = plus * p + (1 - plus) * q
+        laws.append({b"+": chance, b"-": 1 - chance})
+    curve = SlotCurve.of([(mechanism, 1)], n)
+    for others in combinations_with_replacement(laws, n - 1):
+        views = [shuffled([*others, own]) for own in laws]
+        for one, other in permutations(views, 2):
+            for factor in FACTORS:
+                assert curve.delta(math.log(factor)) >= float(hockey_stick(one, other, factor)) * (1 - 1e-12)
 
 
 def test_the_bound_of_binary_response_among_few_is_nearly_exact() -> None:
