@@ -55,6 +55,14 @@ parts: tor              ## all that some test looks for: namespaces, traces of s
 	@$(call need,chromium,chromium)
 	@$(call need,chromedriver,chromium-driver)
 	@$(call need,npm,npm)
+	@$(call need,Xvfb,xvfb)
+	@$(call need,trayer,trayer)
+	@$(call need,xdotool,xdotool)
+	@$(call need,dbus-run-session,dbus-daemon)
+	@$(call need,notify-send,libnotify-bin)
+	@$(call need,desktop-file-validate,desktop-file-utils)
+	@$(call need,systemd-analyze,systemd)
+	@test -d /usr/lib/python3/dist-packages/gi || $(call need,a-tray-by-PyGObject,python3-gi gir1.2-gtk-3.0 gir1.2-ayatanaappindicator3-0.1)
 
 demo: .venv/demo $(if $(TOR),tor)   ## the census study: 2,000 real peers over loopback HTTP; TOR=1: 300 through real Tor
 	@$(BIN)/anonml demo census $(if $(TOR),--tor) $(if $(JSON),--json $(JSON)) $(if $(DATA),--data $(DATA))
@@ -79,7 +87,7 @@ soak: .venv/demo .venv/test .venv/mobile tor   ## the lines that ask for many re
 bench: .venv/bench      ## speed; figures go to benchmarks/out/*.json
 	@for each in tokens perturb aggregate central peer server tor; do $(BIN)/python -m benchmarks.$$each || exit 1; done
 
-paper: .venv/paper      ## the paper's figures from real data in the folder DATA; about an hour, kept in benchmarks/out
+paper: .venv/paper      ## the paper's figures from real data in the folder DATA; an hour on one core, kept in benchmarks/out
 	@$(BIN)/python -m benchmarks.paper $(if $(DATA),--data $(DATA))
 
 wheel: .venv/made       ## the wheel that peers and staff install, in dist/
