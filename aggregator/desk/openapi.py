@@ -19,7 +19,8 @@ _BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "b
 
 @frozen
 class Route:
-    """One route of the desk. `fields`: what its form carries beside the form's token; `sends`: its media type."""
+    """One route of the desk. `fields`: what its form carries beside the form's token; `sends`: its media type;
+    `uploads`: whether a field may come as a file too."""
 
     method: str
     path: str
@@ -28,6 +29,7 @@ class Route:
     fields: Mapping[str, str] = field(factory=dict)
     sends: str = "text/html"
     answers: tuple[int, ...] = (200,)
+    uploads: bool = False
 
 
 def desk_document(routes: Sequence[Route], origin: str) -> dict[str, Any]:
@@ -81,7 +83,8 @@ def _operation(route: Route) -> dict[str, Any]:
         properties = {name: {"type": "string", "description": what} for name, what in route.fields.items()}
         properties[FORM_FIELD] = {"type": "string", "description": "from a page of this session"}
         schema = {"type": "object", "properties": properties, "required": sorted(properties)}
-        described["requestBody"] = {"content": {"application/x-www-form-urlencoded": {"schema": schema}}}
+        kinds = ["application/x-www-form-urlencoded", *(["multipart/form-data"] if route.uploads else [])]
+        described["requestBody"] = {"content": {kind: {"schema": schema} for kind in kinds}}
     answers: dict[str, Any] = {str(status): {"description": "done"} for status in route.answers}
     if 200 in route.answers:
         kind = "object" if route.sends == "application/json" else "string"

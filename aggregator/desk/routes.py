@@ -27,7 +27,7 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", f"{_STUDY}/forecast", "forecast", "Begin a forecast on made-up people.", answers=(303,)),
     Route("GET", f"{_STUDY}/report", "report", "The published report.", answers=(200, 409)),
     Route("POST", f"{_STUDY}/report", "evaluate", "The report with a ROC curve and errors by subgroup on a test set.",
-          {"people": "a CSV file with the columns of the study's table"}, answers=(200, 409)),
+          {"people": "a CSV file with the columns of the study's table"}, answers=(200, 409), uploads=True),
     Route("GET", f"{_STUDY}/model.json", "model", "The published model.", sends="application/json", answers=(200, 409)),
     Route("GET", f"{_STUDY}/export.zip", "export", "Everything the study has published.", sends="application/zip"),
     Route("POST", "/sign-out", "sign_out", "End this session.", answers=(200,)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,14 @@ from network import Clock, Running, begin, make_app, sealed, study_text
 
 from aggregator import http
 from aggregator.desk.openapi import public_document
+from aggregator.desk.routes import ROUTES
 
 CHECKS = "not_a_server_error,status_code_conformance,response_schema_conformance"
 EXAMPLES = "6"
 
 
-async def _fuzz(folder: Path, document: dict[str, Any], origin: str, *more: str) -> None:
+async def _fuzz(folder: Path, document: dict[str, Any], origin: str, operations: int, *more: str) -> None:
+    """Against a running server. `operations`: how many must have been tried."""
     source = folder / "openapi.json"
     source.write_text(json.dumps(document))
     process = await asyncio.create_subprocess_exec(
@@ -29,7 +32,10 @@ async def _fuzz(folder: Path, document: dict[str, Any], origin: str, *more: str)
     )
     said, _ = await process.communicate()
     assert process.returncode == 0, said.decode()[-6000:]
-    assert b"generated" in said and b"passed" in said, said.decode()[-2000:]
+    words = said.decode()
+    assert re.search(r"\d+ generated, \d+ passed", words), words[-2000:]
+    tested = re.search(r"Tested: (\d+)", words)
+    assert tested is not None and int(tested[1]) == operations, f"expected all {operations} operations: {words[-1500:]}"
 
 
 def _about(document: dict[str, Any], study: str) -> dict[str, Any]:
@@ -57,7 +63,7 @@ async def test_what_peers_ask(tmp_path: Path) -> None:
         running = await begin(app, clock, study_text())
         runner, port = await http.start({running.live.study: running.live}, "127.0.0.1", 0)
         try:
-            await _fuzz(tmp_path, _about(public_document(), running.live.study.hex()), f"http://127.0.0.1:{port}")
+            await _fuzz(tmp_path, _about(public_document(), running.live.study.hex()), f"http://127.0.0.1:{port}", 5)
         finally:
             await runner.cleanup()
         counted = running.live.enrolment_answers.exact() | running.live.packet_answers.exact()
@@ -84,5 +90,7 @@ async def test_the_desk(tmp_path: Path) -> None:
             (cookie,) = list(desk.session.cookie_jar)
             document = await _desk_document(desk)
             allowed = ("-H", f"Cookie: {cookie.key}={cookie.value}", "-H", f"Origin: {desk.origin}")
-            await _fuzz(tmp_path, document, desk.origin, *allowed, "--exclude-operation-id", "sign_out")
+            await _fuzz(tmp_path, document, desk.origin, len(ROUTES) - 1, *allowed, "--exclude-operation-id", "sign_out")
             assert (await desk.get("/")).status == 200
+            await _fuzz(tmp_path, document, desk.origin, 1, *allowed, "--include-operation-id", "sign_out")
+            assert (await desk.get("/")).status == 401
