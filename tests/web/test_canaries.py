@@ -284,6 +284,11 @@ async def test_a_persons_values_are_on_their_own_pages_and_nowhere_else(
     assert len(keys) == len(tags) == 3
     assert [line for line in log.lines if any(word in line.lower() for word in (*keys, *tags))] == []
     assert len(spoken.addresses) > 20 and spoken.beyond_loopback() == []
+    spoken.listening = True
+    for event, address in (("socket.connect", ("192.0.2.1", 80)), ("socket.getaddrinfo", "example.org"), ("socket.bind", ("0.0.0.0", 1))):
+        spoken._hear(event, (None, address) if event != "socket.getaddrinfo" else (address,))
+    spoken.listening = False
+    assert len(spoken.beyond_loopback()) == 3, "it would have been heard"
 
 
 async def _tags(world: World) -> list[bytes]:
