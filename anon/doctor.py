@@ -17,6 +17,7 @@ from typing import Annotated
 import typer
 from attrs import frozen
 from rich.console import Console
+from rich.markup import escape
 
 from anon.errors import AnonmlError
 
@@ -166,6 +167,7 @@ def main(as_json: Annotated[bool, typer.Option("--json", help="Print machine-rea
     else:
         for one in found:
             mark = "[green]ok[/]  " if one.ok else "[red]no[/]  "
-            Console().print(mark + one.name + ("" if one.ok else f": {one.action}"), highlight=False, soft_wrap=True)
+            said = one.name if one.ok else f"{one.name}: {one.action}"
+            Console().print(mark + escape(said), highlight=False, soft_wrap=True)
     if not all(one.ok for one in found if one.needed):
         raise typer.Exit(1)

@@ -39,6 +39,7 @@ class Walked:
     staff: Staff
     receipt: dict[str, object]
     report: str
+    diagnosis: str
     ends: list[int | None]
 
 
@@ -73,7 +74,7 @@ def walked(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wa
         _all(living)
         newcomer.picture_of_terminal(browser)
         ends = [ended(newcomer.page), ended(staff.serving)]
-        yield Walked(newcomer, staff, receipt, report, ends)
+        yield Walked(newcomer, staff, receipt, report, peer.run("anonml", "doctor"), ends)
 
 
 def _settled_in(peer: Installed, folder: Path, number: int) -> Installed:
@@ -143,6 +144,12 @@ def test_the_readmes_pictures_are_there_and_small() -> None:
 @pytest.mark.browser
 def test_the_run_made_every_picture_of_the_readme(walked: Walked) -> None:
     assert {Path(name).name for name in re.findall(r"docs/pictures/[\w.-]+", README)} <= {one.name for one in OUT.iterdir()}
+
+
+@pytest.mark.browser
+def test_the_doctor_says_what_else_to_install_whole(walked: Walked) -> None:
+    """The newcomer's machine has no parts of the aggregator; what to install is not taken for markup."""
+    assert "'anonml[aggregator]'" in walked.diagnosis
 
 
 def test_the_wheel_holds_every_file_of_the_packages(built: Path) -> None:
