@@ -33,8 +33,8 @@ KINDS: Mapping[str, Sequence[str]] = {
     "plan": _PLAN,
     "calibrated": (*_PLAN, "benchmarks/utility.py", "examples/census/study.toml"),
 }
-_APART = {"tally.py", "__init__.py"}
-"""Counting reports of the wire, and folders' first lines: no simulated number passes through them."""
+_APART = {"tally.py", "inference.py", "__init__.py"}
+"""Counting reports of the wire, studies inferred from files, folders' first lines: no number here comes from them."""
 
 _CALIBRATING = {"ASSUMED_RELATION", "UNCERTAIN_RELATION"}
 """Constants that change probabilities and no ranking: a ROC AUC does not depend on them."""
