@@ -141,7 +141,7 @@ def walk(browser: Browser, live: Living, folder: Path, look: Looker | None) -> N
     seen("09-enrolling")
     _collecting(live)
     browser.open(live.page.server.address + live.page.study)
-    assert "waits for its time" in browser.text
+    assert "waits for its time" in browser.text and "Prediction for me" not in browser.text
     seen("10-sending")
     browser.press("Pause")
     assert "Paused until" in browser.text and live.call(lambda: live.page.peer.paused_until(live.page.village.study))

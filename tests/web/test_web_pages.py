@@ -330,3 +330,19 @@ async def test_each_fault_has_one_next_action(page: Visited) -> None:
     assert "Do this:" in got.words and "no table person" in got.words
     assert got.text.count("Do this:") == got.text.count('class="no"')
     assert "ok tokens (made and verified)" in got.words
+
+
+async def test_a_link_that_waits_is_listed_by_its_title_once_it_was_read(page: Visited) -> None:
+    page.server.site.invites[page.village.study] = page.village.invite
+    first = await page.get("/")
+    assert "Waiting for your answer" in first.words and "Sleep and coffee" not in first.words
+    assert page.village.gets == [], "looking at the list asks nobody"
+    await page.get(page.invite)
+    assert "Sleep and coffee" in (await page.get("/")).words
+
+
+def test_commands_in_a_faults_words_look_like_commands_and_stay_text() -> None:
+    from peer.web.rendering import coded
+
+    assert coded("start `anonml <b>` again") == "start <code>anonml &lt;b&gt;</code> again"
+    assert coded("<i> `x`") == "&lt;i&gt; <code>x</code>"
