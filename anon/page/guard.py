@@ -10,6 +10,7 @@ from hmac import compare_digest
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler, Middleware
 
+from anon.page.neighbours import is_stranger
 from anon.page.security import ENTER, FORM_FIELD, HEADERS, Asked, Gate, refusal
 
 Refuse = Callable[[int, str], web.Response]
@@ -59,6 +60,8 @@ def protect(
             return refuse(403, reason)
         if request.path in (bearers or {}):
             return await _for_bearer(request, handler, (bearers or {})[request.path], refuse)
+        if _from_a_stranger(request):
+            return refuse(403, "another user's program asked for this; start this page as who runs the browser")
         if request.path == ENTER:
             return _enter(request, gate, refuse)
         if request.path in public and request.method != hdrs.METH_POST:
@@ -92,6 +95,13 @@ def _onward(request: web.Request) -> web.Response:
         return web.Response(status=303, headers={hdrs.LOCATION: "/"})
     body = '<!doctype html><html lang="en"><title>AnonML</title><p><a href="/">Go on</a></p></html>'
     return web.Response(text=body, content_type="text/html")
+
+
+def _from_a_stranger(request: web.Request) -> bool:
+    transport = request.transport
+    if transport is None:  # the connection is gone, and nobody is there to be answered
+        return True
+    return is_stranger(transport.get_extra_info("peername"), transport.get_extra_info("sockname"))
 
 
 async def _for_bearer(request: web.Request, handler: Handler, token: str, refuse: Refuse) -> web.StreamResponse:

@@ -5,9 +5,12 @@ lets a request in: (1) it names a host of ours (a name that was rebound to loopb
 a page of another origin; (3) it carries the cookie that the link printed in the terminal was exchanged for, once; (4)
 if it changes something, it also carries the form's token, which only our own pages know.
 
-What it does not protect against: programs that run as the same user (they read the home itself), and, because cookies
-ignore ports, a server of another user here that its owner's browser is led to visit. Its pages
-fail (2), but the server is sent the cookie and could replay it; each start of the program has other cookies.
+Before (3), where the kernel says whose program is there (`neighbours`): it is the owner's, or root's. Other users read
+the link in the words that a browser is started with, and, because cookies ignore ports, a server of theirs that the
+browser is led to visit is sent the cookie.
+
+What it does not protect against: programs that run as the same user (they read the home itself), and those other users
+where no such thing can be asked (not on Linux); each start of the program has other links and cookies.
 """
 
 from __future__ import annotations
