@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from attrs import evolve
+
 from aggregator.counters import Traffic
 from aggregator.protocols.histogram.accept import learn_study
 from aggregator.protocols.histogram.ensemble import LearnedStudy
@@ -20,12 +22,14 @@ def learn_from_documents(
     score_value: bytes,
     transcripts: Sequence[bytes],
 ) -> LearnedStudy:
-    """The model that these documents determine. Raises `Malformed` for documents that do not fit together."""
+    """The model that these documents determine, saying how far it is from noise. Raises `Malformed` for documents that
+    do not fit together."""
     bodies = {("thresholds", turn): body for turn, body in enumerate(thresholds, start=1)}
     published = parse_all(manifest, bodies if edges is None else {**bodies, ("edges", 0): edges})
     packets = dict(parse_transcript(body, manifest.study_id) for body in transcripts)
     shares = known_shares(manifest, published)
-    return learn_study(manifest, study_cuts(manifest, published), score_value, packets, shares)
+    learned = learn_study(manifest, study_cuts(manifest, published), score_value, packets, shares)
+    return evolve(learned, model=evolve(learned.model, chance=learned.chance, shown=learned.learnable))
 
 
 def learn_from_bytes(

@@ -91,7 +91,11 @@ class Contribution:
 
 @frozen
 class Model:
-    """A study's published model. Equal models have equal `to_json` bytes."""
+    """A study's published model. Equal models have equal `to_json` bytes.
+
+    `chance`: how often noise alone would have counted as much as the study did, in [0, 1]. `shown`: whether that is so
+    rare that the model is taken to beat the base rate. None where nobody said.
+    """
 
     version: int
     study: str
@@ -104,8 +108,12 @@ class Model:
     base_rate: float
     threshold: float
     tables: tuple[Table, ...]
+    chance: float | None = None
+    shown: bool | None = None
 
     def __attrs_post_init__(self) -> None:
+        if self.chance is not None and not 0 <= self.chance <= 1:
+            raise Unfit("chance: expected a probability")
         if self.version != VERSION:
             raise Unfit(f"version: expected {VERSION}, got {self.version}; update this program")
         if not 0 < self.base_rate < 1 or not 0 <= self.threshold <= 1:

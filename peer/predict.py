@@ -82,6 +82,21 @@ def _unfit(model: Model, tables: Tables) -> tuple[str, ...]:
     return tuple(found)
 
 
+def caution(model: Model) -> str:
+    """One sentence where the model was not shown to beat guessing, else nothing: to be said before its answer."""
+    if model.shown is not False:
+        return ""
+    told = "The study did not show that this model is better than a guess from how common the answer is"
+    if model.chance is None:
+        return f"{told}."
+    return f"{told}: noise alone would look as good in {told_cases(model.chance)} such studies."
+
+
+def told_cases(chance: float) -> str:
+    """A probability as cases out of a hundred, never rounded down to none."""
+    return f"{max(1, round(100 * chance))} of 100"
+
+
 def predict_own(model: Model, database: Path, as_of: int) -> Prediction:
     """The prediction for the owner, from the owner's tables as they are now. What is missing counts as declared."""
     return _predict(model, "you", database, as_of)

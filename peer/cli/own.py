@@ -130,6 +130,8 @@ def predict(
         predictions = iter([local.predict_own(model, data, instant)])
     else:
         predictions = local.predict_people(model, people, person, instant)
+    if doubt := local.caution(model):
+        Console(stderr=True).print(f"[bold yellow]caution:[/] {escape(doubt)}", highlight=False)
     if output is not None:
         Console().print(f"{local.write_predictions(predictions, output)} predictions written to {output}")
         return

@@ -8,6 +8,7 @@ before closing, one is away until everything is over.
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ import pytest
 from attrs import define, field, frozen
 from command_line import Serving, anonml, attempt, finish, plain, start
 
+from aggregator.protocols.histogram.chance import LEVEL
 from tests.study_texts import ONE_PACKET, income_study
 
 STUDIES: dict[str, dict[str, Any]] = {
@@ -269,6 +271,11 @@ def test_the_model_predicts_here(seen: Seen) -> None:
     assert own["who"] == "you" and 0 <= own["probability"] <= 1
     assert [one["who"] for one in seen.predictions["others"]] == ["a", "b"]
     assert all(0 <= one["probability"] <= 1 for one in seen.predictions["others"])
+
+
+def test_the_published_model_says_how_far_it_is_from_noise(seen: Seen) -> None:
+    model = json.loads((seen.exported["invite"] / "model.json").read_text())
+    assert 0 < model["chance"] <= 1 and model["shown"] is (model["chance"] <= LEVEL)
 
 
 def test_joining_twice_or_too_late_is_refused_with_what_to_do(seen: Seen) -> None:

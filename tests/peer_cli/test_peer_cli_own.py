@@ -69,6 +69,17 @@ def test_a_file_of_other_columns_is_refused(command: Command, model: Path, tmp_p
     assert command("predict", model, "--people", tmp_path / "gone.csv").err.count("gone.csv") == 1
 
 
+def test_a_prediction_by_a_model_that_noise_explains_is_said_with_caution(command: Command, tmp_path: Path) -> None:
+    command("import", _people(tmp_path, "cups\nmany\n"), "--table", "person")
+    for chance, shown, said in ((0.31, False, "31 of 100 such studies"), (0.004, True, ""), (0.0001, False, "1 of 100")):
+        file = tmp_path / "told.json"
+        file.write_text(json.dumps(MODEL | {"chance": chance, "shown": shown}))
+        done = command("predict", file)
+        assert done.code == 0 and (said in " ".join(done.err.split())) and bool(done.err) is bool(said)
+    (tmp_path / "odd.json").write_text(json.dumps(MODEL | {"chance": 1.5, "shown": False}))
+    assert "expected a probability" in command("predict", tmp_path / "odd.json").err
+
+
 def test_predictions_go_to_a_new_file_only(command: Command, model: Path, tmp_path: Path) -> None:
     people, target = _people(tmp_path, "who,cups\na,many\nb,few\n"), tmp_path / "p.csv"
     words = ("predict", model, "--people", people, "--person", "who", "--output")

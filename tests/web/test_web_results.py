@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 from browsing_model import model_of
 from village import START, advance
 from visiting import Visited, visited
@@ -13,6 +14,7 @@ from visiting import Visited, visited
 from anon.documents import sign_head
 from anon.errors import Refused
 from anon.evidence import parse_evidence
+from anon.model import from_json
 from peer.data.importing import import_rows
 from peer.session import State
 from peer.web.engine import Engine, Running
@@ -52,6 +54,19 @@ async def test_before_a_model_is_published_it_says_so_and_can_be_asked_again(pag
     assert "no model is published yet" in await _predicted(page)
     page.village.publish("model", model_of(page.village.study.hex()))
     assert "score for you" in await _predicted(page)
+
+
+@pytest.mark.parametrize(("shown", "warned"), [(True, False), (False, True), (None, False)])
+async def test_a_model_that_was_not_shown_to_beat_guessing_says_so_first(
+    page: Visited, shown: bool | None, warned: bool
+) -> None:
+    await joined(page)
+    model = evolve(from_json(model_of(page.village.study.hex()).decode()), chance=0.004 if shown else 0.31, shown=shown)
+    page.village.publish("model", model.to_json().encode())
+    words = await _predicted(page)
+    assert ("did not show that this model is better than a guess" in words) is warned
+    if warned:
+        assert words.index("31 of 100 such studies") < words.index("score for you")
 
 
 async def test_nothing_is_fetched_by_looking(page: Visited) -> None:

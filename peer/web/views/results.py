@@ -60,6 +60,7 @@ async def prediction(request: web.Request) -> web.StreamResponse:
         reasons=reasons,
         largest=max((abs(one.amount) for one in reasons), default=0.0),
         unfit=local.unfit(model, site.data_path),
+        caution=local.caution(model),
         place=place,
     )
 
