@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.estimator.classifier import LocallyPrivateClassifier, PrivacyLeakWarning
+from aggregator.estimator.classifier import LocallyPrivateClassifier, NotShownWarning, PrivacyLeakWarning
 from aggregator.protocols.histogram.reconstruct import Floats
 from aggregator.simulate import roc_auc
 from aggregator.simulation.csv_file import Cell, read_columns
@@ -81,6 +81,7 @@ def main() -> int:
     if options.trials < 2:
         parser.error("--trials: expected at least 2")
     warnings.simplefilter("ignore", PrivacyLeakWarning)
+    warnings.simplefilter("ignore", NotShownWarning)
     train, test = (read(options.data / f"adult_{part}.csv.gz") for part in ("train", "test"))
     rows = [measure(epsilon, options.trials, train, test) for epsilon in options.epsilon]
     publish("calibration", rows, {"goal": GOAL, "people": len(train[1]), "scored": len(test[1])})

@@ -32,19 +32,17 @@ from aggregator.estimator.features import (
     declare,
 )
 from aggregator.estimator.prediction import Explanation, PublishedClassifier, TablePrediction
-from aggregator.protocols.histogram.learned import LearnedStudy, base_rate_alone
 from aggregator.simulate import NO_KEYS, learn_collected
 from aggregator.simulation.people import People
 from aggregator.simulation.run import Plan, collect
 from anon.errors import AnonmlError
 from anon.ldp import NANO
-from anon.model import Model
 from anon.resolve import resolve
 from anon.study.parts import Cohort, Label, Learning, Table
 from anon.study.proposal import MAX_EPSILON, OnePacket, Proposal, Schedule
 from anon.study.structure import Unfit
 
-__all__ = ["Explanation", "LocallyPrivateClassifier", "PrivacyLeakWarning", "PublishedClassifier"]
+__all__ = ["Explanation", "LocallyPrivateClassifier", "NotShownWarning", "PrivacyLeakWarning", "PublishedClassifier"]
 
 PAIRS_FROM = 4.0
 """From this epsilon on tables of two features tell more than they cost in noise."""
@@ -55,6 +53,10 @@ MOST_PAIRS = 150
 
 class PrivacyLeakWarning(RuntimeWarning):
     """Ranges or categories were read from the data: what they reveal is not covered by epsilon."""
+
+
+class NotShownWarning(RuntimeWarning):
+    """Noise alone could have counted as much as the fit did: the model is not shown to beat the base rate."""
 
 
 class LocallyPrivateClassifier(TablePrediction):
@@ -103,8 +105,8 @@ class LocallyPrivateClassifier(TablePrediction):
     epsilon_spent_ : record-level epsilon by the integer probabilities actually used, at most `epsilon`
     base_rate_ : the estimated share of `classes_[1]`
     better_than_base_rate_ : False when noise alone could have counted as much (a study without any signal passes at
-        most once in fifty); then every prediction is the base rate
-    chance_ : how often noise alone would count as much as was counted
+        most once in fifty): a `NotShownWarning` says so, and effects are drawn towards nothing as the noise demands
+    chance_ : how often noise alone would count as much as was counted; above 1/2 every prediction is the base rate
     read_from_data_, left_out_ : names of columns that were not declared, and of those that were the same everywhere (or
         different everywhere, as a name is) and were asked nothing
     """
@@ -155,7 +157,8 @@ class LocallyPrivateClassifier(TablePrediction):
         learned = learn_collected(plan, collected)
         self.better_than_base_rate_ = bool(learned.learnable)
         self.chance_ = float(learned.chance)
-        self.model_ = _published(learned)
+        self.model_ = evolve(learned.model, threshold=0.5, chance=self.chance_, shown=self.better_than_base_rate_)
+        self._warn_of_noise()
         self.base_rate_ = self.model_.base_rate
         self.epsilon_spent_ = plan.manifest.epsilon / NANO
         return self
@@ -248,6 +251,15 @@ class LocallyPrivateClassifier(TablePrediction):
                 stacklevel=3,
             )
 
+    def _warn_of_noise(self) -> None:
+        if not self.better_than_base_rate_:
+            warnings.warn(
+                f"noise alone would count as much in {100 * self.chance_:.2g} of 100 such fits, so this model is not "
+                "shown to beat the base rate; more rows, fewer features or a larger epsilon tell more",
+                NotShownWarning,
+                stacklevel=3,
+            )
+
     def _generator(self) -> np.random.Generator:
         if self.random_state is None:
             return np.random.default_rng(int.from_bytes(os.urandom(32)))
@@ -259,11 +271,6 @@ class LocallyPrivateClassifier(TablePrediction):
         # With the few hundred rows of a test, what epsilon leaves of the signal may be nothing.
         tags.classifier_tags.poor_score = True
         return tags
-
-
-def _published(learned: LearnedStudy) -> Model:
-    """The model, decided at 1/2; where noise alone could have counted as much, the base rate in every cell."""
-    return evolve(learned.model, threshold=0.5) if learned.learnable else base_rate_alone(learned.model)
 
 
 def _two_classes(target: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from aggregator.estimator.classifier import NotShownWarning
 from aggregator.simulate import calibration_error
 from benchmarks.calibration import expected_error
 
@@ -39,6 +40,7 @@ def test_the_readme_runs() -> None:
     known = {"X": frame, "y": generator.integers(0, 2, 500), "X_new": frame[:5]}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", NotShownWarning)  # its y is drawn by chance
         exec(_block("README.md", "LocallyPrivateClassifier"), known)
     assert known["model"].epsilon_spent_ <= 1.0
 
