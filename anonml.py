@@ -90,7 +90,9 @@ def _fail(code: str, message: str, exit_code: int) -> int:
     from rich.console import Console
     from rich.markup import escape
 
-    Console(stderr=True).print(f"[bold red]{code}[/]: {escape(message)}", highlight=False)
+    # A message may quote a name out of a document that somebody else wrote: nothing of it moves the cursor.
+    plain = "".join(sign if sign.isprintable() or sign == "\n" else "?" for sign in message)
+    Console(stderr=True).print(f"[bold red]{code}[/]: {escape(plain)}", highlight=False)
     return exit_code
 
 

@@ -14,12 +14,14 @@ from anon.addresses import onion_address_fault
 from anon.encoding import decode, encode, sha256
 from anon.errors import Malformed
 from anon.ldp import SCALE, Mechanism, from_spec
-from anon.study.parts import Cohort, Cover, Feature, Label, Learning, Release, Table, demand_plain, one_of
+from anon.study.parts import Cohort, Cover, Feature, Label, Learning, Release, Table, demand_line, demand_plain, one_of
 from anon.study.structure import Unfit, make_converter, structure
 
 VERSION = 1
 LARGEST = 2**40
 """No instant (unix seconds) and no epsilon (1e-9) reaches it: every one fits a float, a clock and a database."""
+LONGEST_PURPOSE = 8000
+"""Characters."""
 
 
 @frozen
@@ -161,8 +163,11 @@ class Manifest:
         for name, size in sizes.items():
             if len(getattr(self, name)) != size:
                 raise Unfit(f"{name}: expected {size} bytes")
-        for name in ("title", "purpose", "contact"):
-            demand_plain(name, getattr(self, name))
+        for name in ("title", "contact"):
+            demand_line(name, getattr(self, name))
+        demand_plain("purpose", self.purpose)
+        if len(self.purpose) > LONGEST_PURPOSE:
+            raise Unfit(f"purpose: expected at most {LONGEST_PURPOSE} characters, got {len(self.purpose)}")
         if self.address and (fault := onion_address_fault(self.address)):
             raise Unfit(f"address: {fault}")
         if not max(self.epsilon, self.epsilon_per_attribute) < LARGEST:

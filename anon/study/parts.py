@@ -39,6 +39,16 @@ def demand_plain(name: str, value: str) -> None:
         raise Unfit(f"{name}: expected plain text, got control characters")
 
 
+def demand_line(name: str, value: object, limit: int = 400) -> None:
+    """Raises `Unfit` for a text that would be more than one line of a screen's own, or longer than `limit` characters.
+    What is no text passes."""
+    if not isinstance(value, str):
+        return
+    demand_plain(name, value)
+    if "\n" in value or "\t" in value or len(value) > limit:
+        raise Unfit(f"{name}: expected one line of at most {limit} characters, got {len(value)} characters")
+
+
 def _text(limit: int) -> Check:
     def check(_: Any, attribute: Any, value: str) -> None:
         if not value.strip() or len(value) > limit:
@@ -95,6 +105,8 @@ class Label:
             raise Unfit("positive, negative: expected at least one value each")
         if {str(v) for v in self.positive} & {str(v) for v in self.negative}:
             raise Unfit("positive, negative: expected lists without a common value")
+        for value in (*self.positive, *self.negative):
+            demand_line("positive, negative", value)
 
 
 @frozen
@@ -152,6 +164,8 @@ class Feature:
             raise Unfit("range, bins, cuts, scale: belong to a numeric feature; expected categories")
         if not 1 <= len(self.categories) <= MAX_CATEGORIES or len(set(self.categories)) != len(self.categories):
             raise Unfit(f"categories: expected 1 to {MAX_CATEGORIES} different texts")
+        for category in self.categories:
+            demand_line("categories", category)
         if len(self.categories) == 1 and self.missing != "own":
             raise Unfit('categories: a single category needs missing = "own"')
         if self.missing != "own" and self.missing not in self.categories:

@@ -9,7 +9,9 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
+from rich.panel import Panel
 from rich.table import Table
+from rich.text import Text
 
 from anon import qr
 from anon.accounting import Accounting, as_json, in_words
@@ -78,7 +80,8 @@ def show_sheet(sheet: ConsentSheet, own: OwnData, home: Path, queries: bool) -> 
     """A consent sheet: who asks, what, when, at which price, and what stands against it."""
     console = Console()
     console.rule(escape(sheet.title))
-    console.print(f"{escape(sheet.purpose)}\nAsked by: {escape(sheet.contact)}", highlight=False)
+    console.print(_quoted(sheet.purpose, "what it is for, in the words of who asks"))
+    console.print(f"Asked by: {escape(sheet.contact)}", highlight=False)
     console.print(f"Fingerprint, to compare with a public place: [bold]{sheet.fingerprint}[/]", highlight=False)
     where = escape(sheet.address) or "one machine alone, through no network"
     console.print(f"Served to everybody at {where}; the fingerprint covers that.", highlight=False, soft_wrap=True)
@@ -100,7 +103,12 @@ def show_sheet(sheet: ConsentSheet, own: OwnData, home: Path, queries: bool) -> 
 
 def _show_queries(console: Console, sheet: ConsentSheet) -> None:
     for question in (*sheet.features, sheet.label):
-        console.print(f"[bold]{escape(question.name)}[/]:\n{escape(question.query)}", highlight=False)
+        console.print(_quoted(question.query, question.name))
+
+
+def _quoted(text: str, title: str) -> Panel:
+    """Text of several lines that somebody else wrote, in a frame: none of it can pass for a line of this program's."""
+    return Panel(Text(text), title=Text(title), title_align="left")
 
 
 def _times(sheet: ConsentSheet) -> tuple[str, ...]:
