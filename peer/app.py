@@ -37,6 +37,7 @@ from peer.schedule import draw_enrolment_time
 from peer.secrets import KEY_BYTES, StudySecrets, Vault, fresh
 from peer.session import LAST, Event, State
 from peer.store import Store
+from peer.waiting import WaitingLinks
 
 _LOG = logging.getLogger(__name__)
 POLL_SECONDS = 5.0
@@ -86,6 +87,7 @@ class PeerApp:
             now=now,
             random_bytes=random_bytes,
         )
+        self.waiting = WaitingLinks(self.store, lambda: self._tools.vault)
         self._manifests: dict[bytes, tuple[tuple[SignedHead, ...], bytes, Manifest]] = {}
         self._runners: dict[bytes, StudyRunner] = {}
 
@@ -122,9 +124,7 @@ class PeerApp:
             minimum_cohort=consent.minimum_cohort,
             secrets=self._tools.vault.close(secrets.to_bytes()),
             enrolment=_sealed_enrolment(manifest, secrets),
-            due=draw_enrolment_time(
-                manifest.timetable, self._tools.settings.enrol_spread, now, self._random_bytes
-            ),
+            due=draw_enrolment_time(manifest.timetable, self._tools.settings.enrol_spread, now, self._random_bytes),
             chain=encode_chain(chain),
         )
 

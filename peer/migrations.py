@@ -2,6 +2,7 @@
 
 1. The first schema.
 2. A pause has a row in a table of its own; before, it was an entry of `meta`.
+3. Links that wait for an answer are kept (`peer.waiting`); before, they were forgotten when the page ended.
 """
 
 from __future__ import annotations
@@ -43,4 +44,8 @@ def _end(value: str) -> float:
     return until if until >= 0 else math.inf  # not a number compares false
 
 
-SCHEMA = Schema(2, {1: _pauses_in_a_table})
+def _links_are_kept(connection: sqlite3.Connection) -> None:
+    connection.execute("CREATE TABLE waiting (study BLOB PRIMARY KEY, link BLOB NOT NULL) STRICT")
+
+
+SCHEMA = Schema(3, {1: _pauses_in_a_table, 2: _links_are_kept})

@@ -64,3 +64,9 @@ CREATE TABLE pauses (
     study BLOB PRIMARY KEY,
     until REAL NOT NULL
 ) STRICT;
+
+-- Links of studies that wait for the owner's answer, closed as secrets are (peer/waiting.py).
+CREATE TABLE waiting (
+    study BLOB PRIMARY KEY,
+    link BLOB NOT NULL
+) STRICT;

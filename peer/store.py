@@ -71,6 +71,17 @@ class Store(StoreFile):
         with self._writing("pause") as connection:
             pausing.write(connection, study, until)
 
+    def waiting(self) -> list[tuple[bytes, bytes]]:
+        """(study, closed link) of every study that waits for the owner's answer, the newest last."""
+        return [(row["study"], row["link"]) for row in self._rows("SELECT study, link FROM waiting ORDER BY rowid")]
+
+    def wait(self, study: bytes, link: bytes | None) -> None:
+        """Keep a study's closed link until it is answered; with None erase it."""
+        with self._writing("policy") as connection:
+            connection.execute("DELETE FROM waiting WHERE study = ?", (study,))
+            if link is not None:
+                rows.insert(connection, "waiting", {"study": study, "link": link})
+
     def demand_not_retired(self) -> None:
         """Raises `Refused` in a home that a final backup moved elsewhere."""
         _demand_not_retired(self._connection)
@@ -120,6 +131,7 @@ class Store(StoreFile):
                 "chain": joining.chain,
             }
             rows.insert(connection, "studies", columns)
+            connection.execute("DELETE FROM waiting WHERE study = ?", (study,))
 
     def enrolled(self, study: bytes, due: float) -> None:
         """The aggregator acknowledged the enrolment; `due` is when to fetch the closed roster."""
@@ -150,6 +162,9 @@ class Store(StoreFile):
         with self._writing("policy") as connection:
             for row in connection.execute("SELECT study, secrets FROM studies WHERE secrets IS NOT NULL").fetchall():
                 rows.update_study(connection, row["study"], {"secrets": reclose(row["secrets"])})
+            for row in connection.execute("SELECT study, link FROM waiting").fetchall():
+                known = (reclose(row["link"]), row["study"])
+                connection.execute("UPDATE waiting SET link = ? WHERE study = ?", known)
 
     def freeze(self, study: bytes, snapshot: bytes) -> None:
         """Keep what a study that is not checked yet will answer from. What was kept before stays."""

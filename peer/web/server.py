@@ -57,7 +57,8 @@ class PageServer:
         gate = Gate(f"peer-{self.port}", random_bytes)
         self.engine = Engine(peer)
         self.site = Site(
-            peer, home.data_path, self.engine, gate, Staging(home.path, random_bytes), now, random_bytes, progress
+            peer, home.data_path, self.engine, gate, Staging(home.path, random_bytes), now, random_bytes, progress,
+            invites=peer.waiting,
         )
         self._runner: web.AppRunner | None = None
         self._running: asyncio.Task[None] | None = None

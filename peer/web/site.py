@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, MutableMapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -42,7 +42,7 @@ class Site:
     random_bytes: Callable[[int], bytes]
     progress: Callable[[], str] = lambda: ""
     paired: bool = False
-    invites: dict[bytes, Invite] = field(factory=dict)
+    invites: MutableMapping[bytes, Invite] = field(factory=dict)
     landing: str = ""
     _works: dict[str, asyncio.Task[Any]] = field(factory=dict)
     _notices: dict[str, str] = field(factory=dict)

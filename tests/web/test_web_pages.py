@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import attrs
@@ -14,6 +15,7 @@ from anon.fingerprint import words
 from peer import rows
 from peer.ledger import Entry
 from peer.session import State
+from peer.web.server import PageServer
 
 
 async def looked(page: Visited) -> str:
@@ -339,6 +341,20 @@ async def test_a_link_that_waits_is_listed_by_its_title_once_it_was_read(page: V
     assert page.village.gets == [], "looking at the list asks nobody"
     await page.get(page.invite)
     assert "Sleep and coffee" in (await page.get("/")).words
+
+
+async def test_a_link_that_was_put_off_waits_when_the_program_starts_again(tmp_path: Path) -> None:
+    async with visited(tmp_path) as page:
+        await page.submit("/start/connect", "/start/connect", link=page.village.invite.link())
+        village = page.village
+        for _ in range(2):
+            server = PageServer(page.peer, page.home, now=village.clock, random_bytes=os.urandom)
+            await server.start(run=False)
+            page.server, server = server, page.server
+            await server.close()
+            assert (await page.get(page.server.link)).url.endswith("/") and "Waiting for your answer" in (await page.get("/")).words
+        said = await page.submit(page.invite, page.invite, answer="no")
+        assert "the link is forgotten" in said.words and "Waiting for your answer" not in said.words
 
 
 def test_commands_in_a_faults_words_look_like_commands_and_stay_text() -> None:

@@ -96,12 +96,12 @@ async def finish(request: web.Request) -> web.Response:
 
 def newest_invite(site: Site) -> str:
     """The consent screen of the newest link that waits for an answer; empty without one."""
-    newest = next(reversed(site.invites), None)
+    newest = next(reversed([*site.invites]), None)
     return f"/invite/{newest.hex()}" if newest else ""
 
 
 async def _newest(site: Site) -> asyncio.Task[Manifest] | None:
-    newest = next(reversed(site.invites), None)
+    newest = next(reversed([*site.invites]), None)
     return await site.manifest(site.invites[newest]) if newest is not None else None
 
 
@@ -124,6 +124,7 @@ async def consent(request: web.Request) -> web.StreamResponse:
     site = request.app[SITE]
     invite = site.invite_of(request)
     if _joined(site, invite.study):
+        del site.invites[invite.study]
         return site.onward(request, f"/study/{invite.study.hex()}", "You have answered this study already.")
     fetched = await site.manifest(invite)
     if not fetched.done():
@@ -157,7 +158,7 @@ async def answered(request: web.Request) -> web.Response:
     if await form_text(request, "answer") != "yes":
         site.invites.pop(invite.study, None)
         site.forget(f"invite-{invite.study.hex()}")
-        return site.onward(request, "/", "You declined. Nothing was stored or sent.")
+        return site.onward(request, "/", "You declined. Nothing was sent, and the link is forgotten.")
     fetched = await site.manifest(invite)
     if not fetched.done():
         raise Refused("the study is still being fetched; nothing was stored or sent: read it first")
