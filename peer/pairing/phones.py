@@ -99,6 +99,10 @@ class PhoneGate(Gate):
             phone.seen = self._now()
         return phone is not None
 
+    def lives(self, session: str) -> bool:
+        """Whether it is a living session; its phone counts as seen no later for that."""
+        return self.phone_of(session) is not None
+
     def leave(self, session: str) -> None:
         """End a session. Its phone does not come in again."""
         phone = self.phone_of(session)

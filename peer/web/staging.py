@@ -53,11 +53,15 @@ class Staging:
             size += len(piece)
             if size > self._largest:
                 raise Refused(f"larger than {self._largest / 2**30:g} GB; import it with `anonml peer import FILE`")
-            if shutil.disk_usage(self._root).free < _ROOM + len(piece):
-                raise Refused("the disk is nearly full; free some space and choose the file again")
+            self.demand_room(len(piece))
             file.write(piece)
         if not size:
             raise Refused("no file was chosen, or it is empty; choose one")
+
+    def demand_room(self, more: int = 0) -> None:
+        """Raises `Refused` unless the disk keeps enough room after so many bytes more."""
+        if shutil.disk_usage(self._root.parent).free < _ROOM + more:
+            raise Refused("the disk is nearly full; free some space and choose the file again")
 
     def file(self, key_untrusted: str) -> Path:
         """The staged file of a key. Raises `Refused` when there is none."""

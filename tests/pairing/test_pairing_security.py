@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
+import threading
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,6 +17,7 @@ from visiting import Visited, visited
 
 from anon.onion import onion_host
 from anon.page.security import FORM_FIELD
+from peer.pairing.phones import PhoneGate
 from peer.web.server import PageServer
 
 OTHER = onion_host(bytes(32))
@@ -178,6 +183,48 @@ async def test_what_a_revoked_phone_is_uploading_is_torn_off_and_not_kept(phone:
     assert b"303" not in (await asyncio.wait_for(reader.read(), 10))[:20]
     writer.close()
     assert not list(phone.home.path.rglob("a.csv"))
+
+
+@pytest.mark.parametrize("ended", [lambda gate: gate.revoke(1), lambda gate: gate.close()], ids=["revoked", "off"])
+async def test_what_a_phone_is_importing_when_it_is_shut_out_is_taken_back(
+    phone: Phoned, ended: Callable[[PhoneGate], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows are read in a thread that no cancelling reaches."""
+    reading, go_on = threading.Event(), threading.Event()
+    room = phone.site.staging.demand_room
+
+    def slowly(more: int = 0) -> None:
+        reading.set()
+        go_on.wait(20)
+        room(more)
+
+    got = await phone.upload("person.csv", b"age,cups,tired\n" + b"40,many,0\n" * 20)
+    [action] = [one for one in got.attribute("action") if one.startswith("/data/preview/")]
+    fields = got.form(action) | {"table": "person", "answer": "import"}
+    monkeypatch.setattr(phone.site.staging, "demand_room", slowly)
+    body = "&".join(f"{name}={value}" for name, value in fields.items())
+    sending = asyncio.create_task(phone.raw("POST", action, phone.good, body))
+    assert await asyncio.to_thread(reading.wait, 20)
+    ended(phone.gate)
+    phone.listener.cut_off(1)
+    go_on.set()
+    await asyncio.gather(sending, return_exceptions=True)
+    [importing] = [work for name, work in phone.site._works.items() if name.startswith("import-")] or [None]
+    if importing is not None:
+        await asyncio.wait({importing})
+    with closing(sqlite3.connect(phone.home.data_path)) as connection:
+        assert connection.execute("SELECT count(*) FROM person").fetchone() == (1,)
+
+
+async def test_a_form_of_fields_without_end_is_refused(phone: Phoned) -> None:
+    """They would be held in memory; the limit on uploads counts the file alone."""
+    parts = [f'--b\r\nContent-Disposition: form-data; name="{number}"\r\n\r\n{"x" * 4000}\r\n' for number in range(60)]
+    headers = [*phone.good, ("Content-Type", "multipart/form-data; boundary=b"), ("Content-Length", str(10**9))]
+    reader, writer = await asyncio.open_unix_connection(str(phone.socket))
+    lines = ["POST /data/upload HTTP/1.1", *(f"{name}: {value}" for name, value in headers), "", ""]
+    writer.write(("\r\n".join(lines) + "".join(parts)).encode())
+    assert (await asyncio.wait_for(reader.readline(), 5)).split()[1] == b"400"
+    writer.close()
 
 
 async def test_when_pairing_ends_no_session_and_no_link_is_left(phone: Phoned) -> None:

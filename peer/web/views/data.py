@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from aiohttp import BodyPartReader, web
 
@@ -91,13 +91,26 @@ async def decided(request: web.Request) -> web.StreamResponse:
     adding = await form_text(request, "mode") == "append"
     if site.paired and not adding:
         raise Refused("a paired phone adds rows; to put them in place of a table's, do this on the computer itself")
+    watched = _watched(site, request.cookies[site.gate.cookie])
     importing = await site.work(
         f"import-{key}",
-        lambda: asyncio.to_thread(import_file, site.data_path, file, table, "append" if adding else "replace"),
+        lambda: asyncio.to_thread(import_file, site.data_path, file, table, "append" if adding else "replace", watched),
     )
     if importing.done():
         importing.result()
     return site.onward(request, f"/data/imported/{key}?back={_back(request)}")
+
+
+def _watched(site: Site, session: str) -> Callable[[int], None]:
+    """Called as rows are read; what it raises takes the whole import back. A phone that is shut out adds nothing more,
+    and rows that unpack without end must leave room for packets, which are stored before they leave."""
+
+    def watched(_rows: int) -> None:
+        site.staging.demand_room()
+        if site.paired and not site.gate.lives(session):
+            raise Refused("this phone was shut out, or pairing ended, meanwhile; nothing was imported")
+
+    return watched
 
 
 @routes.get("/data/imported/{key}")

@@ -9,6 +9,7 @@ from anon.page.security import FORM_FIELD
 from peer.web.site import SITE
 
 _FIELD = 4096
+_MOST_FIELDS = 16
 
 
 async def form_text(request: web.Request, name: str) -> str:
@@ -38,6 +39,8 @@ async def form_file(request: web.Request, name: str) -> tuple[BodyPartReader, di
                 break
             if part.name == name and site.gate.fits(request.cookies[site.gate.cookie], fields.get(FORM_FIELD, "")):
                 return part, fields
+            if len(fields) == _MOST_FIELDS:  # they are held in memory, and nothing else bounds such a form
+                raise Malformed("a form with more fields than any of this page; load the page again")
             fields[part.name or ""] = (await part.read_chunk(_FIELD)).decode("utf-8", "replace")
     except (ValueError, LookupError):  # a body that is not as its header says
         raise Malformed("expected a form with a file; load the page again and choose the file") from None
