@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import subprocess
@@ -28,6 +29,7 @@ def _by_weasyprint(page: str) -> bytes | None:
         from weasyprint.urls import URLFetcher
     except (ImportError, OSError):  # OSError: the system's pango is missing
         return None
+    logging.getLogger("weasyprint").setLevel(logging.ERROR)  # it warns of every style that print does not need
     made: bytes = HTML(string=page, url_fetcher=URLFetcher(allowed_protocols=())).write_pdf()
     return made
 

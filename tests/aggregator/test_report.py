@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from network import Clock, begin, make_app, published, sealed, study_text
 
+from aggregator.report import page
+from aggregator.report.pdf import to_pdf
+
 _VOID = {"meta", "br", "hr", "img", "link", "input"}
 
 
@@ -94,3 +97,26 @@ async def test_the_report_is_whole_and_runs_nothing(tmp_path: Path) -> None:
 async def test_open_admission_claims_no_anonymity(tmp_path: Path, word: str) -> None:
     page = await _report(tmp_path / "home", study_text(admission="open"))
     assert "No claim of anonymity" in page and word not in page
+
+
+WORDY = ('description = "Your age"', 'description = "How many years ago you were born, as your own record of yourself counts them, in full years"')
+LONG = ('query = "SELECT age FROM person"', "query = \"SELECT CASE WHEN age IN (17, 18, 19) THEN 19 WHEN age IN (88, 89, 90) THEN 88 ELSE age END FROM person\"")
+
+
+async def test_printed_nothing_lies_beyond_the_edge_and_nobody_is_warned(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    weasyprint = pytest.importorskip("weasyprint", reason="weasyprint is missing: install the extra `test`")
+    text = study_text()
+    for words, longer in (WORDY, LONG):
+        assert words in text
+        text = text.replace(words, longer)
+    report = await _report(tmp_path, text)
+    assert to_pdf(report).startswith(b"%PDF") and not caplog.records
+    for sheet in weasyprint.HTML(string=report).render().pages:
+        beyond = [one for one in sheet._page_box.descendants() if getattr(one, "text", "").strip() and one.position_x + one.width > sheet.width - 10]
+        assert not beyond, [one.text for one in beyond]
+
+
+def test_a_kept_picture_has_its_colours_without_the_style_sheet() -> None:
+    template = (Path(page.__file__).parent / "templates" / "report.html").read_text("utf-8")
+    for drawn in re.findall(r"<(?:rect|line) [^>]*>", template):
+        assert "fill=" in drawn or "stroke=" in drawn, "programs that print know no style for drawings"

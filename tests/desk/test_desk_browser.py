@@ -140,6 +140,14 @@ def _typed(browser: Browser, text: str) -> None:
     browser.driver.execute_script("arguments[0].value = arguments[1]", box, text)
 
 
+def _wordy(text: str) -> str:
+    """As people write: sentences and queries that do not fit into one line of a phone."""
+    said, query = 'description = "Your age"', 'query = "SELECT age FROM person"'
+    assert said in text and query in text
+    text = text.replace(said, 'description = "How many years ago you were born, as the office counts them, in full years"')
+    return text.replace(query, 'query = "SELECT CASE WHEN age IN (17, 18) THEN 18 WHEN age > 89 THEN 89 ELSE age END FROM person"')
+
+
 def test_from_proposal_to_report_without_scripts(browser: Browser, axe: str, tmp_path: Path) -> None:
     look = Look(browser, axe)
     with staffed(tmp_path) as desk:
@@ -154,7 +162,7 @@ def test_from_proposal_to_report_without_scripts(browser: Browser, axe: str, tmp
         browser.press("Check")
         assert "It cannot be published yet" in browser.text and "design.epsilon" in browser.text
         look.at("3-editor-faults")
-        _typed(browser, study_text())
+        _typed(browser, _wordy(study_text()))
         browser.press("Publish …")
         assert "Publish “Income”?" in browser.text
         look.at("4-confirm")
@@ -203,6 +211,8 @@ def test_from_proposal_to_report_without_scripts(browser: Browser, axe: str, tmp
         look.at("10-signed-out")
         assert not [url for url in browser.asked() if not url.startswith((desk.origin, "data:", "about:"))]
     browser.open(saved.as_uri())  # as a file: served, it is sandboxed, and the checker is a script
+    browser.view(320, "light")
+    assert min(one.size["width"] for one in browser.driver.find_elements("css selector", "[aria-label=features] code")) > 150
     look.at("9-report")
     assert not look.faults, "\n".join(look.faults)
 
