@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ _MECHANISM = one_of("auto", "krr", "subset", "rappor", "pq")
 _SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?\Z")
 MAX_EPSILON = 20.0
+MOST_SUBSETS = 4000
+"""As many as the paper's design can have. One is resolved in about 2 ms, and every peer fetches them all."""
 
 
 def _epsilon(_: object, attribute: Any, value: float) -> None:
@@ -149,6 +152,12 @@ class Proposal:
     def _check_subsets(self, known: set[str]) -> None:
         design = self.design
         if isinstance(design, OnePacket):
+            asked = len(design.subsets) or comb(len(self.features), design.subset_size)
+            if design.asks == "tables" and asked > MOST_SUBSETS:
+                raise Unfit(
+                    f"design.subset_size: expected at most {MOST_SUBSETS} combinations of features, got {asked}; "
+                    "lower it, or name the subsets"
+                )
             for subset in design.subsets:
                 if not subset or len(set(subset)) != len(subset) or not set(subset) <= known:
                     raise Unfit("design.subsets: expected lists of different feature names that exist")
@@ -209,8 +218,10 @@ def parse_proposal(text: str, what: str = "study.toml") -> Proposal:
     """A validated proposal from the text of a study file. Raises `Malformed`, one line per fault, each with its key."""
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # tomllib's own is one, and so is a number of thousands of digits
         raise Malformed(f"{what}: not TOML: {error}") from None
+    except RecursionError:
+        raise Malformed(f"{what}: not TOML: nested too deeply") from None
     tables = data.get("tables", {})
     if not isinstance(tables, dict):
         raise Malformed(f'{what}.tables: expected a table such as person = ["age", ...], got {kind_of(tables)}')

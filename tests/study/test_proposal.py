@@ -121,6 +121,16 @@ def test_all_faults_come_at_once() -> None:
     assert "enrol" in str(caught.value)
 
 
-def test_text_that_is_not_toml() -> None:
+@pytest.mark.parametrize("text", ["title = ", "a=" + "[" * 100_000, "version = " + "9" * 5000], ids=["cut", "deep", "long"])
+def test_text_that_is_not_toml(text: str) -> None:
     with pytest.raises(Malformed, match="not TOML"):
-        parse_proposal("title = ")
+        parse_proposal(text)
+
+
+def test_combinations_without_end_are_refused_before_any_is_made() -> None:
+    """The desk checks while somebody types, in the process that serves: sixty features by six are fifty million."""
+    sex = GOOD[GOOD.index('[[features]]\nname = "sex"') : GOOD.index("[design]")]
+    many = "".join(sex.replace('name = "sex"', f'name = "sex{number}"') for number in range(60))
+    text = GOOD.replace("epsilon = 2.0", "epsilon = 2.0\nsubset_size = 6").replace("[design]", f"{many}[design]")
+    with pytest.raises(Malformed, match="at most 4000 combinations of features, got"):
+        parse_proposal(text)

@@ -9,14 +9,12 @@ from contextlib import closing
 import pytest
 from visiting import Visited
 
-from peer.web import staging
-
 
 async def test_an_import_that_would_fill_the_disk_is_taken_back(page: Visited, monkeypatch: pytest.MonkeyPatch) -> None:
     got = await page.upload("person.csv", b"age,cups,tired\n" + b"40,many,0\n" * 20)
     [action] = [one for one in got.attribute("action") if one.startswith("/data/preview/")]
     room = shutil.disk_usage(page.home.path)._replace(free=2**20)
-    monkeypatch.setattr(staging.shutil, "disk_usage", lambda _folder: room)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _folder: room)
     done = await page.post(action, got.form(action) | {"table": "person", "answer": "import", "mode": "replace"})
     assert done.status == 400 and "disk is nearly full" in done.words
     with closing(sqlite3.connect(page.home.data_path)) as connection:
