@@ -41,14 +41,18 @@ class Schema:
     steps: Mapping[int, Step]
 
     def demand_known(self, file: Path) -> None:
-        """Raises `Refused` for a file that a newer program wrote. Reads nothing else, changes nothing."""
+        """Raises `Refused` for a file that a newer program wrote, or none. Reads nothing else, changes nothing."""
         found = version_of(file)
         if found > self.version:
             raise Refused(
                 f"{file}: written by a newer anonml (schema {found}, this one knows {self.version}); install that one "
                 "again. Nothing was changed"
             )
-
+        if found not in (*self.steps, self.version) and _has_tables(file):
+            raise Refused(
+                f"{file}: no anonml wrote it with this number (schema {found}); put back a copy of the home. Nothing "
+                "was changed"
+            )
 
     def demand_own(self, file: Path) -> None:
         """Raises `Refused` for a file of another number than this program's."""
@@ -98,12 +102,12 @@ def drop_copies(file: Path) -> None:
 
 
 def _is_behind(file: Path, schema: Schema) -> bool:
-    if not file.exists() or (found := version_of(file)) >= schema.version:
-        return False
-    return found > 0 or _has_tables(file)
+    return version_of(file) < schema.version and _has_tables(file)
 
 
 def _has_tables(file: Path) -> bool:
+    if not file.exists():
+        return False
     with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=30)) as connection:
         return bool(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
 
