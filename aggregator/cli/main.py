@@ -32,6 +32,7 @@ from aggregator.cli.serve import HOST, HTTP_PORT, serve
 from aggregator.home import backup as back_up
 from aggregator.home import open_home
 from aggregator.home import restore as restore_into
+from anon import qr
 from anon.addresses import is_loopback
 from anon.errors import Malformed, Refused
 
@@ -61,6 +62,7 @@ def invite(
         str,
         typer.Option(help="Where peers reach this aggregator: where it serves now, or the study's own onion address."),
     ] = "",
+    codes: Annotated[bool, typer.Option("--qr", help="Draw each link as a QR code too.")] = False,
     study: StudyOption = "",
     home: HomeOption = DEFAULT_HOME,
     as_json: JsonOption = False,
@@ -78,9 +80,13 @@ def invite(
 
     links = run(work())
     if as_json:
-        out(links)
-    else:
-        sys.stdout.write("\n".join(links) + "\n")
+        out([qr.figures(link) for link in links] if codes else links)
+        return
+    for link in links:
+        if codes:
+            qr.show(Console(), link)
+        else:
+            sys.stdout.write(link + "\n")
 
 
 def _address(serving: str, named: str) -> str:
