@@ -8,6 +8,7 @@ import webbrowser
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -17,7 +18,9 @@ from peer.desktop import tray as desktop_tray
 from peer.desktop import window as desktop_window
 from peer.desktop.page import Page
 from peer.routes import Routes
-from peer.web.server import PageServer
+
+if TYPE_CHECKING:
+    from peer.web.server import PageServer
 
 
 def tray(home: HomeOption = DEFAULT_HOME, route: RouteOption = "auto") -> None:
@@ -46,6 +49,8 @@ def window(home: HomeOption = DEFAULT_HOME, route: RouteOption = "auto") -> None
 
 
 def _started(home: Path, route: str) -> Page:
+    from peer.web.server import PageServer  # late: no other command needs the templates
+
     def make() -> tuple[PageServer, Callable[[], Awaitable[None]]]:
         routes = Routes(route, home / "tor", on_one_line)
         return PageServer(open_peer(home, routes), home_of(home)), routes.close

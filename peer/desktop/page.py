@@ -7,12 +7,13 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from peer.web.server import PageServer
+if TYPE_CHECKING:
+    from peer.web.server import PageServer
 
 T = TypeVar("T")
-Make = Callable[[], tuple[PageServer, Callable[[], Awaitable[None]]]]
+Make = Callable[[], "tuple[PageServer, Callable[[], Awaitable[None]]]"]
 """Makes the server and what is closed after it, in the thread that serves."""
 
 

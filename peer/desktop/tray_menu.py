@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from peer.web.engine import Running
-from peer.web.server import PageServer
+
+if TYPE_CHECKING:
+    from peer.web.server import PageServer
 
 PAUSE_SECONDS = 86400.0
 

@@ -237,3 +237,9 @@ def test_without_toga_the_browser_opens(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         said, _ = process.communicate(timeout=20)
     assert process.returncode == 0 and opened.read_text().startswith("http://127.0.0.1:"), said
+
+
+def test_no_command_pays_for_a_page_that_it_does_not_show() -> None:
+    asked = "import sys, peer.cli.main; print([one for one in ('jinja2', 'aiohttp.web_app', 'peer.web.server') if one in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert found.stdout.strip() == "[]"
