@@ -10,6 +10,7 @@ import pytest
 
 from anon.errors import Refused
 from anon.route.testnet import torrcs
+from anon.route.testnet.background import stop
 from anon.route.testnet.layout import HIGHEST, LOWEST, PORTS, Layout, literal
 from anon.route.testnet.memory import memory_of
 from anon.route.testnet.ports import free_ports
@@ -128,6 +129,25 @@ def test_a_folder_has_one_owner_and_forgets_a_dead_one(tmp_path: Path) -> None:
     with state.owned():
         assert not state.network.exists()
     assert not state.is_owned()
+
+
+@pytest.mark.parametrize("kind", ["folder", "link"])
+def test_what_another_user_put_there_is_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """In a temporary folder that all share another user makes it first, and names a process of ours to be ended."""
+    there = tmp_path / "net"
+    there.mkdir()
+    (there / "network.json").write_text('{"phase": "ready", "pid": 1, "since": 1.0, "address": "x"}')
+    if kind == "link":
+        there.rename(tmp_path / "theirs")
+        there.symlink_to(tmp_path / "theirs")
+    else:
+        monkeypatch.setattr(os, "getuid", lambda: there.stat().st_uid + 1)
+    state = State(there)
+    for asked in (state.told, state.is_owned, state.prepare, lambda: stop(state)):
+        with pytest.raises(Refused, match="another user"):
+            asked()
 
 
 def test_memory_of_nobody_is_unknown() -> None:

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Iterator
@@ -78,11 +79,20 @@ class State:
     def prepare(self) -> None:
         """Make the folder. Raises `Refused` when it is another's, or holds something else."""
         self.folder.mkdir(parents=True, mode=0o700, exist_ok=True)
-        if self.folder.stat().st_uid != os.getuid() or self.folder.is_symlink():
-            raise Refused(f"{self.folder} belongs to another user; name another folder with --folder")
+        self.demand_ours()
         if any(path.name not in OURS for path in self.folder.iterdir()):
             raise Refused(f"{self.folder} holds other files; name an empty folder with --folder")
         self.folder.chmod(0o700)
+
+    def demand_ours(self) -> None:
+        """Raises `Refused` for a folder of another user's, who could have made it first in a folder that all share:
+        the processes it tells of would be ended, and the torrc it tells of used."""
+        try:
+            found = self.folder.lstat()
+        except FileNotFoundError:
+            return
+        if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode):
+            raise Refused(f"{self.folder} belongs to another user; name another folder with --folder")
 
     @contextmanager
     def owned(self) -> Iterator[None]:
@@ -98,7 +108,8 @@ class State:
                 self.clean()
 
     def is_owned(self) -> bool:
-        """Whether an owner lives."""
+        """Whether an owner lives. Raises `Refused` for another user's folder."""
+        self.demand_ours()
         try:
             lock = (self.folder / LOCK).open("a" if (self.folder / LOCK).exists() else "r")
         except OSError:
@@ -118,7 +129,8 @@ class State:
         fresh.replace(self.folder / TOLD)
 
     def told(self) -> Standing | None:
-        """What the owner told last, if anything."""
+        """What the owner told last, if anything. Raises `Refused` for another user's folder."""
+        self.demand_ours()
         try:
             value: dict[str, Any] = json.loads((self.folder / TOLD).read_text("utf-8"))
             return Standing(**value)
