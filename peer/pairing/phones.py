@@ -16,7 +16,8 @@ from anon.page.security import ENTER, TOKEN_BYTES, Gate
 from peer.pairing.client_key import ClientKey, draw_client_key
 
 MOST_PHONES = 8
-_NAME = re.compile(r"[\w][\w .'\-]{0,39}\Z")
+_NAME = re.compile(r"(?!\d+\Z)\w[\w .'\-]{0,39}\Z")
+"""A name of digits alone could be taken for another phone's number, and the wrong one be revoked."""
 
 
 @frozen
@@ -136,7 +137,7 @@ def _demand_names(names: Sequence[str]) -> None:
     if not 0 < len(names) <= MOST_PHONES:
         raise Refused(f"expected 1 to {MOST_PHONES} phones, got {len(names)}; name each with --name")
     if any(not _NAME.match(name) for name in names):
-        raise Refused("a phone's name: letters, digits, blanks, . ' and -, at most 40; choose another with --name")
+        raise Refused("a phone's name: letters, digits (not alone), blanks, . ' and -, at most 40; choose another with --name")
     if len({name.casefold() for name in names}) < len(names):
         raise Refused("two phones have one name; choose another with --name")
 

@@ -45,7 +45,7 @@ def test_every_phone_has_a_key_and_a_link_of_its_own_and_every_pairing_others() 
 
 
 @pytest.mark.parametrize("names", [
-    (), ("a",) * (MOST_PHONES + 1), ("phone", "Phone"), ("",), (" x",), ("a\nb",), ("a/b",), ("x" * 41,), ("-x",), ("a[red]",),
+    (), ("a",) * (MOST_PHONES + 1), ("phone", "Phone"), ("",), (" x",), ("a\nb",), ("a/b",), ("x" * 41,), ("-x",), ("a[red]",), ("b", "1"),
 ])
 def test_names_that_cannot_be_told_apart_or_shown_are_refused(names: tuple[str, ...]) -> None:
     with pytest.raises(Refused, match="--name"):
