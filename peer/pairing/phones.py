@@ -137,7 +137,9 @@ def _demand_names(names: Sequence[str]) -> None:
     if not 0 < len(names) <= MOST_PHONES:
         raise Refused(f"expected 1 to {MOST_PHONES} phones, got {len(names)}; name each with --name")
     if any(not _NAME.match(name) for name in names):
-        raise Refused("a phone's name: letters, digits (not alone), blanks, . ' and -, at most 40; choose another with --name")
+        raise Refused(
+            "a phone's name: letters, digits (not alone), blanks, . ' and -, at most 40; choose another with --name"
+        )
     if len({name.casefold() for name in names}) < len(names):
         raise Refused("two phones have one name; choose another with --name")
 
