@@ -172,6 +172,12 @@ async def reached_by(live: LiveStudy) -> tuple[Reached, ...]:
     return tuple(Reached(" × ".join(one.features), one.reports, one.auc, one.f1) for one in tables)
 
 
+async def is_guessing(live: LiveStudy) -> bool:
+    """Whether the published model says of itself that it was not shown to beat the base rate."""
+    model = await model_of(live)
+    return model is not None and model.shown is False
+
+
 class Estimates:
     """The estimates of all studies as the desk may show them."""
 

@@ -125,6 +125,7 @@ class Pages:
             facts=await facts.facts_of(live),
             estimates=await self._estimates.of(live),
             reached=await facts.reached_by(live),
+            guessing=await facts.is_guessing(live),
             statement=await facts.statement_of(live),
             audited=self.jobs.outcome(live.study, "audit"),
             expected=self.jobs.outcome(live.study, "forecast"),

@@ -105,6 +105,8 @@ async def test_a_finished_study_shows_estimates_and_accuracy(desk: Desk) -> None
     said = words_of(page.text)
     assert "packets kept 8 of 8" in said and "Now: published" in said and "Record-level sum: 2" in said
     assert re.search(r"(sex|age) × income: \d packets, final", said) and re.search(r"-?\d\.\d{3} to -?\d\.\d{3}", said)
+    assert "take this model as no better than the base rate" in said  # eight people show nothing
+    assert "Read the report" in said and "kept for" in said
     assert "collection (done)" in said and "Nobody can close, train or publish earlier" in said
     await desk.post(f"{_at(desk)}/audit")
     await desk.post(f"{_at(desk)}/forecast")
