@@ -6,13 +6,14 @@ signature was rejected; 6 conflict with what is there; 7 the other side cannot b
 
 from __future__ import annotations
 
+import errno
 import importlib
 import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from anon.errors import AnonmlError, Malformed
+from anon.errors import AnonmlError, Malformed, RejectedProof
 
 # Everything that takes time to import is imported inside `main`, where an early Ctrl-C is still answered in one line.
 
@@ -31,6 +32,13 @@ COMMANDS = {
 COMPLETION = "completion"
 USAGE = 2
 INTERRUPTED = 130
+_BEWARE = "do not rely on it: get the link or the file again, and compare its fingerprint with a public place"
+_NO_DEMO = (
+    "demos run from a checkout of the project: clone it, then `make demo`. "
+    "Here `anonml simulate STUDY.toml --data FILE` tries a study"
+)
+_UNWRITABLE = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN")
+_MORE_ROOM = "Make room on that disk, or choose a folder on another one"
 
 
 def main() -> None:
@@ -71,7 +79,8 @@ def _explain(error: BaseException) -> int:
     if isinstance(error, KeyboardInterrupt):
         return _fail("stopped", "nothing is lost; the same command goes on from here", INTERRUPTED)
     if isinstance(error, AnonmlError):
-        return _fail(error.code, str(error), error.exit_code)
+        beware = f"; {_BEWARE}" if isinstance(error, RejectedProof) else ""
+        return _fail(error.code, f"{error}{beware}", error.exit_code)
     from anon.study.structure import Unfit
 
     if isinstance(error, Unfit):
@@ -79,11 +88,29 @@ def _explain(error: BaseException) -> int:
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         what = error.strerror or type(error).__name__
-        return _fail("system", f"{where}{what}; check the path, or free what is in use", 1)
+        return _fail("system", f"{where}{what}; {_after(error)}", 1)
+    if kind := _storage_fault(error):
+        return _fail("system", f"a database of --home cannot be written ({kind}); nothing is lost. {_MORE_ROOM}", 1)
     from anon.logs import places
 
     sys.stderr.write(f"Traceback (places only):\n{places(error)}\n")
     return _fail("bug", "a fault in this program; nothing is lost. Report the lines above: no data are in them", 1)
+
+
+def _after(error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return "stop what listens there, or choose another port: --port N, or --port 0 for a free one"
+    return _MORE_ROOM if error.errno in (errno.ENOSPC, errno.EDQUOT) else "check the path, or free what is in use"
+
+
+def _storage_fault(error: BaseException | None) -> str:
+    """SQLite's name for a disk that is full or takes nothing, wherever in the chain of causes it stands; or nothing."""
+    while error is not None:
+        name = getattr(error, "sqlite_errorname", None)
+        if isinstance(name, str) and name.startswith(_UNWRITABLE):
+            return name
+        error = error.__cause__ or error.__context__
+    return ""
 
 
 def _fail(code: str, message: str, exit_code: int) -> int:
@@ -103,12 +130,14 @@ def _application(name: str) -> Any:
     try:
         return importlib.import_module(module).app
     except ModuleNotFoundError as error:
+        from anon.extras import install
+
         missing = (error.name or "").partition(".")[0]
         if missing in {"anon", "peer", "aggregator", ""}:
             raise
         if missing == "examples":
-            sys.exit(_fail("no-checkout", "demos run from a checkout of the project; clone it, then `make demo`", 1))
-        sys.exit(_fail("not-installed", f"{missing} is missing; install 'anonml[aggregator]'", 1))
+            sys.exit(_fail("no-checkout", _NO_DEMO, 1))
+        sys.exit(_fail("not-installed", f"{missing} is missing; `{install('aggregator')}`", 1))
 
 
 def _complete(arguments: list[str]) -> int:

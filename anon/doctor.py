@@ -20,8 +20,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from anon.errors import AnonmlError
+from anon.extras import install
 
-app = typer.Typer(help="Look at this installation and say what to do next.")
+app = typer.Typer(add_completion=False, help="Look at this installation and say what to do next.")
 PEER_PARTS = (
     "aiohttp",
     "aiohttp_socks",
@@ -49,9 +50,9 @@ class Check:
     needed: bool = True
 
 
-def _parts(side: str, names: tuple[str, ...], extra: str) -> Check:
+def _parts(side: str, names: tuple[str, ...], how: str) -> Check:
     missing = [name for name in names if not _imports(name)]
-    action = f"install {extra}: {', '.join(missing)} missing" if missing else ""
+    action = f"{how}: {', '.join(missing)} missing" if missing else ""
     return Check(f"parts of the {side}", not missing, action, needed=side == "peer")
 
 
@@ -142,7 +143,7 @@ def _version_of(program: Path) -> str:
 
 PEER_CHECKS: tuple[Callable[[], Check], ...] = (
     _python,
-    lambda: _parts("peer", PEER_PARTS, "anonml"),
+    lambda: _parts("peer", PEER_PARTS, "install anonml again"),
     _clock,
     _storage,
     _cryptography,
@@ -151,7 +152,7 @@ PEER_CHECKS: tuple[Callable[[], Check], ...] = (
 )
 CHECKS: tuple[Callable[[], Check], ...] = (
     *PEER_CHECKS[:2],
-    lambda: _parts("aggregator", AGGREGATOR_PARTS, "'anonml[aggregator]' (only staff need it)"),
+    lambda: _parts("aggregator", AGGREGATOR_PARTS, f"`{install('aggregator')}` (only staff need it)"),
     *PEER_CHECKS[2:],
 )
 

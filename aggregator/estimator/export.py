@@ -15,6 +15,7 @@ import numpy as np
 
 from aggregator.estimator.prediction import PublishedClassifier
 from anon.errors import Refused
+from anon.extras import install
 from anon.model import Model, Table
 from anon.study.parts import Feature
 
@@ -77,7 +78,7 @@ def _package(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise Refused(f"the package {name.partition('.')[0]} is missing; pip install 'anonml[export]'") from None
+        raise Refused(f"the package {name.partition('.')[0]} is missing; `{install('export')}`") from None
 
 
 def _amounts(model: Model) -> list[list[float]]:

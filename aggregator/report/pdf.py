@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 from anon.errors import Refused
+from anon.extras import install
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SECONDS = 120
@@ -19,7 +20,7 @@ def to_pdf(page: str) -> bytes:
     """A self-contained page as PDF; nothing is fetched. Raises `Refused`, with what to install, where nothing can."""
     made = _by_weasyprint(page) or _by_browser(page)
     if made is None:
-        raise Refused("no program here makes PDF: install 'anonml[pdf]' (and pango), or Chromium; or name a .html file")
+        raise Refused(f"no program here makes PDF: install Chromium, or pango and `{install('pdf')}`; or name an .html")
     return made
 
 

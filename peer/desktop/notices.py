@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from anon.errors import Refused
+from anon.extras import install
 
 Tell = Callable[[str], Coroutine[Any, Any, None]]
 """Shows one sentence. Raises `Refused` when no desktop took it."""
@@ -28,7 +29,7 @@ def notices_here() -> Tell:
             return _by_dbus
         if shutil.which("notify-send"):
             return _by_notify_send
-        raise Refused("nothing here can notify; `pip install 'anonml[desktop]'` (or `apt install libnotify-bin`)")
+        raise Refused(f"nothing here can notify; `apt install libnotify-bin`, or `{install('desktop')}`")
     raise Refused(f"notifications are not there yet for {sys.platform}; your page says the same")
 
 

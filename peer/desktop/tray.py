@@ -16,12 +16,13 @@ from typing import Any
 from attrs import frozen
 
 from anon.errors import AnonmlError, Refused
+from anon.extras import install
 from peer.desktop.page import Page
 from peer.desktop.tray_menu import Choice, choose, menu, view_of
 
 REDRAWN_SECONDS = 20.0
 _SIDE = 64
-_INSTALL = "a tray icon needs `pip install 'anonml[desktop]'`; `anonml peer open` needs nothing"
+_INSTALL = f"a tray icon needs `{install('desktop')}`; `anonml peer open` needs nothing"
 _NO_PARTS = (
     "a tray icon needs the desktop's own parts, for this Python: `apt install python3-gi gir1.2-gtk-3.0 "
     "gir1.2-ayatanaappindicator3-0.1` (or PyGObject from elsewhere); `anonml peer open` needs nothing"

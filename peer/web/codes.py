@@ -7,6 +7,7 @@ import warnings
 from importlib.util import find_spec
 
 from anon.errors import Malformed, Refused
+from anon.extras import install
 
 LARGEST = 32 * 2**20
 """Bytes of a picture."""
@@ -28,7 +29,7 @@ def text_in_picture(picture_untrusted: bytes) -> str:
     no code in it or several.
     """
     if not available():
-        raise Refused("pictures cannot be read here; paste the link, or install 'anonml[qr]'")
+        raise Refused(f"pictures cannot be read here; paste the link, or `{install('qr')}`")
     if not picture_untrusted:
         raise Malformed("no picture was chosen; choose a photo or a screenshot of the code, or paste the link")
     found = _codes(picture_untrusted)

@@ -9,6 +9,7 @@ import segno
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from anon.extras import install
 from anon.ldp import format_epsilon
 from peer.web.codes import available
 
@@ -28,6 +29,7 @@ def environment() -> Environment:
     found.filters["share"] = share
     found.filters["coded"] = coded
     found.globals["reads_codes"] = available()
+    found.globals["install_qr"] = install("qr")
     return found
 
 

@@ -186,7 +186,7 @@ def test_the_command_refuses_other_endings_and_other_files(tmp_path: Path) -> No
 def test_without_the_extra_the_next_step_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("onnx", "skops", "skops.io"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(Refused, match=r"onnx is missing; pip install 'anonml\[export\]'"):
+    with pytest.raises(Refused, match=r"onnx is missing; `pipx install --force './anonml-.*whl\[.*export"):
         to_onnx(SOFT)
     with pytest.raises(Refused, match="skops is missing"):
         to_skops(SOFT, tmp_path / "model.skops")

@@ -149,7 +149,7 @@ def test_the_run_made_every_picture_of_the_readme(walked: Walked) -> None:
 @pytest.mark.browser
 def test_the_doctor_says_what_else_to_install_whole(walked: Walked) -> None:
     """The newcomer's machine has no parts of the aggregator; what to install is not taken for markup."""
-    assert "'anonml[aggregator]'" in walked.diagnosis
+    assert "pipx install --force './anonml-0.1.0-py3-none-any.whl[aggregator]'" in walked.diagnosis
 
 
 def test_the_wheel_holds_every_file_of_the_packages(built: Path) -> None:

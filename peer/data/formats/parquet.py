@@ -1,4 +1,4 @@
-"""Apache Parquet, read in batches with pyarrow, which is an extra (`pip install 'anonml[parquet]'`).
+"""Apache Parquet, read in batches with pyarrow, which is an extra (`parquet`).
 
 Nothing is imported until a Parquet file comes; a peer without pyarrow reads every other format.
 """
@@ -16,6 +16,7 @@ from typing import Any
 from attrs import frozen
 
 from anon.errors import Malformed, Refused
+from anon.extras import install
 from peer.data.files import Cell, ImportLimits, Record
 from peer.data.formats.json_text import cell_of
 
@@ -81,7 +82,7 @@ def _reader() -> Any:
         return importlib.import_module("pyarrow.parquet")
     except ImportError:
         raise Refused(
-            "this is a Parquet file, which needs pyarrow: `pip install 'anonml[parquet]'`, or export it as CSV"
+            f"this is a Parquet file, which needs pyarrow: export it as CSV, or `{install('parquet')}`"
         ) from None
 
 

@@ -1,0 +1,31 @@
+"""How somebody adds an optional part to the program they have: by the wheel's file, since no registry has `anonml`."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+
+_TELLTALE = {
+    "aggregator": "sqlalchemy",
+    "desktop": "pystray",
+    "export": "skops",
+    "parquet": "pyarrow",
+    "pdf": "weasyprint",
+    "qr": "zxingcpp",
+}
+
+
+def install(extra: str) -> str:
+    """The command that adds an extra and keeps those that are there.
+
+    The `./` is needed: without it pipx takes the file for a name and drops the extras without a word.
+    """
+    names = sorted({extra, *(name for name, module in _TELLTALE.items() if find_spec(module) is not None)})
+    return f"pipx install --force './anonml-{_version()}-py3-none-any.whl[{','.join(names)}]'"
+
+
+def _version() -> str:
+    try:
+        return version("anonml")
+    except PackageNotFoundError:
+        return "VERSION"
