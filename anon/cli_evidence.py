@@ -17,7 +17,9 @@ from anon.fingerprint import head_words, words
 from anon.invite import parse_invite
 from anon.story import read_story
 
-app = typer.Typer(no_args_is_help=True, help="Check or make a proof that an aggregator told two stories.")
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Check or make a proof that an aggregator told two stories."
+)
 JsonOption = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON.")]
 
 

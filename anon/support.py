@@ -25,7 +25,9 @@ from anon.doctor import CHECKS
 from anon.errors import Refused
 from anon.homes import AGGREGATOR, is_peers
 
-app = typer.Typer(help="Pack what a helper needs to know about this installation, and nothing about anybody.")
+app = typer.Typer(
+    add_completion=False, help="Pack what a helper needs to know about this installation, and nothing about anybody."
+)
 
 SETTINGS = ("ANONML_PEER_HOME", "ANONML_AGGREGATOR_HOME", "ANONML_TOR", "ANONML_TORRC", "ANONML_PASSPHRASE",
             "ANONML_CRYPTO")

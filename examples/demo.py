@@ -39,7 +39,9 @@ from examples.private_tor import private_tor
 from examples.processes import Child, command, hosts, serving
 from examples.published import Published, read_published
 
-app = typer.Typer(help="Run a whole study on this machine: census, mooc, or a study file of your own.")
+app = typer.Typer(
+    add_completion=False, help="Run a whole study on this machine: census, mooc, or a study file of your own."
+)
 HOSTS, TOR_HOSTS = 4, 2
 STARTING = 3.0
 PREPARING = 0.012

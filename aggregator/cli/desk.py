@@ -20,8 +20,10 @@ from anon.errors import Refused
 
 def desk(
     home: HomeOption = DEFAULT_HOME,
-    desk_port: Annotated[int, typer.Option(help="The desk's own port on this machine; 0 picks a free one.")] = PORT,
-    port: Annotated[int | None, typer.Option(help="Port for peers; 0 picks a free one.")] = None,
+    desk_port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The desk's own port on this machine; 0 picks a free one.")
+    ] = PORT,
+    port: Annotated[int | None, typer.Option(min=0, max=65535, help="Port for peers; 0 picks a free one.")] = None,
     onion: Annotated[
         bool, typer.Option("--onion", help="Serve peers as a Tor onion service, and nowhere else.")
     ] = False,

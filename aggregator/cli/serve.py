@@ -21,6 +21,7 @@ from aggregator.app import AggregatorApp, StudyStatus
 from aggregator.cli.fingerprint import show_study_code
 from aggregator.cli.options import DEFAULT_HOME, HomeOption, JsonOption, out, run, study_status
 from aggregator.onion_key import OnionKey, draw_key, keep_key
+from anon.addresses import is_loopback
 from anon.connecting import on_one_line
 from anon.errors import Refused
 from anon.fingerprint import words
@@ -52,7 +53,7 @@ def serve(
     host: Annotated[
         str | None, typer.Option(help=f"Address to listen on ({HOST}); loopback unless you know better.")
     ] = None,
-    port: Annotated[int | None, typer.Option(help=f"Port ({HTTP_PORT}); 0 picks a free one.")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65535, help=f"Port ({HTTP_PORT}); 0 picks a free one.")] = None,
     onion: Annotated[bool, typer.Option("--onion", help="Serve as a Tor onion service, and nowhere else.")] = False,
     ephemeral: Annotated[
         bool, typer.Option("--ephemeral", help="With --onion: an address for this run only; its key is not kept.")
@@ -65,7 +66,8 @@ def serve(
         bool, typer.Option(help="Stop once every study has ended and its peers had time to fetch.")
     ] = False,
     desk_port: Annotated[
-        int | None, typer.Option(help="Also show the staff's pages, at this port of this machine; see `desk`.")
+        int | None,
+        typer.Option(min=0, max=65535, help="Also show the staff's pages, at this port of this machine; see `desk`."),
     ] = None,
     open_desk: Annotated[bool, typer.Option(hidden=True)] = False,
     as_json: JsonOption = False,
@@ -157,6 +159,8 @@ class Teller:
             out({"address": address, "key": self.aggregator.home.public_key.hex()})
         else:
             self._print(f"serving at [bold]{address}[/] (Ctrl-C stops; nothing is lost)", soft_wrap=True)
+            if is_loopback(address):
+                self._print("for peers on this machine alone; people elsewhere need `serve --onion` or `desk --onion`")
             self._print(f"the aggregator's key in words: {words(self.aggregator.home.public_key)}")
 
     async def serving(self) -> None:

@@ -20,7 +20,7 @@ from anon.study import Proposal, load_proposal
 from anon.study.proposal import OnePacket
 from anon.study.structure import Unfit
 
-app = typer.Typer(help="Predict a study's result on data you have, without any network.")
+app = typer.Typer(add_completion=False, help="Predict a study's result on data you have, without any network.")
 
 
 @app.command()

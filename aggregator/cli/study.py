@@ -27,7 +27,9 @@ from anon.ldp import format_epsilon
 from anon.study import Manifest, load_proposal
 from anon.study.schema import FILE as SCHEMA_FILE
 
-app = typer.Typer(no_args_is_help=True, help="Write, check and publish a study; try it on synthetic data.")
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Write, check and publish a study; try it on synthetic data."
+)
 app.command()(plan)
 StudyFile = Annotated[Path, typer.Argument(help="A study file.")]
 
@@ -104,7 +106,7 @@ def synthesize(
     rows: Annotated[int, typer.Option(min=1, max=1_000_000)] = 500,
     output: Annotated[Path | None, typer.Option(help="Where to write the CSV; standard output by default.")] = None,
 ) -> None:
-    """Write made-up people for a pilot (`anonml demo STUDY.toml --data FILE.csv`) before anyone is asked.
+    """Write made-up people for a pilot (`anonml simulate STUDY.toml --data FILE.csv`) before anyone is asked.
 
     Columns that a feature reads directly get values of its range or categories; all others small whole numbers. The
     label follows the first feature half of the time, so that there is something to find.

@@ -52,7 +52,7 @@ from peer.pairing import cli as cli_pairing
 from peer.routes import Routes
 from peer.web import cli as cli_web
 
-app = typer.Typer(no_args_is_help=True, help="Keep your data, join studies, see what was sent.")
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Keep your data, join studies, see what was sent.")
 app.command("open")(cli_web.open_page)
 app.command("import")(own_commands.import_data)
 app.command()(own_commands.tables)

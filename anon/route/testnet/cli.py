@@ -21,7 +21,9 @@ from anon.route.testnet.memory import Memory, memory_of
 from anon.route.testnet.owner import is_running, own
 from anon.route.testnet.state import Standing, State, default_folder
 
-app = typer.Typer(no_args_is_help=True, help="A private Tor network on this machine, to try everything on.")
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="A private Tor network on this machine, to try everything on."
+)
 
 FolderOption = Annotated[Path | None, typer.Option("--folder", help="Where it keeps its files; one network each.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON.")]
