@@ -24,6 +24,7 @@ from peer.glance import Receipt, StudyStatus
 from peer.ledger import Ledger
 from peer.own_data import OwnData
 from peer.predict import Prediction
+from peer.session import LAST
 from peer.words import said
 
 
@@ -160,6 +161,16 @@ def show_status(peer: PeerApp) -> None:
         held = (format_epsilon(one.spent), format_epsilon(one.reserved))
         table.add_row(one.study.hex()[:8], escape(one.title), str(one.state), *held, packets, escape(one.reason))
     Console().print(table)
+    _show_pauses(peer, [one.study for one in found if one.state not in LAST])
+
+
+def _show_pauses(peer: PeerApp, active: list[bytes]) -> None:
+    everything = peer.paused_until()
+    pauses = {"everything": everything} if everything else {one.hex()[:8]: peer.paused_until(one) for one in active}
+    for what, until in pauses.items():
+        if until is not None:
+            option = "" if everything else f" --study {what}"
+            Console().print(f"{what} is paused until {local_time(until)}; `anonml peer resume{option}` ends that")
 
 
 def receipt_json(one: Receipt, cost: Accounting | None) -> dict[str, Any]:

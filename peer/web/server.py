@@ -134,11 +134,15 @@ async def _explained(request: web.Request, handler: Handler) -> web.StreamRespon
     try:
         return await handler(request)
     except Unreachable as fault:
-        return request.app[SITE].page(request, "fault.html", 502, text=str(fault))
+        return _fault(request, 502, str(fault))
     except (AnonmlError, Unfit) as fault:
-        return request.app[SITE].page(request, "fault.html", 400, text=str(fault))
+        return _fault(request, 400, str(fault))
     except web.HTTPNotFound:
-        return request.app[SITE].page(request, "fault.html", 404, text="there is no such page")
+        return _fault(request, 404, "there is no such page")
+
+
+def _fault(request: web.Request, status: int, text: str) -> web.Response:
+    return request.app[SITE].page(request, "fault.html", status, text=text, again=data.after_fault(request))
 
 
 async def _static(request: web.Request) -> web.Response:

@@ -18,7 +18,9 @@ def _joined(command: Command, served: Served) -> None:
 
 def test_a_paused_home_sends_nothing_until_it_is_resumed(command: Command, served: Served) -> None:
     _joined(command, served)
+    assert "paused" not in command("status").out
     assert "paused until" in command("pause", "2h").out
+    assert "everything is paused until" in command("status").out
     assert command("run", "--once", "--max-seconds", "1").code == 0
     assert served.village.posts == []
     assert command("resume").code == 0
@@ -29,6 +31,7 @@ def test_a_paused_home_sends_nothing_until_it_is_resumed(command: Command, serve
 def test_one_study_is_paused_by_its_id(command: Command, served: Served) -> None:
     _joined(command, served)
     assert command("pause", "30m", "--study", served.village.study.hex()[:6]).code == 0
+    assert f"{served.village.study.hex()[:8]} is paused until" in command("status").out
     store = Store(PeerHome(command.home).store_path, lambda size: bytes(size))
     until = store.paused_until(served.village.study) - time.time()
     assert 29 * 60 < until <= 30 * 60 and store.paused_until() == 0

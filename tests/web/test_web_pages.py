@@ -92,6 +92,21 @@ async def test_a_link_that_nobody_answers_can_be_tried_again(page: Visited) -> N
     assert (await page.get(page.invite)).status == 200
 
 
+async def test_a_wrong_file_on_the_way_to_consent_leads_back_to_choosing_one(page: Visited) -> None:
+    await page.submit("/", "/link", link=page.village.invite.link())
+    refused = await page.upload("picture.csv", b"\x7fELF\x00\x01", "start")
+    assert "That did not work" in refused.text and 'href="/start/data">Try again' in refused.text
+    preview = await page.upload("sleep.csv", b"age,cups,tired\n41,many,0\n", "start")
+    place = preview.url.removeprefix(page.server.address)
+    wrong = await page.post(place, preview.form(place) | {"answer": "import", "lifetime": "-1"})
+    assert "go back and correct it" in wrong.words and f'href="{place}">Try again' in wrong.text
+
+
+async def test_a_wrong_file_among_my_data_leads_back_to_my_data(page: Visited) -> None:
+    refused = await page.upload("picture.csv", b"\x7fELF\x00\x01")
+    assert 'href="/data">Try again' in refused.text
+
+
 @pytest.mark.parametrize(("name", "value"), [
     ("lifetime", "-1"), ("lifetime", "much"), ("per_study", ""), ("minimum_cohort", "1"), ("minimum_cohort", "two"),
     ("lifetime", "0.00000000001"), ("lifetime", "nan"),

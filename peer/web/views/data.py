@@ -138,6 +138,17 @@ def _sets_budget(request: web.Request) -> bool:
     return _back(request) == "start" and bool(site.invites) and not site.peer.status()
 
 
+def after_fault(request: web.Request) -> str:
+    """Where to choose another file, or to correct what was written beside one; nothing away from a file's import."""
+    site = request.app[SITE]
+    if not request.path.startswith("/data/"):
+        return ""
+    if request.method == "POST" and request.path != UPLOAD:
+        return request.path_qs
+    first = not site.paired and bool(site.invites) and not site.peer.status()
+    return _PLACES["start" if first or _back(request) == "start" else ""]
+
+
 def _back(request: web.Request) -> str:
     """Where an import leads back to. The way from a first link to its consent screen is no phone's."""
     back = request.query.get("back", "")
