@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from hmac import compare_digest
 
 from aiohttp import hdrs, web
+from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler, Middleware
 
 from anon.page.neighbours import is_stranger
@@ -17,6 +18,8 @@ Refuse = Callable[[int, str], web.Response]
 """(status, reason) -> a page that says so."""
 
 _MULTIPART = "multipart/form-data"
+UNREADABLE = (ValueError, LookupError, HttpProcessingError)
+"""What reading a body raises that is no form, is in an unknown encoding, or has parts whose heads are none."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -116,7 +119,7 @@ async def _form_fits(request: web.Request, gate: Gate, session: str, streamed: f
         return True
     try:
         value = (await request.post()).get(FORM_FIELD)
-    except (ValueError, LookupError):  # a body that is no form, or in an unknown encoding
+    except UNREADABLE:
         return False
     return isinstance(value, str) and gate.fits(session, value)
 

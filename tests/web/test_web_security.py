@@ -168,6 +168,23 @@ async def test_an_upload_without_the_token_first_is_refused_and_nothing_is_kept(
     assert not list(page.home.path.rglob("*.csv")) and page.peer.paused_until() is None
 
 
+async def test_what_no_browser_sends_is_no_fault_of_the_pages(page: Visited, caplog: pytest.LogCaptureFixture) -> None:
+    token = (await page.get("/budget")).form("/budget")[FORM_FIELD]
+    first = f'--b\r\nContent-Disposition: form-data; name="{FORM_FIELD}"\r\n\r\n{token}\r\n--b\r\n'
+    for part in ('Content-Disposition: form-data; name="file"; filename="x\r\n.csv"', "no head", "a" * 20_000):
+        for path in ("/budget", "/data/upload", "/start/picture"):
+            length = str(len(first) + len(part) + 4)
+            headers = [("Content-Type", "multipart/form-data; boundary=b"), ("Content-Length", length)]
+            reader, writer = await asyncio.open_connection("127.0.0.1", page.server.port)
+            lines = [f"POST {path} HTTP/1.1", *(f"{name}: {value}" for name, value in [*good(page), *headers])]
+            writer.write(("\r\n".join([*lines, "Connection: close", "", ""]) + first + part + "\r\n\r\n").encode())
+            status = (await asyncio.wait_for(reader.read(), 10)).split()[1]
+            writer.close()
+            assert status in (b"400", b"403"), (path, part[:20])
+    assert (await page.get(f"/evidence/{'9' * 5000}")).status == 400
+    assert not caplog.records
+
+
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"])
 async def test_no_other_method_is_answered(page: Visited, method: str) -> None:
     assert (await raw(page.server.port, method, "/budget", good(page))).status in (400, 403, 405)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from aiohttp import BodyPartReader, MultipartReader, web
 
 from anon.errors import Malformed, Refused
+from anon.page.guard import UNREADABLE
 from anon.page.security import FORM_FIELD
 from peer.web.site import SITE
 
@@ -42,7 +43,7 @@ async def form_file(request: web.Request, name: str) -> tuple[BodyPartReader, di
             if len(fields) == _MOST_FIELDS:  # they are held in memory, and nothing else bounds such a form
                 raise Malformed("a form with more fields than any of this page; load the page again")
             fields[part.name or ""] = (await part.read_chunk(_FIELD)).decode("utf-8", "replace")
-    except (ValueError, LookupError):  # a body that is not as its header says
+    except UNREADABLE:
         raise Malformed("expected a form with a file; load the page again and choose the file") from None
     raise Refused("no file came with this form of this page; load the page again and choose a file")
 

@@ -79,7 +79,7 @@ async def proof(request: web.Request) -> web.Response:
     """One proof as a file that anyone can check."""
     site, number = request.app[SITE], request.match_info["number"]
     found = kept(site.peer.store)
-    if not number.isdecimal() or int(number) >= len(found):
+    if not (number.isascii() and number.isdigit()) or len(number) > 9 or int(number) >= len(found):
         raise Refused("there is no such proof; choose one from the list")
     one = found[int(number)]
     name = f"{one.study.hex()[:16]}-{one.number}.evidence"
