@@ -149,7 +149,7 @@ class _Runs:
             peers, test = worlds[number]
             generator = np.random.default_rng([self.seed, 2, number])
             collected = collect(self._plan, peers, generator, resampled=self.cohort)
-            self.aucs.append(rank(self._plan, collected, test).published)
+            self.aucs.append(rank(self._plan, collected, test).auc)
 
     def behind(self, leader: _Runs) -> Floats:
         """By how much the leader is better on each population that this one was tried on."""

@@ -17,14 +17,14 @@ from aggregator.simulation.run import Collected, Plan, categories
 
 @frozen
 class Ranked:
-    """The ROC AUC of what was learned, whatever chance says of it; how often noise alone would count as much."""
+    """The ROC AUC of the model that is published; how often noise alone would count as much."""
 
     auc: float
     chance: float
 
     @property
-    def silent(self) -> bool:
-        """Whether the base rate alone is published."""
+    def doubtful(self) -> bool:
+        """Whether noise alone usually counts as much, and nothing is decided by the model."""
         return self.chance > SILENT
 
     @property
@@ -32,14 +32,8 @@ class Ranked:
         """Whether the model is said to beat the base rate."""
         return self.chance <= LEVEL
 
-    @property
-    def published(self) -> float:
-        """The ROC AUC of the model that is published."""
-        return 0.5 if self.silent else self.auc
-
-
 def rank(plan: Plan, collected: Collected, test: People) -> Ranked:
-    """Learn from one run's tallies and rank the test people; `published` is what `evaluate` says of its model."""
+    """Learn from one run's tallies and rank the test people; `auc` is what `evaluate` says of the model."""
     ranks, chance = _ranks(plan, collected, test)
     return Ranked(roc_auc(ranks, test.labels == 1), chance)
 

@@ -98,9 +98,7 @@ def _ours(data: DataSet, design: str, asked: Asked) -> Figure:
     else:
         everyone, study = data.our_people, studies(data, asked.epsilon)[design]
     found = ours.run(study, *everyone, asked.peers, asked.trials, asked.seed)
-    regardless, error = mean_and_error(found.regardless)
-    said: Figure = {"silent": float(found.silent.mean()), "shown": float(found.shown.mean())}
-    return {**_means(found.auc, found.epsilon), "regardless": regardless, "regardless_se": error, **said}
+    return {**_means(found.auc, found.epsilon), "shown": float(found.shown.mean())}
 
 
 def _proposal(study: Proposal, epsilon: float, name: str) -> Proposal:

@@ -17,13 +17,10 @@ from anon.study.proposal import Proposal
 
 @frozen(eq=False)
 class Trials:
-    """Of each trial: the ROC AUC of the published model (1/2 where that is the base rate alone), that of what was
-    learned whatever chance says of it, whether the base rate alone was published, and whether the model was said to
-    beat it. Shape (trials,)."""
+    """Of each trial: the ROC AUC of the published model, and whether that was said to beat the base rate. Shape
+    (trials,)."""
 
     auc: Floats
-    regardless: Floats
-    silent: NDArray[np.bool_]
     shown: NDArray[np.bool_]
     epsilon: float
 
@@ -37,9 +34,7 @@ def run(study: Proposal, people: People, test: People, peers: int | None, trials
         chosen = people if peers is None else people.take(generator.choice(len(people), peers, replace=False))
         found.append(rank(plan, collect(plan, chosen, generator), test))
     return Trials(
-        np.array([one.published for one in found]),
         np.array([one.auc for one in found]),
-        np.array([one.silent for one in found]),
         np.array([one.shown for one in found]),
         plan.manifest.epsilon / 1e9,
     )

@@ -23,8 +23,9 @@ the paper's but what its learner would give if a peer sent one histogram with th
 nothing. "Declared cuts" is examples/census/study.toml, which states some cuts from public knowledge. Ceilings:
 logistic regression without privacy on the same bins, and on raw values.
 
-Where what was counted could be noise, a study publishes its base rate alone, which ranks nobody: an AUC of 1/2. A
-percentage says in how many trials it did, and the number after it what ranking by the rest would have given."""
+A model is said to beat the base rate where noise alone would hardly have counted as much
+([decision 18](decisions/0018-tested-against-noise.md)). A percentage says in how many trials it was, where that is not
+all of them; the others publish a model that warns of itself."""
 
 CLEAR = 2.0
 """So many standard errors of the difference make a gain or a loss."""
@@ -95,11 +96,11 @@ def cells(found: Findings) -> Iterator[Cell]:
 
 
 def told(row: Figure) -> str:
-    """A mean with its error, and how often it stands for the base rate alone."""
-    silent = row.get("silent")
-    if not isinstance(silent, float) or silent < 0.005:
+    """A mean with its error, and how often the model was said to beat the base rate."""
+    shown = row.get("shown")
+    if not isinstance(shown, float) or shown > 0.995:
         return with_error(row)
-    return f"{with_error(row)} ({100 * silent:.0f} %; {share(number(row, 'regardless'))})"
+    return f"{with_error(row)} ({100 * shown:.0f} %)"
 
 
 def difference(new: Figure, old: Figure) -> tuple[float, float]:
@@ -207,17 +208,17 @@ def _verdict(new: Figure, papers: Sequence[Figure]) -> str:
 
 
 def _hopeless(everywhere: Sequence[Cell]) -> str:
-    """Cells in which the plan's choice says no more than the base rate more often than not."""
+    """Cells in which the plan's choice is seldom said to beat the base rate."""
     rows = [(cell, cell.planned) for cell in everywhere if cell.planned]
-    silent = [(cell, number(row, "silent")) for cell, row in rows if row and isinstance(row.get("silent"), float)]
-    often = [f"{cell.name}: {100 * part:.0f} %" for cell, part in silent if part > 0.5]
-    if not silent:
+    shown = [(cell, number(row, "shown")) for cell, row in rows if row and isinstance(row.get("shown"), float)]
+    seldom = [f"{cell.name}: {100 * part:.0f} %" for cell, part in shown if part < 0.5]
+    if not shown:
         return ""
-    if not often:
-        return "In no cell does the plan's choice publish the base rate alone in more than half of the trials."
+    if not seldom:
+        return "In every cell the plan's choice is said to beat the base rate in half of the trials or more."
     return (
-        "**Too little to learn from.** Here the plan's choice publishes the base rate alone in more than half of the "
-        f"trials; the gains there are those of the rest: {'; '.join(often)}."
+        "**Too little to be sure.** Here the plan's choice ranks better than the paper's pipeline on average, but is "
+        f"said to beat the base rate in fewer than half of the trials: {'; '.join(seldom)}."
     )
 
 

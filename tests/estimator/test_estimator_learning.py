@@ -58,7 +58,7 @@ def test_nothing_goes_with_a_shuffled_label() -> None:
     shuffled = np.random.default_rng(0).permutation(Y)
     learned = LocallyPrivateClassifier(8.0, ranges=RANGES, random_state=0).fit(X, shuffled)
     assert not learned.better_than_base_rate_
-    assert np.abs(learned.predict_proba(X_NEW)[:, 1] - learned.base_rate_).max() < (1e-9 if learned.chance_ > 0.5 else 0.1)
+    assert np.abs(learned.predict_proba(X_NEW)[:, 1] - learned.base_rate_).max() < 0.1
 
 
 def test_probabilities_are_calibrated() -> None:
@@ -174,13 +174,9 @@ def test_data_frames_bring_their_names() -> None:
 
 
 def _says_the_base_rate(learned: LocallyPrivateClassifier, table: object) -> None:
-    """Nearly, and exactly where noise usually counts as much."""
+    """It claims nothing, and of everybody nearly the base rate."""
     assert not learned.better_than_base_rate_
-    silent = learned.chance_ > 0.5
-    np.testing.assert_allclose(
-        learned.predict_proba(table)[:, 1], learned.base_rate_, atol=1e-12 if silent else 0.05, rtol=0
-    )
-    assert not (silent and learned.explain(table).contributions.any())
+    np.testing.assert_allclose(learned.predict_proba(table)[:, 1], learned.base_rate_, atol=0.05, rtol=0)
 
 
 @pytest.mark.filterwarnings("ignore::aggregator.estimator.classifier.PrivacyLeakWarning")

@@ -42,7 +42,7 @@ def test_it_ranks_as_the_published_model_does(design: OnePacket, learning: Learn
         peers = people if seed % 2 else people.take(generator.choice(len(people), 40, replace=False))
         collected = collect(plan, peers, generator)
         learned, found = learn_collected(plan, collected), rank(plan, collected, test)
-        assert found.published == pytest.approx(evaluate(learned.model, test).auc, abs=1e-9)
+        assert found.auc == pytest.approx(evaluate(learned.model, test).auc, abs=1e-9)
         assert found.shown == learned.learnable
-        said.add(found.silent)
+        said.add(found.doubtful)
     assert said == {True, False}, "some of these runs are silent and some are not"

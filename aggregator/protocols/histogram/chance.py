@@ -22,7 +22,7 @@ FALSE_ALARM = 0.02
 """At most so often does a study without any signal publish more than its base rate."""
 
 SILENT = 0.5
-"""Where noise alone counts as much more often than this, the model is the base rate and nothing else."""
+"""Where noise alone counts as much more often than this, nothing is decided by the model (`learned.published`)."""
 
 LEVEL = 0.015
 """What the test is made for: the rest is left for sums of few reports, which are not quite normal."""

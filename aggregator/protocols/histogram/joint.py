@@ -34,7 +34,7 @@ def learn_jointly(
 ) -> LearnedStudy:
     """Fit all surveys together. One-bit packets all train; tables of the scoring cohort only score.
 
-    Where noise alone usually counts as much, every table is 0 and the model is the base rate.
+    Where noise alone usually counts as much, the likelier label is decided for.
     """
     coordinates = coordinates_of(subject.features)
     evidence = gather(coordinates, train, bits, subject.shares, learning.base_rate)

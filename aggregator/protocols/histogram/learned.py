@@ -74,15 +74,23 @@ class LearnedStudy:
     def learnable(self) -> bool:
         """False where noise alone could have counted this: then the model is not shown to beat the base rate.
 
-        A study without any signal is learnable at most as often as `chance.FALSE_ALARM`. The effects of one that is not
-        are drawn towards nothing by as much as the noise demands, and are nothing above `chance.SILENT`.
+        A study without any signal is learnable at most as often as `chance.FALSE_ALARM`.
         """
         return self.chance <= LEVEL
 
 
 def published(learned: LearnedStudy) -> LearnedStudy:
-    """The study with the model that it publishes: the base rate alone where noise usually counts as much."""
-    return evolve(learned, model=base_rate_alone(learned.model)) if learned.chance > SILENT else learned
+    """The study with the model that it publishes, which claims less where noise usually counts as much.
+
+    There votes and soft tables, which nothing draws towards the base rate, become the base rate alone. The additive
+    model was drawn there by as much as its noise demands, and what is left still ranks: it decides for the likelier
+    label, from probabilities that are almost everybody's.
+    """
+    if learned.chance <= SILENT:
+        return learned
+    if learned.model.classifier == "additive":
+        return evolve(learned, model=evolve(learned.model, threshold=0.5))
+    return evolve(learned, model=base_rate_alone(learned.model))
 
 
 def base_rate_alone(model: Model) -> Model:
