@@ -95,6 +95,7 @@ class Pairing:
         staging = Staging(folder.path, self.random_bytes, LARGEST_UPLOAD, MOST_WAITING)
         peer, data = within_reach(self.peer), self.home.data_path
         site = Site(peer, data, Engine(peer), gate, staging, self.now, self.random_bytes, paired=True)
+        site.invites.update(self.peer.waiting)  # a copy: a phone answers none of them
         site.invites.update((one.study, one) for one in self.invites)
         return site
 

@@ -82,6 +82,7 @@ async def test_a_phone_with_its_key_comes_in_and_nobody_else(
     monkeypatch.setenv("ANONML_TORRC", str(private_tor.torrc_file))
     village = Village.found(DECLARED, Clock())
     app, home = peer(tmp_path / "home", village), PeerHome(tmp_path / "home")
+    app.waiting[village.study] = village.invite
     offered: asyncio.Future[Sequence[Offer]] = asyncio.get_running_loop().create_future()
     pairing = Pairing(app, home, ("phone", "tablet"), 900, offered.set_result, now=village.clock)
     running = asyncio.create_task(pairing.run(asyncio.Event()))
@@ -101,7 +102,7 @@ async def test_a_phone_with_its_key_comes_in_and_nobody_else(
 
         known = {"peer": app, "village": village, "home": home}
         page = await stack.enter_async_context(browser(with_key, phone.host, **known))
-        assert (await page.get(phone.link)).status == 200
+        assert "Waiting for your answer" in (await page.get(phone.link)).words, "what was put off can be read on the phone"
         preview = await page.upload("sleep.csv", b"age,cups,tired\n41,many,1\n")
         action = preview.url.removeprefix(page.server.address)
         imported = await page.post(action, preview.form(action) | {"answer": "import", "table": "person"})
