@@ -35,8 +35,12 @@ from aggregator.home import restore as restore_into
 from anon import qr
 from anon.addresses import is_loopback
 from anon.errors import Malformed, Refused
+from anon.invite import parse_invite
 
-app = typer.Typer(no_args_is_help=True, help="Run studies: invite, serve, watch, export, audit.")
+_HERE_ALONE = "these links work on this machine alone; for people elsewhere `serve --onion` first, then draw links\n"
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Run studies: invite, serve, watch, export, audit."
+)
 app.command()(serve)
 app.command()(desk)
 app.command()(report)
@@ -87,6 +91,8 @@ def invite(
             qr.show(Console(), link)
         else:
             sys.stdout.write(link + "\n")
+    if is_loopback(parse_invite(links[0]).address):
+        sys.stderr.write(_HERE_ALONE)
 
 
 def _address(serving: str, named: str) -> str:

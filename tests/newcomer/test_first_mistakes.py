@@ -10,10 +10,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from pipx.package_specifier import parse_specifier_for_install
+from pipx.package_specifier import parse_specifier_for_install  # type: ignore[import-untyped]
 from sqlalchemy import create_engine, text
 from sqlalchemy.exc import OperationalError
+from typer.testing import CliRunner
 
+from aggregator.cli.main import app as commands
+from aggregator.cli.study import app as studies
 from anon.errors import RejectedProof
 from anon.extras import install
 from anonml import _explain
@@ -80,3 +83,13 @@ def test_a_port_that_is_none_or_taken_says_which_to_choose(tmp_path: Path) -> No
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = _serve(tmp_path, other.getsockname()[1])
     assert taken.returncode == 1 and "--port 0" in " ".join(taken.stderr.split())
+
+
+def test_links_of_a_loopback_address_say_that_they_lead_nowhere_else(tmp_path: Path) -> None:
+    home, run = str(tmp_path / "home"), CliRunner()
+    for words in (["init", str(tmp_path / "study.toml")], ["publish", str(tmp_path / "study.toml"), "--home", home]):
+        assert run.invoke(studies, words, catch_exceptions=False).exit_code == 0
+    named = run.invoke(commands, ["invite", "--home", home], catch_exceptions=False)
+    assert ".onion:80/" in named.stdout and named.stderr == ""
+    here = run.invoke(commands, ["invite", "--home", home, "--address", "127.0.0.1:8750"], catch_exceptions=False)
+    assert here.stdout.count("\n") == 1 and "this machine alone" in here.stderr
