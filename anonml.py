@@ -65,7 +65,7 @@ def _run(arguments: list[str]) -> int:
     if name == COMPLETION:
         return _complete(rest)
     if name not in COMMANDS:
-        return _fail("usage", f"anonml: no command {name!r}; expected one of {', '.join(COMMANDS)}", USAGE)
+        return _fail("usage", f"anonml: no command {name!r}; expected one of {', '.join([*COMMANDS, COMPLETION])}", USAGE)
     _application(name)(args=rest, prog_name=f"anonml {name}")
     return 0
 

@@ -118,7 +118,7 @@ def predict(
     if output is not None:
         _demand_new(output)
     instant = int(time.time()) if as_of is None else as_of
-    if source.endswith(".json"):
+    if source.endswith(".json") or Path(source).is_file():
         model = local.load_model(Path(source))
     else:
         routes = routes_of(route, home)

@@ -51,6 +51,13 @@ def _people(tmp_path: Path, text: str) -> Path:
     return file
 
 
+def test_a_file_that_is_no_model_is_not_taken_for_a_studys_id(command: Command, tmp_path: Path) -> None:
+    report = tmp_path / "report.html"
+    report.write_text("<!doctype html>")
+    done = command("predict", report)
+    assert done.code == 3 and "none of your studies" not in done.err
+
+
 def test_predicting_for_oneself_without_data_warns(command: Command, model: Path, tmp_path: Path) -> None:
     done = command("predict", model, "--json")
     assert done.code == 0 and "no such table: person" in done.err and "anonml peer import" in done.err
