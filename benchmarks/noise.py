@@ -5,10 +5,11 @@
 
 One row per design, cohort and epsilon, from simulated studies of examples/census. `shown`: the share of studies whose
 model is said to be better than the base rate; `wrong`: the share that is said so and has a ROC AUC below .45 on the
-test part; `silent`: the share that publishes its base rate alone; `drawn_low`: the share that is published as "not
-shown to be better" with a ROC AUC below .45. Goals: `shown` <= 0.02 with shuffled labels, and `wrong` < 0.01
-everywhere, within the trials' error. Writes benchmarks/out/noise.json (noise-shuffled.json) and fails where a goal is
-missed by more than chance would (three standard errors).
+test part; `doubtful`: the share where noise alone usually counts as much, so that votes are the base rate alone and the
+additive model decides for the likelier label; `drawn_low`: the share that is published as "not shown to be better" with
+a ROC AUC below .45; `apart`: there, the mean distance of probabilities from the base rate. Goals: `shown` <= 0.02 with
+shuffled labels, and `wrong` < 0.01 everywhere, within the trials' error. Writes benchmarks/out/noise.json
+(noise-shuffled.json) and fails where a goal is missed by more than chance would (three standard errors).
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ import numpy as np
 from attrs import evolve
 
 from aggregator.protocols.histogram.chance import FALSE_ALARM, SILENT
-from aggregator.simulate import NO_KEYS, evaluate, learn_once
+from aggregator.protocols.histogram.reconstruct import Floats
+from aggregator.simulate import NO_KEYS, evaluate, learn_once, model_scores
 from aggregator.simulation.people import People, people_from_csv
 from aggregator.simulation.run import Plan
+from anon.model import Model
 from anon.resolve import resolve
 from anon.study.proposal import OnePacket, Proposal, load_proposal
 from benchmarks.figures import Figure, publish
@@ -49,7 +52,7 @@ def measure(asks: str, peers: int, epsilon: float, trials: int, shuffled: bool, 
     people, test = (people_from_csv(study, file) for file in files)
     generator = np.random.default_rng(SEED)
     plan = Plan.of(resolve(study, NO_KEYS, 0, lambda below: int(generator.integers(below))))
-    aucs, chances, shown = [], [], []
+    aucs, chances, shown, apart = [], [], [], []
     for _ in range(trials):
         chosen = people.take(generator.choice(len(people), min(peers, len(people)), replace=False))
         if shuffled:
@@ -58,15 +61,24 @@ def measure(asks: str, peers: int, epsilon: float, trials: int, shuffled: bool, 
         aucs.append(evaluate(learned.model, test).auc)
         chances.append(learned.chance)
         shown.append(learned.learnable)
+        if plan.manifest.learning.classifier == "additive" and aucs[-1] < LOW and not shown[-1]:
+            apart.append(float(np.abs(_probabilities(learned.model, test) - learned.base_rate).mean()))
     low, told = np.array(aucs) < LOW, np.array(shown)
     return {
         "asks": asks, "peers": peers, "epsilon": epsilon, "shuffled": int(shuffled), "trials": trials,
         "shown": round(float(told.mean()), 4), "wrong": round(float((low & told).mean()), 4),
-        "silent": round(float((np.array(chances) > SILENT).mean()), 4),
+        "doubtful": round(float((np.array(chances) > SILENT).mean()), 4),
         "drawn_low": round(float((low & ~told).mean()), 4),
+        "apart": round(float(np.mean(apart)), 4) if apart else None,
         "auc_mean": round(float(np.mean(aucs)), 4),
         "auc_shown": round(float(np.array(aucs)[told].mean()), 4) if told.any() else None,
     }  # fmt: skip
+
+
+def _probabilities(model: Model, people: People) -> Floats:
+    rate = model.base_rate
+    found: Floats = 1 / (1 + np.exp(-np.log(rate / (1 - rate)) - model_scores(model, people)))
+    return found
 
 
 def main() -> int:

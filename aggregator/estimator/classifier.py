@@ -106,7 +106,7 @@ class LocallyPrivateClassifier(TablePrediction):
     base_rate_ : the estimated share of `classes_[1]`
     better_than_base_rate_ : False when noise alone could have counted as much (a study without any signal passes at
         most once in fifty): a `NotShownWarning` says so, and effects are drawn towards nothing as the noise demands
-    chance_ : how often noise alone would count as much as was counted; above 1/2 every prediction is the base rate
+    chance_ : how often noise alone would count as much as was counted
     read_from_data_, left_out_ : names of columns that were not declared, and of those that were the same everywhere (or
         different everywhere, as a name is) and were asked nothing
     """
