@@ -65,7 +65,8 @@ def _run(arguments: list[str]) -> int:
     if name == COMPLETION:
         return _complete(rest)
     if name not in COMMANDS:
-        return _fail("usage", f"anonml: no command {name!r}; expected one of {', '.join([*COMMANDS, COMPLETION])}", USAGE)
+        known = ", ".join([*COMMANDS, COMPLETION])
+        return _fail("usage", f"anonml: no command {name!r}; expected one of {known}", USAGE)
     _application(name)(args=rest, prog_name=f"anonml {name}")
     return 0
 
