@@ -22,7 +22,6 @@ from peer.desktop.tray_menu import Choice, choose, menu, view_of
 
 REDRAWN_SECONDS = 20.0
 _SIDE = 64
-_INSTALL = f"a tray icon needs `{install('desktop')}`; `anonml peer open` needs nothing"
 _NO_PARTS = (
     "a tray icon needs the desktop's own parts, for this Python: `apt install python3-gi gir1.2-gtk-3.0 "
     "gir1.2-ayatanaappindicator3-0.1` (or PyGObject from elsewhere); `anonml peer open` needs nothing"
@@ -36,7 +35,7 @@ def tray_here() -> Any:
     Bare X11 is not enough on Linux: pystray draws the icon there, but never hears a click, and does not end.
     """
     if find_spec("pystray") is None or find_spec("PIL") is None:
-        raise Refused(_INSTALL)
+        raise Refused(f"a tray icon needs `{install('desktop')}`; `anonml peer open` needs nothing")
     if sys.platform == "linux":
         if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")) or not _has_bus():
             raise Refused(_NO_DISPLAY)
