@@ -122,7 +122,7 @@ def main(
     if figures["lost"] or figures["missed"] or figures["enrolled"] != figures["peers"]:
         console.print(
             "[bold red]incomplete:[/] not every peer enrolled or sent in time. This machine was too "
-            "busy for windows of seconds: run it again when it is idle, or with fewer --peers"
+            f"busy for windows of seconds: run it again when it is idle, or `.venv/bin/anonml demo {example} --peers 300`"
         )
         raise typer.Exit(1)
 
