@@ -112,9 +112,15 @@ class Pairing:
                 told = state
             await _pause(stopped)
             # A clock that is set back must not lengthen it; one that stands while the machine sleeps must not either.
-            if self.now() >= until or time.monotonic() - elapsed >= self.seconds:
+            left = min(until - self.now(), self.seconds - (time.monotonic() - elapsed))
+            if left <= 0:
                 return TIME_OVER
-            if stopped.is_set() or await standing.asked_to_end():
+            try:
+                async with asyncio.timeout(left):  # nor may a tor that does not answer
+                    asked = stopped.is_set() or await standing.asked_to_end()
+            except TimeoutError:
+                return TIME_OVER
+            if asked:
                 return TOLD
             if not gate.admitted():
                 return ALL_REVOKED

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -14,11 +18,15 @@ from typer.testing import CliRunner
 
 from anon.errors import Malformed, Refused
 from anon.onion import onion_host
+from peer.app import PeerApp
 from peer.cli.main import app
+from peer.home import PeerHome
 from peer.pairing.client_key import ClientKey, draw_client_key
 from peer.pairing.folder import PairingFolder, PairingState, Wishes
+from peer.pairing.listener import PhoneListener
 from peer.pairing.onion import PhoneOnion, torrc_of_pairing
 from peer.pairing.phones import MOST_PHONES, PhoneGate, PhoneRecord
+from peer.pairing.service import TIME_OVER, Pairing, _Standing
 
 HOST = onion_host(bytes(32))
 STATE = PairingState(1.0, 901.0, (PhoneRecord(1, "phone", 2.0, 3.0), PhoneRecord(2, "tablet", revoked=True)))
@@ -178,3 +186,20 @@ def test_the_time_limit_is_bounded(tmp_path: Path, words: list[str]) -> None:
 def test_what_is_no_invite_or_name_is_refused_before_tor_starts(tmp_path: Path) -> None:
     assert isinstance(_pair(tmp_path / "home", "nonsense").exception, Malformed)
     assert isinstance(_pair(tmp_path / "home", "--name", "a", "--name", "A").exception, Refused)
+
+
+async def test_a_tor_that_does_not_answer_lengthens_nothing(tmp_path: Path) -> None:
+    """One phone is revoked, and taking its key off hangs; the other's time is over all the same."""
+    folder = PairingFolder(tmp_path / "pairing")
+    gate = PhoneGate(("a", "b"), os.urandom, time.time)
+
+    async def never(_keys: object) -> None:
+        await asyncio.sleep(60)
+
+    onion = cast(PhoneOnion, SimpleNamespace(narrow=never, alive=True))
+    listener = cast(PhoneListener, SimpleNamespace(cut_off=lambda _number: None))
+    pairing = Pairing(cast(PeerApp, None), PeerHome(tmp_path), ("a", "b"), 1.0, lambda _offers: None)
+    with folder.held():
+        folder.wish_revoked(1)
+        standing = _Standing(folder, gate, onion, listener, "x.onion")
+        assert await asyncio.wait_for(pairing._until_over(standing, asyncio.Event()), 5) == TIME_OVER
