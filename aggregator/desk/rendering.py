@@ -13,6 +13,7 @@ from markupsafe import Markup
 from aggregator.desk.estimates import Row
 from aggregator.desk.facts import Reached
 from anon.page.security import FORM_FIELD
+from anon.page.wording import sentence
 
 
 def environment() -> Environment:
@@ -25,7 +26,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     found.filters["moment"] = moment
-    found.filters["qr"] = qr
+    found.filters |= {"qr": qr, "sentence": sentence}
     found.globals["whisker"] = whisker
     found.globals["mean_auc"] = mean_auc
     return found

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from anon.extras import install
 from anon.ldp import format_epsilon
+from anon.page.wording import coded, sentence
 from peer.web.codes import available
 
 _UNITS = (("day", 86400), ("hour", 3600), ("minute", 60))
@@ -27,7 +28,7 @@ def environment() -> Environment:
     )
     found.filters |= {"epsilon": format_epsilon, "instant": instant, "code": code, "lasting": lasting}
     found.filters["share"] = share
-    found.filters["coded"] = coded
+    found.filters |= {"coded": coded, "sentence": sentence}
     found.globals["reads_codes"] = available()
     found.globals["install_qr"] = install("qr")
     return found
@@ -56,12 +57,6 @@ def code(text: str) -> Markup:
     made.save(written, kind="svg", xmldecl=False, svgns=False, scale=4, border=4, dark="#000", light="#fff", nl=False)
     drawing = Markup(written.getvalue().decode())  # noqa: S704 segno writes numbers only
     return Markup('<span class="code" role="img" aria-label="QR code of {}">{}</span>').format(text, drawing)
-
-
-def coded(text: str) -> Markup:
-    """Text whose parts in backticks are commands or names of a program."""
-    plain, named = Markup("{}"), Markup("<code>{}</code>")
-    return Markup("").join((named if place % 2 else plain).format(part) for place, part in enumerate(text.split("`")))
 
 
 def share(part: float, whole: float) -> str:

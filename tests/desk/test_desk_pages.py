@@ -230,7 +230,8 @@ async def test_the_link_is_kept_for_the_owner_and_changes_with_each_use(desk: De
 
 async def test_signing_out_ends_the_session(desk: Desk) -> None:
     await desk.get("/")
-    assert "Signed out" in (await desk.post("/sign-out")).text
+    page = await desk.post("/sign-out")
+    assert "Signed out; <code>anonml aggregator desk</code> prints a new link." in page.text and "To all studies" not in page.text
     assert (await desk.get("/")).status == 401
 
 
