@@ -121,8 +121,8 @@ def main(
         raise typer.Exit(1)
     if figures["lost"] or figures["missed"] or figures["enrolled"] != figures["peers"]:
         console.print(
-            "[bold red]incomplete:[/] not every peer enrolled or sent in time. This machine was too "
-            f"busy for windows of seconds: run it again when it is idle, or `.venv/bin/anonml demo {example} --peers 300`"
+            "[bold red]incomplete:[/] not every peer enrolled or sent in time. This machine was too busy for windows "
+            f"of seconds: run it again when it is idle, or `.venv/bin/anonml demo {example} --peers 300`"
         )
         raise typer.Exit(1)
 
