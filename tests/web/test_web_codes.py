@@ -13,12 +13,19 @@ import segno
 
 pytest.importorskip("zxingcpp", reason="zxing-cpp is missing: install the extra `qr`")
 
-from PIL import Image, ImageFilter
+from PIL import Image, ImageFile, ImageFilter
 from visiting import Got, Visited
 
 from anon.errors import Malformed, Refused
 from peer.web import codes
 from peer.web.codes import text_in_picture
+
+
+@pytest.fixture(autouse=True)
+def pictures_are_read_as_in_a_peer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """WeasyPrint, which a peer never loads, tells Pillow in this process to take pictures that are cut off for whole."""
+    monkeypatch.setattr(ImageFile, "LOAD_TRUNCATED_IMAGES", False)
+
 
 LINK = f"anonml://{'a' * 56}.onion:80/{'b1' * 32}?key={'c2' * 32}&code={'d3' * 16}"
 
