@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
+from anon.errors import Refused
 from anon.migration import drop_copies, version_of
 from peer import rows
 from peer.consent import Policy
@@ -29,7 +30,8 @@ migration kept go before."""
 class StoreFile:
     """One store's file, made when there is none. `random_bytes` names a new installation; `policy` is its first.
 
-    Raises `Refused` for a file of another program's schema (`peer.migrations.upgrade_home` brings one up to date).
+    Raises `Refused` for a file of another program's schema (`peer.migrations.upgrade_home` brings one up to date), and
+    for one that something emptied: it would be taken for a new home, whose budget nobody has spent.
     """
 
     def __init__(self, path: Path, random_bytes: Callable[[int], bytes], policy: Policy | None = None) -> None:
@@ -37,6 +39,7 @@ class StoreFile:
         self._opened: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
         SCHEMA.demand_own(path)
+        _demand_not_emptied(path)
         if version_of(path) == 0:  # also one whose making was killed
             self._create(random_bytes(16).hex(), policy or Policy())
 
@@ -97,3 +100,15 @@ class StoreFile:
 
     def _rows(self, query: str, *parameters: object) -> list[sqlite3.Row]:
         return self._connection.execute(query, parameters).fetchall()
+
+
+def _demand_not_emptied(path: Path) -> None:
+    """A file whose making was killed is empty as well, but the owner's tables come later."""
+    log = path.with_name(f"{path.name}-wal")
+    logged = log.exists() and log.stat().st_size > 0
+    if path.exists() and path.stat().st_size == 0 and not logged and path.with_name("data.sqlite").exists():
+        raise Refused(
+            f"{path}: the file is empty, though this home holds data, and with it went what was spent and sent; "
+            "restore a backup into an empty directory (`anonml peer restore FILE --home DIR`), or remove the file if this "
+            "home never joined a study. Nothing leaves from it"
+        )

@@ -192,3 +192,15 @@ def test_a_new_passphrase_is_typed_twice(command: Command) -> None:
     command.monkeypatch.setattr("getpass.getpass", lambda _prompt: next(typed))
     done = command("passphrase")
     assert done.code == 4 and "differ" in done.err
+
+
+def test_an_emptied_file_is_not_taken_for_a_budget_that_nobody_spent(command: Command, tmp_path: Path) -> None:
+    command("import", _people(tmp_path, "cups\nmany\n"), "--table", "person")
+    assert command("budget").code == 0
+    file = command.home / "peer.sqlite"
+    for one in command.home.glob("peer.sqlite*"):
+        one.unlink()
+    file.touch(0o600)
+    done = command("budget")
+    assert done.code == 4 and "the file is empty" in done.err and "anonml peer restore" in done.err
+    assert file.read_bytes() == b""
