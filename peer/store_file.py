@@ -109,6 +109,6 @@ def _demand_not_emptied(path: Path) -> None:
     if path.exists() and path.stat().st_size == 0 and not logged and path.with_name("data.sqlite").exists():
         raise Refused(
             f"{path}: the file is empty, though this home holds data, and with it went what was spent and sent; "
-            "restore a backup into an empty directory (`anonml peer restore FILE --home DIR`), or remove the file if this "
-            "home never joined a study. Nothing leaves from it"
+            "restore a backup into an empty directory (`anonml peer restore FILE --home DIR`), or remove the file if "
+            "this home never joined a study. Nothing leaves from it"
         )
