@@ -106,7 +106,7 @@ def test_the_report_becomes_pdf(study: Study, people: Sample, tmp_path: Path) ->
 def test_without_a_program_that_makes_pdf_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pdf, "_by_weasyprint", lambda page: None)
     monkeypatch.setattr(pdf, "BROWSERS", ())
-    with pytest.raises(Refused, match=r"anonml\[pdf\]"):
+    with pytest.raises(Refused, match=r"pipx install --force .*pdf"):
         pdf.to_pdf("<p>x</p>")
 
 

@@ -124,6 +124,6 @@ async def test_another_code_or_a_form_of_another_page_is_refused(page: Visited) 
 
 def test_without_the_extra_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(codes, "find_spec", lambda name: None)
-    with pytest.raises(Refused, match=r"paste the link, or install 'anonml\[qr\]'"):
+    with pytest.raises(Refused, match=r"paste the link, or `pipx install --force .*qr"):
         text_in_picture(b"x")
     assert "PIL" not in codes.__dict__ and sys.modules.get("peer.web.codes") is codes

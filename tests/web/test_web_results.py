@@ -51,7 +51,7 @@ async def test_the_prediction_is_computed_here_with_what_moved_it(page: Visited)
 
 async def test_before_a_model_is_published_it_says_so_and_can_be_asked_again(page: Visited) -> None:
     await joined(page)
-    assert "no model is published yet" in await _predicted(page)
+    assert "No model is published yet" in await _predicted(page)
     page.village.publish("model", model_of(page.village.study.hex()))
     assert "score for you" in await _predicted(page)
 
