@@ -208,7 +208,7 @@ async def test_a_file_that_is_not_wanted_is_dropped(phone: Phoned) -> None:
 
 async def test_files_of_a_phone_are_bounded_in_size_and_number(tmp_path: Path) -> None:
     async with phoned(tmp_path, largest=2048, waiting=2) as phone:
-        assert "larger than" in (await phone.upload("a.csv", b"x" * 3000)).words
+        assert "Larger than" in (await phone.upload("a.csv", b"x" * 3000)).words
         assert not list(tmp_path.rglob("a.csv"))
         for _ in range(2):
             assert (await phone.upload("b.csv", b"age\n1\n")).status == 200
