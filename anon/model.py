@@ -17,7 +17,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import field, frozen
+from attrs import field, fields, frozen
 
 from anon.errors import Malformed
 from anon.protocols.histogram.categories import Value, feature_category
@@ -188,7 +188,11 @@ def from_json(text_untrusted: str) -> Model:
     except (ValueError, RecursionError) as error:
         reason = str(error) if isinstance(error, Unfit) else type(error).__name__
         raise Malformed(f"model: not the JSON of a model ({reason}); fetch it again") from None
-    return structure(_CONVERTER, plain, Model, "model")
+    try:
+        return structure(_CONVERTER, plain, Model, "model")
+    except Malformed as fault:
+        newer = isinstance(plain, dict) and plain.keys() - {one.name for one in fields(Model)}
+        raise Malformed(f"{fault}{'; a newer program may have written it: update this one' * bool(newer)}") from None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -140,3 +140,12 @@ def test_predicting_needs_no_numpy():
     )
     run = subprocess.run([sys.executable, "-c", program], input=MODEL.to_json(), capture_output=True, text=True, check=True)
     assert float(run.stdout) == pytest.approx(MODEL.probability({"age": 1, "sex": 0}))
+
+
+def test_a_model_by_a_newer_program_says_to_update() -> None:
+    newer = json.dumps(json.loads(MODEL.to_json()) | {"mood": 1})
+    with pytest.raises(Malformed, match=r"unknown key.*update this one"):
+        from_json(newer)
+    with pytest.raises(Malformed) as other:
+        from_json(json.dumps(json.loads(MODEL.to_json()) | {"chance": 2.0}))
+    assert "update" not in str(other.value)
