@@ -17,9 +17,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from aggregator.app import AggregatorApp, StudyStatus
 from aggregator.cli.options import DEFAULT_HOME, HomeOption, JsonOption, out, run
 from aggregator.cli.plan import plan
 from aggregator.onion_key import onion_address
+from aggregator.session import Phase
 from anon.addresses import onion_address_fault
 from anon.errors import Refused
 from anon.fingerprint import words
@@ -86,18 +88,28 @@ def publish(
     It names the one onion address at which everybody is served: this home's own, whose key is drawn now if there is
     none, or that of the `serve --onion --ephemeral` that runs. Peers take no other, except on this machine itself.
     """
-    from aggregator.app import AggregatorApp
 
     proposal = load_proposal(file)
     if address and (fault := "--loopback names none" if loopback else onion_address_fault(address)):
         raise Refused(f"--address: {fault}")
 
-    async def work() -> Manifest:
+    async def work() -> tuple[Manifest, list[str]]:
         async with AggregatorApp(home) as aggregator:
+            twins = [one.study.hex() for one in await aggregator.status() if _is_twin(one, proposal.title)]
             named = "" if loopback else address or onion_address(aggregator.home, os.urandom)
-            return await aggregator.create_study(proposal, named)
+            return await aggregator.create_study(proposal, named), twins
 
-    _show(run(work()), as_json, published=True)
+    manifest, twins = run(work())
+    _show(manifest, as_json, published=True)
+    for twin in twins:
+        Console(stderr=True).print(
+            f"[bold yellow]caution:[/] a study of this title is open already ({twin[:8]}): who joins both pays twice",
+            highlight=False,
+        )
+
+
+def _is_twin(other: StudyStatus, title: str) -> bool:
+    return other.title == title and other.phase == Phase.ENROLLING
 
 
 @app.command()

@@ -42,6 +42,13 @@ async def test_publishing_draws_the_key_and_names_its_address(tmp_path: Path, fi
     assert local.startswith("anonml://127.0.0.1:1/")
 
 
+async def test_the_same_title_again_is_published_with_a_caution(tmp_path: Path, file: Path) -> None:
+    words = ("study", "publish", file, "--loopback", "--home", tmp_path / "staff")
+    first, again = await attempt(*words), await attempt(*words)
+    assert first.code == again.code == 0 and "caution" not in first.err
+    assert "a study of this title is open already" in " ".join(again.err.split())
+
+
 async def test_loopback_names_none_and_another_tor_is_named(tmp_path: Path, file: Path) -> None:
     home = tmp_path / "staff"
     assert (await anonml("study", "publish", file, "--loopback", "--home", home))["address"] == ""
