@@ -16,15 +16,16 @@ from attrs import evolve
 from anon.accounting import Accounting, account, batch_of_chain
 from anon.documents import SignedHead, encode_chain
 from anon.errors import AnonmlError, Malformed, Refused
-from anon.invite import Invite, invite_hash
+from anon.invite import Invite
 from anon.ldp import NanoEpsilon
-from anon.messages import Enrolment, seal, sign_enrolment, sign_withdrawal
+from anon.messages import seal, sign_withdrawal
 from anon.route import Route
 from anon.sodium import SALT_BYTES, passphrase_key
 from anon.study.manifest import Manifest
 from peer.checks import check_address, check_manifest, extend_chain
 from peer.client import AggregatorClient
 from peer.consent import Consent, ConsentSheet, Policy, decide, explain
+from peer.enrolling import sealed_enrolment
 from peer.errands import Tools
 from peer.glance import Receipt, StudyStatus
 from peer.home import PeerHome, Settings
@@ -123,7 +124,7 @@ class PeerApp:
             manifest_bytes=body,
             minimum_cohort=consent.minimum_cohort,
             secrets=self._tools.vault.close(secrets.to_bytes()),
-            enrolment=_sealed_enrolment(manifest, secrets),
+            enrolment=sealed_enrolment(manifest, secrets),
             due=draw_enrolment_time(manifest.timetable, self._tools.settings.enrol_spread, now, self._random_bytes),
             chain=encode_chain(chain),
         )
@@ -389,15 +390,3 @@ def _key(settings: Settings, passphrase: str | None, random_bytes: Callable[[int
         raise Refused("the secrets of this home are under a passphrase; give it")
     vault = Vault(passphrase_key(passphrase, bytes.fromhex(settings.salt)), random_bytes)
     return vault.open(bytes.fromhex(settings.sealed))
-
-
-def _sealed_enrolment(manifest: Manifest, secrets: StudySecrets) -> bytes:
-    study = manifest.study_id
-    enrolment = Enrolment(
-        study,
-        bytes(secrets.signing_key.verify_key),
-        secrets.contribution,
-        secrets.commitment.commitment_with_proof,
-        invite_hash(study, secrets.invite_code),
-    )
-    return seal(sign_enrolment(enrolment, secrets.signing_key), manifest.sealing_key)

@@ -1,13 +1,17 @@
-"""Delivering the stored enrolment, or the withdrawal."""
+"""Writing an enrolment, and delivering the stored one, or the withdrawal."""
 
 from __future__ import annotations
 
 from anon.answers import ACCEPTED, BUSY, WITHDRAWN
+from anon.invite import invite_hash
+from anon.messages import Enrolment, seal, sign_enrolment
+from anon.study.manifest import Manifest
 from peer.errands import Errands, Later
 from peer.records import Study
 from peer.schedule import (
     draw_fetch_time,
 )
+from peer.secrets import StudySecrets
 from peer.session import Event
 from peer.words import said
 
@@ -36,3 +40,16 @@ class Enrolling(Errands):
             raise Later
         reason = "left" if word == WITHDRAWN else f"left; {said(word)}"
         return self._tools.store.settle_withdrawal(self._study, reason)
+
+
+def sealed_enrolment(manifest: Manifest, secrets: StudySecrets) -> bytes:
+    """Signed by the study key and sealed to the aggregator's, as it is stored and sent."""
+    study = manifest.study_id
+    enrolment = Enrolment(
+        study,
+        bytes(secrets.signing_key.verify_key),
+        secrets.contribution,
+        secrets.commitment.commitment_with_proof,
+        invite_hash(study, secrets.invite_code),
+    )
+    return seal(sign_enrolment(enrolment, secrets.signing_key), manifest.sealing_key)
