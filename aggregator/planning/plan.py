@@ -26,9 +26,9 @@ costs least (tables of pairs are not tried)."""
 
 BEHIND = 2.5
 
-ALIKE = 0.005
-"""A difference of AUC that nobody would notice: of designs this close to the leader, tables win over bits, because they
-measure how common categories are and so give better probabilities."""
+ALIKE = 0.03
+"""The part of the leader's gain over an AUC of 1/2 that nobody would notice: of designs this close to it, tables win over
+bits, because they measure how common categories are and their probabilities are calibrated."""
 
 
 @frozen
@@ -90,7 +90,7 @@ def choose_design(
         left = [runs for runs in left if runs is leader or not runs.far_behind(leader)]
     found = [(runs.forecast(leader, epsilon), candidate.proposal) for candidate, runs in tried]
     found.sort(key=lambda one: -one[0].auc)
-    alike = [runs for runs in left if leader.mean - runs.mean <= ALIKE]
+    alike = [runs for runs in left if leader.mean - runs.mean <= ALIKE * max(leader.mean - 0.5, 0.0)]
     chosen = max(alike, key=lambda runs: (runs.asks_tables, runs.mean))
     best = next(at for at, one in enumerate(found) if one[0].design == chosen.candidate.name)
     found.insert(0, found.pop(best))
