@@ -27,8 +27,8 @@ costs least (tables of pairs are not tried)."""
 BEHIND = 2.5
 
 ALIKE = 0.03
-"""The part of the leader's gain over an AUC of 1/2 that nobody would notice: of designs this close to it, tables win over
-bits, because they measure how common categories are and their probabilities are calibrated."""
+"""The part of the leader's gain over an AUC of 1/2 that nobody would notice: of designs this close to it, tables win
+over bits, because they measure how common categories are and their probabilities are calibrated."""
 
 
 @frozen

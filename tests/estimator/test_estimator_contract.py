@@ -15,7 +15,10 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from aggregator.estimator.classifier import LocallyPrivateClassifier, PrivacyLeakWarning
 
-pytestmark = pytest.mark.filterwarnings("ignore::aggregator.estimator.classifier.PrivacyLeakWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::aggregator.estimator.classifier.PrivacyLeakWarning",
+    "ignore::aggregator.estimator.classifier.NotShownWarning",
+)
 
 
 @pytest.mark.filterwarnings("ignore")

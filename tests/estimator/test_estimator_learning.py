@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from aggregator.estimator.classifier import LocallyPrivateClassifier, PrivacyLeakWarning
+from aggregator.estimator.classifier import LocallyPrivateClassifier, NotShownWarning, PrivacyLeakWarning
 from aggregator.simulate import calibration_error
+
+pytestmark = pytest.mark.filterwarnings("ignore::aggregator.estimator.classifier.NotShownWarning")
 
 RANGES = {0: (-3.0, 3.0), 1: (0.0, 10.0), 2: (0.0, 1.0)}
 
@@ -56,7 +58,8 @@ def test_more_epsilon_tells_more() -> None:
 
 def test_nothing_goes_with_a_shuffled_label() -> None:
     shuffled = np.random.default_rng(0).permutation(Y)
-    learned = LocallyPrivateClassifier(8.0, ranges=RANGES, random_state=0).fit(X, shuffled)
+    with pytest.warns(NotShownWarning, match="not shown to beat the base rate"):
+        learned = LocallyPrivateClassifier(8.0, ranges=RANGES, random_state=0).fit(X, shuffled)
     assert not learned.better_than_base_rate_
     assert np.abs(learned.predict_proba(X_NEW)[:, 1] - learned.base_rate_).max() < 0.1
 
