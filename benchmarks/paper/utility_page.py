@@ -246,7 +246,8 @@ def _choices(everywhere: Sequence[Cell]) -> str:
     text = (
         "Rules of the plan were changed while it was scored on Adult's test part "
         "([decision 14](decisions/0014-one-bit-and-additive.md)), and spambase and SUSY were looked at; how much "
-        "tables may be behind bits was last set after seeing this table of all sets. What its choice lost to the best of our designs in the same cell, which is the best of several "
+        "tables may be behind bits was last set after seeing this table of all sets. What its choice lost to the best "
+        "of our designs in the same cell, which is the best of several "
         "noisy means and so looks a little better than it is:"
     )
     return f"### Did the plan choose well?\n\n{text}\n\n{table(header, body)}"
