@@ -9,6 +9,7 @@ descriptors and a small cache.
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.resources import files
@@ -103,12 +104,22 @@ class StoreFile:
 
 
 def _demand_not_emptied(path: Path) -> None:
-    """A file whose making was killed is empty as well, but the owner's tables come later."""
+    """An empty file may be one that another program makes right now, so it is looked at again for a moment. One whose
+    making was killed stays empty as well: only its owner knows which it is."""
+    if not path.with_name("data.sqlite").exists():
+        return
+    for _ in range(20):
+        if not _is_emptied(path):
+            return
+        time.sleep(0.05)
+    raise Refused(
+        f"{path}: the file is empty, though this home holds data, and with it went what was spent and sent; restore a "
+        "backup into an empty directory (`anonml peer restore FILE --home DIR`), or remove the file if this home never "
+        "joined a study. Nothing leaves from it"
+    )
+
+
+def _is_emptied(path: Path) -> bool:
     log = path.with_name(f"{path.name}-wal")
     logged = log.exists() and log.stat().st_size > 0
-    if path.exists() and path.stat().st_size == 0 and not logged and path.with_name("data.sqlite").exists():
-        raise Refused(
-            f"{path}: the file is empty, though this home holds data, and with it went what was spent and sent; "
-            "restore a backup into an empty directory (`anonml peer restore FILE --home DIR`), or remove the file if "
-            "this home never joined a study. Nothing leaves from it"
-        )
+    return path.exists() and path.stat().st_size == 0 and not logged
