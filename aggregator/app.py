@@ -7,48 +7,52 @@ and every step repeats without a difference.
 from __future__ import annotations
 
 import asyncio
-import logging
 import secrets
 import time
-from collections.abc import Callable, Iterable
-from contextlib import closing
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Self
 
 from attrs import frozen
 
-from aggregator import enrol_store, http, packet_store, store
-from aggregator.conduct import advance
-from aggregator.counters import STEP
-from aggregator.enrol import draw_invites
-from aggregator.enrol_store import EnrolStore
-from aggregator.home import Home, open_home
-from aggregator.migrations import upgrade_home
-from aggregator.onion_key import OnionKey
-from aggregator.packet_store import PacketStore
-from aggregator.publish import prepare
-from aggregator.session import Phase, deadline
-from aggregator.store import Clock, Database, StudyStore
-from aggregator.study import LiveStudy, Tools, load_study
-from aggregator.workers import Workers
-from anon.addresses import is_loopback
-from anon.errors import Refused
-from anon.invite import Invite
-from anon.route import SocksRoute
+from aggregator.intake.counters import STEP
+from aggregator.intake.workers import Workers
+from aggregator.network import http
+from aggregator.network.onion_key import OnionKey
+from aggregator.rules.enrol import draw_invites
+from aggregator.rules.faults import Fault, pause_after, repeated, tell
+from aggregator.rules.lifecycle import Phase
+from aggregator.store import enrolments as enrol_store
+from aggregator.store import packets as packet_store
+from aggregator.store import studies as store
+from aggregator.store.duplicate_home import demand_alone, demand_here, demand_silent, settled
+from aggregator.store.enrolments import EnrolStore
+from aggregator.store.home import Home, open_home
+from aggregator.store.migrations import upgrade_home
+from aggregator.store.packets import PacketStore
+from aggregator.store.studies import Clock, Database, Progress, StudyStore
+from aggregator.study.carry import carry
+from aggregator.study.live import LiveStudy, Tools, load_study
+from aggregator.study.publish import prepare
+from anon.errors import Damaged, Refused
+from anon.route import Route, SocksRoute
+from anon.storage.home import RESTORED
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
+from anon.wire.addresses import is_loopback
+from anon.wire.invite import Invite
 
 _LONGEST_SLEEP = 0.5
-_PAUSE = 5
 _OVER = frozenset({Phase.PUBLISHED, Phase.ABANDONED, Phase.ERASED})
-_LOG = logging.getLogger(__name__)
 
 
 @frozen
 class StudyStatus:
-    """What staff may see of a study at any time.
+    """The facts of a study that staff may see at any time.
 
     `accepted` packets and `packet_answers` (since the last start) are in steps of 50 until collection has closed.
+    `fault`: why it does not go on, and what to do; empty while it does. `left_out`: packets found damaged, in words.
     """
 
     study: bytes
@@ -61,6 +65,8 @@ class StudyStatus:
     enrolment_answers: dict[str, int]
     packet_answers: dict[str, int]
     documents: int
+    fault: str = ""
+    left_out: tuple[str, ...] = ()
 
 
 class AggregatorApp:
@@ -85,6 +91,8 @@ class AggregatorApp:
             now,
         )
         self._studies: dict[bytes, LiveStudy] = {}
+        self._unread: dict[bytes, tuple[Progress, Fault]] = {}
+        self._told: dict[bytes, str] = {}
 
     async def __aenter__(self) -> Self:
         """Open the database and take up every study where it was left."""
@@ -106,6 +114,7 @@ class AggregatorApp:
         `address` is the onion address at which peers will be served, which its manifest names to everybody; without one
         they can join on this machine alone. Raises `Malformed` or `Refused` for a query or a design that cannot be.
         """
+        demand_here(self.home.path)
         now, randbelow = self._tools.now(), secrets.randbelow
         manifest, kept = prepare(proposal, self.home.public_key, now, self._random_bytes, randbelow, address)
         study = manifest.study_id
@@ -139,7 +148,9 @@ class AggregatorApp:
         await self._tools.enrolments.list_keys(study, named)
 
     def study(self, study: bytes) -> LiveStudy:
-        """A study that is loaded. Raises `Refused`."""
+        """A study that is loaded. Raises `Refused`, and `Damaged` for one that cannot be read."""
+        if study in self._unread:
+            raise Damaged(self._unread[study][1].said)
         if study not in self._studies:
             raise Refused("no such study here; `anonml aggregator status` lists them")
         return self._studies[study]
@@ -148,12 +159,17 @@ class AggregatorApp:
         """Every study that is loaded."""
         return tuple(self._studies.values())
 
-    async def serve(self, host: str, port: int, ready: Callable[[int], None] = lambda port: None) -> None:
+    async def serve(
+        self, host: str, port: int, ready: Callable[[int], None] = lambda port: None, restored: bool = False
+    ) -> None:
         """Answer requests and carry studies on until cancelled. `ready` hears the port once it is open.
 
-        Raises `Refused` when another process serves this home.
+        `restored`: staff know that the home was restored, and that no other copy of it is alive. Raises `Refused` when
+        another process serves this home, and for one that was restored without their saying so.
         """
         with closing(self.home.lock()):
+            demand_alone(self.home.path, restored)
+            settled(self.home.path)
             runner, bound = await http.start(self._studies, host, port)
             try:
                 with self.home.place(f"{host}:{bound}"):
@@ -168,6 +184,7 @@ class AggregatorApp:
         announce: Callable[[str], None] = lambda address: None,
         say: Callable[[str], None] = lambda line: None,
         progress: Callable[[str], None] = lambda line: None,
+        restored: bool = False,
     ) -> None:
         """Like `serve`, as the onion service of the key that `key_of` gives for this home, and nowhere else.
 
@@ -175,13 +192,20 @@ class AggregatorApp:
         tor is restarted. Raises `Refused` when another process serves this home and when all studies that go on name
         other addresses to their peers, `Unreachable` when the address never came up.
         """
-        from aggregator.onion import OnionService, leave_socket, socket_of  # late: not needed to serve without Tor
+        from aggregator.network.onion_service import (  # late: not needed to serve without Tor
+            OnionService,
+            leave_socket,
+            socket_of,
+        )
 
         with closing(self.home.lock()):
+            demand_alone(self.home.path, restored)
             key = key_of(self.home.path)
             self._demand_named(key.address())
             socket = socket_of(self.home.path)
-            service = OnionService(key, socket, self.home.path / "tor", SocksRoute, announce, say, progress)
+            service = OnionService(
+                key, socket, self.home.path / "tor", SocksRoute, announce, say, progress, self._alone_at(key)
+            )
             runner = await http.start_unix(self._studies, socket)
             try:
                 with self.home.place(key.address()):
@@ -191,6 +215,17 @@ class AggregatorApp:
             finally:
                 await runner.cleanup()
                 leave_socket(socket)
+
+    def _alone_at(self, key: OnionKey) -> Callable[[Route], Awaitable[None]] | None:
+        """For a restored home, the look for another copy at its address; None for any other."""
+        if not (self.home.path / RESTORED).exists():
+            return None
+
+        async def look(route: Route) -> None:
+            await demand_silent(key.address(), self._studies, route)
+            settled(self.home.path)
+
+        return look
 
     def _demand_named(self, address: str) -> None:
         going_on = [live for live in self.studies() if live.manifest.address and live.phase not in _OVER]
@@ -203,61 +238,87 @@ class AggregatorApp:
     async def tick(self) -> float:
         """Take up new studies and perform every due transition; the seconds until the next one (at most a day).
 
-        Raises an `ExceptionGroup` when a study could not go on; the others did, and repeating is safe.
+        A study that cannot go on has its `fault`, and is tried again when that is due; it holds up no other.
         """
         await self._load()
-        results = await asyncio.gather(*(_carry(live) for live in self.studies()), return_exceptions=True)
-        failed = [result for result in results if isinstance(result, Exception)]
-        if failed:
-            raise ExceptionGroup("a study cannot go on", failed)
+        await asyncio.gather(*(carry(live) for live in self.studies()))
+        self._keep_faults()
         return self._until_next()
 
     async def _keep_ticking(self) -> None:
-        wait = 0.0
+        wait, failed = 0.0, None
         while True:
             await asyncio.sleep(wait)
             try:
-                wait = min(await self.tick(), _LONGEST_SLEEP)
-            except ExceptionGroup as failed:
-                wait = _PAUSE
-                _LOG.error("%s; it is tried again in %d s", failed, _PAUSE, exc_info=failed)
+                wait, failed = min(await self.tick(), _LONGEST_SLEEP), None
+            except Exception as error:  # of the database as a whole: no study can go on
+                failed = repeated(failed, error, self._tools.now(), time.monotonic())
+                tell("no study", failed, error)
+                wait = pause_after(failed.tries)
+
+    def _keep_faults(self) -> None:
+        """Tell other processes of this home, `anonml aggregator status` among them. A full disk keeps nothing from it.
+        """
+        faults = {live.study: live.trouble for live in self.studies() if live.trouble}
+        faults |= {study: fault.said for study, (_, fault) in self._unread.items()}
+        if faults != self._told:
+            with suppress(OSError):
+                self.home.keep_faults(faults)
+            self._told = faults
 
     async def status(self) -> list[StudyStatus]:
-        """How every study stands."""
-        return [await self._status(live) for live in self.studies()]
+        """How every study stands, also those that cannot be read."""
+        faults = self.home.kept_faults()
+        statuses = [await self._status(live, faults.get(live.study, "")) for live in self.studies()]
+        return statuses + self.unread()
 
-    async def _status(self, live: LiveStudy) -> StudyStatus:
+    def unread(self) -> list[StudyStatus]:
+        """The studies that are stored and cannot be read, with the reason."""
+        return [_unread(progress, fault) for progress, fault in self._unread.values()]
+
+    async def _status(self, live: LiveStudy, fault: str) -> StudyStatus:
         closed = live.phase in (Phase.LEARNING, Phase.PUBLISHED, Phase.ERASED, Phase.ABANDONED)
-        accepted = sum((await self._tools.packets.counts(live.study)).values())
+        accepted = sum((await live.accepted()).values())
         return StudyStatus(
             study=live.study,
             title=live.manifest.title,
-            phase=live.phase,
+            phase=live.state,
             enrolled=await self._tools.enrolments.count(live.study),
             minimum=live.manifest.cohort.minimum,
-            ends=deadline(live.manifest, live.phase, live.turn),
+            ends=live.ends,
             accepted=accepted if closed else accepted // STEP * STEP,
             enrolment_answers=live.enrolment_answers.exact(),
             packet_answers=live.packet_answers.exact() if closed else live.packet_answers.coarse(),
             documents=len(live.chain),
+            fault=live.trouble or fault,
+            left_out=await live.left_out(),
         )
 
     def _until_next(self) -> float:
         now = self._tools.now()
-        ends = (deadline(live.manifest, live.phase, live.turn) for live in self.studies())
+        ends = (live.ends for live in self.studies())
         return min((max(end - now, 0.0) for end in ends if end is not None), default=86400.0)
 
     async def _load(self) -> None:
+        """Take up the studies that are not loaded. One that cannot be read keeps no other from going on."""
+        now, steady = self._tools.now(), time.monotonic()
         for progress in await self._tools.studies.all():
-            if progress.study not in self._studies:
+            known = self._unread.get(progress.study)
+            if progress.study in self._studies or (known is not None and not known[1].is_due(now, steady)):
+                continue
+            try:
                 self._studies[progress.study] = await load_study(self._tools, progress)
+                self._unread.pop(progress.study, None)
+            except Exception as error:
+                fault = repeated(known[1] if known else None, error, now, steady)
+                self._unread[progress.study] = progress, fault
+                tell(f"study {progress.study.hex()[:8]}", fault, error)
+
+
+def _unread(progress: Progress, fault: Fault) -> StudyStatus:
+    return StudyStatus(progress.study, "", str(progress.phase), 0, 0, None, 0, {}, {}, 0, fault.said)
 
 
 def _named(live: LiveStudy) -> str:
     where = f"at {live.manifest.address}" if live.manifest.address else "on this machine alone"
     return f"study {live.study.hex()[:8]} says that it is served {where}, and peers go nowhere else"
-
-
-async def _carry(live: LiveStudy) -> None:
-    while await advance(live):
-        pass

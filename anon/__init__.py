@@ -1,1 +1,1 @@
-"""What peers and aggregators share: studies, messages, encodings, mechanisms, credentials and protocols."""
+"""The part shared by peers and aggregators: studies, messages, encodings, mechanisms, credentials and protocols."""

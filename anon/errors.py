@@ -24,6 +24,10 @@ class Malformed(AnonmlError):
     exit_code = 3
 
 
+class InvalidValue(Malformed, ValueError):
+    """A value that does not fit its key. The message says what was expected and what came."""
+
+
 class Refused(AnonmlError):
     """Policy says no. The message says why and what to do next. Nothing was changed or sent."""
 
@@ -50,3 +54,21 @@ class Unreachable(AnonmlError):
 
     code = "unreachable"
     exit_code = 7
+
+
+class NotConnected(Unreachable):
+    """Nothing on this machine took the connection: no byte can have left it."""
+
+
+class Damaged(AnonmlError):
+    """A file of a home, or a backup, is damaged. The message names it, what was lost and not, and how to restore."""
+
+    code = "damaged"
+    exit_code = 8
+
+
+class NoRoom(AnonmlError):
+    """A disk takes nothing more. The message names the file. Nothing that was stored is lost; make room and go on."""
+
+    code = "no-room"
+    exit_code = 1

@@ -9,7 +9,7 @@ aggregate_error.json.
 
 The others take one numpy array of m numbers for each report; they are given those ready made, as their own clients make
 them (64-bit integers, doubles), fewer of them because 1,000,000 would not fit into memory, and are compared by the time
-for each report. What cannot be imported is left out by name.
+for each report. A module that cannot be imported is left out by name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.protocols.histogram.tally import tally_krr, tally_unary
+from aggregator.protocols.tally import tally_krr, tally_unary
 from benchmarks.figures import Figure, publish
 from benchmarks.oracle_errors import COHORT, errors
 from benchmarks.others import multi_freq_estimator, pure_ldp_server
@@ -100,7 +100,7 @@ def speed(m: int, server: Any, estimator: Any) -> tuple[list[Figure], Figure]:
 
 
 def met(m: int, about: Figure) -> bool:
-    """Whether both goals for m bits were met; a comparison that could not be made is no failure."""
+    """True if both goals for m bits were met; a comparison that could not be made is no failure."""
     times = float(about.get(f"times_faster_{m}") or GOAL_TIMES[m])
     return float(about[f"median_ms_{m}"] or 0) <= GOAL_MILLISECONDS[m] and times >= GOAL_TIMES[m]
 

@@ -20,9 +20,9 @@ import numpy as np
 from attrs import frozen
 from sklearn.linear_model import LogisticRegression
 
+from aggregator.lab.simulation.draws import perturbed_counts
+from aggregator.lab.simulation.evaluation import roc_auc
 from aggregator.protocols.histogram.reconstruct import Floats
-from aggregator.simulate import roc_auc
-from aggregator.simulation.draws import perturbed_counts
 from anon.ldp import SCALE, build, choose, nano
 from anon.protocols.histogram.binning import (
     edges_from_histogram,
@@ -31,7 +31,7 @@ from anon.protocols.histogram.binning import (
     median_step,
     threshold,
 )
-from anon.study.parts import Feature
+from anon.study.features import Feature
 from benchmarks.figures import Figure, publish
 
 EPSILONS, COHORTS = ("0.5", "1", "2"), (1_000, 5_000, 32_561)

@@ -21,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aggregator.estimator.classifier import LocallyPrivateClassifier, NotShownWarning, PrivacyLeakWarning
+from aggregator.lab.simulation.csv_file import read_columns
+from aggregator.lab.simulation.evaluation import roc_auc
 from aggregator.protocols.histogram.reconstruct import Floats
-from aggregator.simulate import roc_auc
-from aggregator.simulation.csv_file import Cell, read_columns
+from anon.tables.streams import Cell
 from benchmarks.figures import Figure, publish
 
 GOAL = 0.05

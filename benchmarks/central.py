@@ -14,9 +14,9 @@ import time
 from itertools import product
 from math import exp, log, sqrt
 
+from anon.accounting.central import DELTA, central, solve
+from anon.accounting.shuffle import Crowd, CrowdCurve
 from anon.ldp import NANO, build, nano
-from anon.ldp.central import DELTA, central, solve
-from anon.ldp.crowd import Crowd, CrowdCurve
 from benchmarks.figures import Figure, publish
 
 COHORTS, LOCAL = (1_000, 10_000, 100_000), ("0.5", "1", "2", "4")

@@ -22,13 +22,14 @@ from pathlib import Path
 import numpy as np
 from attrs import evolve
 
-from aggregator.protocols.histogram.chance import FALSE_ALARM, SILENT
+from aggregator.lab.simulation.evaluation import evaluate, model_scores
+from aggregator.lab.simulation.people import People, people_from_csv
+from aggregator.lab.simulation.run import Plan
+from aggregator.lab.simulation.simulate import NO_KEYS, learn_once
+from aggregator.protocols.histogram.noise_test import ABSTAIN_FROM, FALSE_ALARM
 from aggregator.protocols.histogram.reconstruct import Floats
-from aggregator.simulate import NO_KEYS, evaluate, learn_once, model_scores
-from aggregator.simulation.people import People, people_from_csv
-from aggregator.simulation.run import Plan
-from anon.model import Model
-from anon.resolve import resolve
+from anon.protocols.histogram.model import Model
+from anon.protocols.resolve import resolve
 from anon.study.proposal import OnePacket, Proposal, load_proposal
 from benchmarks.figures import Figure, publish
 from benchmarks.utility import CENSUS, SEED, at_record_level
@@ -67,7 +68,7 @@ def measure(asks: str, peers: int, epsilon: float, trials: int, shuffled: bool, 
     return {
         "asks": asks, "peers": peers, "epsilon": epsilon, "shuffled": int(shuffled), "trials": trials,
         "shown": round(float(told.mean()), 4), "wrong": round(float((low & told).mean()), 4),
-        "doubtful": round(float((np.array(chances) > SILENT).mean()), 4),
+        "doubtful": round(float((np.array(chances) > ABSTAIN_FROM).mean()), 4),
         "drawn_low": round(float((low & ~told).mean()), 4),
         "apart": round(float(np.mean(apart)), 4) if apart else None,
         "auc_mean": round(float(np.mean(aucs)), 4),

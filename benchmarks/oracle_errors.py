@@ -18,8 +18,8 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from aggregator.protocols.histogram.smoothing import smoothed
-from aggregator.simulation.draws import perturbed_counts
+from aggregator.lab.simulation.draws import perturbed_counts
+from aggregator.protocols.histogram.empirical_bayes import smoothed
 from anon.ldp import Mechanism, choose, nano
 from anon.protocols.histogram.binning import nearest_shares
 from benchmarks.figures import Figure

@@ -2,9 +2,9 @@
 
     python -m benchmarks.peer [--first 100]
 
-The peer is the real one (`peer.release`, `peer.store`) with operating-system randomness and `synchronous = FULL`, so
-that a commit waits for the disk. Studies have one packet each, as in the one-packet design, and a home has ten of them.
-The work grows from 1x to 4x. Prints a table and writes benchmarks/out/peer.json.
+The peer is the real one (`peer.release`, `peer.store.store`) with operating-system randomness and `synchronous = FULL`,
+so that a commit waits for the disk. Studies have one packet each, as in the one-packet design, and a home has ten of
+them. The work grows from 1x to 4x. Prints a table and writes benchmarks/out/peer.json.
 """
 
 from __future__ import annotations
@@ -29,20 +29,21 @@ from anon.credential import (
     public_key,
     signer_nym_entropy,
 )
-from anon.invite import Invite
 from anon.ldp import NanoEpsilon, RawCategory
-from anon.messages import credential_header, seed_commitment
-from anon.protocols.contract import Aggregator, Answering
-from anon.resolve import StudyKeys, resolve
+from anon.protocols.contract import SurveyAnswer
+from anon.protocols.resolve import StudyKeys, resolve
 from anon.study import parse_proposal
 from anon.study.manifest import Manifest
+from anon.wire.invite import Invite
+from anon.wire.messages import credential_header, seed_commitment
 from benchmarks.figures import Figure, publish
-from peer.consent import Policy
-from peer.home import PeerHome
-from peer.ledger import Entry
-from peer.records import Joining, Verified
 from peer.release import release
-from peer.store import Scheduled, Store
+from peer.rules.consent import Policy
+from peer.rules.ledger import Entry
+from peer.store.home import PeerHome
+from peer.store.outbox import Scheduled
+from peer.store.records import Evaluation, Joining, Verified
+from peer.store.store import Store
 
 GROWTH = (1, 2, 4)
 STUDIES_PER_HOME = 10
@@ -127,15 +128,16 @@ def settle_in(folder: Path, studies: list[Ready]) -> Store:
         invite = Invite("127.0.0.1:1", one.manifest.aggregator_key, study)
         joining = Joining(entry, invite, one.manifest.to_bytes(), 2, b"\0", b"\0", 0.0, b"")
         store.join(joining, lambda policy, ledger: None)
-        store.enrolled(study, 0.0)
-        store.verified(study, one.verified, b"\0", (), ())
+        store.record_enrolled(study, 0.0)
+        store.record_verified(study, one.verified, Evaluation(0.0, {}))
+        store.record_evaluated(study, b"\0", (), ())
     return store
 
 
 def report(store: Store, ready: Ready) -> Spent:
     """The measured part: what a peer does for one answer, up to the commit after which it may be sent."""
     manifest = ready.manifest
-    answering = Answering(Aggregator(), 0, 0, RawCategory(7, manifest.survey(0).m))
+    answering = SurveyAnswer(0, 0, RawCategory(7, manifest.survey(0).m))
     study = manifest.study_id
     start = time.perf_counter()
     released = release(study, manifest, answering, ready.credential, os.urandom)

@@ -23,12 +23,13 @@ from pathlib import Path
 from nacl.signing import SigningKey
 
 from aggregator.app import AggregatorApp
-from aggregator.study import LiveStudy
-from anon.answers import ANSWER_BYTES, parse_answer
+from aggregator.study.live import LiveStudy
 from anon.credential import CommitmentSecrets, PublicKey, commit, finalize, present, pseudonym, signer_nym_entropy
-from anon.documents import body_digest, find
 from anon.ldp import RawCategory
-from anon.messages import (
+from anon.protocols.sortition import draw, slot_context
+from anon.study import parse_proposal
+from anon.transparency.documents import body_digest, find
+from anon.wire.messages import (
     Enrolment,
     Packet,
     credential_header,
@@ -39,8 +40,7 @@ from anon.messages import (
     seal,
     sign_enrolment,
 )
-from anon.protocols.histogram.tables import draw, slot_context
-from anon.study import parse_proposal
+from anon.wire.replies import REPLY_BYTES, parse_reply
 from benchmarks.figures import Figure, publish
 
 GROWTH = (1, 2, 4)
@@ -122,8 +122,8 @@ async def _packets(live: LiveStudy, members: list[Member]) -> list[bytes]:
     signatures = parse_credentials(documents["credentials"], live.study, len(roster))
     place = {entry.key: number for number, entry in enumerate(roster)}
     header = credential_header(live.study, body_digest(documents["roster"]))
-    assert live.door.issued is not None
-    seed, context = live.door.issued.seed, slot_context(live.study, 0)
+    assert live.packet_intake.issued is not None
+    seed, context = live.packet_intake.issued.seed, slot_context(live.study, 0)
     packets = []
     for member in members:
         key = bytes(member.key.verify_key)
@@ -135,7 +135,7 @@ async def _packets(live: LiveStudy, members: list[Member]) -> list[bytes]:
         report = bytes(survey.build().perturb(RawCategory(0, survey.m), os.urandom))
         proof = presentation_header(live.study, 0, survey.survey, report)
         packet = Packet(live.study, 0, survey.survey, report, present(credential, context, proof, os.urandom))
-        packets.append(seal(pad(packet.to_bytes(), live.door.rules.plain_bytes), live.manifest.sealing_key))
+        packets.append(seal(pad(packet.to_bytes(), live.packet_intake.rules.plain_bytes), live.manifest.sealing_key))
     return packets
 
 
@@ -146,7 +146,7 @@ async def post(port: int, path: str, body: bytes) -> str:
     writer.write(head.encode() + body)
     answer = await reader.read()
     writer.close()
-    return parse_answer(answer[-ANSWER_BYTES:])
+    return parse_reply(answer[-REPLY_BYTES:])
 
 
 async def load(port: int, study: str, packets: list[bytes]) -> tuple[float, float]:
@@ -183,7 +183,7 @@ def _descendants(pid: int) -> list[int]:
 
 
 async def serve(home: Path, processes: int) -> None:
-    """What the server process runs."""
+    """The server process's part."""
     async with AggregatorApp(home, processes=processes) as app:
         with suppress(asyncio.CancelledError):
             await app.serve("127.0.0.1", 0, lambda port: print(port, flush=True))

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from anon.builds import PURE, VARIABLE
+from anon.backend import PURE, VARIABLE
 from anon.credential import (
     Credential,
     Verifier,
@@ -106,7 +106,7 @@ def measure(seconds: float) -> dict[str, Figures]:
 
 
 def measure_prover(seconds: float) -> dict[str, Figures]:
-    """What a peer does, with the curve that this process has underneath."""
+    """A peer's work, with the curve that this process has underneath."""
     secret_key = generate_secret_key(os.urandom)
     key, secrets = public_key(secret_key), commit(1, os.urandom)
     entropy = signer_nym_entropy(os.urandom(32), b"enrolment")

@@ -27,11 +27,11 @@ import aiohttp
 from aiohttp_socks import ProxyConnector, ProxyType
 from attrs import frozen
 
-from anon.answers import ANSWER_BYTES, parse_answer
 from anon.errors import Refused, Unreachable
 from anon.route import Route, SocksRoute
-from anon.route.testnet import PrivateNetwork
 from anon.route.tor import Controller, Events, TorKeeper, TorProcess, TorRoute, find_tor, torrc_of_client
+from anon.testnet import PrivateNetwork
+from anon.wire.replies import REPLY_BYTES, parse_reply
 from benchmarks.figures import Figure, publish
 from benchmarks.server import prepare
 from benchmarks.tor_peer import peer_of_13_packets
@@ -55,7 +55,7 @@ class Target:
         """One packet over this route; the answer."""
 
         async def post(packet: bytes) -> bytes:
-            return (await route.post(self.onion, self.path, packet, ANSWER_BYTES)).body
+            return (await route.post(self.onion, self.path, packet, REPLY_BYTES)).body
 
         return post
 
@@ -119,7 +119,7 @@ async def load(post: Post, packets: list[bytes], concurrency: int) -> tuple[floa
             while True:
                 start = time.perf_counter()
                 try:
-                    word = parse_answer(await post(packet))
+                    word = parse_reply(await post(packet))
                 except Unreachable:
                     failures += 1
                     continue

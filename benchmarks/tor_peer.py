@@ -1,4 +1,4 @@
-"""What a peer needs for a study of 13 packets through Tor: wall time, processor and memory of its own two processes.
+"""The needs of a peer for a study of 13 packets through Tor: wall time, processor and memory of its own two processes.
 
 The study is the paper's design with eleven numeric features: two histogram packets and eleven of binning. The real
 commands run it: `anonml aggregator serve --onion`, and `anonml peer join` and `run` for each of two peers, on tors of

@@ -20,10 +20,10 @@ from pathlib import Path
 import numpy as np
 from attrs import evolve, frozen
 
-from aggregator.planning.plan import choose_design
-from aggregator.simulate import simulate
-from aggregator.simulation.people import People, people_from_csv, people_from_rows
-from anon.study.parts import Learning
+from aggregator.lab.planning.plan import choose_design
+from aggregator.lab.simulation.people import People, people_from_csv, people_from_rows
+from aggregator.lab.simulation.simulate import simulate
+from anon.study.features import Learning
 from anon.study.proposal import OnePacket, Paper, Proposal, load_proposal
 from benchmarks.figures import Figure, publish
 from examples.census.data import load
@@ -75,7 +75,7 @@ def cases(brief: bool, peers: int) -> list[Case]:
 
 
 def planned(epsilon: float, peers: int) -> Case:
-    """What `study plan` chooses for so many peers at this epsilon from the declared study, and the goal there."""
+    """The choice of `study plan` for so many peers at this epsilon from the declared study, and the goal there."""
     choice = choose_design(with_guesses(load_proposal(CENSUS / "study.toml")), peers, epsilon, SEED)
     return Case(f"planned: {choice.best.design}", choice.proposal, None, GOALS[epsilon])
 
@@ -120,6 +120,7 @@ def at_record_level(study: Proposal, epsilon: float) -> Proposal:
     design = study.design
     if isinstance(design, OnePacket):
         return evolve(study, design=evolve(design, epsilon=epsilon))
+    assert isinstance(design, Paper)
     share = round(epsilon / (design.subsets_per_partition + len(study.binned)) - 5e-10, 9)
     changed: Paper = evolve(design, epsilon_histogram=share, epsilon_binning=share)
     return evolve(study, design=changed)

@@ -17,7 +17,7 @@ import aiohttp
 from aiohttp_socks import ProxyConnector, ProxyType
 from attrs import define, field
 
-from anon.route import Answer
+from anon.route import Response
 from anon.route.tor import Controller, Event, Events, TorKeeper, TorRoute
 
 RENDEZVOUS = "HS_CLIENT_REND"
@@ -27,7 +27,7 @@ _SETTLING = 0.5
 
 @define
 class CircuitLog:
-    """What tor said of streams and circuits so far, and the users of the exchanges that carried packets."""
+    """The events of tor about streams and circuits so far, and the users of the exchanges that carried packets."""
 
     packets: list[str] = field(factory=list)
     circuits: dict[str, set[str]] = field(factory=lambda: defaultdict(set))
@@ -80,12 +80,12 @@ class WatchedRoute:
         """See `Starting.ready`."""
         await TorRoute(self._keeper).ready(address)
 
-    async def get(self, address: str, path: str, limit: int) -> Answer:
+    async def get(self, address: str, path: str, limit: int) -> Response:
         """See `Route.get`."""
         async with self._gate:
             return await TorRoute(self._keeper).get(address, path, limit)
 
-    async def post(self, address: str, path: str, body: bytes, limit: int) -> Answer:
+    async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
         """See `Route.post`."""
         async with self._gate:
             draw = self._noting() if path.endswith("/packets") else os.urandom
@@ -105,7 +105,7 @@ class WatchedRoute:
 
 
 async def negative_control(keeper: TorKeeper, log: CircuitLog, address: str, path: str) -> dict[str, int]:
-    """What the log shows of 20 requests over one kept connection with one user: one circuit."""
+    """The log's record of 20 requests over one kept connection with one user: one circuit."""
     host, port = await keeper.socks()
     user = os.urandom(16).hex()
     proxy: Any = ProxyConnector(

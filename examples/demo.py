@@ -26,14 +26,14 @@ from attrs import frozen
 from rich.console import Console
 from rich.table import Table
 
-from aggregator.simulate import evaluate
-from aggregator.simulation.ceilings import binned_ceiling, raw_ceiling
-from aggregator.simulation.run import Plan
-from anon.documents import find
+from aggregator.lab.simulation.ceilings import binned_ceiling, raw_ceiling
+from aggregator.lab.simulation.evaluation import evaluate
+from aggregator.lab.simulation.run import Plan
 from anon.errors import Malformed, Refused
-from anon.messages import parse_roster
-from anon.model import from_json
+from anon.protocols.histogram.model import from_json
 from anon.study.manifest import parse_manifest
+from anon.transparency.documents import find
+from anon.wire.messages import parse_roster
 from examples import scenes
 from examples.private_tor import private_tor
 from examples.processes import Child, command, hosts, serving
@@ -44,8 +44,8 @@ app = typer.Typer(
 )
 HOSTS, TOR_HOSTS = 4, 2
 STARTING = 3.0
-PREPARING = 0.012
-"""Seconds per peer for a home with its data, by four processes on two idle cores."""
+PREPARING = 0.005
+"""Seconds per peer for a home with its data, by four processes on two idle cores: the most of four runs."""
 TOR_PREPARING = 0.02
 """The same by the two processes that a demo through Tor has."""
 REACHING = 8.0
@@ -67,7 +67,7 @@ class Clock:
     def of(cls, peers: int, preparing: float) -> Clock:
         """Time in proportion to the work. The seconds for `preparing` homes tell how slow this machine is now."""
         slow = min(max(1.0, (preparing - STARTING) / (peers * PREPARING)), 3.0)
-        per_peer = (0.016 * slow, 0.013 * slow, 0.006 * slow, 0.012 * slow)
+        per_peer = (0.018 * slow, 0.016 * slow, 0.006 * slow, 0.012 * slow)
         return cls(*(ceil(base + peers * each) for base, each in zip((16, 6, 7, 8), per_peer, strict=True)))
 
     @classmethod
@@ -128,7 +128,7 @@ def main(
 
 
 def _isolated(figures: dict[str, Any]) -> bool:
-    """Whether each connection that carried a packet had a circuit of its own, and the control could have shown not."""
+    """True if each connection that carried a packet had a circuit of its own, and the control could have shown not."""
     sent, circuits = figures["packet_connections"], figures["packet_circuits"]
     return bool(figures["sent"] <= sent == circuits and figures["control_circuits"] == 1)
 

@@ -28,19 +28,22 @@ from typing import Any
 from attrs import define, field, frozen
 
 from anon.errors import AnonmlError
-from anon.invite import parse_invite
 from anon.ldp import nano
 from anon.route import DirectRoute, Route
 from anon.route.tor import TorKeeper
+from anon.transparency.closing import CheckedLists
+from anon.wire.invite import parse_invite
 from examples.circuits import CircuitLog, WatchedRoute, negative_control
 from peer.app import PeerApp
-from peer.consent import Policy
 from peer.data.importing import import_file, import_rows
-from peer.home import PeerHome, Settings
+from peer.rules.consent import Policy
+from peer.store.home import PeerHome, Settings
 
 AT_ONCE = 12
 EXCHANGES = 32
 """Most exchanges of one process through tor at once."""
+_CHECKED = CheckedLists()
+"""The peers of one process check the one public list of credentials once."""
 
 
 @frozen
@@ -156,8 +159,10 @@ def _settle_in(person: dict[str, Any], path: Path, hosting: Hosting, way: Way) -
     else:
         import_rows(home.data_path, person["table"], person["columns"], person["rows"], durable=False)
     epsilon = nano(hosting.consent)
-    policy = Policy(lifetime=epsilon, max_epsilon=epsilon, minimum_cohort=hosting.minimum_cohort)
-    return PeerApp(home, way, time.time, os.urandom, policy=policy)
+    policy = Policy(
+        lifetime=epsilon, max_epsilon=epsilon, minimum_cohort=hosting.minimum_cohort, minimum_window=0
+    )
+    return PeerApp(home, way, time.time, os.urandom, policy=policy, checked=_CHECKED)
 
 
 def _figures(outcomes: Sequence[PeerApp | str], seconds: float) -> dict[str, Any]:

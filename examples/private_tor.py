@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from anon.errors import AnonmlError
-from anon.route.testnet import PrivateNetwork
+from anon.testnet import PrivateNetwork
 
 ENDING = 30.0
 SETTLING = 0.2
@@ -20,7 +20,7 @@ SETTLING = 0.2
 def private_tor(folder: Path) -> Iterator[PrivateNetwork]:
     """A network that stands inside the block and is gone after it, also when the block ends by Ctrl-C.
 
-    Its processes end at once when this one is killed. What it raises, it raises here.
+    Its processes end at once when this one is killed. Its errors are raised here.
     """
     loop = asyncio.new_event_loop()
     ready: Future[PrivateNetwork] = Future()

@@ -1,4 +1,4 @@
-"""What a study published, read back from `anonml aggregator export`."""
+"""A study's publication, read back from `anonml aggregator export`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 from attrs import frozen
 
-from anon.documents import SignedHead, check_body, find, parse_chain
-from anon.encoding import decode
 from anon.errors import Malformed
 from anon.study.manifest import parse_manifest
+from anon.transparency.documents import SignedHead, check_body, find, parse_chain
+from anon.wire.cbor import decode
 
 
 @frozen

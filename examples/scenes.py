@@ -1,4 +1,5 @@
-"""What a demo needs to know of its example: the study's text, one line per peer, and people to score the model on."""
+"""The facts about an example that a demo needs: the study's text, one line per peer, and people to score the model
+on."""
 
 from __future__ import annotations
 
@@ -12,9 +13,9 @@ from typing import Any
 
 from attrs import frozen
 
-from aggregator.simulation.people import People, people_from_rows, people_from_values
+from aggregator.lab.simulation.people import People, people_from_rows, people_from_values
 from anon.errors import Malformed
-from anon.protocols.histogram.categories import Value
+from anon.protocols.categories import Value
 from anon.study import Proposal, parse_proposal
 from examples.census import data as census_data
 from examples.mooc.features import STUDY as MOOC_STUDY

@@ -6,48 +6,47 @@ Only this module brings concrete store, route and clock together. Safe to be kil
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from attrs import evolve
 
-from anon.accounting import Accounting, account, batch_of_chain
-from anon.documents import SignedHead, encode_chain
-from anon.errors import AnonmlError, Malformed, Refused
-from anon.invite import Invite
+from anon.accounting.statement import Accounting, account, batch_of_chain
+from anon.errors import Malformed, Refused
 from anon.ldp import NanoEpsilon
-from anon.messages import seal, sign_withdrawal
+from anon.nacl import SALT_BYTES, passphrase_key
+from anon.protocols.kinds import LONGEST_MANIFEST
 from anon.route import Route
-from anon.sodium import SALT_BYTES, passphrase_key
 from anon.study.manifest import Manifest
-from peer.checks import check_address, check_manifest, extend_chain
-from peer.client import AggregatorClient
-from peer.consent import Consent, ConsentSheet, Policy, decide, explain
-from peer.enrolling import sealed_enrolment
-from peer.errands import Tools
-from peer.glance import Receipt, StudyStatus
-from peer.home import PeerHome, Settings
-from peer.ledger import Entry, Ledger
-from peer.migrations import upgrade_home
-from peer.records import Joining, Study
+from anon.transparency.closing import CheckedLists
+from anon.transparency.documents import SignedHead, encode_chain
+from anon.wire.invite import Invite
+from peer.data.evaluate import Evaluate, by_deadline
+from peer.network.client import AggregatorClient
 from peer.release import random_sizes
-from peer.runner import StudyRunner
-from peer.schedule import draw_enrolment_time
-from peer.secrets import KEY_BYTES, StudySecrets, Vault, fresh
-from peer.session import LAST, Event, State
-from peer.store import Store
-from peer.waiting import WaitingLinks
+from peer.rules.checks import check_address, check_continued, check_manifest
+from peer.rules.consent import Consent, ConsentSheet, Policy, decide, explain
+from peer.rules.ledger import Entry, Ledger
+from peer.rules.lifecycle import LAST, State
+from peer.rules.schedule import draw_enrolment_time
+from peer.rules.study_secrets import KEY_BYTES, StudySecrets, Vault, fresh
+from peer.run.clock import SteadyClock
+from peer.run.context import RunContext
+from peer.run.enrol import sealed_enrolment
+from peer.run.following import NOTICE_SECONDS, Following
+from peer.run.leaving import departure
+from peer.run.taking_back import TakingBack
+from peer.store.database.migrations import upgrade_home
+from peer.store.home import PeerHome, key_of
+from peer.store.ledger_marker import demand_ledger, remember
+from peer.store.pending_invites import WaitingLinks
+from peer.store.records import Joining, Open, Study
+from peer.store.store import Store
+from peer.store.summaries import Receipt, StudyStatus
+from peer.threads import heads_off_loop, off_loop
 
-_LOG = logging.getLogger(__name__)
-POLL_SECONDS = 5.0
-"""How often a runner looks for studies that were joined meanwhile."""
-LONGEST_SLEEP = 30.0
-"""Sleep is cut into such pieces, so that a machine that was suspended notices what time it is."""
 LONGEST_PAUSE = 366 * 86400.0
-NOTICE_SECONDS = 1.0
-"""While enrolment is open the pieces are as short as this, so that a withdrawal by another process leaves at once."""
 
 
 class PeerApp:
@@ -55,7 +54,9 @@ class PeerApp:
 
     `route_factory` gives the route of an exchange; `now` unix seconds; `random_bytes` must be the operating system's.
     `passphrase` is needed only when the home has one; `policy` is the first one of a new home (default: `Policy()`).
-    Holds three file descriptors until `close`, one more while it runs.
+    `evaluate` computes the features: by default in a child process, taken up at its deadline. `elapsed`: see
+    `peer.run.clock`. The peers of a simulation share `checked`. Holds three file descriptors until `close`, one more
+    while it runs.
     """
 
     def __init__(
@@ -68,29 +69,38 @@ class PeerApp:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         data_path: Path | None = None,
         policy: Policy | None = None,
+        evaluate: Evaluate | None = None,
+        elapsed: Callable[[], float] | None = None,
+        checked: CheckedLists | None = None,
     ) -> None:
         home.prepare()
         upgrade_home(home)
+        demand_ledger(home)
         self._home = home
         self._route_factory = route_factory
-        self._now = now
+        self._now = SteadyClock(now, elapsed)
         self._random_bytes = random_bytes
         self._sleep = sleep
         settings = home.settings()
-        self._key = _key(settings, passphrase, random_bytes)
+        self._key = key_of(settings, passphrase, random_bytes)
         self.store = Store(home.store_path, random_bytes, policy)
-        self._tools = Tools(
+        remember(home, self.store.installation())
+        settings = home.settings()
+        self._tools = RunContext(
             store=self.store,
             data_path=data_path or home.data_path,
+            evaluate=evaluate or by_deadline(sleep),
             vault=Vault(self._key, random_bytes),
             settings=settings,
             client=self._client_of,
-            now=now,
+            now=self._now,
             random_bytes=random_bytes,
+            clock=self._now,
+            checked=CheckedLists() if checked is None else checked,
         )
         self.waiting = WaitingLinks(self.store, lambda: self._tools.vault)
         self._manifests: dict[bytes, tuple[tuple[SignedHead, ...], bytes, Manifest]] = {}
-        self._runners: dict[bytes, StudyRunner] = {}
+        self._following = Following(self._tools, sleep)
 
     def close(self) -> None:
         """Close the store. The next call opens it again."""
@@ -101,7 +111,8 @@ class PeerApp:
     async def look(self, invite: Invite) -> ConsentSheet:
         """Fetch and verify the study of an invite and explain it. Nothing about the owner leaves."""
         manifest = await self.manifest(invite)
-        return explain(manifest, self.store.policy(), self.store.ledger(), self._now())
+        policy, ledger = self.store.policy(), self.store.ledger()
+        return await off_loop(explain, manifest, policy, ledger, self._now(), invite.address)
 
     async def manifest(self, invite: Invite) -> Manifest:
         """The verified manifest of an invite, fetched once. Nothing about the owner leaves."""
@@ -116,8 +127,8 @@ class PeerApp:
         chain, body, manifest = await self._manifest(invite)
         now = self._now()
         policy = self.store.policy()
-        consent = decide(manifest, policy, self.store.ledger(), approved_epsilon, now)
-        secrets = fresh(random_sizes(manifest), invite.code, self._random_bytes)
+        consent = decide(manifest, policy, self.store.ledger(), approved_epsilon, now, invite.address)
+        secrets = fresh(await off_loop(random_sizes, manifest), invite.code, self._random_bytes)
         joining = Joining(
             entry=Entry(consent.study, manifest.title, invite.key, policy.data_set, reserved=consent.epsilon),
             invite=invite,
@@ -130,7 +141,7 @@ class PeerApp:
         )
 
         def permit(policy: Policy, ledger: Ledger) -> object:
-            return decide(manifest, policy, ledger, approved_epsilon, now)
+            return decide(manifest, policy, ledger, approved_epsilon, now, invite.address)
 
         self.store.join(joining, permit)
         return consent
@@ -141,7 +152,7 @@ class PeerApp:
         Raises `Refused` once the study is over and its secrets are erased.
         """
         known = self.store.study(study)
-        if known.secrets is None:
+        if not isinstance(known, Open):
             raise Refused("this study is over for you, and its keys are erased; join again")
         return bytes(StudySecrets.from_bytes(self._tools.vault.open(known.secrets)).signing_key.verify_key)
 
@@ -153,18 +164,7 @@ class PeerApp:
         or was left before, and in a home that was moved elsewhere.
         """
         self.store.demand_not_retired()
-        known = self.store.study(study)
-        if known.state is State.LEAVING:
-            raise Refused("you left this study: the withdrawal is on its way; keep `anonml peer run` running")
-        early = known.state in (State.CONSENTED, State.ENROLLED) and self._now() < known.manifest.timetable.enrol_closes
-        if early and known.secrets is not None:
-            secrets = StudySecrets.from_bytes(self._tools.vault.open(known.secrets))
-            signed = sign_withdrawal(study, secrets.signing_key)
-            self.store.leave(study, Event.OWNER_LEFT_EARLY, seal(signed, known.manifest.sealing_key))
-        elif known.state in (State.CONSENTED, State.ENROLLED, State.CHECKED, State.SENT):
-            self.store.leave(study, Event.OWNER_STOPPED, None)
-        else:
-            raise Refused(f"this study is over for you already ({known.state}); there is nothing to leave")
+        self.store.leave(study, *departure(self.store.study(study), self._now(), self._tools.vault.open))
 
     async def deliver_withdrawal(self, study: bytes, seconds: float = 20.0) -> State:
         """Try for so long to deliver a stored withdrawal, or wait for the process that runs this home to do it.
@@ -182,14 +182,14 @@ class PeerApp:
                 except Refused:  # another process runs this home, and delivers
                     due = now + NOTICE_SECONDS / 4
                 else:
-                    due = await self._runner(study).step() or now
+                    due = await self._following.step(study) or now
             await self._sleep(min(max(0.0, due - self._now()), deadline - now))
         return state
 
     # Pausing
 
     def pause(self, until: float, study: bytes | None = None) -> None:
-        """Do nothing of this study, or of the whole home, until then (unix seconds); see `peer.pausing`.
+        """Do nothing of this study, or of the whole home, until then (unix seconds); see `peer.store.pausing`.
 
         An exchange that is under way is not torn off. Raises `Refused` for an instant that has passed, a study that was
         never joined or is over, and in a home that was moved elsewhere.
@@ -202,7 +202,7 @@ class PeerApp:
         self.store.pause(study, until)
 
     def resume(self, study: bytes | None = None) -> None:
-        """End the pause of this study, or the home's own. What is due is done at its own times, never in a bunch."""
+        """End the pause of this study, or the home's own. Due jobs are done at their own times, never in a bunch."""
         self.store.demand_not_retired()
         self.store.pause(study, None)
 
@@ -219,7 +219,7 @@ class PeerApp:
         Raises `Refused` while another process runs this home.
         """
         with self._exclusively():
-            return await self._runner(study).step()
+            return await self._following.step(study)
 
     async def run(self, max_seconds: float | None = None, once: bool = False) -> None:
         """Run all studies side by side, also those joined meanwhile, for at most `max_seconds`.
@@ -230,53 +230,7 @@ class PeerApp:
         limit = 0.0 if once and max_seconds is None else max_seconds
         deadline = None if limit is None else self._now() + limit
         with self._exclusively():
-            try:
-                async with asyncio.TaskGroup() as group:
-                    await self._supervise(group, deadline, once)
-            except* AnonmlError as errors:
-                raise first_of(errors) from None
-
-    async def _supervise(self, group: asyncio.TaskGroup, deadline: float | None, once: bool) -> None:
-        followed: dict[bytes, asyncio.Task[None]] = {}
-        while True:
-            for study in self.store.active():
-                if study not in followed or followed[study].done():
-                    followed[study] = group.create_task(self._follow(study, deadline))
-            if once or (deadline is not None and self._now() >= deadline):
-                return
-            await self._sleep(POLL_SECONDS if deadline is None else min(POLL_SECONDS, max(0.0, deadline - self._now())))
-
-    async def _follow(self, study: bytes, deadline: float | None) -> None:
-        """Follow one study; a fault of ours in it stops neither the other studies nor the run, and is tried again."""
-        try:
-            await self._follow_closely(study, deadline)
-        except AnonmlError:
-            raise
-        except Exception as error:
-            _LOG.error("study %s: %s; it is tried again", study.hex()[:8], type(error).__name__)  # no text: data
-
-    async def _follow_closely(self, study: bytes, deadline: float | None) -> None:
-        runner, standing = self._runner(study), self._standing(study)
-        while (due := await runner.step()) is not None:
-            if deadline is not None and (due > deadline or self._now() > deadline):
-                return
-            await self._rest(study, standing, due)
-            standing = self._standing(study)
-        self._runners.pop(study, None)
-
-    async def _rest(self, study: bytes, standing: tuple[State, float], due: float) -> None:
-        """Sleep until `due`, or until the study does not stand so any more: the owner left, paused or resumed it."""
-        longest = NOTICE_SECONDS if standing[0] in (State.CONSENTED, State.ENROLLED) else LONGEST_SLEEP
-        while (left := due - self._now()) > 0 and self._standing(study) == standing:
-            await self._sleep(min(left, longest))
-
-    def _standing(self, study: bytes) -> tuple[State, float]:
-        return self.store.state(study), self.store.paused_until(study)
-
-    def _runner(self, study: bytes) -> StudyRunner:
-        if study not in self._runners:
-            self._runners[study] = StudyRunner(study, self._tools)
-        return self._runners[study]
+            await self._following.run(deadline, once)
 
     @contextmanager
     def _exclusively(self) -> Iterator[None]:
@@ -300,10 +254,8 @@ class PeerApp:
         ]
 
     def accounting(self, study: bytes) -> Accounting | None:
-        """What the packets of a study cost, by its manifest and the signed heads seen; None before its roster."""
-        stored = self.store.study(study)
-        batch = batch_of_chain(stored.manifest, stored.chain)
-        return account(stored.manifest, batch) if batch is not None else None
+        """See `accounting_of`."""
+        return accounting_of(self.store.study(study))
 
     def budget(self) -> Ledger:
         """The ledger: lifetime, available, every entry, and views by aggregator and data set."""
@@ -335,18 +287,25 @@ class PeerApp:
             old, vault = self._tools.vault, Vault(key, self._random_bytes)
             self.store.reclose_secrets(lambda stored: vault.close(old.open(stored)))
             self._key, self._tools = key, evolve(self._tools, vault=vault, settings=settings)
-            self._runners.clear()
+            self._following = Following(self._tools, self._sleep)
+
+    @contextmanager
+    def taking_back(self) -> Iterator[TakingBack]:
+        """Deleting tables and erasing everything, in any thread."""
+        with closing(Store(self._home.store_path, self._random_bytes)) as store:
+            yield TakingBack(self._home, store, self._tools.data_path, self._now, self._tools.vault.open)
 
     # Within
 
     def _status(self, study: Study, ledger: Ledger) -> StudyStatus:
         entry = ledger.entry(study.study)
         reserved, spent = (entry.reserved, entry.spent) if entry is not None else (0, 0)
+        told = "" if study.state in LAST else self.store.troubles(study.study).told()
         return StudyStatus(
             study.study,
-            study.manifest.title,
+            entry.title if entry is not None else study.study.hex()[:16],
             study.state,
-            study.reason,
+            "; ".join(filter(None, (study.reason, told))),
             NanoEpsilon(reserved),
             NanoEpsilon(spent),
             tuple(self.store.outbox(study.study)),
@@ -367,8 +326,10 @@ class PeerApp:
             chain = await client.chain()
             if not chain or chain[0].head.kind != "manifest":
                 raise Malformed("heads: the first document is not the manifest; do not take part")
-            body = await client.body(chain[0].head)
-            self._manifests[invite.study] = (extend_chain((), chain), body, check_manifest(body, invite))
+            body = await client.body(chain[0].head, LONGEST_MANIFEST)
+            manifest = await off_loop(check_manifest, body, invite)
+            chain = await heads_off_loop(check_continued, manifest, (), chain)
+            self._manifests[invite.study] = (chain, body, manifest)
         chain, body, manifest = self._manifests[invite.study]
         if manifest.aggregator_key != invite.key:
             raise Malformed("invite: another key than the manifest names; ask for the invite again")
@@ -376,17 +337,12 @@ class PeerApp:
         return chain, body, manifest
 
 
-def first_of(errors: BaseExceptionGroup[AnonmlError]) -> AnonmlError:
-    """The first error of a group: the others are tried again with the next run."""
-    first = errors.exceptions[0]
-    return first_of(first) if isinstance(first, BaseExceptionGroup) else first
+def accounting_of(study: Study) -> Accounting | None:
+    """The cost of a study's packets, by its manifest and the signed heads seen; None before its roster.
 
-
-def _key(settings: Settings, passphrase: str | None, random_bytes: Callable[[int], bytes]) -> bytes | None:
-    """The key of the home's secrets, None when they are plain. Raises `Refused` for a missing or wrong passphrase."""
-    if not settings.salt:
+    Takes up to some seconds: beside a loop that times packets, in a thread.
+    """
+    if study.refused:
         return None
-    if passphrase is None:
-        raise Refused("the secrets of this home are under a passphrase; give it")
-    vault = Vault(passphrase_key(passphrase, bytes.fromhex(settings.salt)), random_bytes)
-    return vault.open(bytes.fromhex(settings.sealed))
+    batch = batch_of_chain(study.manifest, study.chain)
+    return account(study.manifest, batch) if batch is not None else None

@@ -6,25 +6,38 @@ Nothing leaves the machine: the model is a set of tables, and the features are c
 from __future__ import annotations
 
 import csv
+import os
 import re
-import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 
 from attrs import frozen
 
-from anon.documents import find
 from anon.errors import Malformed, Refused
-from anon.model import Contribution, Model, from_json
-from anon.sql import Tables, lint
-from peer.checks import check_manifest
-from peer.client import AggregatorClient
-from peer.data.features import snapshot
+from anon.protocols.contract import Contribution, PublishedModel
+from anon.protocols.kinds import LONGEST_MANIFEST
+from anon.protocols.registry import read_model
+from anon.protocols.sizes import longest_body
+from anon.queries.answers import Question, Request, Value
+from anon.queries.lint import Tables, lint
+from anon.queries.process import at_once
+from anon.queries.sandbox import plain_tables_of
+from anon.storage.durable import connect
+from anon.storage.private_files import new_private_text
+from anon.transparency.documents import find
+from peer.data.evaluate_here import LONGEST_EVALUATION, evaluate_here
 from peer.data.importing import import_file, import_rows
-from peer.data.sandbox import plain_tables_of
+from peer.data.kept import DATA_KEPT
+from peer.network.client import AggregatorClient
+from peer.rules.checks import check_manifest
+from peer.store.held_folder import HeldFolder
+from peer.store.home import PEOPLE
+from peer.threads import off_loop
 
+_WORDS = re.compile(r"[a-z][a-z0-9_]*")
 _READS = re.compile(r"\b(?:from|join)\s+([a-z][a-z0-9_]*)", re.IGNORECASE)
 _DEFINES = re.compile(
     r"\b([a-z][a-z0-9_]*)\s*(?:\([^()]*\)\s*)?\bas\s+(?:(?:not\s+)?materialized\s*)?\(", re.IGNORECASE
@@ -33,46 +46,48 @@ _DEFINES = re.compile(
 
 @frozen
 class Prediction:
-    """`probability` is the model's score in [0, 1]; `positive` its decision, a yes from `threshold` on; `moved_by` what
-    each table added."""
+    """`probability` is the model's score in [0, 1]; `positive` its answer, a yes from `threshold` on, or None where it
+    was not shown to beat a guess (`PublishedModel.predict`); `moved_by` what each part of the model added.
+    """
 
     who: str
     probability: float
     threshold: float
-    positive: bool
+    positive: bool | None
     moved_by: tuple[Contribution, ...]
 
 
-async def fetch_model(client: AggregatorClient) -> Model:
+async def fetch_model(client: AggregatorClient) -> PublishedModel:
     """The published model, under a signed head of the study at its own address. Raises `Refused` when there is none."""
     chain = await client.chain()
     first = find(chain, "manifest")
     if first is None:
         raise Malformed("heads: the first document is not the manifest; do not use the model")
-    check_manifest(await client.body(first), client.invite)
+    manifest = await off_loop(check_manifest, await client.body(first, LONGEST_MANIFEST), client.invite)
     head = find(chain, "model")
     if head is None:
         raise Refused("no model is published yet; try again after the study's end (`anonml peer status`)")
-    model = from_json((await client.body(head)).decode("utf-8", "replace"))
+    body = await client.body(head, longest_body(manifest, "model"))
+    model = await off_loop(read_model, body.decode("utf-8", "replace"))
     if model.study != client.invite.study.hex():
         raise Malformed("model: of another study than its head says; do not use it")
     return model
 
 
-def load_model(path: Path) -> Model:
+def load_model(path: Path) -> PublishedModel:
     """A model from a file. Raises `Malformed`."""
     try:
-        return from_json(path.read_text("utf-8"))
+        return read_model(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise Malformed(f"{path}: cannot be read ({type(error).__name__}); name a model.json") from None
 
 
-def unfit(model: Model, database: Path) -> tuple[str, ...]:
+def unfit(model: PublishedModel, database: Path) -> tuple[str, ...]:
     """Which features' queries cannot run on the owner's tables, and why; no file is like an empty one. Never raises."""
     return _unfit(model, plain_tables_of(database))
 
 
-def _unfit(model: Model, tables: Tables) -> tuple[str, ...]:
+def _unfit(model: PublishedModel, tables: Tables) -> tuple[str, ...]:
     found = []
     for feature in model.features:
         try:
@@ -82,14 +97,14 @@ def _unfit(model: Model, tables: Tables) -> tuple[str, ...]:
     return tuple(found)
 
 
-def caution(model: Model) -> str:
+def caution(model: PublishedModel) -> str:
     """One sentence where the model was not shown to beat guessing, else nothing: to be said before its answer."""
     if model.shown is not False:
         return ""
-    told = "The study did not show that this model is better than a guess from how common the answer is"
+    warning = "The study did not show that this model is better than a guess from how common the answer is"
     if model.chance is None:
-        return f"{told}."
-    return f"{told}: noise alone would look as good in {told_cases(model.chance)} such studies."
+        return f"{warning}."
+    return f"{warning}: noise alone would look as good in {told_cases(model.chance)} such studies."
 
 
 def told_cases(chance: float) -> str:
@@ -97,20 +112,30 @@ def told_cases(chance: float) -> str:
     return f"{max(1, round(100 * chance))} of 100"
 
 
-def predict_own(model: Model, database: Path, as_of: int) -> Prediction:
-    """The prediction for the owner, from the owner's tables as they are now. What is missing counts as declared."""
-    return _predict(model, "you", database, as_of)
+def predict_own(model: PublishedModel, database: Path, as_of: int) -> Prediction:
+    """The prediction for the owner, from the owner's tables as they are now, by a child process. A missing
+    value counts as declared."""
+    present = plain_tables_of(database)
+    words = {word for feature in model.features for word in _WORDS.findall(feature.query.lower())}
+    questions = tuple(Question(feature.kind, feature.query, feature.categories) for feature in model.features)
+    tables = {table: columns for table, columns in present.items() if table in words}
+    values = at_once(Request(database.absolute(), tables, questions, as_of), LONGEST_EVALUATION)
+    return _prediction(
+        model, "you", {feature.name: value for feature, value in zip(model.features, values, strict=True)}
+    )
 
 
-def predict_people(model: Model, file: Path, person: str | None, as_of: int) -> Iterator[Prediction]:
+def predict_people(
+    model: PublishedModel, file: Path, person: str | None, as_of: int, home: Path | None = None
+) -> Iterator[Prediction]:
     """One prediction per row of a CSV (or JSON Lines) file, or per value of the column `person`.
 
     Each person's rows alone are that person's table, as on a peer. Raises `Malformed` for a model that reads several
     tables, and for a file whose columns lack what the model's queries read.
     """
     table = _only_table(model)
-    with tempfile.TemporaryDirectory() as folder:
-        everyone, alone = Path(folder) / "everyone.sqlite", Path(folder) / "alone.sqlite"
+    with _folder(home) as folder:
+        everyone, alone = folder / "everyone.sqlite", folder / "alone.sqlite"
         try:
             import_file(everyone, file, table)
         except (Malformed, Refused) as error:
@@ -126,13 +151,27 @@ def predict_people(model: Model, file: Path, person: str | None, as_of: int) -> 
             yield _predict(model, who, alone, as_of)
 
 
+@contextmanager
+def _folder(home: Path | None) -> Iterator[Path]:
+    """Where people's rows lie meanwhile: in the home if there is one, which removes what a killed process left."""
+    if home is None or not home.is_dir():
+        with tempfile.TemporaryDirectory(prefix="anonml-people-") as folder:
+            yield Path(folder)
+        return
+    held = HeldFolder(home / PEOPLE, os.urandom)
+    try:
+        yield held.path
+    finally:
+        held.remove()
+
+
 def write_predictions(predictions: Iterable[Prediction], target: Path) -> int:
-    """A new CSV of who, probability and decision; how many rows. When a prediction fails, no file is left.
+    """A new CSV for its owner alone; how many rows. When a prediction fails, no file is left.
 
     Raises `Refused` when the file exists or its folder does not.
     """
     try:
-        stream = target.open("x", newline="", encoding="utf-8")
+        stream = new_private_text(target)
     except OSError as error:
         raise Refused(f"{target}: cannot be made ({error.strerror}); name a new file in a folder of yours") from None
     try:
@@ -146,20 +185,28 @@ def write_predictions(predictions: Iterable[Prediction], target: Path) -> int:
 def _write(writerow: Callable[[Sequence[object]], object], predictions: Iterable[Prediction]) -> int:
     writerow(("who", "probability", "positive"))
     count = 0
-    for one in predictions:
-        writerow((one.who, f"{one.probability:.6f}", int(one.positive)))
+    for prediction in predictions:
+        writerow(
+            (
+                prediction.who,
+                f"{prediction.probability:.6f}",
+                "" if prediction.positive is None else int(prediction.positive),
+            )
+        )
         count += 1
     return count
 
 
-def _predict(model: Model, who: str, database: Path, as_of: int) -> Prediction:
-    values = snapshot(database, model.features, model.label, as_of).values
-    categories = model.categories(values)
-    probability = model.probability(categories)
-    return Prediction(who, probability, model.threshold, model.decide(categories), model.contributions(categories))
+def _predict(model: PublishedModel, who: str, database: Path, as_of: int) -> Prediction:
+    return _prediction(model, who, evaluate_here(database, model.features, model.label, as_of).values)
 
 
-def _only_table(model: Model) -> str:
+def _prediction(model: PublishedModel, who: str, values: Mapping[str, Value]) -> Prediction:
+    found = model.predict(values)
+    return Prediction(who, found.probability, model.threshold, found.positive, found.moved_by)
+
+
+def _only_table(model: PublishedModel) -> str:
     queries = [feature.query for feature in model.features]
     tables = {name.lower() for query in queries for name in _READS.findall(query)}
     tables -= {name.lower() for query in queries for name in _DEFINES.findall(query)}
@@ -171,16 +218,25 @@ def _only_table(model: Model) -> str:
 def _people(
     database: Path, table: str, columns: Sequence[str], person: str | None
 ) -> Iterator[tuple[str, list[tuple[int | float | str | None, ...]]]]:
-    connection = sqlite3.connect(database)
+    connection = connect(database, DATA_KEPT)
     try:
         listed = ", ".join(f'"{column}"' for column in columns)
         if person is None:
             for number, row in enumerate(connection.execute(f'SELECT {listed} FROM "{table}"'), start=1):
                 yield str(number), [row]
             return
-        place = columns.index(person)
+        column = columns.index(person)
         ordered = connection.execute(f'SELECT {listed} FROM "{table}" ORDER BY "{person}"')
-        for who, rows in groupby(ordered, key=lambda row: row[place]):
+        for who, rows in groupby(ordered, key=lambda row: row[column]):
             yield str(who), list(rows)
     finally:
         connection.close()
+
+
+def distinct_digits(number: float, other: float) -> tuple[str, str]:
+    """Two shares as per cent, with as many of 1 to 6 decimals as it takes to see which is larger."""
+    for decimals in range(1, 7):
+        first, second = f"{100 * number:.{decimals}f}", f"{100 * other:.{decimals}f}"
+        if first != second or number == other:
+            break
+    return first, second

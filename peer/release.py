@@ -1,14 +1,16 @@
-"""The only exit. What leaves this machine about its owner's data is made here and nowhere else.
+"""The only exit. All that leaves this machine about its owner's data is made here and nowhere else.
 
     RawCategory --mechanism.perturb--> PerturbedReport --token, padding, seal--> SealedPacket --journal--> outbox
 
-Each arrow takes one type and gives the next: a packet can only be built from a `PerturbedReport`, which only a
-mechanism makes, and the client only takes a `SealedPacket`. The order of events is kept by `peer.store`: charge and
-finished packet are committed together before the first byte leaves, retries send the same bytes, and a slot that is in
-the outbox is never perturbed again.
+The protocol's part chooses the mechanism (`peer.protocols`). Each arrow takes one type and gives the next. `release`
+builds packets from a `PerturbedReport` alone, which only a mechanism makes. The client's `submit` takes a
+`SealedPacket` alone. Enrolment and withdrawal hold no data; they leave by `peer.run.enrol` and `peer.run.leaving`.
 
-The random bytes of every slot are drawn once, when the owner joins (`random_sizes`, `Drawn`), and are stored with the
-study's secrets. So copies of a home, which cannot know of each other, make the same packet of the same answer.
+The order of events is kept by `peer.store.store`: charge and finished packet are committed together before the first
+byte leaves, retries send the same bytes, and a slot that is in the outbox is never perturbed again.
+
+The random bytes of every slot are drawn once, when the owner joins (`random_sizes`, `SlotRandomness`), and are stored
+with the study's secrets. So copies of a home, which cannot know of each other, make the same packet of the same answer.
 """
 
 from __future__ import annotations
@@ -22,40 +24,41 @@ from attrs import field, frozen
 from anon import labels
 from anon.credential import Credential, present, token_size
 from anon.credential.issuance import SEED_SIZE
-from anon.encoding import encode, sha256
 from anon.ldp import NanoEpsilon, PerturbedReport
-from anon.messages import Dummy, Packet, SealedPacket, packet_size, pad, presentation_header, seal
-from anon.protocols.contract import Answering
-from anon.protocols.histogram import bits
-from anon.protocols.histogram.tables import slot_context
+from anon.protocols.contract import SurveyAnswer
+from anon.protocols.sortition import slot_context
 from anon.study.manifest import Manifest, Window
+from anon.wire.cbor import encode, sha256
+from anon.wire.messages import Dummy, Packet, SealedPacket, packet_size, pad, presentation_header, seal
+from peer.protocols.registry import part_of
 
 RandomBytes = Callable[[int], bytes]
 MASK_KEY_SIZE = 32
 
 
 def random_sizes(manifest: Manifest) -> tuple[int, ...]:
-    """The bytes to draw for every slot: what its dearest row and its token need, and a key for `Drawn`.
+    """The bytes to draw for every slot: what its dearest row and its token need, and a key for `SlotRandomness`.
 
     They do not depend on which row the slot will draw, which nobody knows yet.
     """
-    most = [max(bits.random_size(manifest.survey(row.survey)) for row in slot.rows) for slot in manifest.slots]
+    part = part_of(manifest)
+    most = [max(part.random_size(manifest.survey(row.survey)) for row in slot.rows) for slot in manifest.slots]
     return tuple(size + SEED_SIZE + MASK_KEY_SIZE for size in most)
 
 
 @final
-class Drawn:
+class SlotRandomness:
     """The random bytes of one slot, drawn by the operating system when the owner joined: gives each byte once.
 
     `stored` is what was drawn, a key at its end; `grounds` is all that the packet is made from: seed, roster, snapshot,
-    documents. What is given is the drawn bytes plus (xor) a mask that SHAKE-256 makes of key and grounds.
+    documents. The given bytes are the drawn bytes plus (xor) a mask that SHAKE-256 makes of key and grounds.
 
     * One packet: the drawn bytes are uniform and in no relation to the mask, so their sum is uniform whatever the mask
       is. The mechanism's promise rests on the operating system alone, never on SHAKE-256.
     * Two copies of a home and the same grounds: the same packet, byte for byte. Nothing is perturbed a second time.
     * Two copies and other grounds (the aggregator told each another story, or the data of one were changed): as if
       drawn anew, as long as SHAKE-256 is a pseudorandom function. Without the mask both answers would be moved by the
-      same noise, and their difference would be plain. `peer.backup` keeps the snapshots of copies equal.
+      same noise, and their difference would be plain. `peer.store.backup.archive` keeps the snapshots of copies equal.
     """
 
     def __init__(self, stored: bytes, *grounds: bytes) -> None:
@@ -83,14 +86,14 @@ class Released:
 
 
 def release(
-    study: bytes, manifest: Manifest, answering: Answering, credential: Credential, random_bytes: RandomBytes
+    study: bytes, manifest: Manifest, answering: SurveyAnswer, credential: Credential, random_bytes: RandomBytes
 ) -> Released:
-    """Perturb the answer and finish its packet. `study` is the manifest's id; `random_bytes` the slot's `Drawn`.
+    """Perturb the answer and finish its packet. `study` is the manifest's id; `random_bytes` its slot's.
 
     Nothing has left yet: give the result to `Store.journal`. Raises `ValueError` for a category of another survey.
     """
     survey = manifest.survey(answering.survey)
-    report = bits.perturb(survey, answering.category, random_bytes)
+    report = part_of(manifest).perturb(survey, answering.category, random_bytes)
     packet = _signed(study, answering, report, credential, random_bytes)
     return Released(
         answering.slot, answering.survey, NanoEpsilon(survey.epsilon), _sealed(manifest, packet), packet_digest(packet)
@@ -108,7 +111,7 @@ def packet_digest(packet: Packet) -> bytes:
 
 
 def _signed(
-    study: bytes, answering: Answering, report: PerturbedReport, credential: Credential, random_bytes: RandomBytes
+    study: bytes, answering: SurveyAnswer, report: PerturbedReport, credential: Credential, random_bytes: RandomBytes
 ) -> Packet:
     slot, survey = answering.slot, answering.survey
     header = presentation_header(study, slot, survey, bytes(report))

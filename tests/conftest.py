@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import signal
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import AsyncIterator, Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
+from hypothesis import settings
 
+from anon import environment
 from anon.errors import AnonmlError
 
 if TYPE_CHECKING:
-    from anon.route.testnet import PrivateNetwork
+    from anon.testnet import PrivateNetwork
+    from tests.support.peer_command import Command, Served
+    from tests.support.world import World
 
+Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+NO_SKIPS = "ANONML_NO_SKIPS"
+WAITING = ("process", "slow", "tor", "browser")
 HINT = "tor is missing: install it (Debian: apt-get install tor; macOS: brew install tor)"
 
 
@@ -26,19 +36,60 @@ def _has_tor() -> bool:
     return True
 
 
-def pytest_configure() -> None:
-    """Programs that tests interrupt inherit this process's answer to Ctrl-C, and in the background of a shell that is to
-    ignore it."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Hypothesis repeats itself, but in the soak, which is to find what is new.
+
+    Programs that tests interrupt inherit this process's answer to Ctrl-C, and in the background of a shell that is to
+    ignore it.
+    """
+    settings.register_profile("repeated", derandomize=True)
+    settings.register_profile("free", print_blob=True)
+    settings.load_profile("free" if config.getoption("markexpr").strip() == "soak" else "repeated")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    return _demanded((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    return _demanded((yield))
+
+
+def _demanded(report: Report) -> Report:
+    """With ANONML_NO_SKIPS=1, as CI has it, what is skipped has failed: a part that it needs is missing."""
+    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get(NO_SKIPS) == "1":
+        report.outcome = "failed"
+        report.longrepr = f"skipped, which {NO_SKIPS}=1 does not allow: {report.longrepr}"
+    return report
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Name a failure when it happens: a run of twenty minutes may be read, or end, before its summary."""
+    if report.failed and os.environ.get(NO_SKIPS) == "1" and "PYTEST_XDIST_WORKER" not in os.environ:
+        print(f"\nfailed: {report.nodeid} ({report.when})", flush=True)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip, each by its name, the tests that need tor where there is none."""
+    """Skip, each by its name, the tests that need tor where there is none.
+
+    Files that wait for whole programs and windows begin first, so that no worker ends with one of them alone.
+    """
+    items.sort(key=lambda item: not any(item.get_closest_marker(mark) for mark in WAITING))
     marked = [item for item in items if item.get_closest_marker("tor")]
     if marked and not _has_tor():
         for item in marked:
             item.add_marker(pytest.mark.skip(reason=HINT))
+
+
+@pytest.fixture(autouse=True)
+def no_secret_taken() -> Iterator[None]:
+    """Each test is a process of its own to the secrets that commands take out of the environment."""
+    yield
+    environment.forget()
 
 
 @pytest.fixture(scope="session")
@@ -48,3 +99,51 @@ def private_tor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateNet
 
     with standing(tmp_path_factory.mktemp("tor") / "net") as network:
         yield network
+
+
+@pytest.fixture(autouse=True)
+def vetting_anew() -> None:
+    """A process keeps the manifest that it vetted last; each test begins as a process of its own."""
+    if checks := sys.modules.get("peer.rules.checks"):
+        checks.vetted_manifest.cache_clear()
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> Path:
+    """The folder of a user, in which `command` keeps its home."""
+    return tmp_path
+
+
+@pytest.fixture
+def command(user: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """`anonml peer ...` as typed, over a home of its own."""
+    from tests.support.peer_command import Command
+
+    monkeypatch.setenv("COLUMNS", "400")
+    monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.delenv("ANONML_PASSPHRASE", raising=False)
+    return Command(user / "home", capsys, monkeypatch)
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    """An aggregator in memory that typed commands reach over loopback HTTP."""
+    from tests.support.peer_command import serving
+
+    with serving() as found:
+        yield found
+
+
+@pytest.fixture
+async def running(tmp_path: Path) -> AsyncIterator[World]:
+    """An aggregator with a one-packet study with declared cuts."""
+    from tests.support.world import in_memory, study_text
+
+    async with in_memory(tmp_path / "home", study_text()) as world:
+        yield world
+
+
+@pytest.fixture
+def answered_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The aggregator holds no answer back."""
+    monkeypatch.setattr("aggregator.intake.packets.REPLY_SECONDS", 0.0)

@@ -1,1 +1,1 @@
-"""The commands `anonml aggregator ...`, `anonml study ...` and `anonml simulate`."""
+"""The commands `anonml aggregator ...` and `anonml study ...`; other shells join theirs to them."""

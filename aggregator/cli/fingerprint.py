@@ -9,9 +9,10 @@ import typer
 from rich.console import Console
 
 from aggregator.app import AggregatorApp
-from aggregator.cli.options import DEFAULT_HOME, HomeOption, JsonOption, StudyOption, existing, out, pick, run
-from anon import qr
-from anon.fingerprint import HeadPrint, head_prints, listing, study_code, words
+from aggregator.opening import DEFAULT_HOME, HomeOption, existing, pick
+from anon.terminal import qr
+from anon.terminal.options import JsonOption, StudyOption, finished, print_json
+from anon.transparency.fingerprint import HeadPrint, head_prints, listing, study_code, words
 
 
 def fingerprint(
@@ -27,10 +28,14 @@ def fingerprint(
             live = aggregator.study(pick(aggregator, study))
             return live.study, listing(live.study, live.chain), head_prints(live.chain)
 
-    chosen, text, prints = run(work())
+    chosen, text, prints = finished(work())
     if as_json:
-        figures = {"study": chosen.hex(), "fingerprint": words(chosen), "heads": [one.figures() for one in prints]}
-        out(figures | {"qr": qr.figures(prints[-1].code), "study_qr": qr.figures(study_code(chosen))})
+        figures = {
+            "study": chosen.hex(),
+            "fingerprint": words(chosen),
+            "heads": [head_print.figures() for head_print in prints],
+        }
+        print_json(figures | {"qr": qr.figures(prints[-1].code), "study_qr": qr.figures(study_code(chosen))})
         return
     sys.stdout.write(text)
     if codes:

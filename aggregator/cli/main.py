@@ -10,43 +10,33 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from aggregator.app import AggregatorApp, StudyStatus
-from aggregator.cli.desk import desk, openapi, report
 from aggregator.cli.fingerprint import fingerprint
-from aggregator.cli.model import export_model
-from aggregator.cli.options import (
-    DEFAULT_HOME,
-    HomeOption,
-    JsonOption,
-    StudyOption,
-    existing,
-    out,
-    pick,
-    run,
-    study_status,
-)
 from aggregator.cli.serve import HOST, HTTP_PORT, serve
-from aggregator.home import backup as back_up
-from aggregator.home import open_home
-from aggregator.home import restore as restore_into
-from anon import qr
-from anon.addresses import is_loopback
+from aggregator.opening import DEFAULT_HOME, HomeOption, existing, pick, study_status, trouble
+from aggregator.store.home import backup as back_up
+from aggregator.store.home import open_home
+from aggregator.store.home import restore as restore_into
 from anon.errors import Malformed, Refused
-from anon.invite import parse_invite
+from anon.storage.home import RESTORED
+from anon.terminal import qr
+from anon.terminal.foreign import Foreign, inline
+from anon.terminal.options import JsonOption, StudyOption, finished, print_json
+from anon.wire.addresses import is_loopback
+from anon.wire.invite import parse_invite
 
 _HERE_ALONE = "these links work on this machine alone; for people elsewhere `serve --onion` first, then draw links\n"
+_BEWARE_OF_TWO = (
+    "[bold]Another copy of this aggregator may be alive.[/] Two that are served tell peers two stories, and each peer "
+    "that sees both stops and keeps the proof. Stop the other for good; then serve this one with --restored"
+)
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Run studies: invite, serve, watch, export, audit."
 )
 app.command()(serve)
-app.command()(desk)
-app.command()(report)
-app.command()(openapi)
 app.command()(fingerprint)
-app.command("export-model")(export_model)
 
 
 @app.command()
@@ -54,7 +44,7 @@ def init(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
     """Make the aggregator's directory and its signing key (done by the other commands too, when it is missing)."""
     key = open_home(home, os.urandom).public_key
     if as_json:
-        out({"home": str(home), "key": key.hex()})
+        print_json({"home": str(home), "key": key.hex()})
     else:
         Console().print(f"aggregator at {home}\nkey {key.hex()}", highlight=False)
 
@@ -80,11 +70,11 @@ def invite(
                 raise Refused(f"enrolment of this study has closed ({chosen.phase}); an invite would admit nobody")
             wanted = count if chosen.manifest.cohort.admission == "invite" else 1
             where = address or _address(aggregator.home.served_at(), chosen.manifest.address)
-            return [one.link() for one in await aggregator.create_invites(chosen.study, wanted, where)]
+            return [link.link() for link in await aggregator.create_invites(chosen.study, wanted, where)]
 
-    links = run(work())
+    links = finished(work())
     if as_json:
-        out([qr.figures(link) for link in links] if codes else links)
+        print_json([qr.figures(link) for link in links] if codes else links)
         return
     for link in links:
         if codes:
@@ -119,7 +109,7 @@ def allow(
                 raise Refused(f'admission is "{chosen.manifest.cohort.admission}", not by a list; nothing to allow')
             await aggregator.list_keys(chosen.study, named)
 
-    run(work())
+    finished(work())
     Console().print(f"{len(named)} listed")
 
 
@@ -131,16 +121,26 @@ def status(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None
         async with AggregatorApp(existing(home)) as aggregator:
             return await aggregator.status()
 
-    statuses = run(work())
+    statuses = finished(work())
     if as_json:
-        out([study_status(one) for one in statuses])
+        print_json([study_status(status) for status in statuses])
         return
     table = Table("study", "title", "phase", "enrolled", "minimum", "accepted", "until")
-    for one in statuses:
-        until = time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(one.ends)) if one.ends else ""
-        row = (one.study.hex()[:8], escape(one.title), str(one.phase), one.enrolled, one.minimum, one.accepted, until)
+    for status in statuses:
+        until = time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(status.ends)) if status.ends else ""
+        row = (
+            status.study.hex()[:8],
+            Foreign(status.title),
+            str(status.phase),
+            status.enrolled,
+            status.minimum,
+            status.accepted,
+            until,
+        )
         table.add_row(*map(str, row))
     Console().print(table)
+    for line in trouble(statuses):
+        Console().print(line, highlight=False, soft_wrap=True, markup=False)
 
 
 @app.command()
@@ -161,16 +161,16 @@ def export(
                 live.chain, {number: body for number, body in bodies.items() if body is not None}, directory
             )
 
-    written = run(work())
+    written = finished(work())
     if as_json:
-        out(written)
+        print_json(written)
     else:
         Console().print(f"{sum(written.values())} documents written to {directory}")
 
 
 @app.command()
 def audit(
-    directory: Annotated[Path, typer.Argument(help="What `export` wrote.")],
+    directory: Annotated[Path, typer.Argument(help="The folder that `export` wrote.")],
     key: Annotated[str, typer.Option(help="The aggregator's key (64 hexadecimal digits) from an invite link.")] = "",
     as_json: JsonOption = False,
 ) -> None:
@@ -183,28 +183,32 @@ def audit(
         raise Malformed("--key: expected 64 hexadecimal digits; copy it from an invite link") from None
     result = re_verify(directory, pinned)
     if as_json:
-        out(result.figures())
+        print_json(result.figures())
     else:
         console = Console()
         for line in result.lines():
-            console.print(line, highlight=False)
+            console.print(inline(line), highlight=False)
     if not result.ok:
         raise typer.Exit(1)
 
 
 @app.command()
 def backup(
-    file: Annotated[Path, typer.Argument(help="A new file for keys and database.")], home: HomeOption = DEFAULT_HOME
+    file: Annotated[Path, typer.Argument(help="A new file for keys and database.")],
+    final: Annotated[bool, typer.Option(help="Close this home for good: the aggregator moves elsewhere.")] = False,
+    home: HomeOption = DEFAULT_HOME,
 ) -> None:
     """Write keys and a consistent copy of the database into one file. Keep it secret."""
-    back_up(existing(home), file)
-    Console().print(f"written to {file}; it holds every key")
+    back_up(existing(home), file, final)
+    Console().print(f"written to {file}; it holds every key" + ("; this home is closed" if final else ""))
 
 
 @app.command()
 def restore(
-    file: Annotated[Path, typer.Argument(help="What `backup` wrote.")], home: HomeOption = DEFAULT_HOME
+    file: Annotated[Path, typer.Argument(help="The file that `backup` wrote.")], home: HomeOption = DEFAULT_HOME
 ) -> None:
     """Unpack a backup into a directory that does not exist yet."""
     restore_into(file, home)
     Console().print(f"restored into {home}")
+    if (home / RESTORED).exists():
+        Console().print(_BEWARE_OF_TWO, soft_wrap=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import threading
 import time
-import webbrowser
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,26 +15,31 @@ from typing import Annotated, Any
 import typer
 from attrs import define, field, frozen
 from rich.console import Console
-from rich.markup import escape
 
 from aggregator.app import AggregatorApp, StudyStatus
 from aggregator.cli.fingerprint import show_study_code
-from aggregator.cli.options import DEFAULT_HOME, HomeOption, JsonOption, out, run, study_status
-from aggregator.onion_key import OnionKey, draw_key, keep_key
-from anon.addresses import is_loopback
-from anon.connecting import on_one_line
+from aggregator.network.onion_key import OnionKey, draw_key, keep_key
+from aggregator.opening import DEFAULT_HOME, HomeOption, RestoredOption, study_status
 from anon.errors import Refused
-from anon.fingerprint import words
-from anon.invite import Invite
+from anon.page.browser import open_link
 from anon.study.manifest import Manifest
+from anon.terminal.foreign import inline, short
+from anon.terminal.options import JsonOption, finished, print_json
+from anon.terminal.progress import on_one_line
+from anon.terminal.wiring import Wiring, wiring_of
+from anon.transparency.fingerprint import words
+from anon.wire.addresses import is_loopback
+from anon.wire.invite import Invite
 
+ServeDesk = Callable[[AggregatorApp, int, Callable[[str], None]], Awaitable[None]]
+"""Serves the staff's pages at a port of this machine, and says the link."""
 HOST, HTTP_PORT = "127.0.0.1", 8750
 _OVER = ("published", "abandoned", "erased")
 
 
 @frozen
 class Serving:
-    """What was asked of `serve`."""
+    """The wishes of `serve`."""
 
     home: Path
     host: str
@@ -46,9 +51,11 @@ class Serving:
     as_json: bool
     desk_port: int | None = None
     open_desk: bool = False
+    restored: bool = False
 
 
 def serve(
+    context: typer.Context,
     home: HomeOption = DEFAULT_HOME,
     host: Annotated[
         str | None, typer.Option(help=f"Address to listen on ({HOST}); loopback unless you know better.")
@@ -70,6 +77,7 @@ def serve(
         typer.Option(min=0, max=65535, help="Also show the staff's pages, at this port of this machine; see `desk`."),
     ] = None,
     open_desk: Annotated[bool, typer.Option(hidden=True)] = False,
+    restored: RestoredOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Answer peers and carry every study to its end, until stopped (Ctrl-C). Safe to stop or kill at any time.
@@ -81,7 +89,7 @@ def serve(
         raise Refused("--onion listens at no network address; leave --host and --port out, or serve without --onion")
     if not onion and (ephemeral or invites):
         raise Refused("--ephemeral and --invites go with --onion; add it, or use `anonml aggregator invite`")
-    asked = Serving(
+    serving = Serving(
         home,
         HOST if host is None else host,
         HTTP_PORT if port is None else port,
@@ -92,12 +100,14 @@ def serve(
         as_json,
         desk_port,
         open_desk,
+        restored,
     )
     with suppress(KeyboardInterrupt, asyncio.CancelledError):
-        run(_serve(asked, processes))
+        finished(_serve(serving, processes, wiring_of(context)))
 
 
-async def _serve(asked: Serving, processes: int) -> None:
+async def _serve(asked: Serving, processes: int, wiring: Wiring) -> None:
+    desk = None if asked.desk_port is None else wiring.one("the desk")
     async with AggregatorApp(asked.home, processes=processes) as aggregator:
         teller = Teller(aggregator, asked)
         serving = asyncio.create_task(_listening(aggregator, asked, teller))
@@ -105,8 +115,8 @@ async def _serve(asked: Serving, processes: int) -> None:
         with suppress(NotImplementedError):
             loop.add_signal_handler(signal.SIGTERM, serving.cancel)
         tasks = {serving, asyncio.create_task(teller.watch())}
-        if asked.desk_port is not None:
-            tasks.add(asyncio.create_task(_desk(aggregator, asked, teller)))
+        if desk is not None:
+            tasks.add(asyncio.create_task(_with_desk(desk, aggregator, asked, teller)))
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in tasks:
             task.cancel()
@@ -116,18 +126,19 @@ async def _serve(asked: Serving, processes: int) -> None:
                 task.result()
 
 
-async def _desk(aggregator: AggregatorApp, asked: Serving, teller: Teller) -> None:
-    from aggregator.desk.server import serve_desk  # late: a server without a desk needs no templates
-
+async def _with_desk(desk: ServeDesk, aggregator: AggregatorApp, serving: Serving, teller: Teller) -> None:
     await teller.serving()
-    await serve_desk(aggregator, asked.desk_port or 0, teller.desk)
+    await desk(aggregator, serving.desk_port or 0, teller.desk)
 
 
-def _listening(aggregator: AggregatorApp, asked: Serving, teller: Teller) -> Coroutine[Any, Any, None]:
-    if not asked.onion:
-        return aggregator.serve(asked.host, asked.port, lambda bound: teller.listening(f"{asked.host}:{bound}"))
-    key_of = _passing_key if asked.ephemeral else _kept_key
-    return aggregator.serve_onion(key_of, teller.listening, teller.say, on_one_line)
+def _listening(aggregator: AggregatorApp, serving: Serving, teller: Teller) -> Coroutine[Any, Any, None]:
+    if not serving.onion:
+        def ready(bound: int) -> None:
+            teller.listening(f"{serving.host}:{bound}")
+
+        return aggregator.serve(serving.host, serving.port, ready, serving.restored)
+    key_of = _passing_key if serving.ephemeral else _kept_key
+    return aggregator.serve_onion(key_of, teller.listening, teller.say, on_one_line, serving.restored)
 
 
 def _passing_key(_home: Path) -> OnionKey:
@@ -156,7 +167,7 @@ class Teller:
         self._address = address
         self._open.set()
         if self.asked.as_json:
-            out({"address": address, "key": self.aggregator.home.public_key.hex()})
+            print_json({"address": address, "key": self.aggregator.home.public_key.hex()})
         else:
             self._print(f"serving at [bold]{address}[/] (Ctrl-C stops; nothing is lost)", soft_wrap=True)
             if is_loopback(address):
@@ -170,16 +181,16 @@ class Teller:
     def desk(self, link: str) -> None:
         """The staff's pages are there; the link lets one browser in, once."""
         if self.asked.open_desk:
-            webbrowser.open(link)
+            threading.Thread(target=open_link, args=(link,), daemon=True).start()
         if self.asked.as_json:
-            out({"desk": link})
+            print_json({"desk": link})
         else:
             self._print(f"the desk: {link} (once; `anonml aggregator desk` prints another)", soft_wrap=True)
 
     def say(self, line: str) -> None:
         """One line about what is being waited for; not part of the output."""
         if not self.asked.as_json:
-            self._errors.print(escape(line), style="dim", highlight=False)
+            self._errors.print(inline(line), style="dim", highlight=False)
 
     async def watch(self) -> None:
         """Say every change of phase; return once all studies have ended, when asked to."""
@@ -199,13 +210,13 @@ class Teller:
     def _phase(self, status: StudyStatus) -> None:
         if self.asked.as_json:
             answers = {"enrolment_answers": status.enrolment_answers, "packet_answers": status.packet_answers}
-            out(study_status(status) | answers | {"at": time.time()})
+            print_json(study_status(status) | answers | {"at": time.time()})
         else:
-            named = f"{status.study.hex()[:8]} {escape(status.title)}"
+            named = f"{status.study.hex()[:8]} {short(status.title)}"
             self._print(f"{named}: [bold]{status.phase}[/], {status.enrolled} enrolled")
 
     def _named_here(self, study: bytes) -> bool:
-        """Whether peers of a study go to the address that is served. Says so, once, when they do not."""
+        """True if peers of a study go to the address that is served. Says so, once, when they do not."""
         named = self.aggregator.study(study).manifest.address
         if named != self._address and study not in self._invited:
             self._invited.add(study)
@@ -220,16 +231,16 @@ class Teller:
         self._invited.add(status.study)
         manifest = self.aggregator.study(status.study).manifest
         drawn = self.asked.invites if manifest.cohort.admission == "invite" else 1
-        found = await self.aggregator.create_invites(status.study, drawn, self._address)
+        invites = await self.aggregator.create_invites(status.study, drawn, self._address)
         if self.asked.as_json:
-            links = [one.link() for one in found]
+            links = [invite.link() for invite in invites]
             admission = manifest.cohort.admission
-            out(study_status(status) | {"admission": admission, "address": self._address, "links": links})
+            print_json(study_status(status) | {"admission": admission, "address": self._address, "links": links})
             return
-        self._print(f"\n[bold]{escape(status.title)}[/]")
+        self._print(f"\n[bold]{short(status.title)}[/]")
         show_study_code(self._console, status.study)
-        for line in _ways_in(manifest, found, self.asked.home):
-            self._print(escape(line), soft_wrap=True)
+        for line in _ways_in(manifest, invites, self.asked.home):
+            self._print(inline(line), soft_wrap=True)
 
     def _print(self, line: str, *, soft_wrap: bool = False) -> None:
         self._console.print(line, highlight=False, soft_wrap=soft_wrap)
@@ -240,15 +251,15 @@ def _ways_in(manifest: Manifest, links: list[Invite], home: Path) -> list[str]:
     if not links:
         return [f"invites: anonml aggregator invite --count N --study {manifest.study_id.hex()[:8]} --home {home}"]
     how = {"open": "anybody:", "allow-list": "who is on the list (`anonml aggregator allow KEY`):"}
-    return [how.get(manifest.cohort.admission, "one person each:"), *(one.link() for one in links)]
+    return [how.get(manifest.cohort.admission, "one person each:"), *(link.link() for link in links)]
 
 
 def _all_ended(statuses: list[StudyStatus]) -> bool:
-    return bool(statuses) and all(str(one.phase) in _ENDED for one in statuses)
+    return bool(statuses) and all(str(status.phase) in _ENDED for status in statuses)
 
 
 def _over(aggregator: AggregatorApp) -> bool:
-    """Whether peers had all the time they were promised to find their packets in the transcripts."""
+    """True if peers had all the time they were promised to find their packets in the transcripts."""
     return all(live.phase == "abandoned" or time.time() > live.manifest.timetable.ends for live in aggregator.studies())
 
 

@@ -1,8 +1,7 @@
-"""`anonml study ...`: write, check, try and publish a study."""
+"""`anonml study ...`: write, check and publish a study."""
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import secrets
@@ -10,29 +9,29 @@ import sys
 import time
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from aggregator.app import AggregatorApp, StudyStatus
-from aggregator.cli.options import DEFAULT_HOME, HomeOption, JsonOption, out, run
-from aggregator.cli.plan import plan
-from aggregator.onion_key import onion_address
-from aggregator.session import Phase
-from anon.addresses import onion_address_fault
+from aggregator.network.onion_key import onion_address
+from aggregator.opening import DEFAULT_HOME, HomeOption
+from aggregator.rules.lifecycle import Phase
 from anon.errors import Refused
-from anon.fingerprint import words
 from anon.ldp import format_epsilon
+from anon.protocols.registry import protocol_of
 from anon.study import Manifest, load_proposal
 from anon.study.schema import FILE as SCHEMA_FILE
+from anon.terminal.foreign import short
+from anon.terminal.options import JsonOption, finished, print_json
+from anon.transparency.fingerprint import words
+from anon.wire.addresses import onion_address_fault
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Write, check and publish a study; try it on synthetic data."
 )
-app.command()(plan)
 StudyFile = Annotated[Path, typer.Argument(help="A study file.")]
 
 
@@ -43,7 +42,7 @@ def init(
     """Write a commented example to start from, and beside it the schema by which editors check it as you type."""
     if file.exists():
         raise Refused(f"{file}: already exists; name another file")
-    file.write_text(resources.files("aggregator").joinpath("templates/study.toml").read_text("utf-8"), "utf-8")
+    file.write_text(resources.files("aggregator.cli").joinpath("study.toml").read_text("utf-8"), "utf-8")
     beside = file.with_name(SCHEMA_FILE)
     if not beside.exists():
         beside.write_text(_schema_text(), "utf-8")
@@ -65,7 +64,7 @@ def _schema_text() -> str:
 @app.command()
 def lint(file: StudyFile, as_json: JsonOption = False) -> None:
     """Check a study file and its queries, and show what it would ask and cost. Nothing is published."""
-    from aggregator.publish import prepare
+    from aggregator.study.publish import prepare
 
     manifest, _ = prepare(load_proposal(file), bytes(32), time.time(), secrets.token_bytes, secrets.randbelow)
     _show(manifest, as_json, published=False)
@@ -95,11 +94,11 @@ def publish(
 
     async def work() -> tuple[Manifest, list[str]]:
         async with AggregatorApp(home) as aggregator:
-            twins = [one.study.hex() for one in await aggregator.status() if _is_twin(one, proposal.title)]
+            twins = [status.study.hex() for status in await aggregator.status() if _is_twin(status, proposal.title)]
             named = "" if loopback else address or onion_address(aggregator.home, os.urandom)
             return await aggregator.create_study(proposal, named), twins
 
-    manifest, twins = run(work())
+    manifest, twins = finished(work())
     _show(manifest, as_json, published=True)
     for twin in twins:
         Console(stderr=True).print(
@@ -112,40 +111,14 @@ def _is_twin(other: StudyStatus, title: str) -> bool:
     return other.title == title and other.phase == Phase.ENROLLING
 
 
-@app.command()
-def synthesize(
-    file: StudyFile,
-    rows: Annotated[int, typer.Option(min=1, max=1_000_000)] = 500,
-    output: Annotated[Path | None, typer.Option(help="Where to write the CSV; standard output by default.")] = None,
-) -> None:
-    """Write made-up people for a pilot (`anonml simulate STUDY.toml --data FILE.csv`) before anyone is asked.
-
-    Columns that a feature reads directly get values of its range or categories; all others small whole numbers. The
-    label follows the first feature half of the time, so that there is something to find.
-    """
-    from aggregator.synthetic import people
-
-    if output is not None and output.exists():
-        raise Refused(f"{output}: already exists; name another file")
-    header, body = people(load_proposal(file), rows, secrets.SystemRandom())
-    with output.open("w", newline="", encoding="utf-8") if output else _stdout() as stream:
-        writer = csv.writer(stream)
-        writer.writerow(header)
-        writer.writerows(body)
-
-
-def _stdout() -> TextIO:
-    return os.fdopen(os.dup(sys.stdout.fileno()), "w", newline="", encoding="utf-8")
-
-
 def _show(manifest: Manifest, as_json: bool, published: bool) -> None:
     if as_json:
-        out(_figures(manifest))
+        print_json(_figures(manifest))
         return
     console = Console()
     state = "is published" if published else "can be published"
     named = f" as {manifest.study_id.hex()}" if published else ""
-    console.print(f"[bold]{escape(manifest.title)}[/] {state}{named}", highlight=False)
+    console.print(f"[bold]{short(manifest.title)}[/] {state}{named}", highlight=False)
     if published:
         console.print(
             f"fingerprint [bold]{words(manifest.study_id)}[/]: put it where everyone can compare it", highlight=False
@@ -155,12 +128,10 @@ def _show(manifest: Manifest, as_json: bool, published: bool) -> None:
     table = Table("survey", "asks", "mechanism", "m", "epsilon", "share of its slot")
     for slot in manifest.slots:
         for row in slot.rows:
-            one = manifest.survey(row.survey)
-            asks = ", ".join(one.features) + (
-                ", " + manifest.label.name if one.asks_label else f" ({one.kind})"
-            )
-            cost = format_epsilon(one.epsilon)
-            table.add_row(str(one.survey), asks, one.mechanism, str(one.m), cost, f"{row.weight / slot.total:.1%}")
+            survey = manifest.survey(row.survey)
+            asks, cost = protocol_of(manifest).title(manifest, survey), format_epsilon(survey.epsilon)
+            share = f"{row.weight / slot.total:.1%}"
+            table.add_row(str(survey.survey), asks, survey.mechanism, str(survey.m), cost, share)
     console.print(table)
     console.print(
         f"{manifest.packets} packet(s) per peer. Record-level epsilon [bold]{format_epsilon(manifest.epsilon)}[/]; "

@@ -1,4 +1,4 @@
-"""What a study has published, as one ZIP file."""
+"""All that a study has published, as one ZIP file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from aggregator.audit import export
-from anon.documents import SignedHead
+from anon.transparency.documents import SignedHead
 
 _INSTANT = (1980, 1, 1, 0, 0, 0)
 

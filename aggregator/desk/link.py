@@ -1,4 +1,4 @@
-"""What a desk leaves in the home for the home's owner: the link to its page, and the token for its metrics."""
+"""Files that a desk leaves in the home for the home's owner: the link to its page, and the token for its metrics."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from aggregator.home import write_secret
+from anon.storage.private_files import write_private
 
 HOST, PORT = "127.0.0.1", 8751
 LINK, _METRICS = "desk.link", "metrics.token"
@@ -21,8 +21,9 @@ def kept_link(home: Path) -> str | None:
 
 
 def metrics_token(home: Path, random_bytes: Callable[[int], bytes] = os.urandom) -> str:
-    """What a Prometheus server must send; drawn once for a home (`authorization: credentials_file` names the file)."""
+    """The token that a Prometheus server must send; drawn once for a home (`authorization: credentials_file` names the
+    file)."""
     path = home / _METRICS
     if not path.exists():
-        write_secret(path, random_bytes(32).hex().encode())
+        write_private(path, random_bytes(32).hex().encode())
     return path.read_text("ascii").strip()

@@ -1,4 +1,5 @@
-"""Prometheus metrics (text exposition format 0.0.4): per study, counts in steps of 50. Nobody and no packet in them.
+"""Prometheus metrics (text exposition format 0.0.4): per study, counts in steps of 50. No person and no packet is in
+them.
 
 Counts stay in steps also after a study has closed, so that one scrape compared with another never shows less than 50
 packets. Served on the desk's port only, to whoever holds the token in the home's `metrics.token`.
@@ -8,37 +9,43 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from aggregator.counters import STEP
-from aggregator.desk.facts import StudyFacts
-from aggregator.session import Phase
+from aggregator.desk.study_view import StudyFacts
+from aggregator.intake.counters import STEP
+from aggregator.rules.lifecycle import Phase
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 Sample = tuple[Mapping[str, str], int]
 
 
+def _phases(studies: Sequence[StudyFacts]) -> tuple[str, ...]:
+    """The words of all phases, and those of the rounds in which a study is: a round's word is its protocol's."""
+    fixed = [str(phase) for phase in Phase if phase is not Phase.ROUND]
+    return (*fixed, *sorted({study.phase for study in studies} - set(fixed)))
+
+
 def exposition(studies: Sequence[StudyFacts]) -> str:
     """All metrics."""
     lines: list[str] = []
     lines += _metric("anonml_studies", "gauge", "Studies by phase.", [
-        ({"phase": str(phase)}, sum(one.phase == phase for one in studies)) for phase in Phase
+        ({"phase": word}, sum(study.phase == word for study in studies)) for word in _phases(studies)
     ])
     lines += _metric("anonml_enrolled", "gauge", "Members enrolled, in steps of 50.", [
-        ({"study": one.study}, _step(one.enrolled.number)) for one in studies
+        ({"study": facts.study}, _step(facts.enrolled.number)) for facts in studies
     ])
     lines += _metric("anonml_packets_accepted", "gauge", "Packets kept, in steps of 50.", [
-        ({"study": one.study}, _step(one.accepted.number)) for one in studies
+        ({"study": facts.study}, _step(facts.accepted.number)) for facts in studies
     ])
     lines += _metric("anonml_packet_answers", "gauge", "Answers to packets since the start, in steps of 50.", [
-        ({"study": one.study, "word": word}, _step(number))
-        for one in studies for word, number in one.packet_answers.items()
+        ({"study": facts.study, "word": word}, _step(number))
+        for facts in studies for word, number in facts.packet_answers.items()
     ])
     lines += _metric("anonml_enrolment_answers", "gauge", "Answers to enrolments since the start, in steps of 50.", [
-        ({"study": one.study, "word": word}, _step(number))
-        for one in studies for word, number in one.enrolment_answers.items()
+        ({"study": facts.study, "word": word}, _step(number))
+        for facts in studies for word, number in facts.enrolment_answers.items()
     ])
     lines += _metric("anonml_documents", "gauge", "Signed documents published.", [
-        ({"study": one.study}, one.documents) for one in studies
+        ({"study": facts.study}, facts.documents) for facts in studies
     ])
     return "\n".join(lines) + "\n"
 

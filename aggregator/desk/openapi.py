@@ -8,8 +8,8 @@ from typing import Any
 
 from attrs import field, frozen
 
-from anon.answers import ANSWER_BYTES, ENROLMENT_REFUSALS, PACKET_REFUSALS
-from anon.page.security import FORM_FIELD
+from anon.page.gate import FORM_FIELD
+from anon.wire.replies import ENROLMENT_REFUSALS, PACKET_REFUSALS, REPLY_BYTES
 
 STUDY_ID = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 _WORDS = {"enrol": ("accepted", "busy", *ENROLMENT_REFUSALS), "withdraw": ("withdrawn", "busy", *ENROLMENT_REFUSALS),
@@ -55,23 +55,31 @@ def public_document() -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {
         "/v1/{study}/heads": {"parameters": [_study()], "get": _plain("heads", "Everything signed so far.", heads)},
         "/v1/{study}/documents/{number}": {
-            "parameters": [_study(), {"name": "number", "in": "path", "required": True, "schema": {
-                "type": "integer", "minimum": 0, "maximum": 999_999_999}}],
+            "parameters": [_study(), _number("number", 0)],
             "get": _plain("document", "The body of one document of the chain.", body),
+        },
+        "/v1/{study}/documents/{first}-{last}": {
+            "parameters": [_study(), _number("first", 0), _number("last", 1)],
+            "get": _plain("documents", "The bodies of neighbouring documents, one after the other.", body),
         },
     }
     posts = {"enrol": "Enrol with a sealed, signed request.", "withdraw": "Leave before the roster closes.",
              "packets": "Submit one sealed packet. The same bytes get the same answer."}
     for name, what in posts.items():
         answer = {"200": {
-            "description": f"one of {', '.join(_WORDS[name])}; padded with spaces to {ANSWER_BYTES} bytes",
+            "description": f"one of {', '.join(_WORDS[name])}; padded with spaces to {REPLY_BYTES} bytes",
             "content": {"application/octet-stream": {"schema": {
-                "type": "string", "minLength": ANSWER_BYTES, "maxLength": ANSWER_BYTES}}}},
+                "type": "string", "minLength": REPLY_BYTES, "maxLength": REPLY_BYTES}}}},
             "400": _none("the body did not come in time, or the request is no HTTP"), "404": _none()}
         posted = _plain(name, what, answer) | {"requestBody": {"required": True, "content": _BYTES}}
         paths[f"/v1/{{study}}/{name}"] = {"parameters": [_study()], "post": posted}
     about = "What peers ask of an aggregator: docs/protocol.md."
     return _document("AnonML aggregator", about, paths, [{"url": "/"}], {})
+
+
+def _number(name: str, least: int) -> dict[str, Any]:
+    schema = {"type": "integer", "minimum": least, "maximum": 999_999_999}
+    return {"name": name, "in": "path", "required": True, "schema": schema}
 
 
 def _operation(route: Route) -> dict[str, Any]:
@@ -113,12 +121,12 @@ def _none(what: str = "no such study or document") -> dict[str, Any]:
 def _document(
     title: str, what: str, paths: Mapping[str, Any], servers: Iterable[Mapping[str, str]], schemes: Mapping[str, Any]
 ) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {"title": title, "version": version("anonml"), "description": what},
         "servers": list(servers),
         "paths": dict(paths),
     }
     if schemes:
-        found["components"] = {"securitySchemes": dict(schemes)}
-    return found
+        document["components"] = {"securitySchemes": dict(schemes)}
+    return document

@@ -6,30 +6,22 @@ import time
 from collections.abc import Sequence
 from importlib.resources import files
 
-import segno
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
-from aggregator.desk.estimates import Row
-from aggregator.desk.facts import Reached
-from anon.page.security import FORM_FIELD
-from anon.page.wording import sentence
+from aggregator.protocols.contract import Reached
+from aggregator.protocols.estimates import Row
+from anon.page.gate import FORM_FIELD
+from anon.page.rendering import qr_drawing, templates_of
 
 
 def environment() -> Environment:
     """The templates with their filters."""
-    found = Environment(
-        loader=PackageLoader("aggregator.desk"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    found.filters["moment"] = moment
-    found.filters |= {"qr": qr, "sentence": sentence}
-    found.globals["whisker"] = whisker
-    found.globals["mean_auc"] = mean_auc
-    return found
+    environment = templates_of("aggregator.desk")
+    environment.filters |= {"moment": moment, "qr": qr_drawing}
+    environment.globals["whisker"] = whisker
+    environment.globals["mean_auc"] = mean_auc
+    return environment
 
 
 def secret(token: str) -> Markup:
@@ -39,8 +31,8 @@ def secret(token: str) -> Markup:
 
 def mean_auc(reached: Sequence[Reached]) -> float:
     """The mean over tables, each weighed by its reports."""
-    total = sum(one.reports for one in reached)
-    return sum(one.auc * one.reports for one in reached) / total if total else 0.5
+    total = sum(table.reports for table in reached)
+    return sum(table.auc * table.reports for table in reached) / total if total else 0.5
 
 
 def whisker(row: Row) -> Markup:
@@ -55,13 +47,6 @@ def whisker(row: Row) -> Markup:
 def moment(seconds: float) -> str:
     """An instant in local time."""
     return time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(seconds))
-
-
-def qr(text: str) -> Markup:
-    """A QR code as an inline drawing, black on white."""
-    code = segno.make(text, error="m", micro=False)
-    drawn = code.svg_inline(scale=4, border=4, dark="#000", light="#fff", svgclass="qr", lineclass=None)
-    return Markup(drawn)  # noqa: S704  (made of modules, not of the text)
 
 
 def static(name: str) -> str:

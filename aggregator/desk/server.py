@@ -12,14 +12,14 @@ from aiohttp import web
 
 from aggregator.app import AggregatorApp
 from aggregator.desk.link import HOST, LINK, PORT, metrics_token
-from aggregator.desk.pages import LARGEST_FORM, Pages
-from aggregator.home import write_secret
+from aggregator.desk.views.studies import LARGEST_FORM, Pages
 from anon.errors import Refused
+from anon.page.gate import Gate, hosts_of
 from anon.page.guard import protect
-from anon.page.security import Gate, hosts_of
+from anon.storage.private_files import write_private
 
 OPEN = frozenset({"/desk.css", "/desk.js"})
-"""What is no secret: the look of the page that asks for a link."""
+"""Files that are no secret: the look of the page that asks for a link."""
 _QUIET = logging.getLogger(f"{__name__}.requests")
 _QUIET.disabled = True  # the server would quote malformed requests; pages that fail are logged by their guard
 
@@ -42,7 +42,7 @@ async def serve_desk(
     listening = _bound(port)
     bound = int(listening.getsockname()[1])
     origin = f"http://{HOST}:{bound}"
-    gate = Gate(f"desk-{bound}", random_bytes, lambda: write_secret(home / LINK, gate.link(origin).encode()))
+    gate = Gate(f"desk-{bound}", random_bytes, lambda: write_private(home / LINK, gate.link(origin).encode()))
     pages = Pages(aggregator, gate, origin, processes)
     protect(app, gate, hosts, pages.refusal, {"/metrics": metrics_token(home, random_bytes)}, OPEN)
     pages.add_to(app)
@@ -50,7 +50,7 @@ async def serve_desk(
     try:
         await runner.setup()
         await web.SockSite(runner, listening).start()
-        write_secret(home / LINK, gate.link(origin).encode())
+        write_private(home / LINK, gate.link(origin).encode())
         ready(gate.link(origin))
         await asyncio.Event().wait()
     finally:
@@ -60,11 +60,11 @@ async def serve_desk(
 
 
 def _bound(port: int) -> socket.socket:
-    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    bound_socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    bound_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found.bind((HOST, port))
+        bound_socket.bind((HOST, port))
     except OSError:
-        found.close()
+        bound_socket.close()
         raise Refused(f"port {port} is taken; name another with --desk-port, or 0 for a free one") from None
-    return found
+    return bound_socket

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from attrs import frozen
 
-from aggregator.session import Phase, collection, deadline, rounds
+from aggregator.protocols.contract import Round
+from aggregator.rules.lifecycle import Phase
 from anon.study.manifest import Manifest
 
 DONE, NOW, NEXT = "done", "now", "next"
@@ -20,8 +23,8 @@ class Stage:
     state: str
 
 
-def stages(manifest: Manifest, phase: Phase, turn: int) -> tuple[Stage, ...]:
-    """All stages of a study, in order. They follow `session.TABLE`; nothing else moves a study."""
+def stages(manifest: Manifest, rounds: Sequence[Round], phase: Phase, turn: int) -> tuple[Stage, ...]:
+    """All stages of a study, in order. They follow `lifecycle.TABLE`; nothing else moves a study."""
     if phase is Phase.ABANDONED:
         closes = manifest.timetable.enrol_closes
         why = "fewer enrolled than the minimum: nothing was sent, nobody was charged"
@@ -31,12 +34,9 @@ def stages(manifest: Manifest, phase: Phase, turn: int) -> tuple[Stage, ...]:
          manifest.timetable.enrol_closes),
         (Phase.SETTLING, 0, "settling", "peers fetch and check what was published", manifest.timetable.settled),
     ]
-    for number, window in enumerate(rounds(manifest)):
-        listed.append((Phase.BINNING, number, f"finding cuts, round {number + 1}",
-                       "then the round's counts are published", window.closes))
-    window_of = collection(manifest)
-    closes = window_of.closes if window_of else manifest.timetable.ends
-    listed.append((Phase.COLLECTING, 0, "collection", "then the transcripts are published", closes))
+    listed += [(Phase.ROUND, number, one.name, _then(one), one.window.closes) for number, one in enumerate(rounds[:-1])]
+    closes = rounds[-1].window.closes
+    listed.append((Phase.ROUND, len(rounds) - 1, rounds[-1].name, "then the transcripts are published", closes))
     listed.append((Phase.LEARNING, 0, "learning", "the model is trained and published with its report", closes))
     erased = manifest.timetable.ends + manifest.release.retention
     listed.append((Phase.PUBLISHED, 0, "published", "then packets, enrolments and transcripts are erased", erased))
@@ -48,14 +48,17 @@ def stages(manifest: Manifest, phase: Phase, turn: int) -> tuple[Stage, ...]:
 
 
 def _place(listed: list[tuple[Phase, int, str, str, float]], phase: Phase, turn: int) -> int:
-    round_number = turn if phase is Phase.BINNING else 0
+    round_number = turn if phase is Phase.ROUND else 0
     places = [place for place, one in enumerate(listed) if one[0] is phase and one[1] == round_number]
     return places[0] if places else len(listed)
 
 
-def time_left(manifest: Manifest, phase: Phase, turn: int, now: float) -> str:
+def _then(one: Round) -> str:
+    return "then the round's counts are published" if one.document else "then the next round opens"
+
+
+def time_left(until: float | None, now: float) -> str:
     """Until the present phase ends, in words."""
-    until = deadline(manifest, phase, turn)
     if until is None:
         return "over"
     if until <= now:

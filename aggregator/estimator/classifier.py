@@ -32,15 +32,14 @@ from aggregator.estimator.features import (
     declare,
 )
 from aggregator.estimator.prediction import Explanation, PublishedClassifier, TablePrediction
-from aggregator.simulate import NO_KEYS, learn_collected
-from aggregator.simulation.people import People
-from aggregator.simulation.run import Plan, collect
-from anon.errors import AnonmlError
+from aggregator.lab.simulation.people import People
+from aggregator.lab.simulation.run import Plan, collect
+from aggregator.lab.simulation.simulate import NO_KEYS, learn_collected
+from anon.errors import AnonmlError, InvalidValue
 from anon.ldp import NANO
-from anon.resolve import resolve
-from anon.study.parts import Cohort, Label, Learning, Table
+from anon.protocols.resolve import resolve
+from anon.study.features import Cohort, Label, Learning, Table
 from anon.study.proposal import MAX_EPSILON, OnePacket, Proposal, Schedule
-from anon.study.structure import Unfit
 
 __all__ = ["Explanation", "LocallyPrivateClassifier", "NotShownWarning", "PrivacyLeakWarning", "PublishedClassifier"]
 
@@ -66,7 +65,7 @@ class LocallyPrivateClassifier(TablePrediction):
     only the sum of all packets is learned from. The fit therefore spends `epsilon` on every row's record, features and
     label together (record-level, pure local differential privacy).
 
-    **What epsilon does not cover:** ranges, categories and missing values that are read from the data because they were
+    **Not covered by epsilon:** ranges, categories and missing values that are read from the data because they were
     not declared (a `PrivacyLeakWarning` names the columns); which two classes there are; the number of rows. Each
     further fit on the same rows, as in a grid search, spends `epsilon` again.
 
@@ -101,7 +100,7 @@ class LocallyPrivateClassifier(TablePrediction):
     Attributes
     ----------
     classes_, n_features_in_, feature_names_in_ : as everywhere in scikit-learn
-    model_ : the published model (`anon.model.Model`), with a decision threshold of 1/2
+    model_ : the published model (`anon.protocols.histogram.model.Model`), with a decision threshold of 1/2
     epsilon_spent_ : record-level epsilon by the integer probabilities actually used, at most `epsilon`
     base_rate_ : the estimated share of `classes_[1]`
     better_than_base_rate_ : False when noise alone could have counted as much (a study without any signal passes at
@@ -147,11 +146,13 @@ class LocallyPrivateClassifier(TablePrediction):
         try:
             declared = declare(columns, names, self._titles(), self._declarations(epsilon))
             plan = self._plan(declared, epsilon)
-        except (Unfit, AnonmlError) as fault:
+        except AnonmlError as fault:
             raise ValueError(str(fault)) from None
         self._warn(declared)
-        asked = {one.name for one in plan.manifest.features}
-        people = People({name: one for name, one in zip(names, columns, strict=True) if name in asked}, labels)
+        names_asked = {feature.name for feature in plan.manifest.features}
+        people = People(
+            {name: column for name, column in zip(names, columns, strict=True) if name in names_asked}, labels
+        )
         generator = self._generator()
         collected = collect(plan, people, generator)
         learned = learn_collected(plan, collected)
@@ -184,10 +185,10 @@ class LocallyPrivateClassifier(TablePrediction):
 
     def _declarations(self, epsilon: float) -> Declarations:
         if self.missing not in ("auto", "own", "middle"):
-            raise Unfit(f"missing: expected auto, own or middle, got {self.missing!r}")
+            raise InvalidValue(f"missing: expected auto, own or middle, got {self.missing!r}")
         bins = (2 if epsilon < FINE_EPSILON else 4) if self.bins == "auto" else self.bins
         if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)):
-            raise Unfit(f"bins: expected a whole number or auto, got {bins!r}")
+            raise InvalidValue(f"bins: expected a whole number or auto, got {bins!r}")
         titles = self._titles()
         return Declarations(
             {_place(key, titles): _limits(key, limits) for key, limits in (self.ranges or {}).items()},
@@ -198,7 +199,7 @@ class LocallyPrivateClassifier(TablePrediction):
 
     def _plan(self, declared: Sequence[Declared], epsilon: float) -> Plan:
         """The study, with its mechanisms. A column that is the same everywhere is asked only if all are."""
-        features = tuple(one.feature for one in declared if not one.constant) or (declared[0].feature,)
+        features = tuple(choice.feature for choice in declared if not choice.constant) or (declared[0].feature,)
         positive, negative = _label_value(self.classes_[1]), _label_value(self.classes_[0])
         names = tuple(feature.name for feature in features)
         proposal = Proposal(
@@ -220,15 +221,19 @@ class LocallyPrivateClassifier(TablePrediction):
 
     def _design(self, features: int, epsilon: float) -> OnePacket:
         if self.asks not in ("auto", "bits", "tables"):
-            raise Unfit(f"asks: expected auto, bits or tables, got {self.asks!r}")
+            raise InvalidValue(f"asks: expected auto, bits or tables, got {self.asks!r}")
         if self.asks == "bits" and self.base_rate is None:
-            raise Unfit("base_rate: one-bit packets need a public guess of the share of the second class, got None")
+            raise InvalidValue(
+                "base_rate: one-bit packets need a public guess of the share of the second class, got None"
+            )
         size = self.subset_size
         if size == "auto":
             pairs = self.asks != "bits" and epsilon >= PAIRS_FROM and 0 < comb(features, 2) <= MOST_PAIRS
             size = 2 if pairs else 1
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size > features:
-            raise Unfit(f"subset_size: expected auto, or a whole number up to the {features} features, got {size!r}")
+            raise InvalidValue(
+                f"subset_size: expected auto, or a whole number up to the {features} features, got {size!r}"
+            )
         return OnePacket(
             "one-packet",
             epsilon,
@@ -240,8 +245,8 @@ class LocallyPrivateClassifier(TablePrediction):
 
     def _warn(self, declared: Sequence[Declared]) -> None:
         pairs = list(zip(self._titles(), declared, strict=True))
-        self.read_from_data_ = tuple(title for title, one in pairs if one.read)
-        self.left_out_ = tuple(title for title, one in pairs if one.constant)
+        self.read_from_data_ = tuple(title for title, choice in pairs if choice.read)
+        self.left_out_ = tuple(title for title, choice in pairs if choice.constant)
         if self.read_from_data_:
             shown = ", ".join(map(str, self.read_from_data_[:5])) + (", ..." if len(self.read_from_data_) > 5 else "")
             warnings.warn(
@@ -292,7 +297,7 @@ def _label_value(value: Any) -> str | int | float:
 
 def _limits(key: str | int, limits: Sequence[float]) -> tuple[float, float]:
     if len(limits) != 2:
-        raise Unfit(f"ranges: expected (low, high) for {key!r}")
+        raise InvalidValue(f"ranges: expected (low, high) for {key!r}")
     return float(limits[0]), float(limits[1])
 
 
@@ -301,4 +306,4 @@ def _place(key: str | int, titles: Sequence[str]) -> int:
         return titles.index(key)
     if isinstance(key, (int, np.integer)) and 0 <= key < len(titles):
         return int(key)
-    raise Unfit(f"ranges, categories: expected column names or positions of X, got {key!r}")
+    raise InvalidValue(f"ranges, categories: expected column names or positions of X, got {key!r}")

@@ -1,6 +1,7 @@
 """A published model for other programs: ONNX (any runtime) and skops (Python, loaded without running foreign code).
 
-Both predict what `anon.model` predicts, missing and out-of-range values included. They need the `export` extra.
+Both predict what `anon.protocols.histogram.model` predicts, missing and out-of-range values included. They need the
+`export` extra.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ import numpy as np
 from aggregator.estimator.prediction import PublishedClassifier
 from anon.errors import Refused
 from anon.extras import install
-from anon.model import Model, Table
-from anon.study.parts import Feature
+from anon.protocols.contract import PublishedModel
+from anon.protocols.histogram.model import Model, Table, demand_tables
+from anon.study.features import Feature
 
 TRUSTED = ("aggregator.estimator.prediction.PublishedClassifier",)
 """The only type in a skops file of a published model that is not scikit-learn's, numpy's or Python's own."""
@@ -26,13 +28,15 @@ OPSET, OPSET_ML, IR_VERSION = 17, 3, 8
 """Runtimes since 2022 read these."""
 
 
-def to_onnx(model: Model) -> bytes:
+def to_onnx(published: PublishedModel) -> bytes:
     """The model as ONNX. Equal models give equal bytes for one version of the `onnx` package.
 
     Inputs: one per feature, by name, shape (rows, 1); numeric ones double, NaN or infinite for missing; categorical
     ones string, anything undeclared for missing. Outputs: `label` (rows,) int64, `Model.decide`; `probabilities`
-    (rows, 2) double, the positive label's second. Raises `Refused` without the `onnx` package.
+    (rows, 2) double, the positive label's second. Raises `Refused` without the `onnx` package, and
+    for a model without tables.
     """
+    model = demand_tables(published)
     onnx = _package("onnx")
     graph = _Graph(onnx)
     codes = {feature.name: graph.code(feature, model.cuts_of(feature.name)) for feature in model.features}
@@ -54,13 +58,14 @@ def to_onnx(model: Model) -> bytes:
     return written
 
 
-def to_skops(model: Model, path: Path) -> None:
+def to_skops(model: PublishedModel, path: Path) -> None:
     """The model as a skops file of a fitted `PublishedClassifier`. Raises `Refused` without the `skops` package."""
-    _package("skops.io").dump(PublishedClassifier(model.to_json()).fit(), path)
+    _package("skops.io").dump(PublishedClassifier(demand_tables(model).to_json()).fit(), path)
 
 
 def from_skops(path: Path) -> PublishedClassifier:
-    """What `to_skops` wrote. Only `TRUSTED` types are built, and the model in it passes all checks of `anon.model`.
+    """A file of `to_skops`. Only `TRUSTED` types are built, and the model in it passes all checks of
+    `anon.protocols.histogram.model`.
 
     Raises `Refused` without the `skops` package or for a file with other types.
     """
@@ -68,10 +73,10 @@ def from_skops(path: Path) -> PublishedClassifier:
     strange = sorted(set(io.get_untrusted_types(file=path)) - set(TRUSTED))
     if strange:
         raise Refused(f"{path.name}: holds types of no published model ({', '.join(strange[:3])}); do not load it")
-    found = io.load(path, trusted=list(TRUSTED))
-    if not isinstance(found, PublishedClassifier):
+    loaded = io.load(path, trusted=list(TRUSTED))
+    if not isinstance(loaded, PublishedClassifier):
         raise Refused(f"{path.name}: expected a published model; write one with `anonml aggregator export-model`")
-    return found
+    return loaded
 
 
 def _package(name: str) -> Any:
@@ -82,7 +87,7 @@ def _package(name: str) -> Any:
 
 
 def _amounts(model: Model) -> list[list[float]]:
-    """What each cell of each table adds: to the log-odds (soft) or to the signed vote."""
+    """Each cell's term, per table: to the log-odds (soft) or to the signed vote."""
     if model.ensemble == "soft":
         return [list(table.log_odds) for table in model.tables]
     weight = sum(table.weight for table in model.tables) or 1.0
@@ -162,7 +167,7 @@ class _Graph:
         called = self.add("GreaterOrEqual", positive, self.real(model.threshold - 1e-12))
         self.add("Cast", called, to=self.onnx.TensorProto.INT64, output="label")
         axis = self.constant(np.array([1], dtype=np.int64))
-        both = [self.add("Unsqueeze", one, axis) for one in (self.add("Sub", self.real(1.0), positive), positive)]
+        both = [self.add("Unsqueeze", node, axis) for node in (self.add("Sub", self.real(1.0), positive), positive)]
         self.add("Concat", *both, axis=1, output="probabilities")
 
     def outputs(self) -> list[Any]:

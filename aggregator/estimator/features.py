@@ -17,11 +17,11 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from aggregator.simulation.inference import MOST_CATEGORIES
-from aggregator.simulation.people import Column
-from anon.protocols.histogram.categories import Value
-from anon.study.parts import Feature
-from anon.study.structure import Unfit
+from aggregator.lab.simulation.inference import MOST_CATEGORIES
+from aggregator.lab.simulation.people import Column
+from anon.errors import InvalidValue
+from anon.protocols.categories import Value
+from anon.study.features import LARGEST_NUMBER, Feature
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}\Z")
 LABEL = "target_label"
@@ -43,7 +43,7 @@ class Declared:
 
 @frozen
 class Declarations:
-    """What the caller knows without looking at the data, by column position."""
+    """The caller's knowledge without looking at the data, by column position."""
 
     ranges: Mapping[int, tuple[float, float]]
     categories: Mapping[int, tuple[str, ...]]
@@ -54,7 +54,7 @@ class Declarations:
 def safe_names(names: Sequence[str]) -> tuple[str, ...]:
     """The names if a study can have them, else x0, x1, ... by position."""
     fit = all(_NAME.match(name) for name in names) and len(set(names)) == len(names) and LABEL not in names
-    return tuple(names) if fit else tuple(f"x{place}" for place in range(len(names)))
+    return tuple(names) if fit else tuple(f"x{index}" for index in range(len(names)))
 
 
 def columns_of(table: NDArray[Any]) -> tuple[Column, ...]:
@@ -62,24 +62,24 @@ def columns_of(table: NDArray[Any]) -> tuple[Column, ...]:
 
     Raises `TypeError` for a cell that is none of these.
     """
-    return tuple(_column(table[:, place]) for place in range(table.shape[1]))
+    return tuple(_column(table[:, index]) for index in range(table.shape[1]))
 
 
 def declare(
     columns: Sequence[Column], names: Sequence[str], titles: Sequence[str], known: Declarations
 ) -> tuple[Declared, ...]:
-    """A feature for each column. Raises `Unfit` for a declaration that cannot be."""
-    found = []
-    for place, (column, name, title) in enumerate(zip(columns, names, titles, strict=True)):
+    """A feature for each column. Raises `InvalidValue` for a declaration that cannot be."""
+    described = []
+    for index, (column, name, title) in enumerate(zip(columns, names, titles, strict=True)):
         says, query = f"Column {ascii(title)[:300]}.", f"SELECT {name} FROM person"
-        if place in known.categories:
-            texts = known.categories[place]
-            found.append(Declared(Feature(name, "categorical", says, query, "own", categories=texts), read=False))
-        elif place in known.ranges:
-            found.append(_ranged(name, says, query, known.ranges[place], known))
+        if index in known.categories:
+            texts = known.categories[index]
+            described.append(Declared(Feature(name, "categorical", says, query, "own", categories=texts), read=False))
+        elif index in known.ranges:
+            described.append(_ranged(name, says, query, known.ranges[index], known))
         else:
-            found.append(_read(name, says, query, column, known))
-    return tuple(found)
+            described.append(_read(name, says, query, column, known))
+    return tuple(described)
 
 
 def _column(cells: NDArray[Any]) -> Column:
@@ -105,7 +105,7 @@ def _plain(cell: object) -> Value:
 def _ranged(name: str, says: str, query: str, limits: tuple[float, float], known: Declarations) -> Declared:
     low, high = limits
     if not math.isfinite(high - low):
-        raise Unfit("range: expected two finite numbers")
+        raise InvalidValue("range: expected two finite numbers")
     missing: str | float = "own" if known.missing == "own" else (low + high) / 2
     return Declared(
         Feature(name, "numeric", says, query, missing, range=(low, high), bins=known.bins), read=False
@@ -115,7 +115,10 @@ def _ranged(name: str, says: str, query: str, limits: tuple[float, float], known
 def _read(name: str, says: str, query: str, column: Column, known: Declarations) -> Declared:
     counts = Counter(dict(zip(column.values, np.bincount(column.index, minlength=len(column.values)), strict=True)))
     gaps = any(_is_missing(value) and count for value, count in counts.items())
-    present = {value: int(count) for value, count in counts.items() if count and not _is_missing(value)}
+    present = Counter[Value]()
+    for value, count in counts.items():
+        if count and not _is_missing(value):
+            present[_within_a_manifest(value)] += int(count)
     own = known.missing == "own" or (known.missing == "auto" and gaps)
     if len(present) < 2:
         text = next((str(value)[:100] for value in present), "(none)")
@@ -134,12 +137,17 @@ def _read(name: str, says: str, query: str, column: Column, known: Declarations)
     )
 
 
+def _within_a_manifest(value: Value) -> Value:
+    """A number beyond the largest of a manifest stands at that limit, as data beyond a range do."""
+    return max(-float(LARGEST_NUMBER), min(float(LARGEST_NUMBER), value)) if isinstance(value, float) else value
+
+
 def _numeric(name: str, says: str, query: str, present: Mapping[Value, int], own: bool, bins: int) -> Feature:
     values = np.array(sorted(value for value in present if isinstance(value, float)))
     weights = np.array([present[float(value)] for value in values])
     low, high = float(values[0]), float(values[-1])
     ordered = np.repeat(values, weights)
-    middle, upper = (float(one) for one in np.quantile(ordered, [0.5, 0.95]))
+    middle, upper = (float(quantile) for quantile in np.quantile(ordered, [0.5, 0.95]))
     missing: str | float = "own" if own else middle
     between = tuple(dict.fromkeys(float(left + (right - left) / 2) for left, right in pairwise(values)))
     if len(values) <= bins and all(low <= cut < high for cut in between):

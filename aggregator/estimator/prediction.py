@@ -12,16 +12,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aggregator.estimator.features import columns_of, safe_names
+from aggregator.lab.simulation.evaluation import model_scores, probabilities
+from aggregator.lab.simulation.people import People
+from aggregator.lab.simulation.run import categories, cells
 from aggregator.protocols.histogram.reconstruct import Floats
-from aggregator.simulate import model_scores, probabilities
-from aggregator.simulation.people import People
-from aggregator.simulation.run import categories, cells
-from anon.model import Model, from_json
+from anon.protocols.histogram.model import Model, from_json
 
 
 @frozen(eq=False)
 class Explanation:
-    """What each feature adds to the log-odds of the positive class, and how sure that is.
+    """Each feature's term in the log-odds of the positive class, and its uncertainty.
 
     `decision_function(X)` is `base + contributions.sum(axis=1)`. `contributions` and `errors`: shape (rows, features).
     `errors` are posterior standard deviations, from the mechanism's known noise and the learner's prior: about two in
@@ -53,7 +53,8 @@ class TablePrediction(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return voted
 
     def predict_proba(self, X: Any) -> Floats:
-        """Probabilities of `classes_`, shape (rows, 2): calibrated as far as the study measured (see `anon.model`)."""
+        """Probabilities of `classes_`, shape (rows, 2): calibrated as far as the study measured (see
+        `anon.protocols.histogram.model`)."""
         people = self._people(X)
         positive = probabilities(self.model_, model_scores(self.model_, people))
         return np.column_stack([1 - positive, positive])
@@ -67,13 +68,13 @@ class TablePrediction(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model = self.model_
         if model.ensemble != "soft" or any(len(table.features) != 1 for table in model.tables):
             raise ValueError("explain: expected a soft model of single features; its classifier is not additive")
-        found = categories(model.features, people, {cuts.feature: cuts.cuts for cuts in model.cuts})
-        places = {name: place for place, name in enumerate(self._study_names())}
+        indices = categories(model.features, people, {cuts.feature: cuts.cuts for cuts in model.cuts})
+        places = {name: column for column, name in enumerate(self._study_names())}
         amounts, errors = np.zeros((len(people), len(places))), np.zeros((len(people), len(places)))
         for table in model.tables:
-            index, place = cells(found, table.features, table.cards), places[table.features[0]]
-            amounts[:, place] += np.array(table.log_odds)[index]
-            errors[:, place] = np.array(table.errors)[index] if table.errors else np.nan
+            index, column = cells(indices, table.features, table.cards), places[table.features[0]]
+            amounts[:, column] += np.array(table.log_odds)[index]
+            errors[:, column] = np.array(table.errors)[index] if table.errors else np.nan
         return Explanation(self._titles(), _log_odds(model.base_rate), amounts, errors)
 
     def _people(self, X: Any) -> People:
@@ -88,7 +89,7 @@ class TablePrediction(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _titles(self) -> tuple[str, ...]:
         given = getattr(self, "feature_names_in_", None)
-        return tuple(given) if given is not None else tuple(f"x{place}" for place in range(self.n_features_in_))
+        return tuple(given) if given is not None else tuple(f"x{column}" for column in range(self.n_features_in_))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,1 +1,1 @@
-"""Aggregator halves of the protocols."""
+"""Aggregator parts of the protocols."""

@@ -1,1 +1,1 @@
-"""What staff and the public read of a study: the report, its charts, its PDF."""
+"""The pages about a study for staff and the public: the report, its charts, its PDF."""

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from attrs import frozen
 from markupsafe import Markup, escape
 
+from anon.text.foreign import seen
+
 BLUE, ORANGE, GREY = "#3a6ea5", "#c2571a", "#8a8a8a"
 _SIDE, _EDGE = 260, 44
 _NAMES, _BARS, _LINE = 230, 330, 22
@@ -27,7 +29,7 @@ class Interval:
     high: float
 
 
-def curve(points: Sequence[Point], said: str, across: str, up: str, steps: bool = False) -> Markup:
+def curve(points: Sequence[Point], caption: str, across: str, up: str, steps: bool = False) -> Markup:
     """A curve in the unit square above the diagonal: a ROC curve, or (with dots) a calibration."""
     places = [(_EDGE + x * _SIDE, 10 + (1 - y) * _SIDE) for x, y in points]
     path = " ".join(f"{'L' if number else 'M'}{x:.1f} {y:.1f}" for number, (x, y) in enumerate(places))
@@ -41,12 +43,12 @@ def curve(points: Sequence[Point], said: str, across: str, up: str, steps: bool 
         body += _text(_EDGE - 6, 14 + (1 - tick) * _SIDE, f"{tick:g}", "end")
     body += _text(_EDGE + _SIDE / 2, _SIDE + 42, across, "middle")
     body += f'<g transform="translate(12 {10 + _SIDE / 2:.0f}) rotate(-90)">{_text(0, 0, up, "middle")}</g>'
-    return _drawing(total, _SIDE + 50, said, body)
+    return _drawing(total, _SIDE + 50, caption, body)
 
 
-def intervals(rows: Sequence[Interval], said: str, middle: float | None = None) -> Markup:
+def intervals(rows: Sequence[Interval], caption: str, middle: float | None = None) -> Markup:
     """One line per row: a dot and its interval, on one scale; `middle` is marked."""
-    ends = [end for one in rows for end in (one.low, one.high)] + ([middle] if middle is not None else [])
+    ends = [end for row in rows for end in (row.low, row.high)] + ([middle] if middle is not None else [])
     low, high = min(ends, default=0.0), max(ends, default=1.0)
     span = (high - low) or 1.0
     height = _LINE * len(rows) + 34
@@ -57,17 +59,17 @@ def intervals(rows: Sequence[Interval], said: str, middle: float | None = None) 
     body = ""
     if middle is not None:
         body += f'<path d="M{place(middle):.1f} 4V{height - 26}" stroke="{GREY}" stroke-dasharray="4 4"/>'
-    for number, one in enumerate(rows):
+    for number, point in enumerate(rows):
         y = 16 + _LINE * number
-        body += _text(_NAMES - 10, y + 4, _shortened(one.name), "end")
-        body += f'<path d="M{place(one.low):.1f} {y}H{place(one.high):.1f}" stroke="{BLUE}" stroke-width="2"/>'
-        body += f'<circle cx="{place(one.value):.1f}" cy="{y}" r="4" fill="{BLUE}"/>'
+        body += _text(_NAMES - 10, y + 4, _shortened(point.name), "end")
+        body += f'<path d="M{place(point.low):.1f} {y}H{place(point.high):.1f}" stroke="{BLUE}" stroke-width="2"/>'
+        body += f'<circle cx="{place(point.value):.1f}" cy="{y}" r="4" fill="{BLUE}"/>'
     for value in (low, high):
         body += _text(place(value), height - 6, f"{value:.3g}", "middle")
-    return _drawing(_NAMES + _BARS + 24, height, said, body)
+    return _drawing(_NAMES + _BARS + 24, height, caption, body)
 
 
-def bars(rows: Sequence[tuple[str, float]], said: str) -> Markup:
+def bars(rows: Sequence[tuple[str, float]], caption: str) -> Markup:
     """One bar per row from a common zero, negative ones to the left."""
     most = max((abs(value) for _, value in rows), default=1.0) or 1.0
     height, zero = _LINE * len(rows) + 12, _NAMES + _BARS / 2
@@ -80,11 +82,11 @@ def bars(rows: Sequence[tuple[str, float]], said: str) -> Markup:
         body += f'<rect x="{start:.1f}" y="{y + 2}" width="{width:.1f}" height="{_LINE - 8}" fill="{colour}"/>'
         side, anchor = (zero + width + 4, "start") if value >= 0 else (zero - width - 4, "end")
         body += _text(side, y + 13, f"{value:+.2f}", anchor)
-    return _drawing(_NAMES + _BARS + 24, height, said, body)
+    return _drawing(_NAMES + _BARS + 24, height, caption, body)
 
 
-def _drawing(width: float, height: float, said: str, body: str) -> Markup:
-    named = escape(said)
+def _drawing(width: float, height: float, caption: str, body: str) -> Markup:
+    named = escape(seen(caption))
     return Markup(  # noqa: S704  (numbers, and texts that are escaped)
         f'<svg class="chart" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" '
         f'role="img" aria-label="{named}" font-family="sans-serif" font-size="13"><title>{named}</title>{body}</svg>'
@@ -92,7 +94,7 @@ def _drawing(width: float, height: float, said: str, body: str) -> Markup:
 
 
 def _text(x: float, y: float, words: str, anchor: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="currentColor">{escape(words)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="currentColor">{escape(seen(words))}</text>'
 
 
 def _shortened(name: str) -> str:

@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from anon.environment import Child, for_child
 from anon.errors import Refused
 from anon.extras import install
 
@@ -36,7 +37,7 @@ def _by_weasyprint(page: str) -> bytes | None:
 
 
 def _by_browser(page: str) -> bytes | None:
-    program = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    program = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     if program is None:
         return None
     with tempfile.TemporaryDirectory() as scratch:
@@ -46,7 +47,8 @@ def _by_browser(page: str) -> bytes | None:
         command = [program, "--headless", *root, "--disable-gpu", "--no-pdf-header-footer",
                    f"--user-data-dir={scratch}/profile", f"--print-to-pdf={target}", source.as_uri()]
         try:
-            subprocess.run(command, capture_output=True, check=False, timeout=SECONDS)  # noqa: S603
+            surroundings = for_child(Child.PROGRAM)
+            subprocess.run(command, capture_output=True, check=False, timeout=SECONDS, env=surroundings)  # noqa: S603
         except (OSError, subprocess.TimeoutExpired):
             return None
         return target.read_bytes() if target.is_file() else None

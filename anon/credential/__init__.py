@@ -1,7 +1,7 @@
 """Anonymous one-time credentials: BBS on BLS12-381 with blind issuance and a pseudonym per context.
 
 Bytes in, bytes out: no curve object leaves this folder. Read `issuance` (commit, blind_sign), `credential` (finalize),
-`presentation` (pseudonym, present), `verification` (Verifier). Variable time throughout.
+`issued` (credentials of others), `presentation` (pseudonym, present), `verification` (Verifier). Variable time.
 """
 
 from anon.credential.credential import Credential, finalize
@@ -19,6 +19,7 @@ from anon.credential.issuance import (
     recommit,
     signer_nym_entropy,
 )
+from anon.credential.issued import Issued, IssuedChecker
 from anon.credential.presentation import Tag, Token, present, pseudonym, token_size
 from anon.credential.verification import Verifier, cached_verifier
 
@@ -26,6 +27,8 @@ __all__ = [
     "SIGNATURE_SIZE",
     "CommitmentSecrets",
     "Credential",
+    "Issued",
+    "IssuedChecker",
     "PublicKey",
     "SecretKey",
     "Tag",

@@ -40,7 +40,12 @@ def failures(key: G2, folds: Sequence[Fold], random_bytes: Callable[[int], bytes
     """
     if not folds:
         return []
-    return _search(key, folds, fresh_coefficients(folds, random_bytes))
+    coefficients = fresh_coefficients(folds, random_bytes)
+
+    def holds(part: slice) -> bool:
+        return _holds(key, folds[part], coefficients[part])
+
+    return [folds[index].place for index in search(holds, len(folds))]
 
 
 def fresh_coefficients(folds: Sequence[Fold], random_bytes: Callable[[int], bytes]) -> list[Scalar]:
@@ -48,24 +53,44 @@ def fresh_coefficients(folds: Sequence[Fold], random_bytes: Callable[[int], byte
 
     Fixed or guessable ones would let two bad tokens cancel each other's errors.
     """
+    shown = b"".join(encode_g1(fold.a_bar) + encode_g1(fold.b_bar) for fold in folds)
+    return coefficients_for(BATCH, len(folds), shown, random_bytes)
+
+
+def coefficients_for(
+    label: bytes, count: int, shown: bytes, random_bytes: Callable[[int], bytes]
+) -> list[Scalar]:
+    """`count` coefficients of 128 bits: from 32 fresh random bytes, and hedged by all that is `shown`."""
     seed = random_bytes(SEED_SIZE)
     if len(seed) != SEED_SIZE:
         raise ValueError(f"expected {SEED_SIZE} random bytes, got {len(seed)}")
-    shown = b"".join(encode_g1(fold.a_bar) + encode_g1(fold.b_bar) for fold in folds)
-    root = hashlib.sha256(BATCH + seed + shown).digest()
-    digests = (hashlib.sha256(BATCH + root + number.to_bytes(8, "big")).digest() for number in range(len(folds)))
+    root = hashlib.sha256(label + seed + shown).digest()
+    digests = (hashlib.sha256(label + root + number.to_bytes(8, "big")).digest() for number in range(count))
     return [scalar_from_uniform(digest[:COEFFICIENT_SIZE]) for digest in digests]
 
 
-def _search(key: G2, folds: Sequence[Fold], coefficients: Sequence[Scalar], known_bad: bool = False) -> list[int]:
-    if not known_bad and _holds(key, folds, coefficients):
+def search(holds: Callable[[slice], bool], count: int, most: int | None = None) -> list[int]:
+    """The places below `count`, at least 1, at which an equation fails, by halving; the first `most` of them if given.
+
+    `holds(part)` says whether the fold of a part holds, and for a part of one place whether its equation does.
+    """
+    return _search(holds, 0, count, most)
+
+
+def _search(
+    holds: Callable[[slice], bool], start: int, stop: int, most: int | None, known_bad: bool = False
+) -> list[int]:
+    if not known_bad and holds(slice(start, stop)):
         return []
-    if len(folds) == 1:
-        return [folds[0].place]
-    middle = len(folds) // 2
-    first = _search(key, folds[:middle], coefficients[:middle])
+    if stop - start == 1:
+        return [start]
+    middle = (start + stop) // 2
+    first = _search(holds, start, middle, most)
+    if most is not None and len(first) >= most:
+        return first[:most]
     # A product of the two halves that is not one, with a first half that is, leaves the second.
-    return first + _search(key, folds[middle:], coefficients[middle:], known_bad=not first)
+    left = None if most is None else most - len(first)
+    return first + _search(holds, middle, stop, left, known_bad=not first)
 
 
 def _holds(key: G2, folds: Sequence[Fold], coefficients: Sequence[Scalar]) -> bool:

@@ -2,7 +2,7 @@
 
 Invariant: every `G1` and `G2` that leaves this module lies in the prime-order subgroup. Decoding is strict whatever
 library is underneath: `native`, or `pure` where the native one has no build. `IMPLEMENTATION` says which,
-`anon.builds` decides. Both give the same bytes, and neither is constant-time.
+`anon.backend` decides. Both give the same bytes, and neither is constant-time.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from anon.builds import PURE, implementation
+from anon.backend import PURE, implementation
 from anon.credential.constants import EIGENVALUE, FIELD_ORDER, G1_SIZE, G2_SIZE, ORDER, ROOT, SCALAR_SIZE
 from anon.errors import Malformed
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING or IMPLEMENTATION == PURE:
     from anon.credential import pure as library
     from anon.credential.pure import G1, G2, Scalar
 else:
-    from anon.credential import native as library
-    from anon.credential.native import G1, G2, Scalar
+    from anon.credential import arkworks as library
+    from anon.credential.arkworks import G1, G2, Scalar
 
 __all__ = [
     "EIGENVALUE",
@@ -141,7 +141,7 @@ def multiexp(points: Sequence[G1], scalars: Sequence[Scalar]) -> G1:
 
 
 def pairing_product_is_one(pairs: Sequence[tuple[G1, G2]]) -> bool:
-    """Whether the product of e(first, second) over all pairs is one. Raises `ValueError` for no pairs at all."""
+    """True if the product of e(first, second) over all pairs is one. Raises `ValueError` for no pairs at all."""
     if not pairs:
         raise ValueError("expected at least one pair: an empty product would verify anything")
     return library.pairing_product_is_one(pairs)

@@ -47,7 +47,7 @@ PublicKey = NewType("PublicKey", bytes)
 
 @frozen
 class CommitmentSecrets:
-    """What the prover keeps between enrolment and credential: plain bytes, fit to be stored, never to be sent.
+    """The prover's state between enrolment and credential: plain bytes, fit to be stored, never to be sent.
 
     Only `commitment_with_proof` leaves; it is a function of the others (`recommit`), so a crash repeats the same bytes.
     """

@@ -1,7 +1,7 @@
 """The proof of knowledge of a signature, with or without a pseudonym: its bytes, its challenge, its making.
 
 draft-irtf-cfrg-bbs-signatures ProofInit, ProofChallengeCalculate and ProofFinalize, and CoreProofGenWithNym of
-draft-irtf-cfrg-bbs-per-verifier-linkability-03. Whether a proof is believed is decided in `verification`.
+draft-irtf-cfrg-bbs-per-verifier-linkability-03. The verdict on a proof is in `verification`.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def decode_proof(data_untrusted: bytes, hidden: int) -> Proof:
     if len(data_untrusted) != proof_size(hidden):
         raise Malformed(f"proof: expected {proof_size(hidden)} bytes, got {len(data_untrusted)}; send it whole")
     a_bar, b_bar, d = (
-        decode_g1(data_untrusted[place * G1_SIZE : (place + 1) * G1_SIZE], name)
-        for place, name in enumerate(("Abar", "Bbar", "D"))
+        decode_g1(data_untrusted[index * G1_SIZE : (index + 1) * G1_SIZE], name)
+        for index, name in enumerate(("Abar", "Bbar", "D"))
     )
     e_hat, r1_hat, r3_hat, *message_hats, challenge = decode_scalars(data_untrusted[POINTS * G1_SIZE :], "proof scalar")
     return Proof(a_bar, b_bar, d, e_hat, r1_hat, r3_hat, tuple(message_hats), challenge)

@@ -1,4 +1,4 @@
-"""What a signature is about, as everybody knows it: key, header, generators and their domain.
+"""The public subject of a signature: key, header, generators and their domain.
 
 Signed scalars are in the order of the generators: L messages of the signer, then (blind and pseudonym scheme) the
 prover's blinding factor, the committed messages and the nym secrets. The protocol uses L = 0 and no committed message.

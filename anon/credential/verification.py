@@ -1,4 +1,4 @@
-"""Whether a token is believed. The steps are numbered; pairings can be left to `batch`.
+"""The verification of tokens. The steps are numbered; pairings can be left to `batch`.
 
 Not decided here: whether the tag was spent, whether the slot is open, what the packet says.
 """
@@ -61,16 +61,16 @@ class Verifier:
         """
         verdicts: list[Tag | AnonmlError] = []
         folds: list[Fold] = []
-        for place, (token_untrusted, context, presentation_header) in enumerate(items):
+        for index, (token_untrusted, context, presentation_header) in enumerate(items):
             try:
                 proof = self._check_all_but_pairing(token_untrusted, context, presentation_header)
             except AnonmlError as error:
                 verdicts.append(error)
             else:
                 verdicts.append(Tag(token_untrusted[:G1_SIZE]))
-                folds.append(Fold(place, proof.a_bar, proof.b_bar))
-        for place in failures(self._key, folds, random_bytes):
-            verdicts[place] = RejectedProof("token rejected")
+                folds.append(Fold(index, proof.a_bar, proof.b_bar))
+        for index in failures(self._key, folds, random_bytes):
+            verdicts[index] = RejectedProof("token rejected")
         return verdicts
 
     def _check_all_but_pairing(self, token_untrusted: bytes, context: bytes, presentation_header: bytes) -> Proof:

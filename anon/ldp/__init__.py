@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from anon.ldp.choice import AUTO, MECHANISMS, build, choose, choose_for_label, from_spec, label_contrast_error
-from anon.ldp.composition import Release, per_attribute, record_level
-from anon.ldp.epsilon import MAX_EPSILON, NANO, NanoEpsilon, format_epsilon, loss, nano
+from anon.ldp.composition import SurveyCost, per_attribute, record_level
+from anon.ldp.epsilon import MAX_EPSILON, NANO, NanoEpsilon, format_epsilon, loss, nano, odds_moved
 from anon.ldp.mechanism import (
     MAX_CATEGORIES,
     MIN_CATEGORIES,
@@ -28,7 +28,7 @@ __all__ = [
     "PerturbedReport",
     "RandomBytes",
     "RawCategory",
-    "Release",
+    "SurveyCost",
     "build",
     "choose",
     "choose_for_label",
@@ -37,6 +37,7 @@ __all__ = [
     "label_contrast_error",
     "loss",
     "nano",
+    "odds_moved",
     "per_attribute",
     "record_level",
 ]

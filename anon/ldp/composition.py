@@ -1,4 +1,4 @@
-"""What several releases of one peer cost together. Pure local epsilon only; sums are exact integers."""
+"""The joint cost of several releases of one peer. Pure local epsilon only; sums are exact integers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from anon.ldp.epsilon import NanoEpsilon
 
 
 @frozen
-class Release:
+class SurveyCost:
     """One survey a slot may draw: the features it asks about, whether the label too, and its nano-epsilon."""
 
     features: tuple[str, ...]
@@ -34,7 +34,7 @@ def record_level(slots: Sequence[Sequence[int]]) -> NanoEpsilon:
     return NanoEpsilon(sum(max(slot, default=0) for slot in slots))
 
 
-def per_attribute(slots: Sequence[Sequence[Release]]) -> NanoEpsilon:
+def per_attribute(slots: Sequence[Sequence[SurveyCost]]) -> NanoEpsilon:
     """Return eq. 6 of the paper, to be shown only as "per-attribute (AnonML eq. 6)", never as the guarantee.
 
     For one feature or the label: the dearest row touching it in every slot, summed; then the largest of these. It

@@ -23,6 +23,9 @@ PRECISION = Context(prec=80)
 """Digits carried when a loss or a probability is computed; integers over 2**64 need 20, differences of them 40."""
 
 _LARGEST_STATED = 1_000_000
+_SHOWN = Context(prec=3, rounding=ROUND_CEILING)
+MOST_ODDS = 1_000_000
+"""Above it a factor of odds is not written out: nobody reads it as a protection."""
 _MARGIN = Decimal("1e-60")  # far above the rounding of 80 digits, far below 1e-9
 
 
@@ -68,3 +71,13 @@ def format_epsilon(epsilon: int) -> str:
     """Return nano-epsilon as the shortest exact decimal, such as "0.5" or "2"; `nano` reads it back."""
     sign, (whole, rest) = "-" if epsilon < 0 else "", divmod(abs(epsilon), NANO)
     return f"{sign}{whole}.{rest:09d}".rstrip("0").rstrip(".")
+
+
+def odds_moved(epsilon: int) -> str:
+    """Return how far nano-epsilon lets odds move, as the end of a sentence. Total: no epsilon is too large for it.
+
+    The factor e**epsilon is rounded up to three digits.
+    """
+    if epsilon > loss(Fraction(MOST_ODDS)):
+        return "may move by a factor of more than a million, which is no protection"
+    return f"move by at most a factor of {_SHOWN.plus(exponential(NanoEpsilon(epsilon))):,f}"

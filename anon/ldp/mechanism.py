@@ -1,4 +1,4 @@
-"""What every mechanism promises, and the two types that keep raw and perturbed values apart.
+"""The promise of every mechanism, and the two types that keep raw and perturbed values apart.
 
 Probabilities are integer numerators over 2**64. Privacy loss, perturbation, debiasing and variance all come from the
 same two integers p and q, so that client, server and simulation cannot disagree about them.

@@ -58,7 +58,7 @@ class BitSampler:
 
 @frozen
 class UnaryEncoding(Mechanism):
-    """What RAPPOR and (p, q)-perturbation share. Position 0 is the most significant bit of the first byte."""
+    """The common part of RAPPOR and (p, q)-perturbation. Position 0 is the most significant bit of the first byte."""
 
     _sampler: BitSampler = field(init=False, repr=False, eq=False)
 

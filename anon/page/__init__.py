@@ -1,1 +1,2 @@
-"""What the peer's page and the aggregator's desk share: who may speak to a page on loopback, and how it is drawn."""
+"""The common part of the peer's page and the aggregator's desk: who may speak to a page on loopback, and how it is
+drawn."""

@@ -1,4 +1,4 @@
-"""`security` as aiohttp middleware: no handler is reached by a request that may not reach it."""
+"""`gate` as aiohttp middleware: no handler is reached by a request that may not reach it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler, Middleware
 
-from anon.page.neighbours import is_stranger
-from anon.page.security import ENTER, FORM_FIELD, HEADERS, Asked, Gate, refusal
+from anon.page.gate import ENTER, FORM_FIELD, HEADERS, Gate, GateRequest, refusal
+from anon.page.peer_process import is_stranger
 
 Refuse = Callable[[int, str], web.Response]
 """(status, reason) -> a page that says so."""
 
 _MULTIPART = "multipart/form-data"
 UNREADABLE = (ValueError, LookupError, HttpProcessingError)
-"""What reading a body raises that is no form, is in an unknown encoding, or has parts whose heads are none."""
+"""The errors of reading a body that is no form, is in an unknown encoding, or has parts whose heads are none."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -29,7 +29,7 @@ def plain_refusal(status: int, reason: str) -> web.Response:
 
 
 def form_token(request: web.Request, gate: Gate) -> str:
-    """What the forms of the page that answers an admitted request must carry."""
+    """The secret for the forms of the page that answers an admitted request."""
     return gate.form_token(request.cookies[gate.cookie])
 
 
@@ -51,14 +51,14 @@ def protect(
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-        asked = Asked(
+        gate_request = GateRequest(
             request.method,
             request.path,
             request.headers.get(hdrs.HOST),
             request.headers.get(hdrs.ORIGIN),
             request.headers.get("Sec-Fetch-Site"),
         )
-        reason = refusal(asked, hosts)
+        reason = refusal(gate_request, hosts)
         if reason is not None:
             return refuse(403, reason)
         if request.path in (bearers or {}):
@@ -108,8 +108,8 @@ def _from_a_stranger(request: web.Request) -> bool:
 
 
 async def _for_bearer(request: web.Request, handler: Handler, token: str, refuse: Refuse) -> web.StreamResponse:
-    said = request.headers.get(hdrs.AUTHORIZATION, "").encode("utf-8", "replace")
-    if request.method not in ("GET", "HEAD") or not compare_digest(said, f"Bearer {token}".encode()):
+    authorization = request.headers.get(hdrs.AUTHORIZATION, "").encode("utf-8", "replace")
+    if request.method not in ("GET", "HEAD") or not compare_digest(authorization, f"Bearer {token}".encode()):
         return refuse(401, "expected the header Authorization: Bearer TOKEN")
     return await handler(request)
 

@@ -1,86 +1,48 @@
-"""The contract every protocol follows, so that consent, ledger, release and verify never need to know which one runs.
+"""The contract of a protocol's shared part, and the values that pass between a protocol and everything that knows none.
 
-A protocol has a shared half (`StudyProtocol`), a peer's half and an aggregator's half. The halves are pure: they step
-from a state and an event to `Continue(state, outgoing)` or `Finish(outgoing)`. They neither send, store nor wait.
-
-The peer's half of the histogram protocol steps this way. The aggregator's does not yet: `aggregator.session` decides
-its phases and `aggregator.conduct` performs them, so `Publishing` and `WindowClosed` are named here and used nowhere.
+A protocol has three parts, and all three are used: the shared one (`SharedPart`, here), the peer's
+(`peer.protocols.contract`) and the aggregator's (`aggregator.protocols.contract`). They are pure: they neither send,
+store nor wait. Sortition, slots, the score cohort, tokens, ledger, journal and signed heads lie below them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol, final
 
-from attrs import frozen
+from attrs import field, frozen
 
-from anon.ldp import RawCategory
-from anon.study.manifest import Manifest
+from anon.ldp import NanoEpsilon, RandomBytes, RawCategory
+from anon.protocols.categories import Value
+from anon.protocols.words import PacketKind
+from anon.study.designs import Design
+from anon.study.features import Feature, Label
+from anon.study.manifest import Manifest, Slot, Survey, Window
+from anon.study.proposal import Proposal
 
-State = TypeVar("State")
+Place = tuple[str, int]
+"""Kind and part of a document."""
+
+PURE_LOCAL: Final = "pure-local"
+"""The kind of epsilon that the ledger adds up: pure, local, of a whole record."""
+
+
+@final
+@frozen
+class Record:
+    """A snapshot's values by feature name, and the label's. Raw: only categories are derived from it."""
+
+    values: Mapping[str, Value] = field(repr=False)
+    label: Value = field(repr=False)
 
 
 @frozen
-class Aggregator:
-    """Addressed to the study's aggregator."""
-
-
-@frozen
-class Peer:
-    """Addressed to whoever holds a slot."""
-
-    slot: int
-
-
-@frozen
-class Group:
-    """Addressed to a named group of peers."""
-
-    group: str
-
-
-Recipient = Aggregator | Peer | Group
-
-
-@frozen
-class Answering:
+class SurveyAnswer:
     """A peer's wish to answer a survey: only `peer.release` turns it into something that can leave."""
 
-    to: Recipient
     slot: int
     survey: int
     category: RawCategory
-
-
-@frozen
-class Publishing:
-    """An aggregator's wish to publish a document body under the next signed head."""
-
-    to: Recipient
-    kind: str
-    part: int
-    body: bytes
-
-
-Outgoing = Answering | Publishing
-
-
-@frozen
-class Continue(Generic[State]):
-    """The protocol goes on from `state` once `outgoing` is taken care of."""
-
-    state: State
-    outgoing: tuple[Outgoing, ...] = ()
-
-
-@frozen
-class Finish:
-    """Nothing more will come from this half."""
-
-    outgoing: tuple[Outgoing, ...] = ()
-
-
-Step = Continue[State] | Finish
 
 
 @frozen
@@ -93,19 +55,116 @@ class DocumentArrived:
 
 
 @frozen
-class WindowClosed:
-    """The aggregator's clock passed the end of a set of surveys; counts per survey id, each of length m, with n."""
+class Exposure:
+    """The most that one record can lose by a whole study, recomputed. `epsilon` counts 1e-9 of `kind`.
 
-    counts: Mapping[int, tuple[tuple[int, ...], int]]
+    `per_attribute` is the paper's eq. 6: the loss between records that differ in a single attribute.
+    """
+
+    kind: str
+    epsilon: NanoEpsilon
+    per_attribute: NanoEpsilon
 
 
-class StudyProtocol(Protocol):
-    """What both sides know of a protocol."""
+@frozen
+class Layout:
+    """Every survey that a study can ask, and the slots whose rows name them."""
 
-    name: str
+    surveys: tuple[Survey, ...]
+    slots: tuple[Slot, ...]
+
+
+@frozen
+class Contribution:
+    """How one part of a model moved one prediction: the log-odds it added, or its signed share of a vote."""
+
+    features: tuple[str, ...]
+    amount: float
+
+
+@frozen
+class Predicted:
+    """A model's score of one record in [0, 1], and its answer; None where it was not shown to beat a guess."""
+
+    probability: float
+    positive: bool | None
+    moved_by: tuple[Contribution, ...] = ()
+
+
+class PublishedModel(Protocol):
+    """A study's published model. `chance` and `shown`: how often noise alone would look as good, and whether that is
+    so rare that the model is taken to beat a guess; None where nobody said."""
+
+    @property
+    def study(self) -> str: ...
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def label(self) -> Label: ...
+
+    @property
+    def features(self) -> tuple[Feature, ...]: ...
+
+    @property
+    def threshold(self) -> float: ...
+
+    @property
+    def chance(self) -> float | None: ...
+
+    @property
+    def shown(self) -> bool | None: ...
+
+    def predict(self, values: Mapping[str, Value]) -> Predicted:
+        """The score of a record from the raw values of the features' queries. Never raises on account of a value."""
+
+    def to_json(self) -> str:
+        """The one spelling of this model. One of another protocol than the histogram names it under "protocol"."""
+
+
+class SharedPart(Protocol):
+    """The shared part of a protocol. `designs`: each `design.kind` of a study file that is this protocol's."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def designs(self) -> Mapping[str, Design]: ...
+
+    def windows(self, proposal: Proposal, settled: int) -> tuple[Window, ...]:
+        """The window of every round, in order, the first opening at `settled` (unix seconds). Raises `Malformed`."""
+
+    def lay_out(
+        self, proposal: Proposal, windows: tuple[Window, ...], randbelow: Callable[[int], int]
+    ) -> Layout:
+        """Everything that can be asked, resolved before anyone is asked. Raises `Malformed`."""
 
     def check(self, study: Manifest) -> None:
-        """Raises `Malformed` when the study cannot run or declares less than it costs."""
+        """Raises `Malformed` when the study cannot run. Its cost and its windows are checked for every protocol alike
+        (`anon.protocols.registry.check_study`)."""
 
-    def exposure(self, study: Manifest) -> tuple[int, float]:
-        """(epsilon in 1e-9, delta): the most that one record can lose by the whole study."""
+    def exposure(self, surveys: tuple[Survey, ...], slots: tuple[Slot, ...]) -> Exposure:
+        """The cost of the surveys and its kind, from their actual probabilities."""
+
+    def documents(self, study: Manifest) -> Mapping[Place, int]:
+        """The documents that its rounds publish, in the order of publication, each with the bytes of its longest body.
+        """
+
+    def longest_model(self, study: Manifest) -> int:
+        """Bytes of the longest model document."""
+
+    def summary(self, study: Manifest) -> str:
+        """One sentence, for consent, desk and report: how the study asks."""
+
+    def title(self, study: Manifest, survey: Survey) -> str:
+        """The question of a survey, in a few words."""
+
+    def odds(self, study: Manifest) -> tuple[str, ...]:
+        """How often each kind of packet tells the truth: one line per kind, from the integer probabilities."""
+
+    def packet_kinds(self, study: Manifest, random_bytes: RandomBytes) -> tuple[PacketKind, ...]:
+        """Every kind of packet that the study can ask for, the likeliest first. `random_bytes` throws the examples."""
+
+    def read_model(self, text_untrusted: str) -> PublishedModel:
+        """A valid model from its JSON. Raises `Malformed`."""

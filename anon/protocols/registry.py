@@ -1,17 +1,82 @@
-"""Which protocol a study's design belongs to."""
+"""The shared parts by design and by name, and the check that every study passes whatever its protocol."""
 
 from __future__ import annotations
 
+import json
+from typing import Final
+
 from anon.errors import Malformed
-from anon.protocols.contract import StudyProtocol
-from anon.protocols.histogram.study import HistogramProtocol
+from anon.protocols.contract import PublishedModel, SharedPart
+from anon.protocols.histogram.shared import HistogramProtocol
+from anon.study.designs import FORMS
 from anon.study.manifest import Manifest
+from anon.study.proposal import SECTIONS
 
-_BY_DESIGN: dict[str, StudyProtocol] = {"one-packet": HistogramProtocol(), "paper": HistogramProtocol()}
+HISTOGRAM: Final = HistogramProtocol()
+
+_BY_DESIGN: dict[str, SharedPart] = {}
 
 
-def protocol_of(study: Manifest) -> StudyProtocol:
+def register(protocol: SharedPart) -> None:
+    """Enter a protocol with its designs. From then on study files and manifests may name them."""
+    for kind, design in protocol.designs.items():
+        SECTIONS[kind], FORMS[kind], _BY_DESIGN[kind] = design.section, design.form, protocol
+
+
+def forget(protocol: SharedPart) -> None:
+    """Take a protocol's designs out again."""
+    for kind in protocol.designs:
+        del SECTIONS[kind], FORMS[kind], _BY_DESIGN[kind]
+
+
+register(HISTOGRAM)
+
+
+def known_designs() -> tuple[str, ...]:
+    """The designs of all protocols."""
+    return tuple(_BY_DESIGN)
+
+
+def protocol_for(design: str) -> SharedPart:
+    """The protocol that has this design. Raises `Malformed` for an unknown one."""
+    if design not in _BY_DESIGN:
+        raise Malformed(f"manifest: unknown design {design!r}; update this program")
+    return _BY_DESIGN[design]
+
+
+def protocol_of(study: Manifest) -> SharedPart:
     """The protocol of the study's design. Raises `Malformed` for an unknown design."""
-    if study.design not in _BY_DESIGN:
-        raise Malformed(f"manifest: unknown design {study.design!r}; update this program")
-    return _BY_DESIGN[study.design]
+    return protocol_for(study.design)
+
+
+def check_study(study: Manifest) -> None:
+    """Raises `Malformed` unless the study declares at least what it costs, the protocol finds nothing wrong, and every
+    survey fits packet and timetable."""
+    protocol = protocol_of(study)
+    exposure = protocol.exposure(study.surveys, study.slots)
+    if study.epsilon < exposure.epsilon:
+        raise Malformed(
+            f"manifest: declares epsilon {study.epsilon} but its surveys cost {exposure.epsilon}; do not take part"
+        )
+    if study.epsilon_per_attribute < exposure.per_attribute:
+        raise Malformed("manifest: declares too small a per-attribute epsilon; do not take part")
+    protocol.check(study)
+    table = study.timetable
+    for survey in study.surveys:
+        if not table.settled <= survey.window.opens < survey.window.closes <= table.ends:
+            raise Malformed(f"manifest: survey {survey.survey} is open outside the study's timetable; do not take part")
+        if survey.build().report_size > study.report_size:
+            raise Malformed(f"manifest: survey {survey.survey} does not fit the packet size; do not take part")
+
+
+def read_model(text_untrusted: str) -> PublishedModel:
+    """A valid model of any protocol from its JSON; one that names none is the histogram's. Raises `Malformed`."""
+    try:
+        plain = json.loads(text_untrusted)
+    except (ValueError, RecursionError):
+        plain = None  # the histogram's reader says what is wrong
+    name = plain.get("protocol", HISTOGRAM.name) if isinstance(plain, dict) else HISTOGRAM.name
+    for protocol in _BY_DESIGN.values():
+        if protocol.name == name:
+            return protocol.read_model(text_untrusted)
+    raise Malformed("model: of a protocol that this program does not know; update this program")

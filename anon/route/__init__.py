@@ -1,6 +1,9 @@
-"""How bytes travel: `direct` (loopback and tests), `socks` (any SOCKS5 proxy). Each exchange is a fresh connection."""
+"""How bytes travel: `direct` (loopback and tests), `socks` (any SOCKS5 proxy), and `tor`, in a folder of its own.
 
-from anon.route.http import DirectRoute, SocksRoute
-from anon.route.route import Answer, Route, Starting
+Each exchange is a fresh connection.
+"""
 
-__all__ = ["Answer", "DirectRoute", "Route", "SocksRoute", "Starting"]
+from anon.route.direct_and_socks import DirectRoute, SocksRoute
+from anon.route.route import Response, Route, Starting
+
+__all__ = ["DirectRoute", "Response", "Route", "SocksRoute", "Starting"]

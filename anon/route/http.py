@@ -1,46 +1,115 @@
-"""The routes `direct` and `socks`."""
+"""One exchange over HTTP/1.1 with aiohttp: nothing on the wire but Host, Content-Length and Connection: close."""
 
 from __future__ import annotations
 
-import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import aiohttp
-from attrs import field, frozen
+from aiohttp_socks import ProxyConnectionError, ProxyConnector, ProxyError, ProxyTimeoutError, ProxyType
 
-from anon.addresses import is_loopback
-from anon.errors import Refused
-from anon.route.exchange import HttpRoute, isolated_connector
+from anon.errors import NotConnected, Unreachable
+from anon.route.route import Response
 
-DEFAULT_TIMEOUT = 60.0
+_SKIPPED = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 
 
-@frozen
-class DirectRoute(HttpRoute):
-    """Straight to a loopback address, for tests, demos and two terminals on one machine. It hides nothing.
+class HttpRoute(ABC):
+    """The part that every route over HTTP/1.1 has in common; a route adds how its connection is made and what a proxy's
+    no means."""
 
-    Raises `Refused` for any other address: a packet that leaves this machine must go through a proxy.
-    """
+    timeout: float
 
-    timeout: float = DEFAULT_TIMEOUT
-
+    @abstractmethod
     async def _connector(self, address: str) -> aiohttp.BaseConnector:
-        if address.rpartition(":")[0].lower() == "localhost":
-            raise Refused("direct route: localhost is a name, and names are not looked up; use 127.0.0.1 in its place")
-        if not is_loopback(address):
-            raise Refused(f"direct route: {address} is not a loopback address; use --route socks://HOST:PORT")
-        return aiohttp.TCPConnector(force_close=True, use_dns_cache=False, limit=1)
+        """A connector used for one request only. Raises `Refused` for an address that is not this route's."""
+
+    def _proxy_gone(self, error: Exception) -> Unreachable:
+        return Unreachable(
+            f"the proxy did not answer ({type(error).__name__}); nothing is lost, check that it runs where --route "
+            "says, and try again"
+        )
+
+    def _proxy_refused(self, error: Exception) -> Unreachable:
+        return Unreachable(
+            f"the proxy could not reach the aggregator ({type(error).__name__}); nothing is lost, check that the "
+            "proxy runs and is online, and try again later"
+        )
+
+    async def get(self, address: str, path: str, limit: int) -> Response:
+        """See `Route.get`."""
+        return await self._exchange("GET", address, path, None, limit)
+
+    async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
+        """See `Route.post`."""
+        return await self._exchange("POST", address, path, body, limit)
+
+    async def _exchange(self, method: str, address: str, path: str, body: bytes | None, limit: int) -> Response:
+        connector = await self._connector(address)
+        timeout = aiohttp.ClientTimeout(total=self.timeout, sock_connect=self.timeout)
+        try:
+            async with (
+                aiohttp.ClientSession(
+                    connector=connector,
+                    cookie_jar=aiohttp.DummyCookieJar(),
+                    skip_auto_headers=_SKIPPED,
+                    auto_decompress=False,
+                    timeout=timeout,
+                    trust_env=False,
+                    trace_configs=[_one_connection()],
+                ) as session,
+                session.request(method, f"http://{address}{path}", data=body, allow_redirects=False) as response,
+            ):
+                return Response(response.status, await _read(response, limit))
+        except ProxyConnectionError as error:
+            raise NotConnected(str(self._proxy_gone(error))) from None
+        except (ProxyTimeoutError, ProxyError, EOFError) as error:  # EOFError: it hung up in the middle of its greeting
+            raise self._proxy_refused(error) from None
+        except aiohttp.ClientConnectorError as error:
+            raise NotConnected(
+                f"the aggregator did not answer ({type(error).__name__}); nothing is lost, try again later"
+            ) from None
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            raise Unreachable(
+                f"the aggregator did not answer ({type(error).__name__}); nothing is lost, try again later"
+            ) from None
 
 
-@frozen
-class SocksRoute(HttpRoute):
-    """Through a SOCKS5 proxy such as tor's: fresh random user and password for every exchange (tor then isolates it on
-    its own circuit), and names resolved by the proxy, never here."""
+def _one_connection() -> aiohttp.TraceConfig:
+    """Refuses a second connection: aiohttp repeats a GET at once when the other side hangs up, and so would let it
+    choose when this machine connects."""
+    made: list[object] = []
 
-    host: str
-    port: int
-    timeout: float = DEFAULT_TIMEOUT
-    random_bytes: Callable[[int], bytes] = field(default=os.urandom, repr=False)
+    async def begun(_session: aiohttp.ClientSession, context: object, _connection: object) -> None:
+        if made:
+            raise aiohttp.ClientConnectionError
+        made.append(context)
 
-    async def _connector(self, address: str) -> aiohttp.BaseConnector:
-        return isolated_connector(self.host, self.port, self.random_bytes)
+    trace = aiohttp.TraceConfig()
+    trace.on_connection_create_start.append(begun)
+    return trace
+
+
+async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
+    chunks: list[bytes] = []
+    size = 0
+    async for chunk in response.content.iter_any():
+        size += len(chunk)
+        if size > limit:
+            raise Unreachable(f"the answer is longer than {limit} bytes; it was not read further")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def isolated_connector(host: str, port: int, random_bytes: Callable[[int], bytes]) -> aiohttp.BaseConnector:
+    """A connection through a SOCKS5 proxy under a user and password that nobody had before; names go to the proxy."""
+    return ProxyConnector(
+        proxy_type=ProxyType.SOCKS5,
+        host=host,
+        port=port,
+        username=random_bytes(16).hex(),
+        password=random_bytes(16).hex(),
+        rdns=True,
+        force_close=True,
+        limit=1,
+    )

@@ -8,7 +8,7 @@ from attrs import frozen
 
 
 @frozen
-class Answer:
+class Response:
     """An HTTP status and the whole body."""
 
     status: int
@@ -22,16 +22,16 @@ class Route(Protocol):
     whole answer of at most `limit` bytes arrives in the route's time limit.
     """
 
-    async def get(self, address: str, path: str, limit: int) -> Answer:
+    async def get(self, address: str, path: str, limit: int) -> Response:
         """Fetch a document."""
 
-    async def post(self, address: str, path: str, body: bytes, limit: int) -> Answer:
+    async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
         """Send one body."""
 
 
 @runtime_checkable
 class Starting(Protocol):
-    """What a route has as well that must start something of its own first, a tor; other routes are always ready."""
+    """The further part of a route that must start something of its own first, a tor; other routes are always ready."""
 
     async def ready(self, address: str) -> None:
         """Return once a request to this address could be carried; nothing of one leaves here.

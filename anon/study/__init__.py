@@ -1,7 +1,7 @@
 """A study: what staff propose in `study.toml`, and the signed manifest that resolves everything it can ask."""
 
+from anon.study.features import Cover, Feature, Label, Table
 from anon.study.manifest import Manifest, Slot, Survey, Window
-from anon.study.parts import Cover, Feature, Label, Table
 from anon.study.proposal import Proposal, load_proposal, parse_proposal
 
 __all__ = [

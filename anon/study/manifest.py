@@ -6,20 +6,37 @@ Later documents only fill named blanks (thresholds, edges) of the surveys listed
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from attrs import field, frozen
 
 from anon import labels
-from anon.addresses import onion_address_fault
-from anon.encoding import decode, encode, sha256
-from anon.errors import Malformed
+from anon.errors import InvalidValue, Malformed
 from anon.ldp import SCALE, Mechanism, from_spec
-from anon.study.parts import Cohort, Cover, Feature, Label, Learning, Release, Table, demand_line, demand_plain, one_of
-from anon.study.structure import Unfit, make_converter, structure
+from anon.study.designs import demand_design
+from anon.study.features import (
+    LATEST,
+    Cohort,
+    Cover,
+    Feature,
+    Label,
+    Learning,
+    Release,
+    Table,
+    demand_line,
+    demand_names,
+    demand_plain,
+)
+from anon.study.parsing import make_converter, structure
+from anon.wire.addresses import onion_address_fault
+from anon.wire.cbor import decode, encode, sha256
 
 VERSION = 1
 LARGEST = 2**40
-"""No instant (unix seconds) and no epsilon (1e-9) reaches it: every one fits a float, a clock and a database."""
+"""No epsilon (1e-9) reaches it: every one fits a float and a database."""
+MOST_ROUNDS = 256
+HEAVIEST_TABLE = 2**28
+"""Weights of a slot's rows add up to less: the draw's bias stays below 2**-100 (`anon.protocols.sortition`)."""
 LONGEST_PURPOSE = 8000
 """Characters."""
 
@@ -32,20 +49,20 @@ class Window:
     closes: int
 
     def __attrs_post_init__(self) -> None:
-        if not 0 <= self.opens < self.closes < LARGEST:
-            raise Unfit("window: expected opens before closes")
+        if not 0 <= self.opens < self.closes < LATEST:
+            raise InvalidValue(f"window: expected opens before closes, and both before {LATEST} (unix seconds)")
 
 
 @frozen
 class Survey:
-    """One question. `kind`: histogram (features and label), bit (one bit about one feature and the label), quantile
-    (levels of one numeric feature) or threshold (one bit about one numeric feature, in binning round `round`). `p`, `q`
-    are numerators over 2**64; `epsilon` counts 1e-9 and is at least the loss recomputed from them. A bit survey has a
-    sign for each category of its feature, and `centre`, a guess of the share of positive labels, over 2**64
-    (`anon.protocols.histogram.bits`)."""
+    """One question. `kind` is a word of the study's protocol, and `round` a number of that protocol's. The histogram's
+    kinds: histogram (features and label), bit (one bit about one feature and the label), quantile (levels of one
+    numeric feature) or threshold (one bit about one numeric feature). `p`, `q` are numerators over 2**64; `epsilon`
+    counts 1e-9 and is at least the loss recomputed from them. A bit survey has a sign for each category of its feature,
+    and `centre`, a guess of the share of positive labels, over 2**64 (`anon.protocols.histogram.one_bit`)."""
 
     survey: int
-    kind: str = field(validator=one_of("histogram", "bit", "quantile", "threshold"))
+    kind: str
     features: tuple[str, ...]
     cards: tuple[int, ...]
     m: int
@@ -62,25 +79,33 @@ class Survey:
         self._check_bit()
         built = from_spec(self.mechanism, self.m, self.p, self.q)
         if self.epsilon < built.epsilon:
-            raise Unfit(f"survey {self.survey}: declares epsilon {self.epsilon}, below the recomputed {built.epsilon}")
-        if not self.features or len(self.features) != len(self.cards):
-            raise Unfit(f"survey {self.survey}: expected one cardinality per feature")
+            raise InvalidValue(
+                f"survey {self.survey}: declares epsilon {self.epsilon}, below the recomputed {built.epsilon}"
+            )
+        if self.epsilon >= LARGEST or not 0 <= self.round < MOST_ROUNDS:
+            raise InvalidValue(
+                f"survey {self.survey}: expected epsilon below {LARGEST} and a round below {MOST_ROUNDS}"
+            )
+        if len(self.features) != len(self.cards):
+            raise InvalidValue(f"survey {self.survey}: expected one cardinality per feature")
 
     def _check_bit(self) -> None:
         if self.kind != "bit":
             if self.signs or self.centre:
-                raise Unfit(f"survey {self.survey}: signs and centre belong to a one-bit survey")
+                raise InvalidValue(f"survey {self.survey}: signs and centre belong to a one-bit survey")
             return
         if self.m != 2 or self.mechanism != "krr":
-            raise Unfit(f"survey {self.survey}: a one-bit survey is answered by binary random response")
-        if len(self.features) != 1 or len(self.signs) != self.cards[0] or not set(self.signs) <= {-1, 1}:
-            raise Unfit(f"survey {self.survey}: expected one feature and a sign, -1 or 1, for each of its categories")
+            raise InvalidValue(f"survey {self.survey}: a one-bit survey is answered by binary random response")
+        if len(self.features) != 1 or len(self.signs) != self.cards[0] or not 1 in set(self.signs) <= {-1, 1}:
+            raise InvalidValue(
+                f"survey {self.survey}: expected one feature, and a sign for each of its categories, some 1"
+            )
         if not 0 < self.centre < SCALE:
-            raise Unfit(f"survey {self.survey}: expected a centre above 0 and below 2**64")
+            raise InvalidValue(f"survey {self.survey}: expected a centre above 0 and below 2**64")
 
     @property
     def asks_label(self) -> bool:
-        """Whether it is one of the surveys that learning is about; the others find cuts."""
+        """True if it is one of the histogram's surveys that learning is about; its others find cuts."""
         return self.kind in ("histogram", "bit")
 
     def build(self) -> Mechanism:
@@ -120,8 +145,9 @@ class Timetable:
     margin: int
 
     def __attrs_post_init__(self) -> None:
-        if not 0 <= self.published <= self.enrol_closes <= self.settled <= self.ends < LARGEST or self.margin < 1:
-            raise Unfit("timetable: expected publishing, closing, settling and end in this order, and a margin")
+        ordered = 0 <= self.published <= self.enrol_closes <= self.settled <= self.ends < LATEST
+        if not ordered or not 1 <= self.margin < LATEST:
+            raise InvalidValue("timetable: expected publishing, closing, settling and end in this order, and a margin")
 
 
 @frozen
@@ -158,20 +184,21 @@ class Manifest:
 
     def __attrs_post_init__(self) -> None:
         if self.version != VERSION:
-            raise Unfit(f"version: expected {VERSION}, got {self.version}; update this program")
+            raise InvalidValue(f"version: expected {VERSION}, got {self.version}; update this program")
         sizes = {"aggregator_key": 32, "sealing_key": 32, "credential_key": 96, "seed_commitment": 32}
         for name, size in sizes.items():
             if len(getattr(self, name)) != size:
-                raise Unfit(f"{name}: expected {size} bytes")
+                raise InvalidValue(f"{name}: expected {size} bytes")
         for name in ("title", "contact"):
             demand_line(name, getattr(self, name))
         demand_plain("purpose", self.purpose)
         if len(self.purpose) > LONGEST_PURPOSE:
-            raise Unfit(f"purpose: expected at most {LONGEST_PURPOSE} characters, got {len(self.purpose)}")
+            raise InvalidValue(f"purpose: expected at most {LONGEST_PURPOSE} characters, got {len(self.purpose)}")
         if self.address and (fault := onion_address_fault(self.address)):
-            raise Unfit(f"address: {fault}")
-        if not max(self.epsilon, self.epsilon_per_attribute) < LARGEST:
-            raise Unfit(f"epsilon: expected less than {LARGEST}")
+            raise InvalidValue(f"address: {fault}")
+        if not all(0 <= epsilon < LARGEST for epsilon in (self.epsilon, self.epsilon_per_attribute)):
+            raise InvalidValue(f"epsilon: expected at least 0 and less than {LARGEST}")
+        demand_names(self.features, self.label, self.tables)
         _check_shape(self)
 
     @property
@@ -182,8 +209,8 @@ class Manifest:
     @property
     def windows(self) -> tuple[Window, ...]:
         """Every distinct window, in order of opening."""
-        found = {survey.window for survey in self.surveys}
-        return tuple(sorted(found, key=lambda window: (window.opens, window.closes)))
+        windows = {survey.window for survey in self.surveys}
+        return tuple(sorted(windows, key=lambda window: (window.opens, window.closes)))
 
     def survey(self, survey: int) -> Survey:
         """The survey with this id. Raises `Malformed` when there is none."""
@@ -200,6 +227,10 @@ class Manifest:
 
     def to_bytes(self) -> bytes:
         """The canonical bytes. Cover and address are named only where there is one, so that "none" has one spelling."""
+        return self._bytes
+
+    @cached_property
+    def _bytes(self) -> bytes:
         plain = _CONVERTER.unstructure(self)
         if not self.cover.connections:
             del plain["cover"]
@@ -207,10 +238,14 @@ class Manifest:
             del plain["address"]
         return encode(plain)
 
-    @property
+    @cached_property
     def study_id(self) -> bytes:
         """SHA-256 of the label and the canonical bytes, 32 bytes."""
         return study_id_of(self.to_bytes())
+
+    def __hash__(self) -> int:
+        """The id's, so that what follows from a manifest can be kept by it."""
+        return hash(self.study_id)
 
 
 def study_id_of(manifest_bytes: bytes) -> bytes:
@@ -221,8 +256,8 @@ def study_id_of(manifest_bytes: bytes) -> bytes:
 def parse_manifest(data_untrusted: bytes) -> Manifest:
     """A valid manifest from canonical bytes. Raises `Malformed`.
 
-    Whether its signature and fingerprint are the expected ones, whether the declared total equals the recomputed one
-    and whether the owner consents is decided elsewhere (`peer.checks`, `peer.consent`).
+    Other rules decide if its signature and fingerprint are the expected ones, if the declared total equals
+    the recomputed one, and if the owner consents (`peer.rules.checks`, `peer.rules.consent`).
     """
     manifest = structure(_CONVERTER, decode(data_untrusted, "manifest"), Manifest, "manifest")
     if manifest.to_bytes() != data_untrusted:
@@ -232,48 +267,44 @@ def parse_manifest(data_untrusted: bytes) -> Manifest:
 
 def most_in_a_window(surveys: Sequence[Survey], slots: Sequence[Slot]) -> int:
     """The most packets that one peer can have in one window: of all slots, those with a row in it."""
-    asked = [{surveys[row.survey].window for row in slot.rows} for slot in slots]
-    return max((sum(window in some for some in asked) for window in set[Window]().union(*asked)), default=0)
+    windows_of_slots = [{surveys[row.survey].window for row in slot.rows} for slot in slots]
+    return max(
+        (sum(window in some for some in windows_of_slots) for window in set[Window]().union(*windows_of_slots)),
+        default=0,
+    )
 
 
 def _check_shape(manifest: Manifest) -> None:
-    cards = {feature.name: feature.cardinality for feature in manifest.features}
+    names = {feature.name for feature in manifest.features}
     for number, survey in enumerate(manifest.surveys):
         if survey.survey != number:
-            raise Unfit(f"surveys: expected id {number}, got {survey.survey}")
-        if not set(survey.features) <= set(cards) or len(set(survey.features)) != len(survey.features):
-            raise Unfit(f"survey {number}: expected different features of this study")
-        if survey.kind == "histogram":
-            expected = 2
-            for name, card in zip(survey.features, survey.cards, strict=True):
-                if cards[name] != card:
-                    raise Unfit(f"survey {number}: {name} has {cards[name]} categories, the survey says {card}")
-                expected *= card
-            if survey.m != expected:
-                raise Unfit(f"survey {number}: expected m = {expected}, got {survey.m}")
-        elif survey.kind == "bit":
-            if survey.cards != (cards[survey.features[0]],):
-                raise Unfit(f"survey {number}: expected the cardinality of {survey.features[0]}")
-        elif len(survey.features) != 1 or survey.cards != (survey.m,):
-            raise Unfit(f"survey {number}: a binning survey asks one feature of m levels")
+            raise InvalidValue(f"surveys: expected id {number}, got {survey.survey}")
+        if not set(survey.features) <= names or len(set(survey.features)) != len(survey.features):
+            raise InvalidValue(f"survey {number}: expected different features of this study")
     if manifest.report_size != max((survey.build().report_size for survey in manifest.surveys), default=0):
-        raise Unfit("report_size: expected the size of the largest report")
+        raise InvalidValue("report_size: expected the size of the largest report")
     _check_slots(manifest)
 
 
 def _check_slots(manifest: Manifest) -> None:
     if not 1 <= len(manifest.slots) <= 255:
-        raise Unfit("slots: expected 1 to 255")
+        raise InvalidValue("slots: expected 1 to 255")
     asked: list[int] = []
     for number, slot in enumerate(manifest.slots):
         if slot.slot != number or not slot.rows or any(row.weight < 1 for row in slot.rows):
-            raise Unfit(f"slot {number}: expected its number and rows of weight 1 or more")
+            raise InvalidValue(f"slot {number}: expected its number and rows of weight 1 or more")
+        if slot.total >= HEAVIEST_TABLE:
+            raise InvalidValue(f"slot {number}: expected weights that add up to less than {HEAVIEST_TABLE}")
         asked += [row.survey for row in slot.rows]
     if sorted(asked) != list(range(len(manifest.surveys))):
-        raise Unfit("slots: expected every survey in exactly one row of one slot")
+        raise InvalidValue("slots: expected every survey in exactly one row of one slot")
+    cards = {feature.name: feature.cardinality for feature in manifest.features}
+    demand_design(manifest.design, cards, manifest.surveys, manifest.slots)
     most = most_in_a_window(manifest.surveys, manifest.slots)
     if 0 < manifest.cover.connections < most:
-        raise Unfit(f"cover.connections: expected at least {most}, the most packets that one peer has in a window")
+        raise InvalidValue(
+            f"cover.connections: expected at least {most}, the most packets that one peer has in a window"
+        )
 
 
 _CONVERTER = make_converter()

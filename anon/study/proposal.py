@@ -10,9 +10,21 @@ from typing import Any
 
 from attrs import field, frozen
 
-from anon.errors import Malformed
-from anon.study.parts import Cohort, Cover, Feature, Label, Learning, Release, Table, one_of
-from anon.study.structure import Unfit, kind_of, make_converter, structure
+from anon.errors import InvalidValue, Malformed
+from anon.study.features import (
+    Cohort,
+    Cover,
+    Feature,
+    Label,
+    Learning,
+    Release,
+    Table,
+    demand_features,
+    demand_names,
+    one_of,
+)
+from anon.study.parsing import kind_of, make_converter, structure
+from anon.study.texts import demand_seen
 
 _MECHANISM = one_of("auto", "krr", "subset", "rappor", "pq")
 _SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
@@ -24,11 +36,23 @@ MOST_SUBSETS = 4000
 
 def _epsilon(_: object, attribute: Any, value: float) -> None:
     if not 0 < value <= MAX_EPSILON:
-        raise Unfit(f"{attribute.name}: expected a number above 0 and at most {MAX_EPSILON:g}, got {kind_of(value)}")
+        raise InvalidValue(
+            f"{attribute.name}: expected a number above 0 and at most {MAX_EPSILON:g}, got {kind_of(value)}"
+        )
 
 
 @frozen
-class OnePacket:
+class DesignSection:
+    """The `[design]` of a study file. Each protocol derives a class for each of its designs."""
+
+    kind: str
+
+    def demand(self, proposal: Proposal) -> None:
+        """Raises `InvalidValue` for a study file that the design cannot run."""
+
+
+@frozen
+class OnePacket(DesignSection):
     """Each peer answers one survey with the whole budget; about `binning_share` of the weight finds cuts.
 
     `asks = "tables"`: `subsets` names the feature subsets asked; left out, every combination of `subset_size` features.
@@ -38,7 +62,6 @@ class OnePacket:
     features where they are public knowledge. `label_share` of the weight asks about the label alone.
     """
 
-    kind: str
     epsilon: float = field(validator=_epsilon)
     mechanism: str = field(default="auto", validator=_MECHANISM)
     subset_size: int = 1
@@ -51,25 +74,41 @@ class OnePacket:
 
     def __attrs_post_init__(self) -> None:
         if self.centre != 0 and not 0.001 <= self.centre <= 0.999:
-            raise Unfit(f"centre: expected a share from 0.001 to 0.999, got {self.centre}")
+            raise InvalidValue(f"centre: expected a share from 0.001 to 0.999, got {self.centre}")
         if not 0 <= self.label_share <= 0.5:
-            raise Unfit(f"label_share: expected 0 to 0.5, got {self.label_share}")
+            raise InvalidValue(f"label_share: expected 0 to 0.5, got {self.label_share}")
         if self.asks == "bits" and (self.subsets or self.subset_size != 1):
-            raise Unfit('subsets, subset_size: belong to asks = "tables"; a bit is about one feature')
+            raise InvalidValue('subsets, subset_size: belong to asks = "tables"; a bit is about one feature')
         if not 1 <= self.subset_size <= 6:
-            raise Unfit(f"subset_size: expected 1 to 6, got {self.subset_size}")
+            raise InvalidValue(f"subset_size: expected 1 to 6, got {self.subset_size}")
         if not 0.01 <= self.binning_share <= 0.5:
-            raise Unfit(f"binning_share: expected 0.01 to 0.5, got {self.binning_share}")
+            raise InvalidValue(f"binning_share: expected 0.01 to 0.5, got {self.binning_share}")
         if not 4 <= self.binning_levels <= 64:
-            raise Unfit(f"binning_levels: expected 4 to 64, got {self.binning_levels}")
+            raise InvalidValue(f"binning_levels: expected 4 to 64, got {self.binning_levels}")
+
+    def demand(self, proposal: Proposal) -> None:
+        """See `DesignSection`."""
+        demand_features(proposal.features)
+        asked = len(self.subsets) or comb(len(proposal.features), self.subset_size)
+        if self.asks == "tables" and asked > MOST_SUBSETS:
+            raise InvalidValue(
+                f"design.subset_size: expected at most {MOST_SUBSETS} combinations of features, got {asked}; "
+                "lower it, or name the subsets"
+            )
+        known = {feature.name for feature in proposal.features}
+        for subset in self.subsets:
+            if not subset or len(set(subset)) != len(subset) or not set(subset) <= known:
+                raise InvalidValue("design.subsets: expected lists of different feature names that exist")
+        if self.asks == "bits" and proposal.learning.classifier != "additive":
+            raise InvalidValue('learning.classifier: one-bit packets are learned by "additive"')
+        _demand_binning_window(proposal)
 
 
 @frozen
-class Paper:
+class Paper(DesignSection):
     """The paper's design: `subsets_per_partition` (k_h) histogram slots of `partitions` (k_p) rows with `subset_size`
     (k_s) features each, and one binning slot per numeric feature without declared cuts."""
 
-    kind: str
     epsilon_histogram: float = field(validator=_epsilon)
     epsilon_binning: float = field(validator=_epsilon)
     partitions: int = 20
@@ -82,13 +121,33 @@ class Paper:
 
     def __attrs_post_init__(self) -> None:
         if not 1 <= self.partitions <= 200:
-            raise Unfit(f"partitions: expected 1 to 200, got {self.partitions}")
+            raise InvalidValue(f"partitions: expected 1 to 200, got {self.partitions}")
         if not 1 <= self.subset_size <= 6 or not 1 <= self.subsets_per_partition <= 20:
-            raise Unfit("subset_size, subsets_per_partition: expected 1 to 6 and 1 to 20")
+            raise InvalidValue("subset_size, subsets_per_partition: expected 1 to 6 and 1 to 20")
         if not 2 <= self.binning_rounds <= 40:
-            raise Unfit(f"binning_rounds: expected 2 to 40, got {self.binning_rounds}")
+            raise InvalidValue(f"binning_rounds: expected 2 to 40, got {self.binning_rounds}")
         if not 4 <= self.binning_levels <= 64:
-            raise Unfit(f"binning_levels: expected 4 to 64, got {self.binning_levels}")
+            raise InvalidValue(f"binning_levels: expected 4 to 64, got {self.binning_levels}")
+
+    def demand(self, proposal: Proposal) -> None:
+        """See `DesignSection`."""
+        demand_features(proposal.features)
+        if self.subset_size * self.subsets_per_partition > len(proposal.features):
+            raise InvalidValue("design: subset_size x subsets_per_partition exceeds the number of features")
+        if self.binning == "median" and any(feature.bins > 2 for feature in proposal.features):
+            raise InvalidValue('design.binning: "median" gives two bins; set bins = 2 or binning = "quantile"')
+        _demand_binning_window(proposal)
+
+
+SECTIONS: dict[str, type[DesignSection]] = {"one-packet": OnePacket, "paper": Paper}
+"""The class of each `design.kind`; a protocol's registration enters its own."""
+
+
+def _demand_binning_window(proposal: Proposal) -> None:
+    if proposal.binned and proposal.schedule.binning < 1:
+        raise InvalidValue(
+            f"schedule.binning: required, because cuts of {', '.join(proposal.binned)} are found privately"
+        )
 
 
 @frozen
@@ -107,7 +166,7 @@ class Schedule:
 
     def __attrs_post_init__(self) -> None:
         if min(self.enrol, self.settle, self.collect) < 1:
-            raise Unfit("enrol, settle, collect: expected durations of at least 1s")
+            raise InvalidValue("enrol, settle, collect: expected durations of at least 1s")
 
 
 @frozen
@@ -120,7 +179,7 @@ class Proposal:
     contact: str
     label: Label
     features: tuple[Feature, ...]
-    design: OnePacket | Paper
+    design: DesignSection
     schedule: Schedule
     cohort: Cohort
     tables: tuple[Table, ...]
@@ -130,48 +189,25 @@ class Proposal:
 
     def __attrs_post_init__(self) -> None:
         if self.version != 1:
-            raise Unfit(f"version: expected 1, got {self.version}")
+            raise InvalidValue(f"version: expected 1, got {self.version}")
         for name in ("title", "purpose", "contact"):
             if not getattr(self, name).strip():
-                raise Unfit(f"{name}: expected some text; people read it before they say yes")
-        names = [feature.name for feature in self.features] + [self.label.name]
-        if not self.features or len(set(names)) != len(names):
-            raise Unfit("features: expected at least one, and no name twice (the label's included)")
-        self._check_subsets(set(names) - {self.label.name})
-        bits = isinstance(self.design, OnePacket) and self.design.asks == "bits"
-        if bits and self.learning.classifier != "additive":
-            raise Unfit('learning.classifier: one-bit packets are learned by "additive"')
-        if self.binned and self.schedule.binning < 1:
-            raise Unfit(f"schedule.binning: required, because cuts of {', '.join(self.binned)} are found privately")
+                raise InvalidValue(f"{name}: expected some text; people read it before they say yes")
+        demand_seen(self)
+        demand_names(self.features, self.label, self.tables)
+        self.design.demand(self)
 
     @property
     def binned(self) -> tuple[str, ...]:
         """Names of the numeric features whose cuts are found privately."""
         return tuple(feature.name for feature in self.features if feature.binned_privately)
 
-    def _check_subsets(self, known: set[str]) -> None:
-        design = self.design
-        if isinstance(design, OnePacket):
-            asked = len(design.subsets) or comb(len(self.features), design.subset_size)
-            if design.asks == "tables" and asked > MOST_SUBSETS:
-                raise Unfit(
-                    f"design.subset_size: expected at most {MOST_SUBSETS} combinations of features, got {asked}; "
-                    "lower it, or name the subsets"
-                )
-            for subset in design.subsets:
-                if not subset or len(set(subset)) != len(subset) or not set(subset) <= known:
-                    raise Unfit("design.subsets: expected lists of different feature names that exist")
-        elif design.subset_size * design.subsets_per_partition > len(self.features):
-            raise Unfit("design: subset_size x subsets_per_partition exceeds the number of features")
-        elif design.binning == "median" and any(f.bins > 2 for f in self.features):
-            raise Unfit('design.binning: "median" gives two bins; set bins = 2 or binning = "quantile"')
-
 
 def duration(text: Any) -> int:
-    """Seconds of a duration such as "7d", "1h30m" or "90s". Raises `Unfit` for anything else."""
+    """Seconds of a duration such as "7d", "1h30m" or "90s". Raises `InvalidValue` for anything else."""
     match = _DURATION.match(text) if isinstance(text, str) and text else None
     if match is None:
-        raise Unfit(f'expected a duration such as "7d", "12h", "1h30m" or "90s", got {kind_of(text)}')
+        raise InvalidValue(f'expected a duration such as "7d", "12h", "1h30m" or "90s", got {kind_of(text)}')
     return sum(int(part or 0) * scale for part, scale in zip(match.groups(), _SECONDS.values(), strict=True))
 
 
@@ -179,24 +215,23 @@ def _converter() -> Any:
     converter = make_converter()
 
     def design(value: Any, _: Any) -> Any:
-        kinds = {"one-packet": OnePacket, "paper": Paper}
         kind = value.get("kind") if isinstance(value, dict) else None
-        if not isinstance(kind, str) or kind not in kinds:
-            raise Unfit(f"kind: expected one of {', '.join(kinds)}, got {kind_of(kind)}")
-        return converter.structure(value, kinds[kind])
+        if not isinstance(kind, str) or kind not in SECTIONS:
+            raise InvalidValue(f"kind: expected one of {', '.join(SECTIONS)}, got {kind_of(kind)}")
+        return converter.structure(value, SECTIONS[kind])
 
-    converter.register_structure_hook_func(lambda tp: tp == OnePacket | Paper, design)
+    converter.register_structure_hook_func(lambda tp: tp is DesignSection, design)
     plain = converter.get_structure_hook(Schedule)
 
     def schedule(value: Any, tp: Any) -> Any:
         if not isinstance(value, dict):
-            raise Unfit(f"expected a table, got {kind_of(value)}")
+            raise InvalidValue(f"expected a table, got {kind_of(value)}")
         seconds = {}
         for key, text in value.items():
             try:
                 seconds[key] = duration(text)
-            except Unfit as fault:
-                raise Unfit(f"{key}: {fault}") from None
+            except InvalidValue as fault:
+                raise InvalidValue(f"{key}: {fault}") from None
         return plain(seconds, tp)
 
     converter.register_structure_hook(Schedule, schedule)

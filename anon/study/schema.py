@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import attrs
 
-from anon.study.parts import (
+from anon.study.features import (
     MAX_BINS,
     MAX_CATEGORIES,
     MOST_CONNECTIONS,
@@ -25,7 +25,7 @@ from anon.study.parts import (
     OneOf,
     Release,
 )
-from anon.study.proposal import MAX_EPSILON, OnePacket, Paper, Proposal, Schedule
+from anon.study.proposal import MAX_EPSILON, DesignSection, OnePacket, Paper, Proposal, Schedule
 
 FILE = "study.schema.json"
 EDITOR_LINE = f"#:schema {FILE}"
@@ -157,23 +157,25 @@ def study_schema() -> dict[str, Any]:
 def _object(cls: type[Any], prefix: str) -> dict[str, Any]:
     hints = typing.get_type_hints(cls)
     properties, required = {}, []
-    for one in attrs.fields(cls):
-        key = prefix + one.name
-        found = _of_type(hints[one.name])
+    for attribute in attrs.fields(cls):
+        key = prefix + attribute.name
+        described = _of_type(hints[attribute.name])
         if cls is Schedule or key == "Release.retention":
-            found = {"type": "string", "pattern": DURATION_PATTERN}
-        if isinstance(one.validator, OneOf):
-            found["enum"] = list(one.validator.choices)
-        found |= _BOUNDS.get(key, {})
-        if one.default is attrs.NOTHING:
-            required.append(one.name)
-        elif isinstance(one.default, (str, int, float)) and found.get("pattern") != DURATION_PATTERN:
-            found["default"] = one.default
-        properties[one.name] = found | {"description": WORDS[key]}
+            described = {"type": "string", "pattern": DURATION_PATTERN}
+        if isinstance(attribute.validator, OneOf):
+            described["enum"] = list(attribute.validator.choices)
+        described |= _BOUNDS.get(key, {})
+        if attribute.default is attrs.NOTHING:
+            required.append(attribute.name)
+        elif isinstance(attribute.default, (str, int, float)) and described.get("pattern") != DURATION_PATTERN:
+            described["default"] = attribute.default
+        properties[attribute.name] = described | {"description": WORDS[key]}
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
 def _of_type(hint: Any) -> dict[str, Any]:
+    if hint is DesignSection:
+        hint = OnePacket | Paper
     if hint in _SCALARS:
         return {"type": _SCALARS[hint]}
     if hint in _SECTIONS:
@@ -182,5 +184,5 @@ def _of_type(hint: Any) -> dict[str, Any]:
     if typing.get_origin(hint) is tuple:
         return {"type": "array", "items": _of_type(inner[0])}
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return {"anyOf": [_of_type(one) for one in inner]}
+        return {"anyOf": [_of_type(kind) for kind in inner]}
     return {}  # tables, which the file spells otherwise

@@ -1,4 +1,4 @@
-"""Whether each of the paper's sentences holds of what we measured, with our figures for it.
+"""The verdict on each of the paper's sentences by our measurements, with our figures for it.
 
 Every check raises `LookupError` or `ValueError` where what it needs was not measured.
 """

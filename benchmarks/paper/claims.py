@@ -41,7 +41,7 @@ Check = Callable[[Findings], tuple[bool, str]]
 
 @frozen
 class Claim:
-    """What the paper says of one of its figures."""
+    """The paper's sentences about one of its figures."""
 
     figure: str
     says: str

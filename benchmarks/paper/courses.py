@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from aggregator.simulation.people import People, people_from_values
-from anon.protocols.histogram.categories import Value
-from anon.study.parts import Feature, Label, Learning, Table
+from aggregator.lab.simulation.people import People, people_from_values
+from anon.protocols.categories import Value
+from anon.study.features import Feature, Label, Learning, Table
 from anon.study.proposal import OnePacket, Paper, Proposal
 from benchmarks.paper.studies import proposal, rounded
-from peer.data.features import snapshot
+from peer.data.evaluate_here import evaluate_here
 from peer.data.importing import import_rows
 
 FILE = "kddcup2015_events_10courses.csv.gz"
@@ -136,7 +136,7 @@ def evaluate(study: Proposal, file: Path) -> Iterator[tuple[dict[str, Value], Va
             events = [tuple(row[name] for name in EVENTS) for row in rows]
             import_rows(database, "events", EVENTS, events, durable=False)
             import_rows(database, "outcome", ("dropout",), [(int(rows[0]["dropout"]),)], durable=False)
-            found = snapshot(database, study.features, study.label, ends[course], tables=tables)
+            found = evaluate_here(database, study.features, study.label, ends[course], tables=tables)
             yield dict(found.values), found.label
 
 

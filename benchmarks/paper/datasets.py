@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 from attrs import define, evolve, field
 
-from aggregator.simulation.people import Cell, People, people_from_csv, people_from_rows
-from anon.study.parts import Learning
+from aggregator.lab.simulation.people import People, people_from_csv, people_from_rows
+from anon.study.features import Learning
 from anon.study.proposal import OnePacket, Proposal, load_proposal
+from anon.tables.streams import Cell
 from benchmarks.paper import courses
 from benchmarks.paper.population import Population
 from benchmarks.paper.studies import Dictionary, Number, Text, rounded

@@ -2,7 +2,7 @@
 
 The paper's pipeline runs in its fast form (`pipeline`), ours through the library's own simulation (`trials`) on a study
 of the same data set. Every design is told the same public things: ranges, scales, categories and a round guess of the
-share of positive labels. Ours are those that `study plan` compares (`aggregator.planning.candidates`), so that its
+share of positive labels. Ours are those that `study plan` compares (`aggregator.lab.planning.candidates`), so that its
 choice is one of the rows.
 """
 
@@ -13,12 +13,12 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from attrs import evolve, frozen
 
-from aggregator.planning.candidates import candidates
-from aggregator.planning.plan import choose_design
-from aggregator.simulate import NO_KEYS
-from aggregator.simulation.ceilings import binned_ceiling, raw_ceiling
-from aggregator.simulation.run import Plan
-from anon.resolve import resolve
+from aggregator.lab.planning.candidates import candidates
+from aggregator.lab.planning.plan import choose_design
+from aggregator.lab.simulation.ceilings import binned_ceiling, raw_ceiling
+from aggregator.lab.simulation.run import Plan
+from aggregator.lab.simulation.simulate import NO_KEYS
+from anon.protocols.resolve import resolve
 from anon.study.proposal import Proposal
 from benchmarks.figures import Figure
 from benchmarks.paper import trials as ours
@@ -70,7 +70,7 @@ def studies(data: DataSet, epsilon: float) -> dict[str, Proposal]:
 
 def listed(data: DataSet, epsilon: float, peers: int | None) -> list[str]:
     """The rows of every table: the paper's, then bits in two and four bins and tables in four. Pairs with all peers
-    only, and soft votes on Adult only: they take the longest. What the plan chooses joins them."""
+    only, and soft votes on Adult only: they take the longest. The plan's choice joins them."""
     found = [*PAPERS, "one-bit packets, 2 bins", "one-bit packets, 4 bins", "tables of one feature, 4 bins"]
     found += [SOFT] if data.name == "adult" and peers is None else []
     return [*found, *(name for name in studies(data, epsilon) if peers is None and name == f"{PAIRS}, 4 bins")]
@@ -112,7 +112,7 @@ def _means(aucs: Iterable[float], epsilon: float) -> Figure:
 
 
 def chosen(data: DataSet, asked: Asked, declared: bool) -> Figure:
-    """What `study plan` chooses for so many people at this epsilon, from the study file alone, and what it expects."""
+    """The choice of `study plan` for so many people at this epsilon, from the study file alone, and its forecast."""
     people = data.our_people[0]
     cohort = len(people) if asked.peers is None else asked.peers
     best = choose_design(told(data, declared), cohort, asked.epsilon, PLAN_SEED).best

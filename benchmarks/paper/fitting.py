@@ -24,7 +24,7 @@ _NEWTON = 40
 
 @frozen
 class Noise:
-    """What a mechanism does to counts, as numbers; `categorical` for k-RR, whose counts sum to n. None: nothing."""
+    """A mechanism's effect on counts, as numbers; `categorical` for k-RR, whose counts sum to n. None: nothing."""
 
     p: float
     q: float
@@ -56,7 +56,7 @@ def papers_choice(m: int, epsilon: float) -> Mechanism:
 
 
 def perturbed(noise: Noise, truth: Ints, generator: np.random.Generator) -> Ints:
-    """Exact draws of the tallies for true counts of shape (..., m), as `simulation.draws.perturbed_counts`."""
+    """Exact draws of the tallies for true counts of shape (..., m), as `draws.perturbed_counts` of the lab."""
     m = truth.shape[-1]
     if noise.gap == 1:
         return truth

@@ -26,7 +26,7 @@ class Kept:
     _known: dict[str, dict[str, list[Figure]]] = field(factory=dict, init=False, repr=False)
 
     def has(self, figure: str, key: Key) -> bool:
-        """Whether the present code's result under this key is kept."""
+        """True if the present code's result under this key is kept."""
         return _name(figure, key) in self._read(figure)
 
     def add(self, figure: str, key: Key, rows: list[Figure]) -> list[Figure]:

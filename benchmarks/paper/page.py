@@ -20,7 +20,7 @@ FIGURES = (
     "plan", "adult",
 )  # fmt: skip
 INTRODUCTION = """\
-# What the paper measured, measured again
+# The paper's measurements, repeated
 
 Written by `make paper DATA=<folder>` (`python -m benchmarks.paper --data <folder>`) from real data; do not edit it by
 hand. The paper is Cyphers & Veeramachaneni, *AnonML: Locally private machine learning over a network of peers*
@@ -84,7 +84,7 @@ def _place(row: Figure) -> int:
 
 
 def _names(key: str, value: object) -> bool:
-    """Whether a column says what was measured, rather than what came out or how often."""
+    """True if a column says what was measured, rather than what came out or how often."""
     if key in ("trials", "chosen", "peers_counted") or key.endswith("_se"):
         return False
     return key == "epsilon" or not isinstance(value, float)
@@ -176,7 +176,7 @@ def _figure_3(found: Findings) -> str:
     header = ["epsilon", "k-RR beats (p,q) up to m =", "least histogram error, m = 4", "least label error, m = 4",
               "least histogram error, m = 16", "least label error, m = 16"]  # fmt: skip
     keys = ("epsilon", "krr_up_to", "histogram_4", "label_4", "histogram_16", "label_16")
-    parts.append("What learning feels is the error of the label's contrast, and it may choose another mechanism:")
+    parts.append("Learning feels the error of the label's contrast, and this may choose another mechanism:")
     parts.append(table(header, [[str(row[key]) for key in keys] for row in found.rows("crossovers")]))
     return "\n\n".join(parts)
 

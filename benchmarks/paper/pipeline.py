@@ -1,9 +1,10 @@
 """The paper's pipeline, many trials at once: Algorithm 1, histograms, partition classifiers, weighted vote.
 
-Distributed as `aggregator.simulate` with a study of the paper's design and equal parts, for binary features; a test
-compares the two. It is here because the library fits its classifiers one by one: 40 of them for each of 500 trials at
-each of 200 points would take hours. Differences that can be chosen: subsets drawn anew for each trial (as in the
-paper's experiments), the score and whether it comes from a disjoint cohort or from the same noisy histogram.
+Distributed as `aggregator.lab.simulation.simulate` with a study of the paper's design and equal parts, for binary
+features; a test compares the two. It is here because the library fits its classifiers one by one: 40 of them for each
+of 500 trials at each of 200 points would take hours. Differences that can be chosen: subsets drawn anew for each
+trial (as in the paper's experiments), the score and whether it comes from a disjoint cohort or from the same noisy
+histogram.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ ROUNDS = 15
 
 @frozen
 class Setting:
-    """What the paper varies. `epsilon` is that of each histogram and of each median; None perturbs nothing.
+    """The values that the paper varies. `epsilon` is that of each histogram and of each median; None perturbs nothing.
 
     `scored_on`: "others" is the disjoint cohort of `score_share`, "same" the very histogram that was fitted, which is
     what cross-validation inside one noisy histogram amounts to. `medians_known`: they cost nothing and are exact,

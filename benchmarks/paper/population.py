@@ -11,10 +11,10 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from aggregator.simulation.people import Column, People
-from aggregator.simulation.run import categories
-from anon.protocols.histogram.categories import clamp
-from anon.study.parts import Feature
+from aggregator.lab.simulation.people import Column, People
+from aggregator.lab.simulation.run import categories
+from anon.protocols.categories import clamp
+from anon.study.features import Feature
 from anon.study.proposal import Proposal
 
 Ints = NDArray[np.int64]

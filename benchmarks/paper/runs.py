@@ -1,4 +1,4 @@
-"""What is measured, in which order, and how often: every point is kept as soon as it is there.
+"""The list of measurements, their order and number: every point is kept as soon as it is there.
 
 Jobs share nothing but the data sets, which are read before the processes part, so that two cores do them in half the
 time. Every job has a seed of its own: what it finds does not depend on who does it, nor on what was done before.
@@ -131,7 +131,7 @@ def _point(data: DataSet, figure: str, setting: Setting, trials: int, seed: int)
 
 
 def ceilings(data: DataSet) -> list[Job]:
-    """What no privacy gives: logistic regression on our bins and on raw values."""
+    """The result without privacy: logistic regression on our bins and on raw values."""
     return [Job("ceilings", {"set": data.name}, data.name, lambda: [designs.ceiling(data)])]
 
 
@@ -156,7 +156,7 @@ def _cell(data: DataSet, design: str, asked: designs.Asked) -> Job:
 
 
 def choices(data: DataSet, asked: designs.Asked) -> list[Job]:
-    """What `study plan` chooses for one cell, and with declared cuts where there are any."""
+    """The choice of `study plan` for one cell, and with declared cuts where there are any."""
     jobs = []
     for declared in (False, True) if data.declared_study is not None else (False,):
         key: Figure = {"set": data.name, "epsilon": asked.epsilon, "peers": asked.peers, "declared": declared}
@@ -170,7 +170,7 @@ def _chosen(data: DataSet, asked: designs.Asked, declared: bool) -> list[Figure]
 
 
 def as_planned(kept: Kept, data: DataSet, cells: Iterable[designs.Asked], counts: Counts) -> list[Job]:
-    """What the plan chose, in tables that may not list it."""
+    """The plan's choice, in tables that may not list it."""
     jobs: list[Job] = []
     for asked in cells:
         rows = [row for row in kept.rows("plan") if row["set"] == data.name and row["peers"] == asked.peers]

@@ -21,9 +21,9 @@ _PEERS = ("anon/ldp/*.py", "anon/protocols/histogram/*.py")
 _DATA = tuple(f"{_PAPER}/{name}.py" for name in ("datasets", "courses", "studies"))
 _PIPELINE = (*_PEERS, *_DATA, *(f"{_PAPER}/{name}.py" for name in ("pipeline", "fitting", "population")),
              f"{_LEARNER}/classifiers.py", f"{_LEARNER}/reconstruct.py")  # fmt: skip
-_OURS = (*_PEERS, *_DATA, f"{_LEARNER}/*.py", "aggregator/simulation/*.py", "aggregator/simulate.py",
+_OURS = (*_PEERS, *_DATA, f"{_LEARNER}/*.py", "aggregator/lab/simulation/*.py", "aggregator/lab/planning/ranking.py",
          f"{_PAPER}/trials.py")  # fmt: skip
-_PLAN = (*_OURS, *(f"aggregator/planning/{name}.py" for name in ("candidates", "plan", "population")))
+_PLAN = (*_OURS, *(f"aggregator/lab/planning/{name}.py" for name in ("candidates", "plan", "population")))
 
 KINDS: Mapping[str, Sequence[str]] = {
     "mechanisms": (*_PEERS, f"{_PAPER}/errors.py"),
@@ -50,7 +50,7 @@ def kind_of(figure: str, design: str = "") -> str:
 
 
 def is_current(figure: str, row: Figure) -> bool:
-    """Whether the code as it is now would measure this row."""
+    """True if the code as it is now would measure this row."""
     return row.get("source") == digest(kind_of(figure, str(row.get("design", ""))))
 
 

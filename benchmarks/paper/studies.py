@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from attrs import evolve, frozen
 
-from anon.study.parts import Cohort, Feature, Label, Learning, Table
+from anon.study.features import Cohort, Feature, Label, Learning, Table
 from anon.study.proposal import OnePacket, Paper, Proposal, Schedule
 
 DAY = 86400
@@ -102,6 +102,7 @@ def at_record_level(study: Proposal, epsilon: float) -> Proposal:
     design = study.design
     if isinstance(design, OnePacket):
         return evolve(study, design=evolve(design, epsilon=epsilon))
+    assert isinstance(design, Paper)
     share = int(epsilon / (design.subsets_per_partition + len(study.binned)) * 1e9) / 1e9
     return evolve(study, design=evolve(design, epsilon_histogram=share, epsilon_binning=share))
 

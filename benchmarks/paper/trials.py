@@ -6,12 +6,12 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
+from aggregator.lab.planning.ranking import rank
+from aggregator.lab.simulation.people import People
+from aggregator.lab.simulation.run import Plan, collect
+from aggregator.lab.simulation.simulate import NO_KEYS
 from aggregator.protocols.histogram.reconstruct import Floats
-from aggregator.simulate import NO_KEYS
-from aggregator.simulation.people import People
-from aggregator.simulation.ranking import rank
-from aggregator.simulation.run import Plan, collect
-from anon.resolve import resolve
+from anon.protocols.resolve import resolve
 from anon.study.proposal import Proposal
 
 

@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.tree import DecisionTreeClassifier
 
-from aggregator.simulation.people import People
-from anon.study.parts import Feature
+from aggregator.lab.simulation.people import People
+from anon.study.features import Feature
 from benchmarks.figures import Figure
 from benchmarks.paper.datasets import DataSet
 from benchmarks.paper.fitting import mean_and_error

@@ -12,7 +12,7 @@ from benchmarks.paper.designs import DECLARED, PAPERS
 from benchmarks.paper.findings import Findings, Value, number, share, table, with_error
 
 UTILITY = """\
-## What the same epsilon can buy
+## Accuracy for one epsilon
 
 Record-level epsilon, ROC AUC on people who were no peers, mean ± its standard error. The paper's pipeline runs under
 honest accounting: its budget is divided evenly over what a peer sends (two histograms and one median for each numeric
@@ -246,8 +246,8 @@ def _choices(everywhere: Sequence[Cell]) -> str:
     text = (
         "Rules of the plan were changed while it was scored on Adult's test part "
         "([decision 14](decisions/0014-one-bit-and-additive.md)), and spambase and SUSY were looked at; how much "
-        "tables may be behind bits was last set after seeing this table of all sets. What its choice lost to the best "
-        "of our designs in the same cell, which is the best of several "
+        "tables may be behind bits was last set after seeing this table of all sets. The loss of its "
+        "choice against the best of our designs in the same cell, which is the best of several "
         "noisy means and so looks a little better than it is:"
     )
     return f"### Did the plan choose well?\n\n{text}\n\n{table(header, body)}"

@@ -1,1 +1,1 @@
-"""What Briefcase starts."""
+"""The program that Briefcase starts."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 import sys
 
 import anonml
+from anon.queries.process import evaluates
 
 if __name__ == "__main__":
+    if evaluates(sys.argv[1:]):
+        sys.exit()
     if len(sys.argv) == 1:
         sys.argv += ["peer", "window"]
     anonml.main()

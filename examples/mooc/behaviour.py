@@ -30,7 +30,7 @@ EARLY_LEAVING = 0.04
 
 @frozen
 class Traits:
-    """What a student is like; standard normals, ability and regularity each correlated 0.9 with commitment.
+    """A student's traits; standard normals, ability and regularity each correlated 0.9 with commitment.
 
     The tastes, independent of all else and of staying, are how much of each activity a sitting holds (1 = average).
     """
@@ -65,7 +65,7 @@ class Action:
 
 @define
 class _Progress:
-    """What a student carries from one session to the next."""
+    """A student's state from one session to the next."""
 
     sessions: int = 0
     attempts: dict[str, int] = field(factory=dict)

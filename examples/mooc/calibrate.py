@@ -27,8 +27,8 @@ from sklearn.metrics import roc_auc_score
 from aggregator.protocols.histogram.ensemble import Subject, learn
 from aggregator.protocols.histogram.reconstruct import SurveyTally
 from anon.ldp import Mechanism, PerturbedReport, RawCategory, build, choose, nano
-from anon.protocols.histogram.categories import Value, cell, clamp
-from anon.study.parts import Feature
+from anon.protocols.categories import Value, cell, clamp
+from anon.study.features import Feature
 from anon.study.proposal import OnePacket, Proposal, load_proposal
 from examples.mooc.features import STUDY, Record, evaluate
 from examples.mooc.generate import generate

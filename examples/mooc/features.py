@@ -8,11 +8,12 @@ from pathlib import Path
 
 from attrs import frozen
 
-from anon.protocols.histogram.categories import Value, feature_category, label_category
+from anon.protocols.categories import Value, feature_category, label_category
 from anon.study.proposal import Proposal
 from examples.mooc.generate import Student
-from peer.data.features import Snapshot, snapshot
+from peer.data.evaluate_here import evaluate_here
 from peer.data.importing import import_file
+from peer.data.snapshot import Snapshot
 
 STUDY = Path(__file__).with_name("study.toml")
 AS_OF = 1_735_689_600
@@ -49,7 +50,7 @@ def _snapshot(proposal: Proposal, student: Student, folder: Path) -> Snapshot:
     log.write_text("".join(line + "\n" for line in student.lines), encoding="utf-8")
     import_file(database, log, proposal.tables[0].name, mode="replace")
     tables = {table.name: table.columns for table in proposal.tables}
-    return snapshot(database, proposal.features, proposal.label, AS_OF, tables=tables)
+    return evaluate_here(database, proposal.features, proposal.label, AS_OF, tables=tables)
 
 
 def _record(proposal: Proposal, taken: Snapshot) -> Record:

@@ -9,34 +9,18 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from anon.errors import Refused
-from anon.invite import parse_invite
 from anon.ldp import format_epsilon, nano
+from anon.terminal.foreign import short
+from anon.terminal.options import JsonOption, StudyOption, finished, print_json
+from anon.terminal.wiring import wiring_of
+from anon.wire.invite import parse_invite
 from peer.app import PeerApp
-from peer.cli import desktop as desktop_commands
-from peer.cli import notices as notice_commands
-from peer.cli import own as own_commands
+from peer.cli import equivocation as proof_commands
+from peer.cli import home as own_commands
 from peer.cli import pause as pause_commands
-from peer.cli import proofs as proof_commands
-from peer.cli import surfaces as surface_commands
-from peer.cli.options import (
-    DEFAULT_HOME,
-    NO_STUDIES,
-    HomeOption,
-    JsonOption,
-    LinkArgument,
-    RouteOption,
-    StudyOption,
-    agreed,
-    finished,
-    home_of,
-    open_peer,
-    pick,
-    print_json,
-    routes_of,
-)
+from peer.cli import taking_back as taking_back_commands
 from peer.cli.show import (
     missing_json,
     receipt_json,
@@ -46,14 +30,24 @@ from peer.cli.show import (
     show_status,
     status_json,
 )
-from peer.consent import ConsentSheet
-from peer.own_data import OwnData, own_data
-from peer.pairing import cli as cli_pairing
-from peer.routes import Routes
-from peer.web import cli as cli_web
+from peer.cli.steps import with_command
+from peer.data.readiness import OwnData, own_data
+from peer.network.routes import Routes
+from peer.opening import (
+    DEFAULT_HOME,
+    NO_STUDIES,
+    HomeOption,
+    LinkArgument,
+    RouteOption,
+    agreed,
+    home_of,
+    open_peer,
+    pick,
+    routes_of,
+)
+from peer.rules.consent import ConsentSheet
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Keep your data, join studies, see what was sent.")
-app.command("open")(cli_web.open_page)
 app.command("import")(own_commands.import_data)
 app.command()(own_commands.tables)
 
@@ -68,7 +62,7 @@ def look(
 ) -> None:
     """Fetch and verify a study and show what it asks and costs. Nothing about you leaves."""
     routes, invite = routes_of(route, home), parse_invite(link)
-    sheet = finished(open_peer(home, routes).look(invite), routes)
+    sheet = finished(open_peer(home, routes).look(invite), routes.close)
     own = own_data(home_of(home).data_path, sheet.tables)
     print_json(sheet_json(sheet, own)) if as_json else show_sheet(sheet, own, home, queries)
 
@@ -87,14 +81,16 @@ def join(
     """Show a study, ask you, and on a yes reserve its epsilon and store your enrolment. `run` sends it."""
     routes, invite = routes_of(route, home), parse_invite(link)
     peer = open_peer(home, routes)
-    sheet = finished(peer.look(invite), routes)
+    sheet = finished(peer.look(invite), routes.close)
     own = own_data(home_of(home).data_path, sheet.tables)
     if not as_json:
         show_sheet(sheet, own, home, queries=False)
+    if sheet.objections:
+        raise Refused("not joined: " + "; ".join(map(with_command, sheet.objections)))
     if not yes:
         _ask(sheet, own, Console(stderr=as_json))
     approved = nano(epsilon) if epsilon is not None else sheet.epsilon
-    consent = finished(peer.join(invite, approved), routes)
+    consent = finished(peer.join(invite, approved), routes.close)
     key = peer.study_key(consent.study).hex()
     if as_json:
         reserved = consent.epsilon / 1e9
@@ -107,9 +103,7 @@ def join(
 
 
 def _ask(sheet: ConsentSheet, own: OwnData, console: Console) -> None:
-    """Return on a yes. Raises `Refused` on a no, and at once when a yes could not be followed."""
-    if sheet.objections:
-        raise Refused("not joined: " + "; ".join(sheet.objections))
+    """Return on a yes. Raises `Refused` on a no."""
     unready = bool(own.warnings) and not agreed("Your data lacks what is named above. Go on all the same?", console)
     if unready or not agreed("Do you consent?", console):
         raise Refused("you declined; nothing was stored or sent")
@@ -124,6 +118,7 @@ def key(link: LinkArgument, home: HomeOption = DEFAULT_HOME, as_json: JsonOption
 
 @app.command()
 def run(
+    context: typer.Context,
     once: Annotated[bool, typer.Option(help="Stop when nothing is due within --max-seconds.")] = False,
     max_seconds: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
     stay: Annotated[bool, typer.Option("--stay", help="Go on without studies too, quietly: see `autostart`.")] = False,
@@ -135,7 +130,7 @@ def run(
     Without --once it goes on until your studies have ended, with --stay also then.
     """
     if stay:
-        desktop_commands.run_and_stay(home, route, limited=once or max_seconds is not None)
+        wiring_of(context).one("run --stay")(home, route, limited=once or max_seconds is not None)
         return
     try:
         _run(home, route, max_seconds, once)
@@ -150,7 +145,7 @@ def _run(home: Path, route: str, max_seconds: float | None, once: bool) -> None:
         ended = "all your studies have ended; nothing is left to do" if peer.status() else NO_STUDIES
         Console().print(ended, highlight=False)
         return
-    finished(_connected(peer, routes, max_seconds, once), routes)
+    finished(_connected(peer, routes, max_seconds, once), routes.close)
     show_status(peer)
 
 
@@ -165,10 +160,12 @@ async def _watch(peer: PeerApp, max_seconds: float | None, once: bool) -> None:
     seen: dict[bytes, str] = {}
     console = Console()
     while not running.done():
-        for one in peer.status():
-            if seen.get(one.study) != str(one.state):
-                seen[one.study] = str(one.state)
-                console.print(f"{one.study.hex()[:8]} {escape(one.title)}: [bold]{one.state}[/]", highlight=False)
+        for status in peer.status():
+            if seen.get(status.study) != str(status.state):
+                seen[status.study] = str(status.state)
+                console.print(
+                    f"{status.study.hex()[:8]} {short(status.title)}: [bold]{status.state}[/]", highlight=False
+                )
         if not once and seen and not peer.store.active():
             running.cancel()
         await asyncio.wait({running}, timeout=0.5)
@@ -183,7 +180,7 @@ def leave(study: StudyOption = "", home: HomeOption = DEFAULT_HOME, route: Route
     peer = open_peer(home, routes)
     chosen = pick(peer, study, active=True)
     finished(peer.leave(chosen))
-    if finished(peer.deliver_withdrawal(chosen), routes) == "leaving":
+    if finished(peer.deliver_withdrawal(chosen), routes.close) == "leaving":
         Console().print("the aggregator has not answered yet: `anonml peer run` tells it before enrolment closes")
     show_status(peer)
 
@@ -192,21 +189,22 @@ def leave(study: StudyOption = "", home: HomeOption = DEFAULT_HOME, route: Route
 def status(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
     """Your studies and where they stand."""
     peer = open_peer(home)
-    print_json([status_json(one) for one in peer.status()]) if as_json else show_status(peer)
+    print_json([status_json(status) for status in peer.status()]) if as_json else show_status(peer)
 
 
 @app.command()
 def receipts(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
-    """What was released, packet by packet, and what it cost: never its content."""
+    """The released packets, one by one, with their cost: never their content."""
     peer = open_peer(home)
-    found = peer.receipts()
-    costs = {study: peer.accounting(study) for study in dict.fromkeys(one.study for one in found)}
-    print_json([receipt_json(one, costs[one.study]) for one in found]) if as_json else show_receipts(found, costs)
+    released = peer.receipts()
+    costs = {study: peer.accounting(study) for study in dict.fromkeys(receipt.study for receipt in released)}
+    print_json([receipt_json(receipt, costs[receipt.study]) for receipt in released]) if as_json else show_receipts(
+        released, costs
+    )
 
 
 app.command()(pause_commands.pause)
 app.command()(pause_commands.resume)
-app.command()(cli_pairing.pair)
 app.command()(own_commands.budget)
 app.command()(own_commands.predict)
 
@@ -216,9 +214,7 @@ app.command()(proof_commands.fingerprint)
 app.command()(own_commands.passphrase)
 app.command()(own_commands.backup)
 app.command()(own_commands.restore)
+app.command("begin-anew")(own_commands.begin_anew)
+app.command()(taking_back_commands.delete)
+app.command()(taking_back_commands.erase)
 
-
-app.add_typer(desktop_commands.autostart, name="autostart")
-app.add_typer(notice_commands.notify, name="notify")
-app.command()(surface_commands.tray)
-app.command()(surface_commands.window)

@@ -10,8 +10,8 @@ import typer
 from rich.console import Console
 
 from anon.errors import Malformed
-from peer.cli.options import DEFAULT_HOME, HomeOption, StudyOption, open_peer, pick
-from peer.cli.show import local_time
+from anon.terminal.options import StudyOption, local_time
+from peer.opening import DEFAULT_HOME, HomeOption, open_peer, pick
 
 _UNITS = {"m": 60, "h": 3600, "d": 86400}
 MEANING = (
@@ -42,7 +42,7 @@ def resume(study: StudyOption = "", home: HomeOption = DEFAULT_HOME) -> None:
 
 def seconds_of(duration: str) -> float:
     """Seconds of a text such as 30m, 4h or 2d. Raises `Malformed`."""
-    found = re.fullmatch(r"([0-9]{1,5})([mhd])", duration.strip())
-    if found is None:
+    match = re.fullmatch(r"([0-9]{1,5})([mhd])", duration.strip())
+    if match is None:
         raise Malformed("duration: expected a number with m, h or d, such as 30m, 4h or 2d")
-    return float(int(found[1]) * _UNITS[found[2]])
+    return float(int(match[1]) * _UNITS[match[2]])

@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
-from rich.panel import Panel
 from rich.table import Table
-from rich.text import Text
 
-from anon import qr
-from anon.accounting import Accounting, as_json, in_words
-from anon.fingerprint import study_code
+from anon.accounting.statement import Accounting, as_json, in_words
 from anon.ldp import format_epsilon
+from anon.terminal import qr
+from anon.terminal.foreign import Foreign, framed, inline, short
+from anon.terminal.options import local_time
+from anon.transparency.fingerprint import study_code
+from anon.wire.reply_sentences import reply_sentence
 from peer.app import PeerApp
-from peer.cli.options import NO_STUDIES
-from peer.consent import ConsentSheet, Policy, Question
-from peer.glance import Receipt, StudyStatus
-from peer.ledger import Ledger
-from peer.own_data import OwnData
-from peer.predict import Prediction
-from peer.session import LAST
-from peer.words import said
-
-
-def local_time(seconds: float) -> str:
-    """Unix seconds as this machine's clock shows them, with the zone."""
-    return datetime.fromtimestamp(seconds).astimezone().strftime("%a %Y-%m-%d %H:%M:%S %Z")
-
+from peer.cli.steps import with_command
+from peer.data.readiness import OwnData
+from peer.opening import NO_STUDIES
+from peer.predict import Prediction, distinct_digits
+from peer.rules.consent import ConsentSheet, Policy, Question
+from peer.rules.durations import text_of
+from peer.rules.ledger import Ledger
+from peer.rules.lifecycle import LAST
+from peer.store.summaries import Receipt, StudyStatus
 
 # The consent sheet
 
@@ -50,7 +44,7 @@ def sheet_json(sheet: ConsentSheet, own: OwnData) -> dict[str, Any]:
         "admission": sheet.admission,
         "minimum_cohort": sheet.minimum_cohort,
         "packets": sheet.packets,
-        "features": [_question_json(one) for one in sheet.features],
+        "features": [_question_json(feature) for feature in sheet.features],
         "label": _question_json(sheet.label),
         "tables": {table.name: list(table.columns) for table in sheet.tables},
         "missing": missing_json(own),
@@ -63,8 +57,8 @@ def sheet_json(sheet: ConsentSheet, own: OwnData) -> dict[str, Any]:
         "collects": list(sheet.collects),
         "ends": sheet.ends,
         "odds": list(sheet.odds),
-        "statements": list(sheet.statements),
-        "objections": list(sheet.objections),
+        "statements": list(map(with_command, sheet.statements)),
+        "objections": list(map(with_command, sheet.objections)),
     }
 
 
@@ -80,36 +74,33 @@ def _question_json(question: Question) -> dict[str, str]:
 def show_sheet(sheet: ConsentSheet, own: OwnData, home: Path, queries: bool) -> None:
     """A consent sheet: who asks, what, when, at which price, and what stands against it."""
     console = Console()
-    console.rule(escape(sheet.title))
-    console.print(_quoted(sheet.purpose, "what it is for, in the words of who asks"))
-    console.print(f"Asked by: {escape(sheet.contact)}", highlight=False)
-    console.print(f"Fingerprint, to compare with a public place: [bold]{sheet.fingerprint}[/]", highlight=False)
-    where = escape(sheet.address) or "one machine alone, through no network"
+    console.rule("A study asks you")
+    console.print(framed(sheet.title, "its title, in the words of who asks"))
+    console.print(framed(sheet.purpose, "what it is for, in the words of who asks"))
+    console.print(framed(sheet.contact, "who asks, in their own words"))
+    fingerprint = f"Fingerprint, to compare with a public place: [bold]{sheet.fingerprint}[/]"
+    console.print(fingerprint, highlight=False, soft_wrap=True)
+    where = inline(sheet.address) or "one machine alone, through no network"
     console.print(f"Served to everybody at {where}; the fingerprint covers that.", highlight=False, soft_wrap=True)
     qr.show(console, study_code(sheet.study))
     table = Table("what", "in words", title="One perturbed packet about some of these, with the label")
     for question in (*sheet.features, sheet.label):
-        table.add_row(escape(question.name), escape(question.sentence))
+        table.add_row(Foreign(question.name), Foreign(question.sentence, lines=True))
     console.print(table)
     if queries:
         _show_queries(console, sheet)
-    for line in (*sheet.odds, *sheet.statements, *_times(sheet)):
-        console.print(f"- {escape(line)}", highlight=False)
+    for line in (sheet.summary, *sheet.odds, *sheet.statements, *_times(sheet)):
+        console.print(f"- {inline(with_command(line))}", highlight=False)
     _show_own(console, own)
     for line in sheet.objections:
-        console.print(f"[bold red]not possible:[/] {escape(line)}", highlight=False)
+        console.print(f"[bold red]not possible:[/] {inline(with_command(line))}", highlight=False)
     hint = "" if queries else "The queries: anonml peer look LINK --queries. "
-    console.print(f"{hint}Your data: {escape(str(home))}", style="dim", highlight=False)
+    console.print(f"{hint}Your data: {inline(str(home))}", style="dim", highlight=False)
 
 
 def _show_queries(console: Console, sheet: ConsentSheet) -> None:
     for question in (*sheet.features, sheet.label):
-        console.print(_quoted(question.query, question.name))
-
-
-def _quoted(text: str, title: str) -> Panel:
-    """Text of several lines that somebody else wrote, in a frame: none of it can pass for a line of this program's."""
-    return Panel(Text(text), title=Text(title), title_align="left")
+        console.print(framed(question.query, question.name))
 
 
 def _times(sheet: ConsentSheet) -> tuple[str, ...]:
@@ -125,7 +116,7 @@ def _show_own(console: Console, own: OwnData) -> None:
     rows = ", ".join(f"{table} {count}" for table, count in own.rows.items())
     console.print(f"- Rows in your tables that it reads: {rows or 'none'}.", highlight=False)
     for line in own.warnings:
-        console.print(f"[bold yellow]missing:[/] {escape(line)}", highlight=False)
+        console.print(f"[bold yellow]missing:[/] {inline(line)}", highlight=False)
     if own.warnings:
         console.print("What is missing counts as the study's rule for missing values says.", highlight=False)
 
@@ -133,77 +124,93 @@ def _show_own(console: Console, own: OwnData) -> None:
 # Studies, receipts, budget
 
 
-def status_json(one: StudyStatus) -> dict[str, Any]:
+def status_json(status: StudyStatus) -> dict[str, Any]:
     """One study at a glance."""
     return {
-        "study": one.study.hex(),
-        "title": one.title,
-        "state": str(one.state),
-        "reason": one.reason,
-        "reserved": one.reserved / 1e9,
-        "spent": one.spent / 1e9,
+        "study": status.study.hex(),
+        "title": status.title,
+        "state": str(status.state),
+        "reason": status.reason,
+        "reserved": status.reserved / 1e9,
+        "spent": status.spent / 1e9,
         "slots": [
             {"slot": s.slot, "survey": s.survey, "status": str(s.status), "attempts": s.attempts, "send_at": s.send_at}
-            for s in one.slots
+            for s in status.slots
         ],
     }
 
 
 def show_status(peer: PeerApp) -> None:
     """All studies as a table."""
-    found = peer.status()
-    if not found:
+    statuses = peer.status()
+    if not statuses:
         Console().print(NO_STUDIES)
         return
     table = Table("study", "title", "state", "spent", "reserved", "packets", "reason")
-    for one in found:
-        packets = ", ".join(str(slot.status) for slot in one.slots)
-        held = (format_epsilon(one.spent), format_epsilon(one.reserved))
-        table.add_row(one.study.hex()[:8], escape(one.title), str(one.state), *held, packets, escape(one.reason))
+    for status in statuses:
+        packets = ", ".join(str(slot.status) for slot in status.slots)
+        held = (format_epsilon(status.spent), format_epsilon(status.reserved))
+        table.add_row(
+            status.study.hex()[:8],
+            Foreign(status.title),
+            str(status.state),
+            *held,
+            packets,
+            Foreign(status.reason, lines=True),
+        )
     Console().print(table)
-    _show_pauses(peer, [one.study for one in found if one.state not in LAST])
+    if peer.evidence():
+        Console().print("a proof against an aggregator is kept; `anonml peer evidence --export FILE` writes it")
+    _show_pauses(peer, [shown.study for shown in statuses if shown.state not in LAST])
 
 
 def _show_pauses(peer: PeerApp, active: list[bytes]) -> None:
     everything = peer.paused_until()
-    pauses = {"everything": everything} if everything else {one.hex()[:8]: peer.paused_until(one) for one in active}
+    pauses = (
+        {"everything": everything} if everything else {study.hex()[:8]: peer.paused_until(study) for study in active}
+    )
     for what, until in pauses.items():
         if until is not None:
             option = "" if everything else f" --study {what}"
             Console().print(f"{what} is paused until {local_time(until)}; `anonml peer resume{option}` ends that")
 
 
-def receipt_json(one: Receipt, cost: Accounting | None) -> dict[str, Any]:
+def receipt_json(receipt: Receipt, cost: Accounting | None) -> dict[str, Any]:
     """One receipt; `says` explains the aggregator's `word`, `accounting` what the study's packets cost together."""
     return {
-        "study": one.study.hex(),
-        "title": one.title,
-        "slot": one.slot,
-        "survey": one.survey,
-        "epsilon": one.epsilon / 1e9,
-        "status": str(one.status),
-        "word": one.word,
-        "says": said(one.word),
+        "study": receipt.study.hex(),
+        "title": receipt.title,
+        "slot": receipt.slot,
+        "survey": receipt.survey,
+        "epsilon": receipt.epsilon / 1e9,
+        "status": str(receipt.status),
+        "word": receipt.word,
+        "says": reply_sentence(receipt.word),
         "accounting": as_json(cost) if cost is not None else None,
     }
 
 
-def show_receipts(found: list[Receipt], costs: Mapping[bytes, Accounting | None]) -> None:
+def show_receipts(receipts: list[Receipt], costs: Mapping[bytes, Accounting | None]) -> None:
     """All receipts as a table, then what the packets of each study cost together."""
     table = Table("study", "slot", "survey", "epsilon", "status", "what the aggregator said")
-    for one in found:
-        cost = format_epsilon(one.epsilon)
+    for receipt in receipts:
+        cost = format_epsilon(receipt.epsilon)
         table.add_row(
-            escape(one.title), str(one.slot), str(one.survey), cost, str(one.status), escape(said(one.word))
+            Foreign(receipt.title),
+            str(receipt.slot),
+            str(receipt.survey),
+            cost,
+            str(receipt.status),
+            Foreign(reply_sentence(receipt.word)),
         )
     console = Console()
     console.print(table)
-    titles = {one.study: one.title for one in found}
+    titles = {shown.study: shown.title for shown in receipts}
     for study, accounting in costs.items():
         if accounting is not None:
-            console.print(f"[bold]{escape(titles[study])}[/]", highlight=False)
+            console.print(f"[bold]{short(titles[study])}[/]", highlight=False)
             for line in in_words(accounting):
-                console.print(escape(line), highlight=False)
+                console.print(inline(line), highlight=False)
 
 
 def budget_json(ledger: Ledger, policy: Policy) -> dict[str, Any]:
@@ -223,47 +230,50 @@ def budget_json(ledger: Ledger, policy: Policy) -> dict[str, Any]:
         ],
         "per_study": policy.max_epsilon / 1e9,
         "minimum_cohort": policy.minimum_cohort,
+        "minimum_window": policy.minimum_window,
     }
 
 
 def show_budget(ledger: Ledger, policy: Policy) -> None:
-    """What is left, the owner's limits, and what each study holds."""
+    """The rest of the budget, the owner's limits, and each study's part."""
     console = Console()
     left = f"[bold]{format_epsilon(ledger.available)}[/] of epsilon {format_epsilon(ledger.lifetime)} left"
     console.print(left, highlight=False)
     console.print(
-        f"a single study may cost {format_epsilon(policy.max_epsilon)} (--per-study) and must have at least "
-        f"{policy.minimum_cohort} people (--minimum-cohort)",
+        f"a single study may cost {format_epsilon(policy.max_epsilon)} (--per-study), must have at least "
+        f"{policy.minimum_cohort} people (--minimum-cohort), and beyond this machine windows of at least "
+        f"{text_of(policy.minimum_window)} (--minimum-window)",
         highlight=False,
     )
     for e in ledger.entries:
         note = "" if e.kind == "pure-local" else f" (another unit: {e.kind}; not part of the sum)"
         held = f"{format_epsilon(e.spent)} spent, {format_epsilon(e.reserved)} reserved{note}"
-        console.print(f"  {escape(e.title)}: {held}", highlight=False)
+        console.print(f"  {short(e.title)}: {held}", highlight=False)
 
 
 # Predictions
 
 
-def prediction_json(one: Prediction) -> dict[str, Any]:
+def prediction_json(prediction: Prediction) -> dict[str, Any]:
     """One prediction."""
-    return {"who": one.who, "probability": one.probability, "threshold": one.threshold, "positive": one.positive}
+    return {
+        "who": prediction.who,
+        "probability": prediction.probability,
+        "threshold": prediction.threshold,
+        "positive": prediction.positive,
+    }
 
 
-def show_prediction(one: Prediction, label: str, name_who: bool, reasons: int) -> None:
-    """The score beside the threshold that decides, and the `reasons` that moved it most."""
-    score, threshold = told_apart(one.probability, one.threshold)
-    who = f"{escape(one.who)}: " if name_who else ""
-    verdict = "yes" if one.positive else "no"
-    Console().print(f"{who}{escape(label)}: score {score} %, threshold {threshold} %: {verdict}", highlight=False)
-    for part in sorted(one.moved_by, key=lambda part: -abs(part.amount))[:reasons]:
-        Console().print(f"  {', '.join(part.features)}: {part.amount:+.2f}", highlight=False)
+def show_prediction(prediction: Prediction, label: str, name_who: bool, reasons: int) -> None:
+    """The score beside the threshold that decides, and the `reasons` that moved it most; without an answer, neither."""
+    score, threshold = distinct_digits(prediction.probability, prediction.threshold)
+    who = f"{short(prediction.who)}: " if name_who else ""
+    if prediction.positive is None:
+        Console().print(f"{who}{short(label)}: no answer (score {score} %)", highlight=False)
+        return
+    verdict = "yes" if prediction.positive else "no"
+    Console().print(f"{who}{short(label)}: score {score} %, threshold {threshold} %: {verdict}", highlight=False)
+    for part in sorted(prediction.moved_by, key=lambda part: -abs(part.amount))[:reasons]:
+        Console().print(f"  {short(', '.join(part.features))}: {part.amount:+.2f}", highlight=False)
 
 
-def told_apart(one: float, other: float) -> tuple[str, str]:
-    """Two shares as per cent, with as many of 1 to 6 decimals as it takes to see which is larger."""
-    for decimals in range(1, 7):
-        first, second = f"{100 * one:.{decimals}f}", f"{100 * other:.{decimals}f}"
-        if first != second or one == other:
-            break
-    return first, second

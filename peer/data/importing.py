@@ -7,22 +7,27 @@ because a file without a header would otherwise have its first row quoted.
 from __future__ import annotations
 
 import math
-import os
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from typing import Literal
 
 from attrs import evolve, field, frozen
 
 from anon.errors import Malformed, Refused
-from anon.sql import NAME
-from peer.data.columns import columns_of, sanitised
-from peer.data.files import LIMITS, Cell, ImportLimits, Source
+from anon.queries.lint import NAME
+from anon.storage.durable import connect
+from anon.storage.private_files import made_private
+from anon.tables.columns import columns_of, sanitised
+from anon.tables.streams import LIMITS, Cell, ImportLimits, Source
+from peer.data.deleting import empty_log, overwriting
 from peer.data.formats.detect import READABLE, Found, detected
+from peer.data.kept import DATA_KEPT
 from peer.data.reading import Reading, counted
+from peer.data.watching import Meter, said_as_a_bad_file, watched
 
 Mode = Literal["replace", "append"]
 Progress = Callable[[int], None]
@@ -32,7 +37,7 @@ Progress = Callable[[int], None]
 
 @frozen
 class ImportSummary:
-    """What an import did."""
+    """The result of an import."""
 
     table: str
     """The table, or several of them with commas between."""
@@ -45,14 +50,14 @@ class ImportSummary:
     emptied: int
     """Texts that became NULL because they were too long or held a NUL character."""
     format: str = ""
-    """What the file was found to be: a word for programs, and in `says` a phrase for its owner."""
+    """The file's kind: a word for programs, and in `says` a phrase for its owner."""
     says: str = ""
     unit: str = "line"
-    """What `skipped_lines` counts: line, entry or row."""
+    """The unit that `skipped_lines` counts: line, entry or row."""
     reasons: Mapping[str, int] = field(factory=dict)
     """Why records were passed over, and how many for each reason."""
     notes: tuple[str, ...] = ()
-    """What else the owner should know."""
+    """Further notes for the owner."""
 
 
 def import_file(
@@ -63,6 +68,7 @@ def import_file(
     progress: Progress | None = None,
     *,
     limits: ImportLimits = LIMITS,
+    stop: Event | None = None,
 ) -> ImportSummary:
     """Import a file, a folder or an archive into tables of the data file `database`; see `detect` for the formats.
 
@@ -70,7 +76,7 @@ def import_file(
     as it is called in a database. Where there are several, `table` picks one. `replace` puts the rows in place of the
     table's, so importing again changes nothing; `append` adds them, and columns that are new. Raises `Malformed` for a
     file that cannot be read, or of which more records are unreadable than readable, and `Refused` for what policy
-    forbids; then nothing is changed.
+    forbids or when `stop` is set meanwhile; then nothing is changed.
     """
     if not file.exists():
         raise Malformed("there is no such file; check the path")
@@ -78,12 +84,14 @@ def import_file(
         raise Refused("that is the data file itself; it needs no import")
     if table is not None and not NAME.fullmatch(table):
         raise Refused("that is no table name; use a-z, 0-9 and _, a letter first, at most 63")
+    limits = watched(limits, limits.seconds, stop)
     try:
-        with detected(file, limits) as found, _transaction(database) as connection:
-            tables = named_tables(found, table)
-            summaries = [_import(connection, name, source, mode, progress, limits) for name, source in tables]
+        with said_as_a_bad_file(), detected(file, limits) as found, _transaction(database) as connection:
+            tables, meter = named_tables(found, table, limits), Meter(limits, found.size)
+            summaries = [_import(connection, name, source, mode, progress, meter) for name, source in tables]
+            limits.look()
     except sqlite3.Error as error:
-        raise _cannot_write(error) from None
+        raise _cannot_write(error, database) from None
     return evolve(_joined(summaries), format=found.format, says=found.says, notes=found.notes)
 
 
@@ -110,13 +118,14 @@ def import_rows(
             cursor = connection.executemany(_insertion(table, columns), finite)
             return ImportSummary(table, max(cursor.rowcount, 0), tuple(columns), 0, (), 0)
     except sqlite3.Error as error:
-        raise _cannot_write(error) from None
+        raise _cannot_write(error, database) from None
 
 
-def _cannot_write(error: sqlite3.Error) -> Exception:
+def _cannot_write(error: sqlite3.Error, database: Path) -> Exception:
     return Refused(
-        f"the data file cannot be written ({type(error).__name__}); check disk space and permissions, that rows have "
-        "as many cells as there are columns, and that no other import is running; nothing was changed"
+        f"the data file {database} cannot be written ({type(error).__name__}); check disk space and permissions, that "
+        "rows have as many cells as there are columns, and that no other import is running; nothing was changed. If "
+        "none of these is it, the file is damaged: restore a backup"
     )
 
 
@@ -129,22 +138,28 @@ def _finite(cell: Cell) -> Cell:
 
 @contextmanager
 def _transaction(database: Path, durable: bool = True) -> Iterator[sqlite3.Connection]:
-    """The data file, made with mode 0600 if it is new, in one write transaction that ends with the block."""
-    os.close(os.open(database, os.O_RDWR | os.O_CREAT, 0o600))
-    database.chmod(0o600)
-    connection = sqlite3.connect(database, isolation_level=None, timeout=60.0)
+    """The data file, made with mode 0600 if it is new, in one write transaction that ends with the block.
+
+    A replaced table is overwritten, and the log keeps neither it nor an import that failed.
+    """
+    made_private(database)
+    connection = connect(database, DATA_KEPT, isolation_level=None, timeout=60.0)
     try:
         connection.execute("PRAGMA trusted_schema=OFF")
+        overwriting(connection)
         connection.execute(f"PRAGMA synchronous={'NORMAL' if durable else 'OFF'}")
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield connection
         except BaseException:
-            connection.execute("ROLLBACK")
+            if connection.in_transaction:  # a full disk may have ended it
+                connection.execute("ROLLBACK")
             raise
         connection.execute("COMMIT")
     finally:
+        if durable:
+            empty_log(connection)
         connection.close()
 
 
@@ -168,16 +183,18 @@ def _insertion(table: str, columns: Sequence[str]) -> str:
 # --- one table ---
 
 
-def named_tables(found: Found, table: str | None) -> list[tuple[str, Source]]:
+def named_tables(file_kind: Found, table: str | None, limits: ImportLimits) -> list[tuple[str, Source]]:
     """The tables to be made, each under its name. Raises `Refused` where two would have one name, or none fits."""
-    if not found.tables:
-        raise Refused(f"{found.says} without a plain table; views and virtual tables are not imported")
-    wanted = list(found.tables)
+    if not file_kind.tables:
+        raise Refused(f"{file_kind.says} without a plain table; views and virtual tables are not imported")
+    wanted = list(file_kind.tables)
     if table is not None and len(wanted) > 1:
-        wanted = [one for one in wanted if table in (one.name, sanitised(one.title))]
+        wanted = [chosen for chosen in wanted if table in (chosen.name, sanitised(chosen.title))]
         if not wanted:
             raise Refused("it holds several tables, none of that name; name one of them, or none for all")
-    named = [(table or one.name or sanitised(one.title), one.source) for one in wanted]
+    if len(wanted) > limits.tables:
+        raise Refused(f"it holds more than {limits.tables} tables; import them one by one with --table")
+    named = [(table or chosen.name or sanitised(chosen.title), chosen.source) for chosen in wanted]
     if len(dict(named)) < len(named):
         raise Refused("two tables in it become one name; rename one of them, or import them one by one with --table")
     return named
@@ -189,13 +206,14 @@ def _import(
     source: Source,
     mode: Mode,
     progress: Progress | None,
-    limits: ImportLimits,
+    meter: Meter,
 ) -> ImportSummary:
-    columns = columns_of(source, source.records(), limits, READABLE)
+    limits = meter.limits
+    columns = columns_of(source, meter.records(source), limits, READABLE)
     _prepare(connection, table, {column.name: column.kind for column in columns.values()}, mode)
     reading = Reading(source.typed, columns, limits, progress or (lambda _rows: None))
     names = [column.name for column in columns.values()]
-    connection.executemany(_insertion(table, names), reading.rows(source.records()))
+    connection.executemany(_insertion(table, names), reading.rows(meter.records(source)))
     if reading.skipped > reading.read:
         raise Malformed(
             f"{reading.skipped} of {counted(reading.skipped + reading.read, source.unit)} cannot be read, beginning "

@@ -1,4 +1,4 @@
-"""What an import would do, from the beginning of a file: for the page and the command line, before anything is kept.
+"""The effect of an import, from the beginning of a file: for the page and the command line, before anything is kept.
 
 Nothing is written. It reads at most `SAMPLE` records of each table, so it is quick whatever the file's length; types
 and columns are those of the sample, and a later record may still widen them.
@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from itertools import islice
 from pathlib import Path
+from threading import Event
 
 from attrs import field, frozen
 
-from peer.data.columns import columns_of
-from peer.data.files import LIMITS, Cell, ImportLimits, Record, Source
+from anon.tables.columns import columns_of
+from anon.tables.streams import LIMITS, Cell, ImportLimits, Record, Source
 from peer.data.formats.detect import READABLE, detected
 from peer.data.formats.parquet import ParquetSource
 from peer.data.formats.sqlite import TableSource
 from peer.data.importing import named_tables
 from peer.data.reading import Reading, counted
+from peer.data.watching import Meter, said_as_a_bad_file, watched
 
 SAMPLE = 200
 KINDS = {"INTEGER": "whole numbers", "REAL": "numbers", "TEXT": "texts", "": "nothing so far"}
@@ -49,7 +51,7 @@ class PreviewTable:
 
 @frozen
 class Preview:
-    """What a file was found to be, and what importing it would make of it."""
+    """A file's kind, and the tables that importing it would make."""
 
     format: str
     """csv, tsv, json, json-lines, sqlite, parquet, edx, moodle, takeout; zip, tar or folder where it holds several."""
@@ -57,22 +59,33 @@ class Preview:
     """The same in a phrase."""
     tables: tuple[PreviewTable, ...]
     problems: tuple[str, ...]
-    """What the owner should know; never any of the data."""
+    """Notes for the owner; never any of the data."""
 
 
-def preview(path: Path, rows: int = 5, *, table: str | None = None, limits: ImportLimits = LIMITS) -> Preview:
+def preview(
+    path: Path,
+    rows: int = 5,
+    *,
+    table: str | None = None,
+    limits: ImportLimits = LIMITS,
+    stop: Event | None = None,
+) -> Preview:
     """Look at a file, a folder or an archive. Raises what `import_file` would: `Malformed` or `Refused`.
 
-    `rows` is how many first rows each table shows. An unsafe archive is refused before anything in it is unpacked.
+    `rows` is how many first rows each table shows; a set `stop` ends it with `Refused`. An unsafe archive is refused
+    before anything in it is unpacked.
     """
-    with detected(path, limits) as found:
-        seen = [_table(name, source, rows, limits) for name, source in named_tables(found, table)]
+    limits = watched(limits, limits.look_seconds, stop)
+    with said_as_a_bad_file(), detected(path, limits) as found:
+        meter = Meter(limits, found.size)
+        seen = [_table(name, source, rows, meter) for name, source in named_tables(found, table, limits)]
         problems = [*found.notes, *(problem for _table, problems in seen for problem in problems)]
-        return Preview(found.format, found.says, tuple(one for one, _problems in seen), tuple(problems))
+        return Preview(found.format, found.says, tuple(sample for sample, _problems in seen), tuple(problems))
 
 
-def _table(name: str, source: Source, rows: int, limits: ImportLimits) -> tuple[PreviewTable, list[str]]:
-    sample: list[Record] = list(islice(source.records(), SAMPLE + 1))
+def _table(name: str, source: Source, rows: int, meter: Meter) -> tuple[PreviewTable, list[str]]:
+    limits, records = meter.limits, meter.records(source)
+    sample: list[Record] = list(islice(records, SAMPLE + 1))
     whole, sample = len(sample) <= SAMPLE, sample[:SAMPLE]
     columns = columns_of(source, sample, limits, READABLE)
     reading = Reading(source.typed, columns, limits, lambda _rows: None)

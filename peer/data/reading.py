@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from attrs import define, field
 
-from peer.data.columns import Column, cell_in
-from peer.data.files import Cell, ImportLimits, Record, Skip
+from anon.tables.columns import Column, cell_in
+from anon.tables.streams import Cell, ImportLimits, Record, Skip
 
 PROGRESS_EVERY = 1_000
 

@@ -1,5 +1,5 @@
 """The owner's page served by a thread of its own, for programs in which something else must hold the main thread: a
-tray icon, a window. What is asked of it from there is done in that thread, where the store was opened."""
+tray icon, a window. Calls from there are done in that thread, where the store was opened."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-if TYPE_CHECKING:
-    from peer.web.server import PageServer
+from peer.desktop.notifier import reminding_beside
+from peer.desktop.served import ServedPage
 
 T = TypeVar("T")
-Make = Callable[[], "tuple[PageServer, Callable[[], Awaitable[None]]]"]
+Make = Callable[[], tuple[ServedPage, Callable[[], Awaitable[None]]]]
 """Makes the server and what is closed after it, in the thread that serves."""
 
 
@@ -22,7 +22,7 @@ class Page:
 
     def __init__(self, make: Make) -> None:
         self._make = make
-        self._ready: Future[PageServer] = Future()
+        self._ready: Future[ServedPage] = Future()
         self._stopped = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._serve, name="page", daemon=True)
@@ -32,7 +32,7 @@ class Page:
         self._thread.start()
         self._ready.result()
 
-    def ask(self, work: Callable[[PageServer], T]) -> T:
+    def ask(self, work: Callable[[ServedPage], T]) -> T:
         """The result of something short, done in the thread that serves. Raises what it raises."""
         assert self._loop is not None
         server, loop = self._ready.result(), self._loop
@@ -66,7 +66,7 @@ class Page:
             await server.start()
             self._loop = asyncio.get_running_loop()
             self._ready.set_result(server)
-            async with server.reminding():
+            async with reminding_beside(server):
                 await self._stopped.wait()
         finally:
             await server.close()

@@ -9,23 +9,23 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from peer.app import PeerApp
-from peer.web.engine import Engine
+from peer.run.supervisor import Supervisor
 
 RETRY_SECONDS = 30.0
 """How soon it looks again whether a home that another process held is free, or a fault is gone."""
 
 
-async def stay(peer: PeerApp, beside: Callable[[Engine], Awaitable[None]] | None = None) -> None:
+async def stay(peer: PeerApp, beside: Callable[[Supervisor], Awaitable[None]] | None = None) -> None:
     """Run the home's studies, also those joined later, until SIGTERM or Ctrl-C; `beside` runs as long.
 
     Raises `Refused` in a home that was moved elsewhere.
     """
     peer.store.demand_not_retired()
-    engine, stopped = Engine(peer, RETRY_SECONDS), asyncio.Event()
+    supervisor, stopped = Supervisor(peer.run, RETRY_SECONDS), asyncio.Event()
     _at_signals(stopped)
-    works = [asyncio.ensure_future(engine.run())]
+    works = [asyncio.ensure_future(supervisor.run())]
     if beside is not None:
-        works.append(asyncio.ensure_future(beside(engine)))
+        works.append(asyncio.ensure_future(beside(supervisor)))
     ending = asyncio.ensure_future(stopped.wait())
     try:
         await asyncio.wait({ending, works[0]}, return_when=asyncio.FIRST_COMPLETED)

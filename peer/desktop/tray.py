@@ -7,7 +7,6 @@ import signal
 import sys
 import threading
 import time
-import webbrowser
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +16,7 @@ from attrs import frozen
 
 from anon.errors import AnonmlError, Refused
 from anon.extras import install
+from anon.page.browser import open_link
 from peer.desktop.page import Page
 from peer.desktop.tray_menu import Choice, choose, menu, view_of
 
@@ -55,7 +55,7 @@ def _has_bus() -> bool:
     return bool(os.environ.get("DBUS_SESSION_BUS_ADDRESS")) or (folder is not None and (Path(folder) / "bus").exists())
 
 
-def show(page: Page, library: Any, open_link: Callable[[str], object] = webbrowser.open) -> None:
+def show(page: Page, library: Any, open_link: Callable[[str], object] = open_link) -> None:
     """Show the icon until it is quit, or until Ctrl-C or SIGTERM. `page` is started."""
     icon = library.Icon("anonml", _picture(), "AnonML")
     ended = threading.Event()
@@ -79,7 +79,7 @@ def show(page: Page, library: Any, open_link: Callable[[str], object] = webbrows
 
 @frozen
 class Doing:
-    """What a choice can do besides asking the page."""
+    """Acts of a choice besides asking the page."""
 
     open_link: Callable[[str], object]
     redraw: Callable[[], object]

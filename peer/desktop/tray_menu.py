@@ -1,23 +1,20 @@
-"""What a tray icon offers, as values. No title, no number of anybody's: whoever looks over a shoulder sees it."""
+"""The choices of a tray icon, as values. No title, no number of anybody's: whoever looks over a shoulder sees it."""
 
 from __future__ import annotations
 
 import time
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from peer.web.engine import Running
-
-if TYPE_CHECKING:
-    from peer.web.server import PageServer
+from peer.desktop.served import ServedPage
+from peer.run.supervisor import Running
 
 PAUSE_SECONDS = 86400.0
 
 
 class Choice(StrEnum):
-    """What can be chosen."""
+    """The choices."""
 
     OPEN = "Open my page"
     PAUSE = "Pause for a day"
@@ -27,7 +24,7 @@ class Choice(StrEnum):
 
 @frozen
 class View:
-    """What the menu is drawn from. `paused_until` is the end of the home's pause, None without one."""
+    """The facts behind the menu. `paused_until` is the end of the home's pause, None without one."""
 
     under_way: int
     paused_until: float | None
@@ -42,10 +39,10 @@ class Menu:
     choices: tuple[Choice, ...]
 
 
-def view_of(server: PageServer) -> View:
+def view_of(server: ServedPage) -> View:
     """How a served home stands now."""
     peer = server.site.peer
-    return View(len(peer.store.active()), peer.paused_until(), server.engine.running)
+    return View(len(peer.store.active()), peer.paused_until(), server.supervisor.running)
 
 
 def menu(view: View) -> Menu:
@@ -54,7 +51,7 @@ def menu(view: View) -> Menu:
     return Menu(_line(view), (Choice.OPEN, pausing, Choice.QUIT))
 
 
-def choose(choice: Choice, server: PageServer, now: float) -> None:
+def choose(choice: Choice, server: ServedPage, now: float) -> None:
     """Do what was chosen with the home: pausing and going on. Raises `Refused` as `PeerApp.pause` does."""
     if choice is Choice.PAUSE:
         server.site.peer.pause(now + PAUSE_SECONDS)

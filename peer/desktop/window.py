@@ -12,7 +12,7 @@ IDENTIFIER = "org.anonml.peer"
 
 
 def has_window() -> bool:
-    """Whether toga is here to draw one."""
+    """True if toga is here to draw one."""
     return find_spec("toga") is not None
 
 

@@ -1,7 +1,7 @@
-"""What a paired phone may ask of the page: this list, and nothing that is not on it.
+"""The requests that a paired phone may make of the page: this list, and nothing that is not on it.
 
 A phone is easily lost or lent, and it comes in from outside. So it brings files, reads what studies ask, and pauses.
-What binds the owner (a yes, limits, leaving), shows values of theirs or takes data away is done at the computer.
+Requests that bind the owner (a yes, limits, leaving), show values of theirs or take data away are made at the computer.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ _SEND: Final = frozenset({"POST"})
 ALLOWED: Final[Mapping[str, frozenset[str]]] = {
     "/": _READ,
     "/static/{name}": _READ,
-    # Files from the phone. What is added never takes the place of what is there: see `peer.web.views.data`.
+    # Files from the phone. An added row never takes the place of what is there: see `peer.web.views.data`.
     "/data": _READ,
     "/data/upload": _SEND,
     "/data/preview/{key}": _READ | _SEND,
-    "/data/imported/{key}": _READ,
+    "/data/imported/{key}": _READ | _SEND,
     # Reading what is asked. The screen leaves the owner's own answers and the yes out.
     "/invite/{study}": _READ,
     "/study/{study}": _READ,
@@ -38,5 +38,5 @@ REFUSED: Final = (
 
 
 def permitted(method: str, route: str) -> bool:
-    """Whether a phone may use a route of the page."""
+    """True if a phone may use a route of the page."""
     return method in ALLOWED.get(route, frozenset())

@@ -11,34 +11,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
-from anon import qr
-from anon.connecting import on_one_line
 from anon.errors import Refused
-from anon.invite import parse_invite
-from peer.cli.options import (
-    DEFAULT_HOME,
-    HomeOption,
-    JsonOption,
-    RouteOption,
-    existing_home,
-    home_of,
-    open_peer,
-    print_json,
-    routes_of,
-)
-from peer.cli.show import local_time
+from anon.terminal import qr
+from anon.terminal.foreign import inline
+from anon.terminal.options import JsonOption, local_time, print_json
+from anon.terminal.progress import on_one_line
+from anon.wire.invite import parse_invite
+from peer.opening import DEFAULT_HOME, HomeOption, RouteOption, existing_home, home_of, open_peer, routes_of
 
 if TYPE_CHECKING:
-    from peer.pairing.folder import PairingFolder, PairingState
     from peer.pairing.phones import PhoneRecord
     from peer.pairing.service import Offer
+    from peer.pairing.state import PairingFolder, PairingState
 
 MINUTES = 15
 MOST_MINUTES = 120
 WISH_SECONDS = 20.0
 _POLL = 0.1
+
+
+def join(app: typer.Typer) -> None:
+    """Add `pair` to the commands of `anonml peer`."""
+    app.command()(pair)
 
 
 def pair(
@@ -57,11 +52,11 @@ def pair(
     """Open this peer to a phone of yours, for a while: bring files, read what studies ask, pause. Nothing else.
 
     Through Tor: an onion service that only your phone's key finds, with a link that works once. It is up while this
-    command runs and leaves nothing behind. What binds you is done on this computer.
+    command runs and leaves nothing behind. Steps that bind you are done on this computer.
     """
     if show + off + bool(revoke) > 1:
         raise Refused("--list, --revoke and --off are three commands; give one")
-    from peer.pairing.folder import folder_of
+    from peer.pairing.state import folder_of
 
     folder = folder_of(existing_home(home))
     if show:
@@ -119,7 +114,7 @@ def _show(offers: Sequence[Offer], until: float) -> None:
     """Two codes for each phone: the key for its Tor, then the link for its browser."""
     console = Console()
     for offer in offers:
-        console.rule(escape(offer.phone.name))
+        console.rule(inline(offer.phone.name))
         console.print("1. The key, for the phone's Tor (docs/pairing.md says where in which app):", highlight=False)
         qr.show(console, offer.phone.key.address(offer.host))
         for what, value in _texts(offer).items():
@@ -170,26 +165,32 @@ def _list(folder: PairingFolder, as_json: bool) -> None:
         out.print(f"pairing is on until {local_time(state.until)}")
     else:
         out.print("pairing is off" + ("; its last phones, none of which can come in any more:" if state else ""))
-    for one in state.phones if state is not None else ():
-        out.print(f"{one.number} {one.name}: {_said(one)}", markup=False)
+    for phone in state.phones if state is not None else ():
+        out.print(f"{phone.number} {phone.name}: {_said(phone)}", markup=False)
 
 
-def _said(one: PhoneRecord) -> str:
-    if one.revoked:
+def _said(phone: PhoneRecord) -> str:
+    if phone.revoked:
         come = "revoked"
-    elif one.entered is None:
+    elif phone.entered is None:
         return "its link was not used"
     else:
         come = "paired"
-    if one.entered is None or one.seen is None:
+    if phone.entered is None or phone.seen is None:
         return f"{come}, before its link was used"
-    return f"{come}; came in {local_time(one.entered)}, last seen {local_time(one.seen)}"
+    return f"{come}; came in {local_time(phone.entered)}, last seen {local_time(phone.seen)}"
 
 
 def _state_json(on: bool, state: PairingState | None) -> dict[str, Any]:
     phones = [
-        {"number": one.number, "name": one.name, "entered": one.entered, "seen": one.seen, "revoked": one.revoked}
-        for one in (state.phones if state is not None else ())
+        {
+            "number": phone.number,
+            "name": phone.name,
+            "entered": phone.entered,
+            "seen": phone.seen,
+            "revoked": phone.revoked,
+        }
+        for phone in (state.phones if state is not None else ())
     ]
     return {"on": on, "until": state.until if on and state is not None else None, "phones": phones}
 
@@ -211,14 +212,14 @@ def _phone(folder: PairingFolder, name: str) -> PhoneRecord:
     state = folder.state() if folder.on() else None
     if state is None:
         raise Refused("pairing is off; no phone can come in")
-    for one in state.phones:
-        if name.casefold() in (one.name.casefold(), str(one.number)):
-            return one
-    raise Refused(f"no phone is called that; there are: {', '.join(one.name for one in state.phones)}")
+    for phone in state.phones:
+        if name.casefold() in (phone.name.casefold(), str(phone.number)):
+            return phone
+    raise Refused(f"no phone is called that; there are: {', '.join(known.name for known in state.phones)}")
 
 
 def _revoked(state: PairingState | None, number: int) -> bool:
-    return state is not None and any(one.number == number and one.revoked for one in state.phones)
+    return state is not None and any(phone.number == number and phone.revoked for phone in state.phones)
 
 
 def _wait(done: Callable[[], bool]) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from attrs import field, frozen
 
-from anon.onion import SUFFIX
-from anon.sodium import PrivateKey
+from anon.nacl import PrivateKey
+from anon.wire.onion_address import SUFFIX
 
 _BYTES = 32
 

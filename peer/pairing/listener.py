@@ -11,8 +11,8 @@ from pathlib import Path
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
+from anon.page.gate import POLICY
 from anon.page.guard import protect
-from anon.page.security import POLICY
 from peer.pairing.allowed import REFUSED, permitted
 from peer.pairing.phones import PhoneGate
 from peer.web.server import MOST_FORM_BYTES, add_pages

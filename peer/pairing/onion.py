@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from anon.connecting import telling
 from anon.errors import Refused, Unreachable
-from anon.onion import SUFFIX
 from anon.route.tor import Events, Onion, TorProcess, extra_lines
+from anon.route.tor.following import telling
 from anon.route.tor.torrc import quiet_lines, quoted_path
+from anon.wire.onion_address import SUFFIX
 from peer.pairing.client_key import ClientKey
 
 BOOTSTRAP_SECONDS = 120.0
@@ -52,7 +52,7 @@ class PhoneOnion:
 
     @property
     def alive(self) -> bool:
-        """Whether its tor runs."""
+        """True if its tor runs."""
         return self._tor.alive
 
     @property
@@ -82,7 +82,7 @@ class PhoneOnion:
     async def _add(self, key: str, keys: Sequence[ClientKey]) -> Onion:
         if not keys:
             raise Refused("an onion service for nobody in particular would be open to everybody; name a phone")
-        public = [one.public_text() for one in keys]
+        public = [held.public_text() for held in keys]
         return await self._tor.controller.add_onion(key, [self._target], proof_of_work=False, client_keys=public)
 
     async def opened(self, keys: Sequence[ClientKey], seconds: float = PUBLISH_SECONDS) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from attrs import define, field, frozen
 
 from anon.errors import Refused
-from anon.page.security import ENTER, TOKEN_BYTES, Gate
+from anon.page.gate import ENTER, TOKEN_BYTES, Gate
 from peer.pairing.client_key import ClientKey, draw_client_key
 
 MOST_PHONES = 8
@@ -22,7 +22,7 @@ _NAME = re.compile(r"(?!\d+\Z)\w[\w .'\-]{0,39}\Z")
 
 @frozen
 class PhoneRecord:
-    """What the owner is told of a phone. `entered` and `seen` are unix seconds, None before its link was used."""
+    """The owner's view of a phone. `entered` and `seen` are unix seconds, None before its link was used."""
 
     number: int
     name: str
@@ -46,7 +46,7 @@ class Phone:
     revoked: bool = False
 
     def record(self) -> PhoneRecord:
-        """What may be told and stored."""
+        """The facts that may be told and stored."""
         return PhoneRecord(self.number, self.name, self.entered, self.seen, self.revoked)
 
 
@@ -94,14 +94,14 @@ class PhoneGate(Gate):
         return None
 
     def knows(self, session_untrusted: str | None) -> bool:
-        """Whether a cookie's value is a living session; its phone was seen now."""
+        """True if a cookie's value is a living session; its phone was seen now."""
         phone = self.phone_of(session_untrusted)
         if phone is not None:
             phone.seen = self._now()
         return phone is not None
 
     def lives(self, session: str) -> bool:
-        """Whether it is a living session; its phone counts as seen no later for that."""
+        """True if it is a living session; its phone counts as seen no later for that."""
         return self.phone_of(session) is not None
 
     def leave(self, session: str) -> None:
@@ -126,7 +126,7 @@ class PhoneGate(Gate):
         return tuple(phone.key for phone in self.phones if not phone.revoked)
 
     def records(self) -> tuple[PhoneRecord, ...]:
-        """What may be told and stored of all phones."""
+        """The facts of all phones that may be told and stored."""
         return tuple(phone.record() for phone in self.phones)
 
     def _fresh(self) -> str:
@@ -144,5 +144,5 @@ def _demand_names(names: Sequence[str]) -> None:
         raise Refused("two phones have one name; choose another with --name")
 
 
-def _equal(one: str, other: str) -> bool:
-    return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode())
+def _equal(first: str, other: str) -> bool:
+    return hmac.compare_digest(first.encode("utf-8", "replace"), other.encode())

@@ -1,4 +1,4 @@
-"""What a phone's pages reach of the peer behind them, whatever route led there.
+"""The part of the peer that a phone's pages reach, whatever route led there.
 
 The list of routes (`allowed`) says which pages a phone has; a page may do more than its route's name says, today or
 after the next change. So those pages hold, in place of the peer, something that can read a few things and pause.
@@ -6,30 +6,41 @@ after the next change. So those pages hold, in place of the peer, something that
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from typing import NoReturn
 
 from anon.errors import Refused
 from peer.app import PeerApp
 from peer.pairing.allowed import REFUSED
-
-_PEER: Final = frozenset({"accounting", "budget", "manifest", "pause", "paused_until", "policy", "resume", "status"})
-_STORE: Final = frozenset({"state", "study"})
+from peer.store.store import Store
 
 
-class _Narrow:
-    """The named attributes of something else. Every other one raises `Refused`."""
+class _Closed:
+    """Every name that is not given here by itself raises `Refused`."""
 
-    def __init__(self, names: frozenset[str], whole: object, **parts: object) -> None:
-        self._names, self._whole, self._parts = names, whole, parts
-
-    def __getattr__(self, name: str) -> Any:
-        if name in self._parts:
-            return self._parts[name]
-        if name not in self._names:
-            raise Refused(REFUSED)
-        return getattr(self._whole, name)
+    def __getattr__(self, name: str) -> NoReturn:
+        raise Refused(REFUSED)
 
 
-def within_reach(peer: PeerApp) -> PeerApp:
+class _StoreInReach(_Closed):
+    def __init__(self, store: Store) -> None:
+        self.study = store.study
+
+
+class PeerInReach(_Closed):
     """The peer as a phone's pages see it: no join, no leaving, no limits, no run, no secret of a study."""
-    return cast(PeerApp, _Narrow(_PEER, peer, store=_Narrow(_STORE, peer.store)))
+
+    def __init__(self, peer: PeerApp) -> None:
+        self.store = _StoreInReach(peer.store)
+        self.budget, self.policy, self.status = peer.budget, peer.policy, peer.status
+        self.pause, self.paused_until, self.resume = peer.pause, peer.paused_until, peer.resume
+        self.manifest = peer.manifest
+
+
+def no_peer() -> NoReturn:
+    """The whole peer of a phone's pages: they have none. Raises `Refused`."""
+    raise Refused(REFUSED)
+
+
+async def run_nothing() -> None:
+    """The run of a phone's pages: they start none. Raises `Refused`."""
+    raise Refused(REFUSED)

@@ -16,17 +16,17 @@ from collections.abc import Callable, Sequence
 from attrs import field, frozen
 
 from anon.errors import Unreachable
-from anon.invite import Invite
+from anon.wire.invite import Invite
 from peer.app import PeerApp
-from peer.home import PeerHome
-from peer.pairing.folder import PairingFolder, PairingState, folder_of
 from peer.pairing.listener import PhoneListener
 from peer.pairing.onion import PhoneOnion
 from peer.pairing.phones import Phone, PhoneGate
-from peer.pairing.reach import within_reach
-from peer.web.engine import Engine
+from peer.pairing.reach import PeerInReach, no_peer, run_nothing
+from peer.pairing.state import PairingFolder, PairingState, folder_of
+from peer.run.supervisor import Supervisor
+from peer.store.home import PeerHome
 from peer.web.site import Site
-from peer.web.staging import Staging
+from peer.web.uploads import Staging
 
 POLL_SECONDS = 0.25
 LARGEST_UPLOAD = 2**30
@@ -38,7 +38,8 @@ TOLD = "you switched it off"
 
 @frozen
 class Offer:
-    """What one phone is shown: the service's host, and its own link and key. Good once, while pairing is on."""
+    """The content of one phone's codes: the service's host, and its own link and key. Good once, while pairing is
+    on."""
 
     phone: Phone
     host: str
@@ -93,10 +94,10 @@ class Pairing:
 
     def _site(self, gate: PhoneGate, folder: PairingFolder) -> Site:
         staging = Staging(folder.path, self.random_bytes, LARGEST_UPLOAD, MOST_WAITING)
-        peer, data = within_reach(self.peer), self.home.data_path
-        site = Site(peer, data, Engine(peer), gate, staging, self.now, self.random_bytes, paired=True)
+        reach, data, supervisor = PeerInReach(self.peer), self.home.data_path, Supervisor(run_nothing)
+        site = Site(reach, no_peer, data, supervisor, gate, staging, self.now, self.random_bytes, paired=True)
         site.invites.update(self.peer.waiting)  # a copy: a phone answers none of them
-        site.invites.update((one.study, one) for one in self.invites)
+        site.invites.update((invite.study, invite) for invite in self.invites)
         return site
 
     async def _until_over(self, standing: _Standing, stopped: asyncio.Event) -> str:
@@ -104,7 +105,7 @@ class Pairing:
         until = began + self.seconds
         origin = f"http://{standing.host}"
         gate, told = standing.gate, None
-        self.announce([Offer(one, standing.host, gate.link_of(one, origin)) for one in gate.phones])
+        self.announce([Offer(phone, standing.host, gate.link_of(phone, origin)) for phone in gate.phones])
         while True:
             state = PairingState(began, until, gate.records())
             if state != told:
@@ -139,7 +140,7 @@ class _Standing:
     async def asked_to_end(self) -> bool:
         """Do what was wished meanwhile: revoke at once, session first; whether to end is the answer."""
         wishes = self.folder.wishes()
-        new = [one for one in self.gate.phones if one.number in wishes.revoke and not one.revoked]
+        new = [listed for listed in self.gate.phones if listed.number in wishes.revoke and not listed.revoked]
         for phone in new:
             self.gate.revoke(phone.number)
             self.listener.cut_off(phone.number)

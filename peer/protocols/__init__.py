@@ -1,1 +1,1 @@
-"""The peer's halves of the protocols: pure, they never send, store or wait."""
+"""The peer's parts of the protocols: pure, they never send, store or wait."""

@@ -4,24 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import webbrowser
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from anon.connecting import on_one_line
-from anon.invite import Invite, parse_invite
-from peer.cli.options import DEFAULT_HOME, HomeOption, RouteOption, home_of, open_peer
-from peer.routes import Routes
+from anon.page.browser import open_link
+from anon.terminal.progress import on_one_line
+from anon.terminal.wiring import Wiring, wiring_of
+from anon.wire.invite import Invite, parse_invite
+from peer.network.routes import Routes
+from peer.opening import DEFAULT_HOME, HomeOption, RouteOption, home_of, open_peer
 
 LOOK_SECONDS = 0.5
+ON_THE_PAGE, BESIDE_THE_PAGE = "on the page", "beside the page"
+"""Sockets: routes of other shells that the page serves too, and what runs as long as it is served."""
+
+
+def join(app: typer.Typer) -> None:
+    """Add `open` to the commands of `anonml peer`, before all others."""
+    app.command("open")(open_page)
+    app.registered_commands.insert(0, app.registered_commands.pop())
 
 
 def open_page(
+    context: typer.Context,
     link: Annotated[str | None, typer.Argument(help="An invite link to begin with.")] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="A port of this machine; 0 takes any free one.")] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser at once.")] = True,
@@ -30,11 +40,13 @@ def open_page(
 ) -> None:
     """Your studies, data and budget in a browser, on this machine only. It runs your studies too, like `run`."""
     invite = parse_invite(link) if link else None
-    asyncio.run(_served(home, route, port, invite, browser))
+    asyncio.run(_served(home, route, port, invite, browser, wiring_of(context)))
 
 
-async def _served(home: Path, route: str, port: int, invite: Invite | None, browser: bool) -> None:
-    from peer.web.server import PageServer
+async def _served(
+    home: Path, route: str, port: int, invite: Invite | None, browser: bool, wiring: Wiring
+) -> None:
+    from peer.web.server import PageServer  # late: no other command needs the templates
 
     console = Console()
     progress: list[str] = [""]
@@ -44,7 +56,8 @@ async def _served(home: Path, route: str, port: int, invite: Invite | None, brow
         on_one_line(line)
 
     routes = Routes(route, home / "tor", say)
-    server = PageServer(open_peer(home, routes), home_of(home), port, progress=lambda: progress[0])
+    guests = wiring.all(ON_THE_PAGE)
+    server = PageServer(open_peer(home, routes), home_of(home), port, progress=lambda: progress[0], guests=guests)
     if invite is not None:
         server.site.invites[invite.study] = invite
         server.site.landing = "/start"
@@ -52,9 +65,11 @@ async def _served(home: Path, route: str, port: int, invite: Invite | None, brow
         await server.start()
         console.print(f"Open this link; it works once:\n{server.link}", highlight=False, soft_wrap=True)
         console.print("Ctrl-C ends it; nothing is lost.", highlight=False)
-        if browser and not await asyncio.to_thread(webbrowser.open, server.link):
+        if browser and not await asyncio.to_thread(open_link, server.link):
             console.print("no browser was found; open the link yourself", highlight=False)
-        async with server.reminding():
+        async with AsyncExitStack() as beside:
+            for start in wiring.all(BESIDE_THE_PAGE):
+                await beside.enter_async_context(start(server))
             await _until_stopped(console, lambda: server.link)
     finally:
         await server.close()
@@ -64,13 +79,13 @@ async def _served(home: Path, route: str, port: int, invite: Invite | None, brow
 
 async def _until_stopped(console: Console, link: Callable[[], str]) -> None:
     """Until Ctrl-C or a signal to end; each time a link was used the next one is told."""
-    stopped, told = asyncio.Event(), link()
+    stopped, shown_link = asyncio.Event(), link()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     while not stopped.is_set():
         with suppress(TimeoutError):
             await asyncio.wait_for(stopped.wait(), LOOK_SECONDS)
-        if link() != told:
-            told = link()
-            console.print(f"opened. For another browser: {told}", highlight=False, soft_wrap=True)
+        if link() != shown_link:
+            shown_link = link()
+            console.print(f"opened. For another browser: {shown_link}", highlight=False, soft_wrap=True)

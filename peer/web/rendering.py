@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import io
 from datetime import datetime
 
-import segno
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from anon.extras import install
-from anon.ldp import format_epsilon
-from anon.page.wording import coded, sentence
-from peer.web.codes import available
+from anon.ldp import format_epsilon, odds_moved
+from anon.page.rendering import qr_drawing, templates_of
+from anon.text.foreign import seen
+from peer.rules.durations import text_of
+from peer.web.qr_reader import available
 
 _UNITS = (("day", 86400), ("hour", 3600), ("minute", 60))
 
 
 def environment() -> Environment:
     """The templates of this package."""
-    found = Environment(
-        loader=PackageLoader("peer.web"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    found.filters |= {"epsilon": format_epsilon, "instant": instant, "code": code, "lasting": lasting}
-    found.filters["share"] = share
-    found.filters |= {"coded": coded, "sentence": sentence}
-    found.globals["reads_codes"] = available()
-    found.globals["install_qr"] = install("qr")
-    return found
+    environment = templates_of("peer.web")
+    environment.filters |= {"epsilon": format_epsilon, "instant": instant, "code": code, "lasting": lasting}
+    environment.filters |= {"duration": text_of, "share": share, "odds_moved": odds_moved}
+    environment.globals["reads_codes"] = available()
+    environment.globals["install_qr"] = install("qr")
+    return environment
 
 
 def instant(seconds: float) -> Markup:
@@ -52,11 +45,8 @@ def lasting(seconds: float) -> str:
 
 def code(text: str) -> Markup:
     """A QR code as a drawing within the page, dark on light in any colour scheme."""
-    written = io.BytesIO()
-    made = segno.make(text, error="m", boost_error=False, micro=False)
-    made.save(written, kind="svg", xmldecl=False, svgns=False, scale=4, border=4, dark="#000", light="#fff", nl=False)
-    drawing = Markup(written.getvalue().decode())  # noqa: S704 segno writes numbers only
-    return Markup('<span class="code" role="img" aria-label="QR code of {}">{}</span>').format(text, drawing)
+    span = Markup('<span class="code" role="img" aria-label="QR code of {}">{}</span>')
+    return span.format(seen(text), qr_drawing(text))
 
 
 def share(part: float, whole: float) -> str:

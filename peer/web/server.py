@@ -7,31 +7,29 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib.resources import files
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from anon.errors import AnonmlError, Refused, Unreachable
+from anon.page.gate import Gate, hosts_of
 from anon.page.guard import protect
-from anon.page.security import Gate, hosts_of
-from anon.study.structure import Unfit
 from peer.app import PeerApp
-from peer.desktop.reminding import reminding
-from peer.home import PeerHome
-from peer.web.engine import Engine
+from peer.run.supervisor import Supervisor
+from peer.store.home import PeerHome
 from peer.web.site import SITE, Site
-from peer.web.staging import Staging
-from peer.web.views import budget, codes, data, diagnosis, joining, phones, results, studies
+from peer.web.uploads import Staging
+from peer.web.views import budget, codes, data, diagnosis, joining, results, studies, taking_back
 
 HOST = "127.0.0.1"
 MOST_FORM_BYTES = 64 * 1024
 _QUIET = logging.getLogger(f"{__name__}.requests")
 _QUIET.disabled = True  # the server would quote malformed requests; pages that fail are logged by their guard
 _PUBLIC = frozenset({"/static/style.css"})
-"""What is no secret: the look of the page that asks for a link."""
+"""Files that are no secret: the look of the page that asks for a link."""
 _STATIC = {"style.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
 
@@ -50,15 +48,17 @@ class PageServer:
         now: Callable[[], float] = time.time,
         random_bytes: Callable[[int], bytes] = os.urandom,
         progress: Callable[[], str] = lambda: "",
+        guests: Sequence[web.RouteTableDef] = (),
     ) -> None:
         self._socket = _listening(port)
         self.port: int = self._socket.getsockname()[1]
-        self._home = home
+        self.home = home
+        self._guests = guests
         gate = Gate(f"peer-{self.port}", random_bytes)
-        self.engine = Engine(peer)
+        self.supervisor = Supervisor(peer.run)
         self.site = Site(
-            peer, home.data_path, self.engine, gate, Staging(home.path, random_bytes), now, random_bytes, progress,
-            invites=peer.waiting,
+            peer, lambda: peer, home.data_path, self.supervisor, gate, Staging(home.path, random_bytes),
+            now, random_bytes, progress, invites=peer.waiting,
         )
         self._runner: web.AppRunner | None = None
         self._running: asyncio.Task[None] | None = None
@@ -79,7 +79,7 @@ class PageServer:
         await self._runner.setup()
         await web.SockSite(self._runner, self._socket).start()
         if run:
-            self._running = asyncio.create_task(self.engine.run())
+            self._running = asyncio.create_task(self.supervisor.run())
 
     async def close(self) -> None:
         """End the run, the work under way and the server."""
@@ -92,27 +92,22 @@ class PageServer:
             await self._runner.cleanup()
         self._socket.close()
 
-    def reminding(self) -> AbstractAsyncContextManager[None]:
-        """Notify the owner as long as the block lasts, if that is switched on (`anonml peer notify`)."""
-        site = self.site
-        return reminding(
-            site.peer, self._home, self.engine, site.now, site.random_bytes, lambda: [key.hex() for key in site.invites]
-        )
-
     def _application(self) -> web.Application:
         app = web.Application(client_max_size=MOST_FORM_BYTES)
         streamed = frozenset({data.UPLOAD, codes.PICTURE})
         protect(app, self.site.gate, hosts_of(self.port), self.site.bare, public=_PUBLIC, streamed=streamed)
-        add_pages(app, self.site)
+        add_pages(app, self.site, self._guests)
         return app
 
 
-def add_pages(app: web.Application, site: Site) -> None:
-    """Every page of a site, for an application that is protected already."""
+def add_pages(app: web.Application, site: Site, guests: Sequence[web.RouteTableDef] = ()) -> None:
+    """Add every page of a site, and those of `guests`, to an application that is protected already."""
     app[SITE] = site
     app.middlewares.append(_explained)
-    for module in (joining, codes, studies, budget, data, results, diagnosis, phones):
+    for module in (joining, codes, studies, budget, data, taking_back, results, diagnosis):
         app.add_routes(module.routes)
+    for routes in guests:
+        app.add_routes(routes)
     app.router.add_get("/static/{name}", _static)
 
 
@@ -135,10 +130,14 @@ async def _explained(request: web.Request, handler: Handler) -> web.StreamRespon
         return await handler(request)
     except Unreachable as fault:
         return _fault(request, 502, str(fault))
-    except (AnonmlError, Unfit) as fault:
+    except AnonmlError as fault:
         return _fault(request, 400, str(fault))
     except web.HTTPNotFound:
         return _fault(request, 404, "there is no such page")
+    except asyncio.CancelledError:
+        if (request_task := asyncio.current_task()) is None or request_task.cancelling():
+            raise
+        return _fault(request, 409, "this was begun anew in another window and stopped here; load the page again")
 
 
 def _fault(request: web.Request, status: int, text: str) -> web.Response:

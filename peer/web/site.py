@@ -1,11 +1,13 @@
-"""What the pages share: the peer, the gate, links that wait for an answer, work that takes longer than a page may."""
+"""The common part of the pages: the peer, the gate, links that wait for an answer, work that takes longer than a page
+may."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, MutableMapping
+from collections.abc import Callable, Coroutine, MutableMapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from threading import Event
+from typing import Any, Final, Protocol, TypeVar
 
 from aiohttp import web
 from attrs import define, field
@@ -13,19 +15,47 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from anon.errors import Refused
-from anon.invite import Invite
+from anon.page.gate import FORM_FIELD, Gate
 from anon.page.guard import form_token
-from anon.page.security import FORM_FIELD, Gate
+from anon.page.jobs import Jobs
+from anon.queries.sandbox import plain_tables_of
+from anon.study.features import Table
 from anon.study.manifest import Manifest
+from anon.wire.invite import Invite
 from peer.app import PeerApp
-from peer.data.sandbox import plain_tables_of
-from peer.web.engine import Engine, Running
+from peer.data.readiness import OwnData, own_data
+from peer.rules.consent import Policy
+from peer.rules.ledger import Ledger
+from peer.run.supervisor import Running, Supervisor
+from peer.store.records import Study
+from peer.store.summaries import StudyStatus
 from peer.web.rendering import environment
-from peer.web.staging import Staging
+from peer.web.threads import Threads
+from peer.web.uploads import Staging
 
 T = TypeVar("T")
 PATIENCE_SECONDS = 1.5
 """How long a page waits for slow work before it says that it is under way, and looks again by itself."""
+
+
+class StudyReader(Protocol):
+    """The part of the store that every page reaches."""
+
+    def study(self, study: bytes) -> Study: ...
+
+
+class PeerReach(Protocol):
+    """The part of the peer that every page reaches, a phone's as well: reading, and pausing."""
+
+    @property
+    def store(self) -> StudyReader: ...
+    def budget(self) -> Ledger: ...
+    def policy(self) -> Policy: ...
+    def status(self) -> list[StudyStatus]: ...
+    def pause(self, until: float, study: bytes | None = None) -> None: ...
+    def paused_until(self, study: bytes | None = None) -> float | None: ...
+    def resume(self, study: bytes | None = None) -> None: ...
+    async def manifest(self, invite: Invite) -> Manifest: ...
 
 
 @define
@@ -33,9 +63,10 @@ class Site:
     """One home's page. `progress` is how far a connection to Tor has got, empty when there is none to make. `landing`
     is where the front page leads on to, once: to the link that the program was started with."""
 
-    peer: PeerApp
+    reach: PeerReach
+    _whole: Callable[[], PeerApp]
     data_path: Path
-    engine: Engine
+    supervisor: Supervisor
     gate: Gate
     staging: Staging
     now: Callable[[], float]
@@ -44,9 +75,16 @@ class Site:
     paired: bool = False
     invites: MutableMapping[bytes, Invite] = field(factory=dict)
     landing: str = ""
-    _works: dict[str, asyncio.Task[Any]] = field(factory=dict)
+    threads: Threads = field(factory=Threads)
+    jobs: Jobs = field(factory=Jobs)
+    _stops: dict[str, Event] = field(factory=dict)
     _notices: dict[str, str] = field(factory=dict)
     _templates: Environment = field(factory=environment)
+
+    @property
+    def peer(self) -> PeerApp:
+        """The whole peer. Raises `Refused` on a phone's page."""
+        return self._whole()
 
     # Drawing
 
@@ -58,11 +96,11 @@ class Site:
             "here": request.path,
             "token_field": token,
             "notice": self._notices.pop(cookie, ""),
-            "engine": self.engine,
+            "supervisor": self.supervisor,
             "Running": Running,
             "progress": self.progress(),
             "paired": self.paired,
-            "paused": self.peer.paused_until(),
+            "paused": self.reach.paused_until(),
             "now": self.now(),
         }
         text = self._templates.get_template(template).render(shared | context)
@@ -70,48 +108,55 @@ class Site:
 
     def bare(self, status: int, text: str) -> web.Response:
         """A page for whoever was not let in: nothing of the home is in it."""
-        said = self._templates.get_template("refused.html").render(status=status, text=text)
-        return web.Response(text=said, content_type="text/html", status=status)
+        refusal_page = self._templates.get_template("refused.html").render(status=status, text=text)
+        return web.Response(text=refusal_page, content_type="text/html", status=status)
 
-    def waiting(self, request: web.Request, what: str) -> web.Response:
-        """A page that looks again by itself, also with scripts off."""
-        return self.page(request, "waiting.html", what=what)
+    def waiting(self, request: web.Request, what: str, stop: str = "") -> web.Response:
+        """A page that looks again by itself, also with scripts off. `stop` is where its form ends the work."""
+        return self.page(request, "waiting.html", what=what, stop=stop)
 
-    def onward(self, request: web.Request, place: str, notice: str = "") -> web.Response:
+    def onward(self, request: web.Request, path: str, notice: str = "") -> web.Response:
         """After a form: to another page, which says the notice once."""
         if notice:
             self._notices[request.cookies[self.gate.cookie]] = notice
-        return web.Response(status=303, headers={"Location": place})
+        return web.Response(status=303, headers={"Location": path})
 
     # Work that takes its time
 
     async def work(self, name: str, make: Callable[[], Coroutine[Any, Any, T]]) -> asyncio.Task[T]:
-        """The work of this name, begun if it is not under way; done when it returns in time. A failed one is forgotten
-        with the first look at it, so that the next look tries again."""
-        task = self._works.get(name)
-        if task is None:
-            task = self._works[name] = asyncio.create_task(make())
-            task.add_done_callback(_heard)
+        """The job of this name, begun if there is none; done when it returns in time. A failed one is forgotten with
+        the first look at it, so that the next look tries again."""
+        task = self.jobs.begin(name, make)
         await asyncio.wait({task}, timeout=PATIENCE_SECONDS)
         if task.done() and (task.cancelled() or task.exception() is not None):
             self.forget(name)
         return task
 
-    def working(self, name: str) -> asyncio.Task[Any] | None:
-        """The work of this name, if it was begun and not forgotten."""
-        return self._works.get(name)
+    def stop_of(self, name: str) -> Event:
+        """The event that ends the reading of this name, fresh for each reading."""
+        return self._stops.setdefault(name, Event())
+
+    def stop(self, name: str) -> None:
+        """End a reading that is under way; how it ended is told by the next look at it."""
+        if self.jobs.get(name) is not None:
+            self.stop_of(name).set()
 
     def forget(self, name: str) -> None:
-        """The next look at this work begins it anew."""
-        task = self._works.pop(name, None)
-        if task is not None and not task.done():
-            task.cancel()
+        """The next look at this work begins it anew. A reading under way ends."""
+        if (stop := self._stops.pop(name, None)) is not None:
+            stop.set()
+        self.jobs.forget(name)
 
-    async def close(self) -> None:
-        """End all work and remove what was staged."""
-        for name in list(self._works):
+    def clear(self) -> None:
+        """End all work, forget what it found, and remove what was staged."""
+        for name in self.jobs.names():
             self.forget(name)
         self.staging.close()
+
+    async def close(self) -> None:
+        """The same for good."""
+        self.clear()
+        self.threads.close()
 
     # Naming things
 
@@ -121,24 +166,22 @@ class Site:
 
     def invite_of(self, request: web.Request) -> Invite:
         """The link that waits for an answer. Raises `Refused` when there is none of that study."""
-        found = self.invites.get(self.study_of(request))
-        if found is None:
+        invite = self.invites.get(self.study_of(request))
+        if invite is None:
             raise Refused("this link is not known any more; paste it again")
-        return found
+        return invite
 
     async def manifest(self, invite: Invite) -> asyncio.Task[Manifest]:
         """The study of a link, being fetched."""
-        return await self.work(f"invite-{invite.study.hex()}", lambda: self.peer.manifest(invite))
+        return await self.work(f"invite-{invite.study.hex()}", lambda: self.reach.manifest(invite))
+
+    async def own(self, tables: Sequence[Table]) -> OwnData:
+        """The part of these tables that the owner has; their rows are counted in a thread."""
+        return await self.threads.asked(own_data, self.data_path, tables)
 
     def tables(self) -> dict[str, tuple[str, ...]]:
         """The owner's tables and their columns."""
         return {name: tuple(columns) for name, columns in plain_tables_of(self.data_path).items()}
-
-
-def _heard(task: asyncio.Task[Any]) -> None:
-    """Work that fails while nobody looks: asyncio would log its text, which may quote the owner's data."""
-    if not task.cancelled():
-        task.exception()
 
 
 SITE: Final = web.AppKey("site", Site)
@@ -146,9 +189,9 @@ SITE: Final = web.AppKey("site", Site)
 
 def _identifier(text: str) -> bytes:
     try:
-        found = bytes.fromhex(text)
+        study = bytes.fromhex(text)
     except ValueError:
-        found = b""
-    if len(found) != 32:
+        study = b""
+    if len(study) != 32:
         raise Refused("no study has this name; choose one from the list of your studies")
-    return found
+    return study

@@ -10,36 +10,33 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 from nacl.public import PrivateKey
-from network import Clock, FakePeer, Running, begin, make_app, sealed, study_text
 
-from anon.answers import ANSWER_BYTES, WORDS, encode_answer
 from anon.credential import present
-from anon.encoding import encode
-from anon.messages import Packet, pad, presentation_header, seal
-from anon.protocols.histogram.tables import slot_context
+from anon.protocols.sortition import slot_context
+from anon.wire.cbor import encode
+from anon.wire.messages import Packet, pad, presentation_header, seal
+from anon.wire.replies import REPLY_BYTES, WORDS, encode_reply
+from tests.support.clock import Clock
+from tests.support.world import FakePeer, World, begin, in_memory, make_app, sealed, study_text
 
 
 @pytest.fixture
-async def collecting(tmp_path: Path) -> AsyncIterator[tuple[Running, list[FakePeer]]]:
+async def collecting(tmp_path: Path) -> AsyncIterator[tuple[World, list[FakePeer]]]:
     """A one-packet study whose window is open, with four members."""
-    clock = Clock()
-    async with make_app(tmp_path / "home", clock) as app:
-        running = await begin(app, clock, study_text())
-        peers = await running.enrol(4)
-        await running.close_enrolment(peers)
-        await running.go_to(running.opens)
+    async with in_memory(tmp_path / "home", study_text()) as running:
+        peers = await running.collecting(4)
         yield running, peers
 
 
-def _with(running: Running, plaintext: bytes) -> bytes:
-    return seal(pad(plaintext, running.live.door.rules.plain_bytes), running.live.manifest.sealing_key)
+def _with(running: World, plaintext: bytes) -> bytes:
+    return seal(pad(plaintext, running.live.packet_intake.rules.plain_bytes), running.live.manifest.sealing_key)
 
 
 def _flip(data: bytes, place: int) -> bytes:
     return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
 
 
-def _other_survey(running: Running, packet: Packet) -> int:
+def _other_survey(running: World, packet: Packet) -> int:
     return next(one.survey for one in running.live.manifest.surveys if one.survey != packet.survey)
 
 
@@ -51,22 +48,22 @@ def _resigned(peer: FakePeer, packet: Packet, **changes: object) -> Packet:
     return evolve(changed, token=present(peer.credential, slot_context(peer.study, 0), proof, os.urandom))
 
 
-Case = Callable[[Running, FakePeer, Packet], bytes]
+Case = Callable[[World, FakePeer, Packet], bytes]
 
 REFUSED: dict[str, tuple[str, Case]] = {
     "empty": ("wrong-size", lambda r, p, k: b""),
     "truncated": ("wrong-size", lambda r, p, k: sealed(r.live, k)[:-1]),
     "oversized": ("wrong-size", lambda r, p, k: sealed(r.live, k) + b"\0"),
-    "random bytes": ("sealed-to-another-key", lambda r, p, k: os.urandom(r.live.door.rules.sealed_bytes)),
+    "random bytes": ("sealed-to-another-key", lambda r, p, k: os.urandom(r.live.packet_intake.rules.sealed_bytes)),
     "a bit flipped in the ciphertext": ("sealed-to-another-key", lambda r, p, k: _flip(sealed(r.live, k), 60)),
     "sealed to another key": (
         "sealed-to-another-key",
-        lambda r, p, k: seal(pad(k.to_bytes(), r.live.door.rules.plain_bytes), bytes(PrivateKey.generate().public_key)),
+        lambda r, p, k: seal(pad(k.to_bytes(), r.live.packet_intake.rules.plain_bytes), bytes(PrivateKey.generate().public_key)),
     ),
     "padding that is not zero": (
         "malformed",
         lambda r, p, k: seal(
-            _flip(pad(k.to_bytes(), r.live.door.rules.plain_bytes), r.live.door.rules.plain_bytes - 1),
+            _flip(pad(k.to_bytes(), r.live.packet_intake.rules.plain_bytes), r.live.packet_intake.rules.plain_bytes - 1),
             r.live.manifest.sealing_key,
         ),
     ),
@@ -123,7 +120,7 @@ def _other_report(peer: FakePeer, packet: Packet) -> bytes:
 
 @pytest.mark.parametrize("name", REFUSED)
 async def test_a_bad_packet_is_refused_and_changes_nothing(
-    collecting: tuple[Running, list[FakePeer]], name: str
+    collecting: tuple[World, list[FakePeer]], name: str
 ) -> None:
     running, (peer, *_) = collecting
     word, case = REFUSED[name]
@@ -135,18 +132,18 @@ async def test_a_bad_packet_is_refused_and_changes_nothing(
 
 
 async def test_windows_are_by_arrival_and_a_late_resend_is_acknowledged(
-    collecting: tuple[Running, list[FakePeer]],
+    collecting: tuple[World, list[FakePeer]],
 ) -> None:
     running, (early, late, punctual, _) = collecting
     live = running.live
-    running.clock.time = running.opens - 0.001
+    running.clock.seconds = running.opens - 0.001
     first = sealed(live, early.packet())
     assert await live.submit(first) == "window-not-open"
-    running.clock.time = running.closes - 0.001
+    running.clock.seconds = running.closes - 0.001
     assert await live.submit(first) == "accepted"
     kept = punctual.packet()
     assert await live.submit(sealed(live, kept)) == "accepted"
-    running.clock.time = running.closes
+    running.clock.seconds = running.closes
     assert await live.submit(sealed(live, late.packet())) == "window-closed"
     assert await live.submit(first) == "accepted"
     await running.app.tick()
@@ -156,15 +153,15 @@ async def test_windows_are_by_arrival_and_a_late_resend_is_acknowledged(
 
 
 async def test_no_packet_is_taken_after_counting_whatever_the_clock_says(
-    collecting: tuple[Running, list[FakePeer]],
+    collecting: tuple[World, list[FakePeer]],
 ) -> None:
     running, (peer, *_) = collecting
     await running.go_to(running.closes)
-    running.clock.time = running.opens
+    running.clock.seconds = running.opens
     assert await running.live.submit(sealed(running.live, peer.packet())) == "window-closed"
 
 
-async def test_a_spent_tag_with_another_packet_is_refused(collecting: tuple[Running, list[FakePeer]]) -> None:
+async def test_a_spent_tag_with_another_packet_is_refused(collecting: tuple[World, list[FakePeer]]) -> None:
     running, (peer, *_) = collecting
     packet = peer.packet()
     assert await running.live.submit(sealed(running.live, packet)) == "accepted"
@@ -172,7 +169,7 @@ async def test_a_spent_tag_with_another_packet_is_refused(collecting: tuple[Runn
     assert await running.live.submit(sealed(running.live, packet)) == "accepted"
 
 
-async def test_two_packets_with_one_tag_in_one_batch_leave_one(collecting: tuple[Running, list[FakePeer]]) -> None:
+async def test_two_packets_with_one_tag_in_one_batch_leave_one(collecting: tuple[World, list[FakePeer]]) -> None:
     running, (peer, other, *_) = collecting
     different = [peer.packet() for _ in range(3)]
     same = sealed(running.live, other.packet())
@@ -183,7 +180,7 @@ async def test_two_packets_with_one_tag_in_one_batch_leave_one(collecting: tuple
     assert sum((await running.app._tools.packets.counts(running.live.study)).values()) == 2
 
 
-async def test_a_bad_token_does_not_harm_its_batch(collecting: tuple[Running, list[FakePeer]]) -> None:
+async def test_a_bad_token_does_not_harm_its_batch(collecting: tuple[World, list[FakePeer]]) -> None:
     running, peers = collecting
     packets = [peer.packet() for peer in peers]
     packets[1] = evolve(packets[1], token=_flip(packets[1].token, 383))
@@ -213,4 +210,4 @@ async def test_a_token_of_another_study_is_refused(tmp_path: Path) -> None:
 
 
 def test_every_answer_has_one_length() -> None:
-    assert {len(encode_answer(word)) for word in WORDS} == {ANSWER_BYTES}
+    assert {len(encode_reply(word)) for word in WORDS} == {REPLY_BYTES}

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 from nacl.signing import SigningKey
-from network import Clock, begin, make_app, sealed, study_text
 
 from aggregator.audit import AuditResult, audit, audit_documents, export
-from aggregator.session import rounds
-from anon.documents import SignedHead, encode_chain, sign_head
-from anon.encoding import decode, encode
 from anon.errors import Malformed, Refused, RejectedProof
+from anon.transparency.closing import CLOSING
+from anon.transparency.documents import SignedHead, encode_chain, sign_head
+from anon.wire.cbor import decode, encode
+from tests.support.world import in_memory, sealed, study_text
 
 Place = tuple[str, int]
 
@@ -57,21 +57,19 @@ def test_a_study_of_one_bit_packets_is_recomputed(tmp_path: Path) -> None:
 
 
 async def _finish(home: Path, design: str = "quantile") -> Published:
-    clock = Clock()
-    async with make_app(home, clock) as app:
-        running = await begin(app, clock, study_text(design))
+    async with in_memory(home, study_text(design)) as running:
         live = running.live
         peers = await running.enrol(12)
         await running.close_enrolment(peers)
         sent = [peer.packet(category=number % 2) for number, peer in enumerate(peers)]
-        for window in (*rounds(live.manifest), live.manifest.surveys[-1].window):
+        for window in [one.window for one in live.rounds]:
             await running.go_to(window.opens)
             for packet in sent:
                 if live.manifest.surveys[packet.survey].window == window:
                     assert await live.submit(sealed(live, packet)) == "accepted"
             await running.go_to(window.closes)
         bodies = {(one.head.kind, one.head.part): await live.body_of(one.head) for one in live.chain}
-        return Published(app.home.signing_key, live.chain, bodies)
+        return Published(running.app.home.signing_key, live.chain, bodies)
 
 
 def _numbered(published: Published) -> dict[int, bytes]:
@@ -207,6 +205,15 @@ def test_a_model_that_rests_on_nothing_published_is_found(finished: Published, k
     places = [(one.head.kind, one.head.part) for one in finished.chain if one.head.kind != kind]
     result = _republished(finished, places, finished.bodies)
     assert any(finding.document == kind and "never published" in finding.fault for finding in result.findings)
+
+
+@pytest.mark.parametrize("last", ["edges", "transcript", "model", "report"])
+def test_each_document_alone_names_what_it_rests_on(finished: Published, last: str) -> None:
+    """Of each row of the kinds that rests on others, and of a document of a round."""
+    places = [("manifest", 0), next((one.head.kind, one.head.part) for one in finished.chain if one.head.kind == last)]
+    result = _republished(finished, places, finished.bodies)
+    missing = [finding.document for finding in result.findings if "never published" in finding.fault]
+    assert missing == [*CLOSING, *(["transcript"] if last in {"model", "report"} else [])]
 
 
 def test_a_second_model_beside_the_checked_one_is_found(finished: Published) -> None:

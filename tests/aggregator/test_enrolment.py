@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from network import Clock, FakePeer, Running, begin, make_app, published, study_text
 
 from anon.credential import commit
-from anon.messages import parse_roster, seal
+from anon.wire.messages import parse_roster, seal
+from tests.support.world import FakePeer, World, in_memory, published, study_text
 
 
-def _sealed(running: Running, plaintext: bytes) -> bytes:
+def _sealed(running: World, plaintext: bytes) -> bytes:
     return seal(plaintext, running.live.manifest.sealing_key)
 
 
-async def test_the_same_bytes_are_accepted_again_also_after_closing(running: Running) -> None:
+async def test_the_same_bytes_are_accepted_again_also_after_closing(running: World) -> None:
     peer, other = await running.enrol(2)
     assert await running.live.enrol(peer.sealed_enrolment()) == "accepted"
     await running.close_enrolment([peer, other])
@@ -25,34 +27,34 @@ async def test_the_same_bytes_are_accepted_again_also_after_closing(running: Run
     assert len(parse_roster((await published(running.live))["roster", 0], running.live.study)) == 2
 
 
-async def test_the_same_key_with_other_bytes_is_refused(running: Running) -> None:
+async def test_the_same_key_with_other_bytes_is_refused(running: World) -> None:
     (peer,) = await running.enrol(1)
     peer.contribution = os.urandom(32)
     assert await running.live.enrol(peer.sealed_enrolment()) == "already-enrolled-differently"
 
 
-async def test_an_invite_admits_once(running: Running) -> None:
+async def test_an_invite_admits_once(running: World) -> None:
     await running.enrol(1)
     again = FakePeer(running.live.manifest, running.invites[0].code)
     assert await running.live.enrol(again.sealed_enrolment()) == "invite-spent"
 
 
 @pytest.mark.parametrize("code", ["", "guessed"])
-async def test_an_unknown_invite_is_refused(running: Running, code: str) -> None:
+async def test_an_unknown_invite_is_refused(running: World, code: str) -> None:
     assert await running.live.enrol(FakePeer(running.live.manifest, code).sealed_enrolment()) == "unknown-invite"
 
 
-async def test_nobody_new_after_closing(running: Running) -> None:
+async def test_nobody_new_after_closing(running: World) -> None:
     peers = await running.enrol(2)
     late = FakePeer(running.live.manifest, running.invites[5].code)
-    running.clock.time = running.live.manifest.timetable.enrol_closes
+    running.clock.seconds = running.live.manifest.timetable.enrol_closes
     assert await running.live.enrol(late.sealed_enrolment()) == "enrolment-closed"
     await running.close_enrolment(peers)
-    running.clock.time = running.live.manifest.timetable.enrol_closes - 50
+    running.clock.seconds = running.live.manifest.timetable.enrol_closes - 50
     assert await running.live.enrol(late.sealed_enrolment()) == "enrolment-closed", "the clock went back"
 
 
-async def test_who_leaves_frees_the_invite_and_no_late_copy_enrols_again(running: Running) -> None:
+async def test_who_leaves_frees_the_invite_and_no_late_copy_enrols_again(running: World) -> None:
     peer, _ = await running.enrol(2)
     copy = peer.sealed_enrolment()
     assert await running.live.withdraw(peer.sealed_withdrawal()) == "withdrawn"
@@ -62,7 +64,25 @@ async def test_who_leaves_frees_the_invite_and_no_late_copy_enrols_again(running
     assert await running.live.enrol(successor.sealed_enrolment()) == "accepted"
 
 
-async def test_a_withdrawal_that_overtakes_its_enrolment_strikes_the_key_off(running: Running) -> None:
+async def test_a_withdrawal_frees_the_leavers_invite_and_no_other(running: World) -> None:
+    leaver, member = await running.enrol(2)
+    assert await running.live.withdraw(leaver.sealed_withdrawal()) == "withdrawn"
+    thief = FakePeer(running.live.manifest, member.code)
+    assert await running.live.enrol(thief.sealed_enrolment()) == "invite-spent"
+
+
+async def test_erasure_leaves_no_row_about_who_enrolled_or_left(running: World) -> None:
+    leaver, _member = await running.enrol(2)
+    assert await running.live.withdraw(leaver.sealed_withdrawal()) == "withdrawn"
+    await running.app._tools.enrolments.erase(running.live.study)
+    with closing(sqlite3.connect(running.app.home.database)) as connection:
+        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        left = {name: connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}
+    about_members = ("enrolments", "invites", "listed_keys", "withdrawals")
+    assert [left[name] for name in about_members] == [0] * 4
+
+
+async def test_a_withdrawal_that_overtakes_its_enrolment_strikes_the_key_off(running: World) -> None:
     first, second = await running.enrol(2)
     hasty = FakePeer(running.live.manifest, running.invites[2].code)
     assert await running.live.withdraw(hasty.sealed_withdrawal()) == "withdrawn"
@@ -74,7 +94,7 @@ async def test_a_withdrawal_that_overtakes_its_enrolment_strikes_the_key_off(run
     assert bytes(hasty.key.verify_key) not in {entry.key for entry in roster}
 
 
-async def test_a_withdrawal_while_the_enrolments_proof_is_checked_strikes_the_key_off(running: Running) -> None:
+async def test_a_withdrawal_while_the_enrolments_proof_is_checked_strikes_the_key_off(running: World) -> None:
     hasty = FakePeer(running.live.manifest, running.invites[0].code)
     enrolling = asyncio.create_task(running.live.enrol(hasty.sealed_enrolment()))
     await asyncio.sleep(0)
@@ -84,9 +104,9 @@ async def test_a_withdrawal_while_the_enrolments_proof_is_checked_strikes_the_ke
 
 
 async def test_a_flood_of_invented_withdrawals_is_bounded_and_hinders_no_member(
-    running: Running, monkeypatch: pytest.MonkeyPatch
+    running: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aggregator.enrol.MOST_REMEMBERED", 5)
+    monkeypatch.setattr("aggregator.rules.enrol.MOST_REMEMBERED", 5)
     (member,) = await running.enrol(1)
     words = [
         await running.live.withdraw(FakePeer(running.live.manifest).sealed_withdrawal()) for _ in range(8)
@@ -100,7 +120,7 @@ async def test_a_flood_of_invented_withdrawals_is_bounded_and_hinders_no_member(
     assert await running.app._tools.enrolments.count(running.live.study) == 0
 
 
-async def test_leaving_is_for_members_before_closing(running: Running) -> None:
+async def test_leaving_is_for_members_before_closing(running: World) -> None:
     peers = await running.enrol(2)
     stranger = FakePeer(running.live.manifest)
     await running.close_enrolment(peers)
@@ -108,7 +128,7 @@ async def test_leaving_is_for_members_before_closing(running: Running) -> None:
     assert await running.live.withdraw(peers[0].sealed_withdrawal()) == "enrolment-closed"
 
 
-async def test_bad_enrolments_are_refused_by_name(running: Running) -> None:
+async def test_bad_enrolments_are_refused_by_name(running: World) -> None:
     live, peer = running.live, FakePeer(running.live.manifest, running.invites[0].code)
     good = peer.enrolment()
     wrong_proof = bytearray(peer.secrets.commitment_with_proof)
@@ -137,32 +157,26 @@ async def test_bad_enrolments_are_refused_by_name(running: Running) -> None:
 
 
 async def test_a_full_roster_turns_away(tmp_path: Path) -> None:
-    clock = Clock()
-    async with make_app(tmp_path / "home", clock) as app:
-        running = await begin(app, clock, study_text(maximum=2))
+    async with in_memory(tmp_path / "home", study_text(maximum=2)) as running:
         await running.enrol(2)
         third = FakePeer(running.live.manifest, running.invites[2].code)
         assert await running.live.enrol(third.sealed_enrolment()) == "roster-full"
 
 
 async def test_a_list_of_keys_admits_only_those(tmp_path: Path) -> None:
-    clock = Clock()
-    async with make_app(tmp_path / "home", clock) as app:
-        running = await begin(app, clock, study_text(admission="allow-list"))
+    async with in_memory(tmp_path / "home", study_text(admission="allow-list")) as running:
         listed, stranger = FakePeer(running.live.manifest), FakePeer(running.live.manifest)
-        await app.list_keys(running.live.study, [bytes(listed.key.verify_key)])
+        await running.app.list_keys(running.live.study, [bytes(listed.key.verify_key)])
         assert await running.live.enrol(listed.sealed_enrolment()) == "accepted"
         assert await running.live.enrol(stranger.sealed_enrolment()) == "key-not-listed"
 
 
 async def test_open_admission_takes_anyone(tmp_path: Path) -> None:
-    clock = Clock()
-    async with make_app(tmp_path / "home", clock) as app:
-        running = await begin(app, clock, study_text(admission="open"))
+    async with in_memory(tmp_path / "home", study_text(admission="open")) as running:
         assert await running.live.enrol(FakePeer(running.live.manifest).sealed_enrolment()) == "accepted"
 
 
-async def test_nothing_stored_names_an_invite_code(running: Running) -> None:
+async def test_nothing_stored_names_an_invite_code(running: World) -> None:
     await running.enrol(1)
     stored = b"".join(one.read_bytes() for one in running.app.home.path.glob("aggregator.sqlite*"))
     assert not any(invite.code.encode() in stored for invite in running.invites)

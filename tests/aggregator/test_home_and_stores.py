@@ -9,20 +9,21 @@ from pathlib import Path
 
 import pytest
 from nacl.signing import SigningKey
-from network import Clock, Running, begin, make_app, sealed, study_text
 
-from aggregator import enrol_store, packet_store
-from aggregator.home import backup, draw_study_secrets, open_home, restore
-from aggregator.store import StudyStore
-from anon.errors import Malformed, Refused
-from anon.messages import parse_seed, seed_commitment
+from aggregator.store import enrolments as enrol_store
+from aggregator.store import packets as packet_store
+from aggregator.store.home import backup, draw_study_secrets, open_home, restore
+from aggregator.store.studies import StudyStore
+from anon.errors import Damaged, Malformed, Refused
+from anon.wire.messages import parse_seed, seed_commitment
+from tests.support.world import World, in_memory, make_app, study_text
 
 
 def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-async def test_secrets_are_for_the_owner_alone(running: Running) -> None:
+async def test_secrets_are_for_the_owner_alone(running: World) -> None:
     home = running.app.home.path
     assert _mode(home) == 0o700
     files = [path for path in home.rglob("*") if path.is_file() and not path.name.endswith(("-wal", "-shm"))]
@@ -38,14 +39,12 @@ def test_one_commitment_opens_both_hidden_values(tmp_path: Path) -> None:
     home = open_home(tmp_path / "home", os.urandom)
     home.store_secrets(bytes(32), secrets)
     assert open_home(tmp_path / "home", os.urandom).load_secrets(bytes(32)) == secrets
-    with pytest.raises(Refused, match="restore the backup"):
+    with pytest.raises(Damaged, match="Restore a backup"):
         home.load_secrets(b"\1" * 32)
 
 
 async def test_a_backup_restores_keys_and_studies(tmp_path: Path) -> None:
-    clock = Clock()
-    async with make_app(tmp_path / "home", clock) as app:
-        running = await begin(app, clock, study_text())
+    async with in_memory(tmp_path / "home", study_text()) as running:
         peers = await running.enrol(2)
         backup(tmp_path / "home", tmp_path / "backup.tar")
         assert _mode(tmp_path / "backup.tar") == 0o600
@@ -54,11 +53,11 @@ async def test_a_backup_restores_keys_and_studies(tmp_path: Path) -> None:
     restore(tmp_path / "backup.tar", tmp_path / "second")
     with pytest.raises(Refused, match="not empty"):
         restore(tmp_path / "backup.tar", tmp_path / "second")
-    async with make_app(tmp_path / "second", clock) as app:
+    async with make_app(tmp_path / "second", running.clock) as app:
         live = app.study(running.live.study)
         assert app.home.public_key == running.app.home.public_key
         assert await live.enrol(peers[0].sealed_enrolment()) == "accepted"
-        clock.time = live.manifest.timetable.enrol_closes
+        running.clock.seconds = live.manifest.timetable.enrol_closes
         await app.tick()
         for peer in peers:
             await peer.take_credential(live)
@@ -74,7 +73,7 @@ def test_a_database_without_its_key_is_not_given_a_new_one(tmp_path: Path) -> No
     open_home(tmp_path / "home", os.urandom)
     (tmp_path / "home" / "signing.key").unlink()
     (tmp_path / "home" / "aggregator.sqlite").write_bytes(b"")
-    with pytest.raises(Refused, match="restore the backup"):
+    with pytest.raises(Damaged, match="Restore a backup"):
         open_home(tmp_path / "home", os.urandom)
 
 
@@ -91,12 +90,8 @@ def test_enrolments_and_packets_share_no_table() -> None:
     assert not set(enrol_store.TABLES.tables) & set(packet_store.TABLES.tables)
 
 
-async def test_nothing_stored_tells_when_or_in_which_order_packets_came(running: Running) -> None:
-    peers = await running.enrol(6)
-    await running.close_enrolment(peers)
-    await running.go_to(running.opens)
-    for peer in peers:
-        assert await running.live.submit(sealed(running.live, peer.packet())) == "accepted"
+async def test_nothing_stored_tells_when_or_in_which_order_packets_came(running: World) -> None:
+    await running.collected(6)
     path = running.app.home.database
     with sqlite3.connect(path) as connection:
         columns = [row[1] for row in connection.execute("PRAGMA table_info(packets)")]
@@ -114,7 +109,7 @@ async def test_nothing_stored_tells_when_or_in_which_order_packets_came(running:
     assert all(place > 0 for place in places)
 
 
-async def test_a_document_is_never_signed_twice(running: Running) -> None:
+async def test_a_document_is_never_signed_twice(running: World) -> None:
     studies: StudyStore = running.app._tools.studies
     key: SigningKey = running.app.home.signing_key
     first = await studies.append(running.live.study, "abandoned", 0, b"one story", key)
@@ -123,7 +118,7 @@ async def test_a_document_is_never_signed_twice(running: Running) -> None:
     assert await studies.body(running.live.study, 1) == b"one story"
 
 
-async def test_the_score_value_is_hidden_until_collection_has_closed(running: Running) -> None:
+async def test_the_score_value_is_hidden_until_collection_has_closed(running: World) -> None:
     peers = await running.enrol(2)
     await running.close_enrolment(peers)
     value = running.live.secrets.score_value

@@ -10,19 +10,19 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from network import FakePeer, Running
 
-from aggregator import http
-from anon.answers import ANSWER_BYTES, parse_answer
-from anon.documents import check_body, parse_chain
+from aggregator.network import http
 from anon.route import DirectRoute
+from anon.transparency.documents import check_body, parse_chain
+from anon.wire.replies import REPLY_BYTES, parse_reply
+from tests.support.world import FakePeer, World
 
 Place = int | Path
 """A port of this machine, or a socket file as an onion service has it."""
 
 
 @pytest.fixture(params=["loopback", "socket file"])
-async def served(running: Running, request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[tuple[Running, Place]]:
+async def served(running: World, request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[tuple[World, Place]]:
     """The study over HTTP, at both kinds of places."""
     studies = {running.live.study: running.live}
     if request.param == "loopback":
@@ -48,7 +48,7 @@ async def _raw(place: Place, request: bytes) -> bytes:
     return answer
 
 
-async def test_documents_and_posts_over_a_real_route(running: Running) -> None:
+async def test_documents_and_posts_over_a_real_route(running: World) -> None:
     runner, port = await http.start({running.live.study: running.live}, "127.0.0.1", 0)
     try:
         await _exchange_all(running, port)
@@ -56,7 +56,7 @@ async def test_documents_and_posts_over_a_real_route(running: Running) -> None:
         await runner.cleanup()
 
 
-async def _exchange_all(running: Running, port: int) -> None:
+async def _exchange_all(running: World, port: int) -> None:
     route, address, base = DirectRoute(), f"127.0.0.1:{port}", f"/v1/{running.live.study.hex()}"
     chain = parse_chain(
         (await route.get(address, f"{base}/heads", 10**6)).body, running.app.home.public_key, running.live.study
@@ -68,21 +68,21 @@ async def _exchange_all(running: Running, port: int) -> None:
         ("enrol", peer.sealed_enrolment(), "accepted"),
         ("withdraw", peer.sealed_withdrawal(), "withdrawn"),
         ("packets", b"x", "wrong-size"),
-        ("packets", b"x" * running.live.door.rules.sealed_bytes, "sealed-to-another-key"),
+        ("packets", b"x" * running.live.packet_intake.rules.sealed_bytes, "sealed-to-another-key"),
         ("enrol", b"x" * 100_000, "wrong-size"),
     ]:
-        answer = await route.post(address, f"{base}/{path}", post, ANSWER_BYTES)
-        assert (answer.status, parse_answer(answer.body)) == (200, word)
+        answer = await route.post(address, f"{base}/{path}", post, REPLY_BYTES)
+        assert (answer.status, parse_reply(answer.body)) == (200, word)
 
 
-async def test_answers_carry_nothing_but_the_answer(served: tuple[Running, Place]) -> None:
+async def test_answers_carry_nothing_but_the_answer(served: tuple[World, Place]) -> None:
     running, port = served
     base = f"/v1/{running.live.study.hex()}".encode()
     answer = await _raw(
         port, b"POST " + base + b"/packets HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc"
     )
     head, _, body = answer.partition(b"\r\n\r\n")
-    assert body == b"wrong-size".ljust(ANSWER_BYTES)
+    assert body == b"wrong-size".ljust(REPLY_BYTES)
     names = {line.partition(b":")[0].lower() for line in head.split(b"\r\n")[1:]}
     assert names <= {b"content-length", b"connection"}
 
@@ -103,7 +103,7 @@ ELSEWHERE = [
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
-async def test_everything_else_is_an_empty_404(served: tuple[Running, Place], method: str) -> None:
+async def test_everything_else_is_an_empty_404(served: tuple[World, Place], method: str) -> None:
     running, port = served
     for template in ELSEWHERE:
         path = template.format(study=running.live.study.hex(), other="0" * 64)
@@ -126,7 +126,7 @@ async def test_everything_else_is_an_empty_404(served: tuple[Running, Place], me
     ],
 )
 async def test_malformed_requests_echo_nothing(
-    served: tuple[Running, Place], request_bytes: bytes, caplog: pytest.LogCaptureFixture
+    served: tuple[World, Place], request_bytes: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     _, port = served
     with caplog.at_level(logging.DEBUG):
@@ -136,7 +136,7 @@ async def test_malformed_requests_echo_nothing(
     assert "SECRET" not in caplog.text and "127.0.0.1" not in caplog.text
 
 
-async def test_a_bug_answers_500_without_a_word(served: tuple[Running, Place], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_bug_answers_500_without_a_word(served: tuple[World, Place], monkeypatch: pytest.MonkeyPatch) -> None:
     running, port = served
 
     async def broken(_: bytes) -> str:
@@ -148,7 +148,7 @@ async def test_a_bug_answers_500_without_a_word(served: tuple[Running, Place], m
     assert answer.startswith(b"HTTP/1.1 500") and answer.endswith(b"\r\n\r\n") and b"SECRET" not in answer
 
 
-async def test_a_socket_file_is_the_owners_alone_and_nothing_listens_beside_it(running: Running, tmp_path: Path) -> None:
+async def test_a_socket_file_is_the_owners_alone_and_nothing_listens_beside_it(running: World, tmp_path: Path) -> None:
     place = tmp_path / "onion.sock"
     place.write_text("left by an earlier life")
     before = _listeners()
@@ -176,7 +176,7 @@ def _listeners() -> set[str]:
     return found
 
 
-async def test_nothing_is_decompressed(served: tuple[Running, Place]) -> None:
+async def test_nothing_is_decompressed(served: tuple[World, Place]) -> None:
     running, port = served
     post = f"POST /v1/{running.live.study.hex()}/packets HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 3\r\n"
     answers = {
@@ -187,7 +187,7 @@ async def test_nothing_is_decompressed(served: tuple[Running, Place]) -> None:
     assert answers.pop().startswith(b"HTTP/1.1 200")
 
 
-async def test_who_says_nothing_is_not_waited_for(served: tuple[Running, Place], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_who_says_nothing_is_not_waited_for(served: tuple[World, Place], monkeypatch: pytest.MonkeyPatch) -> None:
     running, port = served
     monkeypatch.setattr(http, "READ_SECONDS", 0.2)
     assert await _raw(port, b"") == b""
@@ -196,16 +196,16 @@ async def test_who_says_nothing_is_not_waited_for(served: tuple[Running, Place],
     assert (await _raw(port, slow)).startswith(b"HTTP/1.1 400")
 
 
-async def test_too_many_waiting_are_turned_away(served: tuple[Running, Place]) -> None:
+async def test_too_many_waiting_are_turned_away(served: tuple[World, Place]) -> None:
     running, _ = served
-    running.live.registry._batcher._most_waiting = 1
+    running.live.enrolment_intake._batcher._most_waiting = 1
     posts = [FakePeer(running.live.manifest, invite.code).sealed_enrolment() for invite in running.invites[:3]]
     words = await asyncio.gather(*(running.live.enrol(post) for post in posts))
     assert sorted(words) == ["accepted", "busy", "busy"]
 
 
 async def test_one_connection_too_many_costs_the_oldest_that_says_nothing_its_place(
-    served: tuple[Running, Place], monkeypatch: pytest.MonkeyPatch
+    served: tuple[World, Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, port = served
     monkeypatch.setattr(http, "MOST_CONNECTIONS", 2)
@@ -221,7 +221,7 @@ async def test_one_connection_too_many_costs_the_oldest_that_says_nothing_its_pl
 
 
 async def test_one_connection_too_many_is_closed_when_all_others_are_served(
-    served: tuple[Running, Place], monkeypatch: pytest.MonkeyPatch
+    served: tuple[World, Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     running, port = served
     monkeypatch.setattr(http, "MOST_CONNECTIONS", 1)
@@ -234,7 +234,7 @@ async def test_one_connection_too_many_is_closed_when_all_others_are_served(
 
 
 async def test_who_reads_nothing_is_cut_off_in_the_end(
-    served: tuple[Running, Place], monkeypatch: pytest.MonkeyPatch
+    served: tuple[World, Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     running, port = served
     monkeypatch.setattr(http, "LONGEST_SECONDS", 0.3)
@@ -252,7 +252,7 @@ async def test_who_reads_nothing_is_cut_off_in_the_end(
 
 
 async def test_who_reads_slowly_holds_no_copy_of_a_document(
-    running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    running: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Or a hundred readers of a roster of 20 MB would hold 2 GB here."""
     body, readers = bytes(16 * 2**20), 20

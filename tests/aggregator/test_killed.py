@@ -16,17 +16,20 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from network import Clock, FakePeer, make_app, sealed, study_text
 
 from aggregator.audit import audit_documents
-from aggregator.crash import POINTS, VARIABLE
-from aggregator.study import LiveStudy
-from anon.answers import ANSWER_BYTES, parse_answer
-from anon.documents import SignedHead, parse_chain
-from anon.encoding import decode
+from aggregator.store.crash_points import POINTS, VARIABLE
+from aggregator.study.live import LiveStudy
 from anon.errors import Unreachable
-from anon.messages import parse_packet
 from anon.route import DirectRoute
+from anon.transparency.documents import SignedHead, parse_chain
+from anon.wire.cbor import decode
+from anon.wire.messages import parse_packet
+from anon.wire.replies import REPLY_BYTES, parse_reply
+from tests.support.clock import Clock
+from tests.support.world import FakePeer, make_app, sealed, study_text
+
+pytestmark = pytest.mark.process
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = Path(__file__).with_name("serve_process.py")
@@ -79,8 +82,8 @@ class Victim:
 
     async def post(self, study: bytes, path: str, body: bytes) -> str:
         """One post over a fresh connection."""
-        answer = await DirectRoute(10).post(f"127.0.0.1:{self.port}", f"/v1/{study.hex()}/{path}", body, ANSWER_BYTES)
-        return parse_answer(answer.body)
+        answer = await DirectRoute(10).post(f"127.0.0.1:{self.port}", f"/v1/{study.hex()}/{path}", body, REPLY_BYTES)
+        return parse_reply(answer.body)
 
     async def post_through_deaths(self, points: list[str], study: bytes, path: str, body: bytes, word: str) -> None:
         """Send the same bytes while the server dies at each point; in the end they are acknowledged."""

@@ -7,10 +7,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from network import Clock, begin, make_app, published, sealed, study_text
 
 from aggregator.report import page
 from aggregator.report.pdf import to_pdf
+from tests.support.world import in_memory, published, study_text
+
+pytestmark = pytest.mark.slow
 
 _VOID = {"meta", "br", "hr", "img", "link", "input"}
 
@@ -51,14 +53,8 @@ def _read(page: str) -> _Outline:
 
 
 async def _report(home: Path, text: str) -> str:
-    clock = Clock()
-    async with make_app(home, clock) as app:
-        running = await begin(app, clock, text)
-        peers = await running.enrol(8)
-        await running.close_enrolment(peers)
-        await running.go_to(running.opens)
-        for peer in peers:
-            assert await running.live.submit(sealed(running.live, peer.packet())) == "accepted"
+    async with in_memory(home, text) as running:
+        await running.collected(8)
         assert await running.live.submit(b"") == "wrong-size"
         await running.go_to(running.closes)
         return (await published(running.live))["report", 0].decode()

@@ -6,11 +6,12 @@ import os
 from itertools import product
 
 import pytest
-from network import study_text
 
-from aggregator.publish import prepare
-from aggregator.session import TABLE, Effect, Event, Phase, deadline, due, rounds, step, turn_after
+from aggregator.protocols.registry import part_of
+from aggregator.rules.lifecycle import TABLE, Effect, Event, Phase, deadline, due, read_word, step, turn_after, word_of
+from aggregator.study.publish import prepare
 from anon.study import Manifest, parse_proposal
+from tests.support.world import study_text
 
 NOW = 1_700_000_000
 
@@ -22,9 +23,10 @@ def _manifest(design: str) -> Manifest:
 def _walk(manifest: Manifest, enrolled: int) -> list[tuple[Phase, int, Event]]:
     """Every event of a study whose clock jumps from deadline to deadline."""
     phase, turn, met = Phase.ENROLLING, 0, []
-    while (until := deadline(manifest, phase, turn)) is not None:
-        assert until == 0 or due(manifest, phase, turn, enrolled, until - 0.001) is None
-        event = due(manifest, phase, turn, enrolled, until)
+    windows = [one.window for one in part_of(manifest).rounds(manifest)]
+    while (until := deadline(manifest, windows, phase, turn)) is not None:
+        assert until == 0 or due(manifest, windows, phase, turn, enrolled, until - 0.001) is None
+        event = due(manifest, windows, phase, turn, enrolled, until)
         assert event is not None
         met.append((phase, turn, event))
         phase, turn = step(phase, event)[0], turn_after(turn, event)
@@ -48,12 +50,24 @@ def test_every_phase_is_reached_and_every_effect_used() -> None:
 @pytest.mark.parametrize(("design", "count"), [("cuts", 0), ("quantile", 1), ("median", 3)])
 def test_a_study_takes_every_round(design: str, count: int) -> None:
     manifest = _manifest(design)
-    assert len(rounds(manifest)) == count
+    rounds = part_of(manifest).rounds(manifest)
+    assert [one.state for one in rounds] == ["binning"] * count + ["collecting"]
+    assert [one.document is None for one in rounds] == [False] * count + [True]
     events = [event for _, _, event in _walk(manifest, 2)]
-    middle = [Event.ROUND_CLOSED] * max(count - 1, 0) + [Event.LAST_ROUND_CLOSED] * min(count, 1)
-    settled = Event.SETTLED if count else Event.SETTLED_WITH_CUTS
-    end = [Event.COLLECTION_CLOSED, Event.TRANSCRIPTS_PUBLISHED, Event.RETENTION_PASSED]
-    assert events == [Event.ENROLMENT_CLOSED, settled, *middle, *end]
+    middle = [Event.ROUND_CLOSED] * count + [Event.LAST_ROUND_CLOSED]
+    end = [Event.TRANSCRIPTS_PUBLISHED, Event.RETENTION_PASSED]
+    assert events == [Event.ENROLMENT_CLOSED, Event.SETTLED, *middle, *end]
+
+
+def test_a_stored_word_is_read_as_the_round_it_was() -> None:
+    """Homes of earlier versions: "binning" with its round, "collecting" with the number of the last binning round."""
+    words = ["binning", "binning", "binning", "collecting"]
+    assert [read_word("binning", turn, words) for turn in range(3)] == [(Phase.ROUND, turn) for turn in range(3)]
+    assert read_word("collecting", 2, words) == read_word("collecting", 3, words) == (Phase.ROUND, 3)
+    assert read_word("learning", 2, words) == (Phase.LEARNING, 2)
+    assert [word_of(Phase.ROUND, turn, words) for turn in range(4)] == words and word_of(Phase.ERASED, 3, words) == "erased"
+    with pytest.raises(ValueError, match="sleeping"):
+        read_word("sleeping", 0, words)
 
 
 def test_too_few_and_nothing_else_happens() -> None:
@@ -67,5 +81,6 @@ def test_too_few_and_nothing_else_happens() -> None:
 def test_the_seed_is_revealed_after_the_roster_and_the_score_value_after_the_transcripts() -> None:
     closing = TABLE[Phase.ENROLLING, Event.ENROLMENT_CLOSED][1]
     assert closing.index(Effect.PUBLISH_ROSTER) < closing.index(Effect.REVEAL_SEED)
-    ending = TABLE[Phase.COLLECTING, Event.COLLECTION_CLOSED][1]
-    assert ending == (Effect.FREEZE_COLLECTION, Effect.PUBLISH_TRANSCRIPTS, Effect.REVEAL_SCORE_VALUE)
+    ending = TABLE[Phase.ROUND, Event.LAST_ROUND_CLOSED][1]
+    last = (Effect.FREEZE_LAST_ROUND, Effect.PUBLISH_COUNTS, Effect.PUBLISH_TRANSCRIPTS, Effect.REVEAL_SCORE_VALUE)
+    assert ending == last

@@ -1,30 +1,31 @@
-"""Studies from publishing to erasure, with peers made of the shared half."""
+"""Studies from publishing to erasure, with peers made of the shared part."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from network import Clock, begin, has, make_app, published, sealed, study_text
 
-from aggregator.session import Phase, rounds
-from anon.documents import parse_chain
-from anon.encoding import decode
-from anon.model import from_json
+from aggregator.rules.lifecycle import Phase
+from anon.protocols.histogram.model import from_json
+from anon.protocols.sizes import longest_body
+from anon.transparency.documents import parse_chain
+from anon.wire.cbor import decode
+from tests.support.world import has, in_memory, published, sealed, study_text
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("design", ["cuts", "quantile", "median", "bits"])
 async def test_a_study_runs_to_its_model(tmp_path: Path, design: str) -> None:
-    clock = Clock()
-    async with make_app(tmp_path / "home", clock) as app:
-        running = await begin(app, clock, study_text(design))
+    async with in_memory(tmp_path / "home", study_text(design)) as running:
         live = running.live
         peers = await running.enrol(10)
         await running.close_enrolment(peers)
         assert live.phase is Phase.SETTLING
         sent = [packet for peer in peers for packet in (peer.packet(slot) for slot in range(live.manifest.packets))]
         accepted = 0
-        for window in [*rounds(live.manifest), live.manifest.surveys[live.manifest.slots[0].rows[-1].survey].window]:
+        for window in [one.window for one in live.rounds]:
             await running.go_to(window.opens)
             for packet in sent:
                 if live.manifest.surveys[packet.survey].window == window:
@@ -34,22 +35,22 @@ async def test_a_study_runs_to_its_model(tmp_path: Path, design: str) -> None:
         assert accepted == len(sent) == len(peers) * live.manifest.packets
         assert live.phase is Phase.PUBLISHED
         documents = await published(live)
+        for (kind, part), body in documents.items():
+            assert len(body) <= longest_body(live.manifest, kind, part), kind
         transcripts = [decode(body) for (kind, _), body in documents.items() if kind == "transcript"]
         assert sum(len(one[3]) for one in transcripts) == accepted
         model = from_json(documents["model", 0].decode())
         assert model.study == live.study.hex()
         assert b"<script" not in documents["report", 0] and b"http" not in documents["report", 0]
-        assert len(parse_chain(live.heads(), app.home.public_key, live.study)) == len(documents)
+        assert len(parse_chain(live.heads(), running.app.home.public_key, live.study)) == len(documents)
         await running.go_to(live.manifest.timetable.ends + 101)
         assert live.phase is Phase.ERASED
-        assert await app._tools.packets.counts(live.study) == {}
+        assert await running.app._tools.packets.counts(live.study) == {}
         assert await live.document(next(h.head.number for h in live.chain if h.head.kind == "transcript")) is None
 
 
 async def test_a_study_to_which_nobody_sends_still_ends(tmp_path: Path) -> None:
-    clock = Clock()
-    async with make_app(tmp_path / "home", clock) as app:
-        running = await begin(app, clock, study_text("quantile"))
+    async with in_memory(tmp_path / "home", study_text("quantile")) as running:
         await running.close_enrolment(await running.enrol(2))
         await running.go_to(running.closes)
         assert running.live.phase is Phase.PUBLISHED
@@ -58,9 +59,7 @@ async def test_a_study_to_which_nobody_sends_still_ends(tmp_path: Path) -> None:
 
 
 async def test_too_few_enrol_and_the_study_ends(tmp_path: Path) -> None:
-    clock = Clock()
-    async with make_app(tmp_path / "home", clock) as app:
-        running = await begin(app, clock, study_text(minimum=3))
+    async with in_memory(tmp_path / "home", study_text(minimum=3)) as running:
         await running.enrol(2)
         await running.go_to(running.live.manifest.timetable.enrol_closes)
         assert running.live.phase is Phase.ABANDONED

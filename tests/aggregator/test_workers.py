@@ -14,9 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from aggregator.answer import Turned
-from aggregator.batcher import Batcher
-from aggregator.workers import Workers
+from aggregator.intake.batcher import Batcher
+from aggregator.intake.workers import Workers
+from aggregator.rules.refusal import PacketRefused
+
+pytestmark = pytest.mark.process
 
 
 @pytest.fixture
@@ -42,7 +44,7 @@ async def test_work_that_kills_every_worker_is_given_up(workers: Workers) -> Non
 
 PARENT = """
 import asyncio, os
-from aggregator.workers import Workers
+from aggregator.intake.workers import Workers
 async def main():
     print(await Workers(1).run(os.getpid), flush=True)
     await asyncio.sleep(60)
@@ -124,5 +126,5 @@ async def test_drain_waits_for_what_was_submitted() -> None:
     await asyncio.gather(*tasks)
     await batcher.close()
     batcher = Batcher(handle, most_waiting=0)
-    with pytest.raises(Turned, match="busy"):
+    with pytest.raises(PacketRefused, match="busy"):
         await batcher.submit(1)

@@ -19,7 +19,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / ".venv" / "mobile"
-ONLY_NATIVE = ("anon.credential.native", "anon.sodium.native")
+ONLY_NATIVE = ("anon.credential.arkworks", "anon.nacl.libsodium")
 
 
 class Blocker(importlib.abc.MetaPathFinder):
@@ -38,7 +38,7 @@ class Blocker(importlib.abc.MetaPathFinder):
 
 def underneath(blocker: Blocker) -> dict[str, Any]:
     """Which libraries do the work, which compiled modules came from outside the standard library."""
-    from anon import sodium
+    from anon import nacl as sodium
     from anon.credential import curve
 
     files = {name: getattr(module, "__file__", None) or "" for name, module in list(sys.modules.items())}
@@ -75,7 +75,7 @@ def main(told: dict[str, Any]) -> None:
     sys.meta_path.insert(0, blocker)
     here, sys.platform = sys.platform, "android"
     import anon.credential
-    import anon.sodium
+    import anon.nacl
 
     sys.platform = here
     if told.get("walk"):

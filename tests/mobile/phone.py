@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import ENVIRONMENT, ROOT
+
+from tests.support.command_line import ENVIRONMENT, ROOT
 
 PROCESS = Path(__file__).with_name("mobile_process.py")
 SITE = ROOT / ".venv" / "mobile"

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
 import tomllib
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,17 @@ def pins(*files: str) -> dict[str, str]:
     """Name -> version, later files winning."""
     lines = (line.split("#")[0].strip() for file in files for line in (ROOT / file).read_text().splitlines())
     return {canonicalize_name(name): version for name, _, version in (line.partition("==") for line in lines if line)}
+
+
+def locked(*files: str) -> dict[tuple[str, str], str]:
+    """Name and version -> the requirement with its hashes, without a marker of other systems."""
+    found = {}
+    for file in files:
+        for entry in re.split(r"\n(?=\S)", (ROOT / file).read_text()):
+            first, *hashes = entry.split(" \\\n")
+            name, _, version = first.partition(" ;")[0].partition("==")
+            found[canonicalize_name(name), version] = " \\\n".join([f"{name}=={version}", *hashes]).rstrip() + "\n"
+    return found
 
 
 def environment(platform: str, python: str) -> dict[str, str]:
@@ -123,22 +136,22 @@ def judge(said: Mapping[str, str], expected: Mapping[str, str], missing: list[st
     return sorted({*lost, *missing})
 
 
-def look(platform: str, python: str, expected: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """What holds for a platform, printed, and the regressions against what was expected."""
+def look(platform: str, python: str, expected: Mapping[str, Any]) -> tuple[dict[str, Any], list[str], list[str]]:
+    """What holds for a platform, the regressions against what was expected, and the lines that say so."""
     wheels, missing = resolve(platform, python)
     pinned = pins("constraints.txt")
     native = [name for name in NATIVE if ask([f"{name}=={pinned[canonicalize_name(name)]}"], platform, python)]
     said = {name: kind(wheel) for name, wheel in sorted(wheels.items())}
     own = [name for name in said if said[name] == "own"]
-    print(f"{platform}, Python {python}: {len(said)} packages resolve, {len(own)} with a wheel of its own: {', '.join(own)}")
-    without = [name for name in NATIVE if name not in native]
-    print(f"  gone without, and indeed without a wheel: {', '.join(without)}")
-    for name in missing:
-        print(f"  DOES NOT RESOLVE: {name}: the index has no wheel for it")
-    for name in native:
-        if name not in expected.get("native_wheels", []):
-            print(f"  news: {name} {pinned[canonicalize_name(name)]} has a wheel now; docs/mobile.md could use it")
-    return {"resolves": said, "native_wheels": native}, judge(said, expected.get("resolves", {}), missing)
+    news = [name for name in native if name not in expected.get("native_wheels", [])]
+    lost = judge(said, expected.get("resolves", {}), missing)
+    return {"resolves": said, "native_wheels": native}, lost, [
+        f"{platform}, Python {python}: {len(said)} packages resolve, {len(own)} with a wheel of its own: {', '.join(own)}",
+        f"  gone without, and indeed without a wheel: {', '.join(name for name in NATIVE if name not in native)}",
+        *(f"  DOES NOT RESOLVE: {name}: the index has no wheel for it" for name in missing),
+        *(f"  news: {name} {pinned[canonicalize_name(name)]} has a wheel now; docs/mobile.md could use it" for name in news),
+        *(f"  REGRESSION: {name} resolved before, or is new and does not" for name in lost),
+    ]
 
 
 def install(folder: Path) -> None:
@@ -146,9 +159,12 @@ def install(folder: Path) -> None:
     versions = pins("constraints.txt", "constraints-mobile.txt")
     kinds = json.loads(EXPECTED.read_text())[f"{next(iter(PLATFORMS))}, {PYTHONS[0]}"]["resolves"]
     pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:", "--target", folder)
-    for wheel, tags in (("pure", ("--platform", "any")), ("own", ())):
-        pinned = [f"{name}=={versions[name]}" for name, found in kinds.items() if found == wheel]
-        subprocess.run([*pip, *tags, *pinned], check=True, timeout=600)
+    hashed = locked("locks/peer.txt", "locks/mobile.txt")
+    with tempfile.TemporaryDirectory() as scratch:
+        for wheel, tags in (("pure", ("--platform", "any")), ("own", ())):
+            lock = Path(scratch) / f"{wheel}.txt"
+            lock.write_text("".join(hashed[name, versions[name]] for name, found in kinds.items() if found == wheel))
+            subprocess.run([*pip, *tags, "--require-hashes", "-r", lock], check=True, timeout=600)
 
 
 def main() -> int:
@@ -164,13 +180,13 @@ def main() -> int:
         return 2
     expected = json.loads(EXPECTED.read_text()) if EXPECTED.exists() else {}
     outcome, worse = {}, False
-    for platform in PLATFORMS:
-        for python in PYTHONS:
-            name = f"{platform}, {python}"
-            outcome[name], lost = look(platform, python, expected.get(name, {}))
+    places = {f"{platform}, {python}": (platform, python) for platform in PLATFORMS for python in PYTHONS}
+    with ThreadPoolExecutor() as pool:  # the index takes longer than this machine does
+        found = pool.map(lambda name: look(*places[name], expected.get(name, {})), places)
+        for name, (said, lost, lines) in zip(places, found, strict=True):
+            outcome[name] = said
+            print("\n".join(lines))
             worse = worse or bool(lost)
-            for package in lost:
-                print(f"  REGRESSION: {package} resolved before, or is new and does not")
     if arguments.update:
         EXPECTED.write_text(json.dumps(outcome, indent=1, sort_keys=True) + "\n")
     return int(worse and not arguments.update)

@@ -8,10 +8,10 @@ import subprocess
 import sys
 
 import pytest
-from command_line import ROOT
-from phone import needs_site, on_a_phone
 
-from anon.builds import NATIVE, PURE, choose
+from anon.backend import NATIVE, PURE, choose
+from tests.mobile.phone import needs_site, on_a_phone
+from tests.support.command_line import ROOT
 
 
 def interpreters() -> list[str]:
@@ -67,7 +67,7 @@ else:
 """
 
 
-@pytest.mark.parametrize(("library", "module"), [("py_arkworks_bls12381", "anon.credential.curve"), ("nacl", "anon.sodium")])
+@pytest.mark.parametrize(("library", "module"), [("py_arkworks_bls12381", "anon.credential.curve"), ("nacl", "anon.nacl")])
 @pytest.mark.parametrize(("platform", "error", "said"), [
     ("linux", "ModuleNotFoundError('gone', name=name)", "ImportError the library"),
     ("android", "ModuleNotFoundError('gone', name=name)", "pure"),
@@ -89,7 +89,7 @@ def test_a_missing_or_broken_library_in_a_real_process(
     ("python", "cryptography", False),
 ])
 def test_the_diagnosis_says_what_is_underneath(crypto: str, name: str, ok: bool) -> None:
-    program = "from anon.doctor import _cryptography; one = _cryptography(); print(one.name, one.ok, one.action, sep='\\n')"
+    program = "from anon.diagnosis import _cryptography; one = _cryptography(); print(one.name, one.ok, one.action, sep='\\n')"
     environment = {**os.environ, "ANONML_CRYPTO": crypto}
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
     said, fine, action = done.stdout.splitlines()

@@ -11,43 +11,24 @@ from typing import Any
 
 import pytest
 from attrs import define, field
-from command_line import Serving, anonml, plain
-from phone import needs_site, on_a_phone
 
-pytestmark = needs_site
-STUDY = """
-version = 1
-title = "A phone's study"
-purpose = "To see a whole study."
-contact = "staff@example.org"
-[tables]
-person = ["age", "income"]
-[label]
-name = "income"
-description = "Whether you earn a lot"
-query = "SELECT income FROM person"
-positive = ["high"]
-negative = ["low"]
-missing = "negative"
-[[features]]
-name = "age"
-kind = "numeric"
-description = "Your age"
-query = "SELECT age FROM person"
-range = [17, 90]
-missing = "own"
-cuts = [30, 50]
-[design]
-kind = "one-packet"
-epsilon = 2.0
-[schedule]
-enrol = "{enrol}s"
-settle = "{settle}s"
-collect = "{collect}s"
-[cohort]
-minimum = 3
-admission = "invite"
-"""
+from tests.mobile.phone import needs_site, on_a_phone
+from tests.support.command_line import Serving, anonml, plain
+from tests.support.studies import ONE_PACKET, head_of, label_of, numeric, study
+
+pytestmark = [pytest.mark.process, needs_site]
+STUDY = study(
+    head_of(
+        "A phone's study",
+        "To see a whole study.",
+        ["age", "income"],
+        label_of("income", "high", "low", "Whether you earn a lot"),
+        [numeric("age", (17, 90), "cuts = [30, 50]", description="Your age")],
+    ),
+    ONE_PACKET,
+    {"enrol": "{enrol}s", "settle": "{settle}s", "collect": "{collect}s"},
+    'minimum = 3\nadmission = "invite"',
+)
 PHONES, PEOPLE = 2, 3
 WITH_WHEELS = ("aiohttp", "markupsafe")
 
@@ -105,7 +86,7 @@ async def play(folder: Path) -> Seen:
         await asyncio.gather(*(settle_in(folder, number) for number in range(PEOPLE)))
         took = time.monotonic() - began
         file = folder / "study.toml"
-        file.write_text(STUDY.format(enrol=ceil(4 + took), settle=ceil(2 + took / 2), collect=ceil(2 + took / 2)))
+        file.write_text(STUDY.format(enrol=ceil(10 + 2 * took), settle=ceil(4 + took), collect=ceil(4 + took)))
         published = await anonml("study", "publish", file, "--home", staff)
         words = ("--address", serving.address, "--study", published["study"], "--home", staff)
         links = await anonml("aggregator", "invite", "--count", str(PEOPLE), *words)
@@ -144,7 +125,7 @@ def test_nothing_native_was_underneath(seen: Seen) -> None:
     assert len(seen.underneath) == 2 * PHONES
     for below in seen.underneath:
         assert below["curve"] == ["pure", "anon.credential.pure.g1"]
-        assert below["sodium"] == ["pure", "anon.sodium.pure.signing"]
+        assert below["sodium"] == ["pure", "anon.nacl.pure.signing"]
         assert below["elsewhere"] == below["present"] == []
         assert all(name.startswith(WITH_WHEELS) for name in below["compiled"]), below["compiled"]
         assert {"nacl", "py_arkworks_bls12381"} <= set(below["asked"])

@@ -6,18 +6,19 @@ from pathlib import Path
 
 import pytest
 from attrs import define, evolve, field
-from village import DECLARED, Village, advance, peer, reopened
 
 from anon.errors import Refused
-from anon.invite import Invite
-from anon.onion import onion_host
-from anon.resolve import StudyKeys, resolve
-from anon.route import Answer
+from anon.protocols.resolve import StudyKeys, resolve
+from anon.route import Response
 from anon.study.proposal import parse_proposal
+from anon.wire.invite import Invite
+from anon.wire.onion_address import onion_host
 from peer.app import PeerApp
-from peer.client import AggregatorClient
+from peer.network.client import AggregatorClient
 from peer.predict import fetch_model
-from peer.session import State
+from peer.rules.lifecycle import State
+from peer.store.database.integrity import write_digest
+from tests.support.fake_aggregator import DECLARED, FakeAggregator, advance, peer, reopened
 
 HONEST, OWN = (f"{onion_host(bytes([number] * 32))}:80" for number in (1, 2))
 
@@ -26,36 +27,36 @@ HONEST, OWN = (f"{onion_host(bytes([number] * 32))}:80" for number in (1, 2))
 class Liar:
     """One aggregator behind as many addresses as it likes; `came` is what arrived at each."""
 
-    village: Village
+    aggregator: FakeAggregator
     came: list[tuple[str, str]] = field(factory=list)
 
-    async def get(self, address: str, path: str, limit: int) -> Answer:
+    async def get(self, address: str, path: str, limit: int) -> Response:
         self.came.append((address, "get"))
-        return await self.village.get(address, path, limit)
+        return await self.aggregator.get(address, path, limit)
 
-    async def post(self, address: str, path: str, body: bytes, limit: int) -> Answer:
+    async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
         self.came.append((address, "post"))
-        return await self.village.post(address, path, body, limit)
+        return await self.aggregator.post(address, path, body, limit)
 
     def invite(self, address: str) -> Invite:
         """The same study and fingerprint, at this address."""
-        return evolve(self.village.invite, address=address)
+        return evolve(self.aggregator.invite, address=address)
 
 
-def served_at(address: str) -> Village:
+def served_at(address: str) -> FakeAggregator:
     """A published study that names this address."""
-    village = Village.found(DECLARED)
-    old = village.manifest
+    aggregator = FakeAggregator.with_study(DECLARED)
+    old = aggregator.manifest
     keys = StudyKeys(old.aggregator_key, old.sealing_key, old.credential_key, old.seed_commitment)
-    manifest = resolve(parse_proposal(DECLARED), keys, int(village.clock()), address=address)
-    found = Village(manifest, village.key, village.sealing, village.issuer, village.value, village.clock)
+    manifest = resolve(parse_proposal(DECLARED), keys, int(aggregator.clock()), address=address)
+    found = FakeAggregator(manifest, aggregator.key, aggregator.sealing, aggregator.issuer, aggregator.value, aggregator.clock)
     found.publish("manifest", manifest.to_bytes())
     return found
 
 
 def facing(tmp_path: Path, liar: Liar) -> PeerApp:
     """A peer whose route is the liar."""
-    app = peer(tmp_path, liar.village)
+    app = peer(tmp_path, liar.aggregator)
     app._route_factory = lambda: liar
     return app
 
@@ -65,7 +66,7 @@ def facing(tmp_path: Path, liar: Liar) -> PeerApp:
 async def test_an_address_of_ones_own_is_refused_before_consent(tmp_path: Path, named: str, address: str) -> None:
     liar = Liar(served_at(named))
     app = facing(tmp_path, liar)
-    for act in (app.look, lambda invite: app.join(invite, liar.village.manifest.epsilon)):
+    for act in (app.look, lambda invite: app.join(invite, liar.aggregator.manifest.epsilon)):
         with pytest.raises(Refused, match=r"[nN]othing about you was sent") as refused:
             await act(liar.invite(address))
         assert address in str(refused.value) and named in str(refused.value)
@@ -79,7 +80,7 @@ async def test_a_study_that_was_looked_at_elsewhere_is_judged_again(tmp_path: Pa
     app = facing(tmp_path, liar)
     assert (await app.look(liar.invite(HONEST))).address == HONEST
     with pytest.raises(Refused, match="mark all you send"):
-        await app.join(liar.invite(OWN), liar.village.manifest.epsilon)
+        await app.join(liar.invite(OWN), liar.aggregator.manifest.epsilon)
     assert app.status() == []
 
 
@@ -87,21 +88,21 @@ async def test_a_study_that_was_looked_at_elsewhere_is_judged_again(tmp_path: Pa
 async def test_this_machine_itself_is_no_mark(tmp_path: Path, named: str) -> None:
     liar = Liar(served_at(named))
     app = facing(tmp_path, liar)
-    await app.join(liar.village.invite, liar.village.manifest.epsilon)
+    await app.join(liar.aggregator.invite, liar.aggregator.manifest.epsilon)
     assert [one.state for one in app.status()] == [State.CONSENTED]
 
 
 async def test_everything_goes_to_the_named_address(tmp_path: Path) -> None:
     liar = Liar(served_at(HONEST))
-    village, app = liar.village, facing(tmp_path, liar)
-    village.crowd(5)
-    await app.join(liar.invite(HONEST), village.manifest.epsilon)
-    await advance(app, village, village.manifest.timetable.enrol_closes - 1)
-    village.close()
-    await advance(app, village, village.manifest.timetable.ends)
-    village.transcribe()
-    await advance(app, village)
-    assert village.accepted
+    aggregator, app = liar.aggregator, facing(tmp_path, liar)
+    aggregator.crowd(5)
+    await app.join(liar.invite(HONEST), aggregator.manifest.epsilon)
+    await advance(app, aggregator, aggregator.manifest.timetable.enrol_closes - 1)
+    aggregator.close()
+    await advance(app, aggregator, aggregator.manifest.timetable.ends)
+    aggregator.transcribe()
+    await advance(app, aggregator)
+    assert aggregator.accepted
     assert {address for address, _ in liar.came} == {HONEST}
 
 
@@ -109,16 +110,17 @@ async def test_everything_goes_to_the_named_address(tmp_path: Path) -> None:
 async def test_a_study_joined_earlier_sends_nothing_elsewhere(tmp_path: Path, leaving: bool) -> None:
     """As a version before this one stored it: consented, at an address that the manifest does not name."""
     liar = Liar(served_at(""))
-    village, app = liar.village, facing(tmp_path, liar)
-    await app.join(village.invite, village.manifest.epsilon)
+    aggregator, app = liar.aggregator, facing(tmp_path, liar)
+    await app.join(aggregator.invite, aggregator.manifest.epsilon)
     with closing(sqlite3.connect(app._home.store_path)) as store, store:
         store.execute("UPDATE studies SET address = ?", (OWN,))
-    app = reopened(app._home, village)
+        write_digest(store)
+    app = reopened(app._home, aggregator)
     app._route_factory = lambda: liar
     liar.came.clear()
     if leaving:
-        await app.leave(village.study)
-    await advance(app, village)
+        await app.leave(aggregator.study)
+    await advance(app, aggregator)
     assert liar.came == [], "something went to an address of one's own"
     (status,) = app.status()
     assert status.state is (State.WITHDRAWN if leaving else State.STOPPED)

@@ -15,16 +15,19 @@ from random import Random
 
 import pytest
 from attrs import define
-from village import Clock, Village, advance, peer, reopened
 
-from anon.encoding import decode, encode
-from anon.messages import unseal
-from anon.route import Answer
+from anon.route import Response
+from anon.wire.cbor import decode, encode
+from anon.wire.messages import unseal
 from peer.app import PeerApp
-from peer.crash import POINTS, VARIABLE
-from peer.home import PeerHome
-from peer.records import Status
-from peer.session import State
+from peer.rules.lifecycle import State
+from peer.rules.packet_lifecycle import Status
+from peer.store.crash_points import POINTS, VARIABLE
+from peer.store.home import PeerHome
+from tests.support.fake_aggregator import FakeAggregator, advance, peer, reopened
+from tests.support.shared_clock import FileClock
+
+pytestmark = pytest.mark.process
 
 ELSEWHERE = {"commit-of-policy", "commit-of-restore", "commit-of-heads", "commit-of-redraw"}
 LEAVING = {"commit-of-leaving", "send-of-withdrawal", "commit-of-withdrawal"}
@@ -34,39 +37,22 @@ def of(names: set[str]) -> list[str]:
     return [point for point in POINTS if point.partition("-")[2] in names]
 
 
-class FileClock(Clock):
-    """A clock whose reading survives the process that moved it."""
-
-    def __init__(self, path: Path) -> None:
-        object.__setattr__(self, "path", path)
-        self.seconds = 1_000_000.0
-
-    def __setattr__(self, name: str, value: float) -> None:
-        fresh = self.path.with_suffix(".new")
-        fresh.write_text(repr(float(value)))
-        fresh.replace(self.path)
-        object.__setattr__(self, name, value)
-
-    def reread(self) -> None:
-        object.__setattr__(self, "seconds", float(self.path.read_text()))
-
-
 @define
 class Wire:
     """A route that notes every post in a file before it arrives."""
 
-    village: Village
+    aggregator: FakeAggregator
     path: Path
     handed: int = 0
 
-    async def get(self, address: str, path: str, limit: int) -> Answer:
-        return await self.village.get(address, path, limit)
+    async def get(self, address: str, path: str, limit: int) -> Response:
+        return await self.aggregator.get(address, path, limit)
 
-    async def post(self, address: str, path: str, body: bytes, limit: int) -> Answer:
+    async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
         with self.path.open("ab") as file:
             record = encode([path.rpartition("/")[2], body])
             file.write(len(record).to_bytes(4, "big") + record)
-        return await self.village.post(address, path, body, limit)
+        return await self.aggregator.post(address, path, body, limit)
 
     def posts(self) -> list[tuple[str, bytes]]:
         found, data = [], self.path.read_bytes() if self.path.exists() else b""
@@ -80,25 +66,25 @@ class Wire:
         """Let the parent's aggregator see what the child sent."""
         posts = self.posts()
         for what, body in posts[self.handed :]:
-            getattr(self.village, f"take_{what}")(unseal(body, bytes(self.village.sealing)))
+            getattr(self.aggregator, f"take_{what}")(unseal(body, bytes(self.aggregator.sealing)))
         self.handed = len(posts)
 
 
-Stage = Callable[[PeerApp, Village], Coroutine[object, object, object]]
+Stage = Callable[[PeerApp, FakeAggregator], Coroutine[object, object, object]]
 
 
-class World:
+class CrashingPeer:
     """A peer's home, the aggregator and the wire between them."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.village = Village.found(clock=FileClock(folder / "clock"))
-        self.wire = Wire(self.village, folder / "wire")
+        self.aggregator = FakeAggregator.with_study(clock=FileClock(folder / "clock"))
+        self.wire = Wire(self.aggregator, folder / "wire")
         self.home = PeerHome(folder / "home")
-        peer(self.home.path, self.village).close()
+        peer(self.home.path, self.aggregator).close()
 
     def open(self) -> PeerApp:
-        app = reopened(self.home, self.village)
+        app = reopened(self.home, self.aggregator)
         app._route_factory = lambda: self.wire
         return app
 
@@ -110,7 +96,7 @@ class World:
             try:
                 os.environ[VARIABLE] = crash
                 app = self.open()
-                asyncio.run(stage(app, self.village))
+                asyncio.run(stage(app, self.aggregator))
                 app.close()
                 status = 0
             finally:
@@ -119,7 +105,6 @@ class World:
             time.sleep(kill_after)
             os.kill(pid, signal.SIGKILL)
         _, how = os.waitpid(pid, 0)
-        self.village.clock.reread()
         self.wire.hand_over()
         self.check()
         assert os.WIFSIGNALED(how) or os.WEXITSTATUS(how) == 0
@@ -128,8 +113,8 @@ class World:
     def check(self) -> None:
         """What must hold after every death: charges are the journal's, and what left is in the journal."""
         app = self.open()
-        entry = app.budget().entry(self.village.study)
-        slots = app.store.outbox(self.village.study)
+        entry = app.budget().entry(self.aggregator.study)
+        slots = app.store.outbox(self.aggregator.study)
         assert (entry.spent if entry else 0) == sum(slot.epsilon for slot in slots)
         assert app.budget().held <= app.budget().lifetime
         sent = {body for what, body in self.wire.posts() if what == "packets"}
@@ -138,53 +123,53 @@ class World:
         app.close()
 
 
-async def join(app: PeerApp, village: Village) -> None:
+async def join(app: PeerApp, aggregator: FakeAggregator) -> None:
     if not app.status():
-        await app.join(village.invite, village.manifest.epsilon)
+        await app.join(aggregator.invite, aggregator.manifest.epsilon)
 
 
-async def pause_and_resume(app: PeerApp, village: Village) -> None:
-    app.pause(village.clock.seconds + 1e6)
+async def pause_and_resume(app: PeerApp, aggregator: FakeAggregator) -> None:
+    app.pause(aggregator.clock.seconds + 1e6)
     app.resume()
 
 
-async def until_closing(app: PeerApp, village: Village) -> None:
-    await advance(app, village, village.manifest.timetable.enrol_closes - 1)
+async def until_closing(app: PeerApp, aggregator: FakeAggregator) -> None:
+    await advance(app, aggregator, aggregator.manifest.timetable.enrol_closes - 1)
 
 
-async def until_collected(app: PeerApp, village: Village) -> None:
-    await advance(app, village, max(survey.window.closes for survey in village.manifest.surveys))
+async def until_collected(app: PeerApp, aggregator: FakeAggregator) -> None:
+    await advance(app, aggregator, max(survey.window.closes for survey in aggregator.manifest.surveys))
 
 
-async def leave(app: PeerApp, village: Village) -> None:
+async def leave(app: PeerApp, aggregator: FakeAggregator) -> None:
     if app.status()[0].state in (State.CONSENTED, State.ENROLLED):
-        await app.leave(village.study)
+        await app.leave(aggregator.study)
 
 
-async def until_over(app: PeerApp, village: Village) -> None:
-    assert await advance(app, village) is None
+async def until_over(app: PeerApp, aggregator: FakeAggregator) -> None:
+    assert await advance(app, aggregator) is None
 
 
-def whole_study(world: World, run: Callable[[Stage], None]) -> None:
-    village = world.village
+def whole_study(crashing: CrashingPeer, run: Callable[[Stage], None]) -> None:
+    aggregator = crashing.aggregator
     run(join)
     run(pause_and_resume)
     run(until_closing)
-    village.crowd(3)
-    village.clock.seconds = float(village.manifest.timetable.enrol_closes)
-    village.close()
+    aggregator.crowd(3)
+    aggregator.clock.seconds = float(aggregator.manifest.timetable.enrol_closes)
+    aggregator.close()
     run(until_collected)
-    village.transcribe()
+    aggregator.transcribe()
     run(until_over)
 
 
-def demand_one_of_everything(world: World) -> None:
-    posts = world.wire.posts()
+def demand_one_of_everything(crashing: CrashingPeer) -> None:
+    posts = crashing.wire.posts()
     assert len({body for what, body in posts if what == "enrol"}) == 1
     packets = [body for what, body in posts if what == "packets"]
     assert len(set(packets)) == 1
     assert len(packets) <= 4
-    app = world.open()
+    app = crashing.open()
     (status,) = app.status()
     assert status.state is State.FINISHED, status.reason
     assert [slot.status for slot in status.slots] == [Status.INCLUDED]
@@ -197,36 +182,36 @@ STAGED = [point for point in POINTS if point.partition("-")[2] not in ELSEWHERE 
 
 @pytest.mark.parametrize("point", STAGED)
 def test_killed_at_a_point_and_started_again(tmp_path: Path, point: str) -> None:
-    world = World(tmp_path)
+    crashing = CrashingPeer(tmp_path)
     deaths = 0
 
     def run(stage: Stage) -> None:
         nonlocal deaths
-        if world.child(stage, point):
+        if crashing.child(stage, point):
             deaths += 1
-            world.child(stage)
+            crashing.child(stage)
 
-    whole_study(world, run)
+    whole_study(crashing, run)
     assert deaths >= 1
-    demand_one_of_everything(world)
+    demand_one_of_everything(crashing)
 
 
 @pytest.mark.parametrize("point", of(LEAVING))
 def test_killed_while_leaving_sends_no_packet_and_charges_nothing(tmp_path: Path, point: str) -> None:
-    world = World(tmp_path)
-    world.child(join)
-    world.child(lambda app, village: advance(app, village, village.clock.seconds + 1))
+    crashing = CrashingPeer(tmp_path)
+    crashing.child(join)
+    crashing.child(lambda app, aggregator: advance(app, aggregator, aggregator.clock.seconds + 1))
     deaths = 0
     for stage in (leave, until_over):
-        if world.child(stage, point):
+        if crashing.child(stage, point):
             deaths += 1
-            world.child(stage)
+            crashing.child(stage)
     assert deaths == 1
-    app = world.open()
+    app = crashing.open()
     (status,) = app.status()
     assert status.state is State.WITHDRAWN
     assert app.budget().held == 0
-    assert world.village.enrolments == {}
+    assert crashing.aggregator.enrolments == {}
     app.close()
 
 
@@ -234,18 +219,18 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
     random = Random(20)
     killed = 0
     for turn in range(8):
-        world = World(tmp_path / str(turn))
+        crashing = CrashingPeer(tmp_path / str(turn))
 
-        def run(stage: Stage, world: World = world) -> None:
+        def run(stage: Stage, crashing: CrashingPeer = crashing) -> None:
             nonlocal killed
             for _ in range(3):
-                if not world.child(stage, kill_after=random.uniform(0.0, 0.05)):
+                if not crashing.child(stage, kill_after=random.uniform(0.0, 0.05)):
                     return
                 killed += 1
-            world.child(stage)
+            crashing.child(stage)
 
-        whole_study(world, run)
-        demand_one_of_everything(world)
+        whole_study(crashing, run)
+        demand_one_of_everything(crashing)
     assert killed >= 10
 
 

@@ -4,35 +4,36 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_peer_session import to_the_end
-from village import DECLARED, Village, peer
 
-from peer import checking
-from peer.schedule import evaluation_allowance
-from peer.session import State
+from peer.data.evaluate import at_once
+from peer.rules.lifecycle import State
+from peer.rules.schedule import evaluation_allowance
+from peer.run.departures import DepartureTimes
+from tests.support.fake_aggregator import DECLARED, FakeAggregator, peer
+from tests.support.whole_lives import life
 
 
 @pytest.mark.parametrize("took", [0.0, 50.0], ids=["fast", "slow"])
 async def test_packets_are_drawn_from_the_end_of_a_fixed_allowance(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, took: float
 ) -> None:
-    village = Village.found(DECLARED)
+    aggregator = FakeAggregator.with_study(DECLARED)
     started: list[float] = []
     drawn_from: list[float] = []
-    evaluated, released = checking.evaluated, checking.Checking._released
+    times = DepartureTimes.times
 
-    def slowly(*arguments: Any) -> Any:
-        started.append(village.clock.seconds)
-        village.clock.seconds += took
-        return evaluated(*arguments)
+    async def slowly(*arguments: Any) -> Any:
+        started.append(aggregator.clock.seconds)
+        aggregator.clock.seconds += took
+        return await at_once(*arguments)
 
-    def noted(self: Any, grounds: Any, slots: Any, now: float) -> Any:
-        drawn_from.append(now)
-        return released(self, grounds, slots, now)
+    def noted(departures: DepartureTimes, slots: Any) -> Any:
+        drawn_from.append(departures.now)
+        return times(departures, slots)
 
-    monkeypatch.setattr(checking, "evaluated", slowly)
-    monkeypatch.setattr(checking.Checking, "_released", noted)
-    app = peer(tmp_path, village)
-    await to_the_end(app, village)
+    monkeypatch.setattr(DepartureTimes, "times", noted)
+    monkeypatch.setattr("tests.support.fake_aggregator.at_once", slowly)
+    app = peer(tmp_path, aggregator)
+    await life(app, aggregator)
     assert app.status()[0].state is State.FINISHED
-    assert drawn_from[0] - started[0] == pytest.approx(evaluation_allowance(village.manifest.timetable), abs=1e-3)
+    assert drawn_from[0] - started[0] == pytest.approx(evaluation_allowance(aggregator.manifest.timetable), abs=1e-3)

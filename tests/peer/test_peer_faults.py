@@ -4,17 +4,17 @@ import logging
 from pathlib import Path
 
 import pytest
-from village import DECLARED, Village, peer
 
-from peer.runner import StudyRunner
+from peer.run.runner import StudyRunner
+from tests.support.fake_aggregator import DECLARED, FakeAggregator, peer
 
 
 async def test_a_fault_in_one_study_does_not_end_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    village = Village.found(DECLARED)
-    app = peer(tmp_path, village)
-    await app.join(village.invite, village.manifest.epsilon)
+    aggregator = FakeAggregator.with_study(DECLARED)
+    app = peer(tmp_path, aggregator)
+    await app.join(aggregator.invite, aggregator.manifest.epsilon)
 
     async def broken(self: StudyRunner) -> float | None:
         raise ZeroDivisionError("the owner's age is 41")

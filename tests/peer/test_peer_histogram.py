@@ -1,4 +1,4 @@
-"""The peer's half of the histogram protocol: one answer per slot whatever the data, cuts recomputed from counts."""
+"""The peer's part of the histogram protocol: one answer per slot whatever the data, cuts recomputed from counts."""
 
 import sqlite3
 from math import inf, nan
@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from village import BINNED, DECLARED, PAPER, Village, advance, peer
 
-from anon.encoding import encode
-from anon.protocols.contract import DocumentArrived
-from anon.protocols.histogram.cuts import Answers
-from peer.protocols.histogram import Record, Waiting, category_of, needs
-from peer.protocols.registry import half_of
+from anon.protocols.contract import DocumentArrived, Record
+from anon.protocols.histogram.thresholds import RoundCounts
+from anon.wire.cbor import encode
+from peer.protocols.histogram import category_of
+from peer.protocols.registry import part_of
+from tests.support.fake_aggregator import BINNED, DECLARED, PAPER, FakeAggregator, advance, peer, until_closed
 
-MANIFESTS = {name: Village.found(text).manifest for name, text in
+MANIFESTS = {name: FakeAggregator.with_study(text).manifest for name, text in
              {"declared": DECLARED, "binned": BINNED, "paper": PAPER}.items()}
 ANY = st.one_of(st.none(), st.floats(), st.text(max_size=5), st.integers().map(float), st.sampled_from([nan, inf]))
 
@@ -46,7 +46,7 @@ def test_every_data_set_gives_exactly_one_answer_per_slot(name, values, label, d
     slots = [
         (slot.slot, data.draw(st.sampled_from([row.survey for row in slot.rows]))) for slot in manifest.slots
     ]
-    answers = half_of(manifest).answers(manifest, Record(values, label), slots, documents(manifest))
+    answers = part_of(manifest).answers(manifest, Record(values, label), slots, documents(manifest))
     assert sorted((one.slot, one.survey) for one in answers) == sorted(slots)
     assert all(one.category.m == manifest.surveys[one.survey].m for one in answers)
 
@@ -55,9 +55,9 @@ def test_without_its_documents_a_survey_waits() -> None:
     manifest = MANIFESTS["paper"]
     slots = [(slot.slot, slot.rows[-1].survey) for slot in manifest.slots]
     record = Record({}, None)
-    ready = half_of(manifest).answers(manifest, record, slots, ())
-    assert {one.survey for one in ready} == {survey for _slot, survey in slots if not needs(manifest, survey)}
-    every = half_of(manifest).answers(manifest, record, slots, documents(manifest))
+    ready = part_of(manifest).answers(manifest, record, slots, ())
+    assert {one.survey for one in ready} == {survey for _slot, survey in slots if not part_of(manifest).needs(manifest, survey)}
+    every = part_of(manifest).answers(manifest, record, slots, documents(manifest))
     assert len(every) == len(slots)
 
 
@@ -65,10 +65,9 @@ def test_thresholds_follow_the_published_counts() -> None:
     """Range 0 to 100: 39 of 40 said "greater" in both rounds, so the third asks at 50 + 25 + 12.5."""
     manifest = MANIFESTS["paper"]
     first, second, third = (one for one in manifest.surveys if one.kind == "threshold" and one.round < 3)
-    published = {first.survey: Answers(40, (39,)), second.survey: Answers(40, (39,))}
+    published = {first.survey: RoundCounts(40, (39,)), second.survey: RoundCounts(40, (39,))}
     for age, expected in ((87.5, 0), (87.6, 1)):
-        state = Waiting(manifest, Record({"age": age}, 1.0), (), published)
-        assert category_of(state, third).value == expected
+        assert category_of(manifest, Record({"age": age}, 1.0), third, published).value == expected
 
 
 def test_quantile_cuts_follow_the_published_counts() -> None:
@@ -83,8 +82,8 @@ def test_quantile_cuts_follow_the_published_counts() -> None:
     counts = tuple(expected_yes + expected_no)
     bins = []
     for age in (6.2, 6.3, 12.6, 99.0):
-        state = Waiting(manifest, Record({"age": age}, 0.0), (), {asked.survey: Answers(n, counts)})
-        bins.append(category_of(state, survey).value // 2)
+        published = {asked.survey: RoundCounts(n, counts)}
+        bins.append(category_of(manifest, Record({"age": age}, 0.0), survey, published).value // 2)
     assert bins == [0, 1, 2, 2]
 
 
@@ -101,18 +100,15 @@ def test_quantile_cuts_follow_the_published_counts() -> None:
     ids=["empty", "no-row", "two-rows-and-text", "infinite-blob-null", "view", "columns-missing"],
 )
 async def test_hostile_data_changes_neither_packets_nor_charge(tmp_path: Path, statements: tuple[str, ...]) -> None:
-    village = Village.found()
-    app = peer(tmp_path, village)
+    aggregator = FakeAggregator.with_study()
+    app = peer(tmp_path, aggregator)
     with sqlite3.connect(tmp_path / "data.sqlite") as connection:
         for statement in statements:
             connection.execute(statement)
-    await app.join(village.invite, village.manifest.epsilon)
-    await advance(app, village, village.manifest.timetable.enrol_closes - 1)
-    village.crowd(3)
-    village.clock.seconds = village.manifest.timetable.enrol_closes
-    village.close()
-    await advance(app, village, village.manifest.timetable.ends - 1)
+    await app.join(aggregator.invite, aggregator.manifest.epsilon)
+    await until_closed(app, aggregator, 3)
+    await advance(app, aggregator, aggregator.manifest.timetable.ends - 1)
     (status,) = app.status()
-    assert len(village.sent("packets")) == 1
-    assert status.spent == village.manifest.epsilon
-    assert len({len(body) for body in village.sent("packets")}) == 1
+    assert len(aggregator.sent("packets")) == 1
+    assert status.spent == aggregator.manifest.epsilon
+    assert len({len(body) for body in aggregator.sent("packets")}) == 1

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from test_peer_backup import closed, joined
-from village import Village, advance
-
-from anon.accounting import ACCEPTED, ENROLLED, Batch, account, in_words
+from anon.accounting.statement import ACCEPTED, ENROLLED, Batch, account, in_words
+from tests.peer.test_peer_backup import closed, joined
+from tests.support.fake_aggregator import FakeAggregator, advance
 
 
 async def test_the_receipt_counts_the_enrolled_and_then_the_accepted(tmp_path: Path) -> None:
-    village = Village.found()
-    app = await joined(tmp_path, village)
-    assert app.accounting(village.study) is None
-    await closed(app, village)
-    await advance(app, village, min(survey.window.opens for survey in village.manifest.surveys))
-    enrolled = len(village.enrolments)
-    known = app.accounting(village.study)
+    aggregator = FakeAggregator.with_study()
+    app = await joined(tmp_path, aggregator)
+    assert app.accounting(aggregator.study) is None
+    await closed(app, aggregator)
+    await advance(app, aggregator, min(survey.window.opens for survey in aggregator.manifest.surveys))
+    enrolled = len(aggregator.enrolments)
+    known = app.accounting(aggregator.study)
     assert known is not None and known.batch == Batch((enrolled,), ENROLLED)
-    manifest = village.manifest
-    await advance(app, village, max(survey.window.closes for survey in manifest.surveys))
-    village.transcribe()
-    await advance(app, village)
-    found = app.accounting(village.study)
-    assert found == account(manifest, Batch((len(village.accepted),), ACCEPTED))
+    manifest = aggregator.manifest
+    await advance(app, aggregator, max(survey.window.closes for survey in manifest.surveys))
+    aggregator.transcribe()
+    await advance(app, aggregator)
+    found = app.accounting(aggregator.study)
+    assert found == account(manifest, Batch((len(aggregator.accepted),), ACCEPTED))
     assert found is not None and found.record == app.receipts()[0].epsilon
     assert any("1 accepted packets" in line for line in in_words(found))

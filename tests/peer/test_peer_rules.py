@@ -7,15 +7,15 @@ import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
-from village import DECLARED, PAPER, START, Village
 
 from anon.errors import Conflict, Malformed, Refused
-from anon.sodium import passphrase_key
+from anon.nacl import passphrase_key
 from anon.study.manifest import Timetable, Window
-from peer.consent import Policy, decide, explain, objections
-from peer.home import PeerHome, Settings
-from peer.ledger import Entry, Ledger
-from peer.schedule import (
+from anon.wire.onion_address import onion_host
+from peer.rules.consent import Policy, decide, explain, objections
+from peer.rules.ledger import Entry, Ledger
+from peer.rules.lifecycle import LAST, TABLE, Event, State, Unlisted, move
+from peer.rules.schedule import (
     MAX_ATTEMPTS,
     draw_backoff,
     draw_fetch_time,
@@ -24,8 +24,10 @@ from peer.schedule import (
     overdue,
     uniform,
 )
-from peer.secrets import Vault
-from peer.session import LAST, TABLE, Event, State, Unlisted, move
+from peer.rules.study_secrets import Vault
+from peer.store.home import PeerHome, Settings
+from tests.support.clock import START
+from tests.support.fake_aggregator import DECLARED, PAPER, FakeAggregator
 
 STUDY, OTHER = b"a" * 32, b"b" * 32
 NANO = 10**9
@@ -65,7 +67,7 @@ def test_other_kinds_are_listed_and_never_summed() -> None:
     ledger = Ledger(3 * NANO).reserve(entry(OTHER, 100 * NANO, kind="central")).reserve(entry())
     assert ledger.held == 2 * NANO
     assert len(ledger.entries) == 2
-    assert sum(ledger.by_aggregator().values()) == sum(ledger.by_data_set().values()) == 2 * NANO
+    assert sum(ledger.by_data_set().values()) == 2 * NANO
 
 
 def test_forfeiting_counts_the_whole_reservation_as_spent() -> None:
@@ -100,7 +102,7 @@ def test_whatever_happens_the_ledger_holds_no_more_than_the_lifetime(moves: list
 
 @pytest.fixture(scope="module")
 def manifest():
-    return Village.found(DECLARED).manifest
+    return FakeAggregator.with_study(DECLARED).manifest
 
 
 def test_consent_is_given_for_exactly_the_declared_epsilon(manifest) -> None:
@@ -112,7 +114,7 @@ def test_consent_is_given_for_exactly_the_declared_epsilon(manifest) -> None:
 @pytest.mark.parametrize(
     ("change", "ledger", "said"),
     [
-        ({"max_epsilon": NANO}, 10 * NANO, "budget --per-study"),
+        ({"max_epsilon": NANO}, 10 * NANO, "allow more"),
         ({}, NANO, "lifetime budget"),
         ({"designs": ("paper",)}, 10 * NANO, "design"),
         ({"admissions": ("open",)}, 10 * NANO, "admission"),
@@ -121,8 +123,9 @@ def test_consent_is_given_for_exactly_the_declared_epsilon(manifest) -> None:
     ],
 )
 def test_each_objection_refuses_and_says_so(manifest, change: dict, ledger: int, said: str) -> None:
+    served = evolve(manifest, address=f"{onion_host(bytes(32))}:80")
     with pytest.raises(Refused, match=said):
-        decide(manifest, Policy(**change), Ledger(ledger), manifest.epsilon, START)
+        decide(served, Policy(**change), Ledger(ledger), manifest.epsilon, START)
 
 
 def test_approval_of_less_than_declared_is_no_yes(manifest) -> None:
@@ -135,7 +138,7 @@ def test_after_closing_there_is_nothing_to_join(manifest) -> None:
 
 
 def test_the_sheet_says_what_matters() -> None:
-    manifest = Village.found(PAPER).manifest
+    manifest = FakeAggregator.with_study(PAPER).manifest
     sheet = explain(manifest, Policy(), Ledger(10 * NANO), START)
     text = " ".join(sheet.statements)
     assert "AnonML eq. 6" in text
@@ -146,11 +149,11 @@ def test_the_sheet_says_what_matters() -> None:
     assert sheet.epsilon_eq6 < sheet.epsilon
     assert all("SELECT" in feature.query for feature in (*sheet.features, sheet.label))
     assert sheet.odds
-    assert len(sheet.fingerprint.split("-")) == 8
+    assert len(sheet.fingerprint.split("-")) == 12
 
 
 def test_open_admission_gets_no_anonymity_claim() -> None:
-    manifest = Village.found(DECLARED + 'admission = "open"\n').manifest
+    manifest = FakeAggregator.with_study(DECLARED + 'admission = "open"\n').manifest
     text = " ".join(explain(manifest, Policy(), Ledger(10 * NANO), START).statements)
     assert "cannot tell which packet" not in text
     assert "Do not count on hiding" in text

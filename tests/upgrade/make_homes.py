@@ -1,7 +1,7 @@
-"""Makes `homes.zip`: an aggregator and three peers in the middle of two studies, written by an older program.
+"""Makes `homes-COMMIT.zip`: an aggregator and three peers in the middle of two studies, written by an older program.
 
-    git archive 2b36bc0 anon peer aggregator | tar x -C OLD
-    PYTHONPATH=OLD:. python tests/upgrade/make_homes.py
+    git archive COMMIT anon peer aggregator | tar x -C OLD
+    PYTHONPATH=OLD:. python tests/upgrade/make_homes.py COMMIT
 
 The first study collects: eve's packet was accepted, ada's waits in her outbox, ben was away since he enrolled. The second
 enrols: ada and ben are in; ben has paused it. Copied while everything was open, as a killed program leaves it.
@@ -12,19 +12,19 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import sys
 import tempfile
 import zipfile
 from pathlib import Path
 
-from two_studies import FIRST, PEERS, SECOND, Town, town
-
 from anon.study import parse_proposal
 from peer.data.importing import import_rows
-from tests.study_texts import income_study
+from tests.support.studies import income_study
+from tests.upgrade.two_studies import FIRST, PEERS, SECOND, Town, town
 
 START = 1_800_000_000.0
 PAUSE = 1500.0
-TARGET = Path(__file__).parent / "homes.zip"
+HERE = Path(__file__).parent
 
 
 async def _first(here: Town) -> None:
@@ -57,7 +57,7 @@ async def _make(folder: Path) -> float:
         while not here.route.packets:
             await here.until(here.clock() + 5, "eve")
         await _second(here)
-        (waiting,) = here.peer("ada").store.departures(here.study(FIRST))
+        (waiting,) = here.peer("ada").store.outbox_entries(here.study(FIRST))
         if waiting.send_at < here.clock() + 30:
             raise SystemExit("ada's packet is due before eve's has left: run this again")
         _kept(folder, here.clock())
@@ -65,9 +65,10 @@ async def _make(folder: Path) -> float:
 
 
 def _kept(folder: Path, clock: float) -> None:
+    target = HERE / f"homes-{sys.argv[1]}.zip"
     with tempfile.TemporaryDirectory() as place:
         copy = shutil.copytree(folder, Path(place) / "homes")
-        with zipfile.ZipFile(TARGET, "w", zipfile.ZIP_DEFLATED) as archive:
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
             for file in sorted(copy.rglob("*")):
                 if file.is_file() and file.name not in ("lock", "serving") and not file.name.endswith("-shm"):
                     archive.write(file, file.relative_to(copy))

@@ -1,11 +1,12 @@
 """A newer program opens what an older one left in the middle of two studies, and finishes both.
 
-The homes in `homes.zip` were written by the code of commit 2b36bc0 (see `make_homes`).
+The homes in `homes-COMMIT.zip` were written by the code of that commit (see `make_homes`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import multiprocessing
 import os
 import sqlite3
@@ -14,27 +15,51 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from left_homes import Left
-from two_studies import FIRST, PEERS, SECOND, Clock, Leading, Town, town
 
-import aggregator.migrations
-import anon.migration
-import peer.migrations
+import aggregator.store.migrations
+import anon.storage.migration
+import peer.store.database.migrations
 from aggregator.app import AggregatorApp
-from aggregator.home import open_home
-from anon.crash import VARIABLE
+from aggregator.store.home import open_home
 from anon.errors import Refused
-from anon.migration import KEPT, Schema, upgrade, version_of
+from anon.storage.crash_points import VARIABLE
+from anon.storage.migration import KEPT, Schema, upgrade, version_of
 from peer.app import PeerApp
-from peer.backup import restore
-from peer.home import PeerHome
-from peer.pausing import FOREVER
-from peer.records import Status
-from peer.session import State
-from peer.store import Store
+from peer.rules.lifecycle import State
+from peer.rules.packet_lifecycle import Status
+from peer.store.backup.archive import restore
+from peer.store.home import PeerHome
+from peer.store.pausing import FOREVER
+from peer.store.store import Store
+from tests.support.clock import Clock
+from tests.upgrade.left_homes import Left
+from tests.upgrade.two_studies import FIRST, PEERS, SECOND, Leading, Town, town
 
+pytestmark = pytest.mark.process
+OLDEST, LATEST = "2b36bc0", "41e11d4"
+"""The commits whose programs wrote the homes."""
+
+LATER = ("pauses", "waiting", "damaged_packets", "enrolment_checks")
 STORES = {"ada": "peer.sqlite", "aggregator": "aggregator.sqlite"}
-WHOLE = {"ada": peer.migrations.SCHEMA, "aggregator": aggregator.migrations.SCHEMA}
+WHOLE = {"ada": peer.store.database.migrations.SCHEMA, "aggregator": aggregator.store.migrations.SCHEMA}
+
+
+def _unpacked(commit: str, folder: Path) -> Left:
+    with zipfile.ZipFile(Path(__file__).parent / f"homes-{commit}.zip") as archive:
+        archive.extractall(folder)
+    return Left(folder, json.loads((folder / "clock.json").read_text()))
+
+
+@pytest.fixture
+def left(tmp_path: Path) -> Left:
+    """Homes of the oldest schemas."""
+    return _unpacked(OLDEST, tmp_path / "homes")
+
+
+@pytest.fixture(params=[OLDEST, LATEST])
+def left_by_each(tmp_path: Path, request: pytest.FixtureRequest) -> Left:
+    """Homes of each older program."""
+    return _unpacked(request.param, tmp_path / "homes")
 
 
 def _opened(folder: Path, name: str) -> None:
@@ -57,13 +82,18 @@ def _packet(file: Path) -> bytes:
 
 
 def _everything(file: Path) -> dict[str, list[tuple[object, ...]]]:
-    """Every row of every table but those that came later."""
+    """Every row of every table, but for the tables, columns and limits that came later."""
     with closing(sqlite3.connect(file)) as connection:
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        rows = {name: connection.execute(f"SELECT * FROM {name}").fetchall() for name in tables if name not in ("pauses", "waiting")}
+        rows = {name: connection.execute(f"SELECT {_columns(connection, name)} FROM {name}").fetchall() for name in tables if name not in LATER}
     if "meta" in rows:
-        rows["meta"] = [row for row in rows["meta"] if not str(row[0]).startswith("paused")]
+        kept = [row for row in rows["meta"] if not str(row[0]).startswith(("paused", "digest"))]
+        rows["meta"] = [(key, {**json.loads(value), "minimum_window": None}) if key == "policy" else (key, value) for key, value in kept]
     return {name: sorted(found, key=repr) for name, found in rows.items()}
+
+
+def _columns(connection: sqlite3.Connection, table: str) -> str:
+    return ", ".join(row[1] for row in connection.execute(f"PRAGMA table_info({table})") if row[1] != "evaluation")
 
 
 def _copies(home: Path) -> list[str]:
@@ -74,12 +104,15 @@ def test_the_homes_are_of_the_schemas_before_these(left: Left) -> None:
     assert {name: version_of(left.folder / name / file) for name, file in STORES.items()} == {"ada": 1, "aggregator": 0}
 
 
-async def test_both_studies_are_finished_and_the_queued_packet_leaves_byte_for_byte(left: Left) -> None:
+async def test_both_studies_are_finished_and_the_queued_packet_leaves_byte_for_byte(left_by_each: Left) -> None:
+    left = left_by_each
+    written = version_of(left.folder / "ada" / "peer.sqlite")
     waiting = _packet(left.folder / "ada" / "peer.sqlite")
     async with town(left.folder, left.clock) as here:
-        (queued,) = here.peer("ada").store.departures(here.study(FIRST))
+        (queued,) = here.peer("ada").store.outbox_entries(here.study(FIRST))
         assert queued.status is Status.QUEUED and here.peer("eve").store.state(here.study(FIRST)) is State.SENT
-        assert _copies(left.folder / "ada") == [f"peer.sqlite.v1{KEPT}"]
+        older = written < WHOLE["ada"].version
+        assert _copies(left.folder / "ada") == ([f"peer.sqlite.v{written}{KEPT}"] if older else [])
         await here.until(queued.send_at + 5, *PEERS)
         assert waiting in here.route.packets
         await _finished(here, FIRST, PEERS)
@@ -98,7 +131,8 @@ async def _finished(here: Town, title: str, members: tuple[str, ...]) -> None:
         assert here.peer(name).store.state(study) is State.FINISHED
 
 
-async def test_a_pause_of_before_holds(left: Left) -> None:
+async def test_a_pause_of_before_holds(left_by_each: Left) -> None:
+    left = left_by_each
     async with town(left.folder, left.clock) as here:
         ben, second = here.peer("ben"), here.study(SECOND)
         assert ben.paused_until(second) == left.clock + 1500 and ben.paused_until() is None
@@ -110,7 +144,7 @@ def test_a_pause_of_before_that_cannot_be_read_has_no_end(left: Left, spoilt: st
     home = PeerHome(left.folder / "ada")
     with closing(sqlite3.connect(home.store_path)) as connection, connection:
         connection.execute("INSERT INTO meta VALUES ('paused', ?)", (spoilt,))
-    peer.migrations.upgrade_home(home)
+    peer.store.database.migrations.upgrade_home(home)
     with closing(Store(home.store_path, os.urandom)) as store:
         assert store.paused_until() == FOREVER
 
@@ -146,7 +180,7 @@ def _killed(folder: Path, name: str, point: str) -> None:
 
 
 @pytest.mark.parametrize("name", STORES)
-@pytest.mark.parametrize("point", anon.migration.POINTS)
+@pytest.mark.parametrize("point", anon.storage.migration.POINTS)
 def test_a_kill_leaves_the_old_file_or_the_new_one(left: Left, name: str, point: str) -> None:
     file = left.folder / name / STORES[name]
     number, rows = version_of(file), _everything(file)
@@ -174,10 +208,10 @@ def test_a_step_that_fails_leaves_the_old_file(left: Left) -> None:
 
 
 def test_while_an_older_program_runs_the_home_nothing_is_changed(left: Left, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(anon.migration, "PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr(anon.storage.migration, "PATIENCE_SECONDS", 0.3)
     home = PeerHome(left.folder / "ada")
     with home.running(), pytest.raises(Refused, match="another process runs this peer"):
-        peer.migrations.upgrade_home(home)
+        peer.store.database.migrations.upgrade_home(home)
     held = open_home(left.folder / "aggregator", os.urandom).lock()
     with closing(held), pytest.raises(Refused, match="another process is serving it"):
         asyncio.run(_aggregator(left.folder / "aggregator"))
@@ -191,11 +225,11 @@ def test_who_finds_it_done_meanwhile_goes_on(left: Left) -> None:
         nonlocal looks
         looks += 1
         held.__exit__(None, None, None)
-        peer.migrations.upgrade_home(home)
+        peer.store.database.migrations.upgrade_home(home)
 
     held = home.running()
     held.__enter__()
-    assert upgrade(home.store_path, peer.migrations.SCHEMA, home.running, busy_then_done) is None
+    assert upgrade(home.store_path, peer.store.database.migrations.SCHEMA, home.running, busy_then_done) is None
     assert looks == 1 and version_of(home.store_path) == WHOLE["ada"].version
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from anon.errors import Refused
-from anon.migration import Schema, upgrade
+from anon.storage.migration import Schema, upgrade
 
 
 def make(file: Path, number: int, tables: bool = True) -> bytes:

@@ -14,27 +14,19 @@ from pathlib import Path
 from aggregator import app as aggregator_app
 from aggregator.app import AggregatorApp
 from anon.errors import Unreachable
-from anon.invite import Invite
 from anon.route import DirectRoute
-from anon.route.route import Answer
+from anon.route.route import Response
+from anon.wire.invite import Invite
 from peer.app import PeerApp
-from peer.consent import Policy
-from peer.home import PeerHome
+from peer.data.evaluate import at_once
+from peer.rules.consent import Policy
+from peer.store.home import PeerHome
+from tests.support.clock import Clock
 
 ADDRESS = "127.0.0.1:8750"
 """What links say; where it really listens only the route knows."""
 FIRST, SECOND = "First", "Second"
 PEERS = ("ada", "ben", "eve")
-
-
-class Clock:
-    """Unix seconds."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-
-    def __call__(self) -> float:
-        return self.seconds
 
 
 class Leading:
@@ -44,10 +36,10 @@ class Leading:
         self.port = 0
         self.packets: list[bytes] = []
 
-    async def get(self, address: str, path: str, limit: int) -> Answer:
+    async def get(self, address: str, path: str, limit: int) -> Response:
         return await DirectRoute().get(self._there(address), path, limit)
 
-    async def post(self, address: str, path: str, body: bytes, limit: int) -> Answer:
+    async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
         if path.endswith("/packets"):
             self.packets.append(body)
         return await DirectRoute().post(self._there(address), path, body, limit)
@@ -73,7 +65,7 @@ class Town:
         if name not in self.peers:
             home = PeerHome(self.folder / name)
             policy = Policy(minimum_cohort=2)
-            self.peers[name] = PeerApp(home, lambda: self.route, self.clock, os.urandom, policy=policy)
+            self.peers[name] = PeerApp(home, lambda: self.route, self.clock, os.urandom, policy=policy, evaluate=at_once)
         return self.peers[name]
 
     def study(self, title: str) -> bytes:

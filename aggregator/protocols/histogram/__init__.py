@@ -1,1 +1,4 @@
-"""The histogram protocol, aggregator half: accept, reconstruct, partition classifiers, scores, ensemble."""
+"""The histogram protocol's aggregator part: counting, reconstruction, classifiers, scores and tests against noise.
+
+Read in this order: `part` -> `cohorts` -> `ensemble` (votes and soft tables) or `additive_model`.
+"""

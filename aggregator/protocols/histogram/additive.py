@@ -3,7 +3,7 @@
 The label is explained by a sum of effects, one per category: y - rate = sum of w + rest. With S the covariances of the
 categories' indicators, the measured contrasts are S w plus known noise, so that under a normal prior for w the answer
 is a ridge in closed form. The prior says that effects are moderate, that those of neighbouring bins of a numeric
-feature are alike (a line plus a smooth part), and leaves their size tau to the evidence: the answer is the average over
+feature are alike (a line plus a smooth part), and leaves their size tau to the moments: the answer is the average over
 a grid of tau, 0 among them, each weighted by how well it explains what was measured. So where nothing can be learnt the
 model says the base rate. Negative and impossible estimates enter as they are.
 
@@ -20,8 +20,8 @@ from math import sqrt
 import numpy as np
 from attrs import frozen
 
-from aggregator.protocols.histogram.chance import LEVEL, Seen, chance_of
-from aggregator.protocols.histogram.evidence import Coordinates, Evidence
+from aggregator.protocols.histogram.moments import Coordinates, Moments
+from aggregator.protocols.histogram.noise_test import LEVEL, WhitenedMeasurements, p_value
 from aggregator.protocols.histogram.reconstruct import Floats
 
 TAUS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
@@ -47,7 +47,7 @@ class Additive:
     """`log_odds` (D,): what each category adds to the log-odds of the base rate, and its posterior `errors` (D,).
 
     `effects`: the same as w, probabilities. `null`: the posterior weight of tau = 0, that nothing can be told apart.
-    `chance`: how often noise alone counts as much (`chance.chance_of`). `r2`: the share of the label's variance that
+    `chance`: how often noise alone counts as much (`noise_test.p_value`). `r2`: the share of the label's variance that
     the model claims to explain.
     """
 
@@ -59,58 +59,58 @@ class Additive:
     r2: float
 
 
-def fit(evidence: Evidence) -> Additive:
-    """The model that the evidence speaks for, whatever chance says. Deterministic."""
-    asked = measurements(evidence)
+def fit(moments: Moments) -> Additive:
+    """The model that the moments speak for, however likely noise alone is. Deterministic."""
+    asked = measurements(moments)
     seen = asked.seen()
-    chance = chance_of(seen, TAUS[1:])
+    chance = p_value(seen, TAUS[1:])
     weights, effects, spread = _posterior(seen, asked.kernel)
     for _ in range(ROUNDS):
         weights, effects, spread = _posterior(asked.seen(effects), asked.kernel, chance <= LEVEL)
-    return _as_log_odds(evidence, asked.covariance, asked.kept, effects, spread, weights[0], chance)
+    return _as_log_odds(moments, asked.covariance, asked.kept, effects, spread, weights[0], chance)
 
 
 @frozen(eq=False)
 class Measurements:
-    """What was measured, as `values` (M,) = `rows` (M, D) @ `covariance` S (D, D) @ effects w (D,) + noise.
+    """The measurements, as `values` (M,) = `rows` (M, D) @ `covariance` S (D, D) @ effects w (D,) + noise.
 
     `kernel`: the prior covariance of w at tau = 1. `kept`: as in `indicator_covariance`.
     """
 
-    evidence: Evidence
+    moments: Moments
     rows: Floats
     values: Floats
     covariance: Floats
     kept: dict[tuple[str, str], float]
     kernel: Floats
 
-    def seen(self, effects: Floats | None = None) -> Seen:
+    def seen(self, effects: Floats | None = None) -> WhitenedMeasurements:
         """The measurements with the noise that they have if these are the effects; by default, none.
 
         The errors of S between features become noise of what S w predicts.
         """
         if effects is None:
-            noise = self.evidence.noise(np.zeros(self.evidence.coordinates.size))
+            noise = self.moments.noise(np.zeros(self.moments.coordinates.size))
         else:
-            second = self.evidence.second_variance
+            second = self.moments.second_variance
             doubt = np.where(np.isfinite(second), second, 0.0) / 2 @ effects**2
-            noise = self.evidence.noise(centred(self.evidence, effects)) + np.diag(self.rows**2 @ doubt)
-        return Seen.of(self.values, self.rows @ self.covariance, self.kernel, noise)
+            noise = self.moments.noise(centred(self.moments, effects)) + np.diag(self.rows**2 @ doubt)
+        return WhitenedMeasurements.of(self.values, self.rows @ self.covariance, self.kernel, noise)
 
 
-def measurements(evidence: Evidence) -> Measurements:
-    """All of the evidence as linear measurements of effects."""
-    covariance, kept = indicator_covariance(evidence)
-    rows = np.vstack([np.eye(evidence.coordinates.size)[evidence.measured], evidence.signs])
-    values = np.concatenate([evidence.contrast[evidence.measured], evidence.bits])
-    return Measurements(evidence, rows, values, covariance, kept, prior(evidence.coordinates))
+def measurements(moments: Moments) -> Measurements:
+    """All moments as linear measurements of effects."""
+    covariance, kept = indicator_covariance(moments)
+    rows = np.vstack([np.eye(moments.coordinates.size)[moments.measured], moments.signs])
+    values = np.concatenate([moments.contrast[moments.measured], moments.bits])
+    return Measurements(moments, rows, values, covariance, kept, prior(moments.coordinates))
 
 
-def centred(evidence: Evidence, effects: Floats) -> Floats:
+def centred(moments: Moments, effects: Floats) -> Floats:
     """Effects against their mean over the people, feature by feature, (D,)."""
     found = effects.copy()
-    for place in evidence.coordinates.places.values():
-        found[place] -= evidence.shares[place] @ effects[place]
+    for place in moments.coordinates.places.values():
+        found[place] -= moments.shares[place] @ effects[place]
     return found
 
 
@@ -130,20 +130,20 @@ def prior(coordinates: Coordinates) -> Floats:
     return kernel
 
 
-def indicator_covariance(evidence: Evidence) -> tuple[Floats, dict[tuple[str, str], float]]:
+def indicator_covariance(moments: Moments) -> tuple[Floats, dict[tuple[str, str], float]]:
     """S, positive semidefinite, and for each pair of features which part of its measured block was kept, in [0, 1]."""
-    coordinates, shares = evidence.coordinates, evidence.shares
+    coordinates, shares = moments.coordinates, moments.shares
     covariance = np.zeros((coordinates.size, coordinates.size))
     for place in coordinates.places.values():
         covariance[place, place] = np.diag(shares[place]) - np.outer(shares[place], shares[place])
     kept: dict[tuple[str, str], float] = {}
     for first, other in combinations(coordinates.names, 2):
         one, two = coordinates.places[first], coordinates.places[other]
-        noise = evidence.second_variance[one, two]
+        noise = moments.second_variance[one, two]
         kept[first, other] = 0.0
         if not np.isfinite(noise).all():
             continue
-        block = evidence.second[one, two] - np.outer(shares[one], shares[two])
+        block = moments.second[one, two] - np.outer(shares[one], shares[two])
         block = block - block.mean(axis=0) - block.mean(axis=1)[:, None] + block.mean()
         degrees = (1 - 1 / block.shape[0]) * (1 - 1 / block.shape[1])
         size = float(np.sum(block**2))
@@ -156,12 +156,12 @@ def indicator_covariance(evidence: Evidence) -> tuple[Floats, dict[tuple[str, st
     return covariance, kept
 
 
-def _posterior(seen: Seen, kernel: Floats, certain: bool = False) -> tuple[Floats, Floats, Floats]:
+def _posterior(seen: WhitenedMeasurements, kernel: Floats, certain: bool = False) -> tuple[Floats, Floats, Floats]:
     """The weight of each tau, and the mean (D,) and covariance (D, D) of w averaged over them.
 
     `certain`: that there is any effect was tested, and tau = 0 is out of question.
     """
-    scores = np.array([seen.evidence(tau) for tau in TAUS])
+    scores = np.array([seen.log_bayes_factor(tau) for tau in TAUS])
     weights = np.exp(scores - scores.max())
     weights[1:] /= len(TAUS) - 1
     weights[0] *= not certain
@@ -176,7 +176,7 @@ def _posterior(seen: Seen, kernel: Floats, certain: bool = False) -> tuple[Float
 
 
 def _as_log_odds(
-    evidence: Evidence,
+    moments: Moments,
     covariance: Floats,
     kept: dict[tuple[str, str], float],
     effects: Floats,
@@ -190,10 +190,10 @@ def _as_log_odds(
     (1 - rate) (1 - R^2)): what linear regression and linear discriminants have in common. The errors are those of f
     and of R^2 together, to first order.
     """
-    coordinates, rate = evidence.coordinates, evidence.rate
-    plain = centred(evidence, effects)
+    coordinates, rate = moments.coordinates, moments.rate
+    plain = centred(moments, effects)
     claimed = float(plain @ covariance @ plain)
-    variance = claimed + _assumed(evidence, covariance, kept, plain)
+    variance = claimed + _assumed(moments, covariance, kept, plain)
     correction = claimed / variance if variance > 0 else 1.0
     spent = rate * (1 - rate)
     r2 = min(correction * claimed / spent, LARGEST_R2)
@@ -201,7 +201,7 @@ def _as_log_odds(
     lean = (1 - 2 * rate) / 2 / spent / len(coordinates.names)
     slope = np.zeros_like(covariance)
     for place in coordinates.places.values():
-        slope[place, place] = gain * (np.eye(place.stop - place.start) - evidence.shares[place])
+        slope[place, place] = gain * (np.eye(place.stop - place.start) - moments.shares[place])
     if r2 < LARGEST_R2:
         by_r2 = gain * plain / (1 - r2) - lean / (1 - r2) ** 2
         slope += np.outer(by_r2, 2 * correction / spent * (covariance @ plain))
@@ -210,18 +210,18 @@ def _as_log_odds(
 
 
 def _assumed(
-    evidence: Evidence, covariance: Floats, kept: dict[tuple[str, str], float], effects: Floats
+    moments: Moments, covariance: Floats, kept: dict[tuple[str, str], float], effects: Floats
 ) -> float:
     """The variance of f that relations between features are assumed to add to those that were believed."""
-    places = evidence.coordinates.places
+    places = moments.coordinates.places
     size = {
         name: sqrt(max(float(effects[place] @ covariance[place, place] @ effects[place]), 0.0))
         for name, place in places.items()
     }
     added = 0.0
     for (one, two), share in kept.items():
-        asked = bool(np.isfinite(evidence.second_variance[places[one], places[two]]).all())
-        tables = bool(np.isfinite(evidence.contrast_variance[[places[one].start, places[two].start]]).all())
+        asked = bool(np.isfinite(moments.second_variance[places[one], places[two]]).all())
+        tables = bool(np.isfinite(moments.contrast_variance[[places[one].start, places[two].start]]).all())
         relation = ASSUMED_RELATION if tables and not asked else UNCERTAIN_RELATION
         added += 2 * (1 - share) * relation * size[one] * size[two]
     return added

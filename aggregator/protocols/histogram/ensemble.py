@@ -1,5 +1,6 @@
 """From tallies to the published model: reconstruct, fit each subset, score on the disjoint cohort, combine.
 
+A design whose learner is additive has one model of all features in place of the subsets: `additive_model`.
 Deterministic: equal tallies give an equal model, bit for bit on one machine and library version.
 """
 
@@ -10,17 +11,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from attrs import evolve, frozen
 
-from aggregator.protocols.histogram.alarm import chance_of_tables
+from aggregator.protocols.histogram.additive_model import learn_jointly
 from aggregator.protocols.histogram.classifiers import CLASSIFIERS
-from aggregator.protocols.histogram.evidence import BitTally
-from aggregator.protocols.histogram.joint import learn_jointly
-from aggregator.protocols.histogram.learned import (
-    HOSTILE_SHARE,
-    LearnedStudy,
-    PartitionResult,
-    Subject,
-    published,
-)
+from aggregator.protocols.histogram.empirical_bayes import smoothed
+from aggregator.protocols.histogram.moments import BitTally
 from aggregator.protocols.histogram.reconstruct import (
     Floats,
     Histogram,
@@ -30,10 +24,11 @@ from aggregator.protocols.histogram.reconstruct import (
     pool_by_subset,
     reconstruct,
 )
+from aggregator.protocols.histogram.results import HOSTILE_SHARE, LearnedStudy, PartitionResult, Subject, published
 from aggregator.protocols.histogram.scoring import Scores, score
-from aggregator.protocols.histogram.smoothing import smoothed
-from anon.model import VERSION, Model, Table
-from anon.study.parts import Learning
+from aggregator.protocols.histogram.table_noise_test import chance_of_tables
+from anon.protocols.histogram.model import Table
+from anon.study.features import Learning
 
 __all__ = ["HOSTILE_SHARE", "LearnedStudy", "PartitionResult", "Subject", "learn"]
 
@@ -79,7 +74,9 @@ def learn(
         tables.append(_table(group.histogram, log_odds, found, learning))
         results.append(_result(group, found, moved))
     chance = chance_of_tables(subject.features, train, learning.base_rate)
-    learned = LearnedStudy(_model(subject, learning, rate, tables), tuple(results), rate, chance=chance)
+    threshold = rate if learning.ensemble == "soft" else 0.5
+    model = subject.model(learning.ensemble, learning.classifier, rate, threshold, tables)
+    learned = LearnedStudy(model, tuple(results), rate, chance=chance)
     return published(learned)
 
 
@@ -119,22 +116,6 @@ def _result(group: _Group, found: Scores, moved: float) -> PartitionResult:
         standard_errors=histogram.standard_errors,
         likely=smoothed(histogram.shares, float(np.diag(histogram.covariance).mean())),
         influence=moved,
-    )
-
-
-def _model(subject: Subject, learning: Learning, rate: float, tables: list[Table]) -> Model:
-    return Model(
-        version=VERSION,
-        study=subject.study,
-        title=subject.title,
-        label=subject.label,
-        features=subject.features,
-        cuts=subject.model_cuts(),
-        ensemble=learning.ensemble,
-        classifier=learning.classifier,
-        base_rate=rate,
-        threshold=rate if learning.ensemble == "soft" else 0.5,
-        tables=tuple(tables),
     )
 
 

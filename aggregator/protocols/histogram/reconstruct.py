@@ -1,8 +1,8 @@
 """From tallies of perturbed reports to unbiased histogram cells with their covariance, and what is made of them.
 
 An estimate is of the shares in the population that the cohort was drawn from, so its covariance holds both the
-mechanism's noise and the sampling of peers. Cells may be negative; only `projected` and `synthetic_sample` clip, and
-both say so. Cells are ordered as the survey's categories: mixed radix over its features, label last.
+mechanism's noise and the sampling of peers. Cells may be negative; only `projected` clips, and
+says so. Cells are ordered as the survey's categories: mixed radix over its features, label last.
 """
 
 from __future__ import annotations
@@ -134,8 +134,3 @@ def _positive_share(histogram: Histogram) -> tuple[float, float]:
     positive = np.arange(len(histogram.shares)) % 2 == 1
     variance = float(histogram.covariance[np.ix_(positive, positive)].sum())
     return float(histogram.shares[positive].sum()), max(variance, 1e-12)
-
-
-def synthetic_sample(histogram: Histogram, generator: np.random.Generator) -> Counts:
-    """n rows drawn from the projected histogram, as counts per cell (section VII-D). To compare with exact weights."""
-    return generator.multinomial(histogram.n, projected(histogram)).astype(np.int64)

@@ -61,7 +61,7 @@ def f1_score(votes: Truths, cells: Floats, rate: float) -> float:
 def auc_score(contrast: Floats, cells: Floats, rate: float) -> float:
     """P(contrast of a positive > contrast of a negative) + P(equal)/2, kept in [0, 1]: a sum over pairs of cells.
 
-    1/2 is moved by the evidence alone: the sum of (wins - losses)/2 over pairs, divided by rate (1 - rate).
+    1/2 is moved by the reports alone: the sum of (wins - losses)/2 over pairs, divided by rate (1 - rate).
     """
     ahead = np.sign(contrast[:, None] - contrast[None, :])
     return _unit(0.5 + float(cells[:, 1] @ ahead @ cells[:, 0]) / (2 * rate * (1 - rate)))

@@ -1,13 +1,13 @@
 """BLS12-381 on Python's integers alone, for machines that the native curve library has no build for.
 
-Same groups, encodings and values as the native library: equal inputs give equal bytes (tests/mobile). **Not
+Same groups, encodings and values as the native library: equal inputs give equal bytes (tests/anon/credential). **Not
 constant-time**: every step takes a time that depends on the secrets it works on, more visibly than in the native
 library. Fast enough to prove (a token in some 20 ms) and to check one credential (0.3 s), not to run a server.
 """
 
 from anon.credential.pure.g1 import G1
 from anon.credential.pure.g2 import G2
-from anon.credential.pure.multiply import multiexp
+from anon.credential.pure.multiexp import multiexp
 from anon.credential.pure.pairing import pairing_product_is_one
 from anon.credential.pure.scalar import Scalar
 

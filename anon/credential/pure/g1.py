@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from anon.credential.constants import FIELD_ORDER, G1_SIZE, PARAMETER, ROOT
 from anon.credential.pure import jacobian
-from anon.credential.pure.field import is_greater_half, square_root
-from anon.credential.pure.hashing import hash_to_curve
+from anon.credential.pure.fp2 import is_greater_half, square_root
+from anon.credential.pure.hash_to_curve import hash_to_curve
 from anon.credential.pure.jacobian import Affine, Jacobian
 from anon.credential.pure.scalar import Scalar
 
@@ -52,11 +52,11 @@ class G1:
         return G1((x, y if is_greater_half(y) == bool(word & GREATER) else FIELD_ORDER - y, 1))
 
     def to_compressed_bytes(self) -> bytes:
-        place = self.affine()
-        if place is None:
+        affine = self.affine()
+        if affine is None:
             return (COMPRESSED | INFINITY).to_bytes(G1_SIZE, "big")
-        flags = COMPRESSED | (GREATER if is_greater_half(place[1]) else 0)
-        return (flags | place[0]).to_bytes(G1_SIZE, "big")
+        flags = COMPRESSED | (GREATER if is_greater_half(affine[1]) else 0)
+        return (flags | affine[0]).to_bytes(G1_SIZE, "big")
 
     def affine(self) -> Affine | None:
         """Both coordinates, or None for the identity. Kept, because points are encoded again and again."""
@@ -68,15 +68,15 @@ class G1:
         return self._point[:2]
 
     def is_in_subgroup(self) -> bool:
-        """Whether (ROOT^2 * x, y) = -point * PARAMETER^2 (Scott, "A note on group membership tests", 2021).
+        """True if (ROOT^2 * x, y) = -point * PARAMETER^2 (Scott, "A note on group membership tests", 2021).
 
         The endomorphism f on the left has f^2 + f + 1 = 0, so f + PARAMETER^2 has degree PARAMETER^4 - PARAMETER^2 + 1,
         which is the prime group order: what it maps to the identity is G1 and no more.
         """
-        place = self.affine()
-        if place is None:
+        affine = self.affine()
+        if affine is None:
             return True
-        image = (ROOT * ROOT * place[0] % FIELD_ORDER, place[1])
+        image = (ROOT * ROOT * affine[0] % FIELD_ORDER, affine[1])
         multiple = jacobian.multiply(jacobian.multiply(self._point, PARAMETER), PARAMETER)
         return not jacobian.add_affine(multiple, image)[2]
 

@@ -6,7 +6,7 @@ Affine and slow: a peer needs G2 once a study, to check its credential.
 from __future__ import annotations
 
 from anon.credential.constants import FIELD_ORDER, G2_SIZE, PARAMETER
-from anon.credential.pure.field import (
+from anon.credential.pure.fp2 import (
     ZERO2,
     Fp2,
     add2,
@@ -63,8 +63,8 @@ class G2:
 
     __slots__ = ("place",)
 
-    def __init__(self, place: TwistPoint | None = GENERATOR) -> None:
-        self.place = place
+    def __init__(self, affine: TwistPoint | None = GENERATOR) -> None:
+        self.place = affine
 
     @staticmethod
     def identity() -> G2:
@@ -95,7 +95,7 @@ class G2:
         return (flags | imaginary << HALF_BITS | real).to_bytes(G2_SIZE, "big")
 
     def is_in_subgroup(self) -> bool:
-        """Whether psi(point) = -point * PARAMETER (Scott, "A note on group membership tests", 2021, section 4)."""
+        """True if psi(point) = -point * PARAMETER (Scott, "A note on group membership tests", 2021, section 4)."""
         if self.place is None:
             return True
         x, y = self.place

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from anon.credential.constants import FIELD_ORDER, ORDER, PARAMETER
-from anon.credential.pure import twelfth
-from anon.credential.pure.field import Fp2, multiply2, scale2, subtract2
+from anon.credential.pure import fp12 as twelfth
+from anon.credential.pure.fp2 import Fp2, multiply2, scale2, subtract2
+from anon.credential.pure.fp12 import Fp12
 from anon.credential.pure.g1 import G1
 from anon.credential.pure.g2 import G2, TwistPoint, along, slope
 from anon.credential.pure.jacobian import Affine
-from anon.credential.pure.twelfth import Fp12
 
 HARD_PART = (FIELD_ORDER**4 - FIELD_ORDER**2 + 1) // ORDER
 
 
 def pairing_product_is_one(pairs: Sequence[tuple[G1, G2]]) -> bool:
-    """Whether the product of e(first, second) is one, for points of the subgroups; identities give one."""
+    """True if the product of e(first, second) is one, for points of the subgroups; identities give one."""
     places = [(first.affine(), second.place) for first, second in pairs]
     return _ends_in_one(_miller_loop([(first, second) for first, second in places if first and second]))
 
@@ -31,11 +31,11 @@ def _miller_loop(pairs: Sequence[tuple[Affine, TwistPoint]]) -> Fp12:
     walkers = [second for _, second in pairs]
     for bit in f"{PARAMETER:b}"[1:]:
         value = twelfth.multiply(value, value)
-        for place, (first, second) in enumerate(pairs):
-            walkers[place], line = _step(walkers[place], walkers[place], first)
+        for index, (first, second) in enumerate(pairs):
+            walkers[index], line = _step(walkers[index], walkers[index], first)
             value = twelfth.multiply(value, line)
             if bit == "1":
-                walkers[place], line = _step(walkers[place], second, first)
+                walkers[index], line = _step(walkers[index], second, first)
                 value = twelfth.multiply(value, line)
     return value
 
@@ -58,7 +58,7 @@ def _line(steepness: Fp2, through: TwistPoint, at: Affine) -> Fp12:
 
 
 def _ends_in_one(value: Fp12) -> bool:
-    """Whether value^((p^12 - 1) / r) is one.
+    """True if value^((p^12 - 1) / r) is one.
 
     The exponent is (p^6 - 1) * (p^2 + 1) * HARD_PART. The last two factors come first; then z^(p^6 - 1) is one exactly
     where z^(p^6) = z, and since that power turns w into -w, where the odd coefficients are zero. Nothing is inverted.

@@ -1,1 +1,1 @@
-"""The histogram protocol's shared half: designs, slot tables and the draw, binning rules, the total category map."""
+"""The histogram protocol's shared part: designs, slot tables, binning rules, the words of consent and the model."""

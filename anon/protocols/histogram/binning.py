@@ -12,7 +12,7 @@ from math import expm1, log1p, sqrt
 
 from attrs import evolve, frozen
 
-from anon.study.parts import Feature
+from anon.study.features import Feature
 
 
 def level_edges(feature: Feature, levels: int) -> tuple[float, ...]:

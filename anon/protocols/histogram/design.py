@@ -1,4 +1,8 @@
-"""Designs: proposal to surveys and slot tables. `mechanism = "auto"` is resolved here, before anyone is asked."""
+"""Designs: proposal to surveys and slot tables. `mechanism = "auto"` is resolved here, before anyone is asked.
+
+The sections of a study file that name a design are in `anon.study.proposal`. `anon.study.designs` holds the form of
+each design, which every manifest has to have.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,8 @@ from attrs import frozen
 
 from anon.errors import Malformed
 from anon.ldp import MAX_CATEGORIES, SCALE, Mechanism, NanoEpsilon, build, choose, choose_for_label, nano
-from anon.protocols.histogram.bits import feature_signs
+from anon.protocols.contract import Layout
+from anon.protocols.histogram.one_bit import feature_signs
 from anon.study.manifest import Row, Slot, Survey, Window
 from anon.study.proposal import OnePacket, Paper, Proposal
 
@@ -24,14 +29,6 @@ class Windows:
     collect: Window
 
 
-@frozen
-class Design:
-    """What `lay_out` returns: every survey, and the slots whose rows name them."""
-
-    surveys: tuple[Survey, ...]
-    slots: tuple[Slot, ...]
-
-
 def binning_rounds(proposal: Proposal) -> int:
     """How many binning windows the study needs: none, one, or the rounds of Algorithm 1."""
     if not proposal.binned:
@@ -40,14 +37,16 @@ def binning_rounds(proposal: Proposal) -> int:
     return design.binning_rounds if isinstance(design, Paper) and design.binning == "median" else 1
 
 
-def lay_out(proposal: Proposal, windows: Windows, randbelow: Callable[[int], int]) -> Design:
+def lay_out(proposal: Proposal, windows: Windows, randbelow: Callable[[int], int]) -> Layout:
     """Surveys and slots of the proposal's design. `randbelow` draws the paper design's partitions."""
     sheet = _Sheet(proposal, windows)
     if isinstance(proposal.design, OnePacket):
         slots = [_one_packet_rows(sheet, proposal.design)]
-    else:
+    elif isinstance(proposal.design, Paper):
         slots = _paper_rows(sheet, proposal.design, randbelow)
-    return Design(
+    else:
+        raise TypeError(f"no design of the histogram protocol: {proposal.design.kind}")
+    return Layout(
         tuple(sheet.surveys),
         tuple(Slot(number, tuple(Row(survey, weight) for survey, weight in rows)) for number, rows in enumerate(slots)),
     )

@@ -82,7 +82,7 @@ _IN_USE = "end the other tor that uses this peer's folder, then try again"
 _ENDED = "correct what tor says, then try again"
 _BRIDGE = "ask for another bridge and set it in the file that ANONML_TORRC names"
 
-# (phase, trouble) -> the one next action. What is not listed under its phase stands under None.
+# (phase, trouble) -> the one next action. A reason that is not listed under its phase stands under None.
 ACTIONS: dict[tuple[Phase | None, Trouble], str] = {
     (None, Trouble.NO_NETWORK): _NETWORK,
     (None, Trouble.BLOCKED): _BLOCKED,
@@ -101,7 +101,7 @@ ACTIONS: dict[tuple[Phase | None, Trouble], str] = {
     (Phase.DONE, Trouble.NONE): _LATER,
 }
 
-# What tor's log says where no event does (a pattern) -> trouble; the first match counts.
+# Lines of tor's log where no event comes (a pattern) -> trouble; the first match counts.
 LOGGED: tuple[tuple[str, Trouble], ...] = (
     ("another Tor process is running with the same data directory", Trouble.FOLDER_IN_USE),
     ("Failed to parse/validate config", Trouble.BAD_TORRC),
@@ -124,7 +124,7 @@ _LASTING = frozenset((Trouble.CLOCK_SKEW, Trouble.NO_TRANSPORT))  # no amount of
 
 @frozen
 class Bootstrap:
-    """What is known of one start. `since` is the time of the last progress, `settled` when tor (or the table) first
+    """The known facts of one start. `since` is the time of the last progress, `settled` when tor (or the table) first
     called the trouble lasting; both in seconds of the caller's clock. `progress` in percent."""
 
     since: float
@@ -138,7 +138,7 @@ class Bootstrap:
 
     def heard_status(self, text: str, now: float) -> Bootstrap:
         """After a line such as `WARN BOOTSTRAP PROGRESS=14 TAG=handshake ... REASON=TIMEOUT RECOMMENDATION=warn`, as
-        both an event and GETINFO status/bootstrap-phase say it. What is not understood changes nothing."""
+        both an event and GETINFO status/bootstrap-phase say it. A line that is not understood changes nothing."""
         try:
             words, pairs = arguments(text)
             progress = int(pairs.get("PROGRESS", self.progress))
@@ -175,8 +175,8 @@ class Bootstrap:
         """After a line of tor's log; most change nothing."""
         for pattern, trouble in LOGGED:
             if re.search(pattern, line):
-                said = line.partition("] ")[2] or line
-                return evolve(self._troubled(trouble, True, now), said=self.said or said[:200])
+                text = line.partition("] ")[2] or line
+                return evolve(self._troubled(trouble, True, now), said=self.said or text[:200])
         return self
 
     def ended(self, log: Sequence[str]) -> Bootstrap:
@@ -186,10 +186,10 @@ class Bootstrap:
             after = after.heard_log(line, self.since)
         errors = [line.partition("] ")[2] for line in log if "[err]" in line]
         warnings = [line.partition("] ")[2] for line in log if "[warn]" in line and "root" not in line]
-        said = after.said if after.trouble in _FINAL else ""
-        said = said or (errors[-1] if errors else warnings[-1] if warnings else "it gave no reason")
+        reason = after.said if after.trouble in _FINAL else ""
+        reason = reason or (errors[-1] if errors else warnings[-1] if warnings else "it gave no reason")
         trouble = after.trouble if after.trouble in _FINAL else Trouble.TOR_ENDED
-        return evolve(after, trouble=trouble, said=said[:200])
+        return evolve(after, trouble=trouble, said=reason[:200])
 
     def _progressed(self, progress: int, tag: str, now: float) -> Bootstrap:
         phase = next((phase for start, phase in PHASES if tag.startswith(start)), self.phase)
@@ -209,11 +209,11 @@ class Bootstrap:
 
     @property
     def done(self) -> bool:
-        """Whether circuits can be built."""
+        """True if circuits can be built."""
         return self.progress >= 100
 
     def hopeless(self, now: float) -> bool:
-        """Whether waiting longer would not help: a final trouble, or a lasting one and no progress since."""
+        """True if waiting longer would not help: a final trouble, or a lasting one and no progress since."""
         if self.trouble in _FINAL:
             return True
         if self.settled is None:
@@ -225,8 +225,8 @@ class Bootstrap:
         reason, action = self.trouble.value, ACTIONS.get((self.phase, self.trouble)) or ACTIONS[None, self.trouble]
         if self.trouble is Trouble.BLOCKED and self.bridges and self.phase in (Phase.CONNECTING, Phase.HANDSHAKING):
             reason, action = "bridge-refused", _BRIDGE
-        said = f' (tor says: "{self.said.rstrip(".")}")' if self.said else ""
+        quoted = f' (tor says: "{self.said.rstrip(".")}")' if self.said else ""
         return Unreachable(
-            f"tor could not start: {reason} while {self.phase.value} ({self.progress} %){said}; "
+            f"tor could not start: {reason} while {self.phase.value} ({self.progress} %){quoted}; "
             f"nothing is lost, {action}"
         )

@@ -1,6 +1,7 @@
 """Tor's control port over its unix socket: authentication both ways, and the few commands that AnonML needs.
 
-A line-by-line client with nothing of tor's network in it. What tor says is read by `replies`; no error quotes a key.
+A line-by-line client with nothing of tor's network in it. The replies of tor are read by `replies`; no error quotes a
+key.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _SERVICE_ID = re.compile(r"[a-z2-7]{56}\Z")
 @frozen
 class Onion:
     """A running v3 service. `service_id`: 56 characters, without `.onion`. `private_key`: `ED25519-V3:...`; the given
-    one, or the new one; empty when tor was told to discard it."""
+    one, or the new one."""
 
     service_id: str
     private_key: str = field(repr=False)
@@ -87,7 +88,6 @@ class Controller:
         self._writer = writer
         self._waiting: deque[asyncio.Future[Reply]] = deque()
         self._listeners: WeakSet[Events] = WeakSet()
-        self._names: frozenset[str] = frozenset()
         self._watched: list[tuple[str, ...]] = []
         self._ended: str | None = None
         self._reading = asyncio.create_task(self._read())
@@ -134,12 +134,12 @@ class Controller:
 
     @property
     def closed(self) -> bool:
-        """Whether the connection is over."""
+        """True if the connection is over."""
         return self._ended is not None
 
     @property
     def events(self) -> Events:
-        """A new subscription to everything that tor reports from now on (see `set_events`)."""
+        """A new subscription to everything that tor reports from now on (see `watching`)."""
         listener = Events()
         self._listeners.add(listener)
         if self._ended is not None:
@@ -171,29 +171,13 @@ class Controller:
         """GETINFO: the value of each key. Raises `Refused` for one that tor does not know."""
         return (await self.command(" ".join(("GETINFO", *map(_word, keys))))).values()
 
-    async def get_conf(self, *keys: str) -> dict[str, str]:
-        """GETCONF: the configured value of each key; an option at its default is absent."""
-        return (await self.command(" ".join(("GETCONF", *map(_word, keys))))).values()
-
-    async def set_conf(self, **values: str) -> None:
-        """SETCONF: change options of the running tor; all or none."""
-        texts = [f'{_word(key)}="{value}"' for key, value in values.items()]
-        if any('"' in value or "\\" in value for value in values.values()):
-            raise Refused("tor's control port: a value holds a quote or a backslash; choose another")
-        await self.command(" ".join(("SETCONF", *texts)))
-
     async def signal(self, name: str) -> None:
         """SIGNAL, such as NEWNYM, HUP or HALT."""
         await self.command(f"SIGNAL {_word(name)}")
 
-    async def set_events(self, *names: str) -> None:
-        """Have exactly these kinds of events reported (see `events`)."""
-        self._names = frozenset(names)
-        await self._tell_events()
-
     @contextlib.asynccontextmanager
     async def watching(self, *names: str) -> AsyncIterator[Events]:
-        """A subscription with these kinds reported as well, whatever `set_events` says, until the block ends."""
+        """A subscription; tor reports events of these kinds until the block ends."""
         self._watched.append(names)
         try:
             await self._tell_events()
@@ -204,7 +188,7 @@ class Controller:
                 await self._tell_events()
 
     async def _tell_events(self) -> None:
-        names = self._names.union(*self._watched)
+        names = set().union(*self._watched)
         await self.command(" ".join(("SETEVENTS", *map(_word, sorted(names)))))
 
     async def take_ownership(self) -> None:
@@ -217,10 +201,9 @@ class Controller:
         ports: Sequence[str],
         *,
         proof_of_work: bool = True,
-        flags: Sequence[str] = (),
         client_keys: Sequence[str] = (),
     ) -> Onion:
-        """Run a v3 onion service for as long as this connection lasts (unless flags say `Detach`).
+        """Run a v3 onion service for as long as this connection lasts.
 
         `key` is `NEW:ED25519-V3` or `ED25519-V3:...`; `ports` are `PORT,TARGET` with a target `host:port` or
         `unix:/path`; `client_keys` are base32 x25519 public keys, and then nobody else is let in. `proof_of_work` turns
@@ -228,10 +211,9 @@ class Controller:
         """
         if not ports:
             raise Refused("an onion service needs at least one port; name one")
-        allowed = [*flags, *(["V3Auth"] if client_keys and "V3Auth" not in flags else [])]
         words = ["ADD_ONION", _word(key)]
-        if allowed:
-            words.append("Flags=" + ",".join(map(_word, allowed)))
+        if client_keys:
+            words.append("Flags=V3Auth")
         if proof_of_work:
             words.append("PoWDefensesEnabled=1")
         words += [f"Port={_word(port)}" for port in ports]
@@ -240,7 +222,7 @@ class Controller:
         service = values.get("ServiceID", "")
         if not _SERVICE_ID.match(service):
             raise Unreachable("tor did not say which onion service it made; start tor again")
-        return Onion(service, values.get("PrivateKey", "" if key.startswith("NEW:") else key))
+        return Onion(service, values.get("PrivateKey", key))
 
     async def del_onion(self, service_id: str) -> None:
         """DEL_ONION: end a service. Raises `Refused` when there is none of that name."""
@@ -298,9 +280,9 @@ def _word(text: str) -> str:
 
 
 def _refusal(line: str, reply: Reply) -> str:
-    """What tor said, unless it repeats a word of ours that may be a key."""
+    """The reply of tor, unless it repeats a word of ours that may be a key."""
     verb, *words = line.split(" ")
-    said = reply.lines[-1].text[:200]
+    text = reply.lines[-1].text[:200]
     parts = [part for word in words for part in re.split(r"[:=,]", word) if len(part) >= 16]
-    told = "" if any(part in said for part in parts) else f" {said}"
-    return f"tor refused {verb} ({reply.status}{told}); correct it, or look whether this tor is older than 0.4.9"
+    quoted = "" if any(part in text for part in parts) else f" {text}"
+    return f"tor refused {verb} ({reply.status}{quoted}); correct it, or look whether this tor is older than 0.4.9"

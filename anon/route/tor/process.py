@@ -18,10 +18,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from anon.environment import Child, for_child
 from anon.errors import Refused, Unreachable
 from anon.route.tor.bootstrap import Bootstrap
 from anon.route.tor.control import COOKIE_BYTES, Controller, Events
-from anon.route.tor.finding import find_tor
+from anon.route.tor.program import find_tor
 from anon.route.tor.torrc import owned_lines, quoted_path
 
 _SOCKET_BYTES = 107  # sockaddr_un.sun_path holds 108 with its closing zero; macOS holds 104
@@ -122,7 +123,7 @@ class TorProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether it runs and obeys."""
+        """True if it runs and obeys."""
         return self._process.returncode is None and not self.controller.closed
 
     @property
@@ -250,6 +251,7 @@ async def _launch(program: Path) -> asyncio.subprocess.Process:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
+            env=for_child(Child.PROGRAM),
             start_new_session=True,
             preexec_fn=_ending_with_owner(),
         )
@@ -260,7 +262,8 @@ async def _launch(program: Path) -> asyncio.subprocess.Process:
 
 
 def _ending_with_owner() -> Callable[[], Any] | None:
-    """What a child of Linux does before it becomes tor, so that the kernel ends it with the thread that started it.
+    """The first act of a child on Linux before it becomes tor, so that the kernel ends it with the thread that started
+    it.
 
     Ownership begins with the control connection. An owner that is killed earlier would leave tor for 15 s; for ever,
     and as a client of the public network, if tor had not been given its torrc yet.

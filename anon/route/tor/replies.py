@@ -1,6 +1,7 @@
 """Reading what tor's control port says (control-spec, section 2.3): replies and asynchronous events. Pure and bounded.
 
-What a parser holds never exceeds one reply of `REPLY_BYTES`; whatever comes, it either parses or raises `Malformed`.
+The bytes that a parser holds never exceed one reply of `REPLY_BYTES`; whatever comes, it either parses or raises
+`Malformed`.
 """
 
 from __future__ import annotations
@@ -49,12 +50,12 @@ class Reply:
 
     def values(self) -> dict[str, str]:
         """The `key=value` lines, with data and quotes resolved. The last `250 OK` is none of them."""
-        found: dict[str, str] = {}
+        values: dict[str, str] = {}
         for line in self.lines:
             key, equals, value = line.text.partition("=")
             if equals:
-                found[key] = line.data if line.data is not None else _value(value)
-        return found
+                values[key] = line.data if line.data is not None else _value(value)
+        return values
 
 
 @frozen
@@ -96,23 +97,23 @@ def arguments(text: str) -> tuple[list[str], dict[str, str]]:
     """Words and `KEY=value` pairs of a line; a value may be a quoted string. Raises `Malformed` for an open quote."""
     words: list[str] = []
     pairs: dict[str, str] = {}
-    place = 0
-    while place < len(text):
-        if text[place] == " ":
-            place += 1
+    position = 0
+    while position < len(text):
+        if text[position] == " ":
+            position += 1
             continue
-        key = _KEY.match(text, place)
-        start = key.end() if key else place
+        key = _KEY.match(text, position)
+        start = key.end() if key else position
         quoted = text[start : start + 1] == '"'
         match = (_QUOTED if quoted else _PLAIN).match(text, start)
-        if match is None or match.end() == place or text[match.end() : match.end() + 1] not in ("", " "):
+        if match is None or match.end() == position or text[match.end() : match.end() + 1] not in ("", " "):
             raise Malformed("tor's control port: expected words and key=value pairs, got an open or stray quote")
         value = unquoted(match[1]) if quoted else match[0]
         if key:
             pairs[key[1]] = value
         else:
             words.append(value)
-        place = match.end()
+        position = match.end()
     return words, pairs
 
 

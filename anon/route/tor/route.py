@@ -11,9 +11,9 @@ from aiohttp_socks import ProxyError
 from attrs import field, frozen
 
 from anon.errors import Refused, Unreachable
-from anon.onion import is_onion, onion_fault
-from anon.route.exchange import HttpRoute, isolated_connector
-from anon.route.tor.keeper import TorKeeper
+from anon.route.http import HttpRoute, isolated_connector
+from anon.route.tor.shared_client import TorKeeper
+from anon.wire.onion_address import is_onion, onion_fault
 
 ONION_SECONDS = 90.0  # a dead service whose descriptor is cached would be tried for 120 s
 _REPLY_CODE = re.compile(r"0[xX]([0-9a-fA-F]{1,2})\Z")
@@ -38,8 +38,8 @@ REPLIES: dict[int, tuple[str, str]] = {
 
 
 def checked_onion(address: str) -> str:
-    """The address `*.onion:port` itself, if it is a v3 one in its one spelling (`anon.onion`) and its port in 1..65535.
-    Raises `Refused` else."""
+    """The address `*.onion:port` itself, if it is a v3 one in its one spelling (`anon.wire.onion_address`) and its port
+    in 1..65535. Raises `Refused` else."""
     host, _, port = address.rpartition(":")
     if not is_onion(host):
         raise Refused("tor route: the address is not an onion address; ask for the aggregator's onion invite link")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from anon.errors import Refused
 
-# What an owner may add. A list of what is allowed, since tor takes any unambiguous beginning of an option's name, and a
-# list of what is forbidden would have to know them all. Names in lower case.
+# The lines that an owner may add. A list of what is allowed, since tor takes any unambiguous beginning of an option's
+# name, and a list of what is forbidden would have to know them all. Names in lower case.
 _ALLOWED = """address alternatedirauthority assumereachable avoiddiskwrites bandwidthburst bandwidthrate bridge
     circuitbuildtimeout circuitpadding circuitstreamtimeout clientbootstrapconsensusauthoritydownloadinitialdelay
     clientbootstrapconsensusauthorityonlydownloadinitialdelay clientbootstrapconsensusfallbackdownloadinitialdelay
@@ -50,7 +50,7 @@ def torrc_of_client(data: Path, extra: Sequence[str]) -> str:
 
 
 def quiet_lines() -> tuple[str, ...]:
-    """What every tor of ours has: notices on standard output only, nothing of them on the disk, few writes."""
+    """The settings of every tor of ours: notices on standard output only, nothing of them on the disk, few writes."""
     return ("Log notice stdout", "SafeLogging 1", "AvoidDiskWrites 1", "GeoIPFile /dev/null", "GeoIPv6File /dev/null")
 
 

@@ -2,31 +2,36 @@
 
 Refused are: too many files, a long list of them, names that leave the archive (absolute, `..`, a drive), two files of
 one name, links and devices, archives in archives, files that overlap, and files or archives that unpack to more than
-the limits or to many times their size. What a header claims is not believed afterwards either: every stream is counted
-(`peer.data.files`). Nothing is unpacked to the disk. An entry is named by its number, for its name is the owner's.
+the limits or to many times their size. The claims of a header are not believed afterwards either: every stream is
+counted (`anon.tables.streams`). Nothing is unpacked to the disk. An entry is named by its number, for its name is the
+owner's.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import stat
 import unicodedata
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any
 
 from attrs import field, frozen
 
 from anon.errors import Malformed, Refused
-from peer.data.files import CHUNK, ImportLimits, Origin, origin_of
+from anon.tables.streams import CHUNK, ImportLimits, Origin, origin_of
 from peer.data.formats.tar_headers import Entry, walk
 
 ARCHIVES = frozenset(
     {".zip", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".7z", ".rar", ".zst", ".lz", ".lzma", ".tbz2", ".txz", ".jar"}
 )
 NEXT = "ask for another export, or unpack it yourself and import the file you mean"
+HELD = 8 * 2**20
+"""Bytes up to which an unpacked tar archive is held in memory."""
 _ZIP_END = b"PK\5\6"
 _LONGEST_END = 22 + 2**16
 _DRIVE = re.compile(r"[A-Za-z]:")
@@ -60,19 +65,22 @@ def folder_members(folder: Path, limits: ImportLimits) -> tuple[Member, ...]:
 # --- zip ---
 
 
-def zip_members(file: Path, limits: ImportLimits) -> tuple[Member, ...]:
-    """The files of a zip archive, after all checks. Raises `Refused` or `Malformed` (broken)."""
+def zip_members(file: Path, limits: ImportLimits, held: ExitStack) -> tuple[Member, ...]:
+    """The files of a zip archive, after all checks. Raises `Refused` or `Malformed` (broken).
+
+    The archive stays open until `held` ends: its list of files is read once, and not for each file in it.
+    """
     _check_index(file, limits)
     try:
-        with zipfile.ZipFile(file) as archive:
-            infos = archive.infolist()
+        archive = held.enter_context(zipfile.ZipFile(file))
+        infos = archive.infolist()
     except (zipfile.BadZipFile, ValueError, EOFError, OSError, NotImplementedError, OverflowError, UnicodeDecodeError):
         raise Malformed("the zip archive is broken; download it again") from None
     _check(((_zip_name(info), info.file_size) for info in infos), limits)
     for number, info in enumerate(infos, 1):
         _check_zip_entry(number, info, limits)
     _check_total(infos, limits)
-    return tuple(_zip_member(file, info) for info in infos if not info.is_dir())
+    return tuple(_zip_member(archive, info) for info in infos if not info.is_dir())
 
 
 def _check_index(file: Path, limits: ImportLimits) -> None:
@@ -81,23 +89,23 @@ def _check_index(file: Path, limits: ImportLimits) -> None:
     with file.open("rb") as stream:
         stream.seek(max(0, size - _LONGEST_END))
         end = stream.read()
-    place = end.rfind(_ZIP_END)
-    if place < 0 or len(end) - place < 22:
+    position = end.rfind(_ZIP_END)
+    if position < 0 or len(end) - position < 22:
         raise Malformed("the zip archive breaks off; download it again")
-    where = max(0, size - _LONGEST_END) + place
-    begins = int.from_bytes(end[place + 16 : place + 20], "little")
-    length = int.from_bytes(end[place + 12 : place + 16], "little")
+    where = max(0, size - _LONGEST_END) + position
+    begins = int.from_bytes(end[position + 16 : position + 20], "little")
+    length = int.from_bytes(end[position + 12 : position + 16], "little")
     if length == 0xFFFFFFFF or begins == 0xFFFFFFFF:
-        length = _zip64_length(end[:place])
+        length = _zip64_length(end[:position])
     if length > limits.index_bytes or length > where:
         raise Refused(f"the archive's list of files is longer than {limits.index_bytes} bytes; {NEXT}")
 
 
 def _zip64_length(before: bytes) -> int:
-    place = before.rfind(b"PK\6\6")
-    if place < 0 or len(before) - place < 56:
+    position = before.rfind(b"PK\6\6")
+    if position < 0 or len(before) - position < 56:
         raise Malformed("the zip archive is broken; download it again")
-    return int.from_bytes(before[place + 40 : place + 48], "little")
+    return int.from_bytes(before[position + 40 : position + 48], "little")
 
 
 def _zip_name(info: zipfile.ZipInfo) -> str:
@@ -124,31 +132,12 @@ def _check_total(infos: Sequence[zipfile.ZipInfo], limits: ImportLimits) -> None
         ends = info.header_offset + 30 + info.compress_size
 
 
-def _zip_member(file: Path, info: zipfile.ZipInfo) -> Member:
+def _zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
     def raw() -> IO[bytes]:
-        archive = zipfile.ZipFile(file)
-        try:
-            return cast(IO[bytes], _Both(archive.open(info), archive))
-        except BaseException:
-            archive.close()
-            raise
+        return archive.open(info)
 
     path = _slashes(info.filename)
     return Member(path, info.file_size, Origin(path.rpartition("/")[2], raw, info.compress_size))
-
-
-class _Both:
-    """A stream that takes the archive it comes from with it when it is closed."""
-
-    def __init__(self, stream: IO[bytes], archive: zipfile.ZipFile) -> None:
-        self._stream, self._archive = stream, archive
-
-    def read(self, count: int) -> bytes:
-        return self._stream.read(count)
-
-    def close(self) -> None:
-        self._stream.close()
-        self._archive.close()
 
 
 # --- tar ---
@@ -166,14 +155,25 @@ def tar_members(origin: Origin, limits: ImportLimits) -> tuple[Member, ...]:
     for number, entry in enumerate(entries, 1):
         if entry.kind == "other":
             raise Refused(f"entry {number} of the archive is a link or a device; {NEXT}")
-    return tuple(_tar_member(origin, entry, limits) for entry in entries if entry.kind == "file")
+    start = origin.start(limits, HELD + 1)
+    whole = start if len(start) <= HELD else None
+    return tuple(_tar_member(origin, entry, limits, whole) for entry in entries if entry.kind == "file")
 
 
-def _tar_member(origin: Origin, entry: Entry, limits: ImportLimits) -> Member:
+def _tar_member(origin: Origin, entry: Entry, limits: ImportLimits, whole: bytes | None) -> Member:
+    """A short archive is held, and a plain one is read from the file's place; a long packed one is passed over up to
+    there, each time."""
+
     def raw() -> IO[bytes]:
-        stream = origin.open(limits)
-        _skip(stream, entry.begins)
-        return cast(IO[bytes], _Part(stream, entry.size))
+        if whole is not None:
+            stream: IO[bytes] = io.BytesIO(whole[entry.begins : entry.begins + entry.size])
+        elif origin.packed is None:
+            stream = origin.raw()
+            stream.seek(entry.begins)
+        else:
+            stream = origin.open(limits)
+            _skip(stream, entry.begins)
+        return io.BufferedReader(_Part(stream, entry.size), CHUNK)
 
     path = _slashes(entry.path)
     return Member(path, entry.size, Origin(path.rpartition("/")[2], raw))
@@ -184,21 +184,27 @@ def _skip(stream: IO[bytes], count: int) -> None:
         count -= passed
 
 
-class _Part:
+class _Part(io.RawIOBase):
     """So many bytes of a stream. Raises EOFError, as packed files do, when there are fewer."""
 
     def __init__(self, stream: IO[bytes], left: int) -> None:
+        super().__init__()
         self._stream, self._left = stream, left
 
-    def read(self, count: int) -> bytes:
-        data = self._stream.read(min(count, self._left))
-        if not data and self._left and count:
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read(min(len(buffer), self._left))
+        if not data and self._left and len(buffer):
             raise EOFError
         self._left -= len(data)
-        return data
+        buffer[: len(data)] = data
+        return len(data)
 
     def close(self) -> None:
         self._stream.close()
+        super().close()
 
 
 # --- what holds for both ---

@@ -1,20 +1,30 @@
-"""What a file is, found out from its content first and its name second, and the sources of its tables."""
+"""The kind of a file, found out from its content first and its name second, and the sources of its tables."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from attrs import field, frozen
 
 from anon.errors import Malformed, Refused
-from peer.data.files import GZIP, ImportLimits, Origin, Record, Skip, Source, in_its_encoding, numbered_lines, origin_of
+from anon.tables.delimited import DELIMITERS, DelimitedSource
+from anon.tables.streams import (
+    GZIP,
+    ImportLimits,
+    Origin,
+    Record,
+    Skip,
+    Source,
+    in_its_encoding,
+    numbered_lines,
+    origin_of,
+)
 from peer.data.formats import edx, moodle, sqlite, takeout
 from peer.data.formats.archives import Member, folder_members, tar_members, zip_members
-from peer.data.formats.delimited import DELIMITERS, DelimitedSource
 from peer.data.formats.json_text import JsonLinesSource, JsonListSource, json_value, numbered_entries
 from peer.data.formats.parquet import MAGIC as PARQUET
 from peer.data.formats.parquet import ParquetSource
@@ -44,17 +54,19 @@ class Table:
 
 @frozen
 class Found:
-    """What a file is: a word for programs, a sentence for its owner, its tables, and what the owner should know."""
+    """The kind of a file: a word for programs, a sentence for its owner, its tables, and what the owner should know."""
 
     format: str
     says: str
     tables: tuple[Table, ...]
     notes: tuple[str, ...] = ()
+    size: int | None = None
+    """Bytes on the disk of a file whose rows are not found by reading all of it in order; None for every other."""
 
 
 @contextmanager
 def detected(path: Path, limits: ImportLimits) -> Iterator[Found]:
-    """What the file or folder is; its sources can be read inside the block.
+    """The kind of a file or folder; its sources can be read inside the block.
 
     Raises `Malformed` for what cannot be read and `Refused` for what policy forbids, an unsafe archive among it,
     before anything of it is unpacked.
@@ -65,10 +77,12 @@ def detected(path: Path, limits: ImportLimits) -> Iterator[Found]:
     start = _raw_start(path)
     if start.startswith(sqlite.MAGIC):
         with sqlite.opened_source(path, limits) as foreign:
-            sources = sqlite.table_sources(foreign, limits)
-            yield Found("sqlite", "a SQLite database", tuple(Table(None, name, one) for name, one in sources.items()))
+            sources = sqlite.table_sources(foreign, limits, sqlite.length(path))
+            tables = tuple(Table(None, name, source) for name, source in sources.items())
+            yield Found("sqlite", "a SQLite database", tables, size=sqlite.length(path))
         return
-    yield _of_file(path, start, limits)
+    with ExitStack() as held:
+        yield _of_file(path, start, limits, held)
 
 
 def _raw_start(path: Path) -> bytes:
@@ -81,11 +95,12 @@ def _raw_start(path: Path) -> bytes:
         raise Malformed(f"the file cannot be read ({error.strerror}); check its permissions") from None
 
 
-def _of_file(path: Path, start: bytes, limits: ImportLimits) -> Found:
+def _of_file(path: Path, start: bytes, limits: ImportLimits, held: ExitStack) -> Found:
     if start.startswith(PARQUET):
-        return Found("parquet", "a Parquet file", (Table(None, path.stem, ParquetSource(path, limits)),))
+        table = Table(None, path.stem, ParquetSource(path, limits))
+        return Found("parquet", "a Parquet file", (table,), size=path.stat().st_size)
     if start.startswith((b"PK\3\4", b"PK\5\6", b"PK\7\x08")):
-        return _of_members(zip_members(path, limits), "zip", "a zip archive", limits)
+        return _of_members(zip_members(path, limits, held), "zip", "a zip archive", limits)
     for magic, name in _PACKED.items():
         if start.startswith(magic):
             raise Refused(f"the file is packed with {name}; unpack it first, or pack it as gzip or zip")
@@ -149,11 +164,11 @@ def _of_lines(origin: Origin, says: str, limits: ImportLimits) -> Found:
 
 def _of_delimited(origin: Origin, says: str, limits: ImportLimits) -> Found:
     source = DelimitedSource(origin, limits)
-    said = f"separated by {DELIMITERS[source.delimiter]}{says}"
+    description = f"separated by {DELIMITERS[source.delimiter]}{says}"
     if moodle.is_moodle(source):
-        return _of_moodle(moodle.MoodleSource(origin, limits, source), f"a Moodle log (CSV {said})")
+        return _of_moodle(moodle.MoodleSource(origin, limits, source), f"a Moodle log (CSV {description})")
     name = "tsv" if source.delimiter == "\t" else "csv"
-    return Found(name, f"a {name.upper()} file {said}", (Table(None, origin.stem, source),))
+    return Found(name, f"a {name.upper()} file {description}", (Table(None, origin.stem, source),))
 
 
 def _of_moodle(source: moodle.MoodleSource, says: str) -> Found:
@@ -176,17 +191,30 @@ def _of_members(members: Sequence[Member], word: str, says: str, limits: ImportL
     if parts:
         files = f"{len(parts)} file{'s' * (len(parts) != 1)}"
         return _of_takeout(parts, f"an activity export of Google Takeout ({files} in {says})", limits)
-    found = [one for member in members if (one := _of_member(member, limits)) is not None]
-    if not found:
+    inner = _found_among(members, limits)
+    if not inner:
         raise Refused(f"{says} without any file that can be imported; expected {READABLE}")
-    others = len(members) - len(found)
-    notes = [note for one in found for note in one.notes]
+    others = len(members) - len(inner)
+    notes = [note for member_kind in inner for note in member_kind.notes]
     if others:
         notes.append(f"{others} other file{'s' * (others != 1)} in it {'are' if others != 1 else 'is'} not read")
-    kinds = sorted({one.format for one in found})
-    inside = "; ".join(dict.fromkeys(one.says for one in found))
-    said = f"{says} with {len(found)} file{'s' * (len(found) != 1)}: {inside}"
-    return Found(kinds[0] if len(kinds) == 1 else word, said, _merged(found), tuple(dict.fromkeys(notes)))
+    kinds = sorted({member_kind.format for member_kind in inner})
+    inside = "; ".join(dict.fromkeys(member_kind.says for member_kind in inner))
+    description = f"{says} with {len(inner)} file{'s' * (len(inner) != 1)}: {inside}"
+    return Found(kinds[0] if len(kinds) == 1 else word, description, _merged(inner), tuple(dict.fromkeys(notes)))
+
+
+def _found_among(members: Sequence[Member], limits: ImportLimits) -> list[Found]:
+    """Those of these files that can be imported. Raises `Refused` as soon as it would be too many tables."""
+    found: list[Found] = []
+    tables = 0
+    for member in members:
+        if (kind := _of_member(member, limits)) is not None:
+            found.append(kind)
+            tables += sum(table.name is None for table in kind.tables)
+        if tables > limits.tables:
+            raise Refused(f"it holds more than {limits.tables} tables; unpack it and import the files you mean")
+    return found
 
 
 def _of_member(member: Member, limits: ImportLimits) -> Found | None:
@@ -194,8 +222,8 @@ def _of_member(member: Member, limits: ImportLimits) -> Found | None:
     if not member.origin.suffixes & _TEXT:
         return None
     try:
-        found = _of_text(member.origin, limits)
-        return found if all(_readable(table.source) for table in found.tables) else None
+        kind_of_text = _of_text(member.origin, limits)
+        return kind_of_text if all(_readable(table.source) for table in kind_of_text.tables) else None
     except Malformed:
         return None
 
@@ -204,11 +232,11 @@ def _readable(source: Source) -> bool:
     return bool(source.keys()) or any(not isinstance(row, Skip) for _number, row in _some(source.records()))
 
 
-def _merged(found: Sequence[Found]) -> tuple[Table, ...]:
+def _merged(parts: Sequence[Found]) -> tuple[Table, ...]:
     """Files of one format that names its table become that one table; every other file is a table of its own."""
     tables: dict[str, list[Source]] = {}
     rest: list[Table] = []
-    for table in (table for one in found for table in one.tables):
+    for table in (table for member_kind in parts for table in member_kind.tables):
         if table.name is None:
             rest.append(table)
         else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from peer.data.files import ImportLimits, Origin
+from anon.tables.streams import ImportLimits, Origin
 from peer.data.formats.json_text import JsonLinesSource
 
 TABLE = "events"
@@ -21,7 +21,7 @@ _TELLING = {"event_type", "event_source", "time"}
 
 
 def is_event(value: Any) -> bool:
-    """Whether a line's value is an event: the three fields that no event lacks."""
+    """True if a line's value is an event: the three fields that no event lacks."""
     return isinstance(value, dict) and value.keys() >= _TELLING
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import frozen
 
-from peer.data.files import CHUNK, Cell, ImportLimits, Origin, Record, Skip, finite_number, numbered_lines
+from anon.tables.streams import CHUNK, Cell, ImportLimits, Origin, Record, Skip, finite_number, numbered_lines
 
 _STRUCTURE = re.compile(rb'["\[\]{},]')
 _IN_STRING = re.compile(rb'["\\]')
@@ -69,7 +69,10 @@ def row_of(value: Any) -> dict[str, Cell] | Skip:
     """Cells of a JSON object; every other value is passed over."""
     if not isinstance(value, dict):
         return value if isinstance(value, Skip) else Skip.BROKEN
-    return {key.replace("\0", ""): cell_of(part) for key, part in value.items()}
+    try:
+        return {key.replace("\0", ""): cell_of(part) for key, part in value.items()}
+    except RecursionError:  # nested as deeply as it could just be read
+        return Skip.BROKEN
 
 
 def cell_of(value: Any) -> Cell:
@@ -86,7 +89,7 @@ def cell_of(value: Any) -> Cell:
 def numbered_entries(origin: Origin, limits: ImportLimits, depth: int = 1) -> Iterator[tuple[int, Any]]:
     """The values at `depth` brackets below the top, from 1; a `Skip` for one that is too long, broken or breaks off.
 
-    What stands between two commas is held and read alone, so that one broken entry spoils no other.
+    The text between two commas is held and read alone, so that one broken entry spoils no other.
     """
     for number, raw in enumerate(_entries(origin, limits, depth), 1):
         yield number, raw if isinstance(raw, Skip) else json_value(raw)
@@ -114,32 +117,32 @@ class _Scan:
 
     def feed(self, chunk: bytes) -> Iterator[bytes | Skip]:
         """Entries that end in this chunk."""
-        begin = place = 0
+        begin = position = 0
         if self._escaped:
-            place, self._escaped = 1, False
-        while (found := (_IN_STRING if self._in_string else _STRUCTURE).search(chunk, place)) is not None:
-            place, sign = found.end(), found[0]
+            position, self._escaped = 1, False
+        while (match := (_IN_STRING if self._in_string else _STRUCTURE).search(chunk, position)) is not None:
+            position, sign = match.end(), match[0]
             if sign == b"\\":
-                self._escaped = place == len(chunk)
-                place += 1
+                self._escaped = position == len(chunk)
+                position += 1
             elif sign == b'"':
                 self._in_string = not self._in_string
             elif sign in (b"[", b"{"):
                 self._depth += 1
                 if self._depth == self._base and sign == b"[":
-                    begin = place
+                    begin = position
             elif sign == b",":
                 if self._depth == self._base:
-                    self._keep(chunk[begin : place - 1])
+                    self._keep(chunk[begin : position - 1])
                     yield from self._taken()
-                    begin = place
+                    begin = position
                 elif self._depth < self._base:
-                    begin = place
+                    begin = position
             else:
                 if self._depth == self._base:
-                    self._keep(chunk[begin : place - 1])
+                    self._keep(chunk[begin : position - 1])
                     yield from self._taken(last=True)
-                    begin = place
+                    begin = position
                 self._depth -= 1
                 if self._depth <= 0:
                     self.ended = True

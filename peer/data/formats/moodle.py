@@ -16,8 +16,8 @@ from itertools import islice
 
 from attrs import frozen
 
-from peer.data.files import Cell, ImportLimits, Origin, Record, Skip
-from peer.data.formats.delimited import DelimitedSource
+from anon.tables.delimited import DelimitedSource
+from anon.tables.streams import Cell, ImportLimits, Origin, Record, Skip
 from peer.data.formats.json_text import numbered_entries
 
 TABLE = "moodle_log"
@@ -32,7 +32,7 @@ NOTES = {
     None: ("its times do not tell day from month; they are read as day/month/year",),
     False: (),
 }
-"""What the owner is told about the order of day and month."""
+"""The owner's note about the order of day and month."""
 _ORIGINS = {"web", "ws", "cli", "restore"}
 _ADDRESS = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3}){3}|[0-9a-f:.]*:[0-9a-f:.]+", re.IGNORECASE)
 _HEADINGS = (
@@ -69,7 +69,7 @@ def is_moodle(source: DelimitedSource) -> bool:
 
 
 def is_moodle_list(rows: Sequence[object]) -> bool:
-    """Whether the first entries of a list of lists are such rows."""
+    """True if the first entries of a list of lists are such rows."""
     return _rows_look_right([row for row in rows if isinstance(row, list) and len(row) in (9, 10)])
 
 
@@ -105,7 +105,7 @@ class MoodleSource:
             yield number, cells if isinstance(cells, Skip) else _named(cells, order)
 
     def month_first(self) -> bool | None:
-        """Whether times are written month first; None if the first 100,000 rows do not tell."""
+        """True if times are written month first; None if the first 100,000 rows do not tell."""
         cells = islice(self._cells(), _ROWS_ASKED)
         return _month_first(row[-len(COLUMNS)] for _number, row in cells if not isinstance(row, Skip))
 
@@ -141,28 +141,28 @@ def _clean(cell: Cell) -> Cell:
 def _month_first(times: Iterator[Cell]) -> bool | None:
     unsaid = False
     for time in times:
-        if not isinstance(time, str) or len(time) >= 60 or (found := _TIME.fullmatch(time.strip())) is None:
+        if not isinstance(time, str) or len(time) >= 60 or (match := _TIME.fullmatch(time.strip())) is None:
             continue
-        if len(found[1]) == 4 or "." in time.partition(" ")[0]:
+        if len(match[1]) == 4 or "." in time.partition(" ")[0]:
             continue
-        if int(found[1]) > 12 or int(found[2]) > 12:
-            return int(found[2]) > 12
+        if int(match[1]) > 12 or int(match[2]) > 12:
+            return int(match[2]) > 12
         unsaid = True
     return None if unsaid else False
 
 
 def _iso(time: Cell, month_first: bool) -> str | None:
-    if not isinstance(time, str) or len(time) >= 60 or (found := _TIME.fullmatch(time.strip())) is None:
+    if not isinstance(time, str) or len(time) >= 60 or (match := _TIME.fullmatch(time.strip())) is None:
         return None
-    first, second, third, hour, minute, sharp = (int(part or 0) for part in found.groups()[:6])
+    first, second, third, hour, minute, sharp = (int(part or 0) for part in match.groups()[:6])
     dotted = "." in time.partition(" ")[0]
-    if len(found[1]) == 4:
+    if len(match[1]) == 4:
         year, month, day = first, second, third
     else:
         day, month = (second, first) if month_first and not dotted else (first, second)
         year = third if third >= 100 else 2000 + third
-    if found[7]:
-        hour = hour % 12 + (12 if found[7][0] in "pP" else 0)
+    if match[7]:
+        hour = hour % 12 + (12 if match[7][0] in "pP" else 0)
     if not (1 <= month <= 12 and 1 <= day <= 31 and hour < 24 and minute < 60 and sharp < 60):
         return None
     return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{sharp:02}"

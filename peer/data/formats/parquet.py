@@ -1,6 +1,8 @@
 """Apache Parquet, read in batches with pyarrow, which is an extra (`parquet`).
 
-Nothing is imported until a Parquet file comes; a peer without pyarrow reads every other format.
+Nothing is imported until a Parquet file comes; a peer without pyarrow reads every other format. Texts stay in the
+dictionaries that the file keeps them in, and a cell that is too long is never made: a file of 4 kB can name one text of
+100 MB in each of its rows.
 """
 
 from __future__ import annotations
@@ -17,14 +19,17 @@ from attrs import frozen
 
 from anon.errors import Malformed, Refused
 from anon.extras import install
-from peer.data.files import Cell, ImportLimits, Record
+from anon.tables.streams import Cell, ImportLimits, Record
 from peer.data.formats.json_text import cell_of
+from peer.data.formats.parquet_pages import check_pages
 
 MAGIC = b"PAR1"
 BATCH = 256
 LARGEST_FOOTER = 16 * 2**20
 LARGEST_GROUP = 256 * 2**20
 """Bytes of one row group's column as it is held while it is read."""
+AT_ONCE = 2 * 2**20
+"""Characters of a batch's column, at least, up to which its rows need not be measured one by one."""
 
 
 @frozen
@@ -42,6 +47,8 @@ class ParquetSource:
             names = [str(name).replace("\0", "") for name in table.schema_arrow.names]
         if len(names) > self.limits.columns:
             raise Refused(f"the file has {len(names)} columns, more than {self.limits.columns}; drop some")
+        if not names:
+            raise Malformed("the Parquet file has no columns; write it again, or export it as CSV")
         if len(set(names)) < len(names):
             raise Refused("two columns of the file have one name; rename one of them")
         return names
@@ -56,9 +63,17 @@ class ParquetSource:
         names, number = self.keys(), 0
         with self._opened() as table:
             for batch in table.iter_batches(batch_size=BATCH, use_threads=False):
-                for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                self.limits.look()
+                for values in zip(*(self._values(column) for column in batch.columns), strict=True):
                     number += 1
                     yield number, dict(zip(names, map(_cell, values), strict=True))
+
+    def _values(self, column: Any) -> list[Any]:
+        """The column's values; a text longer than any cell may be stands for one that is."""
+        if _least(column) <= AT_ONCE:
+            return list(column.to_pylist())
+        most, rows = self.limits.cell_bytes, (column.slice(index, 1) for index in range(len(column)))
+        return ["x" * (most + 1) if _least(row) > most else row.to_pylist()[0] for row in rows]
 
     @contextmanager
     def _opened(self) -> Iterator[Any]:
@@ -66,7 +81,14 @@ class ParquetSource:
         _check_footer(self.file, self.limits)
         try:
             with reader.ParquetFile(self.file, memory_map=False, buffer_size=2**16) as table:
+                leaves = [table.schema.column(index) for index in range(len(table.schema))]
                 _check_groups(table.metadata)
+                listed = frozenset(leaf.path for leaf in leaves if leaf.max_repetition_level)
+                check_pages(self.file, table.metadata, listed, self.limits)
+            texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+            with reader.ParquetFile(
+                self.file, memory_map=False, buffer_size=2**16, read_dictionary=texts
+            ) as table:
                 yield table
         except (Malformed, Refused, GeneratorExit):
             raise
@@ -96,6 +118,24 @@ def _check_footer(file: Path, limits: ImportLimits) -> None:
         end = stream.read(8)
     if len(end) < 8 or end[4:] != MAGIC or int.from_bytes(end[:4], "little") > min(size, LARGEST_FOOTER):
         raise Malformed("the Parquet file breaks off or is encrypted; write it again, or export it as CSV")
+
+
+def _least(column: Any) -> int:
+    """Characters that these values take at least, found without making any of them."""
+    arrow, compute = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.compute")
+    kind = column.type
+    if arrow.types.is_dictionary(kind):
+        lengths = compute.binary_length(column.dictionary)
+        return len(column) + (compute.sum(lengths.take(column.indices)).as_py() or 0)
+    if arrow.types.is_map(kind):
+        begins, ends = column.offsets[0].as_py(), column.offsets[len(column)].as_py()
+        parts = (values.slice(begins, ends - begins) for values in (column.keys, column.items))
+        return sum(map(_least, parts), len(column))
+    if arrow.types.is_struct(kind):
+        return sum(map(_least, column.flatten()), len(column))
+    if arrow.types.is_nested(kind):
+        return len(column) + _least(column.flatten())
+    return len(column)
 
 
 def _check_groups(metadata: Any) -> None:

@@ -4,8 +4,8 @@ Google Account Help, "How to download your Google data", and the Data Portabilit
 name the JSON's fields (header, title, titleUrl, subtitles, description, time, products, details, activityControls,
 locationInfos). Folder and file names are translated ("Meine Aktivitäten/YouTube/MeineAktivitäten.html"), with plain or
 unbreakable spaces. A file is taken for activity by its name in a language listed here; by the rule that it is called
-like the folder above its own, which holds in most languages; or by how it begins. What else an export holds (mail,
-photos, contacts) is not opened.
+like the folder above its own, which holds in most languages; or by how it begins. Other parts of an export (mail,
+photos, contacts) are not opened.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from peer.data.files import Cell, ImportLimits, Origin, Record, Skip
+from anon.tables.streams import Cell, ImportLimits, Origin, Record, Skip
 from peer.data.formats.archives import Member
 from peer.data.formats.json_text import cell_of, numbered_entries
 from peer.data.formats.takeout_dates import iso_of_iso
@@ -42,7 +42,7 @@ Part = tuple[str, Origin]
 
 
 def is_activity_entry(value: Any) -> bool:
-    """Whether an entry of a JSON list is an activity."""
+    """True if an entry of a JSON list is an activity."""
     return isinstance(value, dict) and value.keys() >= _ENTRY_KEYS
 
 

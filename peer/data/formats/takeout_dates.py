@@ -100,8 +100,8 @@ def _offset(text: str) -> timedelta | None:
     word = text.strip()
     if word in _ZONES:
         return timedelta(hours=_ZONES[word])
-    found = _OFFSET.fullmatch(word)
-    if found is None:
+    match = _OFFSET.fullmatch(word)
+    if match is None:
         return None
-    sign = -1 if found[1] == "-" else 1
-    return sign * timedelta(hours=int(found[2]), minutes=int(found[3] or 0))
+    sign = -1 if match[1] == "-" else 1
+    return sign * timedelta(hours=int(match[2]), minutes=int(match[3] or 0))

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 
 from attrs import define, field
 
-from peer.data.files import CHUNK, Cell, ImportLimits, Origin, Skip
+from anon.tables.streams import CHUNK, Cell, ImportLimits, Origin, Skip
 from peer.data.formats.takeout_dates import iso
 
 OUTER = b'<div class="outer-cell'
@@ -31,7 +31,7 @@ _END = re.compile(rb"<script|</body", re.IGNORECASE)
 
 
 def is_activity_page(start: bytes) -> bool:
-    """Whether a page holds activities, by its beginning (the style sheet before the first is about 150 kB)."""
+    """True if a page holds activities, by its beginning (the style sheet before the first is about 150 kB)."""
     return OUTER in start and b"content-cell" in start
 
 
@@ -42,15 +42,15 @@ def numbered_activities(origin: Origin, limits: ImportLimits) -> Iterator[tuple[
 
 
 def _cut(origin: Origin, limits: ImportLimits) -> Iterator[bytes | Skip]:
-    """What stands from one `outer-cell` to the next. The page's head is passed over."""
+    """The text from one `outer-cell` to the next. The page's head is passed over."""
     held, begun, long = bytearray(), False, False
     with origin.open(limits) as stream:
         while chunk := stream.read(CHUNK):
             held += chunk
-            while (place := held.find(OUTER)) >= 0:
+            while (position := held.find(OUTER)) >= 0:
                 if begun:
-                    yield Skip.LONG if long or place > limits.line_bytes else bytes(held[:place])
-                del held[: place + len(OUTER)]
+                    yield Skip.LONG if long or position > limits.line_bytes else bytes(held[:position])
+                del held[: position + len(OUTER)]
                 begun, long = True, False
             if len(held) > limits.line_bytes or not begun:
                 long = begun
@@ -103,7 +103,7 @@ def _activity(raw: bytes) -> dict[str, Cell] | Skip:
 def _caption(cell: _Cell | None) -> dict[str, Cell]:
     """Products stand under the first heading, in every language; the rest are details. Headings are bold."""
     lines = cell.filled(keep=_BOLD) if cell else []
-    headings = [place for place, line in enumerate(lines) if line.startswith(_BOLD)] + [len(lines)]
+    headings = [index for index, line in enumerate(lines) if line.startswith(_BOLD)] + [len(lines)]
     products = lines[headings[0] + 1 : headings[1]] if len(headings) > 1 else []
     rest = [line.removeprefix(_BOLD) for line in (lines[headings[1] :] if len(headings) > 1 else lines)]
     return {
@@ -121,8 +121,8 @@ def _cells(text: str) -> list[_Cell]:
     cells: list[_Cell] = []
     for closing, tag, attributes, words in (token.groups() for token in _TOKEN.finditer(text.partition(">")[2])):
         if tag == "div" and not closing:
-            found = dict(_ATTRIBUTE.findall(attributes))
-            cells.append(_Cell(found.get("class", "")))
+            values = dict(_ATTRIBUTE.findall(attributes))
+            cells.append(_Cell(values.get("class", "")))
         elif not cells:
             continue
         elif tag in ("br", "p"):

@@ -12,11 +12,13 @@ from typing import IO, Literal
 from attrs import field, frozen
 
 from anon.errors import Malformed, Refused
-from peer.data.files import CHUNK, ImportLimits
+from anon.tables.streams import CHUNK, ImportLimits
 
 BLOCK = 512
 MAGIC = (257, b"ustar")
 LONGEST_EXTENSION = 64 * 1024
+LONGEST_NUMBER = 19
+"""Digits of a length."""
 Kind = Literal["file", "folder", "other"]
 _KINDS: dict[bytes, Kind] = {b"0": "file", b"\0": "file", b"7": "file", b"5": "folder"}
 _PAX, _PAX_GLOBAL, _LONG_NAME, _LONG_LINK = b"x", b"g", b"L", b"K"
@@ -33,37 +35,37 @@ class Entry:
 
 
 def is_tar(start: bytes) -> bool:
-    """Whether a file begins with a tar header that has the ustar mark."""
-    place, mark = MAGIC
-    return start[place : place + len(mark)] == mark and _sum_is_right(start[:BLOCK])
+    """True if a file begins with a tar header that has the ustar mark."""
+    position, mark = MAGIC
+    return start[position : position + len(mark)] == mark and _sum_is_right(start[:BLOCK])
 
 
 def walk(stream: IO[bytes], limits: ImportLimits) -> Iterator[Entry]:
     """Every entry, in order; what it holds is passed over. Raises `Malformed` for a broken header."""
-    place, said = 0, _Said()
+    position, extensions = 0, _Said()
     while header := _block(stream):
-        place += BLOCK
+        position += BLOCK
         if not header.strip(b"\0"):
             return
         if not _sum_is_right(header):
             raise Malformed("the tar archive is broken; download it again")
         size, kind = _number(header[124:136]), header[156:157]
         if kind in (_PAX, _PAX_GLOBAL, _LONG_NAME, _LONG_LINK):
-            said = said.after(kind, _extension(stream, size))
-            place += _padded(size)
+            extensions = extensions.after(kind, _extension(stream, size))
+            position += _padded(size)
             continue
-        size = said.size if said.size is not None else size
+        size = extensions.size if extensions.size is not None else size
         if size > limits.archive_bytes:
             raise Refused(f"the archive unpacks to more than {limits.archive_bytes} bytes; import the file you mean")
-        entry_kind: Kind = "other" if said.sparse else _KINDS.get(kind, "other")
-        yield Entry(said.path or _path(header), entry_kind, size, place)
+        entry_kind: Kind = "other" if extensions.sparse else _KINDS.get(kind, "other")
+        yield Entry(extensions.path or _path(header), entry_kind, size, position)
         _pass_over(stream, _padded(size))
-        place, said = place + _padded(size), _Said()
+        position, extensions = position + _padded(size), _Said()
 
 
 @frozen
 class _Said:
-    """What extensions said of the next entry."""
+    """The extensions' facts about the next entry."""
 
     path: str = ""
     size: int | None = None
@@ -76,8 +78,15 @@ class _Said:
             return self
         pairs = dict(_pairs(data))
         path = pairs.get(b"path", b"").decode("utf-8", "surrogateescape") or self.path
-        size = int(pairs[b"size"]) if pairs.get(b"size", b"").isdigit() else self.size
+        size = _decimal(pairs[b"size"]) if pairs.get(b"size") else self.size
         return _Said(path, size, self.sparse or any(key.startswith(b"GNU.sparse") for key in pairs))
+
+
+def _decimal(digits: bytes) -> int:
+    """A length in an extension. Raises `Malformed` for one that is no number, or has more digits than 2**63."""
+    if not digits.isdigit() or len(digits) > LONGEST_NUMBER:
+        raise Malformed("the tar archive has a length that is no plain number; download it again")
+    return int(digits)
 
 
 def _pairs(data: bytes) -> Iterator[tuple[bytes, bytes]]:

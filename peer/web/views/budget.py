@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from peer.ledger import PURE_LOCAL
+from anon.protocols.contract import PURE_LOCAL
 from peer.web.site import SITE
-from peer.web.told import meter, meters_by_data_set
+from peer.web.study_text import meter, meters_by_data_set
 from peer.web.views.joining import policy_of
 
 routes = web.RouteTableDef()
@@ -23,8 +23,8 @@ async def budget(request: web.Request) -> web.Response:
         ledger=ledger,
         meter=meter(ledger),
         by_data_set=meters_by_data_set(ledger),
-        entries=[one for one in ledger.entries if one.kind == PURE_LOCAL],
-        others=[one for one in ledger.entries if one.kind != PURE_LOCAL],
+        entries=[entry for entry in ledger.entries if entry.kind == PURE_LOCAL],
+        others=[entry for entry in ledger.entries if entry.kind != PURE_LOCAL],
         policy=site.peer.policy(),
     )
 

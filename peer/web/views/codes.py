@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from aiohttp import BodyPartReader, web
 
 from anon.errors import Refused
-from anon.invite import parse_invite
-from peer.web.codes import LARGEST, text_in_picture
+from anon.wire.invite import parse_invite
+from peer.web.forms import form_file
+from peer.web.qr_reader import LARGEST, text_in_picture
 from peer.web.site import SITE
-from peer.web.views.forms import form_file
 
 routes = web.RouteTableDef()
 PICTURE = "/start/picture"
@@ -21,7 +19,7 @@ async def pictured(request: web.Request) -> web.Response:
     """The link in the picture, to be looked at like a pasted one. The picture is kept nowhere."""
     site = request.app[SITE]
     part, _ = await form_file(request, "picture")
-    text = await asyncio.to_thread(text_in_picture, await _whole(part))
+    text = await site.threads.asked(text_in_picture, await _whole(part))
     invite = parse_invite(text)
     site.invites[invite.study] = invite
     return site.onward(request, "/start")

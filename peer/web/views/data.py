@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 
 from aiohttp import BodyPartReader, web
+from attrs import frozen
 
 from anon.errors import Refused
-from anon.study.parts import Table
+from anon.study.features import Table
 from peer.data.importing import import_file
+from peer.data.preview import PreviewTable
 from peer.data.preview import preview as look_at
 from peer.data.reading import counted
-from peer.own_data import own_data
-from peer.session import LAST
+from peer.rules.lifecycle import LAST
+from peer.web.forms import form_file, form_text
 from peer.web.site import SITE, Site
-from peer.web.views.forms import form_file, form_text
 from peer.web.views.joining import STEPS, newest_invite, policy_of
 
 routes = web.RouteTableDef()
@@ -31,7 +31,7 @@ async def data(request: web.Request) -> web.Response:
     site = request.app[SITE]
     wanted = await _wanted(site)
     return site.page(
-        request, "data.html", tables=site.tables(), own=own_data(site.data_path, wanted), wanted=wanted, back=""
+        request, "data.html", tables=site.tables(), own=await site.own(wanted), wanted=wanted, back=""
     )
 
 
@@ -41,6 +41,8 @@ async def upload(request: web.Request) -> web.Response:
     site = request.app[SITE]
     part, fields = await form_file(request, "file")
     back = fields.get("back", "")
+    for name in site.jobs.unfinished("look-"):
+        site.forget(name)
     key = await site.staging.take(part.filename or "", _pieces(part))
     return site.onward(request, f"/data/preview/{key}?back={back if back in _PLACES else ''}")
 
@@ -52,25 +54,26 @@ async def _pieces(part: BodyPartReader) -> AsyncIterator[bytes]:
 
 @routes.get("/data/preview/{key}")
 async def preview(request: web.Request) -> web.StreamResponse:
-    """What is in a file, before it becomes a table."""
+    """The content of a file, before it becomes a table."""
     site, key = request.app[SITE], request.match_info["key"]
     file = site.staging.file(key)
-    looked = await site.work(f"look-{key}", lambda: asyncio.to_thread(look_at, file))
-    if not looked.done():
-        return site.waiting(request, "Reading the file")
-    found = looked.result()
-    wanted = await _wanted(site)
+    name = f"look-{key}"
+    looked = await site.work(name, lambda: site.threads.looked(look_at, file, stop=site.stop_of(name)))
+    if not looked.done() or looked.cancelled():  # a file that was chosen meanwhile ends it; the next look begins anew
+        return site.waiting(request, "Reading the file", f"/data/preview/{key}?back={_back(request)}")
+    preview, tables = looked.result(), site.tables()
+    choices = declared(await _wanted(site), preview.tables[0], tables) if len(preview.tables) == 1 else ()
     return site.page(
         request,
         "preview.html",
-        preview=found,
+        preview=preview,
         name=file.name,
         key=key,
-        wanted=wanted,
-        suggested=_suggested(wanted, [one.name for one in found.tables], site),
-        tables=site.tables(),
+        choices=choices,
+        suggested=suggested(choices, preview.tables[0].name) if len(preview.tables) == 1 else "",
+        tables=tables,
         back=_back(request),
-        policy=site.peer.policy() if _sets_budget(request) else None,
+        policy=site.reach.policy() if _sets_budget(request) else None,
         step=3,
         steps=STEPS,
     )
@@ -86,15 +89,16 @@ async def decided(request: web.Request) -> web.StreamResponse:
         site.staging.drop(key)
         return site.onward(request, place, "Nothing was imported; the copy of the file is gone.")
     if _sets_budget(request):
-        site.peer.set_policy(await policy_of(request, site.peer.policy()))
+        site.peer.set_policy(await policy_of(request, site.reach.policy()))
     table = await form_text(request, "table") or None
     adding = await form_text(request, "mode") == "append"
     if site.paired and not adding:
         raise Refused("a paired phone adds rows; to put them in place of a table's, do this on the computer itself")
     watched = _watched(site, request.cookies[site.gate.cookie])
+    name, mode = f"import-{key}", "append" if adding else "replace"
     importing = await site.work(
-        f"import-{key}",
-        lambda: asyncio.to_thread(import_file, site.data_path, file, table, "append" if adding else "replace", watched),
+        name,
+        lambda: site.threads.imported(import_file, site.data_path, file, table, mode, watched, stop=site.stop_of(name)),
     )
     if importing.done():
         importing.result()
@@ -117,25 +121,33 @@ def _watched(site: Site, session: str) -> Callable[[int], None]:
 async def imported(request: web.Request) -> web.StreamResponse:
     """Waits for an import, and leads back from it."""
     site, key = request.app[SITE], request.match_info["key"]
-    work = site.working(f"import-{key}")
+    work = site.jobs.get(f"import-{key}")
     if work is None:
         raise Refused("this import is not known any more; look at your tables")
     if not work.done():
-        return site.waiting(request, "Importing the file")
+        return site.waiting(request, "Importing the file", f"/data/imported/{key}?back={_back(request)}")
     site.forget(f"import-{key}")
     site.forget(f"look-{key}")
     summary = work.result()
     site.staging.drop(key)
     lost = f", {counted(summary.skipped, summary.unit)} could not be read" if summary.skipped else ""
-    said = f"Imported: {counted(summary.rows, 'row')} into {summary.table}{lost}."
-    ready = _sets_budget(request) and not own_data(site.data_path, await _wanted(site)).warnings
-    return site.onward(request, newest_invite(site) if ready else _PLACES[_back(request)], said)
+    sentence = f"Imported: {counted(summary.rows, 'row')} into {summary.table}{lost}."
+    ready = _sets_budget(request) and not (await site.own(await _wanted(site))).warnings
+    return site.onward(request, newest_invite(site) if ready else _PLACES[_back(request)], sentence)
+
+
+@routes.post("/data/imported/{key}")
+async def stopped(request: web.Request) -> web.StreamResponse:
+    """End an import. The page that waits for it tells its result: it may just have been done."""
+    site, key = request.app[SITE], request.match_info["key"]
+    site.stop(f"import-{key}")
+    return site.onward(request, f"/data/imported/{key}?back={_back(request)}")
 
 
 def _sets_budget(request: web.Request) -> bool:
-    """Whether the owner is on the way from a first link to its consent screen: limits are then set beside the data."""
+    """True if the owner is on the way from a first link to its consent screen: limits are then set beside the data."""
     site = request.app[SITE]
-    return _back(request) == "start" and bool(site.invites) and not site.peer.status()
+    return _back(request) == "start" and bool(site.invites) and not site.reach.status()
 
 
 def after_fault(request: web.Request) -> str:
@@ -145,7 +157,7 @@ def after_fault(request: web.Request) -> str:
         return ""
     if request.method == "POST" and request.path != UPLOAD:
         return request.path_qs
-    first = not site.paired and bool(site.invites) and not site.peer.status()
+    first = not site.paired and bool(site.invites) and not site.reach.status()
     return _PLACES["start" if first or _back(request) == "start" else ""]
 
 
@@ -158,9 +170,10 @@ def _back(request: web.Request) -> str:
 async def _wanted(site: Site) -> tuple[Table, ...]:
     """The tables that studies joined, or links that wait for an answer, read."""
     found: dict[str, Table] = {}
-    for one in site.peer.status():
-        if one.state not in LAST:
-            found |= {table.name: table for table in site.peer.store.study(one.study).manifest.tables}
+    for status in site.reach.status():
+        stored = site.reach.store.study(status.study)
+        if status.state not in LAST and not stored.refused:
+            found |= {table.name: table for table in stored.manifest.tables}
     for invite in list(site.invites.values()):
         fetched = await site.manifest(invite)
         if fetched.done() and not fetched.cancelled() and fetched.exception() is None:
@@ -168,9 +181,27 @@ async def _wanted(site: Site) -> tuple[Table, ...]:
     return tuple(found.values())
 
 
-def _suggested(wanted: tuple[Table, ...], found: list[str], site: Site) -> str:
-    """The table to import a file into: the only one that is read and not there, unless the file's name says it."""
-    if len(found) != 1 or any(table.name == found[0] for table in wanted):
-        return found[0] if len(found) == 1 else ""
-    lacking = [table.name for table in wanted if table.name not in site.tables()]
-    return lacking[0] if len(lacking) == 1 else found[0]
+@frozen
+class Declared:
+    """A table that studies read, beside the file that is looked at."""
+
+    name: str
+    present: bool
+    """A table of this name is there, and would be replaced."""
+    fits: bool
+    """The file has every column that the studies read of it."""
+
+
+def declared(wanted: Sequence[Table], previewed: PreviewTable, present: Collection[str]) -> tuple[Declared, ...]:
+    """Every table that studies read, those that are there among them: the file that is there may be the wrong one."""
+    held = {column.name for column in previewed.columns}
+    return tuple(Declared(table.name, table.name in present, held >= set(table.columns)) for table in wanted)
+
+
+def suggested(choices: Sequence[Declared], name: str) -> str:
+    """The table to import a file of this name into: the one that its name says, else the only one that it fits, else
+    the only one that is not there. A table that is there is never suggested to a file that does not fit it."""
+    if any(choice.name == name for choice in choices):
+        return name
+    ways = [choice for choice in choices if choice.fits], [choice for choice in choices if not choice.present]
+    return next((way[0].name for way in ways if len(way) == 1), name)

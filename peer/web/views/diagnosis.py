@@ -1,16 +1,14 @@
-"""What works and what does not, with one next action per fault."""
+"""The findings about this home and machine, with one next step per fault."""
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 
 from aiohttp import web
 
-from anon.doctor import PEER_CHECKS, Check
-from peer.own_data import own_data
-from peer.session import LAST
-from peer.web.engine import Running
+from anon.diagnosis import PEER_CHECKS, Check
+from peer.rules.lifecycle import LAST
+from peer.run.supervisor import Running
 from peer.web.site import SITE, Site
 
 routes = web.RouteTableDef()
@@ -21,39 +19,44 @@ _LOW_DISK = 256 * 2**20
 async def diagnosis(request: web.Request) -> web.StreamResponse:
     """The installation's checks (`anonml doctor`) and this home's."""
     site = request.app[SITE]
-    looked = await site.work("diagnosis", lambda: asyncio.to_thread(_installation))
+    looked = await site.work("diagnosis", lambda: site.threads.asked(_installation))
     if not looked.done():
         return site.waiting(request, "Looking at this installation")
     site.forget("diagnosis")
-    return site.page(request, "diagnosis.html", checks=[*home_checks(site), *looked.result()])
+    return site.page(request, "diagnosis.html", checks=[*await home_checks(site), *looked.result()])
 
 
 def _installation() -> list[Check]:
     return [check() for check in PEER_CHECKS]
 
 
-def home_checks(site: Site) -> list[Check]:
-    """What this home needs: somebody who runs it, data that its studies read, room, and studies without a fault."""
+async def home_checks(site: Site) -> list[Check]:
+    """The needs of this home: somebody who runs it, data that its studies read, room, and studies without a fault."""
     checks = [_running(site), _unpaused(site), _room(site)]
-    for one in site.peer.status():
-        if one.state in LAST:
+    for status in site.peer.status():
+        if status.state in LAST:
             continue
-        manifest = site.peer.store.study(one.study).manifest
-        lacks = own_data(site.data_path, manifest.tables).warnings
+        stored = site.peer.store.study(status.study)
+        if stored.refused:
+            checks.append(Check(f"the study {status.title}", False, stored.refused))
+            continue
+        lacks = (await site.own(stored.manifest.tables)).warnings
         action = f"import what is missing on the page Data: {lacks[0]}" if lacks else ""
-        checks.append(Check(f"data for {one.title}", not lacks, action, needed=False))
-        if one.reason:
-            checks.append(Check(f"the aggregator of {one.title}", False, f"ask staff about this: {one.reason}"))
+        checks.append(Check(f"data for {status.title}", not lacks, action, needed=False))
+        if fault := site.peer.store.troubles(status.study).fault:
+            checks.append(Check(f"the study {status.title} goes on", False, fault))
+        elif status.reason:
+            checks.append(Check(f"the aggregator of {status.title}", False, f"ask staff about this: {status.reason}"))
     return checks
 
 
 def _running(site: Site) -> Check:
     name = "your studies are being run"
-    if site.engine.running is Running.HERE:
+    if site.supervisor.running is Running.HERE:
         return Check(name, True)
-    if site.engine.running is Running.ELSEWHERE:
+    if site.supervisor.running is Running.ELSEWHERE:
         return Check(f"{name} (by another process on this machine)", True)
-    return Check(name, False, site.engine.fault or "close this program and start `anonml peer open` again")
+    return Check(name, False, site.supervisor.fault or "close this program and start `anonml peer open` again")
 
 
 def _unpaused(site: Site) -> Check:

@@ -7,21 +7,21 @@ import asyncio
 from aiohttp import web
 from attrs import evolve
 
-from anon.accounting import Batch, account, in_words
+from anon.accounting.statement import Batch, account, in_words
 from anon.errors import Malformed, Refused
-from anon.fingerprint import study_code
-from anon.invite import parse_invite
 from anon.ldp import nano
-from anon.protocols.histogram.categories import label_category
+from anon.protocols.categories import label_category
+from anon.protocols.registry import protocol_of
 from anon.study.manifest import Manifest
-from peer.checking import evaluated
-from peer.consent import SHORT_WINDOW, Policy, explain, shortest_window
-from peer.own_data import own_data
-from peer.session import LAST
-from peer.web.odds import packet_kinds
+from anon.transparency.fingerprint import study_code
+from anon.wire.invite import parse_invite
+from peer.data.evaluate import evaluated
+from peer.rules.consent import Policy, explain, is_short, time_to_send
+from peer.rules.durations import seconds_of, text_of
+from peer.rules.lifecycle import LAST
+from peer.web.forms import form_text, form_whole
 from peer.web.site import SITE, Site
-from peer.web.told import OwnAnswer, earlier_studies, meter, own_answers, own_label
-from peer.web.views.forms import form_text, form_whole
+from peer.web.study_text import OwnAnswer, earlier_studies, meter, own_answers, own_label
 
 routes = web.RouteTableDef()
 LOOK_SECONDS = 5.0
@@ -33,11 +33,11 @@ STEPS = ("connect", "data", "budget", "finish")
 async def start(request: web.Request) -> web.Response:
     """The wizard begins at what is missing; where nothing is, a waiting link is read."""
     site = request.app[SITE]
-    if not site.invites and not site.peer.status():
+    if not site.invites and not site.reach.status():
         return site.onward(request, "/start/connect")
     if not site.tables():
         return site.onward(request, "/start/data")
-    known = bool(site.peer.status())
+    known = bool(site.reach.status())
     return site.onward(request, (newest_invite(site) if known else "") or "/start/budget")
 
 
@@ -53,7 +53,7 @@ async def connected(request: web.Request) -> web.Response:
     site = request.app[SITE]
     invite = parse_invite(await form_text(request, "link"))
     site.invites[invite.study] = invite
-    if site.tables() and site.peer.status():
+    if site.tables() and site.reach.status():
         return site.onward(request, f"/invite/{invite.study.hex()}")
     return site.onward(request, "/start/data")
 
@@ -66,7 +66,7 @@ async def data(request: web.Request) -> web.StreamResponse:
     if fetched is not None and not fetched.done():
         return site.waiting(request, "Fetching the study, to see which data it reads")
     manifest = fetched.result() if fetched is not None else None
-    own = own_data(site.data_path, manifest.tables) if manifest is not None else None
+    own = await site.own(manifest.tables) if manifest is not None else None
     return site.page(
         request, "choose_data.html", step=2, steps=STEPS, manifest=manifest, own=own, tables=site.tables()
     )
@@ -76,14 +76,14 @@ async def data(request: web.Request) -> web.StreamResponse:
 async def budget(request: web.Request) -> web.Response:
     """Step 3: a lifetime budget."""
     site = request.app[SITE]
-    return site.page(request, "choose_budget.html", step=3, steps=STEPS, policy=site.peer.policy())
+    return site.page(request, "choose_budget.html", step=3, steps=STEPS, policy=site.reach.policy())
 
 
 @routes.post("/start/budget")
 async def budgeted(request: web.Request) -> web.Response:
     """The owner's limits, as chosen."""
     site = request.app[SITE]
-    site.peer.set_policy(await policy_of(request, site.peer.policy()))
+    site.peer.set_policy(await policy_of(request, site.reach.policy()))
     return site.onward(request, newest_invite(site) or "/start/finish", "Your limits are set.")
 
 
@@ -112,7 +112,8 @@ async def policy_of(request: web.Request, known: Policy) -> Policy:
     except Refused as fault:
         raise Malformed(f"budget: {fault}; go back and correct it") from None
     cohort = await form_whole(request, "minimum_cohort", "fewest people")
-    return evolve(known, lifetime=lifetime, max_epsilon=most, minimum_cohort=cohort)
+    window = seconds_of(await form_text(request, "minimum_window") or text_of(known.minimum_window))
+    return evolve(known, lifetime=lifetime, max_epsilon=most, minimum_cohort=cohort, minimum_window=window)
 
 
 # Consent
@@ -129,23 +130,23 @@ async def consent(request: web.Request) -> web.StreamResponse:
     fetched = await site.manifest(invite)
     if not fetched.done():
         return site.waiting(request, "Fetching the study from the aggregator")
-    manifest, ledger = fetched.result(), site.peer.budget()
-    sheet = explain(manifest, site.peer.policy(), ledger, site.now())
+    manifest, ledger = fetched.result(), site.reach.budget()
+    sheet = await site.threads.asked(explain, manifest, site.reach.policy(), ledger, site.now(), invite.address)
     return site.page(
         request,
         "consent.html",
         sheet=sheet,
         manifest=manifest,
         address=invite.address,
-        kinds=packet_kinds(manifest, site.random_bytes),
-        own=own_data(site.data_path, manifest.tables),
-        answers=() if site.paired else await asyncio.to_thread(_own_answers, manifest, site),
+        kinds=await site.threads.asked(protocol_of(manifest).packet_kinds, manifest, site.random_bytes),
+        own=await site.own(manifest.tables),
+        answers=() if site.paired else await site.threads.queried(_own_answers, manifest, site),
         earlier=earlier_studies(ledger, invite.key, invite.study),
         meter=meter(ledger),
         qr_text=study_code(invite.study),
-        central=await asyncio.to_thread(_central, manifest),
-        window=shortest_window(manifest),
-        short=shortest_window(manifest) < SHORT_WINDOW,
+        central=await site.threads.asked(_central, manifest),
+        window=time_to_send(manifest),
+        short=is_short(manifest),
         place=f"/invite/{invite.study.hex()}",
     )
 
@@ -162,7 +163,7 @@ async def answered(request: web.Request) -> web.Response:
     fetched = await site.manifest(invite)
     if not fetched.done():
         raise Refused("the study is still being fetched; nothing was stored or sent: read it first")
-    if own_data(site.data_path, fetched.result().tables).warnings and not await form_text(request, "unready"):
+    if (await site.own(fetched.result().tables)).warnings and not await form_text(request, "unready"):
         raise Refused(
             "your data lacks something that this study reads, and you did not tick that you want to go on all the "
             "same; nothing was stored or sent: go back"
@@ -173,7 +174,7 @@ async def answered(request: web.Request) -> web.Response:
 
 
 def _joined(site: Site, study: bytes) -> bool:
-    return any(one.study == study and one.state not in LAST for one in site.peer.status())
+    return any(status.study == study and status.state not in LAST for status in site.reach.status())
 
 
 def _own_answers(manifest: Manifest, site: Site) -> tuple[OwnAnswer, ...]:
@@ -183,6 +184,6 @@ def _own_answers(manifest: Manifest, site: Site) -> tuple[OwnAnswer, ...]:
 
 
 def _central(manifest: Manifest) -> tuple[str, ...]:
-    """What would hold with the fewest members with whom the study goes on."""
+    """The statement for the fewest members with whom the study goes on."""
     fewest = Batch((manifest.cohort.minimum,) * manifest.packets, "members, the fewest with whom this study goes on")
     return in_words(account(manifest, fewest))

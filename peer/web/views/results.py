@@ -1,16 +1,17 @@
-"""What comes back: the published model's prediction for the owner, and proofs of two stories."""
+"""The results for the owner: the published model's prediction for the owner, and proofs against aggregators."""
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Sequence
 
 from aiohttp import web
 
-from anon.cli_evidence import evidence_lines
 from anon.errors import Refused
+from anon.transparency.proof_text import evidence_lines
 from peer import predict as local
-from peer.cli.show import told_apart
-from peer.evidence import kept
+from peer.predict import distinct_digits
+from peer.run.equivocations import proofs_of, stored_proofs
+from peer.store.records import Study
 from peer.web.site import SITE
 
 routes = web.RouteTableDef()
@@ -37,51 +38,57 @@ async def prediction(request: web.Request) -> web.StreamResponse:
     site = request.app[SITE]
     key = site.study_of(request)
     stored = site.peer.store.study(key)
-    place = f"/study/{key.hex()}"
-    fetching = site.working(f"model-{key.hex()}")
+    path = f"/study/{key.hex()}"
+    fetching = site.jobs.get(f"model-{key.hex()}")
     if fetching is None:
-        return site.page(request, "prediction.html", manifest=stored.manifest, found=None, place=place)
+        return site.page(request, "prediction.html", manifest=stored.manifest, found=None, place=path)
     if not fetching.done():
         return site.waiting(request, "Fetching the published model")
     if fetching.exception() is not None:
         site.forget(f"model-{key.hex()}")
     model = fetching.result()
-    found = await asyncio.to_thread(local.predict_own, model, site.data_path, int(site.now()))
-    score, threshold = told_apart(found.probability, found.threshold)
-    reasons = sorted(found.moved_by, key=lambda part: -abs(part.amount))[:MOST_REASONS]
+    predicted = await site.threads.queried(local.predict_own, model, site.data_path, int(site.now()))
+    score, threshold = distinct_digits(predicted.probability, predicted.threshold)
+    reasons = sorted(predicted.moved_by, key=lambda part: -abs(part.amount))[:MOST_REASONS]
     return site.page(
         request,
         "prediction.html",
         manifest=stored.manifest,
         model=model,
-        found=found,
+        found=predicted,
         score=score,
         threshold=threshold,
         reasons=reasons,
-        largest=max((abs(one.amount) for one in reasons), default=0.0),
-        unfit=local.unfit(model, site.data_path),
+        largest=max((abs(reason.amount) for reason in reasons), default=0.0),
+        unfit=await site.threads.asked(local.unfit, model, site.data_path),
         caution=local.caution(model),
-        place=place,
+        place=path,
     )
 
 
 @routes.get("/evidence")
 async def evidence(request: web.Request) -> web.Response:
-    """Proofs that an aggregator told two stories, if any were kept."""
+    """Proofs against aggregators, if any were kept."""
     site = request.app[SITE]
-    titles = {one.study: one.title for one in site.peer.status()}
-    found = [(titles.get(one.study, ""), evidence_lines(one)) for one in kept(site.peer.store)]
+    titles = {status.study: status.title for status in site.peer.status()}
+    proofs = await site.threads.asked(_told, stored_proofs(site.peer.store))
+    found = [(titles.get(study, ""), lines) for study, lines in proofs]
     return site.page(request, "evidence.html", found=found)
+
+
+def _told(stored: Sequence[tuple[Study, bytes]]) -> list[tuple[bytes, list[str]]]:
+    return [(file.study, evidence_lines(file)) for file in proofs_of(stored)]
 
 
 @routes.get("/evidence/{number}")
 async def proof(request: web.Request) -> web.Response:
     """One proof as a file that anyone can check."""
     site, number = request.app[SITE], request.match_info["number"]
-    found = kept(site.peer.store)
-    if not (number.isascii() and number.isdigit()) or len(number) > 9 or int(number) >= len(found):
+    proofs = await site.threads.asked(proofs_of, stored_proofs(site.peer.store))
+    if not (number.isascii() and number.isdigit()) or len(number) > 9 or int(number) >= len(proofs):
         raise Refused("there is no such proof; choose one from the list")
-    one = found[int(number)]
-    name = f"{one.study.hex()[:16]}-{one.number}.evidence"
+    proof = proofs[int(number)]
+    name = f"{proof.study.hex()[:16]}-{proof.number}.evidence"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return web.Response(body=one.to_bytes(), content_type="application/octet-stream", headers=headers)
+    body = await site.threads.asked(proof.to_bytes)
+    return web.Response(body=body, content_type="application/octet-stream", headers=headers)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from anon.accounting import in_words
+from anon.accounting.statement import Accounting, in_words
 from anon.errors import Refused
-from anon.fingerprint import head_prints, study_code, words
-from anon.invite import parse_invite
-from peer.session import LAST, State
+from anon.transparency.fingerprint import HeadPrint, head_prints, study_code, words
+from anon.wire.invite import parse_invite
+from peer.app import accounting_of
+from peer.rules.lifecycle import LAST, State
+from peer.store.records import Study
+from peer.web.forms import form_text, form_whole
 from peer.web.site import SITE, Site
-from peer.web.told import STATES, meter, receipt_line, sendings
-from peer.web.views.forms import form_text, form_whole
+from peer.web.study_text import STATES, meter, receipt_line, sendings
 
 routes = web.RouteTableDef()
 PAUSES = ((3600, "an hour"), (4 * 3600, "four hours"), (86400, "a day"), (7 * 86400, "a week"))
@@ -25,27 +27,27 @@ async def home(request: web.Request) -> web.Response:
     landing, site.landing = site.landing, ""
     if landing:
         return site.onward(request, landing)
-    found = site.peer.status()
-    if not (found or site.invites or site.tables() or site.paired):
+    statuses = site.reach.status()
+    if not (statuses or site.invites or site.tables() or site.paired):
         return site.page(request, "welcome.html")
     now = site.now()
     coming = [
-        (one.title, window)
-        for one in found
-        for window in sendings(site.peer.store.study(one.study), one.slots, now)
+        (status.title, window)
+        for status in statuses
+        for window in sendings(site.reach.store.study(status.study), status.slots, now)
         if not window.over
     ]
     coming.sort(key=lambda each: each[1].window.opens)
     return site.page(
         request,
         "home.html",
-        active=[one for one in found if one.state not in LAST],
-        ended=[one for one in found if one.state in LAST],
+        active=[status for status in statuses if status.state not in LAST],
+        ended=[status for status in statuses if status.state in LAST],
         states=STATES,
         invites=[(study.hex(), _title(site, study), invite.address) for study, invite in site.invites.items()],
-        meter=meter(site.peer.budget()),
+        meter=meter(site.reach.budget()),
         coming=coming[:_SHOWN_WINDOWS],
-        paused_studies={one.study: site.peer.paused_until(one.study) for one in found},
+        paused_studies={status.study: site.reach.paused_until(status.study) for status in statuses},
         pauses=PAUSES,
         place="/",
     )
@@ -53,7 +55,7 @@ async def home(request: web.Request) -> web.Response:
 
 def _title(site: Site, study: bytes) -> str:
     """The title of a study whose link waits; empty until it was fetched. Looking at this page fetches nothing."""
-    fetched = site.working(f"invite-{study.hex()}")
+    fetched = site.jobs.get(f"invite-{study.hex()}")
     if fetched is None or not fetched.done() or fetched.cancelled() or fetched.exception() is not None:
         return ""
     title: str = fetched.result().title
@@ -74,29 +76,35 @@ async def study(request: web.Request) -> web.Response:
     """One study: where it stands, its windows, its cost, and what can be done about it."""
     site = request.app[SITE]
     key = site.study_of(request)
-    stored = site.peer.store.study(key)
-    status = next(one for one in site.peer.status() if one.study == key)
-    accounting = site.peer.accounting(key)
+    stored = site.reach.store.study(key)
+    status = next(current for current in site.reach.status() if current.study == key)
+    manifest = stored.manifest
+    accounting, heads = await site.threads.asked(_told_by_heads, stored)
     return site.page(
         request,
         "study.html",
         study=stored,
-        manifest=stored.manifest,
+        manifest=manifest,
         status=status,
         said=STATES[stored.state],
         over=stored.state in LAST,
         leaving=stored.state is State.LEAVING,
         windows=sendings(stored, status.slots, site.now()),
-        receipts=[receipt_line(status.title, one) for one in status.slots],
+        receipts=[receipt_line(status.title, slot) for slot in status.slots],
         accounting=in_words(accounting) if accounting is not None else (),
         fingerprint=words(key),
         qr_text=study_code(key),
-        heads=head_prints(stored.chain),
-        study_paused=site.peer.paused_until(key),
-        home_paused=site.peer.paused_until(),
+        heads=heads,
+        study_paused=site.reach.paused_until(key),
+        home_paused=site.reach.paused_until(),
         pauses=PAUSES,
         place=f"/study/{key.hex()}",
     )
+
+
+def _told_by_heads(stored: Study) -> tuple[Accounting | None, tuple[HeadPrint, ...]]:
+    """Facts that follow from the signed heads, whose number an aggregator decides: the cost, and the fingerprints."""
+    return accounting_of(stored), head_prints(stored.chain)
 
 
 @routes.post("/pause")
@@ -109,7 +117,7 @@ async def pause_home(request: web.Request) -> web.Response:
 async def resume_home(request: web.Request) -> web.Response:
     """Go on."""
     site = request.app[SITE]
-    site.peer.resume()
+    site.reach.resume()
     return site.onward(request, "/", "Not paused any more. What is due is done at its own times.")
 
 
@@ -125,23 +133,23 @@ async def resume_study(request: web.Request) -> web.Response:
     """Go on with this study."""
     site = request.app[SITE]
     key = site.study_of(request)
-    site.peer.resume(key)
+    site.reach.resume(key)
     return site.onward(request, f"/study/{key.hex()}", "Not paused any more.")
 
 
-async def _pause(request: web.Request, key: bytes | None, place: str) -> web.Response:
+async def _pause(request: web.Request, key: bytes | None, path: str) -> web.Response:
     site = request.app[SITE]
     seconds = await form_whole(request, "seconds", "pause")
-    site.peer.pause(site.now() + seconds, key)
-    return site.onward(request, place, "Paused. Until then nothing leaves and nothing is asked for.")
+    site.reach.pause(site.now() + seconds, key)
+    return site.onward(request, path, "Paused. Until then nothing leaves and nothing is asked for.")
 
 
 @routes.get("/study/{study}/leave")
 async def leave(request: web.Request) -> web.Response:
-    """What leaving means, before it is done."""
+    """The consequences of leaving, before it is done."""
     site = request.app[SITE]
-    stored = site.peer.store.study(site.study_of(request))
-    status = next(one for one in site.peer.status() if one.study == stored.study)
+    stored = site.reach.store.study(site.study_of(request))
+    status = next(current for current in site.reach.status() if current.study == stored.study)
     early = _early(site, stored.state, stored.manifest.timetable.enrol_closes)
     return site.page(
         request,
@@ -172,11 +180,11 @@ def _early(site: Site, state: State, closes: int) -> bool:
 async def history(request: web.Request) -> web.Response:
     """Every study that was joined, and a receipt for each packet."""
     site = request.app[SITE]
-    found = site.peer.status()
+    statuses = site.reach.status()
     return site.page(
         request,
         "history.html",
-        studies=found,
+        studies=statuses,
         states=STATES,
-        receipts=[receipt_line(one.title, slot) for one in found for slot in one.slots],
+        receipts=[receipt_line(status.title, slot) for status in statuses for slot in status.slots],
     )

@@ -1,0 +1,206 @@
+"""The desk's view of a study. Until collection has closed every count moves in steps of 50 (design section 8)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from functools import lru_cache
+
+from attrs import frozen
+
+from aggregator.desk.steps import Steps
+from aggregator.desk.timeline import Stage, stages, time_left
+from aggregator.intake.counters import STEP
+from aggregator.protocols.contract import Reached
+from aggregator.protocols.estimates import Estimate
+from aggregator.rules.lifecycle import Phase
+from aggregator.study.live import LiveStudy
+from anon.accounting.statement import ENROLLED, Batch, account, batch_of_chain, batch_of_reports, in_words
+from anon.errors import AnonmlError
+from anon.ldp import format_epsilon
+from anon.protocols.contract import Place, PublishedModel
+from anon.protocols.registry import protocol_of
+from anon.study.manifest import Manifest, parse_manifest
+from anon.transparency.documents import find
+from anon.transparency.fingerprint import HeadPrint, head_prints, words
+from anon.wire.messages import parse_roster
+
+_CLOSED = frozenset({Phase.LEARNING, Phase.PUBLISHED, Phase.ERASED, Phase.ABANDONED})
+
+
+@frozen
+class Count:
+    """A number as it may be shown: exact, or rounded down to a step of 50."""
+
+    number: int
+    exact: bool
+
+    def __str__(self) -> str:
+        if self.exact:
+            return str(self.number)
+        return f"{self.number} or more" if self.number else f"fewer than {STEP}"
+
+
+@frozen
+class StudyFacts:
+    """One study for its page. Nothing in it names a packet, and nothing of who enrolled stands beside a count of what
+    was sent."""
+
+    study: str
+    title: str
+    summary: str
+    manifest: Manifest
+    phase: str
+    left: str
+    fingerprint: str
+    epsilon: str
+    enrolled: Count
+    enough: bool
+    accepted: Count
+    expected_packets: int | None
+    enrolment_answers: Mapping[str, int]
+    packet_answers: Mapping[str, int]
+    answers_exact: bool
+    stages: tuple[Stage, ...]
+    documents: int
+    has_model: bool
+    has_report: bool
+    fault: str
+    left_out: tuple[str, ...]
+
+    @property
+    def admits(self) -> bool:
+        """True if somebody can still enrol."""
+        return self.phase == Phase.ENROLLING
+
+
+async def facts_of(live: LiveStudy) -> StudyFacts:
+    """How a study stands."""
+    closed, left = live.phase in _CLOSED, live.phase is not Phase.ENROLLING
+    enrolled = await live.tools.enrolments.count(live.study)
+    if live.phase is Phase.ERASED:
+        enrolled = roster_length(live)
+    accepted = sum((await live.accepted()).values())
+    manifest = live.manifest
+    return StudyFacts(
+        study=live.study.hex(),
+        title=manifest.title,
+        summary=protocol_of(manifest).summary(manifest),
+        manifest=manifest,
+        phase=live.state,
+        left=time_left(live.ends, live.tools.now()),
+        fingerprint=words(live.study),
+        epsilon=format_epsilon(manifest.epsilon),
+        enrolled=Count(enrolled, True) if left else Count(enrolled // STEP * STEP, False),
+        enough=enrolled >= manifest.cohort.minimum,
+        accepted=Count(accepted, True) if closed else Count(accepted // STEP * STEP, False),
+        expected_packets=enrolled * manifest.packets if left else None,
+        enrolment_answers=live.enrolment_answers.exact() if left else live.enrolment_answers.coarse(),
+        packet_answers=live.packet_answers.exact() if closed else live.packet_answers.coarse(),
+        answers_exact=closed,
+        stages=stages(manifest, live.rounds, live.phase, live.turn),
+        documents=len(live.chain),
+        has_model=find(live.chain, "model") is not None,
+        has_report=find(live.chain, "report") is not None,
+        fault=live.trouble,
+        left_out=await live.left_out(),
+    )
+
+
+def roster_length(live: LiveStudy) -> int:
+    """How many the signed roster has, from the length of its body alone; 0 before there is one."""
+    known = batch_of_chain(live.manifest, [signed for signed in live.chain if signed.head.kind == "roster"])
+    return known.counts[0] if known else 0
+
+
+async def roster_of(live: LiveStudy) -> tuple[str, ...] | None:
+    """The study keys of the published roster, in the roster's order (by key, not by arrival); None before it closes."""
+    head = find(live.chain, "roster")
+    if head is None:
+        return None
+    entries = await asyncio.to_thread(parse_roster, await live.body_of(head), live.study)
+    return tuple(entry.key.hex() for entry in entries)
+
+
+def fingerprints_of(live: LiveStudy) -> tuple[HeadPrint, ...]:
+    """The words of every published document; transcripts are named as all others."""
+    return head_prints(live.chain)
+
+
+async def statement_of(live: LiveStudy) -> tuple[str, ...]:
+    """The privacy statement: with accepted packets once collection has closed, before that with the members enrolled,
+    and before the roster with the declared minimum."""
+    manifest = live.manifest
+    if live.phase in _CLOSED and live.phase is not Phase.ABANDONED:
+        counts = await live.accepted()
+        batch = batch_of_reports(manifest, [counts.get(survey.survey, 0) for survey in manifest.surveys])
+    elif roster_length(live):
+        batch = Batch((roster_length(live),) * manifest.packets, ENROLLED)
+    else:
+        batch = Batch((manifest.cohort.minimum,) * manifest.packets, f"{ENROLLED}, the declared minimum")
+    return await asyncio.to_thread(_accounting, live.manifest_bytes, batch)
+
+
+@lru_cache(maxsize=64)
+def _accounting(manifest_bytes: bytes, batch: Batch) -> tuple[str, ...]:
+    return in_words(account(parse_manifest(manifest_bytes), batch))
+
+
+async def model_of(live: LiveStudy) -> PublishedModel | None:
+    """The published model."""
+    head = find(live.chain, "model")
+    if head is None:
+        return None
+    body = await live.body_of(head)
+    return await asyncio.to_thread(lambda: protocol_of(live.manifest).read_model(body.decode()))
+
+
+async def reached_by(live: LiveStudy) -> tuple[Reached, ...]:
+    """The scores of the published model's parts."""
+    model = await model_of(live)
+    return live.protocol_part.reached(model) if model else ()
+
+
+async def is_guessing(live: LiveStudy) -> bool:
+    """True if the published model says of itself that it was not shown to beat the base rate."""
+    model = await model_of(live)
+    return model is not None and model.shown is False
+
+
+class Estimates:
+    """The estimates of all studies as the desk may show them."""
+
+    def __init__(self) -> None:
+        self._steps = Steps()
+        self._kept: dict[tuple[bytes, int], Estimate] = {}
+
+    async def of(self, live: LiveStudy) -> tuple[Estimate, ...]:
+        """The newest estimate that may be shown of every survey that has one."""
+        counts = await live.accepted()
+        documents = await live.round_documents()
+        for survey in live.manifest.surveys:
+            kept, accepted = self._kept.get((live.study, survey.survey)), counts.get(survey.survey, 0)
+            final = live.packet_intake.frozen_until >= survey.window.closes
+            due = (kept is None or not kept.final) if final else self._steps.may_move(
+                live.study, survey.survey, accepted
+            )
+            if due and accepted:
+                await self._renew(live, survey.survey, documents, final)
+        return tuple(
+            self._kept[live.study, known_survey.survey]
+            for known_survey in live.manifest.surveys
+            if (live.study, known_survey.survey) in self._kept
+        )
+
+    async def _renew(self, live: LiveStudy, survey: int, documents: Mapping[Place, bytes], final: bool) -> None:
+        asked = live.manifest.survey(survey)
+        packets = await live.packets_of(survey)
+        try:
+            estimate = live.protocol_part.estimate
+            found = await asyncio.to_thread(estimate, live.manifest, asked, documents, packets, final)
+        except AnonmlError:
+            return
+        if found is not None:
+            self._kept[live.study, survey] = found
+
+

@@ -1,0 +1,50 @@
+"""`anonml aggregator export-model`: a published model for other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from anon.errors import Malformed, Refused
+from anon.protocols.contract import PublishedModel
+from anon.protocols.registry import read_model
+from anon.terminal.options import JsonOption, print_json
+
+
+def join(app: typer.Typer) -> None:
+    """Add `export-model` to the commands of `anonml aggregator`."""
+    app.command("export-model")(export_model)
+
+
+def export_model(
+    model: Annotated[Path, typer.Argument(help="The model document: model.json, as `export` or a peer wrote it.")],
+    file: Annotated[Path, typer.Argument(help="What to write: its name ends in .onnx or .skops.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Write a published model as ONNX or skops. Both predict what the model predicts."""
+    from aggregator.estimator.export import to_onnx, to_skops
+
+    found = _read(model)
+    if file.exists():
+        raise Refused(f"{file}: is there already; name a new file")
+    if file.suffix == ".onnx":
+        written = to_onnx(found)
+        file.write_bytes(written)
+    elif file.suffix == ".skops":
+        to_skops(found, file)
+    else:
+        raise Refused(f"{file.name}: expected a name that ends in .onnx or .skops")
+    if as_json:
+        print_json({"file": str(file), "bytes": file.stat().st_size, "study": found.study})
+    else:
+        Console().print(f"written to {file}", highlight=False)
+
+
+def _read(path: Path) -> PublishedModel:
+    try:
+        return read_model(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise Malformed(f"{path}: cannot be read ({type(error).__name__}); name the model document") from None

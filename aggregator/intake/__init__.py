@@ -1,0 +1,1 @@
+"""Posts that become decisions, in batches."""

@@ -1,0 +1,50 @@
+"""Counts of what was accepted and refused, by reason, in memory. They describe traffic, never anybody."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from anon.transparency.fingerprint import HeadPrint
+
+STEP = 50
+
+
+class Counters:
+    """The aggregator's replies, counted. Until a study closes, counts are shown in steps of 50 only (design section
+    8)."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+
+    def count(self, word: str) -> None:
+        """One more answer of this word."""
+        self._counts[word] += 1
+
+    def coarse(self) -> dict[str, int]:
+        """Each count rounded down to a multiple of 50; small ones are left out."""
+        return {word: number // STEP * STEP for word, number in sorted(self._counts.items()) if number >= STEP}
+
+    def exact(self) -> dict[str, int]:
+        """Each count. Only for a study whose collection is closed."""
+        return dict(sorted(self._counts.items()))
+
+
+@frozen
+class Traffic:
+    """The report's facts beside the documents: the aggregator's replies, by word, since it was last started; how
+    many enrolled; the fingerprints of what it had signed until then; and the packets left out as damaged, by slot and
+    the beginning of the tag."""
+
+    enrolled: int
+    enrolment_answers: Mapping[str, int]
+    packet_answers: Mapping[str, int]
+    signed: tuple[HeadPrint, ...] = ()
+    damaged: tuple[str, ...] = ()
+
+    @property
+    def refused(self) -> dict[str, int]:
+        """Refusals of packets by reason."""
+        return {word: number for word, number in self.packet_answers.items() if word != "accepted"}

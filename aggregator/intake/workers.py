@@ -1,0 +1,73 @@
+"""Where heavy work runs: processes of their own, so that the event loop stays free and both cores are used.
+
+The curve library lets go of the interpreter's lock, but only for moments; a thread that takes it back thousands of
+times a second would wait for the event loop each time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.process import BaseProcess
+from typing import ParamSpec, TypeVar
+
+from anon.environment import shed
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+class Workers:
+    """Runs functions in `processes` worker processes; with 0, in a thread of this one (for tests)."""
+
+    def __init__(self, processes: int) -> None:
+        self._processes = processes
+        self._pool = _pool(processes) if processes else None
+
+    async def run(self, function: Callable[Given, Result], *args: Given.args, **kwargs: Given.kwargs) -> Result:
+        """The function's result. Everything passed must pickle. If a worker dies its work is repeated, once, by a new
+        one; `BrokenProcessPool` is raised if that dies too.
+        """
+        if self._pool is None:
+            return await asyncio.to_thread(function, *args, **kwargs)
+        pool = self._pool
+        try:
+            return await asyncio.wrap_future(pool.submit(function, *args, **kwargs))
+        except BrokenProcessPool:
+            fresh = self._replace(pool)
+            return await asyncio.wrap_future(fresh.submit(function, *args, **kwargs))
+
+    def close(self) -> None:
+        """End the processes."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _replace(self, broken: ProcessPoolExecutor) -> ProcessPoolExecutor:
+        if self._pool is broken or self._pool is None:
+            broken.shutdown(wait=False)
+            self._pool = _pool(self._processes)
+        return self._pool
+
+
+def _pool(processes: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"), initializer=_begin)
+
+
+def _begin() -> None:
+    """Leave interrupts to the parent, keep of its environment what a child may have, and end when it does."""
+    shed()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+
+
+def _follow(parent: BaseProcess) -> None:
+    parent.join()
+    os._exit(0)

@@ -1,0 +1,87 @@
+"""`anonml study synthesize` and `anonml aggregator report`: made-up people, and a report with a test set."""
+
+from __future__ import annotations
+
+import csv
+import os
+import secrets
+import sys
+from pathlib import Path
+from typing import Annotated, TextIO
+
+import typer
+from rich.console import Console
+
+from aggregator.app import AggregatorApp
+from aggregator.lab.cli_plan import plan
+from aggregator.opening import DEFAULT_HOME, HomeOption, existing, pick
+from anon.errors import Refused
+from anon.storage.private_files import new_private
+from anon.study import load_proposal
+from anon.terminal.options import StudyOption, finished
+
+
+def join_study(app: typer.Typer) -> None:
+    """Add the lab's commands to those of `anonml study`."""
+    app.command()(plan)
+    app.command()(synthesize)
+
+
+def join_aggregator(app: typer.Typer) -> None:
+    """Add `report` to the commands of `anonml aggregator`."""
+    app.command()(report)
+
+
+def synthesize(
+    file: Annotated[Path, typer.Argument(help="A study file.")],
+    rows: Annotated[int, typer.Option(min=1, max=1_000_000)] = 500,
+    output: Annotated[Path | None, typer.Option(help="Where to write the CSV; standard output by default.")] = None,
+) -> None:
+    """Write made-up people for a pilot (`anonml simulate STUDY.toml --data FILE.csv`) before anyone is asked.
+
+    Columns that a feature reads directly get values of its range or categories; all others small whole numbers. The
+    label follows the first feature half of the time, so that there is something to find.
+    """
+    from aggregator.lab.synthetic import people
+
+    if output is not None and output.exists():
+        raise Refused(f"{output}: already exists; name another file")
+    header, body = people(load_proposal(file), rows, secrets.SystemRandom())
+    with output.open("w", newline="", encoding="utf-8") if output else _stdout() as stream:
+        writer = csv.writer(stream)
+        writer.writerow(header)
+        writer.writerows(body)
+
+
+def _stdout() -> TextIO:
+    return os.fdopen(os.dup(sys.stdout.fileno()), "w", newline="", encoding="utf-8")
+
+
+def report(
+    file: Annotated[Path, typer.Argument(help="A new file: report.html, or report.pdf.")],
+    test: Annotated[
+        Path | None, typer.Option(help="CSV of public, synthetic or last year's people with labels, for the ROC curve.")
+    ] = None,
+    person: Annotated[
+        str | None, typer.Option(help="Column that tells people apart, when they have several rows.")
+    ] = None,
+    study: StudyOption = "",
+    home: HomeOption = DEFAULT_HOME,
+) -> None:
+    """Write a published study's report, with errors on a test set if one is given; as PDF if the name ends in .pdf."""
+    from aggregator.intake.workers import Workers
+    from aggregator.lab.tested_report import full_report, read_test_file
+    from aggregator.report.pdf import to_pdf
+
+    if file.exists():
+        raise Refused(f"{file}: already exists; name another file")
+    people = read_test_file(test) if test is not None else ""
+
+    async def work() -> str:
+        async with AggregatorApp(existing(home)) as aggregator:
+            return await full_report(aggregator.study(pick(aggregator, study)), Workers(0), people, person)
+
+    page = finished(work())
+    with new_private(file) if people else file.open("xb") as target:  # errors by subgroup tell of the people tested
+        target.write(to_pdf(page) if file.suffix == ".pdf" else page.encode())
+    Console().print(f"{file} written", highlight=False)

@@ -1,0 +1,81 @@
+"""`anonml study plan`: choose a design by simulation on made-up people, and write the study file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from anon.errors import Malformed, Refused
+from anon.study import load_proposal
+from anon.terminal.options import JsonOption, print_json
+
+EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)
+
+
+def plan(
+    file: Annotated[Path, typer.Argument(help="A study file; its design is replaced.")],
+    epsilon: Annotated[float, typer.Option(help="The record-level epsilon that each peer will spend.")],
+    cohort: Annotated[int | None, typer.Option(min=2, help="How many will take part; else the file's minimum.")] = None,
+    write: Annotated[Path | None, typer.Option(help="Where to write the study file with the best design.")] = None,
+    chart: Annotated[Path | None, typer.Option(help="Where to write an SVG chart over cohorts and epsilons.")] = None,
+    populations: Annotated[int | None, typer.Option(min=1, max=200, help="Made-up populations to try on.")] = None,
+    only: Annotated[bool, typer.Option(help="Only this cohort and epsilon; no table over others.")] = False,
+    seed: Annotated[int, typer.Option(help="For another set of made-up populations.")] = 1,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare designs on people made up from what the study declares (never on private data) and keep the best.
+
+    The assumptions about these people are stated in aggregator/lab/planning/population.py; declare `shares` and
+    `learning.base_rate` where they are public knowledge.
+    """
+    from aggregator.lab.planning.plan import choose_design, survey_of_choices
+    from aggregator.lab.planning.study_file import chart as draw
+    from aggregator.lab.planning.study_file import to_toml
+
+    proposal = load_proposal(file)
+    people = cohort or proposal.cohort.minimum
+    for target in (write, chart):
+        if target is not None and target.exists():
+            raise Refused(f"{target}: already exists; name another file")
+    if chart is not None and only:
+        raise Malformed("--chart: a chart needs other cohorts and epsilons; leave out --only")
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        cohorts, epsilons = ([], []) if only else ([max(people // 4, 2), people, 4 * people], list(EPSILONS))
+        task = progress.add_task("designs", total=1 + len(cohorts) * len(epsilons))
+        choice = choose_design(proposal, people, epsilon, seed, populations)
+        progress.advance(task)
+        around = survey_of_choices(
+            proposal, cohorts, epsilons, seed, min(populations or 6, 6), lambda: progress.advance(task)
+        )
+    if write is not None:
+        write.write_text(to_toml(choice.proposal), "utf-8")
+    if chart is not None:
+        chart.write_text(draw(around), "utf-8")
+    if as_json:
+        print_json({
+            "best": choice.best.figures(),
+            "tried": [forecast.figures() for forecast in choice.forecasts],
+            "around": [planned.best.figures() for planned in around],
+        })
+        return
+    console = Console()
+    table = Table("design", "expected AUC", "± s.e.", "spread of one study")
+    for forecast in choice.forecasts:
+        table.add_row(forecast.design, f"{forecast.auc:.3f}", f"{forecast.auc_se:.3f}", f"{forecast.spread:.3f}")
+    heading = f"{people:,} people, record-level epsilon {epsilon:g}, made-up people:"
+    console.print(heading, highlight=False)
+    console.print(table)
+    if around:
+        grid = Table("people", *(f"{budget:g}" for budget in EPSILONS))
+        for size in cohorts:
+            row = [choice_around.best for choice_around in around if choice_around.best.cohort == size]
+            grid.add_row(f"{size:,}", *(f"{cell.auc:.3f} {cell.design}" for cell in row))
+        console.print("The best design and its expected AUC elsewhere:")
+        console.print(grid)
+    if write is not None:
+        console.print(f"{write} written with {choice.best.design}; check it with `anonml study lint {write}`")

@@ -1,0 +1,119 @@
+"""`anonml simulate`: predict a study's result on data you have, without network or cryptography."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from attrs import evolve
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from aggregator.lab.simulation.inference import WARNING, Inferred, infer_study, people_of
+from aggregator.lab.simulation.people import people_from_csv
+from aggregator.lab.simulation.simulate import HELD_OUT, SimulationResult, simulate
+from anon.errors import InvalidValue
+from anon.study import Proposal, load_proposal
+from anon.study.proposal import OnePacket
+from anon.terminal.options import JsonOption, print_json
+from anon.text.foreign import shown
+
+app = typer.Typer(add_completion=False, help="Predict a study's result on data you have, without any network.")
+
+
+@app.command()
+def main(
+    data: Annotated[Path, typer.Option(help="CSV (or .csv.gz) of the study's table: the people who would be peers.")],
+    study: Annotated[
+        Path | None, typer.Argument(help="A study file whose queries read one table; else one is inferred.")
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="Without a study file: the column to learn.")] = None,
+    positive: Annotated[list[str] | None, typer.Option(help="Its values that count as positive.")] = None,
+    test: Annotated[Path | None, typer.Option(help="CSV of people to score on; else some are held out.")] = None,
+    test_share: Annotated[float, typer.Option(min=0.01, max=0.9, help="How many are held out.")] = HELD_OUT,
+    trials: Annotated[int, typer.Option(min=1, max=10_000)] = 50,
+    peers: Annotated[
+        int | None, typer.Option(min=2, help="Peers per trial, drawn from the data (more: with replacement); else all.")
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Record-level epsilon; required without a study, else a one-packet study's.")
+    ] = None,
+    person: Annotated[
+        str | None, typer.Option(help="Column that tells people apart, when they have several rows.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="For repeating a run exactly.")] = None,
+    shuffle_labels: Annotated[
+        bool, typer.Option(help="Break the link to the label: the AUC must fall to 0.5.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Run the study many times on your data and print means with standard errors, beside what no privacy would give."""
+    if study is None:
+        inferred = _inferred(data, label, positive, epsilon)
+        proposal, people = inferred.proposal, people_of(inferred.proposal, data)
+        scored = people_of(proposal, test) if test else None
+    else:
+        proposal = _with_epsilon(load_proposal(study), epsilon)
+        people = people_from_csv(proposal, data, person)
+        scored = people_from_csv(proposal, test, person) if test else None
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("trials", total=trials)
+        result = simulate(
+            proposal,
+            people,
+            trials,
+            secrets.randbits(63) if seed is None else seed,
+            scored,
+            peers=peers,
+            shuffle_labels=shuffle_labels,
+            held_out=test_share,
+            progress=lambda done: progress.update(task, completed=done),
+        )
+    print_json(result.figures()) if as_json else _show(result)
+
+
+def _inferred(data: Path, label: str | None, positive: list[str] | None, epsilon: float | None) -> Inferred:
+    if label is None or not positive or epsilon is None:
+        raise typer.BadParameter(
+            "without a study file, name --label, --positive and --epsilon", param_hint="STUDY"
+        )
+    try:
+        inferred = infer_study(data, label, positive, epsilon)
+    except InvalidValue as fault:
+        raise typer.BadParameter(str(fault), param_hint="--epsilon") from None
+    for line in (WARNING, *inferred.notes):
+        typer.echo(shown(line), err=True)
+    return inferred
+
+
+def _with_epsilon(proposal: Proposal, epsilon: float | None) -> Proposal:
+    if epsilon is None:
+        return proposal
+    if not isinstance(proposal.design, OnePacket):
+        raise typer.BadParameter(
+            "only a one-packet study has a single epsilon; edit the study file", param_hint="--epsilon"
+        )
+    try:
+        return evolve(proposal, design=evolve(proposal.design, epsilon=epsilon))
+    except InvalidValue as fault:
+        raise typer.BadParameter(str(fault), param_hint="--epsilon") from None
+
+
+def _show(result: SimulationResult) -> None:
+    table = Table("", "mean", "standard error")
+    table.add_row("ROC AUC of the ensemble", f"{result.auc_mean:.4f}", f"{result.auc_se:.4f}")
+    table.add_row("F1", f"{result.f1_mean:.4f}", f"{result.f1_se:.4f}")
+    table.add_row("accuracy", f"{result.accuracy_mean:.4f}", f"{result.accuracy_se:.4f}")
+    table.add_row("calibration error", f"{result.ece_mean:.4f}", "")
+    table.add_row("no privacy, same bins: AUC", f"{result.auc_ceiling_binned:.4f}", "")
+    table.add_row("no privacy, raw features: AUC", f"{result.auc_ceiling_raw:.4f}", "")
+    console = Console()
+    console.print(table)
+    console.print(
+        f"{result.trials} trials of {result.peers} peers; record-level epsilon {result.epsilon_record:g}; "
+        f"per-attribute (AnonML eq. 6) {result.epsilon_eq6:g}, which is not the guarantee",
+        highlight=False,
+    )

@@ -1,0 +1,1 @@
+"""Planning a study: made-up people, the designs that are compared, their ranking, and the forecast."""

@@ -1,0 +1,148 @@
+"""Made-up people for planning: declared or assumed marginals, and weak signals that go with the label.
+
+The assumptions, because nothing private may be looked at: features lean on one common factor with loadings between -0.7
+and 0.7; about two thirds of them go with the label, with normal effects; all together could rank people with a ROC AUC
+of `signal` if nothing were hidden. Categories have the declared `shares`, else random ones, and each category an effect
+of its own. Numbers are spread over their declared range (in its scale) with a random skew; where cuts and shares are
+declared, so that they agree with them, unevenly between the cuts. The effect of a number is a line with a random bend,
+which may turn back on itself as age does with income. A plan compares designs on the same people, so that these
+assumptions matter less for the choice than for the figures.
+"""
+
+from __future__ import annotations
+
+from math import expm1, log1p
+
+import numpy as np
+from attrs import frozen
+from scipy.special import ndtr
+
+from aggregator.lab.simulation.people import Column, People
+from aggregator.protocols.histogram.reconstruct import Counts, Floats
+from anon.study.features import Feature
+from anon.study.manifest import Manifest
+from anon.study.proposal import Proposal
+
+SIGNAL = 0.88
+"""The AUC assumed of the best possible ranking."""
+
+BEND = 0.7
+"""The most that the part of a number's effect which goes with its square weighs, against 1 for the line."""
+
+_LEVELS = 64
+_SEARCHED = 2000
+"""So many people suffice to find how strong the signal must be."""
+
+
+@frozen
+class Assumptions:
+    """How strong the label's signal is assumed to be, and how many people are made up."""
+
+    signal: float = SIGNAL
+    people: int = 10_000
+    test: int = 2_500
+
+
+def made_up(
+    study: Proposal | Manifest, assumed: Assumptions, generator: np.random.Generator
+) -> tuple[People, People]:
+    """Peers and people to score on, of one made-up population."""
+    count = assumed.people + assumed.test
+    common = generator.standard_normal(count)
+    total = np.zeros(count)
+    columns: dict[str, Column] = {}
+    for feature in study.features:
+        loading = generator.uniform(-0.7, 0.7)
+        leaning = loading * common + np.sqrt(1 - loading**2) * generator.standard_normal(count)
+        effect = generator.standard_normal() if generator.random() < 2 / 3 else 0.0
+        columns[feature.name], seen = _column(feature, ndtr(leaning), generator)
+        total += effect * seen
+    labels = _labels(total, study.learning.base_rate, assumed.signal, generator)
+    everyone = People(columns, labels)
+    order = np.arange(count)
+    return everyone.take(order[: assumed.people]), everyone.take(order[assumed.people :])
+
+
+def _column(feature: Feature, at: Floats, generator: np.random.Generator) -> tuple[Column, Floats]:
+    """Values whose ranks are `at`, and what of them goes with the label (standardised)."""
+    if feature.kind == "categorical":
+        shares = _shares(feature, len(feature.categories), generator)
+        index = np.searchsorted(np.cumsum(shares)[:-1], at).astype(np.int64)
+        effects = generator.standard_normal(len(feature.categories))
+        return Column(tuple(feature.categories), index), _standard(effects[index])
+    bend = generator.uniform(-BEND, BEND)
+    index = np.minimum((at * _LEVELS).astype(np.int64), _LEVELS - 1)
+    line = _standard(index.astype(float))
+    places = _places(feature, generator)
+    values = tuple(_value(feature, float(position)) for position in places)
+    return Column(values, index), _standard(line + bend * _standard(line**2))
+
+
+def _places(feature: Feature, generator: np.random.Generator) -> Floats:
+    """Where in the range, 0 to 1 and increasing, each of `_LEVELS` equally common levels lies."""
+    ranks = (np.arange(_LEVELS) + 0.5) / _LEVELS
+    skew = float(np.exp(generator.uniform(-0.5, 1.5)))
+    if not feature.cuts or not feature.shares:
+        skewed: Floats = ranks**skew
+        return skewed
+    shares = _shares(feature, len(feature.cuts) + 1, generator)
+    ends = [0.0, *(_place(feature, cut) for cut in feature.cuts), 1.0]
+    reached = np.concatenate([[0.0], np.cumsum(shares)])
+    part = np.minimum(np.searchsorted(reached[1:-1], ranks), len(shares) - 1)
+    within = (ranks - reached[part]) / shares[part]
+    low, high = np.array(ends)[part], np.array(ends)[part + 1]
+    places: Floats = low + (high - low) * np.clip(within, 0, 1) ** skew
+    return places
+
+
+def _shares(feature: Feature, count: int, generator: np.random.Generator) -> Floats:
+    found = np.array(feature.shares[:count]) if feature.shares else generator.dirichlet(np.full(count, 2.0))
+    shares: Floats = found / found.sum()
+    return shares
+
+
+def _place(feature: Feature, value: float) -> float:
+    low, high = feature.range
+    if feature.scale == "log":
+        return (log1p(value) - log1p(low)) / (log1p(high) - log1p(low))
+    return (value - low) / (high - low)
+
+
+def _value(feature: Feature, position: float) -> float:
+    low, high = feature.range
+    if feature.scale == "log":
+        return expm1(log1p(low) + position * (log1p(high) - log1p(low)))
+    return low + position * (high - low)
+
+
+def _standard(values: Floats) -> Floats:
+    spread = values.std()
+    standard: Floats = (values - values.mean()) / spread if spread > 0 else np.zeros(len(values))
+    return standard
+
+
+def _labels(total: Floats, rate: float, signal: float, generator: np.random.Generator) -> Counts:
+    """Labels by a logistic of the total, stretched until it ranks as well as `signal`, with the declared share."""
+    direction = _standard(total)
+    low, high = 0.0, 20.0
+    for _ in range(20):
+        strength = (low + high) / 2
+        chance = _chances(strength * direction[:_SEARCHED], rate)
+        low, high = (strength, high) if _expected_auc(chance) < signal else (low, strength)
+    return (generator.random(len(total)) < _chances(low * direction, rate)).astype(np.int64)
+
+
+def _chances(log_odds: Floats, rate: float) -> Floats:
+    """1/(1 + exp(-(log_odds + b))) with b such that the mean is `rate`."""
+    low, high = -60.0, 60.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        chance: Floats = 1 / (1 + np.exp(-(log_odds + middle)))
+        low, high = (middle, high) if float(chance.mean()) < rate else (low, middle)
+    return chance
+
+
+def _expected_auc(chance: Floats) -> float:
+    ordered = np.sort(chance)
+    below = np.cumsum(1 - ordered) - (1 - ordered) / 2
+    return float(ordered @ below / (ordered.sum() * (1 - ordered).sum()))

@@ -1,0 +1,52 @@
+"""How well one run's model ranks people, without what only a report shows: for many runs of one study."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+
+from aggregator.lab.simulation.evaluation import model_scores, roc_auc
+from aggregator.lab.simulation.people import People
+from aggregator.lab.simulation.run import Plan, SimulatedTallies, categories
+from aggregator.lab.simulation.simulate import learn_collected
+from aggregator.protocols.histogram.additive import fit
+from aggregator.protocols.histogram.additive_model import coordinates_of
+from aggregator.protocols.histogram.moments import gather
+from aggregator.protocols.histogram.noise_test import ABSTAIN_FROM, LEVEL
+from aggregator.protocols.histogram.reconstruct import Floats
+
+
+@frozen
+class Ranked:
+    """The ROC AUC of the model that is published; how often noise alone would count as much."""
+
+    auc: float
+    chance: float
+
+    @property
+    def doubtful(self) -> bool:
+        """True if noise alone usually counts as much, and nothing is decided by the model."""
+        return self.chance > ABSTAIN_FROM
+
+    @property
+    def shown(self) -> bool:
+        """True if the model is said to beat the base rate."""
+        return self.chance <= LEVEL
+
+def rank(plan: Plan, collected: SimulatedTallies, test: People) -> Ranked:
+    """Learn from one run's tallies and rank the test people; `auc` is what `evaluate` says of the model."""
+    ranks, chance = _ranks(plan, collected, test)
+    return Ranked(roc_auc(ranks, test.labels == 1), chance)
+
+
+def _ranks(plan: Plan, collected: SimulatedTallies, test: People) -> tuple[Floats, float]:
+    manifest = plan.manifest
+    if manifest.learning.classifier != "additive":
+        learned = learn_collected(plan, collected)
+        return model_scores(learned.model, test), learned.chance
+    coordinates = coordinates_of(manifest.features)
+    posterior = fit(gather(coordinates, collected.train, collected.bits, collected.shares, manifest.learning.base_rate))
+    total = np.zeros(len(test))
+    for name, index in categories(manifest.features, test, collected.cuts).items():
+        total += posterior.log_odds[coordinates.places[name]][index]
+    return total, posterior.chance

@@ -1,0 +1,113 @@
+"""A proposal as a study file, and forecasts as a chart: plain text and SVG, nothing to install."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+from attrs import asdict, fields
+
+from aggregator.lab.planning.plan import Choice
+from anon.study.proposal import Proposal
+
+_COLOURS = ("#1b6ca8", "#c2571a", "#2e7d32", "#7b3fa0", "#8a6d1b", "#b3246b")
+_LEFT, _TOP, _WIDTH, _HEIGHT = 60, 40, 520, 300
+
+
+def to_toml(proposal: Proposal) -> str:
+    """The study file of a proposal: `parse_proposal` reads back an equal one. Defaults are left out."""
+    lines = ["version = 1"]
+    lines += [f"{name} = {_literal(getattr(proposal, name))}" for name in ("title", "purpose", "contact")]
+    lines += ["", "[tables]"]
+    lines += [f"{table.name} = {_literal(table.columns)}" for table in proposal.tables]
+    lines += _section("label", proposal.label)
+    for feature in proposal.features:
+        lines += _section("features", feature, repeated=True)
+    for name in ("design", "learning", "cohort"):
+        lines += _section(name, getattr(proposal, name))
+    schedule = asdict(proposal.schedule)
+    lines += ["", "[schedule]", *(f'{name} = "{seconds}s"' for name, seconds in schedule.items() if seconds)]
+    release = proposal.release
+    lines += ["", "[release]", f'transcript = "{release.transcript}"', f'retention = "{release.retention}s"']
+    if proposal.cover.connections:
+        lines += _section("cover", proposal.cover)
+    return "\n".join(lines) + "\n"
+
+
+def _section(name: str, value: Any, repeated: bool = False) -> list[str]:
+    head = f"[[{name}]]" if repeated else f"[{name}]"
+    body = [
+        f"{attribute.name} = {_literal(getattr(value, attribute.name))}"
+        for attribute in fields(type(value))
+        if getattr(value, attribute.name) != attribute.default and getattr(value, attribute.name) != ()
+    ]
+    return ["", head, *body]
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, (tuple, list)):
+        return "[" + ", ".join(_literal(item) for item in value) + "]"
+    if isinstance(value, str):
+        return json.dumps(value)  # JSON strings are TOML basic strings
+    return repr(value)
+
+
+def chart(choices: Iterable[Choice]) -> str:
+    """An SVG of the best design's expected AUC against epsilon, a line with its spread for each cohort."""
+    by_cohort: dict[int, list[Choice]] = {}
+    for choice in choices:
+        by_cohort.setdefault(choice.best.cohort, []).append(choice)
+    epsilons = sorted({choice.best.epsilon for group in by_cohort.values() for choice in group})
+    box = f'viewBox="0 0 {_LEFT + _WIDTH + 160} {_TOP + _HEIGHT + 60}"'
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {box} font-family="sans-serif" font-size="13">',
+        f'<text x="{_LEFT}" y="20" font-size="15">Expected ROC AUC of the best design, on made-up people</text>',
+        *_axes(epsilons),
+    ]
+    for number, (cohort, group) in enumerate(sorted(by_cohort.items())):
+        parts += _line(number, cohort, sorted(group, key=lambda planned: planned.best.epsilon), epsilons)
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _axes(epsilons: Sequence[float]) -> list[str]:
+    parts = []
+    for tenth in range(5, 11):
+        y = _y(tenth / 10)
+        parts.append(f'<line x1="{_LEFT}" y1="{y}" x2="{_LEFT + _WIDTH}" y2="{y}" stroke="#ddd"/>')
+        parts.append(f'<text x="{_LEFT - 35}" y="{y + 4}">{tenth / 10:.1f}</text>')
+    for epsilon in epsilons:
+        x = _x(epsilon, epsilons)
+        parts.append(f'<text x="{x}" y="{_TOP + _HEIGHT + 20}" text-anchor="middle">{epsilon:g}</text>')
+    middle = _LEFT + _WIDTH / 2
+    parts.append(f'<text x="{middle}" y="{_TOP + _HEIGHT + 42}" text-anchor="middle">record-level epsilon</text>')
+    return parts
+
+
+def _line(number: int, cohort: int, group: Sequence[Choice], epsilons: Sequence[float]) -> list[str]:
+    colour = _COLOURS[number % len(_COLOURS)]
+    points = [(_x(choice.best.epsilon, epsilons), choice.best) for choice in group]
+    parts = [
+        f'<polyline fill="none" stroke="{colour}" stroke-width="2" points="'
+        + " ".join(f"{x},{_y(best.auc)}" for x, best in points)
+        + '"/>'
+    ]
+    for x, best in points:
+        low, high = _y(max(best.auc - best.spread, 0.5)), _y(min(best.auc + best.spread, 1.0))
+        parts.append(f'<line x1="{x}" y1="{low}" x2="{x}" y2="{high}" stroke="{colour}"/>')
+        parts.append(
+            f'<circle cx="{x}" cy="{_y(best.auc)}" r="4" fill="{colour}">'
+            f"<title>{escape(best.design)}: {best.auc:.3f}</title></circle>"
+        )
+    at = f'x="{_LEFT + _WIDTH + 15}" y="{_TOP + 20 * number + 10}"'
+    parts.append(f'<text {at} fill="{colour}">{cohort:,} people</text>')
+    return parts
+
+
+def _x(epsilon: float, epsilons: Sequence[float]) -> float:
+    return round(_LEFT + _WIDTH * (epsilons.index(epsilon) + 0.5) / len(epsilons), 1)
+
+
+def _y(auc: float) -> float:
+    return round(_TOP + _HEIGHT * (1 - (auc - 0.5) / 0.5), 1)

@@ -1,0 +1,1 @@
+"""Simulated studies: people from a file or made up, exact draws of what they would send, scores, and ceilings."""

@@ -1,0 +1,75 @@
+"""Results of the same people without privacy: logistic regression on the same bins, and on the raw values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+
+from aggregator.lab.simulation.people import Column, People
+from aggregator.lab.simulation.run import Plan, categories, exact_cuts
+from aggregator.protocols.histogram.reconstruct import Floats
+from anon.protocols.categories import Value, clamp
+from anon.protocols.histogram.thresholds import Cuts
+from anon.study.features import Feature
+
+
+def binned_ceiling(plan: Plan, train: People, test: People) -> float:
+    """ROC AUC on `test` of logistic regression on one-hot bins with cuts found without noise."""
+    cuts = exact_cuts(plan, train)
+    return _auc(_bins(plan, train, cuts), train, _bins(plan, test, cuts), test)
+
+
+def raw_ceiling(plan: Plan, train: People, test: People) -> float:
+    """ROC AUC on `test` of logistic regression on standardised numbers and one-hot texts, as the queries return them.
+
+    A missing number is the middle of the range, with an indicator of its own.
+    """
+    pairs = [
+        _raw(feature, train.columns[feature.name], test.columns[feature.name]) for feature in plan.manifest.features
+    ]
+    return _auc(np.hstack([pair[0] for pair in pairs]), train, np.hstack([pair[1] for pair in pairs]), test)
+
+
+def _auc(train_matrix: Floats, train: People, test_matrix: Floats, test: People) -> float:
+    if len(set(train.labels.tolist())) < 2 or len(set(test.labels.tolist())) < 2:
+        return 0.5
+    model = LogisticRegression(max_iter=1000).fit(train_matrix, train.labels)
+    return float(roc_auc_score(test.labels, model.decision_function(test_matrix)))
+
+
+def _bins(plan: Plan, people: People, cuts: Cuts) -> Floats:
+    indices = categories(plan.manifest.features, people, cuts)
+    cards = {feature.name: feature.cardinality for feature in plan.manifest.features}
+    return np.hstack([np.eye(cards[name])[index] for name, index in indices.items()])
+
+
+def _raw(feature: Feature, train: Column, test: Column) -> tuple[Floats, Floats]:
+    if feature.kind == "numeric":
+        first, second = _numbers(feature, train), _numbers(feature, test)
+        centre, scale = first.mean(axis=0), first.std(axis=0) + 1e-9
+        return (first - centre) / scale, (second - centre) / scale
+    known = {value: index for index, value in enumerate(dict.fromkeys(train.values))}
+    return _indicators(known, train), _indicators(known, test)
+
+
+def _numbers(feature: Feature, column: Column) -> Floats:
+    low, high = feature.range
+    numbers = [float(value) if isinstance(value, (int, float)) else None for value in column.values]
+    # As shares of the range: squares of very large numbers overflow.
+    table: Sequence[tuple[float, float]] = [
+        (0.5, 1.0) if number is None else ((clamp(feature, number) - low) / (high - low), 0.0) for number in numbers
+    ]
+    matrix: Floats = np.array(table)[column.index]
+    return matrix
+
+
+def _indicators(known: Mapping[Value, int], column: Column) -> Floats:
+    table = np.zeros((len(column.values), len(known)))
+    for row, value in enumerate(column.values):
+        if value in known:
+            table[row, known[value]] = 1.0
+    matrix: Floats = table[column.index]
+    return matrix

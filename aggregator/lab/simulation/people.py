@@ -1,0 +1,143 @@
+"""The people of a simulation: every feature's and the label's value, found by the study's own queries.
+
+A person's tables hold that person's rows only, as on a peer, and each query runs once per person. Data here is the
+staff's own (last year's, public or synthetic); a peer's never comes near this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from math import isfinite
+from pathlib import Path
+
+import numpy as np
+from attrs import Factory, field, frozen
+from numpy.typing import NDArray
+
+from aggregator.lab.simulation.csv_file import read_columns
+from anon.errors import Malformed
+from anon.protocols.categories import Value, label_category
+from anon.queries.answers import LABEL, value_of
+from anon.queries.lint import lint
+from anon.queries.sandbox import Bench
+from anon.study.features import Label
+from anon.study.manifest import Manifest
+from anon.study.proposal import Proposal
+from anon.tables.streams import Cell
+
+Rows = Sequence[Mapping[str, Cell]]
+
+
+@frozen(eq=False)
+class Column:
+    """One feature of all people: the different values, and for each person the index of theirs. Shape (people,).
+
+    `numbers`: the values as numbers, not-a-number where one is none.
+    """
+
+    values: tuple[Value, ...]
+    index: NDArray[np.int64]
+    numbers: NDArray[np.float64] = field(default=Factory(lambda self: _numbers(self.values), True), repr=False)
+
+    def take(self, chosen: NDArray[np.int64]) -> Column:
+        """The same feature of the chosen people."""
+        return Column(self.values, self.index[chosen], self.numbers)
+
+
+def _numbers(values: Iterable[Value]) -> NDArray[np.float64]:
+    numeric = (
+        float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else np.nan for value in values
+    )
+    return np.array([number if isfinite(number) else np.nan for number in numeric], dtype=np.float64)
+
+
+@frozen(eq=False)
+class People:
+    """Columns by feature name, and labels 0 or 1 of shape (people,)."""
+
+    columns: Mapping[str, Column]
+    labels: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def take(self, chosen: NDArray[np.int64]) -> People:
+        """The chosen people, by position."""
+        columns = {name: column.take(chosen) for name, column in self.columns.items()}
+        return People(columns, self.labels[chosen])
+
+
+def people_from_values(label: Label, records: Iterable[tuple[Mapping[str, Value], Value]]) -> People:
+    """People from records of (value by feature name, label value). Raises `Malformed` without any record."""
+    rows = list(records)
+    if not rows:
+        raise Malformed("data: expected at least one person")
+    columns = {name: _column([values[name] for values, _ in rows]) for name in rows[0][0]}
+    return People(columns, np.array([label_category(label, value) for _, value in rows], dtype=np.int64))
+
+
+def people_from_rows(
+    study: Proposal | Manifest, rows: Iterable[Mapping[str, Cell]], person: str | None = None, as_of: int = 0
+) -> People:
+    """Run the study's queries for each person: each row is one, or each different value of column `person` is.
+
+    The study must read exactly one table. Raises `Malformed` for missing columns and for queries that do not compile.
+    """
+    if len(study.tables) != 1:
+        raise Malformed(f"data: a CSV file is one table, but the study reads {len(study.tables)}")
+    return people_from_values(study.label, _evaluate(study, _grouped(rows, person), as_of))
+
+
+def people_from_csv(
+    study: Proposal | Manifest, path: Path, person: str | None = None, as_of: int = 0
+) -> People:
+    """`people_from_rows` of a CSV file (or .csv.gz) with a header; names and types are read as the importer does.
+
+    Raises `Malformed` when the file cannot be read.
+    """
+    columns = read_columns(path)
+    cells = list(columns.values())
+    return people_from_rows(study, (dict(zip(columns, row, strict=True)) for row in zip(*cells, strict=True)),
+                            person, as_of)
+
+
+def _grouped(rows: Iterable[Mapping[str, Cell]], person: str | None) -> Iterator[Rows]:
+    if person is None:
+        yield from ([row] for row in rows)
+        return
+    groups: dict[Cell, list[Mapping[str, Cell]]] = {}
+    for row in rows:
+        if person not in row:
+            raise Malformed(f"data: expected a column {person}, which tells people apart")
+        groups.setdefault(row[person], []).append(row)
+    yield from groups.values()
+
+
+def _evaluate(
+    study: Proposal | Manifest, groups: Iterable[Rows], as_of: int
+) -> Iterator[tuple[dict[str, Value], Value]]:
+    """As on a peer: the same sandbox, bounds and rules for what a value may be (`anon.queries`)."""
+    table = study.tables[0]
+    declared = {table.name: table.columns}
+    for feature in study.features:
+        lint(feature.query, declared, feature.name)
+    lint(study.label.query, declared, study.label.name)
+    with closing(Bench(declared)) as bench:
+        for rows in groups:
+            bench.put(table.name, [_cells(row, table.columns) for row in rows])
+            values = {asked.name: value_of(asked.kind, bench.scalar(asked.query, as_of)) for asked in study.features}
+            yield values, value_of(LABEL, bench.scalar(study.label.query, as_of))
+
+
+def _cells(row: Mapping[str, Cell], columns: Sequence[str]) -> list[Cell]:
+    absent = [column for column in columns if column not in row]
+    if absent:
+        raise Malformed(f"data: the study reads the columns {', '.join(absent)}, which the file does not have")
+    return [row[column] for column in columns]
+
+
+def _column(values: list[Value]) -> Column:
+    places: dict[Value, int] = {}
+    index = np.array([places.setdefault(value, len(places)) for value in values], dtype=np.int64)
+    return Column(tuple(places), index)

@@ -1,0 +1,166 @@
+"""`simulate`: what a study would give, from data that staff already have. No network and no cryptography.
+
+The same study file, category map, mechanism objects and learner as the real protocol; only the sum over peers is drawn
+at once (`aggregator.lab.simulation.draws`). Every peer takes part and sends all its packets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import sqrt
+
+import numpy as np
+from attrs import asdict, frozen
+
+from aggregator.lab.simulation.ceilings import binned_ceiling, raw_ceiling
+from aggregator.lab.simulation.evaluation import Scores, evaluate
+from aggregator.lab.simulation.people import People
+from aggregator.lab.simulation.run import Plan, SimulatedTallies, collect
+from aggregator.protocols.histogram.ensemble import LearnedStudy, Subject, learn
+from aggregator.protocols.histogram.reconstruct import Floats
+from aggregator.protocols.histogram.report import Figure, scores_of
+from anon.errors import Malformed
+from anon.ldp import NANO
+from anon.protocols.resolve import StudyKeys, resolve
+from anon.study.manifest import Manifest
+from anon.study.proposal import Proposal
+
+NO_KEYS = StudyKeys(bytes(32), bytes(32), bytes(96), bytes(32))
+HELD_OUT = 0.3
+
+
+@frozen
+class SimulationResult:
+    """Means over the trials on people who were no peers, with standard errors of the AUC's mean; epsilons as numbers.
+
+    `auc_min` and `auc_p01` are the worst trial and the first percentile. The keys are documented in docs/figures.md.
+    """
+
+    trials: int
+    peers: int
+    auc_mean: float
+    auc_se: float
+    auc_min: float
+    auc_p01: float
+    f1_mean: float
+    f1_se: float
+    accuracy_mean: float
+    accuracy_se: float
+    ece_mean: float
+    epsilon_record: float
+    epsilon_eq6: float
+    auc_ceiling_binned: float
+    auc_ceiling_raw: float
+
+    def figures(self) -> dict[str, int | float]:
+        """The output of `simulate --json`."""
+        return asdict(self)
+
+
+def simulate(
+    study: Proposal,
+    data: People,
+    trials: int,
+    seed: int,
+    test: People | None = None,
+    *,
+    peers: int | None = None,
+    shuffle_labels: bool = False,
+    equal_parts: bool = False,
+    ceilings: bool = True,
+    held_out: float = HELD_OUT,
+    progress: Callable[[int], None] = lambda done: None,
+) -> SimulationResult:
+    """Run the study `trials` times and score each model on `test` (without it, on a share `held_out` of `data`).
+
+    `peers`: so many are drawn anew from `data` in each trial, with replacement where that is more than there are (no
+    memory is taken for them); without it all take part. Deterministic in `seed`. Raises `Malformed` for impossible
+    numbers.
+    """
+    generator = np.random.default_rng(seed)
+    if test is None:
+        data, test = _split(data, held_out, generator)
+    if trials < 1 or (peers is not None and peers < 1):
+        raise Malformed("simulate: expected at least 1 trial and at least 1 peer")
+    resampled = peers if peers is not None and peers > len(data) else None
+    plan = Plan.of(resolve(study, NO_KEYS, 0, lambda below: int(generator.integers(below))))
+    scores = []
+    for done in range(trials):
+        chosen = _drawn(data, peers, generator)
+        if shuffle_labels:
+            chosen = People(chosen.columns, generator.permutation(chosen.labels))
+        learned = learn_once(plan, chosen, generator, equal_parts, resampled)
+        scores.append(evaluate(learned.model, test))
+        progress(done + 1)
+    first = _drawn(data, peers, generator)
+    binned, raw = (binned_ceiling(plan, first, test), raw_ceiling(plan, first, test)) if ceilings else (0.0, 0.0)
+    return _result(plan, resampled or len(first), scores, binned, raw)
+
+
+def _drawn(data: People, peers: int | None, generator: np.random.Generator) -> People:
+    if peers is None or peers >= len(data):
+        return data
+    return data.take(generator.choice(len(data), peers, replace=False))
+
+
+def learn_once(
+    plan: Plan,
+    people: People,
+    generator: np.random.Generator,
+    equal_parts: bool = False,
+    resampled: int | None = None,
+) -> LearnedStudy:
+    """One run of the study with `people` as peers, up to its model. `resampled` as in `collect`."""
+    return learn_collected(plan, collect(plan, people, generator, equal_parts, resampled))
+
+
+def run_once(manifest: Manifest, people: People, generator: np.random.Generator) -> LearnedStudy:
+    """One run of a published study with `people` as peers, with all that its report shows."""
+    plan = Plan.of(manifest)
+    return learn_collected(plan, collect(plan, people, generator), with_influence=True)
+
+
+def table_scores(learned: LearnedStudy) -> list[Figure]:
+    """The AUC of each table of a run, with its 95 % interval."""
+    return scores_of(learned)
+
+
+def learn_collected(plan: Plan, collected: SimulatedTallies, with_influence: bool = False) -> LearnedStudy:
+    """The model that one run's tallies determine."""
+    manifest = plan.manifest
+    subject = Subject("simulated", manifest.title, manifest.label, manifest.features, collected.cuts, collected.shares)
+    train, scoring, bits = collected.train, collected.scoring, collected.bits
+    return learn(subject, train, scoring, manifest.learning, with_influence=with_influence, bits=bits)
+
+
+def _split(data: People, share: float, generator: np.random.Generator) -> tuple[People, People]:
+    order = generator.permutation(len(data))
+    held = max(1, int(share * len(data)))
+    return data.take(order[held:]), data.take(order[:held])
+
+
+def _result(plan: Plan, peers: int, scores: list[Scores], binned: float, raw: float) -> SimulationResult:
+    aucs = np.array([score.auc for score in scores])
+    f1s = np.array([score.f1 for score in scores])
+    accuracies = np.array([score.accuracy for score in scores])
+    return SimulationResult(
+        trials=len(scores),
+        peers=peers,
+        auc_mean=float(aucs.mean()),
+        auc_se=_standard_error(aucs),
+        auc_min=float(aucs.min()),
+        auc_p01=float(np.quantile(aucs, 0.01)),
+        f1_mean=float(f1s.mean()),
+        f1_se=_standard_error(f1s),
+        accuracy_mean=float(accuracies.mean()),
+        accuracy_se=_standard_error(accuracies),
+        ece_mean=float(np.mean([score.ece for score in scores])),
+        epsilon_record=plan.manifest.epsilon / NANO,
+        epsilon_eq6=plan.manifest.epsilon_per_attribute / NANO,
+        auc_ceiling_binned=binned,
+        auc_ceiling_raw=raw,
+    )
+
+
+def _standard_error(values: Floats) -> float:
+    return float(values.std(ddof=1) / sqrt(len(values))) if len(values) > 1 else 0.0

@@ -1,0 +1,88 @@
+"""The report of a published study, made again from its documents, with what the model does on a test set."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from aggregator.intake.counters import Traffic
+from aggregator.intake.workers import Workers
+from aggregator.lab.simulation.evaluation import evaluate_model
+from aggregator.lab.simulation.people import People, people_from_csv
+from aggregator.report.page import render
+from aggregator.rules.lifecycle import Phase
+from aggregator.study.learn import learn_from_documents
+from aggregator.study.live import LiveStudy
+from anon.errors import Malformed, Refused
+from anon.protocols.contract import Place
+from anon.storage.private_files import new_private_text
+from anon.study.manifest import Manifest, parse_manifest
+from anon.transparency.documents import find
+from anon.transparency.transcript import published
+
+
+async def full_report(live: LiveStudy, workers: Workers, people: str = "", person: str | None = None) -> str:
+    """The page. `people`: the text of a CSV file of test people with labels, "" for none; `person` names the column
+    that tells them apart when they have several rows.
+
+    Raises `Refused` before the model is published and after packets were erased, `Malformed` for other columns.
+    """
+    if live.phase is not Phase.PUBLISHED:
+        raise Refused(f"the study is {live.state}; a report needs a published model and its transcripts")
+    transcripts = [await _body(live, "transcript", one.survey) for one in live.manifest.surveys]
+    traffic = await live.traffic()
+    documents = await live.round_documents()
+    return await workers.run(
+        report_from_bytes,
+        live.manifest_bytes,
+        documents,
+        live.secrets.score_value,
+        transcripts,
+        traffic,
+        people,
+        person,
+    )
+
+
+def report_from_bytes(
+    manifest_bytes: bytes,
+    documents: Mapping[Place, bytes],
+    score_value: bytes,
+    transcripts: Sequence[bytes],
+    traffic: Traffic,
+    people: str,
+    person: str | None,
+) -> str:
+    """The same as one function of bytes, for a worker process."""
+    manifest = parse_manifest(manifest_bytes)
+    learned = learn_from_documents(manifest, documents, score_value, transcripts)
+    evaluation = evaluate_model(learned.model, read_people(manifest, people, person)) if people.strip() else None
+    packets = published(manifest, transcripts)
+    return render(manifest, learned, traffic, packets.accepted, evaluation, packets.unreadable)
+
+
+def read_people(manifest: Manifest, text: str, person: str | None = None) -> People:
+    """Test people from the text of a CSV file, their features and labels found by the study's own queries."""
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "people.csv"
+        with new_private_text(path) as file:
+            file.write(text)
+        # tables, features and label are all that is read, and a manifest has them as a proposal has
+        return people_from_csv(manifest, path, person)
+
+
+def read_test_file(path: Path) -> str:
+    """The text of a CSV file of test people. Raises `Malformed` when it cannot be read."""
+    try:
+        return path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Malformed(f"{path}: cannot be read as UTF-8 text ({type(error).__name__}); check the path") from None
+
+
+async def _body(live: LiveStudy, kind: str, part: int = 0) -> bytes:
+    head = find(live.chain, kind, part)
+    body = None if head is None else await live.document(head.number)
+    if body is None:
+        raise Refused(f"{kind} {part}: not there any more; the retention has passed")
+    return body

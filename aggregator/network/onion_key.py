@@ -1,0 +1,83 @@
+"""The key of the aggregator's onion service, and the address that is nothing but its public half.
+
+Tor's control port takes and gives the secret half as an expanded Ed25519 key (scalar || prefix, 64 bytes), in base64.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+from attrs import field, frozen
+from nacl.bindings import crypto_scalarmult_ed25519_base_noclamp
+
+from aggregator.store.home import ONION_KEY, Home
+from anon.errors import Malformed
+from anon.storage.private_files import write_private
+from anon.wire.addresses import ONION_PORT
+from anon.wire.onion_address import is_onion, onion_host
+
+_SCHEME = "ED25519-V3:"
+
+
+@frozen
+class OnionKey:
+    """An expanded Ed25519 secret key, 64 bytes. Valid once built: its scalar is clamped."""
+
+    expanded: bytes = field(repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        if len(self.expanded) != 64 or self.expanded[0] & 7 or self.expanded[31] & 0xC0 != 0x40:
+            raise Malformed(f"{ONION_KEY}: not an onion service's key; restore the backup, or delete it for a new one")
+
+    def text(self) -> str:
+        """As ADD_ONION takes it."""
+        return _SCHEME + base64.b64encode(self.expanded).decode()
+
+    def address(self) -> str:
+        """host:port of the service."""
+        return f"{onion_host(crypto_scalarmult_ed25519_base_noclamp(self.expanded[:32]))}:{ONION_PORT}"
+
+
+def draw_key(random_bytes: Callable[[int], bytes]) -> OnionKey:
+    """A fresh key, expanded from 32 random bytes as RFC 8032, section 5.1.5, does."""
+    digest = bytearray(hashlib.sha512(random_bytes(32)).digest())
+    digest[0] &= 0xF8
+    digest[31] = digest[31] & 0x7F | 0x40
+    return OnionKey(bytes(digest))
+
+
+def parse_key(text: str) -> OnionKey:
+    """A key from its text. Raises `Malformed`."""
+    scheme, _, encoded = text.strip().partition(_SCHEME)
+    try:
+        expanded = base64.b64decode(encoded, validate=True)
+    except ValueError:
+        expanded = b""
+    return OnionKey(b"" if scheme else expanded)
+
+
+def kept_key(home: Path) -> OnionKey | None:
+    """The key kept in a home, None when there is none. Raises `Malformed` when it is damaged."""
+    path = home / ONION_KEY
+    return parse_key(path.read_text("ascii", "replace")) if path.exists() else None
+
+
+def keep_key(home: Path, random_bytes: Callable[[int], bytes]) -> OnionKey:
+    """The key kept in a home, drawn and stored durably (mode 0600) when there is none."""
+    key = kept_key(home)
+    if key is None:
+        key = draw_key(random_bytes)
+        write_private(home / ONION_KEY, key.text().encode() + b"\n")
+    return key
+
+
+def onion_address(home: Home, random_bytes: Callable[[int], bytes]) -> str:
+    """host:port at which a home's studies are served to everybody: of the onion service that runs, kept or passing, or
+    of the key kept in the home, drawn when there is none."""
+    serving = home.served_at()
+    if is_onion(serving.rpartition(":")[0]):
+        return serving
+    return keep_key(home.path, random_bytes).address()

@@ -1,0 +1,97 @@
+"""The contract of a protocol's aggregator part. Pure: published bytes in, documents and figures out.
+
+Everything here follows from published documents alone, so that the audit repeats it: `counted` for every round that has
+a document, then `learn`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from attrs import field, frozen
+
+from aggregator.protocols.estimates import Estimate
+from anon.protocols.contract import Place, PublishedModel
+from anon.study.manifest import Manifest, Survey, Window
+
+
+@frozen
+class Round:
+    """One round of a study: while its window is open, packets of its surveys are accepted.
+
+    `state`: the word under which a study in this round is stored and shown to programs; `name`: the round for people.
+    `document`: what is published after it, if anything. After the last round the transcripts follow.
+    """
+
+    window: Window
+    state: str
+    name: str
+    surveys: tuple[int, ...]
+    document: Place | None = None
+
+
+@frozen
+class Reached:
+    """A part of the published model, and its scores on reports that took no part in fitting it."""
+
+    features: str
+    reports: int
+    auc: float
+    f1: float
+
+
+@frozen
+class ReportPart:
+    """A protocol's share of the report: a template that extends "report.html" and fills its blocks, and its values.
+
+    The page offers the template the charts `bars` and `intervals` (`aggregator.report.charts`).
+    """
+
+    template: str
+    values: Mapping[str, object] = field(factory=dict)
+
+
+class Learned(Protocol):
+    """The result of learning: the model that is published, and whatever its report needs besides."""
+
+    @property
+    def model(self) -> PublishedModel: ...
+
+
+class AggregatorPart(Protocol):
+    """The part that runs at the aggregator and, for everything published, in the audit."""
+
+    def rounds(self, study: Manifest) -> tuple[Round, ...]:
+        """Every round in order; at least one. Their windows do not overlap."""
+
+    def counted(self, study: Manifest, number: int, reports: Mapping[int, Sequence[bytes]]) -> bytes:
+        """The document published after round `number`, from the accepted reports of each of its surveys. Asked only
+        where the round has a document."""
+
+    def learn(
+        self,
+        study: Manifest,
+        documents: Mapping[Place, bytes],
+        score_value: bytes,
+        packets: Mapping[int, Sequence[bytes]],
+    ) -> Learned:
+        """The model that these determine. `documents`: those of the rounds; `packets`: the readable plaintexts of each
+        survey's transcript. Raises `Malformed` for documents that do not fit together."""
+
+    def reached(self, model: PublishedModel) -> tuple[Reached, ...]:
+        """The scores of a published model's parts; none where the protocol has no such scores."""
+
+    def estimate(
+        self,
+        study: Manifest,
+        survey: Survey,
+        documents: Mapping[Place, bytes],
+        plaintexts: Sequence[bytes],
+        final: bool,
+    ) -> Estimate | None:
+        """The desk's estimate from the accepted packets of a survey, given the rounds' documents that are published.
+        None without packets, and while what the survey asks is not published."""
+
+    def report(self, study: Manifest, learned: Learned) -> ReportPart:
+        """The protocol's share of the report."""

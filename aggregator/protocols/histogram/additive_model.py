@@ -1,0 +1,143 @@
+"""The additive model as a study's published model: one table per feature, and what stands behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import evolve
+
+from aggregator.protocols.histogram.additive import Additive, fit, indicator_covariance
+from aggregator.protocols.histogram.empirical_bayes import smoothed
+from aggregator.protocols.histogram.moments import BitTally, Coordinates, Moments, gather
+from aggregator.protocols.histogram.reconstruct import Floats, Histogram, SurveyTally, pool, reconstruct
+from aggregator.protocols.histogram.results import HOSTILE_SHARE, LearnedStudy, PartitionResult, Subject, published
+from aggregator.protocols.histogram.scoring import Scores, score
+from anon.ldp import SCALE
+from anon.protocols.histogram.model import Table
+from anon.study.features import Feature, Learning
+
+
+def learn_jointly(
+    subject: Subject,
+    train: Sequence[SurveyTally],
+    scoring: Sequence[SurveyTally],
+    bits: Sequence[BitTally],
+    learning: Learning,
+    with_influence: bool = True,
+) -> LearnedStudy:
+    """Fit all surveys together. One-bit packets all train; tables of the scoring cohort only score.
+
+    Where noise alone usually counts as much, the likelier label is decided for.
+    """
+    coordinates = coordinates_of(subject.features)
+    moments = gather(coordinates, train, bits, subject.shares, learning.base_rate)
+    found = fit(moments)
+    tables, results = [], []
+    for feature in subject.features:
+        moved = _influence(moments, found, feature, train, bits) if with_influence else 0.0
+        result = _result(moments, found, feature, scoring, moved)
+        tables.append(_table(moments, found, feature, result.scores, learning))
+        results.append(result)
+    model = subject.model("soft", "additive", moments.rate, moments.rate, tables)
+    return published(LearnedStudy(model, tuple(results), moments.rate, found.null, found.chance))
+
+
+def coordinates_of(features: Sequence[Feature]) -> Coordinates:
+    """One coordinate for each category of each feature."""
+    return Coordinates(
+        tuple(feature.name for feature in features),
+        tuple(feature.cardinality for feature in features),
+        tuple(feature.kind == "numeric" for feature in features),
+        tuple(feature.missing == "own" for feature in features),
+    )
+
+
+def _table(moments: Moments, found: Additive, feature: Feature, scores: Scores, learning: Learning) -> Table:
+    place = moments.coordinates.places[feature.name]
+    return Table(
+        features=(feature.name,),
+        cards=(feature.cardinality,),
+        reports=moments.reports[feature.name],
+        f1=scores.f1,
+        auc=scores.auc,
+        weight=scores.f1 if learning.score == "f1" else scores.auc,
+        log_odds=tuple(float(value) for value in found.log_odds[place]),
+        votes=tuple(int(value > 0) for value in found.log_odds[place]),
+        errors=tuple(float(value) for value in found.errors[place]),
+    )
+
+
+def _result(
+    moments: Moments, found: Additive, feature: Feature, scoring: Sequence[SurveyTally], influence: float
+) -> PartitionResult:
+    """Shares of (category, label): measured where tables asked, else what the model implies."""
+    place = moments.coordinates.places[feature.name]
+    covariance, _ = indicator_covariance(moments)
+    known = np.isfinite(moments.contrast_variance[place])
+    contrast = np.where(known, moments.contrast[place], (covariance @ found.effects)[place])
+    implied = moments.shares[place] * found.errors[place] * moments.rate * (1 - moments.rate)
+    errors = np.where(known, np.sqrt(np.where(known, moments.contrast_variance[place], 0)), implied)
+    shares, rate = moments.shares[place], moments.rate
+    cells = np.column_stack([shares * (1 - rate) - contrast, shares * rate + contrast]).reshape(-1)
+    cohort = [one for one in scoring if feature.name in one.features and one.n > 0]
+    scores = _scores(found.log_odds[place], feature, cohort, rate)
+    return PartitionResult(
+        surveys=tuple(one.survey for one in cohort),
+        features=(feature.name,),
+        cards=(feature.cardinality,),
+        n=moments.reports[feature.name],
+        scores=scores,
+        shares=cells,
+        standard_errors=np.repeat(errors, 2),
+        likely=smoothed(cells, float((errors**2).mean())),
+        influence=influence,
+    )
+
+
+def _scores(log_odds: Floats, feature: Feature, cohort: Sequence[SurveyTally], rate: float) -> Scores:
+    if not cohort:
+        return Scores(f1=2 * rate / (1 + 2 * rate), auc=0.5, accuracy=0.5, reports=0)
+    return score(log_odds, pool([marginal(reconstruct(one), feature.name) for one in cohort]), rate)
+
+
+def marginal(histogram: Histogram, name: str) -> Histogram:
+    """The histogram of one of its features with the label, the others summed over."""
+    place = histogram.features.index(name)
+    cards = (*histogram.cards, 2)
+    at = np.unravel_index(np.arange(len(histogram.shares)), cards)
+    target = at[place] * 2 + at[-1]
+    folding = np.zeros((2 * histogram.cards[place], len(histogram.shares)))
+    folding[target, np.arange(len(target))] = 1.0
+    return Histogram(
+        (name,), (histogram.cards[place],), histogram.n, folding @ histogram.shares,
+        folding @ histogram.covariance @ folding.T,
+    )  # fmt: skip
+
+
+def _influence(
+    moments: Moments, found: Additive, feature: Feature, tables: Sequence[SurveyTally], bits: Sequence[BitTally]
+) -> float:
+    """The most that a log-odds of the feature moves when 1 % of the reports about it all name one category and label.
+
+    A lying report moves a table's shares by 1/(p - q) of itself and a bit's mean by 2 scale/(p - q).
+    """
+    asked = [one for one in bits if one.n > 0 and not one.asks_label_alone]
+    place = moments.coordinates.places[feature.name]
+    shift = HOSTILE_SHARE * max((_gain(one) for one in tables if feature.name in one.features and one.n > 0), default=0)
+    moved = 0.0
+    for category in range(place.start, place.stop):
+        for label in (0, 1):
+            contrast, values = moments.contrast.copy(), moments.bits.copy()
+            contrast[category] += shift * (label - moments.rate)
+            contrast[place] -= shift * (label - moments.rate) / (place.stop - place.start)
+            for row, one in enumerate(asked):
+                said = moments.signs[row, category] * (2 * label - 1)
+                values[row] += HOSTILE_SHARE * 2 * one.scale * _gain(one) * said
+            hostile = fit(evolve(moments, contrast=contrast, bits=values))
+            moved = max(moved, float(np.abs(hostile.log_odds[place] - found.log_odds[place]).max()))
+    return moved
+
+
+def _gain(tally: SurveyTally | BitTally) -> float:
+    return SCALE / (tally.mechanism.p - tally.mechanism.q)

@@ -1,0 +1,99 @@
+"""The histogram protocol's aggregator part: binning rounds, then collection, whose reports are learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+
+from attrs import evolve
+
+from aggregator.protocols.contract import Learned, Reached, ReportPart, Round
+from aggregator.protocols.estimates import Estimate, estimate
+from aggregator.protocols.histogram.estimates import can_be_named, category_names
+from aggregator.protocols.histogram.results import LearnedStudy
+from anon.protocols.contract import Place, PublishedModel
+from anon.protocols.histogram import thresholds
+from anon.protocols.histogram.describe import survey_title
+from anon.protocols.histogram.model import Model
+from anon.protocols.histogram.thresholds import RoundCounts, known_shares, parse_all, study_cuts, surveys_of_round
+from anon.study.manifest import Manifest, Survey
+
+
+class HistogramPart:
+    """See `aggregator.protocols.contract`."""
+
+    def rounds(self, study: Manifest) -> tuple[Round, ...]:
+        """The rounds that find cuts, then collection. The stored words are those of the first version."""
+        turns = sorted({one.round for one in study.surveys if not one.asks_label})
+        binning = [_binning_round(study, turn, number) for number, turn in enumerate(turns, 1)]
+        asked = [one for one in study.surveys if one.asks_label]
+        collection = [Round(asked[0].window, "collecting", "collection", _numbers(asked))] if asked else []
+        return (*binning, *collection)
+
+    def counted(self, study: Manifest, number: int, reports: Mapping[int, Sequence[bytes]]) -> bytes:
+        """The round's counts, from which everyone computes the next thresholds, or after the last round the cuts."""
+        turn = sorted({one.round for one in study.surveys if not one.asks_label})[number]
+        answers = {one.survey: count(one, reports[one.survey]) for one in surveys_of_round(study, turn)}
+        return thresholds.body(study, turn, answers)
+
+    def learn(
+        self,
+        study: Manifest,
+        documents: Mapping[Place, bytes],
+        score_value: bytes,
+        packets: Mapping[int, Sequence[bytes]],
+    ) -> LearnedStudy:
+        """The model, saying how far it is from noise."""
+        from aggregator.protocols.histogram.cohorts import learn_study  # late: a server starts without scikit-learn
+
+        answers = parse_all(study, documents)
+        shares = known_shares(study, answers)
+        learned = learn_study(study, study_cuts(study, answers), score_value, packets, shares)
+        return evolve(learned, model=evolve(learned.model, chance=learned.chance, shown=learned.learnable))
+
+    def reached(self, model: PublishedModel) -> tuple[Reached, ...]:
+        """The scores of the model's tables."""
+        tables = model.tables if isinstance(model, Model) else ()
+        return tuple(Reached(" × ".join(one.features), one.reports, one.auc, one.f1) for one in tables)
+
+    def estimate(
+        self,
+        study: Manifest,
+        survey: Survey,
+        documents: Mapping[Place, bytes],
+        plaintexts: Sequence[bytes],
+        final: bool,
+    ) -> Estimate | None:
+        """See `AggregatorPart`."""
+        published: dict[int, RoundCounts] = {}
+        for place, body in documents.items():
+            published |= thresholds.parse(study, place, body)
+        if not plaintexts or not can_be_named(study, survey, published):
+            return None
+        names = category_names(study, survey, published)
+        return estimate(survey, survey_title(study, survey), names, plaintexts, final)
+
+    def report(self, study: Manifest, learned: Learned) -> ReportPart:
+        """Tables with their scores, effects, estimates and methods."""
+        from aggregator.protocols.histogram.report import values_of
+
+        if not isinstance(learned, LearnedStudy):
+            raise TypeError(f"not learned by the histogram protocol: {type(learned).__name__}")
+        template = files("aggregator.protocols.histogram").joinpath("report.html").read_text("utf-8")
+        return ReportPart(template, values_of(study, learned))
+
+
+def count(survey: Survey, reports: Sequence[bytes]) -> RoundCounts:
+    """The answers in the reports of one binning survey."""
+    mechanism = survey.build()
+    return RoundCounts.of(survey, len(reports), mechanism.tally([mechanism.parse(report) for report in reports]))
+
+
+def _binning_round(study: Manifest, turn: int, number: int) -> Round:
+    surveys = surveys_of_round(study, turn)
+    name = f"finding cuts, round {number}"
+    return Round(surveys[0].window, "binning", name, _numbers(surveys), thresholds.place_of(study, turn))
+
+
+def _numbers(surveys: Sequence[Survey]) -> tuple[int, ...]:
+    return tuple(one.survey for one in surveys)

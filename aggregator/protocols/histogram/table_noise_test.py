@@ -1,0 +1,51 @@
+"""The test against noise alone for tables that are learned one by one: the paper's votes and the soft ensemble."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from attrs import evolve
+
+from aggregator.protocols.histogram.additive import measurements
+from aggregator.protocols.histogram.moments import Coordinates, gather
+from aggregator.protocols.histogram.noise_test import p_value
+from aggregator.protocols.histogram.reconstruct import SurveyTally
+from anon.study.features import Feature
+
+CELL_TAUS = (0.02, 0.04, 0.08, 0.16, 0.32)
+
+MOST_CELLS = 600
+"""With more cells than this only single features are tested."""
+
+
+def chance_of_tables(features: Sequence[Feature], tables: Sequence[SurveyTally], guessed_rate: float) -> float:
+    """How often noise alone would count as much as these tallies, in single features or in cells of several.
+
+    Both are tested where tables ask about several features, each at half the level.
+    """
+    told = [one for one in tables if one.n > 0]
+    if not told:
+        return 1.0
+    single = _chance(features, told, guessed_rate)
+    merged = [_merged(one) for one in told]
+    cells = {one.features: one.cards[0] for one in merged}
+    if all(len(one.features) == 1 for one in told) or sum(cells.values()) > MOST_CELLS:
+        return single
+    return min(1.0, 2 * min(single, _chance((), merged, guessed_rate)))
+
+
+def _chance(features: Sequence[Feature], tables: Sequence[SurveyTally], guessed_rate: float) -> float:
+    cards = {name: card for one in tables for name, card in zip(one.features, one.cards, strict=True)}
+    numeric = {one.name for one in features if one.kind == "numeric"}
+    own = {one.name for one in features if one.missing == "own"}
+    coordinates = Coordinates(
+        tuple(cards), tuple(cards.values()), tuple(one in numeric for one in cards), tuple(one in own for one in cards)
+    )
+    moments = gather(coordinates, tables, [], {}, guessed_rate)
+    return p_value(measurements(moments).seen(), CELL_TAUS)
+
+
+def _merged(tally: SurveyTally) -> SurveyTally:
+    """Its cells as the categories of one feature."""
+    return evolve(tally, features=("\n".join(tally.features),), cards=(prod(tally.cards),))

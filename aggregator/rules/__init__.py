@@ -1,0 +1,1 @@
+"""The aggregator's rules: no waiting, no input and no output."""

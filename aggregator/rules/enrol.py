@@ -1,0 +1,140 @@
+"""Who is admitted: pure rules over what is stored about a key and an invite. Nothing here sees a packet.
+
+An admission is idempotent: the same bytes from the same key are accepted however often they come, also after closing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import field, frozen
+
+from aggregator.rules.enrolled import Enrolled, Standing
+from aggregator.rules.refusal import PacketRefused
+from anon import labels
+from anon.errors import Malformed, RejectedProof
+from anon.study.features import Cohort
+from anon.wire.cbor import sha256
+from anon.wire.invite import Invite, invite_hash
+from anon.wire.messages import COMMITMENT_POINT_BYTES, SEAL_OVERHEAD, Enrolment, RosterEntry, parse_enrolment, unseal
+from anon.wire.messages import parse_withdrawal as read_withdrawal
+from anon.wire.replies import BUSY
+
+LARGEST = 2048
+"""Bytes of a sealed enrolment or withdrawal, beyond those of the commitment."""
+PER_PACKET = 32
+CODE_BYTES = 15
+MOST_REMEMBERED = 10_000
+"""Keys of a study that left, beyond which one that never came is not remembered: under 1 MB of rows."""
+
+
+@frozen
+class Applicant:
+    """A well-formed enrolment, signed by its own key, with the digest that makes a repetition recognisable."""
+
+    enrolment: Enrolment
+    digest: bytes = field(repr=False)
+
+    @property
+    def stored(self) -> Enrolled:
+        """The stored form of it."""
+        enrolment = self.enrolment
+        return Enrolled(enrolment.key, enrolment.contribution, enrolment.commitment)
+
+
+def open_enrolment(sealed_untrusted: bytes, private_key: bytes, study: bytes, packets: int) -> Applicant:
+    """The enrolment inside. Raises `PacketRefused`. The proof of its commitment is checked off the event
+    loop."""
+    plaintext = _open(sealed_untrusted, private_key, packets)
+    try:
+        enrolment = parse_enrolment(plaintext, study, packets)
+    except Malformed:
+        raise PacketRefused("malformed") from None
+    except RejectedProof:
+        raise PacketRefused("rejected-proof") from None
+    return Applicant(enrolment, sha256(labels.ENROLMENT, plaintext))
+
+
+def open_withdrawal(sealed_untrusted: bytes, private_key: bytes, study: bytes, packets: int) -> bytes:
+    """The key that leaves. Raises `PacketRefused`."""
+    plaintext = _open(sealed_untrusted, private_key, packets)
+    try:
+        return read_withdrawal(plaintext, study)
+    except Malformed:
+        raise PacketRefused("malformed") from None
+    except RejectedProof:
+        raise PacketRefused("rejected-proof") from None
+
+
+def largest_enrolment(packets: int) -> int:
+    """The most bytes that a post of this kind may have."""
+    return LARGEST + PER_PACKET * packets
+
+
+def decide_enrolment(applicant: Applicant, standing: Standing, cohort: Cohort, closed: bool) -> bool:
+    """True to store it, False when exactly this was stored before. Raises `PacketRefused`.
+
+    Steps: 1. a repetition is acknowledged; 2. the roster is still open; 3. the key is new and has not left;
+    4. admission by invite, list or open; 5. there is room.
+    """
+    if standing.digest == applicant.digest:  # 1.
+        return False
+    if closed:  # 2.
+        raise PacketRefused("enrolment-closed")
+    if standing.digest is not None:  # 3.
+        raise PacketRefused("already-enrolled-differently")
+    if standing.withdrawn:
+        raise PacketRefused("not-enrolled")
+    _decide_admission(standing, cohort.admission)  # 4.
+    if standing.enrolled >= cohort.maximum:  # 5.
+        raise PacketRefused("roster-full")
+    return True
+
+
+def decide_withdrawal(standing: Standing, closed: bool, remembered: int) -> bool:
+    """True to strike the key off, False when it was withdrawn before. Raises `PacketRefused`.
+
+    `remembered`: how many keys have left. A key that is not enrolled may still be on its way, on a slower circuit than
+    its withdrawal: while enrolment is open it is struck off beforehand. Anybody can sign withdrawals of invented keys;
+    beyond `MOST_REMEMBERED` such a key is told to come again, which a peer does until enrolment closes: by then its
+    enrolment has come, and one that has is always struck off.
+    """
+    if standing.withdrawn:
+        return False
+    if closed:
+        raise PacketRefused("not-enrolled" if standing.digest is None else "enrolment-closed")
+    if standing.digest is None and remembered >= MOST_REMEMBERED:
+        raise PacketRefused(BUSY)
+    return True
+
+
+def roster_entry(enrolled: Enrolled) -> RosterEntry:
+    """An enrolment as everyone sees it."""
+    return RosterEntry(enrolled.key, enrolled.contribution, enrolled.commitment[:COMMITMENT_POINT_BYTES])
+
+
+def draw_invites(
+    address: str, key: bytes, study: bytes, count: int, random_bytes: Callable[[int], bytes]
+) -> tuple[tuple[Invite, bytes], ...]:
+    """`count` fresh invites, each with the hash to store. A code has 120 random bits and is never stored itself."""
+    codes = [random_bytes(CODE_BYTES).hex() for _ in range(count)]
+    return tuple((Invite(address, key, study, code), invite_hash(study, code)) for code in codes)
+
+
+def _open(sealed_untrusted: bytes, private_key: bytes, packets: int) -> bytes:
+    if not SEAL_OVERHEAD < len(sealed_untrusted) <= largest_enrolment(packets):
+        raise PacketRefused("wrong-size")
+    try:
+        return unseal(sealed_untrusted, private_key)
+    except Malformed:
+        raise PacketRefused("sealed-to-another-key") from None
+
+
+def _decide_admission(standing: Standing, admission: str) -> None:
+    if admission == "invite":
+        if not standing.invite_known:
+            raise PacketRefused("unknown-invite")
+        if standing.invite_spent_by is not None:
+            raise PacketRefused("invite-spent")
+    elif admission == "allow-list" and not standing.listed:
+        raise PacketRefused("key-not-listed")

@@ -1,0 +1,80 @@
+"""No document is signed that no reader takes: checked when a study is published, and again before each signature.
+
+`cohort.maximum` implies how long every document can become (`anon.protocols.sizes`), so a study whose documents would
+not fit is refused while nobody has joined it yet.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from anon.errors import Refused
+from anon.protocols.kinds import KINDS
+from anon.protocols.registry import protocol_of
+from anon.protocols.sizes import LONGEST_UNSEEN_CHAIN, longest_body, longest_chain
+from anon.study.manifest import Manifest
+from anon.transparency.documents import MAX_BODY
+
+
+class TooLong(Refused):
+    """A document that no reader takes. Repeating changes nothing."""
+
+
+def demand_readable(manifest: Manifest) -> None:
+    """Raises `TooLong` for a study that could have a document which no reader takes, and names the maximum that fits.
+    """
+    length, longest = len(manifest.to_bytes()), longest_body(manifest, "manifest")
+    if length > longest:
+        raise TooLong(f"the manifest has {length} bytes, and at most {longest} are read; {_FEWER}")
+    if longest_chain(manifest) > LONGEST_UNSEEN_CHAIN:
+        raise TooLong(f"the study would have more documents than are read; {_FEWER}")
+    if (longest := _longest(manifest)) > MAX_BODY:
+        raise TooLong(
+            f"cohort.maximum = {manifest.cohort.maximum}: a document of this study could have {_in_mb(longest)}, and "
+            f"no reader takes more than {_in_mb(MAX_BODY)}. {advice(manifest)}"
+        )
+
+
+def demand_signable(manifest: Manifest, kind: str, part: int, length: int) -> None:
+    """Raises `TooLong` before a document is signed that no reader takes."""
+    longest = min(longest_body(manifest, kind, part), MAX_BODY)
+    if length > longest:
+        raise TooLong(
+            f"{kind} {part} would have {length} bytes, and no reader takes more than {longest}: it is not signed, and "
+            f"the study cannot go on. What was published stands. {advice(manifest)}"
+        )
+
+
+def advice(manifest: Manifest) -> str:
+    """The maximum that would fit this design."""
+    fits = largest_cohort(manifest)
+    if fits < max(2, manifest.cohort.minimum):
+        return f"No cohort that reaches the minimum fits; {_FEWER}"
+    return f"With this design a maximum of {fits} fits: publish a study with cohort.maximum = {fits} or lower"
+
+
+def largest_cohort(manifest: Manifest) -> int:
+    """The largest `cohort.maximum` whose documents are all read; 0 when none is."""
+    least, most = 0, manifest.cohort.maximum
+    while least < most:
+        middle = (least + most + 1) // 2
+        fits = _longest(_with_maximum(manifest, middle)) <= MAX_BODY
+        least, most = (middle, most) if fits else (least, middle - 1)
+    return least
+
+
+def _with_maximum(manifest: Manifest, maximum: int) -> Manifest:
+    lower = min(manifest.cohort.minimum, max(maximum, 2))
+    return evolve(manifest, cohort=evolve(manifest.cohort, minimum=lower, maximum=max(maximum, 2)))
+
+
+def _longest(manifest: Manifest) -> int:
+    rounds = protocol_of(manifest).documents(manifest).values()
+    return max((*rounds, *(row.longest(manifest, part) for row in KINDS for part in row.parts(manifest))))
+
+
+def _in_mb(length: int) -> str:
+    return f"{length / 2**20:.1f} MiB"
+
+
+_FEWER = "ask fewer or smaller surveys"

@@ -1,0 +1,1 @@
+"""The aggregator's home: studies, enrolments, packets, secrets and backup."""

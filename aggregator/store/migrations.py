@@ -1,0 +1,30 @@
+"""How the aggregator's database moves on from one schema to the next (`anon.storage.migration`). The tables are those
+of `studies`, `enrolments` and `packets`.
+
+0. The first schema, which had no number.
+1. The same with a number, so that an older program's database is told from a newer one's.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from aggregator.store.home import KEPT, Home
+from anon.storage.migration import Schema, upgrade
+
+
+def upgrade_home(home: Home) -> Path | None:
+    """Bring a home's database up to date; the copy that was kept, None when there was nothing to do.
+
+    Raises `Refused` for the database of a newer program, and while an older one serves the home.
+    """
+    return upgrade(home.database, SCHEMA, lambda: closing(home.lock()))
+
+
+def _numbered(_connection: sqlite3.Connection) -> None:
+    """Nothing but the number changes."""
+
+
+SCHEMA = Schema(1, {0: _numbered}, KEPT)

@@ -1,0 +1,202 @@
+"""Accepted packets. Keyed by study, slot and tag in a table without row numbers: no column and no key tells when, in
+which order or from where a packet came. Nothing here knows who enrolled.
+
+No plaintext leaves this module that is not the one that was accepted: each is compared with its row's digest and key.
+A row that fails is damaged. It is left out of what is read, and once `leave_out` has listed it, of every count as well.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Integer,
+    LargeBinary,
+    MetaData,
+    and_,
+    cast,
+    delete,
+    exists,
+    func,
+    insert,
+    literal,
+    select,
+)
+from sqlalchemy.dialects.sqlite import insert as upsert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from aggregator.rules.accepted import Accepted, Place
+from aggregator.store.crash_points import crash_point
+from aggregator.store.studies import Database
+from aggregator.store.tables import bytes_column, key_column, study_table
+from anon.study.manifest import Manifest
+
+TABLES = MetaData()
+_AT_ONCE = 400
+
+_packets = study_table(
+    TABLES,
+    "packets",
+    Column("slot", Integer, primary_key=True),
+    key_column("tag", 48),
+    Column("survey", Integer, nullable=False),
+    bytes_column("plaintext"),
+    bytes_column("digest", 32),
+)
+
+_damaged = study_table(
+    TABLES,
+    "damaged_packets",
+    Column("slot", Integer, primary_key=True),
+    key_column("tag", 48),
+)
+"""Rows that are left out, by the key under which they stand."""
+
+_SLOT, _SURVEY = (func.coalesce(cast(column, Integer), -1) for column in (_packets.c.slot, _packets.c.survey))
+_TAG = cast(_packets.c.tag, LargeBinary)
+"""Whatever a damaged row holds in place of a number or of bytes, it is read as such."""
+
+class PacketStore:
+    """Packets by (study, slot, tag)."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def digests(self, study: bytes, places: Iterable[Place]) -> dict[Place, bytes]:
+        """The digests of those places that are taken."""
+        async with self._database.read() as connection:
+            return await _digests(connection, study, places)
+
+    async def insert(self, study: bytes, packets: Sequence[Accepted]) -> dict[Place, bytes]:
+        """Keep, in one durable transaction, the first packet for every place that is free.
+
+        Returns the digest that now holds each place: where it is not the packet's own, the tag was spent otherwise.
+        """
+        async with self._database.write() as connection:
+            holders = await _digests(connection, study, (packet.place for packet in packets))
+            fresh: dict[Place, Accepted] = {}
+            for packet in packets:
+                if packet.place not in holders:
+                    holders[packet.place] = packet.digest
+                    fresh[packet.place] = packet
+            if fresh:
+                await connection.execute(insert(_packets), [_row(study, fresh[place]) for place in sorted(fresh)])
+            crash_point("before-commit-of-packets")
+        crash_point("after-commit-of-packets")
+        return holders
+
+    async def of_survey(self, study: bytes, slot: int, survey: int) -> tuple[bytes, ...]:
+        """The sound plaintexts of a survey, sorted by tag."""
+        here = (_packets.c.slot == slot) & (_packets.c.survey == survey)
+        rows = await self._read(study, here & ~_left_out())
+        return tuple(packet.plaintext for packet in await asyncio.to_thread(_sound, study, rows))
+
+    async def leave_out(
+        self, study: bytes, manifest: Manifest, surveys: Iterable[int], strays: bool
+    ) -> tuple[Place, ...]:
+        """List, durably, the rows of these surveys that are damaged; those that were not listed before.
+
+        `strays`: also rows under a slot and survey that the study does not have.
+        """
+        places = {(slot_of(manifest, number), number) for number in surveys}
+        known = {(slot.slot, row.survey) for slot in manifest.slots for row in slot.rows}
+        fresh: list[Place] = []
+        for slot, survey in await self._groups(study):
+            if (slot, survey) not in places and ((slot, survey) in known or not strays):
+                continue
+            rows = await self._read(study, _holding(slot, survey) & ~_left_out())
+            sound = await asyncio.to_thread(_sound, study, rows) if (slot, survey) in known else ()
+            fresh += sorted({packet.place for packet in rows} - {packet.place for packet in sound})
+        if fresh:
+            async with self._database.write() as connection:
+                listed = [{"study": study, "slot": slot, "tag": tag} for slot, tag in fresh]
+                await connection.execute(upsert(_damaged).on_conflict_do_nothing(), listed)
+        return tuple(fresh)
+
+    async def left_out(self, study: bytes) -> tuple[Place, ...]:
+        """Every row that was found damaged."""
+        query = select(_damaged.c.slot, _damaged.c.tag).where(_damaged.c.study == study)
+        async with self._database.read() as connection:
+            rows = await connection.execute(query.order_by(_damaged.c.slot, _damaged.c.tag))
+            return tuple((row.slot, row.tag) for row in rows)
+
+    async def counts(self, study: bytes) -> Mapping[int, int]:
+        """How many packets each survey has, without those left out; surveys without any have no entry."""
+        here = (_packets.c.study == study) & ~_left_out()
+        query = select(_packets.c.survey, func.count()).where(here).group_by(_packets.c.survey)
+        async with self._database.read() as connection:
+            return {row[0]: row[1] for row in await connection.execute(query)}
+
+    async def _groups(self, study: bytes) -> list[tuple[int, int]]:
+        query = select(_SLOT, _SURVEY).where(_packets.c.study == study).distinct()
+        async with self._database.read() as connection:
+            return sorted((row[0], row[1]) for row in await connection.execute(query))
+
+    async def _read(self, study: bytes, here: ColumnElement[bool]) -> list[Accepted]:
+        columns = (_SLOT, _TAG, _SURVEY, cast(_packets.c.plaintext, LargeBinary), cast(_packets.c.digest, LargeBinary))
+        query = select(*columns).where((_packets.c.study == study) & here).order_by(_packets.c.slot, _packets.c.tag)
+        async with self._database.read() as connection:
+            return [Accepted(*row) for row in await connection.execute(query)]
+
+    async def compact(self) -> None:
+        """Leave no trace of the order in which packets came, in the file or its log."""
+        await self._database.compact()
+
+    async def erase(self, study: bytes) -> None:
+        """Delete every packet of a study; the file keeps no copy (secure_delete)."""
+        async with self._database.write() as connection:
+            for table in (_packets, _damaged):
+                await connection.execute(delete(table).where(table.c.study == study))
+            crash_point("before-erasure")
+        crash_point("after-erasure")
+
+
+def slot_of(manifest: Manifest, survey: int) -> int:
+    """The slot whose table has the survey."""
+    return next(slot.slot for slot in manifest.slots if any(row.survey == survey for row in slot.rows))
+
+
+def in_words(place: Place) -> str:
+    """A row, by its slot and the beginning of its tag."""
+    return f"slot {place[0]}, tag {place[1][:4].hex()}…"
+
+
+def _sound(study: bytes, rows: Sequence[Accepted]) -> tuple[Accepted, ...]:
+    return tuple(row for row in rows if row.sound(study))
+
+
+def _holding(slot: int, survey: int) -> ColumnElement[bool]:
+    return and_(literal(slot) == _SLOT, literal(survey) == _SURVEY)
+
+
+def _left_out() -> ColumnElement[bool]:
+    listed = (_damaged.c.study == _packets.c.study) & (_damaged.c.slot == _SLOT)
+    return exists().where(listed & (_damaged.c.tag == _TAG))
+
+
+async def _digests(connection: AsyncConnection, study: bytes, places: Iterable[Place]) -> dict[Place, bytes]:
+    by_slot: dict[int, list[bytes]] = {}
+    for slot, tag in places:
+        by_slot.setdefault(slot, []).append(tag)
+    found: dict[Place, bytes] = {}
+    for slot, tags in by_slot.items():
+        for start in range(0, len(tags), _AT_ONCE):
+            some = _packets.c.tag.in_(tags[start : start + _AT_ONCE])
+            here = (_packets.c.study == study) & (_packets.c.slot == slot) & some
+            rows = await connection.execute(select(_packets.c.tag, _packets.c.digest).where(here))
+            found.update({(slot, row.tag): row.digest for row in rows})
+    return found
+
+
+def _row(study: bytes, packet: Accepted) -> dict[str, bytes | int]:
+    return {
+        "study": study,
+        "slot": packet.slot,
+        "tag": packet.tag,
+        "survey": packet.survey,
+        "plaintext": packet.plaintext,
+        "digest": packet.digest,
+    }

@@ -1,0 +1,249 @@
+"""The database, and the tables about studies and their documents.
+
+Enrolments and packets have modules and tables of their own (`enrolments`, `packets`) that share nothing but the
+file: who takes part is never beside what anybody sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+from nacl.signing import SigningKey
+from sqlalchemy import (
+    Column,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    UniqueConstraint,
+    event,
+    func,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from aggregator.store.crash_points import crash_point
+from aggregator.store.home import KEPT
+from aggregator.store.migrations import SCHEMA
+from aggregator.store.tables import study_table
+from anon.storage.durable import guarded, reading
+from anon.storage.migration import drop_copies
+from anon.storage.private_files import made_private
+from anon.transparency.documents import SignedHead, check_body, parse_head, sign_head
+
+_PRAGMAS = (
+    "PRAGMA journal_mode=WAL",
+    "PRAGMA synchronous=FULL",
+    "PRAGMA secure_delete=ON",
+    "PRAGMA busy_timeout=30000",
+    "PRAGMA temp_store=MEMORY",
+)
+
+
+class Database:
+    """One SQLite file. Writers take turns; every write is one transaction, durable once it ends."""
+
+    def __init__(self, path: Path) -> None:
+        self._engine: AsyncEngine = create_async_engine(
+            f"sqlite+aiosqlite:///{path}", hide_parameters=True, connect_args={"factory": guarded(path, KEPT)}
+        )
+        self._writing = asyncio.Lock()
+        event.listen(self._engine.sync_engine, "connect", _connected)
+        event.listen(self._engine.sync_engine, "begin", _begun)
+        self._writer = self._engine.execution_options(writes=True)
+        self.path = path
+
+    async def create(self, *groups: MetaData) -> None:
+        """Create what tables are missing. Raises `Refused` for the file of another program's schema."""
+        await asyncio.to_thread(SCHEMA.demand_own, self.path)
+        made_private(self.path)
+        async with self.write() as connection:
+            for group in groups:
+                await connection.run_sync(group.create_all)
+            await connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA.version}")
+
+    @asynccontextmanager
+    async def write(self) -> AsyncIterator[AsyncConnection]:
+        """A transaction that holds the database's one write lock from its start and is durable at its end."""
+        with reading(self.path, KEPT, "a row"):
+            async with self._writing, self._writer.begin() as connection:
+                yield connection
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[AsyncConnection]:
+        """A consistent view. Raises `Damaged` for rows that this program did not write so."""
+        with reading(self.path, KEPT, "a row"):
+            async with self._engine.connect() as connection:
+                yield connection
+
+    def drop_copies(self) -> None:
+        """Remove what a migration kept: before something is erased, and before the order of rows is."""
+        drop_copies(self.path)
+
+    async def compact(self) -> None:
+        """Rewrite the file in key order and empty the log, so that neither tells in which order rows came."""
+        self.drop_copies()
+        async with self._writing, self._engine.connect() as connection:
+            plain = await connection.execution_options(isolation_level="AUTOCOMMIT")
+            await plain.exec_driver_sql("VACUUM")
+            await plain.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    async def close(self) -> None:
+        """Let go of the file."""
+        await self._engine.dispose()
+
+
+def _connected(connection: Any, _: Any) -> None:
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    for pragma in _PRAGMAS:
+        cursor.execute(pragma)
+    cursor.close()
+
+
+def _begun(connection: Any) -> None:
+    options = connection.get_execution_options()
+    if options.get("isolation_level") != "AUTOCOMMIT":
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writes") else "BEGIN")
+
+
+TABLES = MetaData()
+
+_studies = study_table(
+    TABLES,
+    "studies",
+    Column("phase", String, nullable=False),
+    Column("turn", Integer, nullable=False),
+    Column("frozen", Integer, nullable=False),
+)
+
+_documents = Table(
+    "documents",
+    TABLES,
+    Column("study", LargeBinary(32), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("kind", String, nullable=False),
+    Column("part", Integer, nullable=False),
+    Column("head", LargeBinary, nullable=False),
+    Column("signature", LargeBinary(64), nullable=False),
+    Column("body", LargeBinary),
+    UniqueConstraint("study", "kind", "part"),
+)
+
+
+@frozen
+class Progress:
+    """Where a study stands: its phase, the binning round, and the end of the latest window whose packets are fixed."""
+
+    study: bytes
+    phase: str
+    turn: int
+    frozen: int
+
+
+class StudyStore:
+    """Studies and their chains of signed documents."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, study: bytes, phase: str, manifest: bytes, key: SigningKey) -> None:
+        """Begin a study: its row and its first document in one transaction."""
+        head = sign_head(key, study, (), "manifest", 0, manifest)
+        async with self._database.write() as connection:
+            await connection.execute(insert(_studies).values(study=study, phase=phase, turn=0, frozen=0))
+            await connection.execute(insert(_documents).values(**_row(head, manifest)))
+            crash_point("before-commit-of-study")
+        crash_point("after-commit-of-study")
+
+    async def all(self) -> tuple[Progress, ...]:
+        """Every study. One whose id is damaged has an empty one, under which nothing can be read."""
+        async with self._database.read() as connection:
+            rows = await connection.execute(select(_studies).order_by(_studies.c.study))
+            named = ((row.study if isinstance(row.study, bytes) else b"", row) for row in rows)
+            return tuple(Progress(study, row.phase, row.turn, row.frozen) for study, row in named)
+
+    async def move(self, study: bytes, phase: str, turn: int) -> None:
+        """Remember that a study reached a phase; all effects of getting there are done."""
+        async with self._database.write() as connection:
+            await connection.execute(update(_studies).where(_studies.c.study == study).values(phase=phase, turn=turn))
+            crash_point("before-commit-of-phase")
+        crash_point("after-commit-of-phase")
+
+    async def freeze(self, study: bytes, closes: int) -> None:
+        """Remember, before anything is counted, that no packet for a window up to `closes` is accepted any more."""
+        async with self._database.write() as connection:
+            wanted = func.max(_studies.c.frozen, closes)
+            await connection.execute(update(_studies).where(_studies.c.study == study).values(frozen=wanted))
+            crash_point("before-commit-of-freeze")
+        crash_point("after-commit-of-freeze")
+
+    async def chain(self, study: bytes) -> tuple[SignedHead, ...]:
+        """The study's signed heads in order."""
+        async with self._database.read() as connection:
+            with reading(self._database.path, KEPT, f"study {study.hex()[:8]}, heads"):
+                return await _chain(connection, study)
+
+    async def body(self, study: bytes, number: int) -> bytes | None:
+        """The body of one document; None where it was erased. Raises `Damaged` for one that is not what was signed."""
+        wanted = (_documents.c.study == study) & (_documents.c.number == number)
+        async with self._database.read() as connection:
+            query = select(_documents.c.head, _documents.c.body).where(wanted)
+            row = (await connection.execute(query)).one_or_none()
+        if row is None or row.body is None:
+            return None
+        with reading(self._database.path, KEPT, f"study {study.hex()[:8]}, document {number}"):
+            return await asyncio.to_thread(check_body, parse_head(row.head, any_length=True), row.body)
+
+    async def erase_bodies(self, study: bytes, kind: str) -> None:
+        """Forget the bodies of one kind; their signed heads stay."""
+        wanted = (_documents.c.study == study) & (_documents.c.kind == kind)
+        async with self._database.write() as connection:
+            await connection.execute(update(_documents).where(wanted).values(body=None))
+
+    async def append(self, study: bytes, kind: str, part: int, body: bytes, key: SigningKey) -> tuple[SignedHead, ...]:
+        """Publish a document and return the chain.
+
+        A document of this kind and part that is already there stays as it is, so that a repeated step never signs two
+        heads with one number.
+        """
+        async with self._database.write() as connection:
+            with reading(self._database.path, KEPT, f"study {study.hex()[:8]}, heads"):
+                chain = await _chain(connection, study)
+            if any((signed.head.kind, signed.head.part) == (kind, part) for signed in chain):
+                return chain
+            head = sign_head(key, study, chain, kind, part, body)
+            await connection.execute(insert(_documents).values(**_row(head, body)))
+            crash_point("before-commit-of-document")
+        crash_point("after-commit-of-document")
+        return (*chain, head)
+
+
+async def _chain(connection: AsyncConnection, study: bytes) -> tuple[SignedHead, ...]:
+    query = select(_documents.c.head, _documents.c.signature).where(_documents.c.study == study)
+    rows = await connection.execute(query.order_by(_documents.c.number))
+    return tuple(SignedHead(parse_head(row.head, any_length=True), row.signature) for row in rows)
+
+
+def _row(signed: SignedHead, body: bytes) -> dict[str, Any]:
+    head = signed.head
+    return {
+        "study": head.study,
+        "number": head.number,
+        "kind": head.kind,
+        "part": head.part,
+        "head": head.to_bytes(),
+        "signature": signed.signature,
+        "body": body,
+    }
+
+
+Clock = Callable[[], float]

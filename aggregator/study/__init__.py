@@ -1,0 +1,1 @@
+"""One study alive: its life, its documents, its learning and its report."""

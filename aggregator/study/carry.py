@@ -1,0 +1,33 @@
+"""Carries one study on as far as it goes now, and keeps what stops it to that study."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from time import monotonic
+
+from aggregator.rules.faults import repeated, tell
+from aggregator.study.effects import advance, erase_stuck
+from aggregator.study.live import LiveStudy
+
+
+async def carry(live: LiveStudy) -> None:
+    """Perform every due transition of a study. Raises nothing: a failure becomes its `fault`.
+
+    A study that cannot go on is still erased when its retention has passed.
+    """
+    if live.fault is None or live.fault.is_due(live.tools.now(), monotonic()):
+        await _trying(live, advance)
+    if live.fault is not None:
+        await _trying(live, erase_stuck)
+
+
+async def _trying(live: LiveStudy, move: Callable[[LiveStudy], Awaitable[bool]]) -> None:
+    try:
+        moved = False
+        while await move(live):
+            moved = True
+        if moved or move is advance:
+            live.fault = None
+    except Exception as error:
+        live.fault = repeated(live.fault, error, live.tools.now(), monotonic())
+        tell(f"study {live.study.hex()[:8]}", live.fault, error)

@@ -1,0 +1,241 @@
+"""Carries a study from phase to phase: asks `aggregator.rules.lifecycle` what is due and performs its
+effects, each of them idempotent."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from aggregator.intake.crypto_jobs import issue
+from aggregator.rules.enrol import roster_entry
+from aggregator.rules.enrolled import Enrolled
+from aggregator.rules.lifecycle import Effect, Event, Phase, due, due_though_stuck, step, turn_after
+from aggregator.store.home import KEPT
+from aggregator.store.packets import in_words, slot_of
+from aggregator.study.learn import counted, learn_from_bytes
+from aggregator.study.live import LiveStudy
+from anon.credential import signer_nym_entropy
+from anon.study.manifest import Survey
+from anon.transparency.documents import find
+from anon.transparency.transcript import transcript_body
+from anon.wire.cbor import encode
+from anon.wire.messages import VERSION, credential_header, encode_credentials, encode_roster, encode_seed, parse_roster
+
+_ISSUED_AT_ONCE = 64
+_NAMED = 20
+"""Damaged packets that one line of the log names; the desk and the report name all."""
+_LOG = logging.getLogger(__name__)
+
+
+async def advance(study: LiveStudy) -> bool:
+    """Perform the next due transition, if any. True when there was one."""
+    if study.phase is Phase.ENROLLING and study.tools.now() >= study.manifest.timetable.enrol_closes:
+        # Enrolments that came in time count, also while their proofs are being checked.
+        await study.enrolment_intake.close()
+    enrolled = await study.tools.enrolments.count(study.study)
+    windows = [one.window for one in study.rounds]
+    event = due(study.manifest, windows, study.phase, study.turn, enrolled, study.tools.now())
+    if event is None:
+        return False
+    await _perform(study, event)
+    return True
+
+
+async def erase_stuck(study: LiveStudy) -> bool:
+    """Erase a study that cannot go on, once its retention has passed. True when that was due."""
+    event = due_though_stuck(study.manifest, study.phase, study.tools.now())
+    if event is None:
+        return False
+    await _perform(study, event)
+    return True
+
+
+async def _perform(study: LiveStudy, event: Event) -> None:
+    phase, effects = step(study.phase, event)
+    for effect in effects:
+        await _EFFECTS[effect](study)
+    await study.reach(phase, turn_after(study.turn, event))
+
+
+async def publish_abandoned(study: LiveStudy) -> None:
+    """Too few enrolled: say so; nothing else happens."""
+    await study.enrolment_intake.close()
+    enrolled = await study.tools.enrolments.count(study.study)
+    await study.publish("abandoned", 0, encode([VERSION, study.study, enrolled]))
+
+
+async def publish_roster(study: LiveStudy) -> None:
+    """Freeze the roster and sign its head."""
+    await study.enrolment_intake.close()
+    stored_roster = await study.tools.enrolments.roster(study.study)
+    if stored_roster.damaged:
+        _LOG.error(
+            "study %s: %d stored enrolments are damaged and not in the roster (keys %s). The study goes on without "
+            "them. Check this machine's disk and memory, and keep backups elsewhere",
+            study.study.hex()[:8],
+            len(stored_roster.damaged),
+            ", ".join(f"{key[:4].hex()}…" for key in stored_roster.damaged[:_NAMED]),
+        )
+    entries = [roster_entry(enrolment) for enrolment in stored_roster.sound]
+    await study.publish("roster", 0, encode_roster(study.study, entries))
+    study.open_packet_intake(await _body(study, "roster"))
+
+
+async def reveal_seed(study: LiveStudy) -> None:
+    """Open the manifest's commitment. The roster's head is durable by now, so nobody could choose it by the seed."""
+    await study.publish("seed", 0, encode_seed(study.study, study.secrets.seed_value))
+
+
+async def issue_credentials(study: LiveStudy) -> None:
+    """Issue one credential per roster entry, in the roster's order. Deterministic."""
+    issued, manifest = study.packet_intake.issued, study.manifest
+    if issued is None:
+        raise AssertionError("credentials before the roster")
+    header = credential_header(study.study, issued.roster_digest)
+    roster = await _rostered(study)
+    work = [(enrolment.commitment, signer_nym_entropy(issued.seed, enrolment.key)) for enrolment in roster]
+    parts = await asyncio.gather(
+        *(
+            study.tools.workers.run(
+                issue,
+                study.secrets.credential_key,
+                manifest.credential_key,
+                header,
+                manifest.packets,
+                work[start : start + _ISSUED_AT_ONCE],
+            )
+            for start in range(0, len(work), _ISSUED_AT_ONCE)
+        )
+    )
+    signatures = [signature for part in parts for signature in part]
+    await study.publish("credentials", 0, encode_credentials(study.study, signatures))
+
+
+async def freeze_round(study: LiveStudy) -> None:
+    """No packet of the round is accepted any more."""
+    await _freeze(study, study.rounds[study.turn].window.closes)
+
+
+async def publish_counts(study: LiveStudy) -> None:
+    """The protocol's document after the round, if it has one."""
+    closed = study.rounds[study.turn]
+    if closed.document is None:
+        return
+    surveys = [study.manifest.survey(one) for one in closed.surveys]
+    await _leave_out(study, surveys)
+    packets = {one.survey: await _packets(study, one) for one in surveys}
+    body = await asyncio.to_thread(counted, study.protocol_part, study.manifest, study.turn, packets)
+    await study.publish(*closed.document, body)
+
+
+async def freeze_last_round(study: LiveStudy) -> None:
+    """No packet is accepted any more; the file is rewritten in key order."""
+    await freeze_round(study)
+    await study.tools.packets.compact()
+
+
+async def publish_transcripts(study: LiveStudy) -> None:
+    """Every accepted packet, per survey. A row that is damaged by now is left out of all that follows; a transcript
+    that is signed is the truth, whatever becomes of the rows that it was made of."""
+    await _leave_out(
+        study,
+        [
+            unpublished
+            for unpublished in study.manifest.surveys
+            if not find(study.chain, "transcript", unpublished.survey)
+        ],
+    )
+    for survey in study.manifest.surveys:
+        plaintexts = await _packets(study, survey)
+        await study.publish("transcript", survey.survey, transcript_body(study.study, survey.survey, plaintexts))
+
+
+async def reveal_score_value(study: LiveStudy) -> None:
+    """Open what the seed value commits to: it draws the score cohort, and nobody could aim at it before."""
+    await study.publish("seed", 1, encode_seed(study.study, study.secrets.score_value))
+
+
+async def publish_model(study: LiveStudy) -> None:
+    """Learn from the published documents and nothing else; publish the model and its report."""
+    if find(study.chain, "model") and find(study.chain, "report"):
+        return
+    documents = await study.round_documents()
+    transcripts = [await _body(study, "transcript", one.survey) for one in study.manifest.surveys]
+    traffic = await study.traffic()
+    model, report = await study.tools.workers.run(
+        learn_from_bytes, study.manifest_bytes, documents, study.secrets.score_value, transcripts, traffic
+    )
+    await study.publish("model", 0, model)
+    await study.publish("report", 0, report)
+
+
+async def erase(study: LiveStudy) -> None:
+    """The retention is over: packets, enrolments and transcripts go; heads, model and report stay."""
+    await study.tools.packets.erase(study.study)
+    await study.tools.enrolments.erase(study.study)
+    await study.tools.studies.erase_bodies(study.study, "transcript")
+    study.forget_bodies()
+    await study.tools.packets.compact()
+
+
+async def _rostered(study: LiveStudy) -> tuple[Enrolled, ...]:
+    """The enrolments of the signed roster. Raises `Damaged` when they are not those that were signed."""
+    enrolled = (await study.tools.enrolments.roster(study.study)).sound
+    signed = parse_roster(await _body(study, "roster"), study.study)
+    if list(map(roster_entry, enrolled)) != list(signed):
+        raise KEPT.damaged(
+            study.tools.home.database,
+            f"study {study.study.hex()[:8]}: enrolments are not those of the signed roster, so that no credentials can "
+            "be issued; where there is no backup, publish the study anew",
+        )
+    return enrolled
+
+
+async def _freeze(study: LiveStudy, closes: int) -> None:
+    await study.packet_intake.drain()
+    await study.tools.studies.freeze(study.study, closes)
+    study.packet_intake.frozen_until = max(study.packet_intake.frozen_until, closes)
+    await study.packet_intake.drain()
+
+
+async def _body(study: LiveStudy, kind: str, part: int = 0) -> bytes:
+    head = find(study.chain, kind, part)
+    if head is None:
+        raise AssertionError(f"{kind} {part}: not published yet")  # a fault of ours: the table orders the effects
+    return await study.body_of(head)
+
+
+async def _packets(study: LiveStudy, survey: Survey) -> tuple[bytes, ...]:
+    return await study.tools.packets.of_survey(study.study, slot_of(study.manifest, survey.survey), survey.survey)
+
+
+async def _leave_out(study: LiveStudy, surveys: Sequence[Survey]) -> None:
+    unsigned = not any(signed.head.kind == "transcript" for signed in study.chain)  # a stray may be in a signed one
+    numbers = [survey.survey for survey in surveys]
+    fresh = await study.tools.packets.leave_out(study.study, study.manifest, numbers, strays=unsigned)
+    if fresh:
+        named = "; ".join(map(in_words, fresh[:_NAMED]))
+        _LOG.error(
+            "study %s: %d stored packets are damaged and left out of transcripts, counts and model (%s%s). The study "
+            "goes on without them. Check this machine's disk and memory, and keep backups elsewhere",
+            study.study.hex()[:8],
+            len(fresh),
+            named,
+            "; …" if len(fresh) > _NAMED else "",
+        )
+
+
+_EFFECTS: dict[Effect, Callable[[LiveStudy], Awaitable[None]]] = {
+    Effect.PUBLISH_ABANDONED: publish_abandoned,
+    Effect.PUBLISH_ROSTER: publish_roster,
+    Effect.REVEAL_SEED: reveal_seed,
+    Effect.ISSUE_CREDENTIALS: issue_credentials,
+    Effect.FREEZE_ROUND: freeze_round,
+    Effect.PUBLISH_COUNTS: publish_counts,
+    Effect.FREEZE_LAST_ROUND: freeze_last_round,
+    Effect.PUBLISH_TRANSCRIPTS: publish_transcripts,
+    Effect.REVEAL_SCORE_VALUE: reveal_score_value,
+    Effect.PUBLISH_MODEL: publish_model,
+    Effect.ERASE: erase,
+}

@@ -1,0 +1,276 @@
+"""One study while it runs: its chain, its two intakes, and what its posts and fetches are answered."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Mapping
+from weakref import WeakValueDictionary
+
+from attrs import frozen
+
+from aggregator.intake.counters import Counters, Traffic
+from aggregator.intake.enrolments import EnrolmentIntake
+from aggregator.intake.packets import Issued, PacketIntake
+from aggregator.intake.workers import Workers
+from aggregator.protocols.registry import part_of
+from aggregator.rules.faults import Fault, too_long
+from aggregator.rules.lengths import demand_signable
+from aggregator.rules.lifecycle import Phase, deadline, read_word, word_of
+from aggregator.rules.refusal import PacketRefused
+from aggregator.rules.verify import PacketRules
+from aggregator.store.enrolments import EnrolStore
+from aggregator.store.home import KEPT, Home, StudySecrets
+from aggregator.store.packets import PacketStore, in_words, slot_of
+from aggregator.store.studies import Clock, Progress, StudyStore
+from anon.errors import Damaged
+from anon.protocols.contract import Place
+from anon.protocols.resolve import StudyKeys
+from anon.storage.durable import reading
+from anon.study.manifest import Manifest, parse_manifest
+from anon.transparency.documents import MAX_BODY, Head, SignedHead, body_digest, check_chain, encode_chain, find
+from anon.transparency.fingerprint import head_prints
+from anon.transparency.transcript import published
+from anon.wire.messages import study_seed
+
+_LOG = logging.getLogger(__name__)
+_KEPT_BYTES = 64 * 1024 * 1024
+
+
+@frozen
+class Tools:
+    """The parts that all studies of an aggregator share."""
+
+    home: Home
+    studies: StudyStore
+    enrolments: EnrolStore
+    packets: PacketStore
+    workers: Workers
+    now: Clock
+
+
+class LiveStudy:
+    """A study in memory. Make it with `load_study`."""
+
+    def __init__(self, tools: Tools, progress: Progress, manifest_bytes: bytes, secrets: StudySecrets) -> None:
+        self.tools = tools
+        self.study = progress.study
+        self.manifest_bytes = manifest_bytes
+        self.manifest: Manifest = parse_manifest(manifest_bytes)
+        self.secrets = secrets
+        self.protocol_part = part_of(self.manifest)
+        self.rounds = self.protocol_part.rounds(self.manifest)
+        self._words = [one.state for one in self.rounds]
+        self.phase: Phase
+        self.turn: int
+        self.phase, self.turn = read_word(progress.phase, progress.turn, self._words)
+        self.enrolment_answers = Counters()
+        self.packet_answers = Counters()
+        rules = PacketRules(self.study, self.manifest, secrets.sealing_key)
+        self.packet_intake = PacketIntake(rules, tools.packets, tools.workers, tools.now)
+        self.packet_intake.frozen_until = progress.frozen
+        self.enrolment_intake = EnrolmentIntake(
+            self.study, self.manifest, secrets.sealing_key, tools.enrolments, tools.workers, tools.now
+        )
+        self.fault: Fault | None = None
+        """Why it does not go on; None while it does."""
+        self.spoilt = ""
+        """Which published document cannot be served, and what to do; empty when all can be."""
+        self.chain: tuple[SignedHead, ...] = ()
+        self._accepted: Mapping[int, int] | None = None
+        self._encoded_chain = b""
+        self._bodies: dict[int, bytes] = {}
+        self._lent: WeakValueDictionary[int, memoryview] = WeakValueDictionary()
+        self._reading = asyncio.Lock()
+
+    @property
+    def state(self) -> str:
+        """The word under which it is stored and shown to programs."""
+        return word_of(self.phase, self.turn, self._words)
+
+    @property
+    def ends(self) -> float | None:
+        """When the present phase ends, in unix seconds; None when nothing more happens."""
+        return deadline(self.manifest, [one.window for one in self.rounds], self.phase, self.turn)
+
+    async def reach(self, phase: Phase, turn: int) -> None:
+        """Store, then say, that the study has come so far."""
+        await self.tools.studies.move(self.study, word_of(phase, turn, self._words), turn)
+        self.phase, self.turn = phase, turn
+
+    async def round_documents(self) -> dict[Place, bytes]:
+        """Those documents of the rounds that are published."""
+        places = [one.document for one in self.rounds if one.document]
+        heads = {place: find(self.chain, *place) for place in places}
+        return {place: await self.body_of(head) for place, head in heads.items() if head is not None}
+
+    async def refresh(self) -> None:
+        """Take chain, and once there is one the roster's consequences, from the store."""
+        chain = await self.tools.studies.chain(self.study)
+        with reading(self.tools.home.database, KEPT, f"study {self.study.hex()[:8]}, signed heads"):
+            check_chain(chain, self.tools.home.public_key, self.study)
+        self._take(chain)
+        self._demand_readable()
+        roster = find(self.chain, "roster")
+        self.enrolment_intake.taken = roster is not None or find(self.chain, "abandoned") is not None
+        if roster is not None:
+            self.open_packet_intake(await self.body_of(roster))
+
+    def open_packet_intake(self, roster_body: bytes) -> None:
+        """From here on tags can be drawn and tokens verified."""
+        seed = study_seed(self.manifest_bytes, roster_body, self.secrets.seed_value)
+        self.packet_intake.issued = Issued(seed, body_digest(roster_body))
+
+    async def publish(self, kind: str, part: int, body: bytes) -> None:
+        """Append a document, or keep the one of this kind and part that is there already.
+
+        Raises `TooLong`, with nothing signed, for one that no reader takes.
+        """
+        demand_signable(self.manifest, kind, part, len(body))
+        key = self.tools.home.signing_key
+        self._take(await self.tools.studies.append(self.study, kind, part, body, key))
+
+    async def body_of(self, head: Head) -> bytes:
+        """The body of a document of the chain."""
+        body = await self.document(head.number)
+        if body is None:
+            named = f"study {self.study.hex()[:8]}: the body of {head.kind} {head.part} is gone"
+            raise KEPT.damaged(self.tools.home.database, named)
+        return body
+
+    async def packets_of(self, survey: int) -> tuple[bytes, ...]:
+        """The packets of a survey: those of its signed transcript once there is one, until then the stored ones."""
+        head = find(self.chain, "transcript", survey)
+        body = None if head is None else await self.document(head.number)
+        if body is not None:
+            return (await asyncio.to_thread(published, self.manifest, [body])).packets[survey]
+        slot = slot_of(self.manifest, survey)
+        return await self.tools.packets.of_survey(self.study, slot, survey)
+
+    async def accepted(self) -> Mapping[int, int]:
+        """How many packets each survey has: by the signed transcripts once all are there, until then by the store."""
+        heads = [find(self.chain, "transcript", survey.survey) for survey in self.manifest.surveys]
+        if self._accepted is None and None not in heads:
+            bodies = [await self.document(head.number) for head in heads if head is not None]
+            if None not in bodies:
+                whole = [body for body in bodies if body is not None]
+                self._accepted = (await asyncio.to_thread(published, self.manifest, whole)).accepted
+        return await self.tools.packets.counts(self.study) if self._accepted is None else self._accepted
+
+    async def left_out(self) -> tuple[str, ...]:
+        """The packets that were found damaged, in words."""
+        return tuple(in_words(place) for place in await self.tools.packets.left_out(self.study))
+
+    async def traffic(self) -> Traffic:
+        """The report's facts beside the documents."""
+        return Traffic(
+            await self.tools.enrolments.count(self.study),
+            self.enrolment_answers.exact(),
+            self.packet_answers.exact(),
+            tuple(head_print for head_print in head_prints(self.chain) if head_print.kind != "transcript"),
+            await self.left_out(),
+        )
+
+    def heads(self) -> bytes:
+        """The chain for the wire."""
+        return self._encoded_chain
+
+    async def document(self, number: int) -> bytes | None:
+        """A body; None when there is none. Raises `Damaged` for one that is not what was signed."""
+        if number in self._bodies:
+            return self._bodies[number]
+        if not 0 <= number < len(self.chain):
+            return None
+        body = await self.tools.studies.body(self.study, number)
+        if body is not None and sum(map(len, self._bodies.values())) + len(body) <= _KEPT_BYTES:
+            self._bodies[number] = body
+        return body
+
+    async def served(self, first: int, last: int) -> list[memoryview]:
+        """The bodies of these documents for the wire; none if one is missing, or all are longer than any one may be.
+
+        All readers at a time share one copy, however many they are and however slowly they read.
+        A damaged one is not there for its readers, and staff are told.
+        """
+        heads = [signed.head for signed in self.chain[first : last + 1]]
+        if len(heads) != last + 1 - first or sum(head.length for head in heads) > MAX_BODY:
+            return []
+        bodies = [body for head in heads if (body := await self._served(head.number)) is not None]
+        return bodies if len(bodies) == len(heads) else []
+
+    async def _served(self, number: int) -> memoryview | None:
+        try:
+            async with self._reading:
+                lent = self._lent.get(number)
+                if lent is None and (body := await self.document(number)) is not None:
+                    self._lent[number] = lent = memoryview(body)
+                return lent
+        except Damaged as damage:
+            if self.spoilt != str(damage):
+                self.spoilt = str(damage)
+                _LOG.error("study %s: a published document is not served: %s", self.study.hex()[:8], damage)
+            return None
+
+    @property
+    def trouble(self) -> str:
+        """The fault and its next step; empty when all is well."""
+        return self.fault.said if self.fault is not None else self.spoilt
+
+    def forget_bodies(self) -> None:
+        """Drop what is cached; after an erasure."""
+        self._bodies.clear()
+        self._lent.clear()
+        self._accepted = None
+
+    async def enrol(self, sealed_untrusted: bytes) -> str:
+        """The answer's word."""
+        return await _counted(self.enrolment_answers, self.enrolment_intake.enrol(sealed_untrusted))
+
+    async def withdraw(self, sealed_untrusted: bytes) -> str:
+        """The answer's word."""
+        return await _counted(self.enrolment_answers, self.enrolment_intake.withdraw(sealed_untrusted))
+
+    async def submit(self, sealed_untrusted: bytes) -> str:
+        """The answer's word."""
+        answered = await self.packet_intake.submit(sealed_untrusted)
+        if not answered.dummy:
+            self.packet_answers.count(answered.word)
+        return answered.word
+
+    async def stop(self) -> None:
+        """End the study's tasks; nothing durable changes."""
+        await self.enrolment_intake.stop()
+        await self.packet_intake.stop()
+
+    def _demand_readable(self) -> None:
+        """An earlier version signed documents that no reader takes. Such a study is kept, and does not go on."""
+        long = next((signed.head for signed in self.chain if signed.head.length > MAX_BODY), None)
+        if long is not None:
+            self.fault = Fault(too_long(self.manifest, long))
+
+    def _take(self, chain: tuple[SignedHead, ...]) -> None:
+        self.chain = chain
+        self._encoded_chain = encode_chain(chain)
+
+
+async def _counted(counters: Counters, answering: Awaitable[str]) -> str:
+    try:
+        word = await answering
+    except PacketRefused as turned:
+        word = turned.word
+    counters.count(word)
+    return word
+
+
+async def load_study(tools: Tools, progress: Progress) -> LiveStudy:
+    """A study from its store, as far as it has come. Raises `Damaged` and `Refused` for one that cannot be read."""
+    manifest = await tools.studies.body(progress.study, 0)
+    with reading(tools.home.database, KEPT, f"study {progress.study.hex()[:8]}, manifest"):
+        if manifest is None:
+            raise KeyError("manifest")
+        study = LiveStudy(tools, progress, manifest, tools.home.load_secrets(progress.study))
+    named = study.manifest
+    keys = StudyKeys(named.aggregator_key, named.sealing_key, named.credential_key, named.seed_commitment)
+    tools.home.demand_keys_of(study.study, study.secrets, keys)
+    await study.refresh()
+    return study

@@ -1,0 +1,1 @@
+"""The statement of a study's cost: shuffle amplification and privacy-loss distributions."""

@@ -1,0 +1,151 @@
+"""The cost of a study's packets for a member, as the peer's receipt and the aggregator's report both state it.
+
+Three statements of one cost, never added to one another: the local epsilon of each packet; their sum, which is the
+guarantee; and the central epsilon after anonymous delivery, which holds under conditions that nothing here can check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, Context
+from functools import lru_cache
+from typing import Any, Final
+
+from attrs import frozen
+
+from anon.accounting.central import CONDITIONS, DELTA, Central, Rows, central, local_epsilon, slot_loss, solve
+from anon.accounting.privacy_loss import compose
+from anon.ldp import format_epsilon
+from anon.study.manifest import Manifest
+from anon.transparency.documents import SignedHead, find
+from anon.transparency.transcript import empty_length, entry_length
+from anon.wire.messages import RosterEntry, encode_roster
+
+SHARES: Final = (("all", 1), ("half", 2), ("a tenth", 10))
+"""Of how many of the packets the central epsilon is stated: in words, and what their number is divided by."""
+
+ACCEPTED, ENROLLED = "accepted packets", "enrolled members"
+
+
+@frozen
+class Batch:
+    """For each slot, how many packets hide one another; `known_from` says what was counted."""
+
+    counts: tuple[int, ...]
+    known_from: str
+
+
+@frozen
+class Accounting:
+    """Local nano-epsilon of each packet at its slot's dearest row, their sum, the epsilon of the same packets at
+    `DELTA` by their privacy-loss distributions, and the central one for each of `SHARES`; none if admission is open.
+    """
+
+    local: tuple[int, ...]
+    record: int
+    record_at_delta: float
+    batch: Batch
+    central: tuple[Central, ...]
+
+
+@lru_cache(maxsize=16)
+def account(manifest: Manifest, batch: Batch) -> Accounting:
+    """The accounting of a study in which so many packets hide one another, from its integer probabilities.
+
+    Takes from a tenth of a second to some seconds, so the last ones are kept: a page that is open asks again and again.
+    """
+    slots = slot_rows(manifest)
+    local = tuple(local_epsilon(rows) for rows in slots)
+    record, total = sum(local), compose([slot_loss(rows) for rows in slots])
+    at_delta = min(solve(total.delta, DELTA, record / 1e9), record / 1e9)
+    closed = manifest.cohort.admission != "open"
+    bounds = [central(slots, [count // part for count in batch.counts], record) for _, part in SHARES] if closed else []
+    return Accounting(local, record, at_delta, batch, tuple(bounds))
+
+
+def slot_rows(manifest: Manifest) -> list[Rows]:
+    """For each slot the mechanisms of its surveys with their weights."""
+    return [[(manifest.survey(row.survey).build(), row.weight) for row in slot.rows] for slot in manifest.slots]
+
+
+def batch_of_reports(manifest: Manifest, accepted: Sequence[int]) -> Batch:
+    """From the number of accepted packets of each survey."""
+    return Batch(tuple(sum(accepted[row.survey] for row in slot.rows) for slot in manifest.slots), ACCEPTED)
+
+
+def batch_of_chain(manifest: Manifest, chain: Sequence[SignedHead]) -> Batch | None:
+    """The batch by the signed heads: accepted packets once every survey's transcript is published, until then the
+    enrolled members, of whom each sends one packet at most; None before the roster. Lengths suffice: entries have one
+    size."""
+    study = manifest.study_id
+    heads = [find(chain, "transcript", survey.survey) for survey in manifest.surveys]
+    counts = [
+        _count(head.length, empty_length(study, head.part), entry_length(manifest, manifest.survey(head.part)))
+        for head in heads
+        if head is not None
+    ]
+    if len(counts) == len(manifest.surveys):
+        return batch_of_reports(manifest, counts)
+    roster = find(chain, "roster")
+    if roster is None:
+        return None
+    empty = len(encode_roster(study, []))
+    entry = len(encode_roster(study, [RosterEntry(bytes(32), bytes(32), bytes(48))])) - empty
+    return Batch((_count(roster.length, empty, entry),) * len(manifest.slots), ENROLLED)
+
+
+def _count(length: int, empty: int, entry: int) -> int:
+    """How many entries of one size make a list so long; its own count takes up to 8 bytes more than an empty one's."""
+    return max(length - empty, 0) // entry
+
+
+def in_words(accounting: Accounting) -> tuple[str, ...]:
+    """The statements, for people: cost, then the central figures and what they rest on."""
+    each, total = ", ".join(map(format_epsilon, accounting.local)), format_epsilon(accounting.record)
+    lines = [
+        f"Local epsilon of each packet: {each}. It holds whoever sees the packet and whatever they know.",
+        f"Record-level sum: {total}. This is the guarantee, also if all packets are linked.",
+    ]
+    if len(accounting.local) > 1:
+        lost = rounded_up(accounting.record_at_delta)
+        lines.append(f"Together the packets have epsilon {lost} at delta {DELTA:g}, also if all of them are linked.")
+    if not accounting.central:
+        return (*lines, "Admission was open to anyone: no central epsilon is claimed.")
+    batch = " and ".join(str(count) for count in sorted(set(accounting.batch.counts)))
+    lines.append(
+        f"After anonymous delivery, central epsilon at delta {DELTA:g}, replace-one, {batch} "
+        f"{accounting.batch.known_from}:"
+    )
+    lines += [
+        f"  {words} of them honest: {_central(central)}."
+        for (words, _), central in zip(SHARES, accounting.central, strict=True)
+    ]
+    lines.append(f"  none of them honest: {format_epsilon(accounting.record)} (the local epsilon).")
+    return (*lines, f"That holds only if {'; '.join(CONDITIONS)}.")
+
+
+def _central(found: Central) -> str:
+    return rounded_up(found.epsilon) + ("" if found.amplified else " (the local epsilon: too few to hide among)")
+
+
+def rounded_up(epsilon: float) -> str:
+    """Four significant digits, never less than it is."""
+    context = Context(prec=4, rounding=ROUND_CEILING)
+    return f"{context.create_decimal_from_float(epsilon).normalize():f}"
+
+
+def as_json(accounting: Accounting) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "local": [epsilon / 1e9 for epsilon in accounting.local],
+        "record_level": accounting.record / 1e9,
+        "record_level_at_delta": accounting.record_at_delta,
+        "delta": DELTA,
+        "reports": list(accounting.batch.counts),
+        "reports_known_from": accounting.batch.known_from,
+        "central": [
+            {"honest": words, "reports": list(central.honest), "epsilon": central.epsilon}
+            for (words, _), central in zip(SHARES, accounting.central, strict=False)
+        ],
+        "conditions": list(CONDITIONS) if accounting.central else [],
+    }

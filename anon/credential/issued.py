@@ -1,0 +1,140 @@
+"""Credentials of others, checked by anybody: each against its commitment, and all of them in one pairing check.
+
+An issuer could give one member a good credential and everybody else garbage. All would stop but that one, and the only
+token would name its sender. Nothing about a signature is secret but its holder's use of it, so everybody checks all.
+
+The equation. A member's commitment is C = Q_2 * blind + sum of J_i * nym_i, and only C is known. The signature (A, e)
+under W = BP2 * sk signs
+
+    B = P1 + Q_1 * domain + C + J_N * entropy,
+
+in which everything is public: the domain is a hash of key, generators and header, the entropy a function of seed and
+enrolment. It is valid when A * (sk + e) = B, which a pairing shows without sk: e(A, W) = e(B - A * e, BP2). It is the
+equation that the holder checks (`credential.signature_holds`), because its B is this one.
+
+The fold. For coefficients c_i of 128 bits, drawn after all points are fixed, the product
+
+    e(sum of A_i * c_i, W) * e(sum of B_i * c_i - sum of A_i * (c_i * e_i), -BP2) = 1
+
+says that the sum of c_i * X_i is the identity, where X_i = A_i * (sk + e_i) - B_i. Every A_i, C_i and W was decoded in
+its subgroup of prime order r, so every X_i lies there. If some X_j is not the identity, then for each choice of the
+other coefficients at most one c_j in 0 .. 2^128 - 1 makes the sum the identity, because r is beyond 2^128. So a list
+with a bad credential passes with probability 2^-128 at most (the coefficients being a hash of fresh randomness, as in
+`batch`). A point of small order cannot cancel against another one: subgroups are checked point by point, before.
+
+Not shown: that somebody knows what C commits to (the issuer checks that proof, and it is not published), and that the
+members are different people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from attrs import frozen
+
+from anon.credential.batch import coefficients_for, search
+from anon.credential.credential import decode_signature, signature_holds
+from anon.credential.curve import (
+    G1,
+    G2,
+    IDENTITY_G1,
+    NEGATED_GENERATOR_G2,
+    FixedBase,
+    Scalar,
+    decode_g1,
+    decode_g2,
+    decode_scalar,
+    multiexp,
+    pairing_product_is_one,
+)
+from anon.credential.issuance import PublicKey
+from anon.credential.statement import nym_statement
+from anon.errors import Malformed
+from anon.labels import CREDENTIAL_BATCH
+
+AT_ONCE = 4096
+"""Credentials in one fold: a bound on memory (about 4 MB), at the cost of one more pairing check for each so many."""
+
+
+@frozen
+class Issued:
+    """A member's credential as everybody sees it: C (48 bytes), A || e (80 bytes) and the signer's entropy (32)."""
+
+    commitment: bytes
+    signature: bytes
+    entropy: bytes
+
+
+@frozen
+class _Equation:
+    """One decoded credential: A, e and B."""
+
+    signature: tuple[G1, Scalar]
+    base: G1
+
+
+class IssuedChecker:
+    """Checks credentials under one issuer key, header (without the count) and number of nym secrets.
+
+    Raises `Malformed` for a key that is not canonical, outside its subgroup or the identity.
+    """
+
+    def __init__(self, public_key: PublicKey, header: bytes, count: int) -> None:
+        self._key = decode_g2(public_key, "issuer key")
+        statement = nym_statement(public_key, header, count)
+        self._fixed = statement.fixed
+        self._last = FixedBase(statement.generators[-1])
+
+    def bad(
+        self, issued: Sequence[Issued], random_bytes: Callable[[int], bytes], most: int | None = None
+    ) -> list[int]:
+        """The places of those that their holder could not use, in order; the first `most` if given.
+
+        Bad: a point or scalar that is not canonical, out of range, outside the subgroup or the identity, or a signature
+        that is not the key's on this commitment. `random_bytes` must be the operating system's.
+        """
+        places: list[int] = []
+        for start in range(0, len(issued), AT_ONCE):
+            part = issued[start : start + AT_ONCE]
+            places += [start + index for index in self._bad_of_part(part, random_bytes, most)]
+            if most is not None and len(places) >= most:
+                return places[:most]
+        return places
+
+    def _bad_of_part(
+        self, issued: Sequence[Issued], random_bytes: Callable[[int], bytes], most: int | None
+    ) -> list[int]:
+        decoded = [self._equation(credential) for credential in issued]
+        broken = [index for index, equation in enumerate(decoded) if equation is None]
+        sound = [(index, equation) for index, equation in enumerate(decoded) if equation is not None]
+        if not sound:
+            return broken
+        equations = [equation for _place, equation in sound]
+        shown = b"".join(credential.commitment + credential.signature for credential in issued)
+        coefficients = coefficients_for(CREDENTIAL_BATCH, len(equations), shown, random_bytes)
+
+        def holds(part: slice) -> bool:
+            return _holds(self._key, equations[part], coefficients[part])
+
+        return sorted([*broken, *(sound[index][0] for index in search(holds, len(equations), most))])
+
+    def _equation(self, issued: Issued) -> _Equation | None:
+        """None for what no holder could use whatever the key is."""
+        try:
+            signature = decode_signature(issued.signature)
+            commitment = decode_g1(issued.commitment, "commitment")
+            entropy = decode_scalar(issued.entropy, "signer nym entropy")
+        except Malformed:
+            return None
+        base = self._fixed + commitment + self._last.multiply(entropy)
+        return _Equation(signature, base) if base != IDENTITY_G1 else None
+
+
+def _holds(key: G2, equations: Sequence[_Equation], coefficients: Sequence[Scalar]) -> bool:
+    if len(equations) == 1:
+        return signature_holds(key, equations[0].signature, equations[0].base)
+    points = [equation.signature[0] for equation in equations]
+    scaled = [-(c * equation.signature[1]) for equation, c in zip(equations, coefficients, strict=True)]
+    left = multiexp(points, coefficients)
+    right = multiexp([equation.base for equation in equations], coefficients) + multiexp(points, scaled)
+    return pairing_product_is_one([(left, key), (right, NEGATED_GENERATOR_G2)])

@@ -1,0 +1,174 @@
+"""Checks of this installation, with one next action per fault. `anonml doctor` and the page show them."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+from attrs import frozen
+
+from anon.environment import Child, for_child
+from anon.errors import AnonmlError
+from anon.extras import install
+
+PEER_PARTS = (
+    "aiohttp",
+    "aiohttp_socks",
+    "attrs",
+    "cattrs",
+    "cbor2",
+    "jinja2",
+    "anon.nacl",
+    "anon.credential",
+    "rich",
+)
+PATIENCE = 30.0
+"""Seconds for a child process to start and to answer."""
+OLDEST_TOR = (0, 4, 9)
+"""The first whose control port turns proof of work on for an onion service."""
+AGGREGATOR_PARTS = ("aiosqlite", "numpy", "sklearn", "sqlalchemy")
+
+
+@frozen
+class Check:
+    """One thing that was looked at. `action` says what to do when it is not `ok`; `needed` whether no peer can do
+    without it."""
+
+    name: str
+    ok: bool
+    action: str = ""
+    needed: bool = True
+
+
+def _parts(side: str, names: tuple[str, ...], how: str) -> Check:
+    missing = [name for name in names if not _imports(name)]
+    action = f"{how}: {', '.join(missing)} missing" if missing else ""
+    return Check(f"parts of the {side}", not missing, action, needed=side == "peer")
+
+
+def _imports(name: str) -> bool:
+    try:
+        import_module(name)
+    except ImportError:
+        return False
+    return True
+
+
+def _cryptography() -> Check:
+    """The libraries underneath. The slow kind is told, and is a fault only on a machine that could have the other."""
+    from anon.backend import NO_NATIVE_BUILD, PURE, VARIABLE
+
+    try:
+        from anon import nacl as sodium
+        from anon.credential import curve
+    except ImportError as missing:
+        return Check("cryptography", False, str(missing))
+    libraries = {"curve": curve.IMPLEMENTATION, "NaCl": sodium.IMPLEMENTATION}
+    slow = [name for name, kind in libraries.items() if kind == PURE]
+    if not slow:
+        return Check("cryptography (native)", True)
+    name = f"cryptography ({' and '.join(slow)} in Python: slower, and not constant-time)"
+    return Check(name, sys.platform in NO_NATIVE_BUILD, f"unset {VARIABLE}, or install anonml again", needed=False)
+
+
+def _token() -> Check:
+    """A whole credential: commit, issue, verify, present, verify."""
+    try:
+        from anon.credential import Verifier, blind_sign, commit, finalize, generate_secret_key, present, public_key
+    except ImportError as missing:
+        return Check("tokens (made and verified)", False, str(missing))
+    secret = generate_secret_key(os.urandom)
+    key, header, entropy = public_key(secret), b"doctor", (1).to_bytes(32, "big")
+    mine = commit(1, os.urandom)
+    signature = blind_sign(secret, key, mine.commitment_with_proof, header, entropy, 1)
+    token = present(finalize(key, header, signature, entropy, mine), b"context", b"packet", os.urandom)
+    tag = Verifier(key, header, 1).check(token, b"context", b"packet")
+    return Check("tokens (made and verified)", token.startswith(tag), "install anonml again")
+
+
+def _storage() -> Check:
+    with tempfile.TemporaryDirectory() as folder:
+        connection = sqlite3.connect(Path(folder) / "probe.sqlite")
+        mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+        connection.close()
+    return Check("durable storage (SQLite WAL)", mode == "wal", "use a local disk for --home and the temporary folder")
+
+
+def _queries() -> Check:
+    """A check that the program that evaluates queries away from every key starts and answers here."""
+    from anon.queries import process
+    from anon.queries.answers import Question, Request
+
+    if not process.has_children():
+        return Check("feature queries (in this process: there are no child processes here)", True)
+    with tempfile.TemporaryDirectory() as folder:
+        database = Path(folder) / "probe.sqlite"
+        sqlite3.connect(database).close()
+        answers = process.at_once(Request(database, {}, (Question("numeric", "SELECT 1"),), 0), PATIENCE)
+    action = "install anonml again; until then every value that a study asks for counts as missing"
+    return Check("feature queries (in a child process)", answers == (1.0,), action)
+
+
+def _clock() -> Check:
+    return Check("the clock (after 2026)", time.time() > 1_767_225_600, "set the clock; windows go by it")
+
+
+def _python() -> Check:
+    return Check(
+        f"Python {sys.version_info.major}.{sys.version_info.minor}",
+        sys.version_info >= (3, 11),
+        "use Python 3.11 or later",
+    )
+
+
+def _tor() -> Check:
+    """Where tor is and whether it is one that AnonML can own. A missing one fails nothing on a single machine."""
+    from anon.route.tor import find_tor
+
+    try:
+        program = find_tor()
+    except AnonmlError as missing:
+        return Check("tor", False, str(missing), needed=False)
+    version_text = _version_of(program)
+    match = re.search(r"(\d+)\.(\d+)\.(\d+)(\.\d+)?", version_text)
+    if match is None:
+        return Check(f"tor ({program})", False, "it does not say its version; install tor again", needed=False)
+    recent = tuple(int(part) for part in match.groups()[:3]) >= OLDEST_TOR
+    oldest = ".".join(map(str, OLDEST_TOR))
+    return Check(f"tor {match[0]} ({program})", recent, f"update tor to {oldest} or later", needed=False)
+
+
+def _version_of(program: Path) -> str:
+    try:
+        surroundings = for_child(Child.PROGRAM)
+        done = subprocess.run(  # noqa: S603
+            [program, "--version"], capture_output=True, text=True, check=False, timeout=20, env=surroundings
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout
+
+
+PEER_CHECKS: tuple[Callable[[], Check], ...] = (
+    _python,
+    lambda: _parts("peer", PEER_PARTS, "install anonml again"),
+    _clock,
+    _storage,
+    _queries,
+    _cryptography,
+    _token,
+    _tor,
+)
+CHECKS: tuple[Callable[[], Check], ...] = (
+    *PEER_CHECKS[:2],
+    lambda: _parts("aggregator", AGGREGATOR_PARTS, f"`{install('aggregator')}` (only staff need it)"),
+    *PEER_CHECKS[2:],
+)

@@ -1,0 +1,47 @@
+"""The part of NaCl that the protocol uses: Ed25519, sealed boxes, secret boxes, and keys from passphrases.
+
+PyNaCl's own classes where it is installed; `pure` where it has no build (`anon.backend` decides): the same names, bytes
+and verdicts for what is used here, not constant-time, and no keys from passphrases.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from anon.backend import PURE, implementation
+
+IMPLEMENTATION = implementation("nacl")
+if TYPE_CHECKING or IMPLEMENTATION != PURE:
+    from nacl.exceptions import BadSignatureError, CryptoError
+    from nacl.public import PrivateKey, PublicKey, SealedBox
+    from nacl.secret import SecretBox
+    from nacl.signing import SigningKey, VerifyKey
+
+    from anon.nacl.libsodium import SALT_BYTES, passphrase_key
+else:
+    from anon.nacl.pure import (
+        SALT_BYTES,
+        BadSignatureError,
+        CryptoError,
+        PrivateKey,
+        PublicKey,
+        SealedBox,
+        SecretBox,
+        SigningKey,
+        VerifyKey,
+        passphrase_key,
+    )
+
+__all__ = [
+    "IMPLEMENTATION",
+    "SALT_BYTES",
+    "BadSignatureError",
+    "CryptoError",
+    "PrivateKey",
+    "PublicKey",
+    "SealedBox",
+    "SecretBox",
+    "SigningKey",
+    "VerifyKey",
+    "passphrase_key",
+]

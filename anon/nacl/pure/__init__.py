@@ -1,0 +1,23 @@
+"""The parts of NaCl that a peer needs, on Python's integers, under PyNaCl's names.
+
+Same keys, bytes and verdicts as libsodium (tests/anon/nacl). **Not constant-time.** For machines that libsodium has no
+build for.
+"""
+
+from anon.nacl.pure.boxes import PrivateKey, PublicKey, SealedBox, SecretBox
+from anon.nacl.pure.exceptions import BadSignatureError, CryptoError
+from anon.nacl.pure.passphrases import SALT_BYTES, passphrase_key
+from anon.nacl.pure.signing import SigningKey, VerifyKey
+
+__all__ = [
+    "SALT_BYTES",
+    "BadSignatureError",
+    "CryptoError",
+    "PrivateKey",
+    "PublicKey",
+    "SealedBox",
+    "SecretBox",
+    "SigningKey",
+    "VerifyKey",
+    "passphrase_key",
+]

@@ -1,0 +1,47 @@
+"""The templates of both pages, and the sentences and QR codes in them."""
+
+from __future__ import annotations
+
+import segno
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from anon.text.foreign import seen
+
+
+def typed(text: str) -> Markup:
+    """The reader's own words, back in a field of a form to the letter: they are sent again as it is."""
+    return escape(text)
+
+
+def coded(text: str) -> Markup:
+    """Text whose parts in backticks are commands or names of a program. Everything is escaped."""
+    kinds = Markup("{}"), Markup("<code>{}</code>")
+    return Markup("").join(kinds[index % 2].format(seen(part)) for index, part in enumerate(text.split("`")))
+
+
+def sentence(text: str) -> Markup:
+    """The same with a capital and a full stop, for a message that stands alone."""
+    whole = f"{text[:1].upper()}{text[1:]}"
+    return coded(whole if whole.endswith((".", "!", "?")) else f"{whole}.")
+
+
+def templates_of(package: str) -> Environment:
+    """The templates of a package. Everything is escaped, and a name that no handler gave is an error."""
+    templates = Environment(
+        loader=PackageLoader(package),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=seen,
+    )
+    templates.filters |= {"coded": coded, "sentence": sentence, "typed": typed}
+    return templates
+
+
+def qr_drawing(text: str) -> Markup:
+    """A QR code as a drawing within a page, black on white in any colour scheme."""
+    code = segno.make(text, error="m", boost_error=False, micro=False)
+    drawing = code.svg_inline(scale=4, border=4, dark="#000", light="#fff", svgclass="qr", lineclass=None)
+    return Markup(drawing)  # noqa: S704  (made of modules, not of the text)

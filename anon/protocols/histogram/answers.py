@@ -1,0 +1,71 @@
+"""From a record to the answer of a survey: the one way, and a total one, to a `RawCategory` out of somebody's data.
+
+An `AnswerMap` holds the answer to every combination of categories before any value is seen. So whether there is an
+answer, and to how many categories, depends on the study and its documents alone.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+from typing import final
+
+from attrs import field, frozen
+
+from anon.errors import Malformed
+from anon.ldp import RawCategory
+from anon.protocols.categories import TotalMap, cell, feature_map, label_map, level_map
+from anon.protocols.contract import Record
+from anon.protocols.histogram import thresholds as cuts
+from anon.protocols.histogram.one_bit import bit_answer
+from anon.study.manifest import Manifest, Survey
+
+
+@final
+@frozen
+class AnswerMap:
+    """The answer of every record to one survey. `answers` holds one for each combination of categories, the last map's
+    changing fastest. Raises `Malformed` when built with another number of them; never when called."""
+
+    features: tuple[tuple[str, TotalMap], ...]
+    label: TotalMap | None
+    answers: tuple[RawCategory, ...] = field(repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        combinations = prod(one.cardinality for _, one in self.features) * (self.label.cardinality if self.label else 1)
+        if len(self.answers) != combinations:
+            raise Malformed(f"survey: {len(self.answers)} answers to {combinations} combinations; do not take part")
+
+    def __call__(self, record: Record) -> RawCategory:
+        """The answer of a record, whatever it holds."""
+        index = 0
+        for name, categories in self.features:
+            index = index * categories.cardinality + categories(record.values.get(name))
+        if self.label is not None:
+            index = index * self.label.cardinality + self.label(record.label)
+        return self.answers[index]
+
+
+def answer_map(manifest: Manifest, survey: Survey, published: cuts.Published) -> AnswerMap:
+    """The map of a survey whose documents have arrived. Raises `Malformed` for a survey that cannot be answered."""
+    features = tuple((name, _map(manifest, survey, name, published)) for name in survey.features)
+    if tuple(one.cardinality for _, one in features) != survey.cards:
+        raise Malformed(f"survey {survey.survey}: other cardinalities than its features have; do not take part")
+    if not survey.asks_label:
+        return AnswerMap(features, None, tuple(RawCategory(level, survey.m) for level in range(survey.m)))
+    return AnswerMap(features, label_map(manifest.label), _answers(survey))
+
+
+def _map(manifest: Manifest, survey: Survey, name: str, published: cuts.Published) -> TotalMap:
+    feature = manifest.feature(name)
+    if not survey.asks_label:
+        return level_map(feature, cuts.asked_edges(manifest, survey, published))
+    numeric = feature.kind == "numeric"
+    return feature_map(feature, cuts.feature_cuts(manifest, name, published) if numeric else ())
+
+
+def _answers(survey: Survey) -> tuple[RawCategory, ...]:
+    if survey.kind == "bit":
+        return tuple(bit_answer(sign, label) for sign in survey.signs for label in (0, 1))
+    combinations = product(*(range(card) for card in survey.cards), (0, 1))
+    return tuple(RawCategory(cell(survey.cards, places, label), survey.m) for *places, label in combinations)

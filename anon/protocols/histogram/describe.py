@@ -1,0 +1,190 @@
+"""The questions of a histogram study and how often they are answered truly, in words and examples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from anon.ldp import SCALE, Mechanism, RandomBytes, RawCategory, format_epsilon
+from anon.protocols.histogram.binning import level_edges
+from anon.protocols.histogram.one_bit import bit_answer, perturb, plus_share
+from anon.protocols.names import between, category_text
+from anon.protocols.words import THROWS, Example, Line, PacketKind, Probability, mechanism_line, mechanism_odds
+from anon.study.manifest import Manifest, Survey
+
+MOST_MARKS_NAMED = 5
+
+
+def summary(manifest: Manifest) -> str:
+    """How a study of this protocol asks, in one sentence."""
+    if manifest.packets == 1:
+        return "Each member answers one question, drawn at random; the answer is changed at random before it leaves."
+    packets = manifest.packets
+    return (
+        f"Each member answers {packets} questions, drawn at random; each answer is changed at random before it leaves."
+    )
+
+
+def packet_kinds(manifest: Manifest, random_bytes: RandomBytes) -> tuple[PacketKind, ...]:
+    """Every kind of packet that a study can ask for, the likeliest first. `random_bytes` throws the examples."""
+    grouped: dict[tuple[object, ...], list[Survey]] = {}
+    for one in manifest.surveys:
+        grouped.setdefault((one.kind, one.mechanism, one.m, one.p, one.q, one.centre), []).append(one)
+    weight = {
+        row.survey: Fraction(row.weight, slot.total) for slot in manifest.slots for row in slot.rows
+    }
+    expected = {key: sum((weight[one.survey] for one in found), Fraction()) for key, found in grouped.items()}
+    return tuple(
+        _kind(manifest, grouped[key], expected[key], random_bytes)
+        for key in sorted(grouped, key=lambda key: -expected[key])
+    )
+
+
+def _kind(manifest: Manifest, surveys: Sequence[Survey], expected: Fraction, random_bytes: RandomBytes) -> PacketKind:
+    first = next((one for one in surveys if -1 in one.signs), surveys[0])  # a bit about the label alone says less
+    return PacketKind(
+        first,
+        tuple(_question(manifest, one) for one in surveys),
+        _drawn(manifest, expected),
+        _asks(first),
+        lines(first),
+        _example(manifest, first, random_bytes),
+    )
+
+
+def _drawn(manifest: Manifest, expected: Fraction) -> str:
+    if manifest.packets > 1:
+        return f"on average {float(expected):.2g} of your {manifest.packets} packets"
+    if expected == 1:
+        return "your one packet"
+    return f"your one packet in {Probability(int(expected * SCALE))} cases"
+
+
+def _asks(survey: Survey) -> str:
+    if survey.kind == "histogram":
+        return "one answer that stands for some of the features together with the label"
+    if survey.kind == "bit":
+        return "one plus or minus about one feature and the label"
+    if survey.kind == "quantile":
+        return "in which of several ranges one number of yours lies"
+    return "whether one number of yours lies above a threshold"
+
+
+def _question(manifest: Manifest, survey: Survey) -> str:
+    """The subject of a survey."""
+    about = ", ".join(survey.features)
+    if survey.kind == "bit":
+        feature, label = manifest.feature(survey.features[0]), manifest.label.name
+        positive = [category_text(feature, place) for place, sign in enumerate(survey.signs) if sign > 0]
+        return f"{label} alone" if len(positive) == len(survey.signs) else f"{' or '.join(positive)}; with {label}"
+    return f"{about} with {manifest.label.name}" if survey.kind == "histogram" else about
+
+
+def odds(manifest: Manifest) -> tuple[str, ...]:
+    """In words, from the integer probabilities: how often each kind of packet tells the truth. One line per kind."""
+    kinds = {(one.kind == "bit", one.mechanism, one.m, one.p, one.q): one for one in manifest.surveys}
+    return tuple(_odds_of_bit(survey) if bit else mechanism_odds(survey.build()) for (bit, *_), survey in kinds.items())
+
+
+def _odds_of_bit(survey: Survey) -> str:
+    built = survey.build()
+    return (
+        f"One plus or minus about one of your categories and the label: rounded at random first, then kept with "
+        f"{built.p / SCALE:.1%} and turned around with {built.q / SCALE:.2%}; epsilon {format_epsilon(built.epsilon)}."
+    )
+
+
+def lines(survey: Survey) -> tuple[Line, ...]:
+    """The packet's content and how often it is true, in words."""
+    built = survey.build()
+    return _bit_lines(survey, built) if survey.kind == "bit" else (mechanism_line(built),)
+
+
+def bit_chance(survey: Survey, sign: int, label: int) -> Probability:
+    """How often a plus is sent for a record whose category has this sign and whose label is 0 or 1: rounding first,
+    then random response, so (plus p + (1 - plus) q) in 2**64ths."""
+    plus = plus_share(survey, sign, label)
+    return Probability((plus * survey.p + (SCALE - plus) * survey.q) // SCALE)
+
+
+def _bit_lines(survey: Survey, built: Mechanism) -> tuple[Line, ...]:
+    true, other = Probability(built.p), Probability(built.q)
+    opening = Line(
+        f"A plus or a minus is sent. Yours is drawn from your answer first, then sent as it is in {true} cases and "
+        f"turned around in {other}.",
+        (true, other),
+    )
+    positive, negative = bit_chance(survey, 1, 1), bit_chance(survey, 1, 0)
+    with_sign = Line(
+        f"So somebody for whom the question is a yes sends a plus in {positive} cases if the label is yes too, and in "
+        f"{negative} if it is no.",
+        (positive, negative),
+    )
+    away, both = bit_chance(survey, -1, 1), bit_chance(survey, -1, 0)
+    without = Line(
+        f"Somebody for whom it is a no sends a plus in {away} cases if the label is yes, and in {both} if it is no.",
+        (away, both),
+    )
+    return (opening, with_sign, without) if -1 in survey.signs else (opening, with_sign)
+
+
+# Examples
+
+
+def _example(manifest: Manifest, survey: Survey, random_bytes: RandomBytes) -> Example:
+    if survey.kind == "bit":
+        feature = manifest.feature(survey.features[0])
+        said = f"{category_text(feature, survey.signs.index(1))}; {manifest.label.name}: yes"
+        answer = bit_answer(1, 1)
+    else:
+        said, answer = answer_text(manifest, survey, _middle(survey)), RawCategory(_middle(survey), survey.m)
+    return Example(said, tuple(_thrown(manifest, survey, answer, random_bytes) for _ in range(THROWS)))
+
+
+def _middle(survey: Survey) -> int:
+    """The cell of the middle category of each feature with the label yes; the middle level of a binning survey."""
+    if survey.kind != "histogram":
+        return survey.m // 2
+    index = 0
+    for card in survey.cards:
+        index = index * card + card // 2
+    return index * 2 + 1
+
+
+def _thrown(manifest: Manifest, survey: Survey, answer: RawCategory, random_bytes: RandomBytes) -> str:
+    report = perturb(survey, answer, random_bytes)
+    marked = [place for place, count in enumerate(survey.build().tally([report])) if count]
+    if survey.kind == "bit":
+        return "plus" if marked == [1] else "minus"
+    named = [answer_text(manifest, survey, place) for place in marked[:MOST_MARKS_NAMED]]
+    more = f" and {len(marked) - len(named)} more" if len(marked) > len(named) else ""
+    return (" | ".join(named) or "nothing marked") + more + _truth(marked, answer.value)
+
+
+def _truth(marked: Sequence[int], true: int) -> str:
+    if true not in marked:
+        return ""
+    return " (the true one)" if len(marked) == 1 else " (the true one is among them)"
+
+
+def answer_text(manifest: Manifest, survey: Survey, index: int) -> str:
+    """The statement about somebody that an answer of a histogram or binning survey makes."""
+    feature = manifest.feature(survey.features[0])
+    if survey.kind == "threshold":
+        return f"{feature.name}: {'above' if index else 'not above'} the threshold"
+    if survey.kind == "quantile":
+        return f"{feature.name}: {between(level_edges(feature, survey.m), index)}"
+    index, label = divmod(index, 2)
+    places: list[int] = []
+    for card in reversed(survey.cards):
+        index, place = divmod(index, card)
+        places.insert(0, place)
+    said = [category_text(manifest.feature(name), place) for name, place in zip(survey.features, places, strict=True)]
+    return "; ".join([*said, f"{manifest.label.name}: {'yes' if label else 'no'}"])
+
+
+def survey_title(manifest: Manifest, survey: Survey) -> str:
+    """The question of a survey."""
+    asked = " × ".join(survey.features)
+    kinds = {"histogram": f"{asked} × {manifest.label.name}", "bit": f"one bit about {asked} and {manifest.label.name}"}
+    return kinds.get(survey.kind, f"cuts of {asked}")

@@ -1,0 +1,85 @@
+"""One-bit packets: one bit about one feature times the label's distance from a guess, rounded to a sign.
+
+The survey names a sign b in {-1, +1} for every category of its feature (a threshold, one category against the others,
+or +1 everywhere, which asks about the label alone) and a centre a, a public guess of the share of positive labels. The
+peer rounds v = b (y - a) / max(a, 1 - a), which lies in [-1, 1], at random to a sign of mean v, and binary random
+response with the whole epsilon perturbs that sign.
+
+The cost: rounding happens before the mechanism, so that a report's probabilities are mixtures of those of the two
+signs. No two records can make them differ by more than the mechanism's own ratio p/q, and since v reaches -1 and +1
+that is the loss exactly. Epsilon, ledger and consent need to know nothing of the rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from anon.ldp import SCALE, PerturbedReport, RandomBytes, RawCategory
+from anon.study.features import Feature
+from anon.study.manifest import Survey
+
+ROUNDING_SIZE = 8
+"""Random bytes that rounding costs, for every record alike."""
+
+ANSWERS = 4
+"""The category that a peer's part answers: 2 [b = +1] + y. It becomes one of two signs here, and nowhere else."""
+
+
+def bit_answer(sign: int, label: int) -> RawCategory:
+    """The answer of a record whose category has this sign and whose label is 0 or 1."""
+    return RawCategory(2 * (sign > 0) + label, ANSWERS)
+
+
+def plus_share(survey: Survey, sign: int, label: int) -> int:
+    """The chance, over 2**64, that v = sign (label - a)/max(a, 1 - a) is rounded to +1: (1 + v)/2, rounded down."""
+    centre = survey.centre
+    distance = sign * (SCALE - centre if label else -centre)
+    return min((SCALE * (distance + max(centre, SCALE - centre))) // (2 * max(centre, SCALE - centre)), SCALE)
+
+
+def rounded(survey: Survey, answer: RawCategory, random_bytes: RandomBytes) -> RawCategory:
+    """The answer as the mechanism takes it: 1 for a sign of +1. Always draws `ROUNDING_SIZE` bytes.
+
+    Raises `ValueError` for an answer of another kind of survey.
+    """
+    if answer.m != ANSWERS:
+        raise ValueError("a one-bit survey is answered by a sign and a label")
+    point = int.from_bytes(random_bytes(ROUNDING_SIZE), "big")
+    positive = point < plus_share(survey, 1 if answer.value >= 2 else -1, answer.value % 2)
+    return RawCategory(int(positive), survey.m)
+
+
+def perturb(survey: Survey, answer: RawCategory, random_bytes: RandomBytes) -> PerturbedReport:
+    """The report that answers a survey of any kind: rounded first where it asks for one bit, then perturbed."""
+    category = rounded(survey, answer, random_bytes) if survey.kind == "bit" else answer
+    return survey.build().perturb(category, random_bytes)
+
+
+def random_size(survey: Survey) -> int:
+    """Random bytes that `perturb` takes, for every record alike."""
+    return survey.build().random_size + (ROUNDING_SIZE if survey.kind == "bit" else 0)
+
+
+def scale(survey: Survey) -> float:
+    """max(a, 1 - a): what a sign's mean is multiplied with to estimate E[b (y - a)]."""
+    return max(survey.centre, SCALE - survey.centre) / SCALE
+
+
+def feature_signs(feature: Feature) -> tuple[tuple[int, ...], ...]:
+    """The bits worth asking about a feature: each threshold of a numeric one, each category against all others.
+
+    Two categories make one bit. A missing value's own category (the last) has a bit of its own and lies below every
+    threshold.
+    """
+    card = feature.cardinality
+    if card == 2:
+        return ((-1, 1),)
+    alone = range(card) if feature.kind == "categorical" else ([card - 1] if feature.missing == "own" else [])
+    above = range(1, card - (1 if feature.missing == "own" else 0)) if feature.kind == "numeric" else []
+    ordered = card - (1 if feature.missing == "own" else 0)
+    thresholds = [_signs(card, range(cut, ordered)) for cut in above]
+    return (*thresholds, *(_signs(card, (one,)) for one in alone))
+
+
+def _signs(card: int, positive: Sequence[int]) -> tuple[int, ...]:
+    return tuple(1 if category in positive else -1 for category in range(card))

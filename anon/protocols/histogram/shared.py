@@ -1,0 +1,96 @@
+"""The histogram protocol as both sides know it: what a study of it must satisfy, exposes and says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import prod
+
+from anon.errors import Malformed
+from anon.ldp import NanoEpsilon, RandomBytes
+from anon.protocols.contract import PURE_LOCAL, Exposure, Layout, Place
+from anon.protocols.histogram import describe
+from anon.protocols.histogram import thresholds as cuts
+from anon.protocols.histogram.design import Windows, binning_rounds, lay_out
+from anon.protocols.histogram.model import Model, from_json
+from anon.protocols.words import PacketKind
+from anon.study.cost import attribute_epsilon, total_epsilon
+from anon.study.designs import Design, one_packet, paper
+from anon.study.manifest import Manifest, Slot, Survey, Window
+from anon.study.proposal import OnePacket, Paper, Proposal
+
+_NUMBER, _TEXT = 32, 6
+"""Characters of the longest float in JSON with its comma; bytes that JSON may make of one byte of a text."""
+
+
+class HistogramProtocol:
+    """Packets of perturbed histogram cells (Cyphers & Veeramachaneni 2017, section VII). See `contract`."""
+
+    name = "histogram"
+    designs: Mapping[str, Design] = {"one-packet": Design(OnePacket, one_packet), "paper": Design(Paper, paper)}
+
+    def windows(self, proposal: Proposal, settled: int) -> tuple[Window, ...]:
+        """One window for each binning round, then collection."""
+        schedule = proposal.schedule
+        rounds = binning_rounds(proposal)
+        binning = _rounds(settled, schedule.binning, schedule.settle, rounds)
+        opens = settled + (schedule.binning + schedule.settle if rounds else 0)
+        return (*binning, Window(opens, opens + schedule.collect))
+
+    def lay_out(self, proposal: Proposal, windows: tuple[Window, ...], randbelow: Callable[[int], int]) -> Layout:
+        """See `contract`."""
+        return lay_out(proposal, Windows(windows[:-1], windows[-1]), randbelow)
+
+    def check(self, study: Manifest) -> None:
+        """Every cut can be found."""
+        cuts.check(study)
+
+    def exposure(self, surveys: tuple[Survey, ...], slots: tuple[Slot, ...]) -> Exposure:
+        """The record-level epsilon by the surveys' actual probabilities; delta is 0 (pure)."""
+        whole, single = total_epsilon(surveys, slots), attribute_epsilon(surveys, slots)
+        return Exposure(PURE_LOCAL, NanoEpsilon(whole), NanoEpsilon(single))
+
+    def documents(self, study: Manifest) -> Mapping[Place, int]:
+        """The thresholds of every round and the edges; see `contract`."""
+        return cuts.longest_documents(study)
+
+    def longest_model(self, study: Manifest) -> int:
+        """Its texts are the manifest's. A table belongs to a survey's features or to one feature, and holds three
+        numbers a cell; a feature has at most as many cuts as categories."""
+        asked = [survey for survey in study.surveys if survey.asks_label]
+        names = sum(len(name) + _NUMBER for survey in asked for name in survey.features)
+        cells = sum(prod(survey.cards) for survey in asked)
+        cells += 2 * sum(feature.cardinality for feature in study.features)
+        tables = len(asked) + len(study.features)
+        return _TEXT * len(study.to_bytes()) + names + _NUMBER * (3 * cells + 16 * tables)
+
+    def summary(self, study: Manifest) -> str:
+        """See `contract`."""
+        return describe.summary(study)
+
+    def title(self, study: Manifest, survey: Survey) -> str:
+        """See `contract`."""
+        return describe.survey_title(study, survey)
+
+    def odds(self, study: Manifest) -> tuple[str, ...]:
+        """See `contract`."""
+        return describe.odds(study)
+
+    def packet_kinds(self, study: Manifest, random_bytes: RandomBytes) -> tuple[PacketKind, ...]:
+        """See `contract`."""
+        return describe.packet_kinds(study, random_bytes)
+
+    def read_model(self, text_untrusted: str) -> Model:
+        """See `contract`."""
+        return from_json(text_untrusted)
+
+
+def _rounds(start: int, length: int, settle: int, rounds: int) -> tuple[Window, ...]:
+    if rounds == 0:
+        return ()
+    if rounds == 1:
+        return (Window(start, start + length),)
+    turn = length // rounds
+    gap = min(settle, turn // 4)
+    if gap < 1:
+        raise Malformed(f"schedule.binning: expected at least 4 seconds for each of {rounds} rounds, got {length} s")
+    return tuple(Window(start + k * turn, start + (k + 1) * turn - gap) for k in range(rounds))

@@ -1,0 +1,152 @@
+"""The kinds of documents that every study can publish: their parts, their longest bodies, and who checks them.
+
+`KINDS` has one row for each, in the order of publication. The documents of a protocol's rounds come between those
+before and those after the rounds; `SharedPart.documents` names them. The histogram's are `thresholds` and `edges`.
+
+A transcript's bound counts who can have drawn its survey. Tags draw independently, so more than the mean and
+sqrt(28 n) of n members happen with probability below 2**-80 (Hoeffding 1963, theorem 1: exp(-2 * 28)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from math import isqrt
+from typing import Final
+
+from attrs import frozen
+
+from anon.credential import SIGNATURE_SIZE
+from anon.protocols.registry import protocol_of
+from anon.study.manifest import Manifest, Survey
+from anon.transparency.closing import CLOSING
+from anon.transparency.documents import MAX_BODY
+from anon.transparency.transcript import empty_length, entry_length
+from anon.wire.cbor import encode
+from anon.wire.messages import (
+    COMMITMENT_POINT_BYTES,
+    CONTRIBUTION_BYTES,
+    KEY_BYTES,
+    encode_credentials,
+    encode_roster,
+    encode_seed,
+)
+
+LONGEST_MANIFEST = 1024 * 1024
+"""Bytes. The most that a study file can describe, 4,000 surveys, takes some 700 kB."""
+LONGEST_REPORT = MAX_BODY
+"""Bytes. Text and pictures follow from no manifest; no peer fetches it unasked."""
+
+
+class Stage(StrEnum):
+    """When a document is published."""
+
+    BEFORE = "before the rounds"
+    INSTEAD = "instead of everything but the manifest"
+    AFTER = "after the rounds"
+
+
+@frozen
+class DocumentKind:
+    """A kind of document. `parts`: the numbers it has in a study; `longest`: bytes of the longest body of a part.
+
+    `checked_by`: the code that reads a published one and stops, or reports, at a fault. `rests_on`: the kinds without
+    which it cannot be. `file`: its own name in an export.
+    """
+
+    kind: str
+    stage: Stage
+    parts: Callable[[Manifest], Sequence[int]]
+    longest: Callable[[Manifest, int], int]
+    checked_by: tuple[str, ...]
+    rests_on: tuple[str, ...] = ()
+    file: str = ""
+
+
+def _only(part: int) -> Callable[[Manifest], Sequence[int]]:
+    return lambda _manifest: (part,)
+
+
+def _surveys(manifest: Manifest) -> Sequence[int]:
+    return range(len(manifest.surveys))
+
+
+def _manifest(_study: Manifest, _part: int) -> int:
+    return LONGEST_MANIFEST
+
+
+def _abandoned(study: Manifest, _part: int) -> int:
+    return len(encode([1, bytes(32), study.cohort.maximum]))
+
+
+def _roster(study: Manifest, _part: int) -> int:
+    entry = encode([bytes(KEY_BYTES), bytes(CONTRIBUTION_BYTES), bytes(COMMITMENT_POINT_BYTES)])
+    return len(encode_roster(bytes(32), [])) - 1 + many(study.cohort.maximum, len(entry))
+
+
+def _seed(_study: Manifest, _part: int) -> int:
+    return len(encode_seed(bytes(32), bytes(32)))
+
+
+def _credentials(study: Manifest, _part: int) -> int:
+    envelope = len(encode_credentials(bytes(32), [])) - 1
+    return envelope + many(study.cohort.maximum, len(encode(bytes(SIGNATURE_SIZE))))
+
+
+def _transcript(study: Manifest, part: int) -> int:
+    survey = study.surveys[part]
+    empty = empty_length(bytes(32), survey.survey)
+    return empty - 1 + many(most_drawn(study, survey), entry_length(study, survey))
+
+
+def _model(study: Manifest, _part: int) -> int:
+    return protocol_of(study).longest_model(study)
+
+
+def _report(_study: Manifest, _part: int) -> int:
+    return LONGEST_REPORT
+
+
+def most_drawn(manifest: Manifest, survey: Survey) -> int:
+    """How many members can have drawn the survey: all of them, or the mean and a tail below 2**-80."""
+    everybody = manifest.cohort.maximum
+    for slot in manifest.slots:
+        for row in slot.rows:
+            if row.survey == survey.survey:
+                mean = -(-everybody * row.weight // slot.total)
+                return min(everybody, mean + isqrt(28 * everybody) + 1)
+    return 0
+
+
+def many(count: int, each: int) -> int:
+    """Bytes of a list of so many items of so many bytes."""
+    return len(encode(count)) + count * each
+
+
+_COUNTED = (*CLOSING, "transcript")
+_MEMBERS, _AUDIT = ("peer.rules.checks.check_membership", "aggregator.audit.audit"), "aggregator.audit.audit"
+KINDS: Final = (
+    DocumentKind("manifest", Stage.BEFORE, _only(0), _manifest, ("anon.protocols.registry.check_study",)),
+    DocumentKind("abandoned", Stage.INSTEAD, _only(0), _abandoned, ()),
+    DocumentKind("roster", Stage.BEFORE, _only(0), _roster, _MEMBERS),
+    DocumentKind("seed", Stage.BEFORE, _only(0), _seed, _MEMBERS),
+    DocumentKind("credentials", Stage.BEFORE, _only(0), _credentials, _MEMBERS),
+    DocumentKind("transcript", Stage.AFTER, _surveys, _transcript, ("peer.run.inclusion", _AUDIT), CLOSING),
+    DocumentKind("seed", Stage.AFTER, _only(1), _seed, (_AUDIT,)),
+    DocumentKind("model", Stage.AFTER, _only(0), _model, ("peer.predict", _AUDIT), _COUNTED, "model.json"),
+    DocumentKind("report", Stage.AFTER, _only(0), _report, (), _COUNTED, "report.html"),
+)
+"""In the order of publication. The second seed draws the score cohort. The wording of a report is repeated nowhere."""
+
+FILES: Final = {row.kind: row.file for row in KINDS if row.file}
+"""Names of the files that an export has besides the numbered documents."""
+
+
+def kinds_of(*stages: Stage) -> tuple[str, ...]:
+    """The kinds of these stages, in the order of publication."""
+    return tuple(row.kind for row in KINDS if row.stage in stages)
+
+
+def row_of(manifest: Manifest, kind: str, part: int) -> DocumentKind | None:
+    """The row of a document; None for one of a round, and for one that the study cannot have."""
+    return next((row for row in KINDS if row.kind == kind and part in row.parts(manifest)), None)

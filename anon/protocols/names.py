@@ -1,0 +1,61 @@
+"""The names of categories, for people: as tables write them, and as sentences do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from anon.study.features import Feature
+from anon.study.manifest import Manifest
+
+
+def bin_names(feature: Feature, cuts: Sequence[float], card: int) -> list[str]:
+    """The names of a feature's `card` categories, given its cuts."""
+    if feature.kind == "categorical":
+        found = [f"{feature.name} {category}" for category in feature.categories]
+    else:
+        found = interval_names(feature.name, cuts)
+    return [*found, f"{feature.name} missing"][:card]
+
+
+def interval_names(name: str, cuts: Sequence[float]) -> list[str]:
+    """The names of the bins between cuts: one name more than there are cuts."""
+    edges = [f"{cut:.6g}" for cut in cuts]
+    if not edges:
+        return [name]
+    inside = [f"{low} < {name} ≤ {high}" for low, high in pairwise(edges)]
+    return [f"{name} ≤ {edges[0]}", *inside, f"{name} > {edges[-1]}"]
+
+
+def cell_names(manifest: Manifest, features: Sequence[str], cards: Sequence[int], cuts: Sequence[Sequence[float]]) -> (
+    list[str]
+):
+    """The names of a subset's cells in the order of the histogram index, without the label. `cuts`: per feature."""
+    names = [""]
+    for name, card, inside in zip(features, cards, cuts, strict=True):
+        bins = bin_names(manifest.feature(name), inside, card)
+        names = [f"{before}, {one}" if before else one for before in names for one in bins]
+    return names
+
+
+def with_label(manifest: Manifest, cells: Sequence[str]) -> list[str]:
+    """Each cell with both labels: the categories of a histogram survey."""
+    return [f"{name}, {manifest.label.name} {sign}" for name in cells for sign in ("no", "yes")]
+
+
+def category_text(feature: Feature, place: int) -> str:
+    """The statement about somebody that a category of a feature makes, as far as it is known before cuts are found."""
+    if feature.missing == "own" and place == feature.cardinality - 1:
+        return f"{feature.name}: not known"
+    if feature.kind == "categorical":
+        return f"{feature.name}: {feature.categories[place]}"
+    if feature.cuts:
+        return f"{feature.name}: {between(feature.cuts, place)}"
+    return f"{feature.name}: part {place + 1} of {feature.bins} from low to high"
+
+
+def between(edges: Sequence[float], place: int) -> str:
+    """Where a value in this bin lies."""
+    if place == 0:
+        return f"up to {edges[0]:g}"
+    return f"above {edges[-1]:g}" if place == len(edges) else f"above {edges[place - 1]:g}, up to {edges[place]:g}"

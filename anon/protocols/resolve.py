@@ -1,0 +1,86 @@
+"""From proposal to manifest: everything that can be asked is resolved before anyone is asked."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+
+from attrs import frozen
+
+from anon.errors import Malformed
+from anon.protocols.contract import SharedPart
+from anon.protocols.registry import protocol_for
+from anon.study.manifest import VERSION, Manifest, Timetable, Window, most_in_a_window
+from anon.study.proposal import Proposal
+
+
+@frozen
+class StudyKeys:
+    """The public keys of one study and the commitment to its hidden random value; 32, 32, 96 and 32 bytes."""
+
+    aggregator_key: bytes
+    sealing_key: bytes
+    credential_key: bytes
+    seed_commitment: bytes
+
+
+def resolve(
+    proposal: Proposal,
+    keys: StudyKeys,
+    now: int,
+    randbelow: Callable[[int], int] = secrets.randbelow,
+    address: str = "",
+) -> Manifest:
+    """The manifest of a proposal published at `now` (unix seconds), served at the onion address `address`, if any.
+
+    Raises `Malformed` for a design that cannot be.
+    """
+    protocol = protocol_for(proposal.design.kind)
+    timetable, windows = _timetable(protocol, proposal, now)
+    design = protocol.lay_out(proposal, windows, randbelow)
+    exposure = protocol.exposure(design.surveys, design.slots)
+    most = most_in_a_window(design.surveys, design.slots)
+    if 0 < proposal.cover.connections < most:
+        raise Malformed(
+            f"study.toml: cover.connections: expected at least {most}, the most packets that one peer has in a window, "
+            f"got {proposal.cover.connections}"
+        )
+    return Manifest(
+        version=VERSION,
+        title=proposal.title,
+        purpose=proposal.purpose,
+        contact=proposal.contact,
+        design=proposal.design.kind,
+        tables=proposal.tables,
+        label=proposal.label,
+        features=proposal.features,
+        surveys=design.surveys,
+        slots=design.slots,
+        epsilon=exposure.epsilon,
+        epsilon_per_attribute=exposure.per_attribute,
+        timetable=timetable,
+        cohort=proposal.cohort,
+        learning=proposal.learning,
+        release=proposal.release,
+        aggregator_key=keys.aggregator_key,
+        sealing_key=keys.sealing_key,
+        credential_key=keys.credential_key,
+        seed_commitment=keys.seed_commitment,
+        report_size=max(survey.build().report_size for survey in design.surveys),
+        cover=proposal.cover,
+        address=address,
+    )
+
+
+def _timetable(protocol: SharedPart, proposal: Proposal, now: int) -> tuple[Timetable, tuple[Window, ...]]:
+    schedule = proposal.schedule
+    closes = now + schedule.enrol
+    settled = closes + schedule.settle
+    windows = protocol.windows(proposal, settled)
+    shortest = min(window.closes - window.opens for window in windows)
+    margin = schedule.margin or max(1, min(300, shortest // 10))
+    if 2 * margin >= shortest:
+        raise Malformed(
+            f"schedule.margin: expected less than half of the shortest window of {shortest} s, got {margin} s"
+        )
+    return Timetable(now, closes, settled, windows[-1].closes + schedule.settle, margin), windows

@@ -1,0 +1,47 @@
+"""How long every document of a study can be, from its manifest alone: both sides know it before anything is fetched.
+
+An aggregator checks it before it signs, a peer before it fetches: a signed head that claims more is no honest one's.
+The kinds, each with its own bound, are in `anon.protocols.kinds`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from anon.protocols.kinds import KINDS, Stage, many, row_of
+from anon.protocols.registry import protocol_of
+from anon.study.manifest import Manifest
+from anon.transparency.closing import CLOSING
+from anon.transparency.documents import LONGEST_HEAD
+
+LONGEST_UNSEEN_CHAIN = 2 * 1024 * 1024
+"""Bytes of heads that are read before the manifest is known: more than a manifest of the longest implies."""
+
+_KEPT = 1024  # lengths are asked for again at every look at the heads
+
+
+@lru_cache(maxsize=_KEPT)
+def longest_body(manifest: Manifest, kind: str, part: int = 0) -> int:
+    """Bytes of the longest body of this document. 0 when the study has no such document."""
+    if (row := row_of(manifest, kind, part)) is not None:
+        return row.longest(manifest, part)
+    return protocol_of(manifest).documents(manifest).get((kind, part), 0)
+
+
+def most_documents(manifest: Manifest) -> int:
+    """How many documents the study can have, its manifest included."""
+    common = sum(len(row.parts(manifest)) for row in KINDS if row.stage is not Stage.INSTEAD)
+    return common + len(protocol_of(manifest).documents(manifest))
+
+
+def longest_chain(manifest: Manifest) -> int:
+    """Bytes of all heads of the study, as they travel."""
+    return many(most_documents(manifest), LONGEST_HEAD)
+
+
+@lru_cache(maxsize=_KEPT)
+def longest_at_once(manifest: Manifest) -> int:
+    """The most bytes of documents that a peer holds at one time: roster, credentials and seed together, which it checks
+    against each other, or one transcript."""
+    closing = sum(longest_body(manifest, kind) for kind in CLOSING)
+    return max(closing, *(longest_body(manifest, "transcript", survey.survey) for survey in manifest.surveys))

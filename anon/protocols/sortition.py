@@ -1,0 +1,42 @@
+"""The draw: the survey of a slot's table that a tag must answer (design section 3, step 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from anon import labels
+from anon.study.manifest import Manifest, Slot
+from anon.wire.cbor import sha256
+
+
+def draw(slot: Slot, seed: bytes, tag: bytes) -> int:
+    """The survey id that SHA-256(label, seed, slot, tag) draws from the slot's weighted table.
+
+    The first 16 bytes are an integer scaled to the sum of weights; the bias is below 2**-100 for tables under 2**28.
+    """
+    digest = sha256(labels.DRAW, seed, slot.slot.to_bytes(2, "big"), tag)
+    point = int.from_bytes(digest[:16], "big") * slot.total >> 128
+    for row in slot.rows:
+        if point < row.weight:
+            return row.survey
+        point -= row.weight
+    raise AssertionError("a point below the total always meets a row")
+
+
+def drawn_surveys(manifest: Manifest, seed: bytes, tags: Sequence[bytes]) -> tuple[int, ...]:
+    """The survey that each slot's tag draws, in the order of slots. The peer alone can compute it beforehand."""
+    return tuple(draw(slot, seed, tag) for slot, tag in zip(manifest.slots, tags, strict=True))
+
+
+def in_score_cohort(score_seed: bytes, tag: bytes, share: float) -> bool:
+    """True if a report scores instead of trains: drawn by SHA-256("score", seed, tag), disjoint by construction.
+
+    The seed is revealed only after closing, so nobody can choose a cohort.
+    """
+    point = int.from_bytes(sha256(labels.SCORE, score_seed, tag)[:8], "big")
+    return point < int(share * 2**64)
+
+
+def slot_context(study_id: bytes, slot: int) -> bytes:
+    """The pseudonym context of a slot: SHA-256(label, study id, slot)."""
+    return sha256(labels.SLOT_CONTEXT, study_id, slot.to_bytes(2, "big"))

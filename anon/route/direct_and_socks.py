@@ -1,0 +1,46 @@
+"""The routes `direct` and `socks`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import aiohttp
+from attrs import field, frozen
+
+from anon.errors import Refused
+from anon.route.http import HttpRoute, isolated_connector
+from anon.wire.addresses import is_loopback
+
+DEFAULT_TIMEOUT = 60.0
+
+
+@frozen
+class DirectRoute(HttpRoute):
+    """Straight to a loopback address, for tests, demos and two terminals on one machine. It hides nothing.
+
+    Raises `Refused` for any other address: a packet that leaves this machine must go through a proxy.
+    """
+
+    timeout: float = DEFAULT_TIMEOUT
+
+    async def _connector(self, address: str) -> aiohttp.BaseConnector:
+        if address.rpartition(":")[0].lower() == "localhost":
+            raise Refused("direct route: localhost is a name, and names are not looked up; use 127.0.0.1 in its place")
+        if not is_loopback(address):
+            raise Refused(f"direct route: {address} is not a loopback address; use --route socks://HOST:PORT")
+        return aiohttp.TCPConnector(force_close=True, use_dns_cache=False, limit=1)
+
+
+@frozen
+class SocksRoute(HttpRoute):
+    """Through a SOCKS5 proxy such as tor's: fresh random user and password for every exchange (tor then isolates it on
+    its own circuit), and names resolved by the proxy, never here."""
+
+    host: str
+    port: int
+    timeout: float = DEFAULT_TIMEOUT
+    random_bytes: Callable[[int], bytes] = field(default=os.urandom, repr=False)
+
+    async def _connector(self, address: str) -> aiohttp.BaseConnector:
+        return isolated_connector(self.host, self.port, self.random_bytes)

@@ -1,0 +1,1 @@
+"""SQLite files, schema migrations, home folders, secrets at rest and crash points."""

@@ -1,0 +1,55 @@
+"""Files for their owner alone: made with mode 0600 before the first byte is in them, whatever the umask says.
+
+Every file of this program that holds something private is made here; `tests/attacks/test_private_files.py` names the
+few that are not, and why. A folder of mode 0700 around them protects as well, but folders are copied and opened up.
+
+Not protected: against root and other programs of the same user. Systems without file modes are outside this promise.
+"""
+
+from __future__ import annotations
+
+import os
+from io import TextIOWrapper
+from pathlib import Path
+from typing import BinaryIO
+
+MODE = 0o600
+
+
+def new_private(path: Path) -> BinaryIO:
+    """A new file to write to. Raises `FileExistsError` for anything that is there, a dangling link too."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, MODE), "wb")
+
+
+def new_private_text(path: Path) -> TextIOWrapper:
+    """A new text file, UTF-8, whose line ends are written as given. Raises `FileExistsError`."""
+    return TextIOWrapper(new_private(path), encoding="utf-8", newline="")
+
+
+def held_private(path: Path) -> int:
+    """A descriptor of a file that may be there: to lock it, or to have it made before a library opens it."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, MODE)
+    if os.fstat(descriptor).st_mode & 0o077:
+        os.fchmod(descriptor, MODE)
+    return descriptor
+
+
+def made_private(path: Path) -> None:
+    """Make an empty file if there is none, and close one that is there to others."""
+    os.close(held_private(path))
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Replace a file by new content: all of it or nothing survives a crash."""
+    fresh = path.with_name(path.name + ".new")
+    fresh.unlink(missing_ok=True)
+    with new_private(fresh) as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,1 @@
+"""Delimited text read into typed columns."""

@@ -1,0 +1,1 @@
+"""Parts that the command lines of both sides share."""

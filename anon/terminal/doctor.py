@@ -1,0 +1,27 @@
+"""`anonml doctor`: look at this installation and say one next action per fault."""
+
+from __future__ import annotations
+
+import typer
+from rich.console import Console
+
+from anon.diagnosis import CHECKS
+from anon.terminal.foreign import inline
+from anon.terminal.options import JsonOption, print_json
+
+app = typer.Typer(add_completion=False, help="Look at this installation and say what to do next.")
+
+
+@app.command()
+def main(as_json: JsonOption = False) -> None:
+    """Exit code 1 when something a peer needs does not work."""
+    findings = [check() for check in CHECKS]
+    if as_json:
+        print_json([{"name": finding.name, "ok": finding.ok, "action": finding.action} for finding in findings])
+    else:
+        for finding in findings:
+            mark = "[green]ok[/]  " if finding.ok else "[red]no[/]  "
+            line = finding.name if finding.ok else f"{finding.name}: {finding.action}"
+            Console().print(mark + inline(line), highlight=False, soft_wrap=True)
+    if not all(needed.ok for needed in findings if needed.needed):
+        raise typer.Exit(1)

@@ -1,0 +1,1 @@
+"""Text that somebody else wrote: the characters that it may hold."""

@@ -1,0 +1,109 @@
+"""Text that somebody else wrote: which characters it may hold, and how it is shown where it holds others.
+
+Allowed are letters, marks, numbers, punctuation, symbols and the plain space: what is seen as it is written. Every
+other character can move the cursor, hide, reorder or pass for a space. Legitimate text loses joiners and variation
+selectors by this rule (Persian writes with one of them); text from right to left stays, and is isolated when shown.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import lru_cache
+
+from anon.text.default_ignorable import BLANK, DEFAULT_IGNORABLE
+
+MOST_MARKS = 4
+"""Combining marks on one letter. Vietnamese and Hebrew need up to three; a tower of them covers other lines."""
+LONGEST_IN_A_LINE = 48
+"""Characters of a stranger's text in a line of ours."""
+LINE_SIGNS = frozenset("\n\t")
+"""Allowed beside the rest in a text of several lines."""
+_SEEN = frozenset("LMNPS")
+_FSI, _PDI = "\u2068", "\u2069"
+_RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})
+_UNNAMED = "no character that has a name"
+
+
+def fault(text: str, *, lines: bool = False) -> str:
+    """The first character that is not shown as it is written, with its name and its place; empty if there is none.
+
+    `lines` allows line ends and tabs.
+    """
+    if _plain(text):
+        return ""
+    for index, (sign, allowed) in enumerate(zip(text, _allowed(text, lines), strict=True), 1):
+        if not allowed:
+            return f"{named(sign)} at character {index}"
+    return ""
+
+
+def named(sign: str) -> str:
+    """A character by its number and its name."""
+    return f"U+{ord(sign):04X} ({unicodedata.name(sign, _UNNAMED)})"
+
+
+def escaped(text: str, *, lines: bool = False) -> str:
+    """The text with every character that is not allowed as <U+202E>, so that it is seen and does nothing."""
+    if _plain(text):
+        return text
+    allowed = _allowed(text, lines)
+    return "".join(sign if fine else f"<U+{ord(sign):04X}>" for sign, fine in zip(text, allowed, strict=True))
+
+
+def isolated(text: str) -> str:
+    """The text, unable to reorder what stands beside it (UAX #9, FSI and PDI). Only text that runs from right to left
+    is changed; every other stays as it is, for terminals and fonts that do not know these characters."""
+    if text.isascii() or not any(unicodedata.bidirectional(sign) in _RIGHT_TO_LEFT for sign in text):
+        return text
+    return "\n".join(f"{_FSI}{line}{_PDI}" for line in text.split("\n"))
+
+
+def brief(text: str) -> str:
+    """`escaped` and cut to what fits a line beside our own words, so that it cannot fill the line and begin another."""
+    plain = escaped(text)
+    return plain if len(plain) <= LONGEST_IN_A_LINE else plain[: LONGEST_IN_A_LINE - 1] + "…"
+
+
+def shown(text: str, *, lines: bool = False) -> str:
+    """`isolated` and `escaped`: what a surface may print of a stranger's text."""
+    return isolated(escaped(text, lines=lines))
+
+
+def seen(value: object) -> object:
+    """The filter of every expression of every template: text, whoever wrote it, in the one way it is shown.
+
+    Markup of ours passes; its texts were shown when it was made. Elements that hold nothing else have `dir="auto"`.
+    """
+    return shown(value, lines=True) if isinstance(value, str) and not hasattr(value, "__html__") else value
+
+
+def _plain(text: str) -> bool:
+    """Most text: letters, signs and spaces of ASCII alone."""
+    return text.isascii() and text.isprintable()
+
+
+def _allowed(text: str, lines: bool) -> list[bool]:
+    """For each character, whether it is shown as it is written. A mark needs a letter before it."""
+    found: list[bool] = []
+    marks = MOST_MARKS
+    for sign in text:
+        kind = _kind(sign)
+        if kind == "M":
+            marks += 1
+            found.append(marks <= MOST_MARKS)
+            continue
+        fine = bool(kind) or (lines and sign in LINE_SIGNS)
+        marks = 0 if kind and sign != " " else MOST_MARKS
+        found.append(fine)
+    return found
+
+
+@lru_cache(4096)
+def _kind(sign: str) -> str:
+    """The class of an allowed character, by the first letter of its category; empty for every other."""
+    if sign == " ":
+        return "Z"
+    kind, point = unicodedata.category(sign)[0], ord(sign)
+    if kind not in _SEEN or any(first <= point <= last for first, last in (*DEFAULT_IGNORABLE, *BLANK)):
+        return ""
+    return kind

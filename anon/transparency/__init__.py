@@ -1,0 +1,1 @@
+"""Documents under signed heads, fingerprints of the heads, transcripts, and proofs of equivocation."""

@@ -1,0 +1,224 @@
+"""Evidence against an aggregator: two signed heads of one number in one study, or a credential that nobody could use.
+
+Self-contained: it carries the study's manifest, whose digest is the study id and which names the aggregator's key. So
+whoever knows the study id, its fingerprint words or the key from an invite link can check it, without a home and
+without asking anybody. It holds public documents only, and nothing of the person who kept it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from attrs import field, frozen
+
+from anon import labels
+from anon.errors import AnonmlError, Refused, RejectedProof
+from anon.study.manifest import Manifest, parse_manifest
+from anon.transparency.closing import CLOSING, Bodies, read_closing
+from anon.transparency.documents import (
+    MAX_BODY,
+    SignedHead,
+    body_digest,
+    check_body,
+    encode_chain,
+    find,
+    parse_chain,
+    parse_head,
+)
+from anon.wire.cbor import decode, encode
+
+MAX_BYTES = 3 * MAX_BODY
+
+
+class ProvesNothing(RejectedProof):
+    """A file that is no proof against an aggregator: damaged, forged, or about something else."""
+
+    code = "proves-nothing"
+
+
+@frozen
+class _AboutAnAggregator:
+    """A proof names the manifest of a study, and with it the study and the key of its aggregator."""
+
+    manifest: Manifest = field(repr=False)
+
+    @property
+    def study(self) -> bytes:
+        """The study's id, 32 bytes."""
+        return self.manifest.study_id
+
+    @property
+    def key(self) -> bytes:
+        """The Ed25519 key of the aggregator that signed, 32 bytes."""
+        return self.manifest.aggregator_key
+
+
+@frozen
+class Evidence(_AboutAnAggregator):
+    """Two different heads of one number in one study, both signed by the key that the study's manifest names.
+
+    Raises `ProvesNothing` unless that is what they are.
+    """
+
+    first: SignedHead
+    second: SignedHead
+
+    def __attrs_post_init__(self) -> None:
+        first, other = self.first.head, self.second.head
+        if not first.study == other.study == self.manifest.study_id:
+            raise ProvesNothing("the two heads are not about the study of the manifest; this proves nothing")
+        if first.number != other.number:
+            raise ProvesNothing("the two heads have different numbers; an honest aggregator signs such; no proof")
+        if first.to_bytes() == other.to_bytes():
+            raise ProvesNothing("the same head twice is one story; this proves nothing")
+        if first.to_bytes() > other.to_bytes():
+            raise ProvesNothing("the two heads are not in their one order; this is not a file of ours")
+        for signed in (self.first, self.second):
+            try:
+                signed.verify(self.manifest.aggregator_key)
+            except RejectedProof:
+                raise ProvesNothing("a head is not signed by the key that the manifest names; no proof") from None
+
+    @property
+    def number(self) -> int:
+        """The place in the chain that was filled twice."""
+        return self.first.head.number
+
+    def to_bytes(self) -> bytes:
+        """The one spelling: [label, manifest, [head, signature], [head, signature]], the smaller head first."""
+        pair = [[signed.head.to_bytes(), signed.signature] for signed in (self.first, self.second)]
+        return encode([labels.EVIDENCE, self.manifest.to_bytes(), *pair])
+
+
+def evidence_of(manifest: Manifest, one: SignedHead, other: SignedHead) -> Evidence:
+    """Evidence from two heads in whichever order. Raises `ProvesNothing`."""
+    first, second = sorted((one, other), key=lambda signed: signed.head.to_bytes())
+    return Evidence(manifest, first, second)
+
+
+@frozen
+class BadCredential(_AboutAnAggregator):
+    """A roster entry whose credential, in the document that the aggregator signed for it, does not work.
+
+    `chain`: the signed heads up to the credentials; `place`: the entry, counted from 0. An honest aggregator signs no
+    such: it makes each credential from the commitment in the roster. Raises `ProvesNothing`, or `Malformed` for a body
+    that is not its head's, unless that is what it is.
+    """
+
+    chain: tuple[SignedHead, ...] = field(repr=False)
+    bodies: Bodies
+    place: int
+    size: int = field(init=False)
+    holder: bytes = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        if not self.chain or self.chain[-1].head.kind != "credentials":
+            raise ProvesNothing("the heads do not end with the credentials; this is not a file of ours")
+        parse_chain(encode_chain(self.chain), self.manifest.aggregator_key, self.manifest.study_id)
+        for kind, body in zip(CLOSING, (self.bodies.roster, self.bodies.seed, self.bodies.credentials), strict=True):
+            head = find(self.chain, kind)
+            if head is None:
+                raise ProvesNothing(f"the heads name no {kind}; this proves nothing")
+            check_body(head, body)
+        closing = read_closing(self.manifest.to_bytes(), self.manifest, self.bodies)
+        if not 0 <= self.place < len(closing.entries):
+            raise ProvesNothing("the roster has no such entry; this proves nothing")
+        if not closing.is_bad(self.place):
+            raise ProvesNothing("the credential that it names is good; this proves nothing")
+        object.__setattr__(self, "size", len(closing.entries))
+        object.__setattr__(self, "holder", closing.entries[self.place].key)
+
+    @property
+    def number(self) -> int:
+        """The place of the credentials in the chain."""
+        return self.chain[-1].head.number
+
+    def to_bytes(self) -> bytes:
+        """The one spelling: [label, manifest, heads, place, roster, seed, credentials]."""
+        closing = (self.bodies.roster, self.bodies.seed, self.bodies.credentials)
+        heads = encode_chain(self.chain)
+        return encode([labels.BAD_CREDENTIAL, self.manifest.to_bytes(), heads, self.place, *closing])
+
+
+Proof = Evidence | BadCredential
+
+
+def bad_credential_of(manifest: Manifest, chain: Sequence[SignedHead], bodies: Bodies, place: int) -> BadCredential:
+    """Evidence from the heads of a study, of which those after the credentials are left out. Raises `ProvesNothing`."""
+    last = find(chain, "credentials")
+    if last is None:
+        raise ProvesNothing("no credentials were published; this proves nothing")
+    return BadCredential(manifest, tuple(chain[: last.number + 1]), bodies, place)
+
+
+def parse_evidence(data_untrusted: bytes, pinned_key: bytes | None = None) -> Proof:
+    """Evidence out of a file; `pinned_key` is the aggregator's, when it is known from an invite.
+
+    Raises `ProvesNothing` for everything else, whatever is wrong with it.
+    """
+    try:
+        label, manifest, *rest = decode(data_untrusted, "evidence")
+        proof = _READERS[label](parse_manifest(manifest), *rest)
+    except ProvesNothing:
+        raise
+    except (AnonmlError, KeyError, ValueError, TypeError):
+        raise ProvesNothing(
+            "not evidence, or damaged; name a file that `anonml peer evidence --export` wrote, or ask for it again"
+        ) from None
+    if pinned_key is not None and proof.key != pinned_key:
+        raise ProvesNothing("it is about another aggregator than the one of the key that you gave")
+    return proof
+
+
+def _two_heads(manifest: Manifest, *pair: list[bytes]) -> Evidence:
+    first, second = (SignedHead(parse_head(head), _signature(signature)) for head, signature in pair)
+    return Evidence(manifest, first, second)
+
+
+def _bad_credential(manifest: Manifest, heads: bytes, place: int, *closing: bytes) -> BadCredential:
+    if type(place) is not int or not all(type(body) is bytes for body in closing):
+        raise ProvesNothing("expected a place and three documents; this is not a file of ours")
+    chain = parse_chain(heads, manifest.aggregator_key, manifest.study_id)
+    return BadCredential(manifest, chain, Bodies(*closing), place)
+
+
+_READERS: dict[bytes, Callable[..., Proof]] = {
+    labels.EVIDENCE: _two_heads,
+    labels.BAD_CREDENTIAL: _bad_credential,
+}
+
+
+def compare_chains(manifest: Manifest, ours_untrusted: bytes, theirs_untrusted: bytes) -> Evidence | None:
+    """The proof in two copies of a study's heads against the aggregator that signed both; None when they agree.
+
+    Raises `Malformed` or `RejectedProof` for a copy that this aggregator did not sign, `Refused` for copies that
+    share no number and so say nothing about each other.
+    """
+    ours, theirs = (parse_chain(heads_untrusted, manifest.aggregator_key, manifest.study_id) for heads_untrusted in (
+        ours_untrusted, theirs_untrusted,
+    ))
+    if not ours or not theirs:
+        raise Refused("one of the two holds no head; export it again once the aggregator has published more")
+    pair = first_difference(ours, theirs)
+    return None if pair is None else evidence_of(manifest, *pair)
+
+
+def first_difference(ours: Sequence[SignedHead], theirs: Sequence[SignedHead]) -> tuple[SignedHead, SignedHead] | None:
+    """The first two heads of one number that differ, as far as both go."""
+    pairs = zip(ours, theirs, strict=False)
+    return next(((first, other) for first, other in pairs if first.head.to_bytes() != other.head.to_bytes()), None)
+
+
+def manifest_of(chain_untrusted: bytes, body_untrusted: bytes) -> Manifest:
+    """The manifest of a chain whose first document it is. Raises `Malformed` or `RejectedProof`."""
+    manifest = parse_manifest(body_untrusted)
+    chain = parse_chain(chain_untrusted, manifest.aggregator_key, manifest.study_id)
+    if not chain or chain[0].head.digest != body_digest(body_untrusted):
+        raise ProvesNothing("the heads do not begin with this manifest; nothing can be compared")
+    return manifest
+
+
+def _signature(value: object) -> bytes:
+    if type(value) is not bytes or len(value) != 64:
+        raise ProvesNothing("a signature has not 64 bytes; this proves nothing")
+    return value

@@ -1,0 +1,61 @@
+"""The heads of a study that one party saw, as a folder that others can compare with theirs: `heads` and `documents/0`,
+under the names they have over HTTP, and all fingerprints as text. Public documents only, nothing of the party
+itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from attrs import field, frozen
+
+from anon.errors import Malformed, Refused
+from anon.storage.private_files import new_private
+from anon.study.manifest import Manifest, parse_manifest
+from anon.transparency.documents import SignedHead, encode_chain, parse_chain
+from anon.transparency.equivocation import manifest_of
+from anon.transparency.fingerprint import listing
+
+HEADS = "heads"
+MANIFEST = "documents/0"
+FINGERPRINTS = "fingerprints.txt"
+
+
+@frozen
+class ExportedChain:
+    """A manifest and the signed heads that begin with it."""
+
+    manifest: Manifest = field(repr=False)
+    heads: bytes = field(repr=False)
+
+    @property
+    def chain(self) -> tuple[SignedHead, ...]:
+        """The heads, checked when the folder was read."""
+        return parse_chain(self.heads, self.manifest.aggregator_key, self.manifest.study_id)
+
+
+def read_exported_chain(directory: Path) -> ExportedChain:
+    """The chain in a folder. Raises `Malformed` or `RejectedProof` for heads that its aggregator did not sign."""
+    try:
+        heads, body = (directory / HEADS).read_bytes(), (directory / MANIFEST).read_bytes()
+    except OSError as error:
+        raise Malformed(
+            f"{directory}: not an exported study ({type(error).__name__}); write one with `anonml aggregator export` "
+            "or `anonml peer fingerprint --export`"
+        ) from None
+    return ExportedChain(manifest_of(heads, body), heads)
+
+
+def write_exported_chain(directory: Path, manifest_bytes: bytes, chain: tuple[SignedHead, ...]) -> None:
+    """Write a chain to a new folder, for its owner alone, because it says whose study was joined.
+
+    Raises `Refused` when the folder exists.
+    """
+    if directory.exists():
+        raise Refused(f"{directory}: already exists; name a new folder")
+    directory.mkdir(mode=0o700, parents=True)
+    (directory / MANIFEST).parent.mkdir(mode=0o700)
+    study = parse_manifest(manifest_bytes).study_id
+    listed = listing(study, chain).encode()
+    for name, content in ((HEADS, encode_chain(chain)), (MANIFEST, manifest_bytes), (FINGERPRINTS, listed)):
+        with new_private(directory / name) as file:
+            file.write(content)

@@ -1,0 +1,60 @@
+"""The words and the figures of a proof against an aggregator, for people and for programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anon.text.foreign import brief
+from anon.transparency.equivocation import BadCredential, Evidence, Proof
+from anon.transparency.fingerprint import head_words, words
+
+
+def evidence_lines(proof: Proof) -> list[str]:
+    """The statement of evidence, for people."""
+    whose = [
+        f"The key {proof.key.hex()}",
+        f"of the study “{brief(proof.manifest.title)}” (id {proof.study.hex()[:16]}...,",
+        f"fingerprint {words(proof.study)})",
+    ]
+    return whose + (_equivocation(proof) if isinstance(proof, Evidence) else _bad_credential(proof))
+
+
+def _equivocation(proof: Evidence) -> list[str]:
+    return [
+        f"signed two different documents number {proof.number}:",
+        *(f"  {signed.head.kind} {signed.head.part}: {head_words(signed)}" for signed in (proof.first, proof.second)),
+        "Both signatures verify: its aggregator told two stories (or was restored from a backup and went on elsewise).",
+    ]
+
+
+def _bad_credential(proof: BadCredential) -> list[str]:
+    return [
+        f"signed a list of {proof.size} credentials ({head_words(proof.chain[-1])})",
+        f"in which that of entry {proof.place} (key {proof.holder.hex()[:16]}...) is bad: its holder cannot send.",
+        "The signatures verify, and the credential does not: its aggregator chose who can send.",
+    ]
+
+
+def evidence_json(proof: Proof) -> dict[str, Any]:
+    """The statement of evidence, for programs."""
+    pair = (proof.first, proof.second) if isinstance(proof, Evidence) else (proof.chain[-1],)
+    heads = [
+        {
+            "kind": signed.head.kind,
+            "part": signed.head.part,
+            "digest": signed.head.digest.hex(),
+            "words": head_words(signed),
+        }
+        for signed in pair
+    ]
+    known = {
+        "key": proof.key.hex(),
+        "study": proof.study.hex(),
+        "title": proof.manifest.title,
+        "fingerprint": words(proof.study),
+        "number": proof.number,
+        "heads": heads,
+    }
+    if isinstance(proof, Evidence):
+        return known | {"proves": "two-stories"}
+    return known | {"proves": "bad-credential", "entry": proof.place, "enrolled": proof.size}

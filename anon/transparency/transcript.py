@@ -1,0 +1,98 @@
+"""Transcripts: every accepted packet of a survey, sorted by tag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from attrs import frozen
+
+from anon import labels
+from anon.credential import token_size
+from anon.errors import Malformed
+from anon.study.manifest import Manifest, Survey
+from anon.wire.cbor import decode, encode, sha256
+from anon.wire.lists import byte_strings
+from anon.wire.messages import VERSION, Packet, parse_packet
+
+
+@frozen
+class Published:
+    """The content of a study's signed transcripts: the packets of every survey that can be counted, sorted by tag, and
+    how many cannot be read. Those were damaged before they were signed: nothing that is learned rests on them."""
+
+    packets: Mapping[int, tuple[bytes, ...]]
+    unreadable: int
+
+    @property
+    def accepted(self) -> dict[int, int]:
+        """How many packets of every survey are counted."""
+        return {survey: len(plaintexts) for survey, plaintexts in self.packets.items()}
+
+
+def transcript_body(study: bytes, survey: int, plaintexts: Sequence[bytes]) -> bytes:
+    """The transcript of a survey; `plaintexts` are sorted by tag."""
+    return encode([VERSION, study, survey, list(plaintexts)])
+
+
+def parse_transcript(body_untrusted: bytes, study: bytes) -> tuple[int, tuple[bytes, ...]]:
+    """Survey and packet plaintexts. Raises `Malformed`. The packets themselves are not looked at."""
+    fields = decode(body_untrusted, "transcript")
+    shaped = isinstance(fields, list) and len(fields) == 4 and fields[:2] == [VERSION, study]
+    if not shaped or type(fields[2]) is not int or not isinstance(fields[3], list):
+        raise Malformed("transcript: expected version, study, survey and packets")
+    if not all(isinstance(attribute, bytes) for attribute in fields[3]):
+        raise Malformed("transcript: expected packets as bytes")
+    return fields[2], tuple(fields[3])
+
+
+def published(manifest: Manifest, bodies_untrusted: Iterable[bytes]) -> Published:
+    """The packets of signed transcripts. Raises `Malformed` for a body that is no transcript of the study."""
+    surveys = {one.survey: one for one in manifest.surveys}
+    packets, unreadable = {}, 0
+    for body in bodies_untrusted:
+        survey, plaintexts = parse_transcript(body, manifest.study_id)
+        if survey not in surveys:
+            raise Malformed("transcript: of a survey that the study does not have")
+        packets[survey] = _readable(surveys[survey], plaintexts)
+        unreadable += len(plaintexts) - len(packets[survey])
+    return Published(packets, unreadable)
+
+
+def _readable(survey: Survey, plaintexts: Sequence[bytes]) -> tuple[bytes, ...]:
+    mechanism = survey.build()
+
+    def counts(plaintext: bytes) -> bool:
+        try:
+            packet = parse_packet(plaintext)
+            mechanism.parse(packet.report)
+        except Malformed:
+            return False
+        return packet.survey == survey.survey
+
+    return tuple(packet_untrusted for packet_untrusted in plaintexts if counts(packet_untrusted))
+
+
+def reports(plaintexts: Sequence[bytes]) -> tuple[bytes, ...]:
+    """The reports inside accepted packets."""
+    return tuple(parse_packet(plaintext).report for plaintext in plaintexts)
+
+
+def transcript_digests(body_untrusted: bytes, study: bytes, survey: int) -> frozenset[bytes]:
+    """Digests of the packets in a transcript; empty for a body that is none, which then includes nothing."""
+    packets = byte_strings(body_untrusted, (VERSION, study, survey), "transcript")
+    try:
+        return frozenset(sha256(labels.PACKET_DIGEST, one) for one in packets)
+    except Malformed:
+        return frozenset()
+
+
+def empty_length(study: bytes, survey: int) -> int:
+    """Bytes of a transcript without packets."""
+    return len(transcript_body(study, survey, ()))
+
+
+def entry_length(manifest: Manifest, survey: Survey) -> int:
+    """Bytes that one packet of a survey takes in its transcript; all packets of a survey take as many."""
+    slot = next(slot.slot for slot in manifest.slots if any(row.survey == survey.survey for row in slot.rows))
+    report, token = bytes(survey.build().report_size), bytes(token_size(manifest.packets))
+    return len(encode(Packet(bytes(32), slot, survey.survey, report, token).to_bytes()))

@@ -1,0 +1,1 @@
+"""Bytes that travel: one encoding, every message, every reply word."""

@@ -1,0 +1,108 @@
+"""The effect of an import, done or to come, for a terminal. First rows are shown to the owner alone, and only by
+`--preview`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from anon.tables.streams import Cell
+from anon.terminal.foreign import Foreign, inline
+from peer.data.importing import ImportSummary, Mode, import_file
+from peer.data.preview import Preview, PreviewTable
+from peer.data.reading import counted
+
+WIDEST = 40
+"""Characters of a cell that a preview shows."""
+COLUMNS_ABREAST = 6
+
+
+def run_import(database: Path, file: Path, table: str | None, append: bool) -> ImportSummary:
+    """Import with a count of the rows on stderr. Raises `Malformed` or `Refused`."""
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("rows", total=None)
+        mode: Mode = "append" if append else "replace"
+        return import_file(database, file, table, mode, lambda rows: progress.update(task, completed=rows))
+
+
+def summary_json(summary: ImportSummary) -> dict[str, Any]:
+    """The import's figures; nothing of the data."""
+    return {
+        "format": summary.format,
+        "table": summary.table,
+        "rows": summary.rows,
+        "columns": summary.columns,
+        "skipped": summary.skipped,
+        "skipped_numbers": summary.skipped_lines,
+        "skipped_unit": summary.unit,
+        "reasons": summary.reasons,
+        "emptied": summary.emptied,
+        "notes": summary.notes,
+    }
+
+
+def show_summary(summary: ImportSummary) -> None:
+    """The imported tables and rows, and the skipped records with the reason."""
+    out = Console(highlight=False, soft_wrap=True)
+    columns = ", ".join(summary.columns)
+    out.print(f"{counted(summary.rows, 'row')} in table {summary.table} ({columns}), from {inline(summary.says)}")
+    if summary.skipped:
+        why = "; ".join(f"{count} {reason}" for reason, count in summary.reasons.items())
+        first = ", ".join(map(str, summary.skipped_lines))
+        where = f" (the first by number: {first})" if first else ""
+        out.print(f"{counted(summary.skipped, summary.unit)} skipped: {why}{where}")
+    if summary.emptied:
+        out.print(f"{counted(summary.emptied, 'text')} left out: too long, or not text")
+    for note in summary.notes:
+        out.print(inline(note))
+
+
+def preview_json(preview: Preview) -> dict[str, Any]:
+    """The preview, first rows included: it is the owner who asked."""
+    return {
+        "format": preview.format,
+        "says": preview.says,
+        "tables": [_table_json(table) for table in preview.tables],
+        "problems": preview.problems,
+    }
+
+
+def _table_json(table: PreviewTable) -> dict[str, Any]:
+    return {
+        "name": table.name,
+        "columns": [{"name": column.name, "kind": column.kind} for column in table.columns],
+        "rows": table.rows,
+        "count": table.count,
+    }
+
+
+def show_preview(preview: Preview) -> None:
+    """Format, tables with their columns and first rows, and problems."""
+    out = Console(highlight=False)
+    out.print(f"This is {inline(preview.says)}.")
+    for table in preview.tables:
+        count = "" if table.count is None else f", {counted(table.count, 'row')}"
+        out.print(f"\n[bold]{table.name}[/]{count}")
+        for column in table.columns:
+            out.print(f"  {column.name}: {column.says}")
+        if table.rows:
+            out.print(_rows(table))
+    for problem in preview.problems:
+        out.print(f"[yellow]{inline(problem)}[/]")
+    out.print("\nNothing was imported; leave --preview out to import it.")
+
+
+def _rows(table: PreviewTable) -> Table:
+    shown = Table(*(column.name for column in table.columns[:COLUMNS_ABREAST]))
+    for row in table.rows:
+        shown.add_row(*(Foreign(_short(cell)) for cell in row[:COLUMNS_ABREAST]))
+    return shown
+
+
+def _short(cell: Cell) -> str:
+    text = "" if cell is None else " ".join(str(cell)[: WIDEST + 1].splitlines())
+    return text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"

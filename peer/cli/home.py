@@ -1,0 +1,244 @@
+"""Commands about what is the owner's own: data, budget, predictions, passphrase, copies of the home."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from attrs import evolve
+from rich.console import Console
+
+from anon import environment
+from anon.errors import Malformed, Refused
+from anon.ldp import nano
+from anon.terminal.foreign import inline
+from anon.terminal.options import JsonOption, finished, print_json
+from anon.terminal.progress import on_one_line
+from anon.wire.invite import Invite, parse_invite
+from peer.cli.show import budget_json, prediction_json, show_budget, show_prediction
+from peer.network.client import AggregatorClient
+from peer.opening import (
+    DEFAULT_HOME,
+    HomeOption,
+    RouteOption,
+    agreed,
+    existing_home,
+    home_of,
+    open_peer,
+    pick,
+    routes_of,
+    secret,
+)
+from peer.rules.durations import seconds_of
+from peer.store.home import PeerHome
+
+MOST_REASONS = 5
+
+
+def import_data(
+    file: Annotated[Path, typer.Argument(help="A file, a folder or an archive; --preview says what it is.")],
+    table: Annotated[str | None, typer.Option(help="Name of the table; the format's or the file's by default.")] = None,
+    append: Annotated[
+        bool,
+        typer.Option("--append/--replace", help="Add to the table, or put the rows in its place, as without either."),
+    ] = False,
+    preview: Annotated[bool, typer.Option("--preview", help="Only show what would be imported.")] = False,
+    home: HomeOption = DEFAULT_HOME,
+    as_json: JsonOption = False,
+) -> None:
+    """Copy a file of yours into your own tables. They stay on this machine.
+
+    CSV, TSV, JSON Lines, JSON lists, SQLite, Parquet (an extra), edX tracking logs, Moodle logs (CSV or JSON), Google
+    Takeout's activity (JSON or HTML, in any language); also as gzip, zip, tar, or a folder.
+    """
+    from peer.cli.data import preview_json, run_import, show_preview, show_summary, summary_json
+
+    try:
+        if preview:
+            from peer.data.preview import preview as look
+
+            seen = look(file, table=table)
+            print_json(preview_json(seen)) if as_json else show_preview(seen)
+            return
+        summary = run_import(home_of(home).data_path, file, table, append)
+    except (Malformed, Refused) as error:
+        raise type(error)(f"{file}: {error}") from None
+    print_json(summary_json(summary)) if as_json else show_summary(summary)
+
+
+def tables(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
+    """Your tables and their columns."""
+    from anon.queries.sandbox import plain_tables_of
+
+    tables = plain_tables_of(existing_home(home).data_path)
+    if as_json:
+        print_json({name: list(columns) for name, columns in tables.items()})
+        return
+    for name, columns in tables.items():
+        Console().print(f"[bold]{name}[/]: {', '.join(columns)}", highlight=False)
+    if not tables:
+        Console().print("no tables yet: `anonml peer import FILE`")
+
+
+def budget(
+    lifetime: Annotated[float | None, typer.Option(help="Set your lifetime budget (epsilon over all studies).")] = None,
+    per_study: Annotated[float | None, typer.Option(help="Set the most epsilon a single study may cost.")] = None,
+    minimum_cohort: Annotated[int | None, typer.Option(help="Set the fewest people you want to hide among.")] = None,
+    minimum_window: Annotated[
+        str | None, typer.Option(help="Set the shortest window to send in (30s, 10m, 2h, 0).")
+    ] = None,
+    home: HomeOption = DEFAULT_HOME,
+    as_json: JsonOption = False,
+) -> None:
+    """Your one lifetime budget: what is left, what each study holds of it, and your limits for a single study."""
+    peer = open_peer(home)
+    changes: dict[str, Any] = {}
+    if lifetime is not None:
+        changes["lifetime"] = nano(lifetime)
+    if per_study is not None:
+        changes["max_epsilon"] = nano(per_study)
+    if minimum_cohort is not None:
+        changes["minimum_cohort"] = minimum_cohort
+    if minimum_window is not None:
+        changes["minimum_window"] = seconds_of(minimum_window)
+    if changes:
+        peer.set_policy(evolve(peer.policy(), **changes))
+    ledger, policy = peer.budget(), peer.policy()
+    print_json(budget_json(ledger, policy)) if as_json else show_budget(ledger, policy)
+
+
+def predict(
+    source: Annotated[str, typer.Argument(help="An invite link, a model.json, or the id of a study you joined.")],
+    people: Annotated[Path | None, typer.Option(help="A CSV of people, instead of you; one row each.")] = None,
+    person: Annotated[
+        str | None, typer.Option(help="Column that tells people apart, when they have several rows.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option(help="Write the predictions of --people to this new CSV.")] = None,
+    as_of: Annotated[int | None, typer.Option(help="Unix time that the queries count as now.")] = None,
+    home: HomeOption = DEFAULT_HOME,
+    route: RouteOption = "auto",
+    as_json: JsonOption = False,
+) -> None:
+    """A published model's prediction for you, or for people in a file. Computed here; nothing leaves."""
+    from peer import predict as local
+
+    if output is not None:
+        _demand_new(output)
+    instant = int(time.time()) if as_of is None else as_of
+    if source.endswith(".json") or Path(source).is_file():
+        model = local.load_model(Path(source))
+    else:
+        routes = routes_of(route, home)
+        model = finished(local.fetch_model(AggregatorClient(_invite_of(source, home), routes)), routes.close)
+    if people is None:
+        data = existing_home(home).data_path
+        for line in local.unfit(model, data):
+            _warn(f"{line}; it counts as missing. `anonml peer import FILE --table TABLE`")
+        predictions = iter([local.predict_own(model, data, instant)])
+    else:
+        predictions = local.predict_people(model, people, person, instant, home)
+    if doubt := local.caution(model):
+        Console(stderr=True).print(f"[bold yellow]caution:[/] {inline(doubt)}", highlight=False)
+    if output is not None:
+        Console().print(f"{local.write_predictions(predictions, output)} predictions written to {output}")
+        return
+    predicted = list(predictions)
+    if as_json:
+        print_json([prediction_json(prediction) for prediction in predicted])
+        return
+    for prediction in predicted:
+        show_prediction(prediction, model.label.name, people is not None, MOST_REASONS if people is None else 0)
+
+
+def _warn(message: str) -> None:
+    Console(stderr=True).print(f"[bold yellow]missing:[/] {inline(message)}", highlight=False)
+
+
+def _demand_new(file: Path) -> None:
+    """Raises `Refused` unless a file can be made there."""
+    if file.exists():
+        raise Refused(f"{file}: exists already; name a new file")
+    if not file.parent.is_dir():
+        raise Refused(f"{file.parent}: there is no such folder; make it, or name a file elsewhere")
+
+
+def _invite_of(source: str, home: Path) -> Invite:
+    if source.startswith("anonml://"):
+        return parse_invite(source)
+    peer = open_peer(home)
+    return peer.store.study(pick(peer, source)).invite
+
+
+def passphrase(home: HomeOption = DEFAULT_HOME) -> None:
+    """Put your studies' secrets under a passphrase, or change it: the old one is asked for first.
+
+    ANONML_PASSPHRASE is the one in force, ANONML_NEW_PASSPHRASE the new one; what is not set is asked for.
+    """
+    peer = open_peer(home)
+    chosen = environment.secret(environment.NEW_PASSPHRASE) or _first_passphrase(home) or _typed_twice()
+    peer.set_passphrase(chosen)
+    Console().print("set; it is asked for from now on, and cannot be recovered")
+
+
+def _first_passphrase(home: Path) -> str:
+    return "" if PeerHome(home).settings().salt else environment.secret(environment.PASSPHRASE)
+
+
+def _typed_twice() -> str:
+    chosen = secret("new passphrase: ")
+    if secret("once more: ") != chosen:
+        raise Refused("the two differ; nothing was changed, try again")
+    return chosen
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(help="A new file.")],
+    final: Annotated[bool, typer.Option(help="Close this home for good: you move to another machine.")] = False,
+    home: HomeOption = DEFAULT_HOME,
+) -> None:
+    """Write everything of this peer into one file. Keep it secret: it holds your data."""
+    from peer.store.backup.archive import backup as write_backup
+
+    _demand_new(file)
+    fixed = finished(write_backup(existing_home(home), file, final, say=on_one_line))
+    Console().print(f"written to {file}" + ("; this home is closed" if final else ""))
+    if fixed:
+        studies = "1 study answers" if fixed == 1 else f"{fixed} studies answer"
+        Console().print(f"{studies} from your data as they are now: what you import later does not move what is sent")
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="The file that `backup` wrote.")], home: HomeOption = DEFAULT_HOME
+) -> None:
+    """Restore into a directory that is empty. No budget is refilled, and nothing is answered twice."""
+    from peer.store.backup.archive import restore as read_backup
+
+    result = read_backup(home_of(home), file, time.time())
+    Console().print(f"restored into {home}")
+    if result.aggregator:
+        Console().print("its aggregator too: serve it here only, and nowhere else any more", highlight=False)
+    if result.barred:
+        Console().print(f"{result.barred} studies release nothing more: packets unknown to the backup may have left")
+
+
+def begin_anew(
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False, home: HomeOption = DEFAULT_HOME
+) -> None:
+    """Make a new ledger in a home that lost its own, with the whole budget counted as spent. A backup is better."""
+    from peer.store.ledger_marker import begin_anew as make_anew
+
+    console = Console(highlight=False, soft_wrap=True)
+    if not yes:
+        console.print(
+            "A new ledger knows nothing of your studies: what they have not sent is never sent, and their receipts are "
+            "gone. Your whole lifetime budget counts as spent; `anonml peer budget --lifetime N` raises it if you know "
+            "better. If you have a backup, restore that instead: `anonml peer restore FILE --home DIR`."
+        )
+        if not agreed("Begin anew?", console):
+            raise Refused("you declined; nothing was changed")
+    kept = make_anew(existing_home(home))
+    console.print("a new ledger was made; all of its budget counts as spent")
+    if kept is not None:
+        console.print(f"the damaged one is kept as {kept}; remove it when nobody can mend it any more")

@@ -1,0 +1,18 @@
+"""The commands by which an owner takes a step that a rule names."""
+
+from __future__ import annotations
+
+from peer.rules.advice import Advice, Limit
+
+_COMMANDS = {
+    Limit.PER_STUDY: "anonml peer budget --per-study",
+    Limit.LIFETIME: "anonml peer budget --lifetime",
+    Limit.MINIMUM_COHORT: "anonml peer budget --minimum-cohort",
+    Limit.MINIMUM_WINDOW: "anonml peer budget --minimum-window",
+}
+
+
+def with_command(sentence: str) -> str:
+    """The sentence, and in brackets the command that takes its step, if it has one."""
+    step = sentence.next_step if isinstance(sentence, Advice) else None
+    return sentence if step is None else f"{sentence} (`{_COMMANDS[step.limit]} {step.value}`)"

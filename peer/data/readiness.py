@@ -1,0 +1,128 @@
+"""The part of a study's tables that the owner's data holds: for the owner's eyes alone. It never decides what is
+sent."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from attrs import frozen
+
+from anon.errors import AnonmlError
+from anon.queries.child import COPY_MEMORY
+from anon.queries.lint import Tables
+from anon.queries.sandbox import opened, plain_tables_of
+from anon.storage.durable import guarded
+from anon.study.features import Table
+from peer.data.kept import DATA_KEPT
+
+SAMPLED = 400
+"""Places of a table at which rows are measured."""
+ROW_BYTES = 8
+"""Of each row in a database, beside its values."""
+
+
+@frozen
+class Readiness:
+    """Tables and columns that the owner's data lacks for a study. Shown to the owner alone; it never decides whether a
+    peer sends."""
+
+    missing_tables: tuple[str, ...]
+    missing_columns: tuple[str, ...]
+    """Each as table.column."""
+
+    @property
+    def complete(self) -> bool:
+        """True when every declared table and column is there."""
+        return not (self.missing_tables or self.missing_columns)
+
+
+def readiness(database: Path, tables: Tables) -> Readiness:
+    """Compare the study's declared tables with the data file. Never raises; no file is like an empty one."""
+    present = plain_tables_of(database)
+    return Readiness(
+        tuple(table for table in tables if table not in present),
+        tuple(
+            f"{table}.{column}"
+            for table, columns in tables.items()
+            for column in columns
+            if table in present and column not in present[table]
+        ),
+    )
+
+
+@frozen
+class OwnData:
+    """Tables and columns (as table.column) that are not there, and the rows of those tables that are.
+
+    `too_large`: about how many bytes an evaluation would copy, where that is more than it may; else 0.
+    """
+
+    missing_tables: tuple[str, ...]
+    missing_columns: tuple[str, ...]
+    rows: Mapping[str, int]
+    too_large: int = 0
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Notes for the owner, each with its next step; empty when there is something of everything."""
+        notes = [
+            f"you have no table {name}: `anonml peer import FILE --table {name}`" for name in self.missing_tables
+        ]
+        if self.missing_columns:
+            listed = ", ".join(self.missing_columns)
+            notes.append(f"your data lacks {listed}: import a file with them (`anonml peer import FILE --table TABLE`)")
+        notes += [
+            f"your table {name} is empty: `anonml peer import FILE --table {name}`"
+            for name, rows in self.rows.items()
+            if rows == 0
+        ]
+        return (*notes, *([told_size(self.too_large)] if self.too_large else []))
+
+
+def told_size(too_large: int) -> str:
+    """Why every value will be missing."""
+    return (
+        f"the columns that this study reads hold about {too_large / 2**30:.1f} GB of yours, and more than "
+        f"{COPY_MEMORY / 2**30:g} GB cannot be looked at: all of your values would count as missing. Import fewer rows "
+        "(`anonml peer import FILE --table TABLE`)"
+    )
+
+
+def own_data(database: Path, tables: Sequence[Table]) -> OwnData:
+    """Look at the owner's data file. Never raises; no file is like an empty one."""
+    ready = readiness(database, {table.name: table.columns for table in tables})
+    present = plain_tables_of(database)
+    counted = {table.name: _rows(database, table.name) for table in tables if table.name in present}
+    read = {table.name: table.columns for table in tables if set(table.columns) <= set(present.get(table.name, ()))}
+    size = _copied_bytes(database, read) if read and database.stat().st_size > COPY_MEMORY else 0
+    return OwnData(ready.missing_tables, ready.missing_columns, counted, size if size > COPY_MEMORY else 0)
+
+
+def _copied_bytes(database: Path, tables: Mapping[str, Sequence[str]]) -> int:
+    """About how many bytes these columns hold, by rows from all over each table; reading all would take too long."""
+    try:
+        address = f"{database.absolute().as_uri()}?mode=ro"
+        with closing(guarded(database, DATA_KEPT)(address, uri=True)) as connection:
+            return sum(_bytes(connection, table, columns) for table, columns in tables.items())
+    except (AnonmlError, sqlite3.Error, OverflowError):
+        return 0
+
+
+def _bytes(connection: sqlite3.Connection, table: str, columns: Sequence[str]) -> int:
+    rows, low, high = connection.execute(f'SELECT count(*), min(rowid), max(rowid) FROM "{table}"').fetchone()
+    lengths = " + ".join(f'coalesce(length(CAST("{column}" AS BLOB)), 0) + 1' for column in columns)
+    sample: list[int] = []
+    for number in range(SAMPLED if rows else 0):
+        first = low + (high - low) * number // SAMPLED
+        from_there = connection.execute(f'SELECT {lengths} FROM "{table}" WHERE rowid >= ? LIMIT 3', (first,))
+        sample += [length + ROW_BYTES for (length,) in from_there]
+    return int(rows * sum(sample) // max(1, len(sample)))
+
+
+def _rows(database: Path, table: str) -> int:
+    with opened(database) as sandbox:
+        counted = sandbox.scalar(f'SELECT count(*) FROM "{table}"', 0) if sandbox is not None else 0
+    return counted if isinstance(counted, int) else 0

@@ -1,0 +1,1 @@
+"""The peer's client and its routes."""

@@ -1,0 +1,98 @@
+"""Talking to an aggregator through a route (docs/protocol.md). The result is untrusted until checked here or in
+`peer.rules.checks`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+from attrs import field, frozen
+
+from anon.errors import Malformed, Unreachable
+from anon.protocols.sizes import LONGEST_UNSEEN_CHAIN
+from anon.route import Route, Starting
+from anon.transparency.documents import Head, SignedHead, check_body, parse_chain
+from anon.wire.invite import Invite
+from anon.wire.messages import SealedPacket
+from anon.wire.replies import REPLY_BYTES, parse_reply
+from peer.rules.checks import demand_length
+from peer.store.crash_points import crash_point
+from peer.threads import heads_off_loop, off_loop
+
+
+@frozen
+class AggregatorClient:
+    """One study's aggregator, by the invite. Every call is one exchange over a fresh connection of the route."""
+
+    invite: Invite
+    route: Route = field(repr=False)
+
+    async def ready(self) -> None:
+        """Return once the route could carry something. Raises `Unreachable` when nothing can leave now."""
+        if isinstance(self.route, Starting):
+            await self.route.ready(self.invite.address)
+
+    async def chain(
+        self, longest: int = LONGEST_UNSEEN_CHAIN, seen: Sequence[SignedHead] = ()
+    ) -> tuple[SignedHead, ...]:
+        """All heads, at most so many bytes, each signed by the pinned key. Raises `Unreachable`, `Malformed`,
+        `RejectedProof`."""
+        heads = await self._get("heads", longest)
+        return await heads_off_loop(parse_chain, heads, self.invite.key, self.invite.study, seen)
+
+    async def body(self, head: Head, longest: int) -> bytes:
+        """The body of a verified head. Raises `Unreachable`, `Malformed`; and `Distrust`, before anything is fetched,
+        for a head that claims more than the longest that there can be."""
+        demand_length(head, longest)
+        return await off_loop(check_body, head, await self._get(f"documents/{head.number}", head.length))
+
+    async def bodies(self, heads: Sequence[Head]) -> list[bytes]:
+        """The bodies of verified heads with consecutive numbers, in one exchange. Raises `Unreachable`, `Malformed`."""
+        first, last = heads[0].number, heads[-1].number
+        together = await self._get(f"documents/{first}-{last}", sum(head.length for head in heads))
+        return await off_loop(_taken_apart, heads, together)
+
+    async def enrol(self, sealed: bytes) -> str:
+        """Send a stored enrolment; the aggregator's word."""
+        crash_point("before-send-of-enrolment")
+        word = await self._post("enrol", sealed)
+        crash_point("after-send-of-enrolment")
+        return word
+
+    async def withdraw(self, sealed: bytes) -> str:
+        """Send a stored withdrawal; the aggregator's word."""
+        crash_point("before-send-of-withdrawal")
+        word = await self._post("withdraw", sealed)
+        crash_point("after-send-of-withdrawal")
+        return word
+
+    async def submit(self, packet: SealedPacket) -> str:
+        """Send a packet out of the journal; the aggregator's word."""
+        crash_point("before-send-of-packet")
+        word = await self._post("packets", packet.ciphertext)
+        crash_point("after-send-of-packet")
+        return word
+
+    async def _get(self, what: str, limit: int) -> bytes:
+        answer = await self.route.get(self.invite.address, self._path(what), limit)
+        if answer.status != 200:
+            raise Unreachable(f"the aggregator does not offer this study now (status {answer.status}); try again later")
+        return answer.body
+
+    async def _post(self, what: str, body: bytes) -> str:
+        answer = await self.route.post(self.invite.address, self._path(what), body, REPLY_BYTES)
+        if answer.status != 200:
+            raise Unreachable(f"the aggregator did not take it (status {answer.status}); it is tried again later")
+        return parse_reply(answer.body)
+
+    def _path(self, what: str) -> str:
+        return f"/v1/{self.invite.study.hex()}/{what}"
+
+
+def _taken_apart(heads: Sequence[Head], together_untrusted: bytes) -> list[bytes]:
+    """The bodies that follow each other, each as long as its head says. Raises `Malformed`."""
+    ends = list(accumulate(head.length for head in heads))
+    starts = [0, *ends[:-1]]
+    if len(together_untrusted) != ends[-1]:
+        raise Malformed(f"documents: expected {ends[-1]} bytes, got {len(together_untrusted)}; they are fetched again")
+    return [check_body(head, together_untrusted[a:b]) for head, a, b in zip(heads, starts, ends, strict=True)]

@@ -1,0 +1,1 @@
+"""The peer's rules: no waiting, no input and no output."""

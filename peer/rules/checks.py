@@ -1,0 +1,297 @@
+"""The checks of a peer before anything may leave (design section 3, step 5). Pure: bytes in, decisions out.
+
+    1. `check_continued`     the signed heads continue those already seen; two with one number are evidence; each is of
+                             a document that the study can have, and no longer than it can be
+    2. `check_manifest`      under the pinned key, id and address, costing what it says, asking what may be asked
+    3. `read_closing`        the seed opens the commitment made before anyone enrolled; the study's is recomputed
+    4. `check_roster`        the own entry exactly as sent; enough others
+    5. `check_everybody`     every credential in the list works, or a stated sample of a large one
+       (`anon.transparency.closing`)
+    6. `check_credential`    the own one in full, under the manifest's key, with recomputed entropy and header
+    7. thresholds and edges  recomputed by the protocol's part (`peer.protocols`)
+
+Left to others: signatures and links within a chain (`anon.transparency.documents.parse_chain`), a body's length and
+digest (`anon.transparency.documents.check_body`), the owner's consent (`peer.rules.consent`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import ClassVar
+
+from attrs import field, frozen
+
+from anon.credential import Credential, finalize, signer_nym_entropy
+from anon.credential.issuance import PublicKey
+from anon.errors import Malformed, Refused
+from anon.ldp import format_epsilon
+from anon.protocols.registry import check_study
+from anon.protocols.sizes import longest_body, most_documents
+from anon.queries.lint import Tables, lint
+from anon.study.features import Feature, Label
+from anon.study.manifest import Manifest, parse_manifest, study_id_of
+from anon.transparency.closing import Bodies, CheckedLists, Closing, read_closing
+from anon.transparency.documents import Head, SignedHead
+from anon.transparency.equivocation import BadCredential, bad_credential_of
+from anon.wire.addresses import is_loopback
+from anon.wire.cbor import encode
+from anon.wire.invite import Invite
+from anon.wire.messages import COMMITMENT_POINT_BYTES, Roster, RosterEntry, credential_header
+from peer.rules.study_secrets import StudySecrets
+
+
+class Distrust(Refused):
+    """The aggregator's chain of documents is not what an honest one publishes. Nothing more is sent."""
+
+    code: ClassVar[str] = "distrust"
+
+    def evidence(self) -> bytes | None:
+        """A proof for others, to be kept; None where there is none. `peer.run.equivocations` turns it into a file."""
+        return None
+
+
+class Equivocation(Distrust):
+    """The aggregator signed two heads with one number: it equivocated. Everything stops; both are kept."""
+
+    code: ClassVar[str] = "two-heads-one-number"
+
+    def __init__(self, first: SignedHead, second: SignedHead) -> None:
+        super().__init__(
+            f"the aggregator signed two different documents number {first.head.number}; nothing more is sent. "
+            "The evidence is kept: export it, and show it to the others"
+        )
+        self.first = first
+        self.second = second
+
+    def evidence(self) -> bytes:
+        """Both signed heads; anyone can verify them with the aggregator's key."""
+        return encode([[signed.head.to_bytes(), signed.signature] for signed in (self.first, self.second)])
+
+
+class Misissued(Distrust):
+    """The aggregator issued a credential that its holder cannot use: it chooses who can send. No peer sends."""
+
+    code: ClassVar[str] = "bad-credential"
+
+    def __init__(self, proof: BadCredential) -> None:
+        super().__init__(
+            f"the credential of entry {proof.place} of {proof.size} in the roster is bad: the aggregator would choose "
+            "who can send. Nothing is sent. The evidence is kept: export it, and show it to the others"
+        )
+        self.proof = proof
+
+    def evidence(self) -> bytes:
+        """The file itself: anyone can verify it alone."""
+        return self.proof.to_bytes()
+
+
+def extend_chain(seen: Sequence[SignedHead], fresh: Sequence[SignedHead]) -> tuple[SignedHead, ...]:
+    """Step 1. The longer of two verified chains of one study, which must agree as far as both go.
+
+    Raises `Equivocation` with the first pair that differs, `Distrust` for a chain that publishes one document twice.
+    A fresh chain that is shorter than the seen one says nothing new: the seen one is returned.
+    """
+    for old, new in zip(seen, fresh, strict=False):
+        if old.head.to_bytes() != new.head.to_bytes():
+            raise Equivocation(old, new)
+    longer = tuple(fresh if len(fresh) > len(seen) else seen)
+    documents = [(signed.head.kind, signed.head.part) for signed in longer]
+    if len(set(documents)) != len(documents):
+        raise Distrust("the aggregator published one document twice; nothing is sent")
+    return longer
+
+
+def demand_length(head: Head, longest: int) -> None:
+    """Step 1. No document is fetched that claims to be longer than this study's can be. Raises `Distrust`."""
+    if not longest or head.length > longest:
+        most = f"can have at most {longest}" if longest else "has no such document"
+        raise Distrust(
+            f"the aggregator signed a document ({head.kind}) of {head.length} bytes, and this study {most}; nothing of "
+            "it was fetched and nothing more is sent: tell staff and the other members"
+        )
+
+
+def check_sizes(manifest: Manifest, chain: Sequence[SignedHead], seen: int = 0) -> tuple[SignedHead, ...]:
+    """Step 1. The chain, when its heads after the first `seen` are of documents that the study can have, none too long.
+
+    Raises `Distrust`. Nothing that the manifest does not imply is ever fetched.
+    """
+    if len(chain) > most_documents(manifest):
+        raise Distrust(
+            f"the aggregator signed {len(chain)} documents, and this study has at most {most_documents(manifest)}; "
+            "nothing of them was fetched and nothing more is sent: tell staff and the other members"
+        )
+    for signed in chain[seen:]:
+        demand_length(signed.head, longest_body(manifest, signed.head.kind, signed.head.part))
+    return tuple(chain)
+
+
+def check_continued(
+    manifest: Manifest, seen: Sequence[SignedHead], fresh: Sequence[SignedHead]
+) -> tuple[SignedHead, ...]:
+    """Step 1, whole: `extend_chain`, then `check_sizes` of what is new."""
+    return check_sizes(manifest, extend_chain(seen, fresh), len(seen))
+
+
+def check_manifest(body: bytes, invite: Invite) -> Manifest:
+    """Step 2. The manifest that the invite names. Raises `Malformed` or `Refused`; nothing was sent."""
+    if study_id_of(body) != invite.study:
+        raise Malformed("manifest: not the study of the invite; ask for the invite again")
+    manifest = vetted_manifest(body)
+    if manifest.aggregator_key != invite.key:
+        raise Malformed("manifest: names another aggregator key than the invite; do not take part")
+    check_address(manifest, invite.address)
+    return manifest
+
+
+def check_address(manifest: Manifest, address: str) -> None:
+    """Step 2. The address is the one that the manifest names to everybody, or this machine's own. Raises `Distrust`.
+
+    An address that only one person was given would tie whatever arrives there to that person, over Tor too.
+    """
+    if is_loopback(address) or address == manifest.address:
+        return
+    if not manifest.address:
+        raise Distrust(
+            f"the study names no onion address, so it can be joined only on the machine that serves it, not at "
+            f"{address}; nothing about you was sent: ask staff to publish it with its onion address"
+        )
+    raise Distrust(
+        f"the link leads to {address}, but the study is served to everybody at {manifest.address}; an address of your "
+        "own would mark all you send as yours. Nothing about you was sent: ask for the link with the study's address"
+    )
+
+
+@lru_cache(maxsize=1)
+def vetted_manifest(body: bytes) -> Manifest:
+    """A manifest whose declared epsilons are at least the recomputed ones and whose queries pass the lint.
+
+    Slow for many surveys: the last one is kept, since looking, joining and following vet the same bytes. A hostile
+    study takes the memory of no more than one. Raises `Malformed` or `Refused`.
+    """
+    manifest = parse_manifest(body)
+    check_study(manifest)
+    check_queries(manifest.features, manifest.label, tables_of(manifest))
+    return manifest
+
+
+def check_queries(features: Sequence[Feature], label: Label, tables: Tables) -> None:
+    """Lint every query of a study before enrolment. Raises `Refused` or `Malformed`, naming the feature."""
+    for feature in features:
+        lint(feature.query, tables, f"feature {feature.name}")
+    lint(label.query, tables, "label")
+
+
+def tables_of(manifest: Manifest) -> dict[str, tuple[str, ...]]:
+    """The declared tables with their columns, as `peer.data` takes them."""
+    return {table.name: table.columns for table in manifest.tables}
+
+
+def check_cost(manifest: Manifest, consented: int) -> None:
+    """Recomputed <= declared (step 2) and declared <= consented. Raises `Refused`."""
+    if manifest.epsilon > consented:
+        raise Refused(
+            f"the study declares epsilon {format_epsilon(manifest.epsilon)} but {format_epsilon(consented)} was "
+            "consented; nothing is sent"
+        )
+
+
+@frozen
+class Membership:
+    """The result of steps 3 to 6: the study's seed, the credential's parts and the credential."""
+
+    roster_digest: bytes
+    seed: bytes
+    signature: bytes
+    size: int
+    credential: Credential = field(repr=False)
+
+
+def check_roster(
+    manifest: Manifest, entries: Roster, secrets: StudySecrets, minimum: int
+) -> int:
+    """Step 4. The own place in the roster. Raises `Refused`."""
+    own_key = bytes(secrets.signing_key.verify_key)
+    own = RosterEntry(own_key, secrets.contribution, secrets.commitment.commitment_with_proof[:COMMITMENT_POINT_BYTES])
+    index = entries.place_of(own_key)
+    if index is None:
+        raise NotEnrolled
+    if entries[index] != own:
+        raise Refused("the roster shows another enrolment than the one sent; nothing is sent")
+    needed = max(minimum, manifest.cohort.minimum)
+    if len(entries) < needed:
+        raise Refused(f"only {len(entries)} enrolled and at least {needed} are demanded; nothing is sent")
+    if len(entries) > manifest.cohort.maximum:
+        raise Refused(f"{len(entries)} enrolled, more than the {manifest.cohort.maximum} declared; nothing is sent")
+    return index
+
+
+class NotEnrolled(Refused):
+    """The roster closed without this peer. Nothing is sent and nothing charged."""
+
+    code: ClassVar[str] = "not-in-roster"
+
+    def __init__(self) -> None:
+        super().__init__("the roster closed without this enrolment; nothing is sent, the reservation returns")
+
+
+def check_everybody(
+    closing: Closing,
+    own: int,
+    bodies: Bodies,
+    chain: Sequence[SignedHead],
+    random_bytes: Callable[[int], bytes],
+    checked: CheckedLists | None = None,
+) -> None:
+    """Step 5. Every credential in the list is one that its holder can use; of a large list the own and a sample.
+
+    Raises `Misissued` with a proof for others. How long it takes depends on public documents alone.
+    """
+    index = closing.bad_seen_by(own, random_bytes, checked=checked)
+    if index is not None:
+        raise Misissued(bad_credential_of(closing.manifest, chain, bodies, index))
+
+
+def check_credential(
+    study: bytes,
+    manifest: Manifest,
+    roster_digest: bytes,
+    seed: bytes,
+    signature_untrusted: bytes,
+    secrets: StudySecrets,
+) -> Credential:
+    """Step 6. The verified credential. Raises `Malformed` or `RejectedProof`.
+
+    Header and entropy are recomputed, the key is the manifest's: an issuer cannot mark a member by a credential of its
+    own kind.
+    """
+    header = credential_header(study, roster_digest)
+    entropy = signer_nym_entropy(seed, bytes(secrets.signing_key.verify_key))
+    key = PublicKey(manifest.credential_key)
+    return finalize(key, header, signature_untrusted, entropy, secrets.commitment)
+
+
+def check_membership(
+    manifest_bytes: bytes,
+    manifest: Manifest,
+    bodies: Bodies,
+    chain: Sequence[SignedHead],
+    secrets: StudySecrets,
+    minimum: int,
+    consented: int,
+    random_bytes: Callable[[int], bytes],
+    checked: CheckedLists | None = None,
+) -> Membership:
+    """Steps 3 to 6 in order. Raises `Malformed`, `Refused` or `RejectedProof`: nothing may be sent then.
+
+    `chain` holds the signed heads of the bodies. Slow for a large roster, and nothing in it waits: run it in a thread.
+    """
+    study = study_id_of(manifest_bytes)
+    check_cost(manifest, consented)
+    closing = read_closing(manifest_bytes, manifest, bodies)  # 3.
+    index = check_roster(manifest, closing.entries, secrets, minimum)  # 4.
+    check_everybody(closing, index, bodies, chain, random_bytes, checked)  # 5.
+    digest, seed, signature = closing.roster_digest, closing.seed, closing.signatures[index]
+    credential = check_credential(study, manifest, digest, seed, signature, secrets)  # 6.
+    return Membership(digest, seed, signature, len(closing.entries), credential)

@@ -1,0 +1,306 @@
+"""Taking part: a pure decision over the study, the owner's policy and the ledger, and the sheet that is shown before.
+
+The policy can only refuse. The yes is always the owner's, and for at least the epsilon that the manifest declares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import field, frozen
+
+from anon.errors import Malformed, Refused
+from anon.ldp import NanoEpsilon, format_epsilon, odds_moved
+from anon.ldp.epsilon import NANO
+from anon.protocols.contract import PURE_LOCAL
+from anon.protocols.registry import known_designs, protocol_of
+from anon.protocols.sizes import longest_at_once
+from anon.study.features import Table
+from anon.study.manifest import Manifest
+from anon.study.texts import faults_of
+from anon.transparency.fingerprint import words
+from anon.wire.addresses import is_loopback
+from peer.rules.advice import Advice, Limit, NextStep
+from peer.rules.durations import text_of
+from peer.rules.ledger import Ledger
+
+ADMISSIONS = ("invite", "allow-list", "open")
+SHORT_WINDOW = 3600
+MOST_HELD = 64 * 1024 * 1024
+"""Bytes of documents that a study may make a peer hold at once: 300,000 people. A phone has that to spare; over Tor, at
+some 200 kB/s, it takes five minutes; reading it takes seconds (docs/performance.md)."""
+
+
+@frozen
+class Policy:
+    """The owner's limits. Epsilons count 1e-9; `minimum_window` is in seconds, and for every study that is
+    served beyond this machine: in a window of seconds, anything that slowed this machine for a moment would show.
+    Between the clock margins at a window's ends at least half of it must be left to send in.
+
+    `lifetime` is the one budget of this installation. `minimum_cohort` is the fewest people to hide among.
+    """
+
+    lifetime: int = 10 * NANO
+    max_epsilon: int = 5 * NANO
+    minimum_cohort: int = 20
+    admissions: tuple[str, ...] = ADMISSIONS
+    designs: tuple[str, ...] = field(factory=known_designs)
+    minimum_window: int = 600
+    data_set: str = "default"
+
+    def __attrs_post_init__(self) -> None:
+        if min(self.lifetime, self.max_epsilon, self.minimum_window) < 0 or self.minimum_cohort < 2:
+            raise Malformed("policy: expected amounts of 0 or more and a cohort of at least 2")
+        if not set(self.admissions) <= set(ADMISSIONS):
+            raise Malformed(f"policy.admissions: expected some of {', '.join(ADMISSIONS)}")
+
+
+@frozen
+class Consent:
+    """The owner's yes to one study, up to `epsilon`, among at least `minimum_cohort` others."""
+
+    study: bytes
+    epsilon: NanoEpsilon
+    minimum_cohort: int
+
+
+def objections(
+    manifest: Manifest, policy: Policy, ledger: Ledger, now: float, address: str = ""
+) -> tuple[Advice, ...]:
+    """Why the policy says no, each with what to do next; empty when the owner may be asked.
+
+    `address` is where the study is spoken to, if not where its manifest says: a loopback link stays on this machine.
+    """
+    cost, minimum = manifest.epsilon, manifest.cohort.minimum
+    reasons = [Advice(f"{fault}; decline, and tell who asks") for fault in faults_of(manifest)]
+    if now >= manifest.timetable.enrol_closes:
+        reasons.append(Advice("enrolment has closed; ask for another study"))
+    if manifest.design not in policy.designs:
+        reasons.append(Advice(f'the design "{manifest.design}" is not allowed; allow it in the policy, or decline'))
+    if manifest.cohort.admission not in policy.admissions:
+        admission = manifest.cohort.admission
+        reasons.append(Advice(f'admission "{admission}" is not allowed; allow it in the policy, or decline'))
+    if (kind := protocol_of(manifest).exposure(manifest.surveys, manifest.slots).kind) != PURE_LOCAL:
+        reasons.append(Advice(f'it costs privacy of the kind "{kind}", which your budget does not bound; decline'))
+    if cost > policy.max_epsilon:
+        reasons.append(
+            Advice(
+                f"it costs epsilon {format_epsilon(cost)}, more than the {format_epsilon(policy.max_epsilon)} allowed "
+                "for one study; decline, or allow more",
+                NextStep(Limit.PER_STUDY, format_epsilon(cost)),
+            )
+        )
+    left = ledger.available
+    if cost > left:
+        enough = format_epsilon(ledger.lifetime + cost - left)
+        reasons.append(
+            Advice(
+                f"it costs epsilon {format_epsilon(cost)} and {format_epsilon(left)} is left; decline, or raise your "
+                "lifetime budget",
+                NextStep(Limit.LIFETIME, enough),
+            )
+        )
+    if minimum < policy.minimum_cohort and manifest.cohort.maximum < policy.minimum_cohort:
+        reasons.append(
+            Advice(
+                f"at most {manifest.cohort.maximum} can take part, fewer than the {policy.minimum_cohort} you demand; "
+                "decline, or demand fewer",
+                NextStep(Limit.MINIMUM_COHORT, str(manifest.cohort.maximum)),
+            )
+        )
+    if (held := longest_at_once(manifest)) > MOST_HELD:
+        reasons.append(
+            Advice(
+                f"up to {manifest.cohort.maximum} may take part, and to check them your machine would hold "
+                f"{held >> 20} MiB of documents at once, more than {MOST_HELD >> 20}; decline, or ask staff for "
+                "a smaller cohort"
+            )
+        )
+    shortest = shortest_window(manifest)
+    spoken_to = address or manifest.address
+    if spoken_to and not is_loopback(spoken_to):
+        if shortest < policy.minimum_window:
+            reasons.append(
+                Advice(
+                    f"a window lasts {text_of(shortest)}, less than the {text_of(policy.minimum_window)} you demand; "
+                    "decline, or allow shorter ones",
+                    NextStep(Limit.MINIMUM_WINDOW, text_of(shortest)),
+                )
+            )
+        elif 2 * (sending := time_to_send(manifest)) < policy.minimum_window:
+            reasons.append(
+                Advice(
+                    f"a window lasts {text_of(shortest)}, and what is kept free at its ends leaves {text_of(sending)} "
+                    f"to send in, less than half of the {text_of(policy.minimum_window)} you demand; decline, or allow "
+                    "shorter ones",
+                    NextStep(Limit.MINIMUM_WINDOW, text_of(2 * sending)),
+                )
+            )
+    return tuple(reasons)
+
+
+def decide(
+    manifest: Manifest, policy: Policy, ledger: Ledger, approved: int, now: float, address: str = ""
+) -> Consent:
+    """The consent for a yes up to `approved` (1e-9). Raises `Refused` with every objection."""
+    reasons: list[str] = list(objections(manifest, policy, ledger, now, address))
+    if approved < manifest.epsilon:
+        reasons.append(
+            f"you approved epsilon {format_epsilon(approved)} and it declares {format_epsilon(manifest.epsilon)}; "
+            "approve that much, or decline"
+        )
+    if reasons:
+        raise Refused("not joined: " + "; ".join(reasons))
+    minimum = max(policy.minimum_cohort, manifest.cohort.minimum)
+    return Consent(manifest.study_id, NanoEpsilon(manifest.epsilon), minimum)
+
+
+def shortest_window(manifest: Manifest) -> int:
+    """Seconds of the shortest sending window."""
+    return min(survey.window.closes - survey.window.opens for survey in manifest.surveys)
+
+
+def time_to_send(manifest: Manifest) -> int:
+    """Seconds of the shortest sending window in which packets leave: without the clock margins at its ends."""
+    return max(0, shortest_window(manifest) - 2 * manifest.timetable.margin)
+
+
+def is_short(manifest: Manifest) -> bool:
+    """True if the consent screen warns of the time in which packets leave."""
+    return shortest_window(manifest) < SHORT_WINDOW or 2 * time_to_send(manifest) < SHORT_WINDOW
+
+
+@frozen
+class Question:
+    """A feature or the label as the owner sees it: its sentence and the query that computes it."""
+
+    name: str
+    sentence: str
+    query: str
+
+
+@frozen
+class ConsentSheet:
+    """Everything to know before a yes. Epsilons count 1e-9; `objections` empty means that a yes is possible.
+
+    `address` is where the study is served to everybody, empty when only on one machine; `tables` is what the queries
+    read; times are unix seconds: `collects` the first and last instant of packets.
+    """
+
+    study: bytes
+    title: str
+    purpose: str
+    contact: str
+    fingerprint: str
+    address: str
+    design: str
+    admission: str
+    minimum_cohort: int
+    packets: int
+    label: Question
+    features: tuple[Question, ...]
+    tables: tuple[Table, ...]
+    summary: str
+    odds: tuple[str, ...]
+    epsilon: NanoEpsilon
+    epsilon_per_packet: tuple[NanoEpsilon, ...]
+    epsilon_eq6: NanoEpsilon
+    budget_before: NanoEpsilon
+    budget_after: NanoEpsilon
+    enrol_closes: int
+    collects: tuple[int, int]
+    ends: int
+    statements: tuple[str, ...]
+    objections: tuple[Advice, ...] = field(default=())
+
+
+def explain(
+    manifest: Manifest, policy: Policy, ledger: Ledger, now: float, address: str = ""
+) -> ConsentSheet:
+    """The sheet for a manifest that passed `checks.check_manifest`."""
+    study = manifest.study_id
+    dearest = tuple(
+        NanoEpsilon(max(manifest.surveys[row.survey].epsilon for row in slot.rows)) for slot in manifest.slots
+    )
+    return ConsentSheet(
+        study=study,
+        title=manifest.title,
+        purpose=manifest.purpose.strip(),
+        contact=manifest.contact,
+        fingerprint=words(study),
+        address=manifest.address,
+        design=manifest.design,
+        admission=manifest.cohort.admission,
+        minimum_cohort=max(policy.minimum_cohort, manifest.cohort.minimum),
+        packets=manifest.packets,
+        label=Question(manifest.label.name, manifest.label.description, manifest.label.query.strip()),
+        features=tuple(
+            Question(feature.name, feature.description, feature.query.strip()) for feature in manifest.features
+        ),
+        tables=manifest.tables,
+        summary=protocol_of(manifest).summary(manifest),
+        odds=protocol_of(manifest).odds(manifest),
+        epsilon=NanoEpsilon(manifest.epsilon),
+        epsilon_per_packet=dearest,
+        epsilon_eq6=NanoEpsilon(manifest.epsilon_per_attribute),
+        budget_before=ledger.available,
+        budget_after=NanoEpsilon(max(0, ledger.available - manifest.epsilon)),
+        enrol_closes=manifest.timetable.enrol_closes,
+        collects=(
+            min(survey.window.opens for survey in manifest.surveys),
+            max(survey.window.closes for survey in manifest.surveys),
+        ),
+        ends=manifest.timetable.ends,
+        statements=_statements(manifest, dearest, policy, ledger),
+        objections=objections(manifest, policy, ledger, now, address),
+    )
+
+
+def _statements(manifest: Manifest, dearest: Sequence[int], policy: Policy, ledger: Ledger) -> tuple[str, ...]:
+    exposure = protocol_of(manifest).exposure(manifest.surveys, manifest.slots).epsilon
+    packets = f"{manifest.packets} perturbed packet{'s' if manifest.packets > 1 else ''}"
+    each = ", ".join(map(format_epsilon, dearest))
+    total, left = format_epsilon(manifest.epsilon), format_epsilon(max(0, ledger.available - manifest.epsilon))
+    moved = odds_moved(manifest.epsilon)
+    lines = [
+        f"You send {packets}; at most epsilon {each} each.",
+        f"About your whole record: epsilon {total}; recomputed from the probabilities: {format_epsilon(exposure)}.",
+        f"Whatever anyone believed about you, and even if all packets are linked, the odds of it {moved}.",
+        f"Per-attribute (AnonML eq. 6): {format_epsilon(manifest.epsilon_per_attribute)}. This is not the guarantee.",
+        f"Your budget: {format_epsilon(ledger.available)} now, {left} with this study. What is unused returns.",
+        "That you take part is visible to the aggregator. What you answer is not.",
+        "Compare the fingerprint with a public place before you say yes.",
+        "You can leave until enrolment closes. What was sent cannot be called back.",
+    ]
+    if manifest.cover.connections:
+        windows = len(manifest.windows)
+        lines.append(
+            f"Cover traffic: you make exactly {manifest.cover.connections} connections in each of {windows} sending "
+            f"window{'s' if windows > 1 else ''}, at random times; those without a packet of yours carry a dummy, that "
+            "says nothing about you and costs no epsilon. It widens the candidates for somebody who sees both the "
+            "network and the aggregator; nothing else is claimed for it."
+        )
+    if manifest.cohort.minimum < policy.minimum_cohort:
+        lines.append(
+            Advice(
+                f"You demand at least {policy.minimum_cohort} people; this study may go on with "
+                f"{manifest.cohort.minimum}. It will stop for you, at no cost, if fewer than {policy.minimum_cohort} "
+                "enrol. To demand fewer, change that limit before you join.",
+                NextStep(Limit.MINIMUM_COHORT, str(manifest.cohort.minimum)),
+            )
+        )
+    if manifest.cohort.admission == "open":
+        lines.append(
+            "Admission is open: anyone, the aggregator included, can enrol any number of times. Do not count on hiding "
+            "among the others; the epsilon above is all that protects you."
+        )
+    else:
+        lines.append(
+            "The aggregator cannot tell which packet is whose among the honest members. How many are honest, nothing "
+            "here can verify."
+        )
+    if is_short(manifest):
+        lines.append(
+            f"Packets leave within {time_to_send(manifest)} s. So short a window hides your being online less well."
+        )
+    return tuple(lines)

@@ -1,0 +1,93 @@
+"""A study's secrets, and how they rest on disk: in a file of the owner's alone, under a passphrase if there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from attrs import field, frozen
+
+from anon.credential import CommitmentSecrets, commit
+from anon.errors import Malformed, Refused
+from anon.nacl import CryptoError, SecretBox, SigningKey
+from anon.wire.cbor import decode, encode
+
+KEY_BYTES = SecretBox.KEY_SIZE
+_PLAIN, _BOXED = b"\x00", b"\x01"
+
+
+@frozen
+class StudySecrets:
+    """This peer's secrets of a study; made fresh for each, so that nothing links two studies.
+
+    `drawn` holds each slot's random bytes (`peer.release.SlotRandomness`): once drawn, they are as secret as the
+    answer.
+    """
+
+    signing_seed: bytes = field(repr=False)
+    contribution: bytes = field(repr=False)
+    commitment: CommitmentSecrets = field(repr=False)
+    invite_code: str = field(repr=False)
+    drawn: tuple[bytes, ...] = field(repr=False)
+
+    @property
+    def signing_key(self) -> SigningKey:
+        """The study's Ed25519 key."""
+        return SigningKey(self.signing_seed)
+
+    def to_bytes(self) -> bytes:
+        """For `Vault.close`."""
+        made = self.commitment
+        return encode(
+            [
+                self.signing_seed,
+                self.contribution,
+                list(made.nym_secrets),
+                made.prover_blind,
+                made.commitment_with_proof,
+                self.invite_code,
+                list(self.drawn),
+            ]
+        )
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> StudySecrets:
+        """Read back what `to_bytes` wrote. Raises `Malformed` for anything else."""
+        parts = decode(data, "stored secrets")
+        if not isinstance(parts, list) or len(parts) != 7 or not all(isinstance(parts[at], list) for at in (2, 6)):
+            raise Malformed("stored secrets: damaged; restore the backup")
+        seed, contribution, nyms, blind, commitment, code, drawn = parts
+        return cls(seed, contribution, CommitmentSecrets(tuple(nyms), blind, commitment), code, tuple(drawn))
+
+
+def fresh(sizes: Sequence[int], invite_code: str, random_bytes: Callable[[int], bytes]) -> StudySecrets:
+    """New secrets for a study whose slots need so many random bytes each. `random_bytes`: the operating system's."""
+    made = commit(len(sizes), random_bytes)
+    drawn = tuple(random_bytes(size) for size in sizes)
+    return StudySecrets(random_bytes(32), random_bytes(32), made, invite_code, drawn)
+
+
+class Vault:
+    """Closes and opens stored secrets. Without a key they are stored as they are, in the 0600 file."""
+
+    def __init__(self, key: bytes | None, random_bytes: Callable[[int], bytes]) -> None:
+        self._box = SecretBox(key) if key is not None else None
+        self._random_bytes = random_bytes
+
+    def close(self, plaintext: bytes) -> bytes:
+        """The bytes to store."""
+        if self._box is None:
+            return _PLAIN + plaintext
+        return _BOXED + bytes(self._box.encrypt(plaintext, self._random_bytes(SecretBox.NONCE_SIZE)))
+
+    def open(self, stored: bytes) -> bytes:
+        """The stored secrets. Raises `Refused` when the passphrase is missing or wrong."""
+        if stored[:1] == _PLAIN:
+            return stored[1:]
+        if self._box is None:
+            raise Refused("the secrets of this home are under a passphrase; give it")
+        try:
+            return bytes(self._box.decrypt(stored[1:]))
+        except CryptoError:
+            raise Refused("the passphrase does not open the secrets of this home; try again") from None
+
+

@@ -1,0 +1,1 @@
+"""The peer's run: the jobs that are due, and their performance."""

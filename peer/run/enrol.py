@@ -1,0 +1,52 @@
+"""Writing an enrolment, and delivering the stored one, or the withdrawal."""
+
+from __future__ import annotations
+
+from anon.study.manifest import Manifest
+from anon.wire.invite import invite_hash
+from anon.wire.messages import Enrolment, seal, sign_enrolment
+from anon.wire.replies import ACCEPTED, BUSY, WITHDRAWN
+from anon.wire.reply_sentences import reply_sentence
+from peer.rules.lifecycle import Event
+from peer.rules.schedule import draw_fetch_time
+from peer.rules.study_secrets import StudySecrets
+from peer.run.context import Later, StudyRun
+from peer.run.exchanges import Exchanges
+from peer.store.records import Consented, Leaving
+
+
+async def enrol(run: StudyRun, exchanges: Exchanges, study: Consented) -> None:
+    """Deliver the stored enrolment, and draw when to fetch the closed roster."""
+    word = await exchanges.word(run.tools.client(study).enrol(study.enrolment))
+    if word == ACCEPTED:
+        table = study.manifest.timetable
+        due = draw_fetch_time(table.enrol_closes, table.settled, run.now(), run.tools.random_bytes)
+        run.store.record_enrolled(study.study, due)
+    elif word == BUSY:
+        raise Later
+    else:
+        run.store.end(study.study, Event.ENROLMENT_REFUSED, f"not admitted; {reply_sentence(word)}")
+
+
+async def withdraw(run: StudyRun, exchanges: Exchanges, study: Leaving) -> None:
+    """Deliver the withdrawal, as long as enrolment is open."""
+    if run.now() >= study.manifest.timetable.enrol_closes:
+        return run.store.settle_withdrawal(study.study, "left; enrolment had closed, nothing is sent")
+    word = await exchanges.word(run.tools.client(study).withdraw(study.withdrawal))
+    if word == BUSY:
+        raise Later
+    reason = "left" if word == WITHDRAWN else f"left; {reply_sentence(word)}"
+    return run.store.settle_withdrawal(study.study, reason)
+
+
+def sealed_enrolment(manifest: Manifest, secrets: StudySecrets) -> bytes:
+    """Signed by the study key and sealed to the aggregator's, as it is stored and sent."""
+    study = manifest.study_id
+    enrolment = Enrolment(
+        study,
+        bytes(secrets.signing_key.verify_key),
+        secrets.contribution,
+        secrets.commitment.commitment_with_proof,
+        invite_hash(study, secrets.invite_code),
+    )
+    return seal(sign_enrolment(enrolment, secrets.signing_key), manifest.sealing_key)

@@ -1,0 +1,103 @@
+"""Looking for the own packets in the published transcripts, by downloading whole surveys.
+
+Fetches do not depend on what was drawn, answered or sent: every peer fetches the transcripts of all surveys. To fetch
+the own alone would tie this peer's packets to each other. Transcripts that follow each other in the chain come in one
+exchange: one circuit a transcript would cost a peer a hundred circuits and tell nothing less.
+
+All transcripts together hold the study's packets. Beyond `MOST_LISTED` bytes by the signed heads a peer fetches each of
+them with probability `MOST_LISTED` / all, and looks for each of its packets with that probability: who leaves out k
+packets stays unseen with (1 - MOST_LISTED / all)^k. Then each run of neighbours has a time and a circuit of its own.
+The fetched bytes are not kept: of a body its digests alone, and of these the own ones. After a restart all are fetched
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import evolve
+
+from anon.transparency.documents import Head, SignedHead, find
+from anon.transparency.transcript import transcript_digests
+from peer.rules.packet_lifecycle import PacketEvent, Status
+from peer.rules.schedule import draw_spread, uniform
+from peer.run.context import Later, StudyRun
+from peer.run.exchanges import Exchanges
+from peer.run.jobs import FetchTranscripts, Run
+from peer.run.plan import transcript_interval
+from peer.store.records import Sent
+from peer.threads import heads_off_loop, off_loop
+
+MOST_LISTED = 32 * 1024 * 1024
+"""Bytes of transcripts that a peer fetches of one study, on average: some 70,000 packets."""
+NOT_PUBLISHED = "the transcript was not published in time"
+NOT_FETCHED = "a random part of the transcripts was fetched; the others were too many"
+
+
+async def choose_transcripts(run: StudyRun, exchanges: Exchanges, study: Sent) -> None:
+    """Once every transcript has a head, draw which of them to fetch, and when. The answers play no part."""
+    surveys = range(len(study.manifest.surveys))
+    chain: Sequence[SignedHead] = await heads_off_loop(lambda: study.chain)
+    if any(find(chain, "transcript", survey) is None for survey in surveys):
+        chain = await exchanges.chain(study)
+    heads = {survey: head for survey in surveys if (head := find(chain, "transcript", survey)) is not None}
+    if len(heads) < len(surveys):
+        raise Later
+    closed, ends = transcript_interval(study.manifest)
+    random_bytes, everything = run.tools.random_bytes, sum(head.length for head in heads.values())
+    chosen = {
+        survey: head
+        for survey, head in heads.items()
+        if everything <= MOST_LISTED or uniform(0.0, everything, random_bytes) < MOST_LISTED
+    }
+    runs = tuple(runs_of(chosen))
+    for found in runs:
+        due = draw_spread(closed, ends, run.now(), random_bytes)
+        run.memory = run.memory.with_time(FetchTranscripts(found), due)
+    run.memory = evolve(run.memory, runs=runs)
+
+
+async def fetch_transcripts(run: StudyRun, exchanges: Exchanges, study: Sent, job: FetchTranscripts) -> None:
+    """Keep of a run of transcripts the digests of own packets alone."""
+    bodies = await exchanges.bodies(study, [head for _survey, head in job.run])
+    surveys = [survey for survey, _head in job.run]
+    own = frozenset(packet.digest for packet in run.store.outbox(study.study) if packet.digest is not None)
+    run.listed |= await off_loop(_own_listed, bodies, study.study, surveys, own)
+    run.memory = run.memory.with_done(job)
+
+
+def conclude(run: StudyRun, study: Sent, reason: str) -> None:
+    """Keep what was found of the packets whose transcripts are here; the others stay as they were."""
+    outbox = run.store.outbox(study.study)
+    delivered = [packet for packet in outbox if packet.status is Status.DELIVERED]
+    found = {
+        packet.slot: PacketEvent.FOUND if packet.digest in run.listed[packet.survey] else PacketEvent.NOT_FOUND
+        for packet in delivered
+        if packet.survey in run.listed
+    }
+    if not delivered:
+        reason = "nothing was delivered"
+    elif not reason and len(found) < len(delivered):
+        reason = NOT_FETCHED
+    run.store.inclusion(study.study, found, reason)
+
+
+def runs_of(heads: Mapping[int, Head]) -> list[Run]:
+    """Transcripts by survey, in runs of neighbours in the chain, each of at most `MOST_LISTED` bytes or one alone."""
+    runs: list[list[tuple[int, Head]]] = []
+    for survey, head in sorted(heads.items(), key=lambda item: item[1].number):
+        last = runs[-1] if runs else []
+        follows = bool(last) and last[-1][1].number + 1 == head.number
+        if follows and sum(one.length for _survey, one in last) + head.length <= MOST_LISTED:
+            last.append((survey, head))
+        else:
+            runs.append([(survey, head)])
+    return [tuple(run) for run in runs]
+
+
+def _own_listed(
+    bodies: Sequence[bytes], study: bytes, surveys: Sequence[int], own: frozenset[bytes]
+) -> dict[int, frozenset[bytes]]:
+    return {
+        survey: transcript_digests(body, study, survey) & own for body, survey in zip(bodies, surveys, strict=True)
+    }

@@ -1,0 +1,184 @@
+"""The jobs of a study as values, and what a runner remembers of them. Pure; `peer.run.plan` says when each is due."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from attrs import evolve, field, frozen
+
+from anon.study.manifest import Window
+from anon.transparency.documents import Head
+from peer.rules.schedule import RandomBytes
+
+Run = tuple[tuple[int, Head], ...]
+"""Surveys and the heads of their transcripts, which follow each other in the chain."""
+
+
+@frozen
+class Enrol:
+    """Deliver the stored enrolment."""
+
+
+@frozen
+class Withdraw:
+    """Deliver the withdrawal. It may not wait long: it is due before enrolment closes."""
+
+
+@frozen
+class Verify:
+    """Fetch the closed roster, have everything checked, and evaluate the features."""
+
+
+@frozen
+class Look:
+    """Look for a roster before it can be there: whoever finds one has a clock that is behind (`peer.run.clock`)."""
+
+
+@frozen
+class GoOnWithout:
+    """Make the first packets of an evaluation that was broken off: what is not known counts as missing."""
+
+
+@frozen
+class Answer:
+    """Fetch what any survey of the window needs, and journal packets and what fills the window up."""
+
+    window: Window
+
+
+@frozen
+class Miss:
+    """Journal that the window passed before its packets could be made."""
+
+    window: Window
+
+
+@frozen
+class CheckHeads:
+    """One of the looks at the heads between the checks and the first packet of a window."""
+
+    window: Window
+    number: int
+
+
+@frozen
+class CheckBefore:
+    """The look at the heads before a packet leaves at this time."""
+
+    slot: int
+    send_at: float
+
+
+@frozen
+class Send:
+    """Let a packet leave, at the time that was drawn for it."""
+
+    slot: int
+    send_at: float
+
+
+@frozen
+class Settle:
+    """Every slot is decided, and none is queued."""
+
+
+@frozen
+class ChooseTranscripts:
+    """See which transcripts are published, and draw which to fetch and when."""
+
+
+@frozen
+class FetchTranscripts:
+    """Fetch some transcripts in one exchange, and look for the own packets."""
+
+    run: Run
+
+
+@frozen
+class Conclude:
+    """All transcripts that were chosen are here."""
+
+
+@frozen
+class GiveUpTranscripts:
+    """The transcripts were not published in time."""
+
+
+Job = (
+    Enrol | Withdraw | Verify | Look | GoOnWithout | Answer | Miss | CheckHeads | CheckBefore | Send | Settle
+    | ChooseTranscripts | FetchTranscripts | Conclude | GiveUpTranscripts
+)
+YIELDING = (Verify, Look, Answer, CheckHeads, CheckBefore, Send, ChooseTranscripts, FetchTranscripts)
+"""Jobs at random times of their own, which are drawn again when they fell due while another job was under way."""
+
+
+@frozen
+class Retry:
+    """How often a job brought nothing, and when it is tried again at the earliest."""
+
+    failures: int
+    not_before: float
+
+
+@frozen
+class RunnerMemory:
+    """The memory of a runner about a study. All of it may be lost: times are drawn anew, checks made again.
+
+    `drawn`: random times; `done`: looks and fetches that brought what they were for; `runs`: the transcripts to fetch,
+    once they are chosen; `last`, `ended`: the last job and its end; `ready`: the end of the evaluation's allowance.
+    """
+
+    drawn: Mapping[Job, float] = field(factory=dict)
+    retries: Mapping[Job, Retry] = field(factory=dict)
+    done: frozenset[Job] = frozenset()
+    runs: tuple[Run, ...] | None = None
+    last: Job | None = None
+    ended: float = 0.0
+    ready: float = 0.0
+
+    def with_time(self, job: Job, time: float) -> RunnerMemory:
+        """The time of a job is drawn."""
+        return evolve(self, drawn={**self.drawn, job: time})
+
+    def without_time(self, job: Job) -> RunnerMemory:
+        """The next time of a job is drawn anew."""
+        return evolve(self, drawn={known: time for known, time in self.drawn.items() if known != job})
+
+    def with_done(self, job: Job) -> RunnerMemory:
+        """The look or fetch brought what it was for."""
+        return evolve(self, done=self.done | {job})
+
+    def with_end(self, job: Job, ended: float) -> RunnerMemory:
+        """A job was under way until now."""
+        return evolve(self, last=job, ended=ended)
+
+    def with_success(self, job: Job) -> RunnerMemory:
+        """A job's failures are forgotten."""
+        if job not in self.retries:
+            return self
+        return evolve(self, retries={known: retry for known, retry in self.retries.items() if known != job})
+
+    def with_failure(self, job: Job, not_before: float) -> RunnerMemory:
+        """A job brought nothing, and is tried again."""
+        return evolve(self, retries={**self.retries, job: Retry(self.failures(job) + 1, not_before)})
+
+    def failures(self, job: Job) -> int:
+        """How often the job brought nothing since it last brought something."""
+        return self.retries[job].failures if job in self.retries else 0
+
+
+@frozen
+class DueJob:
+    """A job and when it is due. `held_up`: it fell due while another was under way, and is not done but drawn again."""
+
+    job: Job
+    due: float
+    held_up: bool = False
+
+
+@frozen
+class Draw:
+    """A random time that a job still lacks; `draw` gives it."""
+
+    job: Job
+    draw: Callable[[RandomBytes], float]

@@ -1,0 +1,358 @@
+"""The plan: the job of a study that is due next. Pure: study, outbox, memory and clock in, the next job out.
+
+`JOBS` lists the jobs of each state. A job is a value; its random time is asked for once (`Draw`), drawn by the runner
+from the operating system, and passed in again with `RunnerMemory`. No job's time depends on an answer, on the data or
+on the draw: what is drawn spreads load or hides a pattern, and is drawn anew after a restart.
+
+No job begins because an answer came. The aggregator chooses when it answers. A job of this peer that had fallen due
+meanwhile and began then would be tied to what was answered: it is `held_up`, and drawn again. A packet may follow its
+own look at the heads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from attrs import frozen
+
+from anon.study.manifest import Manifest, Window
+from peer.rules.packet_lifecycle import Status
+from peer.rules.schedule import (
+    MAX_ATTEMPTS,
+    RandomBytes,
+    draw_fetch_time,
+    draw_look,
+    draw_wait,
+    may_look,
+    next_end,
+    overdue,
+    uniform,
+)
+from peer.run.jobs import (
+    YIELDING,
+    Answer,
+    CheckBefore,
+    CheckHeads,
+    ChooseTranscripts,
+    Conclude,
+    Draw,
+    DueJob,
+    Enrol,
+    FetchTranscripts,
+    GiveUpTranscripts,
+    GoOnWithout,
+    Job,
+    Look,
+    Miss,
+    RunnerMemory,
+    Send,
+    Settle,
+    Verify,
+    Withdraw,
+)
+from peer.store.home import Settings
+from peer.store.records import (
+    COVER_FROM,
+    Answering,
+    Consented,
+    Decided,
+    Enrolled,
+    Evaluating,
+    Leaving,
+    Member,
+    OutboxEntry,
+    Sent,
+    Study,
+)
+
+LONGEST_BACKOFF_BASE = 60.0
+LEAD = 30.0
+"""The heads are fetched again at most so many seconds before a packet leaves."""
+PASSED = "its window passed"
+Slots = Sequence[tuple[int, int]]
+"""Slots and the surveys that they drew."""
+
+
+@frozen
+class PlanInputs:
+    """All that a plan is made from, beside the study: its outbox, the runner's memory, the time, and settings."""
+
+    outbox: Sequence[OutboxEntry]
+    memory: RunnerMemory
+    now: float
+    settings: Settings
+
+    @property
+    def queued(self) -> list[OutboxEntry]:
+        """The packets, dummies and blanks that still wait for their times."""
+        return [packet for packet in self.outbox if packet.status is Status.QUEUED]
+
+    def at(self, job: Job, due: float) -> DueJob:
+        """The job at its time, or when it may be tried again."""
+        retry = self.memory.retries.get(job)
+        due = max(due, retry.not_before if retry else 0.0)
+        return DueJob(job, due, held_up(self.memory, job, due, self.now))
+
+    def timed(self, job: Job, draw: Callable[[RandomBytes], float]) -> DueJob | Draw:
+        """The job at its random time, or the wish for one."""
+        return self.at(job, self.memory.drawn[job]) if job in self.memory.drawn else Draw(job, draw)
+
+
+Timed = Iterator[DueJob | Draw]
+
+
+def next_job(study: Study, inputs: PlanInputs) -> DueJob | tuple[Draw, ...]:
+    """The job of a study that is due first; or the random times that must be drawn before that can be said."""
+    found = planned(study, inputs)
+    draws = tuple(wish for wish in found if isinstance(wish, Draw))
+    return draws or min((job for job in found if isinstance(job, DueJob)), key=lambda job: job.due)
+
+
+def planned(study: Study, inputs: PlanInputs) -> list[DueJob | Draw]:
+    """All jobs of a study that is not over, and the times that they lack."""
+    return [found for rule in JOBS[type(study)] for found in rule(study, inputs)]
+
+
+def held_up(memory: RunnerMemory, job: Job, due: float, now: float) -> bool:
+    """True if a job fell due while another was under way, and would now begin because that one ended."""
+    if not isinstance(job, YIELDING) or not due < memory.ended <= now:
+        return False
+    return not (isinstance(job, Send) and memory.last == CheckBefore(job.slot, job.send_at))
+
+
+def retry_at(manifest: Manifest, job: Job, failures: int, now: float, random_bytes: RandomBytes) -> float:
+    """Try again after a random while, which grows with the failures and shrinks with what is left (`draw_wait`)."""
+    table = manifest.timetable
+    base = min(LONGEST_BACKOFF_BASE, max(0.25, (table.settled - table.enrol_closes) / 20))
+    base, margin = (1.0, 0.0) if isinstance(job, Withdraw) else (base, float(table.margin))
+    return now + draw_wait(failures, base, next_end(manifest, now) - now, margin, random_bytes)
+
+
+# The rules, one a job. Each yields the jobs of its kind, or the times that they lack.
+
+
+def _enrol(study: Consented, inputs: PlanInputs) -> Timed:
+    if inputs.now < study.manifest.timetable.enrol_closes:
+        yield inputs.at(Enrol(), study.due)
+
+
+def _verify_unacknowledged(study: Consented, inputs: PlanInputs) -> Timed:
+    table = study.manifest.timetable
+    if inputs.now >= table.enrol_closes:
+        yield inputs.timed(Verify(), partial(draw_fetch_time, table.enrol_closes, table.settled, inputs.now))
+
+
+def _verify(study: Enrolled, inputs: PlanInputs) -> Timed:
+    yield inputs.at(Verify(), study.due)
+
+
+def _look(study: Enrolled, inputs: PlanInputs) -> Timed:
+    table = study.manifest.timetable
+    if Look() in inputs.memory.drawn or may_look(table, inputs.now):
+        yield inputs.timed(Look(), partial(draw_look, table, inputs.now))
+
+
+def _go_on_without(study: Evaluating, inputs: PlanInputs) -> Timed:
+    yield inputs.at(GoOnWithout(), study.evaluation.due)
+
+
+def _answer(study: Member, inputs: PlanInputs) -> Timed:
+    manifest = study.manifest
+    for window in waiting(study, inputs.outbox, inputs.now):
+        if not _missed(study, window, inputs.now):
+            closings = (survey.window.closes for survey in manifest.surveys if survey.window.closes <= window.opens)
+            published = max(closings, default=manifest.timetable.enrol_closes)
+            yield inputs.timed(Answer(window), partial(draw_fetch_time, published, window.opens, inputs.now))
+
+
+def _miss(study: Member, inputs: PlanInputs) -> Timed:
+    for window in waiting(study, inputs.outbox, inputs.now):
+        if _missed(study, window, inputs.now):
+            yield inputs.at(Miss(window), 0.0)
+
+
+def _check_before(study: Member, inputs: PlanInputs) -> Timed:
+    for packet in inputs.queued:
+        check = CheckBefore(packet.slot, packet.send_at)
+        if not _looked(check, inputs):
+            # At most half of the time left, so that a check that fails is never repeated at once.
+            left = max(0.0, packet.send_at - inputs.now)
+            longest = min(LEAD, float(study.manifest.timetable.margin), left / 2)
+            yield inputs.timed(check, partial(_before, packet.send_at, longest))
+
+
+def _send(_study: Member, inputs: PlanInputs) -> Timed:
+    for packet in inputs.queued:
+        if _looked(CheckBefore(packet.slot, packet.send_at), inputs):
+            yield inputs.at(Send(packet.slot, packet.send_at), packet.send_at)
+
+
+def _check_heads(study: Member, inputs: PlanInputs) -> Timed:
+    """Random times before the first packet of each window leaves, one fewer than set: each packet has a check of its
+    own. The documents of later packets (thresholds, edges) were not there when earlier ones were checked."""
+    start, first = max(inputs.now, inputs.memory.ready), dict[Window, float]()
+    for packet in inputs.queued:
+        window = window_of(study.manifest, packet)
+        first[window] = min(packet.send_at, first.get(window, packet.send_at))
+    for window, send_at in first.items():
+        for number in range(inputs.settings.head_checks - 1):
+            check = CheckHeads(window, number)
+            if check not in inputs.memory.done and (check in inputs.memory.drawn or send_at > start):
+                yield inputs.timed(check, partial(uniform, start, send_at))
+
+
+def _settle(study: Member, inputs: PlanInputs) -> Timed:
+    if is_settled(study, inputs.outbox, inputs.now):
+        yield inputs.at(Settle(), 0.0)
+
+
+def _withdraw(_study: Leaving, inputs: PlanInputs) -> Timed:
+    yield inputs.at(Withdraw(), 0.0)
+
+
+def _give_up_transcripts(study: Sent, inputs: PlanInputs) -> Timed:
+    if not _all_fetched(inputs.memory):
+        yield inputs.at(GiveUpTranscripts(), study.manifest.timetable.ends + inputs.settings.inclusion_patience)
+
+
+def _choose_transcripts(study: Sent, inputs: PlanInputs) -> Timed:
+    if inputs.memory.runs is None:
+        closed, ends = transcript_interval(study.manifest)
+        yield inputs.timed(ChooseTranscripts(), partial(draw_fetch_time, closed, ends, inputs.now))
+
+
+def _fetch_transcripts(_study: Sent, inputs: PlanInputs) -> Timed:
+    for run in inputs.memory.runs or ():
+        fetch = FetchTranscripts(run)
+        if fetch not in inputs.memory.done:
+            yield inputs.at(fetch, inputs.memory.drawn[fetch])
+
+
+def _conclude(_study: Sent, inputs: PlanInputs) -> Timed:
+    if _all_fetched(inputs.memory):
+        yield inputs.at(Conclude(), 0.0)
+
+
+Rule = Callable[[Any, PlanInputs], Timed]
+"""Takes a study of the state that it is listed under."""
+_COLLECTING: tuple[Rule, ...] = (_answer, _miss, _check_before, _send, _check_heads, _settle)
+JOBS: Mapping[type[Study], tuple[Rule, ...]] = {
+    Consented: (_enrol, _verify_unacknowledged),
+    Enrolled: (_verify, _look),
+    Evaluating: (_go_on_without,),
+    Answering: _COLLECTING,
+    Decided: _COLLECTING,
+    Sent: (_give_up_transcripts, _choose_transcripts, _fetch_transcripts, _conclude),
+    Leaving: (_withdraw,),
+}
+"""The jobs of each state, by the class of its studies. A study that is over has none."""
+
+
+# The rest of a study: what is decided, and what is not
+
+
+def window_of(manifest: Manifest, packet: OutboxEntry) -> Window:
+    """The window in which a packet leaves."""
+    return manifest.survey(packet.survey).window
+
+
+def waiting(study: Study, outbox: Sequence[OutboxEntry], now: float) -> dict[Window, Slots]:
+    """Per window, in the order of opening, the slots (slot, survey) still to be decided; every window that is still to
+    be filled, also with none, so that nothing depends on what was drawn."""
+    manifest = study.manifest
+    filled = {window_of(manifest, packet) for packet in outbox if packet.slot >= COVER_FROM}
+    windows: dict[Window, Slots] = {}
+    for window in manifest.windows:
+        slots = undecided(study, outbox, window)
+        lacking = places_in(manifest, window) > packets_in(manifest, study.draws, window) and window not in filled
+        if slots or (lacking and not _missed(study, window, now)):
+            windows[window] = slots
+    return windows
+
+
+def undecided(study: Study, outbox: Sequence[OutboxEntry], window: Window) -> Slots:
+    """The slots (slot, survey) of a window whose packets are neither made nor missed."""
+    decided = {packet.slot for packet in outbox}
+    return [
+        (slot, survey)
+        for slot, survey in enumerate(study.draws)
+        if slot not in decided and study.manifest.survey(survey).window == window
+    ]
+
+
+def is_settled(study: Study, outbox: Sequence[OutboxEntry], now: float, but: int | None = None) -> bool:
+    """True if every slot is decided and nothing is queued, `but` for one number of the outbox."""
+    queued = any(packet.status is Status.QUEUED for packet in outbox if packet.slot != but)
+    return not queued and not waiting(study, outbox, now)
+
+
+def places_in(manifest: Manifest, window: Window) -> int:
+    """How many departures every peer plans in a window: its connections with cover traffic, else one for each slot that
+    may draw a survey in it."""
+    if manifest.cover.connections:
+        return manifest.cover.connections
+    return sum(any(manifest.survey(row.survey).window == window for row in slot.rows) for slot in manifest.slots)
+
+
+def packets_in(manifest: Manifest, draws: Sequence[int], window: Window) -> int:
+    """How many of the drawn surveys have this window."""
+    return sum(manifest.survey(survey).window == window for survey in draws)
+
+
+def unanswered_checks(memory: RunnerMemory, window: Window) -> bool:
+    """True if a look at the heads that was planned for the window brought nothing so far: silence must not pass for
+    agreement."""
+    return any(isinstance(job, CheckHeads) and job.window == window and job not in memory.done for job in memory.drawn)
+
+
+def transcript_interval(manifest: Manifest) -> tuple[float, float]:
+    """From the last window's end to the study's."""
+    return max(survey.window.closes for survey in manifest.surveys), manifest.timetable.ends
+
+
+@frozen
+class Hindrance:
+    """The reason why a packet may not leave at its time. `word`: for the receipt of one that is given up; empty when
+    another time is drawn."""
+
+    word: str = ""
+
+
+def hindrance(manifest: Manifest, packet: OutboxEntry, now: float, behind: float) -> Hindrance | None:
+    """The packet is too late, too early, or was tried too often; None when it may leave now."""
+    window, margin = window_of(manifest, packet), manifest.timetable.margin
+    if packet.attempts >= MAX_ATTEMPTS:
+        return Hindrance("never acknowledged")
+    if packet.send_at > window.closes - margin:  # a retry for which nothing was left of the window
+        return Hindrance(PASSED)
+    if overdue(packet.send_at, margin, now) or packet.send_at < earliest(manifest, window, behind):
+        return Hindrance()
+    return None
+
+
+def earliest(manifest: Manifest, window: Window, behind: float) -> float:
+    """When the window is open by the home's clock too, in the study's time, which the home's is `behind`.
+
+    An aggregator may show a document too early, and to a single peer. If that peer's packets left before the window,
+    alone, they would be known for one peer's. So a document only ever makes a packet leave sooner within the window
+    by the home's own clock.
+    """
+    return window.opens + manifest.timetable.margin + behind
+
+
+def _before(send_at: float, longest: float, random_bytes: RandomBytes) -> float:
+    return send_at - uniform(0.0, longest, random_bytes)
+
+
+def _looked(check: CheckBefore, inputs: PlanInputs) -> bool:
+    return inputs.settings.head_checks == 0 or check in inputs.memory.done
+
+
+def _missed(study: Study, window: Window, now: float) -> bool:
+    return study.barred or now >= window.closes - study.manifest.timetable.margin
+
+
+def _all_fetched(memory: RunnerMemory) -> bool:
+    return memory.runs is not None and all(FetchTranscripts(run) in memory.done for run in memory.runs)

@@ -1,0 +1,171 @@
+"""One study on one peer: the job that is due next, and doing it. The plan says which (`peer.run.plan`).
+
+A step does one due job and is safe to be killed in: whatever matters was committed before, and what was not committed
+did not leave. Times that only spread load or hide a pattern are drawn again after a restart.
+"""
+
+from __future__ import annotations
+
+from anon.errors import Conflict, NoRoom, Unreachable
+from peer.rules.checks import Distrust, check_address
+from peer.rules.lifecycle import Event, Unlisted
+from peer.run.context import Later, RunContext, StudyRun
+from peer.run.enrol import enrol, withdraw
+from peer.run.exchanges import Exchanges
+from peer.run.inclusion import NOT_PUBLISHED, choose_transcripts, conclude, fetch_transcripts
+from peer.run.jobs import (
+    Answer,
+    CheckBefore,
+    CheckHeads,
+    ChooseTranscripts,
+    Conclude,
+    DueJob,
+    Enrol,
+    FetchTranscripts,
+    GiveUpTranscripts,
+    GoOnWithout,
+    Job,
+    Look,
+    Miss,
+    Send,
+    Settle,
+    Verify,
+    Withdraw,
+)
+from peer.run.make_packets import answer, go_on_without, miss, settle_if_done
+from peer.run.plan import next_job, retry_at
+from peer.run.send import check_before, check_heads, put_off, send
+from peer.run.verify import look, verify
+from peer.store.manifests import ManifestRefused
+from peer.store.records import Consented, Ended, Enrolled, Evaluating, Leaving, Member, Sent, Study
+from peer.threads import off_loop
+
+
+class StudyRunner:
+    """Steps one study."""
+
+    def __init__(self, study: bytes, tools: RunContext) -> None:
+        self._study = study
+        self._tools = tools
+        self._run = StudyRun(study, tools)
+        self._exchanges = Exchanges(self._run)
+
+    async def step(self) -> float | None:
+        """Do what is due, one thing at most; the unix time when the next is, or None when the study is over.
+
+        While the study or the home is paused nothing is done, and the next is due at the pause's end."""
+        study = self._tools.store.study(self._study)
+        if isinstance(study, Ended):
+            return None
+        if not study.manifests.hold(self._study):
+            await off_loop(study.manifests.of, self._study, study.manifest_bytes)
+        try:
+            check_address(study.manifest, study.address)
+        except (Distrust, ManifestRefused) as fault:
+            event = Event.WITHDRAWAL_SETTLED if isinstance(study, Leaving) else Event.CHECK_FAILED
+            self._tools.store.end(self._study, event, str(fault))
+            return self._tools.now()
+        until = self._tools.store.paused_until(self._study)
+        if until > self._tools.now() and not isinstance(study, Leaving):  # a withdrawal is the owner's word too
+            return until
+        self._exchanges.tell()
+        due_job = self._next(study)
+        due = due_job.due - self._run.now.behind  # by the home's clock, as all that the caller is told
+        if due > self._tools.now():
+            return due
+        await self._do(study, due_job)
+        return self._tools.now()
+
+    def tell_fault(self, fault: str) -> None:
+        """Keep for the owner what this study cannot go on for; empty when it goes on."""
+        self._exchanges.tell_fault(fault)
+
+    def _next(self, study: Study) -> DueJob:
+        """The next job, once every random time that it hangs on is drawn."""
+        outbox = self._tools.store.outbox_entries(self._study) if isinstance(study, Member) else []
+        while isinstance(found := next_job(study, self._run.inputs(outbox)), tuple):
+            for wish in found:
+                self._run.memory = self._run.memory.with_time(wish.job, wish.draw(self._tools.random_bytes))
+        return found
+
+    async def _do(self, study: Study, due_job: DueJob) -> None:
+        """Perform a job, and keep what came of it."""
+        job = due_job.job
+        try:
+            await self._perform(study, due_job)
+            self._run.memory = self._run.memory.with_success(job)
+        except (Later, Unreachable):
+            self._try_later(study, job)
+        except NoRoom:  # what was exchanged is not kept: it is not asked for again at every look at the disk
+            self._try_later(study, job)
+            raise
+        except Distrust as fault:
+            self._tools.store.end(self._study, Event.CHECK_FAILED, str(fault), await off_loop(fault.evidence))
+        except (Unlisted, Conflict):
+            if self._tools.store.study(self._study).state is study.state:
+                raise
+
+    def _try_later(self, study: Study, job: Job) -> None:
+        failures, now = self._run.memory.failures(job), self._run.now()
+        not_before = retry_at(study.manifest, job, failures, now, self._tools.random_bytes)
+        self._run.memory = self._run.memory.with_failure(job, not_before)
+
+    async def _perform(self, study: Study, due_job: DueJob) -> None:
+        """Do the job, or what is done in its place when it fell due while another one was under way."""
+        job = due_job.job
+        if due_job.held_up:
+            if isinstance(job, CheckBefore | Send) and isinstance(study, Member):
+                return put_off(self._run, study, job)
+            raise Later
+        try:
+            await perform(self._run, self._exchanges, study, job)
+        finally:
+            self._run.memory = self._run.memory.with_end(job, self._run.now())
+
+
+async def perform(run: StudyRun, exchanges: Exchanges, study: Study, job: Job) -> None:
+    """Do a job of the study's state. Raises `Later`, `Distrust`."""
+    match job, study:
+        case Enrol(), Consented() as consented:
+            await enrol(run, exchanges, consented)
+        case Verify(), (Consented() | Enrolled()) as joined:
+            await verify(run, exchanges, joined)
+        case Look(), Enrolled() as enrolled:
+            await look(run, exchanges, enrolled)
+        case Withdraw(), Leaving() as leaving:
+            await withdraw(run, exchanges, leaving)
+        case GoOnWithout(), Evaluating() as evaluating:
+            await go_on_without(run, evaluating)
+        case (Answer() | Miss() | CheckHeads() | CheckBefore() | Send() | Settle()) as collecting, Member() as member:
+            await _collect(run, exchanges, member, collecting)
+        case ChooseTranscripts(), Sent() as sent:
+            await choose_transcripts(run, exchanges, sent)
+        case FetchTranscripts() as fetch, Sent() as sent:
+            await fetch_transcripts(run, exchanges, sent, fetch)
+        case Conclude(), Sent() as sent:
+            conclude(run, sent, "")
+        case GiveUpTranscripts(), Sent() as sent:
+            conclude(run, sent, NOT_PUBLISHED)
+        case _:
+            raise Unlisted(f"{type(job).__name__} is no job of a study that is {study.state}")
+
+
+async def _collect(
+    run: StudyRun,
+    exchanges: Exchanges,
+    study: Member,
+    job: Answer | Miss | CheckHeads | CheckBefore | Send | Settle,
+) -> None:
+    match job:
+        case Answer():
+            await answer(run, exchanges, study, job.window)
+        case Miss():
+            await miss(run, study, job.window)
+        case CheckHeads():
+            await check_heads(run, exchanges, study, job)
+        case CheckBefore():
+            await check_before(run, exchanges, study, job)
+        case Send():
+            await send(run, exchanges, study, job)
+        case Settle():
+            settle_if_done(run, study.study)

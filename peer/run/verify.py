@@ -1,0 +1,129 @@
+"""Fetching what closed the enrolment, having it checked, and evaluating the features once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import evolve
+
+from anon.credential import Credential, pseudonym
+from anon.errors import Malformed, Refused, RejectedProof
+from anon.protocols.sortition import drawn_surveys, slot_context
+from anon.queries import process
+from anon.study.manifest import Manifest
+from anon.transparency.closing import CLOSING, Bodies
+from anon.transparency.documents import SignedHead, find
+from peer.data.snapshot import Snapshot
+from peer.rules.checks import Distrust, Membership, NotEnrolled, check_membership
+from peer.rules.lifecycle import Event
+from peer.rules.schedule import evaluation_allowance
+from peer.rules.study_secrets import StudySecrets
+from peer.run.context import Later, StudyRun
+from peer.run.exchanges import Exchanges
+from peer.run.jobs import Look
+from peer.run.make_packets import PacketInputs, asked_at_first, first_cover, make_first
+from peer.store.records import Consented, Enrolled, Evaluation, Joined, Verified
+from peer.threads import off_loop
+
+
+async def look(run: StudyRun, exchanges: Exchanges, study: Enrolled) -> None:
+    """See whether a roster is there already. The next look is drawn anew, whatever comes of this one."""
+    run.memory = run.memory.without_time(Look())
+    await exchanges.chain(study)
+
+
+async def verify(run: StudyRun, exchanges: Exchanges, study: Joined) -> None:
+    """Fetch what closed the enrolment, have it checked, and evaluate the features."""
+    manifest = study.manifest
+    if run.now() >= last_chance(manifest):
+        reason = "the windows passed before the checks could be made; nothing is sent"
+        return run.store.end(study.study, Event.WINDOWS_PASSED, reason)
+    await process.start()
+    chain = await exchanges.chain(study)
+    if find(chain, "abandoned") is not None:
+        reason = "too few enrolled; nothing is sent, the budget is back"
+        return run.store.end(study.study, Event.STUDY_ABANDONED, reason)
+    bodies = await _membership_bodies(exchanges, study, chain)
+    secrets = run.secrets(study)
+    try:
+        member, verified = await _checked(run, study, chain, bodies, secrets)
+    except NotEnrolled as absent:
+        event = Event.ENROLMENT_REFUSED if isinstance(study, Consented) else Event.CHECK_FAILED
+        return run.store.end(study.study, event, str(absent))
+    except Distrust:  # the runner ends the study, and keeps the evidence
+        raise
+    except (Malformed, Refused, RejectedProof) as fault:
+        return run.store.end(study.study, Event.CHECK_FAILED, str(fault))
+    return await _evaluate(run, study, verified, secrets, member.credential)
+
+
+async def _evaluate(
+    run: StudyRun, study: Joined, verified: Verified, secrets: StudySecrets, credential: Credential
+) -> None:
+    """Draw everything that will be seen, store that evaluating begins, and only then look at the data. However the
+    evaluation ends, the packets are made at its deadline."""
+    manifest = study.manifest
+    allowance = evaluation_allowance(manifest.timetable)
+    ready = run.now() + allowance
+    run.memory = evolve(run.memory, ready=ready)
+    send_times = run.departure_times(manifest, ready).times(asked_at_first(manifest, verified.draws))
+    cover = first_cover(run, manifest, verified.draws, ready)
+    run.store.record_verified(study.study, verified, Evaluation(ready, send_times), cover)
+    snapshot = await evaluated(run, study, allowance)
+    inputs = PacketInputs(manifest, secrets, credential, verified.seed, snapshot)
+    await make_first(run, inputs, verified.draws, send_times)
+
+
+async def evaluated(run: StudyRun, study: Joined, seconds: float) -> Snapshot:
+    """All features at one instant, the study's own, unrelated to when packets leave: now, or when the first backup was
+    taken, so that all copies of a home answer alike."""
+    if study.snapshot is not None:
+        return Snapshot.from_bytes(study.snapshot)
+    return await run.tools.evaluate(study.manifest, run.tools.data_path, seconds)
+
+
+async def _membership_bodies(exchanges: Exchanges, study: Joined, chain: Sequence[SignedHead]) -> Bodies:
+    heads = [find(chain, kind) for kind in CLOSING]
+    present = [head for head in heads if head is not None]
+    if len(present) < len(heads):
+        raise Later
+    return Bodies(*[await exchanges.body(study, head) for head in present])
+
+
+async def _checked(
+    run: StudyRun, study: Joined, chain: tuple[SignedHead, ...], bodies: Bodies, secrets: StudySecrets
+) -> tuple[Membership, Verified]:
+    manifest = study.manifest
+    demand_order(chain)
+    member = await off_loop(
+        check_membership,
+        study.manifest_bytes,
+        manifest,
+        bodies,
+        chain,
+        secrets,
+        study.minimum_cohort,
+        study.consented,
+        run.tools.random_bytes,
+        run.tools.checked,
+    )
+    draws = await off_loop(drawn, manifest, study.study, member)
+    return member, Verified(chain, member.roster_digest, member.seed, member.signature, draws)
+
+
+def drawn(manifest: Manifest, study: bytes, member: Membership) -> tuple[int, ...]:
+    """The survey that each slot's pseudonym draws."""
+    tags = [pseudonym(member.credential, slot_context(study, number)) for number in range(manifest.packets)]
+    return drawn_surveys(manifest, member.seed, tags)
+
+
+def last_chance(manifest: Manifest) -> float:
+    """The last instant at which any packet of the study could still be made, in unix seconds."""
+    return max(survey.window.closes for survey in manifest.surveys) - manifest.timetable.margin
+
+
+def demand_order(chain: Sequence[SignedHead]) -> None:
+    """The roster was signed before the seed was revealed, the seed before the credentials. Raises `Refused`."""
+    numbers = [head.number for kind in CLOSING if (head := find(chain, kind)) is not None]
+    if numbers != sorted(numbers):
+        raise Refused("the aggregator revealed its random value before it signed the roster; nothing is sent")

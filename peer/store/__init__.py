@@ -1,0 +1,1 @@
+"""The peer's home, its transactions, its outbox and its backup."""

@@ -1,0 +1,85 @@
+"""How the peer's store moves on from one schema to the next (`anon.storage.migration`). New stores begin with
+`schema.sql`.
+
+1. The first schema.
+2. A pause has a row in a table of its own; before, it was an entry of `meta`.
+3. Links that wait for an answer are kept (`peer.store.pending_invites`); before, they were forgotten when the page
+   ended.
+4. That evaluating a study's features has begun is stored before it does; before, nothing was until it had ended.
+5. The shortest window to send in has a floor; before, no owner could set one, and it was 0.
+6. A digest of every value is kept (`peer.store.database.integrity`); before, a changed one went unnoticed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from pathlib import Path
+
+from anon.storage.migration import Schema, upgrade
+from peer.store.home import STORE_KEPT, PeerHome
+from peer.store.pausing import TABLE
+
+_KEY = "paused"
+FIRST_FLOOR = 600
+"""Seconds of the shortest window that a home of before allows from now on."""
+
+
+def upgrade_home(home: PeerHome) -> Path | None:
+    """Bring a home's store up to date; the copy that was kept, None when there was nothing to do.
+
+    Raises `Refused` for a home of a newer program, and while another process runs the home.
+    """
+    return upgrade(home.store_path, SCHEMA, home.running)
+
+
+def _pauses_in_a_table(connection: sqlite3.Connection) -> None:
+    """An entry that cannot be read stays a pause without end."""
+    connection.execute(TABLE)
+    mine = f"key = '{_KEY}' OR key LIKE '{_KEY}-%'"
+    for key, value in connection.execute(f"SELECT key, value FROM meta WHERE {mine}").fetchall():
+        study = bytes.fromhex(key.removeprefix(_KEY).removeprefix("-"))
+        connection.execute("INSERT INTO pauses VALUES (?, ?)", (study, _end(value)))
+    connection.execute(f"DELETE FROM meta WHERE {mine}")
+
+
+def _end(value: str) -> float:
+    try:
+        until = float(value)
+    except ValueError:
+        return math.inf
+    return until if until >= 0 else math.inf  # not a number compares false
+
+
+def _links_are_kept(connection: sqlite3.Connection) -> None:
+    connection.execute("CREATE TABLE waiting (study BLOB PRIMARY KEY, link BLOB NOT NULL) STRICT")
+
+
+def _evaluation_is_journalled(connection: sqlite3.Connection) -> None:
+    connection.execute("ALTER TABLE studies ADD COLUMN evaluation TEXT")
+
+
+def _windows_have_a_floor(connection: sqlite3.Connection) -> None:
+    row = connection.execute("SELECT value FROM meta WHERE key = 'policy'").fetchone()
+    if row is not None:
+        policy = {**json.loads(row[0]), "minimum_window": FIRST_FLOOR}
+        connection.execute("UPDATE meta SET value = ? WHERE key = 'policy'", (json.dumps(policy),))
+
+
+def _values_have_a_digest(connection: sqlite3.Connection) -> None:
+    """It is taken when the store is opened next."""
+    connection.execute("INSERT OR REPLACE INTO meta VALUES ('digest', '')")
+
+
+SCHEMA = Schema(
+    6,
+    {
+        1: _pauses_in_a_table,
+        2: _links_are_kept,
+        3: _evaluation_is_journalled,
+        4: _windows_have_a_floor,
+        5: _values_have_a_digest,
+    },
+    STORE_KEPT,
+)

@@ -1,0 +1,59 @@
+"""The manifests of the studies that were joined: each is parsed and vetted once while the store is open.
+
+A study may have been joined by an earlier program that accepted what this one refuses. Then its fault is kept instead:
+that study stops with it as its reason (`peer.run.runner`), and no other is touched.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from anon.errors import AnonmlError, Malformed, Refused
+from anon.study.manifest import Manifest, study_id_of
+from peer.rules.checks import vetted_manifest
+
+
+class ManifestRefused(Refused):
+    """The manifest of a joined study is none that this program takes part in. Nothing of the study is sent."""
+
+    code: ClassVar[str] = "manifest-refused"
+
+
+class Manifests:
+    """One store's, by study id. Holds at most one for each study that was joined."""
+
+    def __init__(self) -> None:
+        self._kept: dict[bytes, Manifest | ManifestRefused] = {}
+
+    def hold(self, study: bytes) -> bool:
+        """True if it was asked for before, so that it costs nothing now."""
+        return study in self._kept
+
+    def of(self, study: bytes, body: bytes) -> Manifest | ManifestRefused:
+        """The manifest of a study from its stored bytes, or why there is none. Never raises."""
+        if study not in self._kept:
+            self._kept[study] = _read(study, body)
+        return self._kept[study]
+
+    def forget(self) -> None:
+        """Parse anew what is asked for from now on."""
+        self._kept.clear()
+
+
+def _read(study: bytes, body: bytes) -> Manifest | ManifestRefused:
+    try:
+        _demand_own(study, body)
+        return vetted_manifest(body)
+    except AnonmlError as fault:
+        why = str(fault)
+    except Exception as fault:  # a study that this program cannot even check is no reason to stop another
+        why = type(fault).__name__
+    return ManifestRefused(
+        f"this program does not take part in this study, though it was joined: {why}. Nothing more is sent; ask staff "
+        "to publish the study again"
+    )
+
+
+def _demand_own(study: bytes, body: bytes) -> None:
+    if study_id_of(body) != study:
+        raise Malformed("what is stored of it is damaged; restore a backup")

@@ -1,0 +1,205 @@
+"""The outbox: packets are journalled with their charge before any byte leaves, and move along their table alone
+(`peer.rules.packet_lifecycle`). Every method that writes is one transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from anon.errors import Conflict
+from anon.wire.messages import SealedPacket
+from peer.release import Released
+from peer.rules.lifecycle import Event, State, Unlisted
+from peer.rules.packet_lifecycle import PacketEffect, PacketEvent, move_packet
+from peer.store import rows
+from peer.store.applying import apply
+from peer.store.database.store_file import StoreFile
+from peer.store.records import COVER_FROM, Evaluating, Evaluation, OutboxEntry, Study, Verified
+
+_ATTEMPTS = {PacketEffect.COUNT: 1, PacketEffect.UNCOUNT: -1}
+
+
+@frozen
+class Scheduled:
+    """A finished packet and when it is to leave."""
+
+    released: Released
+    send_at: float
+
+
+@frozen
+class Covering:
+    """A departure in place of a packet that another draw would have put there, the window's first survey, and when.
+
+    A finished dummy, or in a study without cover a blank: nothing leaves for it but the look at the heads before it.
+    """
+
+    sealed: SealedPacket | None
+    survey: int
+    send_at: float
+
+
+class OutboxStore(StoreFile):
+    """The part of the store that journals packets and keeps what became of them."""
+
+    def record_verified(
+        self, study: bytes, verified: Verified, evaluation: Evaluation, cover: Sequence[Covering] = ()
+    ) -> None:
+        """All checks passed: store what they established, and that evaluating the features begins. It is begun once:
+        whoever finds it begun after a crash goes on as if every value were missing."""
+        with self._writing("evaluation") as connection:
+            apply(connection, study, Event.CHECKS_PASSED)
+            columns = {
+                "chain": verified.chain_bytes,
+                "roster_digest": verified.roster_digest,
+                "seed": verified.seed,
+                "credential": verified.credential,
+                "draws": ",".join(map(str, verified.draws)),
+                "evaluation": evaluation.to_text(),
+            }
+            rows.update_study(connection, study, columns)
+            _cover(connection, study, cover)
+
+    def record_evaluated(
+        self, study: bytes, snapshot: bytes, packets: Sequence[Scheduled], missed: Sequence[int]
+    ) -> None:
+        """The deadline of the evaluation has come: store the snapshot and the packets that can be made at once.
+
+        Raises `Conflict` when that was done before, or the study was ended meanwhile; then nothing is stored.
+        """
+        with self._writing("release") as connection:
+            known = self._checked(connection, study)
+            if not isinstance(known, Evaluating):
+                raise Conflict("this study was evaluated before; nothing is evaluated twice")
+            rows.update_study(connection, study, {"snapshot": snapshot, "evaluation": None})
+            _journal(connection, study, packets, missed, known.draws)
+
+    def journal(
+        self,
+        study: bytes,
+        packets: Sequence[Scheduled],
+        missed: Sequence[int],
+        events: Iterable[Event] = (),
+        cover: Sequence[Covering] = (),
+    ) -> None:
+        """Commit charges and finished packets together, before any byte leaves, the slots that were missed, and cover.
+
+        Raises `Conflict` for a slot that was decided before, `Refused` when the reservation does not cover it; then
+        nothing is stored.
+        """
+        with self._writing("release") as connection:
+            _journal(connection, study, packets, missed, self._checked(connection, study).draws)
+            _cover(connection, study, cover)
+            for event in events:
+                apply(connection, study, event)
+
+    def outbox(self, study: bytes) -> list[OutboxEntry]:
+        """Every decided slot of the study, in the order of slots."""
+        return [one for one in self.outbox_entries(study) if one.slot < COVER_FROM]
+
+    def outbox_entries(self, study: bytes) -> list[OutboxEntry]:
+        """Every decided slot, then every dummy and blank that was journalled."""
+        stored = self._rows("SELECT * FROM outbox WHERE study = ? ORDER BY slot", study)
+        return [rows.to_outbox_entry(row) for row in stored]
+
+    def attempt(self, study: bytes, slot: int, retry_at: float) -> None:
+        """Count an attempt before its first byte leaves, and store when the retry is due if no answer comes.
+
+        Raises `Conflict` when the packet is not queued any more.
+        """
+        with self._writing("attempt") as connection:
+            _move(connection, study, slot, PacketEvent.ATTEMPTED, {"send_at": retry_at})
+
+    def not_attempted(self, study: bytes, slot: int, send_at: float) -> None:
+        """No byte of the attempt can have left: it does not count, and the packet has this time now."""
+        with self._writing("redraw") as connection:
+            _move(connection, study, slot, PacketEvent.NOT_CONNECTED, {"send_at": send_at})
+
+    def redraw(self, study: bytes, slot: int, send_at: float) -> None:
+        """A new time for a packet that stays queued."""
+        with self._writing("redraw") as connection:
+            _move(connection, study, slot, PacketEvent.REDRAWN, {"send_at": send_at})
+
+    def record_reply(
+        self, study: bytes, slot: int, event: PacketEvent, word: str, events: Iterable[Event] = ()
+    ) -> None:
+        """The fate of a packet, and what follows from it for the study. Raises `Conflict` for one that was settled
+        before."""
+        with self._writing("answer") as connection:
+            _move(connection, study, slot, event, {"word": word})
+            for study_event in events:
+                apply(connection, study, study_event)
+
+    def settle(self, study: bytes, events: Iterable[Event]) -> None:
+        """Every slot is decided and none is queued: what follows for the study."""
+        with self._writing("end") as connection:
+            for event in events:
+                apply(connection, study, event)
+
+    def inclusion(self, study: bytes, found: Mapping[int, PacketEvent], reason: str) -> None:
+        """The findings about each slot in the transcript; the study is over."""
+        with self._writing("end") as connection:
+            for slot, event in found.items():
+                _move(connection, study, slot, event)
+            apply(connection, study, Event.INCLUSION_SETTLED, reason)
+
+    def _checked(self, connection: sqlite3.Connection, study: bytes) -> Study:
+        row = connection.execute("SELECT * FROM studies WHERE study = ?", (study,)).fetchone()
+        if State(row["state"]) is not State.CHECKED:
+            raise Conflict("the study was ended meanwhile; nothing is sent")
+        return rows.to_study(row, self._manifests)
+
+
+def _move(
+    connection: sqlite3.Connection, study: bytes, slot: int, event: PacketEvent, columns: Mapping[str, Any] = {}
+) -> None:
+    """Move a packet on by its table, and set these columns. Raises `Conflict` where the table has no such move."""
+    row = connection.execute("SELECT * FROM outbox WHERE study = ? AND slot = ?", (study, slot)).fetchone()
+    known = rows.to_outbox_entry(row) if row is not None else None
+    try:
+        moved = move_packet(known.status if known else None, event)
+    except Unlisted:
+        raise Conflict("this packet is no longer in the outbox; nothing was sent") from None
+    if known is None or (PacketEffect.COUNT in moved.effects and known.sealed is None):
+        raise Conflict("there is no such packet in the outbox; nothing was sent")
+    attempts = known.attempts + sum(_ATTEMPTS.get(effect, 0) for effect in moved.effects)
+    rows.update_packet(connection, study, slot, {"status": moved.status, "attempts": max(0, attempts), **columns})
+
+
+def _journal(
+    connection: sqlite3.Connection,
+    study: bytes,
+    packets: Sequence[Scheduled],
+    missed: Sequence[int],
+    draws: Sequence[int],
+) -> None:
+    ledger = rows.read_ledger(connection)
+    for packet in packets:
+        made, moved = packet.released, move_packet(None, PacketEvent.JOURNALLED)
+        if PacketEffect.CHARGE in moved.effects:
+            ledger = ledger.spend(study, made.epsilon)
+        sealed = {"packet": made.sealed.ciphertext, "digest": made.digest, "status": moved.status}
+        known = {"study": study, "slot": made.slot, "survey": made.survey, "epsilon": made.epsilon}
+        rows.insert(connection, "outbox", known | sealed | {"send_at": packet.send_at})
+    for slot in missed:
+        columns = {"study": study, "slot": slot, "survey": draws[slot], "epsilon": 0, "send_at": 0.0}
+        status = move_packet(None, PacketEvent.WINDOW_MISSED).status
+        rows.insert(connection, "outbox", columns | {"status": status})
+    rows.write_entry(connection, ledger, study)
+    query = "SELECT count(*) FROM outbox WHERE study = ? AND slot < ?"
+    if connection.execute(query, (study, COVER_FROM)).fetchone()[0] == len(draws):
+        rows.update_study(connection, study, {"snapshot": None})
+
+
+def _cover(connection: sqlite3.Connection, study: bytes, cover: Sequence[Covering]) -> None:
+    """Journal dummies and blanks as packets are, under the numbers that follow; no charge, no digest, no receipt."""
+    query = "SELECT coalesce(max(slot) + 1, 0) FROM outbox WHERE study = ?"
+    first = max(COVER_FROM, connection.execute(query, (study,)).fetchone()[0])
+    status = move_packet(None, PacketEvent.COVER_JOURNALLED).status
+    for number, covering in enumerate(cover, first):
+        known = {"study": study, "slot": number, "survey": covering.survey, "epsilon": 0, "send_at": covering.send_at}
+        packet = covering.sealed.ciphertext if covering.sealed is not None else None
+        rows.insert(connection, "outbox", known | {"packet": packet, "status": status})

@@ -1,0 +1,174 @@
+"""The pages' words about a study: where it stands, its windows, its costs. Plain values for the templates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from anon.ldp import NanoEpsilon
+from anon.protocols.categories import feature_category
+from anon.protocols.contract import PURE_LOCAL
+from anon.protocols.names import category_text
+from anon.study.manifest import Manifest, Window
+from anon.wire.replies import ACCEPTED
+from anon.wire.reply_sentences import reply_sentence
+from peer.data.snapshot import Snapshot
+from peer.rules.ledger import Entry, Ledger
+from peer.rules.lifecycle import LAST, State
+from peer.rules.packet_lifecycle import Status
+from peer.store.records import OutboxEntry, Study
+
+STATES = {
+    State.CONSENTED: ("Enrolling", "You said yes. Your enrolment leaves as soon as the aggregator can be reached."),
+    State.ENROLLED: ("Enrolled", "The aggregator has your enrolment. Now everybody waits until enrolment closes."),
+    State.CHECKED: ("Sending", "All checks passed. Your packets leave at random times within their windows."),
+    State.SENT: ("Sent", "Nothing more of yours will leave. Your app waits to find your packet in the transcript."),
+    State.LEAVING: ("Leaving", "You left. The aggregator is being told; nothing else is sent."),
+    State.FINISHED: ("Finished", "This study is over for you."),
+    State.ABANDONED: ("Ended early", "Nothing was sent, and your budget is back."),
+    State.WITHDRAWN: ("Left", "You left this study. Nothing more is sent."),
+    State.REFUSED: ("Not admitted", "The aggregator did not admit you. Nothing was sent, and your budget is back."),
+    State.STOPPED: ("Stopped", "Your app stopped this study, because a check failed. Nothing more is sent."),
+}
+"""State -> a word and a sentence."""
+
+STATUSES = {
+    Status.QUEUED: "waits for its time",
+    Status.DELIVERED: "delivered",
+    Status.INCLUDED: "delivered, and found in the published transcript",
+    Status.NOT_INCLUDED: "acknowledged, but not in the published transcript",
+    Status.REFUSED: "refused by the aggregator",
+    Status.GIVEN_UP: "given up; its charge stays",
+    Status.MISSED: "missed; nothing was charged",
+    Status.STOPPED: "stopped; its charge stays",
+}
+
+
+@frozen
+class Sending:
+    """A sending window, how many packets of the owner's lie in it as far as is known, and what became of them."""
+
+    window: Window
+    over: bool
+    said: str
+
+
+def sendings(study: Study, outbox: Sequence[OutboxEntry], now: float) -> tuple[Sending, ...]:
+    """Every window of a study that concerns its owner: all of them until the draw, then the drawn ones. Never what is
+    sent in them, nor the instant within."""
+    if study.state in LAST or study.refused:
+        return ()
+    manifest = study.manifest
+    if not study.draws:
+        return tuple(
+            Sending(window, now >= window.closes, "which window is yours is drawn after enrolment closes")
+            for window in manifest.windows
+        )
+    decided = {queued.slot: queued for queued in outbox}
+    found: dict[Window, list[str]] = {}
+    for slot, survey in enumerate(study.draws):
+        packet = decided.get(slot)
+        words = STATUSES[packet.status] if packet is not None else "is made when what it needs is published"
+        found.setdefault(manifest.survey(survey).window, []).append(f"packet {slot + 1} {words}")
+    windows = sorted(found, key=lambda window: (window.opens, window.closes))
+    return tuple(Sending(window, now >= window.closes, "; ".join(found[window])) for window in windows)
+
+
+@frozen
+class Meter:
+    """A share of the lifetime budget: spent, reserved and left. All count 1e-9 and add up to `whole`, unless the
+    lifetime was lowered below what is held."""
+
+    name: str
+    spent: int
+    reserved: int
+    available: int
+    whole: int
+
+
+def meter(ledger: Ledger) -> Meter:
+    """The whole budget as the ledger has it."""
+    return _meter("in all", ledger, [entry for entry in ledger.entries if entry.kind == PURE_LOCAL])
+
+
+def meters_by_data_set(ledger: Ledger) -> tuple[Meter, ...]:
+    """One for each data set that a study read. Views: what is left is left for all together."""
+    names = sorted({entry.data_set for entry in ledger.entries if entry.kind == PURE_LOCAL})
+    return tuple(
+        _meter(name, ledger, [entry for entry in ledger.entries if entry.data_set == name and entry.kind == PURE_LOCAL])
+        for name in names
+    )
+
+
+def _meter(name: str, ledger: Ledger, entries: Sequence[Entry]) -> Meter:
+    spent, reserved = sum(entry.spent for entry in entries), sum(entry.reserved for entry in entries)
+    return Meter(name, spent, reserved, ledger.available, max(ledger.lifetime, ledger.held))
+
+
+@frozen
+class Earlier:
+    """Another study of the same aggregator, and what it holds of the budget."""
+
+    title: str
+    spent: NanoEpsilon
+    reserved: NanoEpsilon
+
+
+def earlier_studies(ledger: Ledger, aggregator: bytes, study: bytes) -> tuple[Earlier, ...]:
+    """The cost of this aggregator's other studies."""
+    return tuple(
+        Earlier(entry.title, NanoEpsilon(entry.spent), NanoEpsilon(entry.reserved))
+        for entry in ledger.entries
+        if entry.aggregator == aggregator and entry.study != study
+    )
+
+
+@frozen
+class OwnAnswer:
+    """A feature, the owner's value and what it counts as. For the owner's eyes alone."""
+
+    name: str
+    value: str
+    counts_as: str
+
+
+def own_answers(manifest: Manifest, record: Snapshot) -> tuple[OwnAnswer, ...]:
+    """The owner's values as the study's queries find them now, and their categories where cuts are known."""
+    found = []
+    for feature in manifest.features:
+        value = record.values.get(feature.name)
+        if feature.binned_privately:
+            counted = "decided when the cut points are published"
+        else:
+            counted = category_text(feature, feature_category(feature, value, feature.cuts))
+        found.append(OwnAnswer(feature.name, _shown(value), counted.removeprefix(f"{feature.name}: ")))
+    return tuple(found)
+
+
+def own_label(manifest: Manifest, record: Snapshot, category: int) -> OwnAnswer:
+    """The same of the label, whose category (0 or 1) is given."""
+    return OwnAnswer(manifest.label.name, _shown(record.label), "yes" if category else "no")
+
+
+def _shown(value: float | str | None) -> str:
+    if value is None:
+        return "nothing found"
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+@frozen
+class Line:
+    """One packet's receipt."""
+
+    title: str
+    packet: int
+    epsilon: int
+    status: str
+    word: str
+
+
+def receipt_line(title: str, packet: OutboxEntry) -> Line:
+    """A slot's receipt in words."""
+    word = reply_sentence(packet.word) if packet.word not in ("", ACCEPTED) else ""
+    return Line(title, packet.slot + 1, packet.epsilon, STATUSES[packet.status], word)

@@ -1,0 +1,160 @@
+"""Batches: every token judged on its own, whatever its company."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import pytest
+
+from anon.credential import PublicKey, Verifier, cached_verifier, present, pseudonym
+from anon.credential.batch import Fold, failures, fresh_coefficients
+from anon.credential.curve import G1, G2, Scalar, decode_g2, hash_to_g1, pairing_product_is_one
+from anon.errors import AnonmlError, Malformed, RejectedProof
+from tests.anon.credential.token_forgery import (
+    CONTEXT,
+    HEADER,
+    ORDER_THREE,
+    PRESENTATION,
+    Member,
+    crafted,
+    enrol,
+    forged_without_credential,
+    random_scalar,
+)
+
+Item = tuple[bytes, bytes, bytes]
+SIZE = 48
+
+
+@pytest.fixture(scope="module")
+def good(member: Member) -> list[Item]:
+    places = [(b"slot %d" % (number % 3), b"packet %d" % number) for number in range(SIZE)]
+    return [(present(member.credential, *place, os.urandom), *place) for place in places]
+
+
+def wrong(outcomes: Sequence[bytes | AnonmlError]) -> list[int]:
+    return [place for place, outcome in enumerate(outcomes) if isinstance(outcome, AnonmlError)]
+
+
+def test_all_good(member: Member, verifier: Verifier, good: list[Item]) -> None:
+    tags = verifier.check_batch(good, os.urandom)
+    assert tags == [pseudonym(member.credential, context) for _, context, _ in good]
+
+
+def test_the_empty_batch_has_no_verdicts(verifier: Verifier) -> None:
+    assert verifier.check_batch([], os.urandom) == []
+
+
+def bad_tokens(member: Member) -> dict[str, Item]:
+    token = present(member.credential, CONTEXT, PRESENTATION, os.urandom)
+    pairing = crafted(member.credential, r1_error=random_scalar())
+    return {
+        "pairing": (pairing, CONTEXT, PRESENTATION),
+        "challenge": (token, CONTEXT, b"other packet"),
+        "length": (token[:-1], CONTEXT, PRESENTATION),
+        "order three": (crafted(member.credential, shifts={"d": ORDER_THREE}), CONTEXT, PRESENTATION),
+        "identity": (forged_without_credential(member.public_key), CONTEXT, PRESENTATION),
+        "another key": (crafted(enrol().credential), CONTEXT, PRESENTATION),
+    }
+
+
+@pytest.mark.parametrize("kind", ["pairing", "challenge", "length", "order three", "identity", "another key"])
+@pytest.mark.parametrize("place", [0, 1, 23, 24, SIZE - 1])
+def test_one_bad_token_among_many_is_named(
+    kind: str, place: int, member: Member, verifier: Verifier, good: list[Item]
+) -> None:
+    item = bad_tokens(member)[kind]
+    outcomes = verifier.check_batch([*good[:place], item, *good[place + 1 :]], os.urandom)
+    assert wrong(outcomes) == [place]
+    with pytest.raises((Malformed, RejectedProof)) as alone:
+        verifier.check(*item)
+    assert type(outcomes[place]) is alone.type
+
+
+def test_any_set_of_bad_pairings_is_named(member: Member, verifier: Verifier, good: list[Item]) -> None:
+    """Ten sets drawn with a fixed seed, and the whole batch."""
+    bad = (crafted(member.credential, r1_error=random_scalar()), CONTEXT, PRESENTATION)
+    drawn = random.Random(7)
+    for count in (*(drawn.randrange(1, 16) for _ in range(10)), 16):
+        places = set(drawn.sample(range(16), count))
+        items = [bad if place in places else good[place] for place in range(16)]
+        assert set(wrong(verifier.check_batch(items, os.urandom))) == places
+
+
+def cancelling_pair(member: Member) -> list[Item]:
+    """D1 * error and D2 * (-error * r2_1 / r2_2) are opposite: with equal coefficients the fold holds."""
+    first, second, error = random_scalar(), random_scalar(), random_scalar()
+    other = -(error * first * second.inverse())
+    tokens = (
+        crafted(member.credential, r1_error=error, r2=first),
+        crafted(member.credential, r1_error=other, r2=second),
+    )
+    return [(token, CONTEXT, PRESENTATION) for token in tokens]
+
+
+def test_errors_that_cancel_are_both_named(
+    member: Member, verifier: Verifier, good: list[Item], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The r1 error is in Bbar * 1 of both; without random coefficients a member passes two forgeries at once."""
+    items = [good[0], *cancelling_pair(member), good[1]]
+    assert wrong(verifier.check_batch(items, os.urandom)) == [1, 2]
+    assert wrong(verifier.check_batch(items, bytes)) == [1, 2]  # also when the generator is stuck
+    monkeypatch.setattr("anon.credential.batch.fresh_coefficients", lambda folds, _: [Scalar(1)] * len(folds))
+    assert wrong(verifier.check_batch(items, os.urandom)) == []
+
+
+def test_coefficients_are_fresh_distinct_and_of_128_bits() -> None:
+    folds = [Fold(place, hash_to_g1(bytes([place]), b"a"), hash_to_g1(bytes([place]), b"b")) for place in range(50)]
+    first, again = fresh_coefficients(folds, os.urandom), fresh_coefficients(folds, os.urandom)
+    numbers = [int(scalar) for scalar in first + again]
+    assert len(set(numbers)) == 100
+    assert max(numbers) < 1 << 128
+    assert max(numbers) >= 1 << 120  # false alarm: 2^-800
+    moved = [*folds[:-1], Fold(49, folds[0].a_bar, folds[0].b_bar)]
+    assert fresh_coefficients(folds, bytes)[0] != fresh_coefficients(moved, bytes)[0]
+    with pytest.raises(ValueError, match="random bytes"):
+        fresh_coefficients(folds, lambda size: bytes(size - 1))
+
+
+def test_two_tokens_with_one_tag_are_judged_separately(member: Member, verifier: Verifier) -> None:
+    """Whether a tag is spent is not decided here."""
+    one = present(member.credential, CONTEXT, b"one", os.urandom)
+    two = present(member.credential, CONTEXT, b"two", os.urandom)
+    outcomes = verifier.check_batch([(one, CONTEXT, b"one"), (two, CONTEXT, b"two")], os.urandom)
+    assert outcomes == [one[:48], one[:48]]
+    outcomes = verifier.check_batch([(one, CONTEXT, b"one"), (two, CONTEXT, b"one")], os.urandom)
+    assert wrong(outcomes) == [1]
+    assert outcomes[0] == one[:48]
+
+
+def test_one_failure_costs_logarithmically_many_pairings(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
+    points = [hash_to_g1(bytes([place]), b"a") for place in range(64)]
+    secret = Scalar.from_be_bytes(member.secret_key)
+    folds = [Fold(place, point, point * secret) for place, point in enumerate(points)]
+    folds[40] = Fold(40, points[40], points[41])
+    calls: list[int] = []
+
+    def counted(pairs: Sequence[tuple[G1, G2]]) -> bool:
+        calls.append(len(pairs))
+        return pairing_product_is_one(pairs)
+
+    monkeypatch.setattr("anon.credential.batch.pairing_product_is_one", counted)
+    assert failures(decode_g2(member.public_key, "key"), folds, os.urandom) == [40]
+    assert len(calls) <= 13
+
+
+def check_in_worker(public_key: PublicKey, items: list[Item]) -> list[bytes | AnonmlError]:
+    return list(cached_verifier(public_key, HEADER, 1).check_batch(items, os.urandom))
+
+
+def test_batches_can_go_to_another_process(member: Member, good: list[Item]) -> None:
+    """Bytes in; tags and errors out, both of which survive the way back."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        outcomes = pool.submit(check_in_worker, member.public_key, [good[0], (b"", CONTEXT, PRESENTATION)]).result()
+    assert outcomes[0] == good[0][0][:48]
+    assert isinstance(outcomes[1], Malformed)
+    assert cached_verifier(member.public_key, HEADER, 1) is cached_verifier(member.public_key, HEADER, 1)

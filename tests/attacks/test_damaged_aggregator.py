@@ -1,0 +1,165 @@
+"""A damaged home of an aggregator works unharmed or says which file is damaged and how to restore; a full disk is told.
+
+The whole sweep is soak; a sample of every file runs each time.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from aggregator.network.onion_key import keep_key, kept_key
+from aggregator.store.home import backup, restore
+from anon.errors import AnonmlError, Damaged, Malformed, NoRoom
+from tests.attacks.damage import harms
+from tests.support.clock import Clock
+from tests.support.world import begin, in_memory, make_app, sealed, study_text
+
+SAMPLE, WHOLE = 8, 1500
+View = dict[bytes, dict[int, list[memoryview]]]
+
+
+async def _home(folder: Path) -> Clock:
+    """A study that collects and one that enrols."""
+    clock = Clock()
+    async with make_app(folder, clock) as app:
+        keep_key(folder, os.urandom)
+        running = await begin(app, clock, study_text())
+        await running.collected(4)
+        await (await begin(app, clock, study_text())).enrol(2)
+    with closing(sqlite3.connect(folder / "aggregator.sqlite")) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return clock
+
+
+async def _view(folder: Path, clock: Clock) -> tuple[View, list[str]]:
+    """What every study has published, and the faults that are told, after a tick."""
+    async with make_app(folder, clock) as app:
+        await app.tick()
+        kept_key(folder)
+        view: View = {}
+        for live in app.studies():
+            view[live.study] = {one.head.number: await live.served(one.head.number, one.head.number) for one in live.chain}
+        return view, [one.fault for one in await app.status() if one.fault]
+
+
+async def _sweep(tmp_path: Path, pattern: str, most: int) -> dict[str, int]:
+    clock = await _home(tmp_path / "home")
+    expected, faults = await _view(tmp_path / "home", clock)
+    assert not faults
+    (name,) = [one.relative_to(tmp_path / "home") for one in sorted((tmp_path / "home").rglob(pattern))][:1]
+    outcomes = {"unharmed": 0, "told": 0}
+    for harm in harms(tmp_path / "home" / name, most):
+        shutil.rmtree(tmp_path / "copy", ignore_errors=True)
+        shutil.copytree(tmp_path / "home", tmp_path / "copy")
+        harm.do(tmp_path / "copy" / name)
+        try:
+            view, faults = await _view(tmp_path / "copy", clock)
+        except AnonmlError as fault:
+            assert isinstance(fault, (Damaged, Malformed)) and name.name in str(fault), (harm, fault)
+            assert "estore" in str(fault), (harm, fault)
+            outcomes["told"] += 1
+            continue
+        for said in faults:
+            assert name.name in said and "anonml aggregator restore FILE" in said, (harm, said)
+        for study, documents in view.items():
+            for number, body in documents.items():
+                assert body == expected[study][number] or (not body and faults), harm
+        assert faults or view.keys() == expected.keys(), harm
+        outcomes["told" if faults else "unharmed"] += 1
+    return outcomes
+
+
+@pytest.mark.parametrize("pattern", ["aggregator.sqlite", "signing.key", "*.keys", "onion.key"])
+async def test_every_damage_of_an_aggregators_home_is_harmless_or_told(tmp_path: Path, pattern: str) -> None:
+    outcomes = await _sweep(tmp_path, pattern, SAMPLE if pattern.endswith("sqlite") else 3)
+    assert outcomes["told"] > 0, outcomes
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("pattern", ["aggregator.sqlite", "signing.key", "*.keys", "onion.key"])
+async def test_every_damage_of_an_aggregators_home_is_harmless_or_told_everywhere(tmp_path: Path, pattern: str) -> None:
+    await _sweep(tmp_path, pattern, WHOLE)
+
+
+async def _backups(tmp_path: Path, most: int) -> None:
+    clock = await _home(tmp_path / "home")
+    backup(tmp_path / "home", tmp_path / "file")
+    expected, _ = await _view(tmp_path / "home", clock)
+    for harm in harms(tmp_path / "file", most):
+        shutil.copyfile(tmp_path / "file", tmp_path / "spoilt")
+        harm.do(tmp_path / "spoilt")
+        shutil.rmtree(tmp_path / "new", ignore_errors=True)
+        try:
+            restore(tmp_path / "spoilt", tmp_path / "new")
+        except AnonmlError as fault:
+            assert isinstance(fault, (Damaged, Malformed)) and "spoilt" in str(fault), (harm, fault)
+            assert not (tmp_path / "new").exists() or not any((tmp_path / "new").iterdir())
+            continue
+        assert await _view(tmp_path / "new", clock) == (expected, []), harm
+
+
+async def test_every_damage_of_an_aggregators_backup_is_harmless_or_told(tmp_path: Path) -> None:
+    await _backups(tmp_path, SAMPLE)
+
+
+@pytest.mark.soak
+async def test_every_damage_of_an_aggregators_backup_is_harmless_or_told_everywhere(tmp_path: Path) -> None:
+    await _backups(tmp_path, WHOLE)
+
+
+async def test_a_full_disk_is_told_as_one_and_everything_goes_on_when_there_is_room(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with in_memory(tmp_path / "home", study_text()) as running:
+        peers = await running.collecting(18)
+        posts = [sealed(running.live, peer.packet()) for peer in peers]
+        assert await running.live.submit(posts[0]) == "accepted"
+        await _limit(running.app._tools.packets._database, full=True)
+        for _ in range(3):
+            with pytest.raises(NoRoom, match=r"aggregator\.sqlite: cannot be written \(SQLITE_FULL\)"):
+                await _until_full(running.live, posts[1:])
+        lines = [one.getMessage() for one in caplog.records if one.levelno >= logging.ERROR]
+        assert len(lines) == 1 and "aggregator.sqlite" in lines[0] and "Make room" in lines[0], lines
+        await running.go_to(running.closes)
+        (status,) = await running.app.status()
+        assert "SQLITE_FULL" in status.fault and "Make room" in status.fault
+        assert running.live.state == "collecting"
+        await _limit(running.app._tools.packets._database, full=False)
+        running.clock.seconds = running.live.fault.again if running.live.fault else running.clock.seconds
+        await running.app.tick()
+        assert running.live.phase == "published" and not (await running.app.status())[0].fault
+        assert sum((await running.live.accepted()).values()) >= 1
+
+
+async def _until_full(live, posts: list[bytes]) -> None:
+    for post in posts:
+        await live.submit(post)
+    raise AssertionError("the disk was not full")
+
+
+async def _limit(database, full: bool) -> None:
+    """A disk on which no page can be added, as SQLite sees it, on every connection."""
+    from sqlalchemy import event
+
+    def limited(connection, *_: object) -> None:
+        cursor = connection.cursor()
+        cursor.execute(f"PRAGMA max_page_count = {1 if full else 2**30}")  # not below what there is
+        cursor.close()
+
+    await database._engine.dispose()
+    event.listen(database._engine.sync_engine, "connect", limited)
+
+
+def test_a_full_disk_under_any_other_file_is_told_too(tmp_path: Path) -> None:
+    from aggregator.rules.faults import in_words
+
+    said = in_words(OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "x")))
+    assert "disk is full" in said and "Make room" in said and "x" in said

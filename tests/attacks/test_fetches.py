@@ -1,0 +1,245 @@
+"""An aggregator that reads the draw out of what is fetched: which transcripts, which documents, which looks at the heads.
+
+Several peers, each with times out of one and the same source and a draw of its own, live one study. Their requests must
+be equal, one by one and to the instant. On the code before, each fetched the transcripts of its own surveys, the edges
+only if its survey needed them, and the heads only in the windows of its packets.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from attrs import define, evolve, field
+
+from anon.errors import Unreachable
+from anon.protocols.histogram import thresholds as cuts
+from anon.route import Response
+from peer.app import PeerApp
+from peer.rules.lifecycle import State
+from peer.rules.packet_lifecycle import Status
+from peer.store.home import PeerHome, Settings
+from tests.support.fake_aggregator import BINNED, DECLARED, PAPER, FakeAggregator, advance, until_closed
+
+MANY = PAPER.replace("partitions = 3", "partitions = 3\nsubset_size = 1\nsubsets_per_partition = 1")
+
+
+@define
+class Line:
+    """One peer's route to the aggregator, and what it asked for, when."""
+
+    aggregator: FakeAggregator
+    gets: list[tuple[str, float]] = field(factory=list)
+    posts: list[float] = field(factory=list)
+    loses_packets: bool = False
+
+    async def get(self, address: str, path: str, limit: int) -> Response:
+        self.gets.append((path.rpartition(f"{self.aggregator.study.hex()}/")[2], self.aggregator.clock()))
+        return await self.aggregator.get(address, path, limit)
+
+    async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
+        if path.endswith("packets"):
+            self.posts.append(self.aggregator.clock())
+            if self.loses_packets:
+                raise Unreachable("no answer")
+        return await self.aggregator.post(address, path, body, limit)
+
+
+@define
+class Person:
+    """A peer whose times are the seed's, and whose secrets, and so whose draw, are its own."""
+
+    app: PeerApp
+    line: Line
+
+    @classmethod
+    def of(cls, folder: Path, aggregator: FakeAggregator, seed: int, **settings: object) -> Person:
+        line, home = Line(aggregator), PeerHome(folder)
+        home.write_settings(evolve(Settings(), **settings))
+        app = PeerApp(home, lambda: line, aggregator.clock, times_of(seed), sleep=aggregator.clock.sleep)
+        app.set_policy(evolve(app.policy(), minimum_cohort=3))
+        return cls(app, line)
+
+    @property
+    def draws(self) -> tuple[int, ...]:
+        return self.app.store.study(self.line.aggregator.study).draws
+
+
+def times_of(seed: int) -> Callable[[int], bytes]:
+    """Eight bytes are a time, from the seed; everything else is the operating system's."""
+    source = random.Random(seed)
+    return lambda size: source.randbytes(8) if size == 8 else os.urandom(size)
+
+
+async def live(folder: Path, text: str, people: int, **settings: object) -> tuple[FakeAggregator, list[Person]]:
+    """A whole study, phase by phase; the clock goes back for each, so that all live at one time."""
+    aggregator = FakeAggregator.with_study(text)
+    crowd = [Person.of(folder / str(number), aggregator, 7, **settings) for number in range(people)]
+    for one in crowd:
+        await one.app.join(aggregator.invite, aggregator.manifest.epsilon)
+    table, start = aggregator.manifest.timetable, aggregator.clock()
+    turns = sorted({one.round for one in aggregator.manifest.surveys if not one.asks_label})
+    closings = {turn: cuts.surveys_of_round(aggregator.manifest, turn)[0].window.closes for turn in turns}
+
+    async def until(begun: float, end: float) -> None:
+        for one in crowd:
+            aggregator.clock.seconds = begun
+            await advance(one.app, aggregator, end)
+        aggregator.clock.seconds = end
+
+    await until(start, table.enrol_closes)
+    aggregator.crowd(3)
+    aggregator.close()
+    begun = float(table.enrol_closes)
+    for turn, closes in closings.items():
+        await until(begun, closes + 1.0)
+        begun = closes + 1.0
+        publish(aggregator, turn)
+    last = max(one.window.closes for one in aggregator.manifest.surveys)
+    await until(begun, last + 1.0)
+    aggregator.transcribe()
+    for one in crowd:
+        aggregator.clock.seconds = last + 1.0
+        assert await advance(one.app, aggregator) is None
+    return aggregator, crowd
+
+
+def transcripts_of(aggregator: FakeAggregator) -> list[int]:
+    """The numbers of the transcripts in the chain."""
+    return [signed.head.number for signed in aggregator.chain if signed.head.kind == "transcript"]
+
+
+def fetched_transcripts(line: Line) -> Counter[int]:
+    """How often each transcript was fetched, alone or beside others."""
+    counted: Counter[int] = Counter()
+    for what, _at in line.gets:
+        if what.startswith("documents/"):
+            first, _, last = what.removeprefix("documents/").partition("-")
+            counted.update(range(int(first), int(last or first) + 1))
+    return Counter({number: counted[number] for number in transcripts_of(line.aggregator) if counted[number]})
+
+
+def publish(aggregator: FakeAggregator, turn: int) -> None:
+    surveys = cuts.surveys_of_round(aggregator.manifest, turn)
+    answers = {one.survey: cuts.RoundCounts(9, (1,) * one.m if one.kind == "quantile" else (4,)) for one in surveys}
+    kind, part = cuts.place_of(aggregator.manifest, turn)
+    aggregator.publish(kind, cuts.body(aggregator.manifest, turn, answers), part)
+
+
+@pytest.mark.parametrize(("text", "people"), [(BINNED, 8), (PAPER, 6), (MANY, 6), (DECLARED, 3)])
+async def test_all_fetches_of_peers_with_different_draws_are_equal(tmp_path: Path, text: str, people: int) -> None:
+    """All eight draw one kind of survey once in 128 studies, and then nothing is compared but nothing fails either."""
+    aggregator, crowd = await live(tmp_path, text, people)
+    first, *others = crowd
+    for one in others:
+        assert one.line.gets == first.line.gets
+    assert fetched_transcripts(first.line) == Counter(transcripts_of(aggregator)), "every transcript once"
+    for one in crowd:
+        (status,) = one.app.status()
+        assert status.state is State.FINISHED
+        assert {slot.status for slot in status.slots} == {Status.INCLUDED}
+        assert len(one.line.posts) == aggregator.manifest.packets, "a blank sends nothing"
+
+
+async def test_neighbouring_transcripts_come_in_one_exchange(tmp_path: Path) -> None:
+    """A circuit for each would cost a peer of the census study a hundred of them."""
+    aggregator, (one,) = await live(tmp_path, MANY, 1)
+    numbers = transcripts_of(aggregator)
+    assert len(numbers) == len(aggregator.manifest.surveys) > 4
+    assert [what for what, _at in one.line.gets].count(f"documents/{numbers[0]}-{numbers[-1]}") == 1
+    assert fetched_transcripts(one.line) == Counter(numbers)
+
+
+async def test_who_sent_nothing_fetches_the_same(tmp_path: Path) -> None:
+    """A packet that is refused or never acknowledged must not show in what is fetched after the windows."""
+    aggregator = FakeAggregator.with_study()
+    lost, fine = (Person.of(tmp_path / str(number), aggregator, 7) for number in range(2))
+    lost.line.loses_packets = True
+    for one in (lost, fine):
+        aggregator.clock.seconds = float(aggregator.manifest.timetable.published)
+        await one.app.join(aggregator.invite, aggregator.manifest.epsilon)
+        await advance(one.app, aggregator, aggregator.manifest.timetable.enrol_closes - 1)
+    aggregator.crowd(3)
+    aggregator.close()
+    window = aggregator.manifest.surveys[0].window
+    for one in (lost, fine):
+        aggregator.clock.seconds = aggregator.manifest.timetable.enrol_closes
+        await advance(one.app, aggregator, window.closes)
+    aggregator.transcribe()
+    for one in (lost, fine):
+        aggregator.clock.seconds = window.closes
+        one.line.gets.clear()
+        assert await advance(one.app, aggregator) is None
+    assert [what for what, _at in sorted(lost.line.gets)] == [what for what, _at in sorted(fine.line.gets)]
+    assert lost.app.status()[0].slots[0].status is not Status.INCLUDED
+
+
+async def test_a_restart_between_two_transcripts_fetches_all_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not only those that were not looked at, and never only the own."""
+    aggregator = FakeAggregator.with_study(MANY)
+    one = Person.of(tmp_path, aggregator, 7)
+    await one.app.join(aggregator.invite, aggregator.manifest.epsilon)
+    await until_closed(one.app, aggregator, 3)
+    for turn in sorted({survey.round for survey in aggregator.manifest.surveys if not survey.asks_label}):
+        await advance(one.app, aggregator, cuts.surveys_of_round(aggregator.manifest, turn)[0].window.closes)
+        publish(aggregator, turn)
+    await advance(one.app, aggregator, max(survey.window.closes for survey in aggregator.manifest.surveys))
+    aggregator.transcribe()
+    monkeypatch.setattr("peer.run.inclusion.MOST_LISTED", 1)
+    monkeypatch.setattr("peer.run.inclusion.uniform", lambda *_: 0.0)  # all are chosen, and each comes alone
+    while fetched_transcripts(one.line).total() < 2:
+        due = await one.app.step(aggregator.study)
+        assert due is not None
+        aggregator.clock.seconds = max(aggregator.clock.seconds, due)
+    one.app.close()
+    again = PeerApp(PeerHome(tmp_path), lambda: one.line, aggregator.clock, os.urandom, sleep=aggregator.clock.sleep)
+    one.line.gets.clear()
+    assert await advance(again, aggregator) is None
+    assert fetched_transcripts(one.line) == Counter(transcripts_of(aggregator))
+    assert {slot.status for slot in again.status()[0].slots} == {Status.INCLUDED}
+
+
+async def test_of_large_transcripts_a_part_is_fetched_that_does_not_depend_on_the_draw(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With room for half of the bytes each transcript is fetched with probability 1/2, the own or not."""
+    aggregator, _crowd = await live(tmp_path / "whole", MANY, 1)
+    everything = sum(head.head.length for head in aggregator.chain if head.head.kind == "transcript")
+    monkeypatch.setattr("peer.run.inclusion.MOST_LISTED", everything // 2)
+    aggregator, crowd = await live(tmp_path / "part", MANY, 4)
+    for person in crowd:
+        assert person.line.gets == crowd[0].line.gets
+    fetched = set(fetched_transcripts(crowd[0].line))
+    assert fetched < set(transcripts_of(aggregator))
+    times = [at for what, at in crowd[0].line.gets if what.startswith("documents/") and at > aggregator.manifest.windows[-1].closes]
+    assert len(set(times)) == len(times), "each run at a time of its own"
+    for person in crowd:
+        assert {slot.status for slot in person.app.status()[0].slots} <= {Status.INCLUDED, Status.DELIVERED}
+
+
+async def test_a_malformed_document_stops_whoever_drew_what(tmp_path: Path) -> None:
+    """Edges that cannot be: on the code before, only those stopped whose survey needed them, and that shows."""
+    aggregator = FakeAggregator.with_study(BINNED)
+    crowd = [Person.of(tmp_path / str(number), aggregator, 7) for number in range(6)]
+    for one in crowd:
+        aggregator.clock.seconds = float(aggregator.manifest.timetable.published)
+        await one.app.join(aggregator.invite, aggregator.manifest.epsilon)
+        await advance(one.app, aggregator, aggregator.manifest.timetable.enrol_closes - 1)
+    aggregator.close()
+    middle = cuts.surveys_of_round(aggregator.manifest, 0)[0].window.closes
+    for one in crowd:
+        aggregator.clock.seconds = aggregator.manifest.timetable.enrol_closes
+        await advance(one.app, aggregator, middle + 1.0)
+    aggregator.publish("edges", b"\x80")
+    for one in crowd:
+        aggregator.clock.seconds = middle + 1.0
+        assert await advance(one.app, aggregator) is None
+        assert one.app.status()[0].state is State.STOPPED
+    for one in crowd:
+        assert one.line.gets == crowd[0].line.gets

@@ -1,0 +1,52 @@
+"""The store grows alike whatever the values are. A long text once took pages more than a short one: on a disk with one page
+left, whether packets came was decided by the owner's data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from peer.data.evaluate import missing, stored
+from peer.data.importing import import_rows
+from peer.data.snapshot import Snapshot
+from peer.store.records import Answering, Decided, Study
+from tests.support.clock import Clock
+from tests.support.fake_aggregator import PAPER, FakeAggregator, advance, peer
+
+LONG = "\U00020000" * 390  # a letter of four bytes
+TEXT = PAPER.replace('"many"', f'"{LONG}"').replace("positive = [1]", f'positive = [1, "{LONG}"]')
+VALUES = [(30, LONG, LONG), (30, "none", 0), (None, None, None), (2.5e300, "no category", "no label"), (0.1, "some", 1.0)]
+
+
+async def answered(folder: Path, row: tuple[object, ...]) -> tuple[Study, int, int]:
+    """A study that was evaluated over this row; the pages of the store at most, and the bytes of its file."""
+    aggregator = FakeAggregator.with_study(TEXT, Clock())
+    app = peer(folder, aggregator)
+    import_rows(app._home.data_path, "person", ("age", "cups", "tired"), [row])  # type: ignore[list-item]
+    await app.join(aggregator.invite, aggregator.manifest.epsilon)
+    await advance(app, aggregator, aggregator.manifest.timetable.enrol_closes - 1)
+    aggregator.crowd(4)
+    aggregator.clock.seconds = aggregator.manifest.timetable.enrol_closes
+    aggregator.close()
+    while not isinstance(study := app.store.study(aggregator.study), (Answering, Decided)):
+        aggregator.clock.seconds = max(aggregator.clock.seconds, await app.step(aggregator.study) or 0.0)
+    (pages,) = app.store._connection.execute("PRAGMA page_count").fetchone()
+    app.close()
+    return study, pages, app._home.store_path.stat().st_size
+
+
+async def test_the_store_takes_as_much_room_for_every_record(tmp_path: Path) -> None:
+    sizes = {(await answered(tmp_path / str(number), row))[1:] for number, row in enumerate(VALUES)}
+    assert len(sizes) == 1
+
+
+@pytest.mark.parametrize("row", VALUES)
+def test_a_stored_snapshot_is_as_long_for_every_record(row: tuple[object, ...]) -> None:
+    manifest = FakeAggregator.with_study(TEXT).manifest
+    age, cups, tired = row
+    values = {"age": age if isinstance(age, float) else 30.0, "cups": cups if cups in (LONG, "none") else None}
+    snapshot = Snapshot(manifest.timetable.enrol_closes, values, LONG if tired == LONG else None)
+    written = stored(manifest, snapshot)
+    assert len(written) == len(stored(manifest, missing(manifest)))
+    assert Snapshot.from_bytes(written) == snapshot == Snapshot.from_bytes(snapshot.to_bytes())

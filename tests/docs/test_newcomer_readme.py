@@ -1,0 +1,98 @@
+"""Every command, option and file that the README shows is there."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from anonml import COMMANDS, COMPLETION, _application
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
+MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
+
+
+def shown(text: str) -> list[str]:
+    """The command lines of blocks and of words in backticks that begin with `anonml`."""
+    blocks = re.findall(r"^    (anonml .*)$", text, re.MULTILINE)
+    words = [one for one in re.findall(r"`(anonml [^`]*)`", text) if "anonml." not in one]
+    return [re.sub(r"\s+#.*$", "", line) for line in (*blocks, *words)]
+
+
+def fault(line: str) -> str:
+    """What of a command line does not exist, or nothing."""
+    words = shlex.split(line.replace("...", "x").replace("|", " "))[1:]
+    if not words or words[0] == COMPLETION or words[0].startswith("-"):
+        return ""
+    if words[0] not in COMMANDS:
+        return words[0]
+    command: Any = get_command(_application(words[0]))
+    rest = words[1:]
+    while hasattr(command, "commands") and rest and not rest[0].startswith("-"):
+        if rest[0] not in command.commands:
+            return rest[0]
+        command, rest = command.commands[rest[0]], rest[1:]
+    known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
+    return next((word for word in rest if word.startswith("--") and word not in {*known, "--help"}), "")
+
+
+def test_the_readme_shows_commands() -> None:
+    assert len(shown(README)) > 40
+
+
+@pytest.mark.parametrize("line", sorted(set(shown(README))))
+def test_every_command_and_option_that_the_readme_shows_exists(line: str) -> None:
+    assert fault(line) == "", f"{line!r}: no {fault(line)!r}"
+
+
+@pytest.mark.parametrize(
+    ("line", "missing"),
+    [("anonml nothing", "nothing"), ("anonml peer fly", "fly"), ("anonml peer join x --no-such", "--no-such"), ("anonml demo", "")],
+)
+def test_what_does_not_exist_is_found(line: str, missing: str) -> None:
+    assert fault(line) == missing
+
+
+def texts(path: Path) -> Iterator[str]:
+    """What a file says to people: a page as it stands, a program's strings with x in place of what is filled in."""
+    if path.suffix != ".py":
+        yield path.read_text("utf-8")
+        return
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else " x" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+SAYING = [
+    *(one for one in ROOT.glob("*.md") if one.name != "README.md"),
+    *(ROOT / "docs").rglob("*.md"),
+    *(one for side in ("anon", "peer", "aggregator") for kind in ("*.py", "*.html") for one in (ROOT / side).rglob(kind)),
+]
+
+
+def test_every_command_that_a_message_or_a_document_names_exists() -> None:
+    """`begin-anew` sent its owner to a command that nobody ever wrote."""
+    named = {(path, line) for path in SAYING for text in texts(path) for line in re.findall(r"`(anonml [a-z][^`\n]*)`", text)}
+    assert len(named) > 150
+    named = {(path, line.removesuffix(" ...")) for path, line in named if " ... " not in line}
+    wrong = {f"{path.relative_to(ROOT)}: {line}": lacking for path, line in named if (lacking := fault(line))}
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("target", sorted(set(re.findall(r"`?make ([a-z][a-z-]*)", README))))
+def test_every_make_target_that_the_readme_shows_exists(target: str) -> None:
+    assert re.search(rf"^{target}:", MAKEFILE, re.MULTILINE)
+
+
+@pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([\w./-]+)\)", README))))
+def test_every_file_that_the_readme_links_to_exists(link: str) -> None:
+    assert (ROOT / link).exists()

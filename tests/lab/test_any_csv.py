@@ -1,0 +1,147 @@
+"""`simulate` on a file it has never seen, with more peers than memory would hold, and on data nothing can be learnt of."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+from typer.testing import CliRunner
+
+from aggregator.lab.cli_simulate import app
+from aggregator.lab.simulation.evaluation import calibration_error
+from aggregator.lab.simulation.inference import infer_study, people_of
+from aggregator.lab.simulation.run import Plan, collect
+from aggregator.lab.simulation.simulate import NO_KEYS, simulate
+from anon.errors import Malformed
+from anon.protocols.resolve import resolve
+
+COLUMNS = ("Person Id", "Age", "Town", "Gain", "Same", "Empty", "Grade", "Left")
+
+
+def write(path: Path, rows: int = 3_000, seed: int = 1, **fixed: str) -> Path:
+    """Age and town go with leaving; gain has a long tail, town has missing values."""
+    generator = np.random.default_rng(seed)
+    with gzip.open(path, "wt", newline="") if path.suffix == ".gz" else path.open("w", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow(COLUMNS)
+        for number in range(rows):
+            age, town = int(generator.integers(18, 90)), int(generator.integers(0, 9))
+            odds = (age - 50) / 15 + (town < 3)
+            row = {
+                "Person Id": f"p{number}",
+                "Age": str(age),
+                "Town": "" if town == 8 else f"town {town}",
+                "Gain": str(0 if generator.random() < 0.8 else int(np.exp(generator.uniform(5, 11)))),
+                "Same": "1",
+                "Empty": "",
+                "Grade": str(int(generator.integers(1, 4))),
+                "Left": "yes" if generator.random() < 1 / (1 + np.exp(-odds)) else "no",
+            }
+            writer.writerow([(row | fixed)[name] for name in COLUMNS])
+    return path
+
+
+def test_a_study_is_inferred_from_the_file(tmp_path: Path) -> None:
+    found = infer_study(write(tmp_path / "a.csv.gz"), "left", ["yes"], 1.0)
+    features = {feature.name: feature for feature in found.proposal.features}
+    assert set(features) == {"age", "town", "gain", "grade"}
+    assert features["age"].kind == "numeric" and features["age"].range == (18.0, 89.0)
+    assert features["gain"].scale == "log" and features["age"].scale == "linear"
+    assert features["town"].missing == "own" and len(features["town"].categories) == 6
+    assert features["grade"].kind == "categorical"
+    assert {note.split(":")[0] for note in found.notes} == {"person_id", "same", "empty"}
+    assert found.proposal.learning.base_rate in {0.55, 0.6, 0.65}
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_it_is_simulated_without_a_study_file(tmp_path: Path, epsilon: float) -> None:
+    data, test = write(tmp_path / "a.csv"), write(tmp_path / "b.csv", seed=2)
+    arguments = ["--data", str(data), "--label", "left", "--positive", "yes", "--epsilon", str(epsilon),
+                 "--test", str(test), "--trials", "3", "--peers", "20000", "--seed", "4", "--json"]  # fmt: skip
+    found = CliRunner().invoke(app, arguments)
+    assert found.exit_code == 0, found.output
+    figures = json.loads(found.stdout)
+    assert figures["peers"] == 20_000
+    assert figures["auc_mean"] > 0.65
+    assert figures["epsilon_record"] == pytest.approx(epsilon, abs=1e-8)
+    assert "declare" in found.stderr
+
+
+@pytest.mark.parametrize("missing", [["--label"], ["--positive"], ["--epsilon"]])
+def test_what_is_missing_is_named(tmp_path: Path, missing: list[str]) -> None:
+    given = {"--label": "left", "--positive": "yes", "--epsilon": "1"}
+    arguments = [word for name, value in given.items() if name not in missing for word in (name, value)]
+    found = CliRunner().invoke(app, ["--data", str(write(tmp_path / "a.csv", 50)), *arguments])
+    assert found.exit_code != 0
+
+
+def test_wrong_labels_are_refused_with_a_reason(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", 50)
+    with pytest.raises(Malformed, match="no column"):
+        infer_study(path, "gone", ["yes"], 1.0)
+    with pytest.raises(Malformed, match="--positive"):
+        infer_study(path, "left", ["maybe"], 1.0)
+
+
+@pytest.mark.parametrize(("epsilon", "fixed", "lowest", "highest"), [
+    (1.0, {"Left": "yes"}, 0.5, 0.5), (4.0, {"Left": "no"}, 0.0, 0.0), (0.001, {}, 0.35, 0.65),
+    (1.0, {"Town": ""}, 0.55, 0.85), (4.0, {"Grade": "2", "Town": "x"}, 0.7, 0.85),
+])
+def test_degenerate_files_end_in_a_model_or_a_refusal(
+    tmp_path: Path, epsilon: float, fixed: dict[str, str], lowest: float, highest: float
+) -> None:
+    """The AUC of seed 1, with room for another version's draws; age alone reaches .78 without noise."""
+    path = write(tmp_path / "a.csv", 500, **fixed)
+    if fixed.get("Left") == "no":
+        with pytest.raises(Malformed, match="--positive"):
+            infer_study(path, "left", ["yes"], epsilon)
+        return
+    proposal = infer_study(path, "left", ["yes"], epsilon).proposal
+    people = people_of(proposal, path)
+    result = simulate(proposal, people, 3, 1, people, ceilings=False)
+    assert lowest <= result.auc_mean <= highest
+    if fixed.get("Left") == "yes":
+        assert result.ece_mean < 0.2
+    if epsilon == 0.001:
+        assert result.ece_mean < 0.25, "a confident model of noise"
+
+
+def test_ten_million_peers_take_no_memory(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", 2_000)
+    proposal = infer_study(path, "left", ["yes"], 1.0).proposal
+    people = people_of(proposal, path)
+    tracemalloc.start()
+    result = simulate(proposal, people, 1, 1, people, peers=10_000_000, ceilings=False)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert result.peers == 10_000_000
+    assert result.auc_mean > 0.75
+    assert peak < 20_000_000
+
+
+def test_resampled_peers_are_spread_over_surveys_as_weights_say(tmp_path: Path) -> None:
+    """Chi-square over surveys at a false-alarm rate of 1e-6, and every peer asked exactly once."""
+    path = write(tmp_path / "a.csv", 2_000)
+    proposal = infer_study(path, "left", ["yes"], 1.0).proposal
+    people = people_of(proposal, path)
+    plan = Plan.of(resolve(proposal, NO_KEYS, 0, lambda below: 0))
+    found = collect(plan, people, np.random.default_rng(5), resampled=100_000)
+    weights = {row.survey: row.weight for row in plan.manifest.slots[0].rows}
+    asked = {one.survey: one.n for one in found.train}
+    expected = np.array([weights[survey] for survey in asked], dtype=float)
+    seen = np.array(list(asked.values()), dtype=float)
+    assert seen.sum() == pytest.approx(100_000 * expected.sum() / sum(weights.values()), rel=0.01)
+    assert chisquare(seen, expected / expected.sum() * seen.sum()).pvalue > 1e-6
+
+
+def test_calibration_error_by_hand() -> None:
+    """Ten tenths of one person each: |.5 - 0| and |.5 - 1| average to .5; right chances give 0."""
+    truth = np.array([False, True] * 5)
+    assert calibration_error(np.full(10, 0.5), truth) == pytest.approx(0.5)
+    assert calibration_error(truth.astype(float), truth) == 0.0

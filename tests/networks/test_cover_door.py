@@ -1,0 +1,141 @@
+"""What the aggregator does with cover traffic: answers it as a packet, and keeps nothing of it."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from attrs import define
+
+from aggregator.app import AggregatorApp
+from aggregator.intake import packets
+from anon.errors import Malformed
+from anon.wire.cbor import encode
+from anon.wire.messages import COVER, VERSION, Dummy, pad, parse_dummy, parse_packet, seal
+from tests.support.world import FakePeer, World, in_memory, sealed, study_text
+
+pytestmark = pytest.mark.usefixtures("answered_at_once")
+
+
+@define
+class Covered:
+    """A study that collects, and its members."""
+
+    running: World
+    members: list[FakePeer]
+
+
+@pytest.fixture
+async def with_members(tmp_path: Path) -> AsyncIterator[Covered]:
+    """Three members, collection open."""
+    async with in_memory(tmp_path / "home", study_text("cuts", connections=4)) as running:
+        members = await running.collecting(3)
+        yield Covered(running, members)
+
+
+@pytest.fixture
+def covered(with_members: Covered) -> World:
+    """The study alone."""
+    return with_members.running
+
+
+def _sealed(running: World, plaintext: bytes) -> bytes:
+    return seal(pad(plaintext, running.live.packet_intake.rules.plain_bytes), running.live.manifest.sealing_key)
+
+
+def _dummy(running: World) -> bytes:
+    (window,) = running.live.manifest.windows
+    return _sealed(running, Dummy(running.live.study, window.opens, window.closes).to_bytes())
+
+
+def _rows(app: AggregatorApp) -> dict[str, int]:
+    with closing(sqlite3.connect(app.home.database)) as connection:
+        tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables}
+
+
+async def test_a_dummy_is_accepted_and_leaves_no_trace(covered: World) -> None:
+    before, live = _rows(covered.app), covered.live
+    body = _dummy(covered)
+    for _ in range(120):
+        assert await live.submit(body) == "accepted"
+    assert _rows(covered.app) == before
+    assert live.packet_answers.exact() == {}
+    (status,) = await covered.app.status()
+    assert (status.accepted, status.packet_answers) == (0, {})
+
+
+@pytest.mark.parametrize(("shift", "word"), [(-0.001, "window-not-open"), (50.0, "accepted"), (100.0, "window-closed")])
+async def test_in_and_outside_its_window_it_is_answered_as_a_packet(
+    with_members: Covered, shift: float, word: str
+) -> None:
+    running = with_members.running
+    running.clock.seconds = running.opens + shift
+    assert await running.live.submit(_dummy(running)) == word
+    assert await running.live.submit(sealed(running.live, with_members.members[0].packet())) == word
+
+
+async def test_once_a_window_is_counted_nothing_is_accepted(covered: World) -> None:
+    covered.live.packet_intake.frozen_until = covered.closes
+    assert await covered.live.submit(_dummy(covered)) == "window-closed"
+
+
+async def test_packets_and_dummies_that_come_together_are_each_answered_rightly(with_members: Covered) -> None:
+    running = with_members.running
+    packets = [sealed(running.live, member.packet()) for member in with_members.members]
+    bad = sealed(running.live, with_members.members[0].packet(report=b"\xff" * 4))
+    posts = [_dummy(running), packets[0], _dummy(running), bad, packets[1], _dummy(running), packets[2]]
+    words = await asyncio.gather(*map(running.live.submit, posts))
+    assert words == ["accepted"] * 3 + [words[3]] + ["accepted"] * 3
+    assert words[3] in ("malformed-report", "tag-spent")
+    assert sum((await running.live.tools.packets.counts(running.live.study)).values()) == 3
+    assert running.live.packet_answers.exact() == {"accepted": 3, words[3]: 1}
+
+
+@pytest.mark.parametrize(
+    ("fields", "word"),
+    [
+        ([VERSION, COVER, bytes(32), 0, 0], "wrong-study"),
+        ([VERSION, COVER, None, 1, 2], "unknown-survey"),
+        ([VERSION + 1, COVER, None, None, None], "malformed"),
+        ([VERSION, "other", None, None, None], "malformed"),
+        ([VERSION, COVER, None, None], "malformed"),
+        ([VERSION, COVER, None, None, None, b""], "malformed"),
+    ],
+)
+async def test_other_things_are_no_dummies(covered: World, fields: list[object], word: str) -> None:
+    (window,) = covered.live.manifest.windows
+    known = {2: covered.live.study, 3: window.opens, 4: window.closes}
+    body = encode([known[at] if one is None else one for at, one in enumerate(fields)])
+    assert await covered.live.submit(_sealed(covered, body)) == word
+
+
+async def test_a_study_without_cover_knows_no_dummies(tmp_path: Path) -> None:
+    async with in_memory(tmp_path / "home", study_text("cuts", connections=0)) as running:
+        await running.collecting(2)
+        assert await running.live.submit(_dummy(running)) == "malformed"
+
+
+def test_a_dummy_and_a_packet_cannot_be_read_as_each_other() -> None:
+    plaintext = Dummy(bytes(32), 1, 2).to_bytes()
+    assert parse_dummy(plaintext) == Dummy(bytes(32), 1, 2)
+    with pytest.raises(Malformed):
+        parse_packet(plaintext)
+    with pytest.raises(Malformed):
+        parse_dummy(encode([VERSION, bytes(32), 0, 0, b"", b""]))
+
+
+async def test_no_answer_says_by_its_haste_that_it_was_a_dummy(
+    with_members: Covered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever comes is answered no sooner than after a time in which a packet is verified and stored."""
+    monkeypatch.setattr(packets, "REPLY_SECONDS", 0.25)
+    running, loop, seconds = with_members.running, asyncio.get_running_loop(), packets.REPLY_SECONDS
+    for post in (_dummy(running), sealed(running.live, with_members.members[0].packet()), _sealed(running, b"nonsense")):
+        begun = loop.time()
+        await running.live.submit(post)
+        assert seconds <= loop.time() - begun < seconds + 0.2

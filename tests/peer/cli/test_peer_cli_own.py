@@ -1,0 +1,206 @@
+"""The owner's data, predictions, limits and copies by the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from peer.predict import distinct_digits
+from tests.support.peer_command import Command, Served
+
+MODEL = {
+    "version": 1,
+    "study": "ab" * 32,
+    "title": "Tired",
+    "label": {
+        "name": "tired", "description": "You are tired.", "query": "SELECT tired FROM person",
+        "positive": [1], "negative": [0], "missing": "negative",
+    },
+    "features": [
+        {
+            "name": "cups", "kind": "categorical", "description": "Coffee.", "query": "SELECT cups FROM person",
+            "missing": "own", "range": [], "bins": 0, "cuts": [], "scale": "linear", "categories": ["few", "many"],
+        },
+    ],
+    "cuts": [],
+    "ensemble": "soft",
+    "classifier": "soft",
+    "base_rate": 0.5,
+    "threshold": 0.8802,
+    "tables": [
+        {
+            "features": ["cups"], "cards": [3], "reports": 100, "f1": 0.7, "auc": 0.7, "weight": 1.0,
+            "log_odds": [-2.0, 2.0, 0.0], "votes": [0, 1, 0],
+        },
+    ],
+}
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    file = tmp_path / "model.json"
+    file.write_text(json.dumps(MODEL))
+    return file
+
+
+def _people(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "people.csv"
+    file.write_text(text)
+    return file
+
+
+def test_a_file_that_is_no_model_is_not_taken_for_a_studys_id(command: Command, tmp_path: Path) -> None:
+    report = tmp_path / "report.html"
+    report.write_text("<!doctype html>")
+    done = command("predict", report)
+    assert done.code == 3 and "no study's id" not in done.err
+
+
+def test_predicting_for_oneself_without_data_warns(command: Command, model: Path, tmp_path: Path) -> None:
+    done = command("predict", model, "--json")
+    assert done.code == 0 and "no such table: person" in done.err and "anonml peer import" in done.err
+    assert done.json == [{"who": "you", "probability": 0.5, "threshold": 0.8802, "positive": False}]
+    command("import", _people(tmp_path, "age\n3\n"), "--table", "person")
+    assert "no such column: cups" in command("predict", model).err
+    command("import", _people(tmp_path, "cups\nmany\n"), "--table", "person")
+    done = command("predict", model)
+    assert done.err == "" and "tired: score 88.1 %, threshold 88.0 %: yes" in done.out
+
+
+def test_a_file_of_other_columns_is_refused(command: Command, model: Path, tmp_path: Path) -> None:
+    done = command("predict", model, "--people", _people(tmp_path, "who,coffee\na,many\n"), "--output", tmp_path / "p.csv")
+    assert done.code == 3 and "no such column: cups" in done.err
+    assert not (tmp_path / "p.csv").exists()
+    assert command("predict", model, "--people", tmp_path / "gone.csv").err.count("gone.csv") == 1
+
+
+def test_a_prediction_by_a_model_that_noise_explains_is_said_with_caution(command: Command, tmp_path: Path) -> None:
+    command("import", _people(tmp_path, "cups\nmany\n"), "--table", "person")
+    for chance, shown, said in ((0.31, False, "31 of 100 such studies"), (0.004, True, ""), (0.0001, False, "1 of 100")):
+        file = tmp_path / "told.json"
+        file.write_text(json.dumps(MODEL | {"chance": chance, "shown": shown}))
+        done = command("predict", file)
+        assert done.code == 0 and (said in " ".join(done.err.split())) and bool(done.err) is bool(said)
+    (tmp_path / "odd.json").write_text(json.dumps(MODEL | {"chance": 1.5, "shown": False}))
+    assert "expected a probability" in command("predict", tmp_path / "odd.json").err
+
+
+def test_predictions_go_to_a_new_file_only(command: Command, model: Path, tmp_path: Path) -> None:
+    people, target = _people(tmp_path, "who,cups\na,many\nb,few\n"), tmp_path / "p.csv"
+    words = ("predict", model, "--people", people, "--person", "who", "--output")
+    assert command(*words, target).code == 0
+    written = target.read_text()
+    assert written.splitlines() == ["who,probability,positive", "a,0.880797,1", "b,0.119203,0"]
+    again = command(*words, target)
+    assert again.code == 4 and "exists already" in again.err and target.read_text() == written
+    lost = command(*words, tmp_path / "nowhere" / "p.csv")
+    assert lost.code == 4 and "no such folder" in lost.err
+    named = command("predict", model, "--people", people, "--person", "who").out
+    assert "a: tired: score 88.1 %, threshold 88.0 %: yes" in named
+
+
+def test_a_query_with_a_common_table_expression_reads_one_table(command: Command, model: Path, tmp_path: Path) -> None:
+    plain = json.loads(model.read_text())
+    plain["features"][0]["query"] = "WITH mine AS (SELECT cups FROM person) SELECT cups FROM mine"
+    model.write_text(json.dumps(plain))
+    done = command("predict", model, "--people", _people(tmp_path, "cups\nmany\n"), "--json")
+    assert (done.code, done.json[0]["positive"]) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("score", "threshold", "shown"),
+    [(0.99, 0.5, ("99.0", "50.0")), (0.98996, 0.99, ("98.996", "99.000")), (0.5, 0.5, ("50.0", "50.0"))],
+)
+def test_score_and_threshold_are_distinct_digits(score: float, threshold: float, shown: tuple[str, str]) -> None:
+    assert distinct_digits(score, threshold) == shown
+
+
+def test_import_of_a_missing_file_names_it(command: Command, tmp_path: Path) -> None:
+    done = command("import", tmp_path / "gone.csv")
+    assert done.code == 3 and "gone.csv" in done.err
+
+
+def test_backup_into_a_missing_folder_closes_nothing(command: Command, tmp_path: Path) -> None:
+    command("status")
+    done = command("backup", tmp_path / "nowhere" / "b", "--final")
+    assert done.code == 4 and "no such folder" in done.err
+    assert command("backup", tmp_path / "b").code == 0
+
+
+@pytest.mark.parametrize("home", ["file", "file/below", "/proc/anonml/home"])
+def test_a_home_that_cannot_be_is_refused(command: Command, tmp_path: Path, home: str) -> None:
+    (tmp_path / "file").touch()
+    done = command("status", home=tmp_path / home)
+    assert done.code == 4 and "--home" in done.err
+
+
+def test_commands_that_only_read_make_no_home(command: Command, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert command("tables", home=tmp_path / "file").code == 4
+    assert "no tables yet" in command("tables").out
+    assert command("predict", model).code == 0
+    assert command("backup", tmp_path / "b").code == 4
+    assert not command.home.exists()
+
+
+def test_budget_shows_the_owners_limits(command: Command) -> None:
+    shown = command("budget", "--per-study", "1.5", "--minimum-cohort", "7").out
+    assert "may cost 1.5 (--per-study)" in shown and "at least 7 people (--minimum-cohort)" in shown
+
+
+def test_a_passphrase_can_be_changed_by_who_knows_it(command: Command, served: Served) -> None:
+    def given(old: str, new: str = "") -> None:
+        for name, value in (("ANONML_PASSPHRASE", old), ("ANONML_NEW_PASSPHRASE", new)):
+            command.monkeypatch.setenv(name, value)
+
+    command("budget", "--minimum-cohort", "3")
+    command("join", served.link, "--yes")
+    key = command("key", served.link).out
+    given("first")
+    assert command("passphrase").code == 0
+    given("wrong", "second")
+    assert command("passphrase").code == 4
+    given("first", "second")
+    assert command("passphrase").code == 0
+    given("first")
+    assert command("key", served.link).code == 4
+    given("second")
+    assert command("key", served.link).out == key
+
+
+def test_a_change_of_passphrase_that_is_cut_short_locks_nobody_out(command: Command, served: Served) -> None:
+    def cut_short(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    command("budget", "--minimum-cohort", "3")
+    command("join", served.link, "--yes")
+    key = command("key", served.link).out
+    command.monkeypatch.setenv("ANONML_PASSPHRASE", "first")
+    assert command("passphrase").code == 0
+    command.monkeypatch.setenv("ANONML_NEW_PASSPHRASE", "second")
+    with command.monkeypatch.context() as patch:
+        patch.setattr("peer.store.store.Store.reclose_secrets", cut_short)
+        assert command("passphrase").code != 0
+    command.monkeypatch.setenv("ANONML_PASSPHRASE", "second")
+    assert command("key", served.link).out == key
+
+
+def test_a_new_passphrase_is_typed_twice(command: Command) -> None:
+    typed = iter(["one", "other"])
+    command.monkeypatch.setattr("getpass.getpass", lambda _prompt: next(typed))
+    done = command("passphrase")
+    assert done.code == 4 and "differ" in done.err
+
+
+def test_an_emptied_file_is_not_taken_for_a_budget_that_nobody_spent(command: Command, tmp_path: Path) -> None:
+    command("import", _people(tmp_path, "cups\nmany\n"), "--table", "person")
+    assert command("budget").code == 0
+    file = command.home / "peer.sqlite"
+    for one in command.home.glob("peer.sqlite*"):
+        one.unlink()
+    file.touch(0o600)
+    done = command("budget")
+    assert done.code == 4 and "the file is empty" in done.err and "anonml peer restore" in done.err
+    assert file.read_bytes() == b""

@@ -1,0 +1,164 @@
+"""The desk in real Chromium: the staff's whole way from a study's proposal to its published report, with scripts off."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import define
+
+pytest.importorskip("selenium", reason="selenium is missing: install the extra `test`")
+
+from selenium.webdriver.support.ui import WebDriverWait
+
+from aggregator.desk.link import kept_link
+from anon.wire.invite import parse_invite
+from tests.support.browsing import Browser, Looker, Looped, in_a_thread, missing
+from tests.support.clock import Clock
+from tests.support.desk_browser import Desk, opened
+from tests.support.world import World, make_app, study_text
+
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(bool(missing()), reason=missing())]
+
+
+@define
+class Staffed(Looped):
+    """An aggregator and its desk in a thread of their own."""
+
+    desk: Desk
+    clock: Clock
+
+    @property
+    def link(self) -> str:
+        return kept_link(self.desk.app.home.path) or ""
+
+
+@asynccontextmanager
+async def _desk(home: Path) -> AsyncIterator[tuple[Desk, Clock]]:
+    clock = Clock()
+    async with make_app(home, clock) as app, opened(app) as desk:
+        yield desk, clock
+
+
+@contextmanager
+def staffed(folder: Path) -> Iterator[Staffed]:
+    with in_a_thread(_desk(folder / "home")) as (loop, (desk, clock)):
+        yield Staffed(loop, desk, clock)
+
+
+@pytest.fixture(autouse=True)
+def _scripts(browser: Browser) -> None:
+    browser.scripts(on=True)
+
+
+async def _collect(running: World) -> None:
+    await running.collected(6)
+    await running.go_to(running.closes)
+
+
+def _looked_again(browser: Browser, study: str) -> None:
+    """Load the page until audit and forecast are done, as somebody without scripts does."""
+    def done(_: Any) -> bool:
+        browser.open(study)
+        return "under way" not in browser.text and "being made" not in browser.text
+
+    WebDriverWait(browser.driver, 60, poll_frequency=0.2).until(done)
+
+
+def _typed(browser: Browser, text: str) -> None:
+    """Paste a study file."""
+    box = browser.find("textarea")
+    browser.driver.execute_script("arguments[0].value = arguments[1]", box, text)
+
+
+def _wordy(text: str) -> str:
+    """As people write: sentences and queries that do not fit into one line of a phone."""
+    said, query = 'description = "Your age"', 'query = "SELECT age FROM person"'
+    assert said in text and query in text
+    text = text.replace(said, 'description = "How many years ago you were born, as the office counts them, in full years"')
+    return text.replace(query, 'query = "SELECT CASE WHEN age IN (17, 18) THEN 18 WHEN age > 89 THEN 89 ELSE age END FROM person"')
+
+
+def test_from_proposal_to_report_without_scripts(browser: Browser, axe: str, tmp_path: Path) -> None:
+    look = Looker(browser, axe, "desk-", scripts=False)
+    with staffed(tmp_path) as staff:
+        browser.scripts(on=False)
+        browser.asked()
+        browser.open(staff.link)
+        assert browser.path == "" and "No study yet" in browser.text
+        look.look("1-studies-empty")
+        browser.press("New study")
+        look.look("2-editor")
+        _typed(browser, study_text().replace("epsilon = 2.0", "epsilon = 99"))
+        browser.press("Check")
+        assert "It cannot be published yet" in browser.text and "design.epsilon" in browser.text
+        look.look("3-editor-faults")
+        _typed(browser, _wordy(study_text()))
+        browser.press("Publish …")
+        assert "Publish “Income”?" in browser.text
+        look.look("4-confirm")
+        browser.press("Publish it now")
+        assert "Now: enrolling" in browser.text
+        look.look("5-study-enrolling")
+        browser.find("#count").clear()
+        browser.find("#count").send_keys("6")
+        browser.type("#address", "127.0.0.1:8750")
+        browser.press("Draw invites")
+        links = [one.text for one in browser.driver.find_elements("css selector", ".invites code")]
+        assert len({parse_invite(link).code for link in links}) == 6 and "Shown once" in browser.text
+        look.look("6-invites")
+        (live,) = staff.desk.app.studies()
+        staff.do(_collect(World(staff.desk.app, live, staff.clock, [parse_invite(link) for link in links])))
+        browser.press("Back to the study")
+        assert "Now: published" in browser.text and "final" in browser.text
+        look.look("7-study-published")
+        study = f"{staff.desk.origin}/studies/{live.study.hex()}"
+        for name in ("roster", "fingerprints"):
+            browser.open(f"{study}/{name}")
+            look.look(f"8-{name}")
+        browser.open(study)
+        people = tmp_path / "people.csv"
+        people.write_text("age,sex,income\n" + "".join(f"{20 + n},{'Male' if n % 2 else 'Female'},{'>50K' if n % 3 else '<=50K'}\n" for n in range(60)))
+        browser.find("#people").send_keys(str(people))
+        browser.press("Make that report")
+        assert "Errors by subgroup" in browser.text
+        saved = tmp_path / "report.html"
+        saved.write_text(browser.driver.page_source, "utf-8")
+        browser.open(study)
+        browser.press("Audit now")
+        browser.open(study)
+        browser.press("Make a forecast")
+        _looked_again(browser, study)
+        assert "everything published fits together" in browser.text and "with a test set" in browser.text
+        look.look("7b-audit-and-forecast")
+        browser.open(staff.desk.origin + "/")
+        look.look("7c-studies")
+        browser.open(staff.link + "0")
+        assert "Not done" in browser.text
+        look.look("9b-link-refused")
+        browser.open(staff.desk.origin + "/")
+        browser.find("header button").click()
+        assert "igned out" in browser.text
+        look.look("10-signed-out")
+        assert not [url for url in browser.asked() if not url.startswith((staff.desk.origin, "data:", "about:"))]
+    browser.open(saved.as_uri())  # as a file: served, it is sandboxed, and the checker is a script
+    browser.view(320, "light")
+    assert min(one.size["width"] for one in browser.driver.find_elements("css selector", "[aria-label=features] code")) > 150
+    look.look("9-report")
+    assert not look.faults, "\n".join(look.faults)
+
+
+def test_the_editor_checks_while_somebody_types(browser: Browser, tmp_path: Path) -> None:
+    with staffed(tmp_path) as desk:
+        browser.view(1280, "light")
+        browser.open(desk.link)
+        browser.press("New study")
+        browser.find("textarea").send_keys("nonsense")
+        wait = WebDriverWait(browser.driver, 15, poll_frequency=0.1)
+        wait.until(lambda _: "It cannot be published yet" in browser.find("#linted").text)
+        assert browser.driver.execute_script("return document.activeElement.tagName") == "TEXTAREA"
+        logs = [one["message"] for one in browser.driver.get_log("browser")]
+        assert not [one for one in logs if "Content Security Policy" in one or "Uncaught" in one], logs

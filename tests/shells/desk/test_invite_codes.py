@@ -1,0 +1,87 @@
+"""An invite as a QR code, in the terminal and on the desk's page: a peer's page reads the link out of a picture of it."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("zxingcpp", reason="zxing-cpp is missing: install the extra `qr`")
+
+from PIL import Image, ImageDraw
+from typer.testing import CliRunner
+
+from aggregator.cli.main import app as commands
+from aggregator.cli.study import app as studies
+from anon.terminal import qr
+from anon.wire.invite import parse_invite
+from peer.web.qr_reader import text_in_picture
+from tests.support.clock import Clock
+from tests.support.desk_browser import opened
+from tests.support.world import begin, make_app, study_text
+
+PARTS = {" ": (0, 0), "\N{UPPER HALF BLOCK}": (1, 0), "\N{LOWER HALF BLOCK}": (0, 1), "\N{FULL BLOCK}": (1, 1)}
+ONION = f"anonml://{'a' * 56}.onion:80/{'b1' * 32}?key={'c2' * 32}&code={'d3' * 16}"
+
+
+def seen(lines: list[str]) -> str:
+    """What a photo of these lines of a terminal says."""
+    rows = [[PARTS[one][half] for one in line] for line in lines for half in (0, 1)]
+    picture = Image.frombytes("L", (len(rows[0]), len(rows)), bytes(0 if dark else 255 for row in rows for dark in row))
+    framed = Image.new("L", (picture.width + 20, picture.height + 20), 200)
+    framed.paste(picture, (10, 10))
+    written = io.BytesIO()
+    framed.resize((framed.width * 6, framed.height * 6), Image.Resampling.NEAREST).save(written, "PNG")
+    return text_in_picture(written.getvalue())
+
+
+def test_the_terminal_draws_each_link_and_says_it(tmp_path: Path) -> None:
+    home, run = str(tmp_path / "home"), CliRunner()
+    for words in (["init", str(tmp_path / "study.toml")], ["publish", str(tmp_path / "study.toml"), "--loopback", "--home", home]):
+        assert run.invoke(studies, words, catch_exceptions=False).exit_code == 0
+    said = run.invoke(commands, ["invite", "--count", "2", "--qr", "--home", home], env={"COLUMNS": "80"}, catch_exceptions=False).stdout
+    links = re.findall(r"anonml://\S+", said)
+    assert len({parse_invite(link).code for link in links}) == 2
+    drawn = re.split(r"anonml://\S+\n", said)
+    assert [seen(block.splitlines()) for block in drawn if block.strip()] == links
+    figures = json.loads(run.invoke(commands, ["invite", "--qr", "--json", "--home", home], catch_exceptions=False).stdout)
+    assert seen(figures[0]["drawing"]) == figures[0]["text"]
+    plain = run.invoke(commands, ["invite", "--home", home], catch_exceptions=False).stdout
+    assert parse_invite(plain) and plain.count("\n") == 1
+
+
+def test_a_link_to_an_onion_fits_a_terminal_of_eighty_columns() -> None:
+    assert max(map(len, qr.drawing(ONION))) <= 80 and seen(list(qr.drawing(ONION))) == ONION
+
+
+async def test_the_desk_shows_a_code_beside_each_link(tmp_path: Path) -> None:
+    clock = Clock()
+    async with make_app(tmp_path / "home", clock) as app:
+        await begin(app, clock, study_text())
+        async with opened(app) as desk:
+            (live,) = app.studies()
+            await desk.get(f"/studies/{live.study.hex()}")
+            page = await desk.post(f"/studies/{live.study.hex()}/invites", count="2", address="127.0.0.1:8750")
+    links = [one.replace("&amp;", "&") for one in re.findall(r"<code>(anonml://[^<]+)</code>", page.text)]
+    drawings = re.findall(r"<svg.*?</svg>", page.text, re.DOTALL)
+    assert [_drawn(one) for one in drawings] == links and len(links) == 2
+
+
+def _drawn(svg: str) -> str:
+    """What a photo of a page's drawing says: segno writes dark runs as `M`, `m` and `h` of one path."""
+    size = int(re.search(r'width="(\d+)"', svg)[1])  # type: ignore[index]
+    picture = Image.new("L", (size, size), 255)
+    pen, x, y = ImageDraw.Draw(picture), 0.0, 0.0
+    for kind, numbers in re.findall(r"([Mmh])([-\d. ]+)", re.search(r'stroke="#000".*?d="([^"]+)"', svg)[1]):  # type: ignore[index]
+        values = [float(one) for one in re.findall(r"-?[\d.]+", numbers)]
+        if kind == "h":
+            pen.rectangle([4 * x, 4 * (y - 0.5), 4 * (x + values[0]) - 1, 4 * (y + 0.5) - 1], fill=0)
+            x += values[0]
+        else:
+            x, y = (values[0], values[1]) if kind == "M" else (x + values[0], y + values[1])
+    written = io.BytesIO()
+    picture.save(written, "PNG")
+    return text_in_picture(written.getvalue())

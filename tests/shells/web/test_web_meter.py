@@ -1,0 +1,99 @@
+"""The budget meter equals the ledger, at every step of a study and over several data sets."""
+
+from __future__ import annotations
+
+import re
+
+import attrs
+import pytest
+
+from anon.ldp import format_epsilon
+from peer.rules.ledger import Entry
+from peer.store import rows
+from tests.support.fake_aggregator import until_closed
+from tests.support.visiting import Got, Visited
+
+
+def meter_of(got: Got) -> tuple[int, int, int]:
+    """Spent, reserved and available as the first meter of a page says, in figures as in words."""
+    for count, shown in re.findall(r'data-(?:spent|reserved|available|lifetime)="(\d+)">([^<]*)<', got.text):
+        assert shown == format_epsilon(int(count))
+    return tuple(int(got.attribute(f"data-{name}")[0]) for name in ("spent", "reserved", "available"))  # type: ignore[return-value]
+
+
+def truth(page: Visited) -> tuple[int, int, int]:
+    ledger = page.peer.budget()
+    return sum(one.spent for one in ledger.entries), sum(one.reserved for one in ledger.entries), ledger.available
+
+
+async def _equal_everywhere(page: Visited) -> None:
+    home, budget = await page.get("/"), await page.get("/budget")
+    assert meter_of(home) == truth(page)
+    ledger = page.peer.budget()
+    assert int(budget.attribute("data-lifetime")[0]) == ledger.lifetime
+    assert {int(one) for one in budget.attribute("data-available")} == {ledger.available}
+    for entry in ledger.entries:
+        line = budget.text.partition(f'data-study="{entry.study.hex()}"')[2].partition("</tr>")[0]
+        assert f'data-spent="{entry.spent}">{format_epsilon(entry.spent)}<' in line
+        assert f'data-reserved="{entry.reserved}">{format_epsilon(entry.reserved)}<' in line
+    for name, held in ledger.by_data_set().items():
+        section = budget.text.partition(f'data-set="{name}"')[2].partition("</section>")[0]
+        part = Got(200, {}, section, b"", "")
+        assert int(part.attribute("data-spent")[0]) + int(part.attribute("data-reserved")[0]) == held
+
+
+def widths(got: Got) -> tuple[float, float]:
+    meter = got.text.partition('class="meter"')[2].partition("</svg>")[0]
+    found = {kind: float(width) for kind, width in re.findall(r'class="(spent|reserved)"[^>]*?width="([\d.]+)"', meter)}
+    return found["spent"], found["reserved"]
+
+
+async def test_the_meter_equals_the_ledger_from_the_yes_to_the_end(page: Visited) -> None:
+    await _equal_everywhere(page)
+    page.server.site.invites[page.aggregator.study] = page.aggregator.invite
+    shown = await page.get(page.invite)
+    before, after = int(shown.attribute("data-before")[0]), int(shown.attribute("data-after")[0])
+    assert before == page.peer.budget().available
+    await page.submit(page.invite, page.invite, answer="yes")
+    assert page.peer.budget().available == after
+    await _equal_everywhere(page)
+    await until_closed(page.peer, page.aggregator)
+    for _ in range(200):
+        due = await page.peer.step(page.aggregator.study)
+        await _equal_everywhere(page)
+        if due is None or due > page.aggregator.manifest.windows[-1].closes:
+            break
+        page.aggregator.clock.seconds = max(page.aggregator.clock(), due)
+    await _equal_everywhere(page)
+    assert truth(page)[0] > 0
+
+
+async def test_several_data_sets_and_aggregators_add_up_to_one_budget(page: Visited) -> None:
+    entries = [
+        Entry(bytes([1]) * 32, "One", bytes(32), "course", reserved=250_000_000, spent=1),
+        Entry(bytes([2]) * 32, "Two", bytes(32), "health", reserved=0, spent=3_333_333_333),
+        Entry(bytes([3]) * 32, "Three", bytes([9]) * 32, "health", reserved=1_000_000_000, spent=0),
+    ]
+    with page.peer.store._writing("test") as connection:
+        for entry in entries:
+            rows.insert(connection, "ledger", attrs.asdict(entry))
+    await _equal_everywhere(page)
+    spent, reserved = widths(await page.get("/budget"))
+    assert spent == pytest.approx(33.33, abs=0.011) and reserved == pytest.approx(12.5, abs=0.011)
+
+
+async def test_another_unit_is_listed_and_never_summed(page: Visited) -> None:
+    other = Entry(bytes([1]) * 32, "Elsewhere", bytes(32), "course", spent=5_000_000_000, kind="central-gaussian")
+    with page.peer.store._writing("test") as connection:
+        rows.insert(connection, "ledger", attrs.asdict(other))
+    got = await page.get("/budget")
+    assert meter_of(got) == (0, 0, 10_000_000_000) and "in another unit (central-gaussian)" in got.words
+
+
+async def test_a_budget_lowered_below_what_is_held_shows_nothing_left(page: Visited) -> None:
+    page.server.site.invites[page.aggregator.study] = page.aggregator.invite
+    await page.submit(page.invite, page.invite, answer="yes")
+    await page.submit("/budget", "/budget", lifetime="1", per_study="5", minimum_cohort="3")
+    got = await page.get("/budget")
+    assert meter_of(got)[2] == 0 and "lowered the budget below" in got.words
+    assert sum(widths(got)) <= 100

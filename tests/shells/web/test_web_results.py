@@ -1,0 +1,205 @@
+"""What comes back: the prediction computed here, proofs, and who runs the studies beside the page."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from anon.errors import Refused
+from anon.protocols.histogram.model import from_json
+from anon.transparency.documents import sign_head
+from anon.transparency.equivocation import parse_evidence
+from peer.data.importing import import_rows
+from peer.rules.lifecycle import State
+from peer.run.supervisor import Running, Supervisor
+from tests.support.browsing_model import model_of
+from tests.support.fake_aggregator import until_closed, until_state
+from tests.support.visiting import Visited, visited
+
+
+async def joined(page: Visited) -> None:
+    page.server.site.invites[page.aggregator.study] = page.aggregator.invite
+    await page.submit(page.invite, page.invite, answer="yes")
+
+
+# Prediction
+
+
+async def _predicted(page: Visited) -> str:
+    place = page.study + "/prediction"
+    got = await page.submit(place, place)
+    return (await page.get(place)).words if got.status == 200 else got.words
+
+
+async def test_the_prediction_is_computed_here_with_what_moved_it(page: Visited) -> None:
+    await joined(page)
+    page.aggregator.publish("model", model_of(page.aggregator.study.hex()))
+    asked = len(page.aggregator.gets)
+    words = await _predicted(page)
+    assert "score for you is 24.1 %" in words and "from 40.0 % on" in words and " no " in words
+    assert "age towards no (-0.40)" in words and "cups towards yes (+0.10)" in words
+    assert words.index("age towards") < words.index("cups towards")  # the larger first
+    fetched = page.aggregator.gets[asked:]
+    assert {what for what, _at in fetched} <= {"heads", "documents/0", "documents/1"} and page.aggregator.posts == []
+    import_rows(page.home.data_path, "person", ("age", "cups", "tired"), [(61, "many", 1)])
+    again = (await page.get(page.study + "/prediction")).words
+    assert "score for you is 83.9 %" in again and len(page.aggregator.gets) == asked + len(fetched)  # nothing is fetched again
+
+
+async def test_before_a_model_is_published_it_says_so_and_can_be_asked_again(page: Visited) -> None:
+    await joined(page)
+    assert "No model is published yet" in await _predicted(page)
+    page.aggregator.publish("model", model_of(page.aggregator.study.hex()))
+    assert "score for you" in await _predicted(page)
+
+
+@pytest.mark.parametrize(("shown", "warned"), [(True, False), (False, True), (None, False)])
+async def test_a_model_that_was_not_shown_to_beat_guessing_says_so_first(
+    page: Visited, shown: bool | None, warned: bool
+) -> None:
+    await joined(page)
+    model = evolve(from_json(model_of(page.aggregator.study.hex()).decode()), chance=0.004 if shown else 0.31, shown=shown)
+    page.aggregator.publish("model", model.to_json().encode())
+    words = await _predicted(page)
+    assert ("did not show that this model is better than a guess" in words) is warned
+    if warned:
+        assert words.index("31 of 100 such studies") < words.index("score for you")
+
+
+async def test_nothing_is_fetched_by_looking(page: Visited) -> None:
+    await joined(page)
+    before = len(page.aggregator.gets)
+    assert "Nobody else sees it" in (await page.get(page.study + "/prediction")).words
+    assert len(page.aggregator.gets) == before
+
+
+async def test_what_the_model_reads_and_the_data_lack_is_named(tmp_path: Path) -> None:
+    async with visited(tmp_path, data=False) as page:
+        page.server.site.invites[page.aggregator.study] = page.aggregator.invite
+        await page.submit(page.invite, page.invite, answer="yes", unready="yes")
+        page.aggregator.publish("model", model_of(page.aggregator.study.hex()))
+        assert "no such table: person" in await _predicted(page)
+
+
+# Evidence
+
+
+async def test_a_kept_proof_can_be_saved_and_checked_by_anyone(page: Visited) -> None:
+    await joined(page)
+    await until_closed(page.peer, page.aggregator)
+    first = list(page.aggregator.chain)
+    await until_state(page.peer, page.aggregator, State.CHECKED)
+    page.aggregator.chain[:] = first[:1]
+    for one in first[1:]:
+        page.aggregator.chain.append(
+            sign_head(page.aggregator.key, page.aggregator.study, page.aggregator.chain, one.head.kind, one.head.part, b"another")
+        )
+    for _ in range(50):
+        due = await page.peer.step(page.aggregator.study)
+        if due is None:
+            break
+        page.aggregator.clock.seconds = max(page.aggregator.clock(), due)
+    assert page.peer.store.state(page.aggregator.study) is State.STOPPED
+    shown = await page.get("/evidence")
+    assert "Sleep and coffee" in shown.words and "Save the proof" in shown.words
+    saved = await page.get("/evidence/0")
+    assert saved.headers["Content-Disposition"].startswith("attachment") and saved.body
+    assert parse_evidence(saved.body).study == page.aggregator.study
+    assert "Stopped" in (await page.get("/history")).words
+
+
+# Running beside the page
+
+
+async def test_the_studies_run_in_this_process_and_a_yes_is_taken_up(page: Visited) -> None:
+    """On a real clock: the page's yes leaves by itself."""
+    real = _real(page)
+    supervisor = Supervisor(page.peer.run, 0.05)
+    page.server.site.supervisor = supervisor
+    task = asyncio.create_task(supervisor.run())
+    try:
+        await joined(page)
+        await _until(lambda: len(page.aggregator.sent("enrol")) == 1)
+        assert supervisor.running is Running.HERE and "Running." in (await page.get("/")).words
+        assert "your studies are being run" in (await page.get("/diagnosis")).words.partition("In order")[2]
+        with pytest.raises(Refused, match="another process"), page.home.running():
+            pass
+    finally:
+        await _ended(task)
+    assert real
+
+
+async def test_when_another_process_runs_the_home_the_page_says_so_and_takes_over(page: Visited) -> None:
+    _real(page)
+    supervisor = Supervisor(page.peer.run, 0.05)
+    page.server.site.supervisor = supervisor
+    with page.home.running():
+        task = asyncio.create_task(supervisor.run())
+        await _until(lambda: supervisor.running is Running.ELSEWHERE)
+        assert "Another process on this machine runs your studies" in (await page.get("/")).words
+        await joined(page)  # still decided here: the other process takes it up
+        assert page.aggregator.posts == []
+    await _until(lambda: len(page.aggregator.sent("enrol")) == 1)
+    assert supervisor.running is Running.HERE
+    await _ended(task)
+
+
+async def test_a_fault_is_said_with_what_to_do_and_the_run_goes_on_after_it(page: Visited) -> None:
+    _real(page)
+    supervisor = Supervisor(page.peer.run, 0.05)
+    page.server.site.supervisor = supervisor
+    good, broken = page.peer._route_factory, []
+
+    def refused() -> object:
+        broken.append(1)
+        raise Refused("tor is missing: install it")
+
+    await joined(page)
+    page.peer._route_factory = refused  # type: ignore[assignment]
+    task = asyncio.create_task(supervisor.run())
+    await _until(lambda: page.peer.status()[0].reason)
+    assert "cannot go on: tor is missing: install it; it is tried again by itself" in (await page.get("/")).words
+    assert "Do this: tor is missing: install it" in (await page.get("/diagnosis")).words
+    page.peer._route_factory = good
+    page.aggregator.clock.seconds += 60
+    await _until(lambda: len(page.aggregator.sent("enrol")) == 1)
+    assert supervisor.running is Running.HERE
+    assert "tor is missing" not in (await page.get("/diagnosis")).words
+    await _ended(task)
+
+
+async def test_a_pause_holds_the_run_and_going_on_lets_it_go(page: Visited) -> None:
+    _real(page)
+    await joined(page)
+    await page.submit("/", "/pause", seconds="3600")
+    supervisor = Supervisor(page.peer.run, 0.05)
+    task = asyncio.create_task(supervisor.run())
+    await asyncio.sleep(0.3)
+    assert supervisor.running is Running.HERE and page.aggregator.posts == []
+    await page.submit("/", "/resume")
+    await _until(lambda: len(page.aggregator.sent("enrol")) == 1)
+    await _ended(task)
+
+
+def _real(page: Visited) -> bool:
+    """Sleeps of the peer take real, short times; its clock stands."""
+
+    async def sleep(seconds: float) -> None:
+        await asyncio.sleep(min(seconds, 0.02))
+
+    page.peer._following._sleep = sleep
+    return True
+
+
+async def _until(reached: object, seconds: float = 10.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not reached():  # type: ignore[operator]
+            await asyncio.sleep(0.02)
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

@@ -1,0 +1,260 @@
+"""An aggregator in memory, honest unless told otherwise. Peers reach it as a `Route`; `peer` makes one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from attrs import define, evolve, field
+from nacl.public import PrivateKey
+from nacl.signing import SigningKey
+
+from anon.credential import blind_sign, commit, generate_secret_key, public_key, signer_nym_entropy, token_size
+from anon.errors import Unreachable
+from anon.protocols.resolve import StudyKeys, resolve
+from anon.route import Response
+from anon.study.manifest import Manifest
+from anon.study.proposal import parse_proposal
+from anon.transparency.documents import SignedHead, body_digest, encode_chain, sign_head
+from anon.wire.cbor import encode
+from anon.wire.invite import Invite
+from anon.wire.messages import (
+    Enrolment,
+    Packet,
+    RosterEntry,
+    credential_header,
+    encode_credentials,
+    encode_roster,
+    encode_seed,
+    packet_size,
+    parse_enrolment,
+    parse_packet,
+    parse_withdrawal,
+    seed_commitment,
+    study_seed,
+    unpad,
+    unseal,
+)
+from anon.wire.replies import ACCEPTED, WITHDRAWN, encode_reply
+from peer.app import PeerApp
+from peer.data.evaluate import at_once
+from peer.rules.lifecycle import State
+from peer.store.home import PeerHome, Settings
+from tests.support.clock import Clock
+from tests.support.studies import categorical, head_of, label_of, numeric, study
+
+CUPS = ["none", "some", "many"]
+
+
+def sleep_study(age: str, design: str, binning: str = "") -> str:
+    """Does tiredness go with age and coffee? `age` is how its cuts are found, `binning` its window's length."""
+    features = [numeric("age", (0, 100), age), categorical("cups", CUPS, description="How much coffee you drink.")]
+    label = label_of("tired", 1, 0)
+    head = head_of("Sleep and coffee", "To test a peer.", ["age", "cups", "tired"], label, features, "nobody@example.org")
+    lengths = {"enrol": "1h", "settle": "10m", "collect": "1h", "binning": binning}
+    return study(head, design, {name: length for name, length in lengths.items() if length}, "minimum = 3")
+
+
+
+DECLARED = sleep_study("cuts = [30, 60]", 'kind = "one-packet"\nepsilon = 2.0')
+BINNED = sleep_study("bins = 3", 'kind = "one-packet"\nepsilon = 2.0\nbinning_share = 0.5', "30m")
+PAPER = sleep_study(
+    "bins = 2", 'kind = "paper"\nepsilon_histogram = 1.0\nepsilon_binning = 0.5\npartitions = 3\nbinning_rounds = 3', "90m"
+)
+
+
+@define
+class FakeAggregator:
+    """The aggregator of one study. `posts` records every body that arrived, by path."""
+
+    manifest: Manifest
+    key: SigningKey
+    sealing: PrivateKey
+    issuer: bytes
+    value: bytes
+    clock: Clock
+    chain: list[SignedHead] = field(factory=list)
+    bodies: list[bytes] = field(factory=list)
+    enrolments: dict[bytes, Enrolment] = field(factory=dict)
+    accepted: dict[tuple[int, bytes], Packet] = field(factory=dict)
+    posts: list[tuple[str, bytes, float]] = field(factory=list)
+    gets: list[tuple[str, float]] = field(factory=list)
+    deaf: set[str] = field(factory=set)
+    says: dict[str, str] = field(factory=dict)
+    study: bytes = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.study = self.manifest.study_id
+
+    @classmethod
+    def with_study(cls, text: str = DECLARED, clock: Clock | None = None) -> FakeAggregator:
+        """A published study."""
+        key, sealing = SigningKey.generate(), PrivateKey.generate()
+        issuer, value = generate_secret_key(os.urandom), os.urandom(32)
+        clock = clock or Clock()
+        keys = StudyKeys(
+            bytes(key.verify_key), bytes(sealing.public_key), bytes(public_key(issuer)), seed_commitment(value)
+        )
+        manifest = resolve(parse_proposal(text), keys, int(clock()))
+        aggregator = cls(manifest, key, sealing, issuer, value, clock)
+        aggregator.publish("manifest", manifest.to_bytes())
+        return aggregator
+
+    @property
+    def invite(self) -> Invite:
+        return Invite("127.0.0.1:9", bytes(self.key.verify_key), self.study, "code")
+
+    def publish(self, kind: str, body: bytes, part: int = 0) -> None:
+        self.chain.append(sign_head(self.key, self.study, self.chain, kind, part, body))
+        self.bodies.append(body)
+
+    def crowd(self, others: int) -> None:
+        """Others enrol."""
+        for _ in range(others):
+            signing = SigningKey.generate()
+            made = commit(self.manifest.packets, os.urandom)
+            key = bytes(signing.verify_key)
+            self.enrolments[key] = Enrolment(self.study, key, os.urandom(32), made.commitment_with_proof, b"")
+
+    def roster(self) -> bytes:
+        return encode_roster(
+            self.study, [RosterEntry(e.key, e.contribution, e.commitment[:48]) for e in self.enrolments.values()]
+        )
+
+    def seed(self, roster: bytes) -> bytes:
+        return study_seed(self.manifest.to_bytes(), roster, self.value)
+
+    def signatures(self, roster: bytes, issuer: bytes | None = None) -> list[bytes]:
+        """A || e of every enrolment in the roster's order."""
+        issuer = issuer or self.issuer
+        header = credential_header(self.study, body_digest(roster))
+        seed = self.seed(roster)
+        return [
+            blind_sign(
+                issuer, public_key(issuer), self.enrolments[key].commitment, header, signer_nym_entropy(seed, key),
+                self.manifest.packets,
+            )
+            for key in sorted(self.enrolments)
+        ]
+
+    def close(self) -> None:
+        """Freeze the roster, reveal the value, issue credentials."""
+        roster = self.roster()
+        self.publish("roster", roster)
+        self.publish("seed", encode_seed(self.study, self.value))
+        self.publish("credentials", encode_credentials(self.study, self.signatures(roster)))
+
+    def abandon(self) -> None:
+        self.publish("abandoned", encode([1, self.study, len(self.enrolments)]))
+
+    @property
+    def rounds(self) -> list[tuple[int, int]]:
+        """When each round of binning closes, and its number."""
+        surveys = [survey for survey in self.manifest.surveys if survey.kind != "histogram"]
+        return sorted({(survey.window.closes, survey.round) for survey in surveys})
+
+    def publish_counts(self, number: int) -> None:
+        """Answers of forty to a round of binning: thresholds of the next round, or edges after the last."""
+        counts = {
+            survey.features[0]: [40, [5] * survey.m if survey.kind == "quantile" else 30]
+            for survey in self.manifest.surveys
+            if survey.kind != "histogram" and survey.round == number
+        }
+        if number == self.rounds[-1][1]:
+            self.publish("edges", encode([1, self.study, counts]))
+        else:
+            self.publish("thresholds", encode([1, self.study, number + 1, counts]), number + 1)
+
+    def transcribe(self) -> None:
+        """Publish every survey's transcript."""
+        for survey in self.manifest.surveys:
+            packets = sorted((p for p in self.accepted.values() if p.survey == survey.survey), key=lambda p: p.token)
+            body = encode([1, self.study, survey.survey, [one.to_bytes() for one in packets]])
+            self.publish("transcript", body, survey.survey)
+
+    # Route
+
+    async def get(self, address: str, path: str, limit: int) -> Response:
+        what = path.removeprefix(f"/v1/{self.study.hex()}/")
+        self.gets.append((what, self.clock()))
+        if what in self.deaf:
+            raise Unreachable("deaf")
+        if what == "heads":
+            return Response(200, encode_chain(self.chain))
+        first, _, last = what.removeprefix("documents/").partition("-")
+        bodies = self.bodies[int(first) : int(last or first) + 1]
+        return Response(200, b"".join(bodies)) if int(last or first) < len(self.bodies) else Response(404, b"")
+
+    async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
+        what = path.removeprefix(f"/v1/{self.study.hex()}/")
+        self.posts.append((what, body, self.clock()))
+        if what in self.says:
+            return Response(200, encode_reply(self.says[what]))
+        word = getattr(self, f"take_{what}")(unseal(body, bytes(self.sealing)))
+        if what in self.deaf:
+            raise Unreachable("deaf")
+        return Response(200, encode_reply(word))
+
+    def take_enrol(self, plaintext: bytes) -> str:
+        enrolment = parse_enrolment(plaintext, self.study, self.manifest.packets)
+        known = self.enrolments.setdefault(enrolment.key, enrolment)
+        return ACCEPTED if known == enrolment else "already-enrolled-differently"
+
+    def take_withdraw(self, plaintext: bytes) -> str:
+        return WITHDRAWN if self.enrolments.pop(parse_withdrawal(plaintext, self.study), None) else "not-enrolled"
+
+    def take_packets(self, plaintext: bytes) -> str:
+        size = packet_size(self.manifest.report_size, token_size(self.manifest.packets))
+        packet = parse_packet(unpad(plaintext, size))
+        known = self.accepted.setdefault((packet.slot, packet.token[:48]), packet)
+        return ACCEPTED if known == packet else "tag-spent"
+
+    def sent(self, what: str) -> list[bytes]:
+        return [body for path, body, _at in self.posts if path == what]
+
+
+def peer(tmp_path: Path, aggregator: FakeAggregator, **settings: object) -> PeerApp:
+    """A peer whose policy accepts a small cohort."""
+    home = PeerHome(tmp_path)
+    home.write_settings(evolve(Settings(), **settings))
+    app = reopened(home, aggregator)
+    app.set_policy(evolve(app.policy(), minimum_cohort=3))
+    return app
+
+
+def reopened(home: PeerHome, aggregator: FakeAggregator) -> PeerApp:
+    """The app as after a restart."""
+    return PeerApp(home, lambda: aggregator, aggregator.clock, os.urandom, sleep=aggregator.clock.sleep, evaluate=at_once)
+
+
+def stored(app: PeerApp, study: bytes, column: str) -> object:
+    """A column of the store: a study that is over has no such field, and the file must have nothing either."""
+    return app.store._rows(f"SELECT {column} FROM studies WHERE study = ?", study)[0][column]
+
+
+async def advance(app: PeerApp, aggregator: FakeAggregator, until: float | None = None) -> float | None:
+    """Step the study, moving the clock from one due time to the next, up to `until`."""
+    for _ in range(500):
+        due = await app.step(aggregator.study)
+        if due is None:
+            return None
+        if until is not None and due > until:
+            aggregator.clock.seconds = max(aggregator.clock.seconds, until)
+            return due
+        aggregator.clock.seconds = max(aggregator.clock.seconds, due)
+    raise AssertionError("the study does not come to rest")
+
+
+async def until_closed(app: PeerApp, aggregator: FakeAggregator, others: int = 5) -> None:
+    """Up to the closing of the roster, in which others are as well."""
+    closes = aggregator.manifest.timetable.enrol_closes
+    await advance(app, aggregator, closes - 1)
+    aggregator.crowd(others)
+    aggregator.clock.seconds = closes
+    aggregator.close()
+
+
+async def until_state(app: PeerApp, aggregator: FakeAggregator, state: State) -> None:
+    """Step the study, and move the clock with it, until it is in this state."""
+    while app.store.state(aggregator.study) is not state:
+        aggregator.clock.seconds = max(aggregator.clock(), await app.step(aggregator.study) or 0)

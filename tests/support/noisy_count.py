@@ -1,0 +1,196 @@
+"""A second protocol in one file: how many say yes to the label's question, asked twice. docs/adding-a-protocol.md."""
+
+from collections.abc import Callable, Mapping, Sequence
+from json import dumps, loads
+
+from attrs import frozen
+
+from aggregator.protocols import registry as aggregators
+from aggregator.protocols.contract import Learned, Reached, ReportPart, Round
+from aggregator.protocols.estimates import Estimate, estimate
+from anon.errors import InvalidValue, Malformed
+from anon.ldp import PerturbedReport, RandomBytes, RawCategory, build, nano
+from anon.protocols import registry as shared
+from anon.protocols.categories import label_category
+from anon.protocols.contract import (
+    PURE_LOCAL,
+    DocumentArrived,
+    Exposure,
+    Layout,
+    Place,
+    Predicted,
+    PublishedModel,
+    Record,
+    SurveyAnswer,
+    Value,
+)
+from anon.protocols.words import Example, PacketKind, mechanism_line, mechanism_odds
+from anon.study.cost import total_epsilon
+from anon.study.designs import Design, Tables
+from anon.study.features import Feature, Label
+from anon.study.manifest import Manifest, Row, Slot, Survey, Window
+from anon.study.parsing import make_converter, structure
+from anon.study.proposal import DesignSection, Proposal
+from anon.wire.cbor import decode, encode
+from peer.protocols import registry as peers
+
+# The shared part
+
+
+@frozen
+class NoisyCount(DesignSection):
+    epsilon: float = 1.0
+
+
+def form(cards: Mapping[str, int], tables: Tables) -> None:
+    if [[survey.kind for survey in surveys] for surveys in tables] != [["first"], ["again"]]:
+        raise InvalidValue("design: noisy-count asks once, and once again")
+
+
+@frozen
+class CountModel:
+    protocol: str
+    study: str
+    title: str
+    label: Label
+    share: float
+    features: tuple[Feature, ...] = ()
+    threshold: float = 0.5
+    chance: float | None = None
+    shown: bool | None = None
+
+    def predict(self, values: Mapping[str, Value]) -> Predicted:
+        return Predicted(self.share, self.share >= self.threshold)
+
+    def to_json(self) -> str:
+        return dumps(make_converter().unstructure(self), sort_keys=True)
+
+
+def document(study: Manifest, number: int, n: int, yes: int) -> bytes:
+    return encode([study.study_id, number, n, yes])
+
+
+def counts_in(study: Manifest, number: int, body_untrusted: bytes) -> tuple[int, int]:
+    fields = decode(body_untrusted, "count")
+    if not isinstance(fields, list) or fields[:2] != [study.study_id, number] or not 0 <= fields[3] <= fields[2]:
+        raise Malformed("count: not this study's counts; nothing is sent")
+    return fields[2], fields[3]
+
+
+class Shared:
+    name = "noisy-count"
+    designs: Mapping[str, Design] = {"noisy-count": Design(NoisyCount, form)}
+
+    def windows(self, proposal: Proposal, settled: int) -> tuple[Window, ...]:
+        length, gap = proposal.schedule.collect, proposal.schedule.settle
+        return Window(settled, settled + length), Window(settled + length + gap, settled + 2 * length + gap)
+
+    def lay_out(self, proposal: Proposal, windows: tuple[Window, ...], randbelow: Callable[[int], int]) -> Layout:
+        made = build("krr", 2, nano(proposal.design.epsilon / 2))
+        asked = [Survey(number, kind, (), (), 2, made.name, made.p, made.q, made.epsilon, windows[number], number) for number, kind in enumerate(("first", "again"))]
+        return Layout(tuple(asked), tuple(Slot(number, (Row(number, 1),)) for number in range(2)))
+
+    def check(self, study: Manifest) -> None:
+        if study.survey(1).window.opens <= study.survey(0).window.closes:
+            raise Malformed("manifest: it asks again before it has counted; do not take part")
+
+    def exposure(self, surveys: tuple[Survey, ...], slots: tuple[Slot, ...]) -> Exposure:
+        return Exposure(PURE_LOCAL, total_epsilon(surveys, slots), total_epsilon(surveys, slots))
+
+    def documents(self, study: Manifest) -> Mapping[Place, int]:
+        most = study.cohort.maximum
+        return {("count", number): len(document(study, number, most, most)) for number in range(2)}
+
+    def longest_model(self, study: Manifest) -> int:
+        return 6 * len(study.to_bytes()) + 400
+
+    def summary(self, study: Manifest) -> str:
+        return f"You are asked about {study.label.name} twice; the second time, whether most were right about you."
+
+    def title(self, study: Manifest, survey: Survey) -> str:
+        return study.label.name if survey.kind == "first" else f"{study.label.name}: as most say"
+
+    def odds(self, study: Manifest) -> tuple[str, ...]:
+        return (mechanism_odds(study.survey(0).build()),)
+
+    def packet_kinds(self, study: Manifest, random_bytes: RandomBytes) -> tuple[PacketKind, ...]:
+        def kind(survey: Survey) -> PacketKind:
+            made = survey.build()
+            sent = [made.parse(bytes(made.perturb(RawCategory(1, 2), random_bytes))) for _ in range(4)]
+            throws = tuple("yes" if made.tally([report])[1] else "no" for report in sent)
+            return PacketKind(survey, (self.title(study, survey),), "one of your two packets", "a yes or a no", (mechanism_line(made),), Example("somebody's yes", throws))
+
+        return tuple(kind(survey) for survey in study.surveys)
+
+    def read_model(self, text_untrusted: str) -> CountModel:
+        return structure(make_converter(), loads(text_untrusted), CountModel, "model")
+
+
+# The peer's part
+
+
+class Peer:
+    def needs(self, manifest: Manifest, survey: int) -> tuple[Place, ...]:
+        return (("count", 0),) if survey == 1 else ()
+
+    def check_documents(self, manifest: Manifest, documents: Sequence[DocumentArrived]) -> None:
+        for arrived in documents:
+            counts_in(manifest, arrived.part, arrived.body)
+
+    def answers(self, manifest: Manifest, record: Record, slots: Sequence[tuple[int, int]], documents: Sequence[DocumentArrived]) -> tuple[SurveyAnswer, ...]:
+        counted = [counts_in(manifest, 0, arrived.body) for arrived in documents if arrived.part == 0]
+        yes = label_category(manifest.label, record.label)
+        said = {0: yes}
+        for n, ayes in counted:
+            said[1] = int(yes == (2 * ayes > n))
+        return tuple(SurveyAnswer(slot, survey, RawCategory(said[survey], 2)) for slot, survey in slots if survey in said)
+
+    def random_size(self, survey: Survey) -> int:
+        return survey.build().random_size
+
+    def perturb(self, survey: Survey, answer: RawCategory, random_bytes: RandomBytes) -> PerturbedReport:
+        return survey.build().perturb(answer, random_bytes)
+
+
+# The aggregator's part
+
+
+@frozen
+class Counted:
+    model: CountModel
+
+
+class Aggregator:
+    def rounds(self, study: Manifest) -> tuple[Round, ...]:
+        names = ("asking", "asking again")
+        return tuple(Round(survey.window, names[survey.survey], names[survey.survey], (survey.survey,), ("count", survey.survey)) for survey in study.surveys)
+
+    def counted(self, study: Manifest, number: int, reports: Mapping[int, Sequence[bytes]]) -> bytes:
+        made = study.survey(number).build()
+        return document(study, number, len(reports[number]), int(made.tally([made.parse(report) for report in reports[number]])[1]))
+
+    def learn(self, study: Manifest, documents: Mapping[Place, bytes], score_value: bytes, packets: Mapping[int, Sequence[bytes]]) -> Counted:
+        (n, yes), (again, agree) = [counts_in(study, number, documents["count", number]) for number in range(2)]
+        made = study.survey(0).build()
+        first, second = (made.unbias((total - ayes, ayes), total)[1] / max(total, 1) for total, ayes in ((n, yes), (again, agree)))
+        share = min(max((first + (second if 2 * yes > n else 1 - second)) / 2, 0.0), 1.0)
+        return Counted(CountModel("noisy-count", study.study_id.hex(), study.title, study.label, share))
+
+    def reached(self, model: PublishedModel) -> tuple[Reached, ...]:
+        return ()
+
+    def estimate(self, study: Manifest, survey: Survey, documents: Mapping[Place, bytes], plaintexts: Sequence[bytes], final: bool) -> Estimate | None:
+        return estimate(survey, Shared().title(study, survey), ["yes"], plaintexts, final) if plaintexts else None
+
+    def report(self, study: Manifest, learned: Learned) -> ReportPart:
+        return ReportPart('{% extends "report.html" %}{% block results %}<h2>The count</h2><p>{{ "%.3f" | format(model.share) }} say yes.</p>{% endblock %}')
+
+
+def register() -> None:
+    shared.register(Shared())
+    peers.PARTS["noisy-count"], aggregators.PARTS["noisy-count"] = Peer(), Aggregator()
+
+
+def forget() -> None:
+    shared.forget(Shared())
+    del peers.PARTS["noisy-count"], aggregators.PARTS["noisy-count"]

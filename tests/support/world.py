@@ -1,0 +1,370 @@
+"""A study in memory: a real aggregator, and peers that are made of the shared part alone or real ones.
+
+The clock moves when a test says so, or jumps from one due time to the next. Each real peer has a route of its own to the
+aggregator, which records what an observer of its network sees.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from attrs import define, evolve, field
+from nacl.signing import SigningKey
+
+from aggregator.app import AggregatorApp
+from aggregator.study.live import LiveStudy
+from anon.credential import Credential, commit, finalize, present, pseudonym, signer_nym_entropy
+from anon.errors import Malformed, Unreachable
+from anon.ldp import RawCategory
+from anon.protocols.sortition import draw, slot_context
+from anon.route import Response
+from anon.study import parse_proposal
+from anon.study.manifest import Manifest, Window
+from anon.transparency.documents import body_digest, find
+from anon.wire.invite import Invite, invite_hash
+from anon.wire.messages import (
+    Enrolment,
+    Packet,
+    credential_header,
+    pad,
+    parse_credentials,
+    parse_dummy,
+    parse_roster,
+    parse_seed,
+    presentation_header,
+    seal,
+    sign_enrolment,
+    sign_withdrawal,
+    study_seed,
+    unpad,
+    unseal,
+)
+from anon.wire.replies import encode_reply
+from peer.app import PeerApp
+from peer.data.evaluate import at_once
+from peer.store.home import PeerHome, Settings
+from tests.support.clock import Clock
+from tests.support.studies import questions
+
+ADDRESS = "127.0.0.1:1"
+
+SCHEDULE = """
+[schedule]
+enrol = "100s"
+settle = "20s"
+binning = "100s"
+collect = "100s"
+
+[release]
+retention = "100s"
+
+[cohort]
+minimum = {minimum}
+maximum = {maximum}
+admission = "{admission}"
+"""
+DESIGNS = {
+    "cuts": ("cuts = [30, 50]", '[design]\nkind = "one-packet"\nepsilon = 2.0'),
+    "quantile": ("bins = 3", '[design]\nkind = "one-packet"\nepsilon = 2.0\nbinning_share = 0.4'),
+    "bits": (
+        "bins = 3",
+        ('[design]\nkind = "one-packet"\nepsilon = 2.0\nbinning_share = 0.4\nasks = "bits"\n'
+        '[learning]\nclassifier = "additive"\nscore_share = 0\nbase_rate = 0.3'),
+    ),
+    "median": (
+        "bins = 2",
+        '[design]\nkind = "paper"\nepsilon_histogram = 1.0\nepsilon_binning = 1.0\npartitions = 2\nbinning_rounds = 3',
+    ),
+}
+
+
+def study_text(
+    design: str = "cuts", minimum: int = 2, maximum: int = 1000, admission: str = "invite", connections: int = 0
+) -> str:
+    """A study file: one categorical and one numeric feature, windows of 100 s, and cover traffic if `connections`."""
+    bins, rest = DESIGNS[design]
+    schedule = SCHEDULE.format(minimum=minimum, maximum=maximum, admission=admission)
+    cover = f"\n[cover]\nconnections = {connections}\n" if connections else ""
+    return questions(age=bins, answers=(">50K", "<=50K")) + rest + schedule + cover
+
+
+class FakePeer:
+    """One honest member: enrols, takes its credential, makes sealed packets."""
+
+    def __init__(self, manifest: Manifest, code: str = "") -> None:
+        self.manifest = manifest
+        self.study = manifest.study_id
+        self.key = SigningKey(os.urandom(32))
+        self.contribution = os.urandom(32)
+        self.secrets = commit(manifest.packets, os.urandom)
+        self.code = code
+        self.seed = b""
+        self.credential: Credential | None = None
+
+    def enrolment(self, commitment: bytes | None = None, study: bytes | None = None) -> bytes:
+        """The signed plaintext."""
+        invite = invite_hash(self.study, self.code)
+        proof = commitment or self.secrets.commitment_with_proof
+        return sign_enrolment(
+            Enrolment(study or self.study, bytes(self.key.verify_key), self.contribution, proof, invite), self.key
+        )
+
+    def sealed_enrolment(self) -> bytes:
+        """As it is posted."""
+        return seal(self.enrolment(), self.manifest.sealing_key)
+
+    def sealed_withdrawal(self) -> bytes:
+        """As it is posted."""
+        return seal(sign_withdrawal(self.study, self.key), self.manifest.sealing_key)
+
+    async def take_credential(self, live: LiveStudy) -> None:
+        """Fetch what was published and finish the credential; every check of it must pass."""
+        documents = await published(live)
+        roster_body = documents["roster", 0]
+        roster = parse_roster(roster_body, self.study)
+        value = parse_seed(documents["seed", 0], self.study, self.manifest.seed_commitment)
+        self.seed = study_seed(self.manifest.to_bytes(), roster_body, value)
+        mine = [entry.key for entry in roster].index(bytes(self.key.verify_key))
+        signature = parse_credentials(documents["credentials", 0], self.study, len(roster))[mine]
+        header = credential_header(self.study, body_digest(roster_body))
+        entropy = signer_nym_entropy(self.seed, bytes(self.key.verify_key))
+        self.credential = finalize(self.manifest.credential_key, header, signature, entropy, self.secrets)
+
+    def drawn(self, slot: int = 0) -> int:
+        """The survey this peer must answer in a slot."""
+        tag = pseudonym(self._holding(), slot_context(self.study, slot))
+        return draw(self.manifest.slots[slot], self.seed, tag)
+
+    def report(self, survey: int, category: int = 0) -> bytes:
+        """A perturbed report."""
+        mechanism = self.manifest.surveys[survey].build()
+        return bytes(mechanism.perturb(RawCategory(category, mechanism.m), os.urandom))
+
+    def packet(
+        self, slot: int = 0, survey: int | None = None, report: bytes | None = None, category: int = 0
+    ) -> Packet:
+        """A packet with a valid token for what it says."""
+        asked = self.drawn(slot) if survey is None else survey
+        answer = self.report(asked, category) if report is None else report
+        proof = presentation_header(self.study, slot, asked, answer)
+        token = present(self._holding(), slot_context(self.study, slot), proof, os.urandom)
+        return Packet(self.study, slot, asked, answer, token)
+
+    def _holding(self) -> Credential:
+        assert self.credential is not None
+        return self.credential
+
+
+def sealed(live: LiveStudy, packet: Packet) -> bytes:
+    """A packet as it is posted."""
+    return seal(pad(packet.to_bytes(), live.packet_intake.rules.plain_bytes), live.manifest.sealing_key)
+
+
+async def published(live: LiveStudy) -> dict[tuple[str, int], bytes]:
+    """Every document by kind and part."""
+    return {(one.head.kind, one.head.part): await live.body_of(one.head) for one in live.chain}
+
+
+@define
+class Request:
+    """One request as it left: to what, when, a post's bytes, and the answer's bytes if one came back to it."""
+
+    what: str
+    at: float
+    body: bytes | None = field(default=None, repr=False)
+    answer: bytes | None = None
+
+
+@define
+class MemoryRoute:
+    """One peer's route onto a study. `broken(what, time)`: the request gets nowhere. `mute(...)`: its answer is lost."""
+
+    live: LiveStudy
+    clock: Clock
+    broken: Callable[[str, float], bool] = lambda _what, _at: False
+    mute: Callable[[str, float], bool] = lambda _what, _at: False
+    says: Callable[[bytes], str | None] = lambda _body: None
+    requests: list[Request] = field(factory=list)
+
+    async def get(self, address: str, path: str, limit: int) -> Response:
+        """See `Route`."""
+        what = self._left(path, None).what
+        if what == "heads":
+            return Response(200, self.live.heads())
+        first, _, last = what.removeprefix("documents/").partition("-")
+        bodies = await self.live.served(int(first), int(last or first))
+        return Response(200, b"".join(bodies)) if bodies else Response(404, b"")
+
+    async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
+        """See `Route`."""
+        request = self._left(path, body)
+        takes = {"enrol": self.live.enrol, "withdraw": self.live.withdraw, "packets": self.live.submit}
+        answer = encode_reply(self.says(body) or await takes[request.what](body))
+        if self.mute(request.what, request.at):
+            raise Unreachable("mute")
+        request.answer = answer
+        return Response(200, answer)
+
+    def _left(self, path: str, body: bytes | None) -> Request:
+        request = Request(path.split("/", 3)[3], self.clock(), body)
+        self.requests.append(request)
+        if self.broken(request.what, request.at):
+            raise Unreachable("broken")
+        return request
+
+    def packets(self) -> list[Request]:
+        """Every post to where packets go."""
+        return [request for request in self.requests if request.what == "packets"]
+
+    def connections(self, window: Window) -> list[float]:
+        """When each different body first left for this window."""
+        first: dict[bytes | None, float] = {}
+        for packet in self.packets():
+            first.setdefault(packet.body, packet.at)
+        return sorted(at for at in first.values() if window.opens <= at < window.closes)
+
+
+@define
+class World:
+    """An aggregator with one study, its clock, and the real peers that settled in, each with its route."""
+
+    app: AggregatorApp
+    live: LiveStudy
+    clock: Clock
+    invites: list[Invite]
+    peers: list[PeerApp] = field(factory=list)
+    routes: list[MemoryRoute] = field(factory=list)
+
+    async def enrol(self, count: int) -> list[FakePeer]:
+        """So many peers, enrolled."""
+        codes = [invite.code for invite in self.invites[:count]] if self.invites else [""] * count
+        peers = [FakePeer(self.live.manifest, code) for code in codes]
+        for peer in peers:
+            assert await self.live.enrol(peer.sealed_enrolment()) == "accepted"
+        return peers
+
+    async def close_enrolment(self, peers: list[FakePeer]) -> None:
+        """Let the roster close and every peer take its credential."""
+        self.clock.seconds = self.live.manifest.timetable.enrol_closes
+        await self.app.tick()
+        for peer in peers:
+            await peer.take_credential(self.live)
+
+    async def collecting(self, count: int) -> list[FakePeer]:
+        """So many peers with their credentials, and collection open."""
+        peers = await self.enrol(count)
+        await self.close_enrolment(peers)
+        await self.go_to(self.opens)
+        return peers
+
+    async def collected(self, count: int) -> list[FakePeer]:
+        """The same, and a packet of each is accepted."""
+        peers = await self.collecting(count)
+        for peer in peers:
+            assert await self.live.submit(sealed(self.live, peer.packet())) == "accepted"
+        return peers
+
+    async def go_to(self, when: float) -> None:
+        """Set the clock and do what is due at the aggregator."""
+        self.clock.seconds = when
+        await self.app.tick()
+
+    @property
+    def opens(self) -> int:
+        """When collection opens."""
+        return max(survey.window.opens for survey in self.live.manifest.surveys)
+
+    @property
+    def closes(self) -> int:
+        """When collection closes."""
+        return max(survey.window.closes for survey in self.live.manifest.surveys)
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """All windows in which packets are sent."""
+        return self.live.manifest.windows
+
+    async def settle_in(self, count: int, **settings: object) -> None:
+        """So many real peers join."""
+        for number in range(count):
+            self._home(number).write_settings(evolve(Settings(), **settings))
+            self.routes.append(MemoryRoute(self.live, self.clock))
+            self.peers.append(self._peer(number))
+            self.peers[-1].set_policy(evolve(self.peers[-1].policy(), minimum_cohort=2))
+            await self.peers[-1].join(self.invites[number], self.live.manifest.epsilon)
+
+    def restart(self, number: int) -> None:
+        """As after a crash: everything that was not stored is gone."""
+        self.peers[number].close()
+        self.peers[number] = self._peer(number)
+
+    def _home(self, number: int) -> PeerHome:
+        return PeerHome(self.app.home.path.parent / f"peer-{number}")
+
+    def _peer(self, number: int) -> PeerApp:
+        route, clock = self.routes[number], self.clock
+        return PeerApp(self._home(number), lambda: route, clock, os.urandom, sleep=clock.sleep, evaluate=at_once)
+
+    async def go_on(self, until: float = 1e12) -> None:
+        """Aggregator and real peers do what is due, in the order of time, up to `until`."""
+        due: dict[int, float] = dict.fromkeys(range(len(self.peers)), self.clock())
+        for _ in range(100_000):
+            news = self.clock() + await self.app.tick()
+            first = min(due, key=lambda number: due[number], default=None)
+            when = min(news, due[first] if first is not None else news)
+            if when > until or first is None:
+                self.clock.seconds = max(self.clock(), min(until, when if first is None else until))
+                return
+            self.clock.seconds = max(self.clock(), when)
+            if news <= due[first]:
+                continue
+            again = await self.peers[first].step(self.live.study)
+            if again is None:
+                del due[first]
+            else:
+                due[first] = again
+        raise AssertionError("the world does not come to rest")
+
+    def opened(self, body: bytes) -> bytes:
+        """The plaintext of a sealed packet."""
+        rules = self.live.packet_intake.rules
+        return unpad(unseal(body, rules.sealing_key), rules.plain_bytes)
+
+    def is_dummy(self, body: bytes) -> bool:
+        """True if a post carries cover."""
+        try:
+            parse_dummy(self.opened(body))
+        except Malformed:
+            return False
+        return True
+
+
+@asynccontextmanager
+async def in_memory(home: Path, text: str, invites: int = 20) -> AsyncIterator[World]:
+    """A published study of the aggregator in this home; its peers are closed at the end."""
+    clock = Clock()
+    async with make_app(home, clock) as app:
+        world = await begin(app, clock, text, invites)
+        yield world
+        for peer in world.peers:
+            peer.close()
+
+
+async def begin(app: AggregatorApp, clock: Clock, text: str, invites: int = 20) -> World:
+    """Publish a study in an opened app."""
+    manifest = await app.create_study(parse_proposal(text))
+    made = await app.create_invites(manifest.study_id, invites, ADDRESS)
+    return World(app, app.study(manifest.study_id), clock, made if made[0].code else [])
+
+
+def make_app(home: Path, clock: Clock) -> AggregatorApp:
+    """An aggregator whose heavy work runs in a thread."""
+    return AggregatorApp(home, clock, os.urandom, processes=0)
+
+
+def has(live: LiveStudy, kind: str, part: int = 0) -> bool:
+    """True if a document is in the chain."""
+    return find(live.chain, kind, part) is not None

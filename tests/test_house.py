@@ -1,0 +1,220 @@
+"""The rules of the house (docs/decisions/0001): who may know whom, and how large a module is. Each fault is named."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from benchmarks import rooms
+
+ROOT = Path(__file__).resolve().parents[1]
+HEAVY = {"numpy", "scipy", "sklearn", "sqlalchemy", "aiosqlite", "joblib"}
+SIDES = {"anon", "peer", "aggregator"}
+LONGEST_MODULE = 400
+MOST_MODULES = 18
+
+
+def _imports(path: Path) -> set[str]:
+    """Every dotted name a module imports, wherever in the module the import stands."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {str(node.module)}
+    return found
+
+
+def _modules(side: str) -> list[Path]:
+    return sorted((ROOT / side).rglob("*.py"))
+
+
+def _roots(path: Path) -> set[str]:
+    return {name.partition(".")[0] for name in _imports(path)}
+
+
+@pytest.mark.parametrize(("side", "forbidden"), [
+    ("anon", {"peer", "aggregator", "examples", "tests", "benchmarks", "anonml", "random"} | HEAVY),
+    ("peer", {"aggregator", "examples", "tests", "benchmarks", "anonml", "random"} | HEAVY),
+    ("aggregator", {"peer", "examples", "tests", "benchmarks", "anonml"}),
+])
+def test_sides_do_not_reach_across(side: str, forbidden: set[str]) -> None:
+    wrong = {str(path.relative_to(ROOT)): sorted(_roots(path) & forbidden) for path in _modules(side)}
+    assert {path: names for path, names in wrong.items() if names} == {}
+
+
+def test_one_module_alone_knows_the_curve_library() -> None:
+    users = [path.relative_to(ROOT).as_posix() for side in SIDES for path in _modules(side) if "py_arkworks_bls12381" in _roots(path)]
+    assert users == ["anon/credential/arkworks.py"]
+
+
+def test_enrol_and_verify_share_no_module() -> None:
+    """`enrol` knows who, `verify` must not: neither imports the other, nor a common module of the aggregator but rules."""
+    enrol, verify = (_imports(ROOT / "aggregator/rules" / name) for name in ("enrol.py", "verify.py"))
+    assert not any(name.startswith("aggregator.rules.enrol") for name in verify)
+    assert not any(name.startswith("aggregator.rules.verify") for name in enrol)
+
+
+def test_only_app_sees_concrete_stores_and_routes() -> None:
+    """Rules and sessions get stores and routes as arguments; `app` (and the command line) chooses them."""
+    concrete = {"anon.route.direct_and_socks", "anon.route.DirectRoute", "anon.route.SocksRoute", "anon.route.tor.TorRoute", "anon.route.tor.route"}
+    allowed = {"anon/route/__init__.py", "anon/testnet/probe.py", "anon/route/tor/__init__.py", "peer/app.py", "peer/network/routes.py", "aggregator/app.py"}
+    wrong = [
+        path.relative_to(ROOT).as_posix()
+        for side in SIDES
+        for path in _modules(side)
+        if _imports(path) & concrete and path.relative_to(ROOT).as_posix() not in allowed
+    ]
+    assert wrong == []
+
+
+def test_no_room_imports_in_a_circle() -> None:
+    """Between the files and folders of any folder, at every depth."""
+    folders = {name.rpartition(".")[0] for name in rooms.modules()} - {""}
+    circles = {folder: rooms.circle(rooms.between(folder)) for folder in sorted(folders)}
+    assert {folder: names for folder, names in circles.items() if names} == {}
+
+
+@pytest.mark.parametrize("package", rooms.PACKAGES)
+def test_every_room_imports_from_lower_rows_alone(package: str) -> None:
+    assert rooms.rises(package) == []
+
+
+def test_the_core_imports_no_shell_and_no_shell_another() -> None:
+    """`benchmarks/rooms.py` names the shells and what each stands on; that they have no circle follows from the rows."""
+    assert rooms.trespasses() == []
+    assert {name for name in rooms.SHELLS if name not in rooms.modules()} == set()
+
+
+def test_the_picture_of_the_rooms_is_drawn_from_the_code() -> None:
+    assert rooms.PICTURE.read_text(encoding="utf-8") == rooms.picture(), "run `python -m benchmarks.rooms`"
+
+
+def _without(shell: str, tree: Path) -> None:
+    """A copy of the product without a shell, what stands on it, and their lines in the command's wiring."""
+    gone = rooms.standing_on(shell)
+    for side in sorted(SIDES):
+        shutil.copytree(ROOT / side, tree / side, ignore=shutil.ignore_patterns("__pycache__"))
+    for room in gone:
+        place = tree / room.replace(".", "/")
+        shutil.rmtree(place) if place.is_dir() else place.with_suffix(".py").unlink()
+    wiring = (ROOT / "anonml.py").read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = [line for line in wiring if not any(f'"{room}.' in line for room in gone)]
+    (tree / "anonml.py").write_text("".join(kept), encoding="utf-8")
+    (tree / "tests").mkdir()
+    for name in ("pyproject.toml", "tests/__init__.py", "tests/conftest.py"):
+        shutil.copy(ROOT / name, tree / name)
+    for name in ("tests/support", "tests/peer", "tests/aggregator"):
+        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def test_what_tests_share_stands_on_no_test() -> None:
+    """Beside `tests/support` a tree without a shell has the tests of both sides' sessions alone."""
+    shared = [ROOT / "tests/conftest.py", *_modules("tests/support")]
+    wrong = {path.name: sorted(name for name in _imports(path) if name.startswith("tests.") and not name.startswith("tests.support")) for path in shared}
+    assert {name: names for name, names in wrong.items() if names} == {}
+
+
+@pytest.mark.slow
+def test_any_shell_can_be_deleted(tmp_path: Path) -> None:
+    """Its folder and its line of wiring: the rest imports, adds its commands, and studies still go their way."""
+    kits = {"anon.terminal", "anon.page", "peer.opening", "aggregator.opening"}  # nothing is left above them to show
+    shells = sorted(rooms.SHELLS.keys() - kits)
+    for shell in shells:
+        _without(shell, tmp_path / shell)
+    program = [sys.executable, str(ROOT / "tests" / "without_shells.py"), *(str(tmp_path / shell) for shell in shells)]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+
+
+def test_no_module_is_longer_than_400_lines() -> None:
+    lines = {
+        path.relative_to(ROOT).as_posix(): len(path.read_text(encoding="utf-8").splitlines())
+        for path in rooms.modules().values()
+    }
+    assert {path for path, count in lines.items() if count > LONGEST_MODULE} == set()
+
+
+def test_no_room_holds_more_than_18_modules() -> None:
+    """A folder that grows beyond holds a second subject: it gets a folder of its own."""
+    modules = Counter(path.parent.relative_to(ROOT).as_posix() for path in rooms.modules().values() if path.name != "__init__.py")
+    assert {room for room, count in modules.items() if count > MOST_MODULES} == set()
+
+
+ROOMS_OF_PROTOCOLS = ("anon/protocols/", "peer/protocols/", "aggregator/protocols/", "aggregator/lab/", "aggregator/estimator/")
+
+
+def test_a_protocol_is_known_in_its_rooms_alone() -> None:
+    """Everything else asks the registries; the lab and the estimator are the histogram's own shells."""
+    wrong = {
+        path.relative_to(ROOT).as_posix(): sorted(name for name in _imports(path) if ".protocols.histogram" in name)
+        for side in (*sorted(SIDES), "bundle")
+        for path in _modules(side)
+        if not path.relative_to(ROOT).as_posix().startswith(ROOMS_OF_PROTOCOLS)
+    }
+    assert {path: names for path, names in wrong.items() if names} == {}
+
+
+RULES = [
+    *sorted(path.relative_to(ROOT).as_posix() for side in SIDES for path in _modules(side) if path.parent.name == "rules"),
+    "peer/release.py", "peer/protocols/histogram.py", "peer/protocols/contract.py", "anon/protocols/contract.py",
+    "anon/wire/messages.py", "anon/transparency/documents.py",
+    "peer/run/plan.py", "peer/run/jobs.py", "peer/run/departures.py",
+]
+OUTSIDE = {
+    "aiohttp", "aiosqlite", "asyncio", "concurrent", "http", "importlib", "io", "multiprocessing", "os", "pathlib", "random", "shutil",
+    "signal", "socket", "sqlalchemy", "sqlite3", "subprocess", "sys", "tempfile", "threading", "time", "urllib", "jinja2", "rich", "typer",
+}
+SHELLS_WORDS = re.compile(r"anonml (peer|aggregator|study|simulate|evidence|doctor)|(^|\s)--[a-z]|</?[a-z]+>|\b(page|desk|tray|browser)\b")
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_files_that_hold_rules_do_not_wait(name: str) -> None:
+    tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
+    assert not [node for node in ast.walk(tree) if isinstance(node, (ast.Await, ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith))]
+    assert not _roots(ROOT / name) & OUTSIDE
+
+
+@pytest.mark.parametrize("name", [name for name in RULES if "/rules/" in name])
+def test_rules_speak_no_word_of_a_shell(name: str) -> None:
+    """A rule names the owner's next step as a value (`peer/rules/advice.py`); each surface words it."""
+    tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
+    texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    assert [text for text in texts if SHELLS_WORDS.search(text)] == []
+
+
+_BLOCKED = """
+import importlib.abc, sys
+class Block(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {heavy!r}:
+            raise ImportError("blocked: " + name)
+sys.meta_path.insert(0, Block())
+import importlib, pkgutil, anon, peer
+for package in (anon, peer):
+    for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        importlib.import_module(found.name)
+"""
+
+
+def test_a_peer_lives_a_whole_study_without_the_learning_stack() -> None:
+    """Look, join, run, be included, and be refused: the peer's own session tests, with those imports impossible."""
+    program = _BLOCKED.format(heavy=HEAVY) + (
+        "import pytest\n"
+        "code = pytest.main(['-q', '-p', 'no:cacheprovider', '-p', 'no:xdist', 'tests/peer/test_peer_session.py'])\n"
+        "sys.exit(code)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+def test_all_of_anon_and_peer_import_without_the_learning_stack() -> None:
+    subprocess.run([sys.executable, "-c", _BLOCKED.format(heavy=HEAVY)], cwd=ROOT, check=True, timeout=120)

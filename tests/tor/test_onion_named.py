@@ -1,0 +1,108 @@
+"""The one address that a study names: chosen at publishing, given out in links, and the only one served as its own."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from aggregator.app import AggregatorApp
+from aggregator.network.onion_key import draw_key, keep_key, kept_key, onion_address
+from aggregator.store.home import open_home
+from anon.errors import Malformed, Refused
+from anon.study.manifest import parse_manifest
+from anon.wire.cbor import decode, encode
+from anon.wire.onion_address import onion_host
+from tests.support.command_line import anonml, attempt
+from tests.support.onion_commands import onion_study
+from tests.support.studies import ONE_PACKET
+
+STUDY = onion_study("Named", ONE_PACKET, enrol=600, settle=6, collect=60)
+OTHER = f"{onion_host(bytes(32))}:80"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A study file."""
+    (tmp_path / "study.toml").write_text(STUDY)
+    return tmp_path / "study.toml"
+
+
+async def test_publishing_draws_the_key_and_names_its_address(tmp_path: Path, file: Path) -> None:
+    home = tmp_path / "staff"
+    published = await anonml("study", "publish", file, "--home", home)
+    key = kept_key(home)
+    assert key is not None and published["address"] == key.address()
+    (link,) = await anonml("aggregator", "invite", "--home", home)
+    assert link.startswith(f"anonml://{key.address()}/")
+    refused = await attempt("aggregator", "invite", "--home", home, "--address", OTHER)
+    assert refused.code != 0 and key.address() in refused.err, refused
+    (local,) = await anonml("aggregator", "invite", "--home", home, "--address", "127.0.0.1:1")
+    assert local.startswith("anonml://127.0.0.1:1/")
+
+
+async def test_the_same_title_again_is_published_with_a_caution(tmp_path: Path, file: Path) -> None:
+    words = ("study", "publish", file, "--loopback", "--home", tmp_path / "staff")
+    first, again = await attempt(*words), await attempt(*words)
+    assert first.code == again.code == 0 and "caution" not in first.err
+    assert "a study of this title is open already" in " ".join(again.err.split())
+
+
+async def test_loopback_names_none_and_another_tor_is_named(tmp_path: Path, file: Path) -> None:
+    home = tmp_path / "staff"
+    assert (await anonml("study", "publish", file, "--loopback", "--home", home))["address"] == ""
+    assert kept_key(home) is None
+    (link,) = await anonml("aggregator", "invite", "--home", home)
+    assert link.startswith("anonml://127.0.0.1:8750/")
+    assert (await anonml("study", "publish", file, "--address", OTHER, "--home", home))["address"] == OTHER
+    for words in (["--address", OTHER, "--loopback"], ["--address", "example.org:80"], ["--address", "x" + OTHER]):
+        refused = await attempt("study", "publish", file, "--home", home, *words)
+        assert "--address" in refused.err and refused.code != 0, words
+
+
+async def test_old_manifests_parse_and_none_has_one_spelling(tmp_path: Path) -> None:
+    from anon.study import parse_proposal
+
+    async with AggregatorApp(tmp_path / "staff") as app:
+        old = (await app.create_study(parse_proposal(STUDY))).to_bytes()
+        new = (await app.create_study(parse_proposal(STUDY), OTHER)).to_bytes()
+    assert b"address" not in old and parse_manifest(old).address == ""
+    assert parse_manifest(new).address == OTHER
+    plain = decode(old, "manifest")
+    assert isinstance(plain, dict)
+    for address in ("", "127.0.0.1:80", "example.org:80", OTHER.replace(":80", ":81"), OTHER.upper(), "x." + OTHER):
+        with pytest.raises(Malformed):
+            parse_manifest(encode({**plain, "address": address}))
+    with pytest.raises(ValueError, match="address"):
+        evolve(parse_manifest(old), address="nowhere")
+
+
+def test_a_passing_address_is_named_while_it_is_served_and_no_longer(tmp_path: Path) -> None:
+    home = open_home(tmp_path / "staff", os.urandom)
+    passing = draw_key(os.urandom).address()
+    assert home.served_at() == ""
+    with home.place(passing):
+        assert onion_address(home, os.urandom) == passing
+        assert kept_key(home.path) is None
+    assert home.served_at() == "", "what is left in the file is not believed"
+    with home.place("127.0.0.1:8750"):
+        assert home.served_at() == "127.0.0.1:8750"
+        assert onion_address(home, os.urandom) == keep_key(home.path, os.urandom).address()
+
+
+async def test_serving_another_address_than_a_study_names_is_refused(tmp_path: Path) -> None:
+    from anon.study import parse_proposal
+
+    async with AggregatorApp(tmp_path / "staff") as app:
+        named = keep_key(app.home.path, os.urandom).address()
+        manifest = await app.create_study(parse_proposal(STUDY), named)
+        passing = draw_key(os.urandom)
+        with pytest.raises(Refused, match="without --ephemeral") as refused:
+            await asyncio.wait_for(app.serve_onion(lambda home: passing), 20)
+        assert named in str(refused.value) and passing.address() in str(refused.value)
+        assert not (app.home.path / "tor").exists(), "no tor was started for it"
+        await app.create_study(parse_proposal(STUDY), passing.address())
+        app._demand_named(passing.address())  # one study is served there, and of the other it is said that it is not
+        with pytest.raises(Refused, match="nowhere else"):
+            await app.create_invites(manifest.study_id, 1, passing.address())
