@@ -8,12 +8,15 @@ DATA ?=
 TOR ?=
 TEMPLATE ?=
 APT ?=
+TWICE ?=
 export APT
 
 # $(call locked,ENVIRONMENT,LOCKS): what the lock files name, and only with their hashes.
 locked = $(1)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps $(foreach lock,$(2),-r locks/$(lock).txt)
 # $(call project,ENVIRONMENT,MORE): the project itself, which brings nothing along.
 project = $(1)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation $(2)
+# $(call pytest,PYTHON): a run of tests; with TWICE=1, as CI has it, three files that failed are tried again alone.
+pytest = $(if $(TWICE),tests/twice $(1),$(1) -m pytest)
 PEER := build peer
 STAFF := $(PEER) aggregator
 TEST := $(STAFF) test
@@ -68,7 +71,7 @@ test: .venv/test        ## what anybody can run: no root, no tor, no browser; un
 	@echo "left out: whole programs and servers, long computations, Tor, the browser, the soak; make test-all runs all but the soak"
 
 test-all: .venv/test .venv/mobile parts   ## every test but the soak
-	@$(BIN)/python -m pytest -m "not soak" -n 3 --dist loadfile --no-loadscope-reorder
+	@$(call pytest,$(BIN)/python) -m "not soak" -n 3 --dist loadfile --no-loadscope-reorder
 	@echo "left out: the soak$$(tests/parts >/dev/null || echo ', and:'; tests/parts | head -2)"
 
 # Each in an environment of its own, from the same locks: what old and new Pythons do differently.
@@ -78,7 +81,7 @@ test-pythons:           ## homes, backups, a peer's session, the commands and th
 		{ test $$place/made -nt pyproject.toml && test -z "$$(find locks -name '*.txt' -newer $$place/made)"; } || \
 		{ $$python -m venv --clear $$place && $(call locked,$$place,$(TEST)) && $(call project,$$place,-e .) && touch $$place/made; } || exit 1; \
 		echo "under $$($$place/bin/python -V)" && \
-		$$place/bin/python -m pytest -p no:cacheprovider -m "not ($(LEFT_OUT))" -n 3 --dist loadfile $(UNDER_EACH) || exit 1; \
+		$(call pytest,$$place/bin/python) -m "not ($(LEFT_OUT))" -n 3 --dist loadfile $(UNDER_EACH) || exit 1; \
 	done
 
 UNDER_EACH := tests/attacks tests/aggregator/test_home_and_stores.py tests/peer/test_peer_session.py tests/peer/test_peer_backup.py \

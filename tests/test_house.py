@@ -152,6 +152,32 @@ def test_no_room_holds_more_than_18_modules() -> None:
 ROOMS_OF_PROTOCOLS = ("anon/protocols/", "peer/protocols/", "aggregator/protocols/", "aggregator/lab/", "aggregator/estimator/")
 
 
+CANONICAL = {
+    "anon/wire/cbor.py": "the one encoder",
+    "anon/wire/lists.py": "long lists of byte strings, read where they lie",
+    "anon/wire/messages.py": "enrolment, withdrawal, abandonment, roster, seed, credentials, packet, cover",
+    "anon/study/manifest.py": "the manifest",
+    "anon/transparency/documents.py": "heads and chains of heads",
+    "anon/transparency/transcript.py": "transcripts",
+    "anon/transparency/equivocation.py": "evidence",
+    "anon/protocols/histogram/thresholds.py": "the histogram's thresholds and edges",
+    "aggregator/store/home.py": "a study's keys, in the aggregator's home",
+    "peer/rules/study_secrets.py": "a study's secrets, in the peer's home",
+    "peer/data/snapshot.py": "an evaluation's result, between two processes",
+    "peer/store/database/integrity.py": "a digest of a store",
+    "peer/release.py": "a digest of the grounds of a release",
+}
+
+
+def test_every_wire_format_has_one_module() -> None:
+    """A module that spells canonical bytes is named here with what it spells, and nothing is named twice."""
+    spelling = {"anon.wire.cbor.encode", "anon.wire.cbor.decode", "cbor2"}
+    users = {path.relative_to(ROOT).as_posix() for side in SIDES for path in _modules(side) if _imports(path) & spelling}
+    assert users | {"anon/wire/cbor.py"} == set(CANONICAL)
+    formats = [name for spelled in CANONICAL.values() for name in spelled.split(", ")]
+    assert len(formats) == len(set(formats))
+
+
 def test_a_protocol_is_known_in_its_rooms_alone() -> None:
     """Everything else asks the registries; the lab and the estimator are the histogram's own shells."""
     wrong = {

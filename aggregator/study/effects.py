@@ -19,8 +19,14 @@ from anon.credential import signer_nym_entropy
 from anon.study.manifest import Survey
 from anon.transparency.documents import find
 from anon.transparency.transcript import transcript_body
-from anon.wire.cbor import encode
-from anon.wire.messages import VERSION, credential_header, encode_credentials, encode_roster, encode_seed, parse_roster
+from anon.wire.messages import (
+    credential_header,
+    encode_abandoned,
+    encode_credentials,
+    encode_roster,
+    encode_seed,
+    parse_roster,
+)
 
 _ISSUED_AT_ONCE = 64
 _NAMED = 20
@@ -62,7 +68,7 @@ async def publish_abandoned(study: LiveStudy) -> None:
     """Too few enrolled: say so; nothing else happens."""
     await study.enrolment_intake.close()
     enrolled = await study.tools.enrolments.count(study.study)
-    await study.publish("abandoned", 0, encode([VERSION, study.study, enrolled]))
+    await study.publish("abandoned", 0, encode_abandoned(study.study, enrolled))
 
 
 async def publish_roster(study: LiveStudy) -> None:

@@ -22,11 +22,13 @@ from anon.study.manifest import Manifest, Survey
 from anon.transparency.closing import CLOSING
 from anon.transparency.documents import MAX_BODY
 from anon.transparency.transcript import empty_length, entry_length
-from anon.wire.cbor import encode
+from anon.wire.lists import list_length
 from anon.wire.messages import (
     COMMITMENT_POINT_BYTES,
     CONTRIBUTION_BYTES,
     KEY_BYTES,
+    RosterEntry,
+    encode_abandoned,
     encode_credentials,
     encode_roster,
     encode_seed,
@@ -76,12 +78,13 @@ def _manifest(_study: Manifest, _part: int) -> int:
 
 
 def _abandoned(study: Manifest, _part: int) -> int:
-    return len(encode([1, bytes(32), study.cohort.maximum]))
+    return len(encode_abandoned(bytes(32), study.cohort.maximum))
 
 
 def _roster(study: Manifest, _part: int) -> int:
-    entry = encode([bytes(KEY_BYTES), bytes(CONTRIBUTION_BYTES), bytes(COMMITMENT_POINT_BYTES)])
-    return len(encode_roster(bytes(32), [])) - 1 + many(study.cohort.maximum, len(entry))
+    entry = RosterEntry(bytes(KEY_BYTES), bytes(CONTRIBUTION_BYTES), bytes(COMMITMENT_POINT_BYTES))
+    empty, single = (len(encode_roster(bytes(32), entries)) for entries in ([], [entry]))
+    return empty - 1 + list_length(study.cohort.maximum, single - empty)
 
 
 def _seed(_study: Manifest, _part: int) -> int:
@@ -89,14 +92,14 @@ def _seed(_study: Manifest, _part: int) -> int:
 
 
 def _credentials(study: Manifest, _part: int) -> int:
-    envelope = len(encode_credentials(bytes(32), [])) - 1
-    return envelope + many(study.cohort.maximum, len(encode(bytes(SIGNATURE_SIZE))))
+    empty, single = (len(encode_credentials(bytes(32), issued)) for issued in ([], [bytes(SIGNATURE_SIZE)]))
+    return empty - 1 + list_length(study.cohort.maximum, single - empty)
 
 
 def _transcript(study: Manifest, part: int) -> int:
     survey = study.surveys[part]
     empty = empty_length(bytes(32), survey.survey)
-    return empty - 1 + many(most_drawn(study, survey), entry_length(study, survey))
+    return empty - 1 + list_length(most_drawn(study, survey), entry_length(study, survey))
 
 
 def _model(study: Manifest, _part: int) -> int:
@@ -116,11 +119,6 @@ def most_drawn(manifest: Manifest, survey: Survey) -> int:
                 mean = -(-everybody * row.weight // slot.total)
                 return min(everybody, mean + isqrt(28 * everybody) + 1)
     return 0
-
-
-def many(count: int, each: int) -> int:
-    """Bytes of a list of so many items of so many bytes."""
-    return len(encode(count)) + count * each
 
 
 _COUNTED = (*CLOSING, "transcript")

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from anon.protocols.kinds import KINDS, Stage, many, row_of
+from anon.protocols.kinds import KINDS, Stage, row_of
 from anon.protocols.registry import protocol_of
 from anon.study.manifest import Manifest
 from anon.transparency.closing import CLOSING
 from anon.transparency.documents import LONGEST_HEAD
+from anon.wire.lists import list_length
 
 LONGEST_UNSEEN_CHAIN = 2 * 1024 * 1024
 """Bytes of heads that are read before the manifest is known: more than a manifest of the longest implies."""
@@ -36,7 +37,7 @@ def most_documents(manifest: Manifest) -> int:
 
 def longest_chain(manifest: Manifest) -> int:
     """Bytes of all heads of the study, as they travel."""
-    return many(most_documents(manifest), LONGEST_HEAD)
+    return list_length(most_documents(manifest), LONGEST_HEAD)
 
 
 @lru_cache(maxsize=_KEPT)

@@ -86,7 +86,12 @@ def check_body(head: Head, body_untrusted: bytes) -> bytes:
 
 def encode_chain(chain: Sequence[SignedHead]) -> bytes:
     """The chain for the wire."""
-    return encode([[signed.head.to_bytes(), signed.signature] for signed in chain])
+    return encode(as_plain(chain))
+
+
+def as_plain(chain: Sequence[SignedHead]) -> list[list[bytes]]:
+    """Each head and its signature, as lists of byte strings that `encode` takes."""
+    return [[signed.head.to_bytes(), signed.signature] for signed in chain]
 
 
 def parse_chain(

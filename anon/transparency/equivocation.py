@@ -18,6 +18,7 @@ from anon.transparency.closing import CLOSING, Bodies, read_closing
 from anon.transparency.documents import (
     MAX_BODY,
     SignedHead,
+    as_plain,
     body_digest,
     check_body,
     encode_chain,
@@ -86,8 +87,7 @@ class Evidence(_AboutAnAggregator):
 
     def to_bytes(self) -> bytes:
         """The one spelling: [label, manifest, [head, signature], [head, signature]], the smaller head first."""
-        pair = [[signed.head.to_bytes(), signed.signature] for signed in (self.first, self.second)]
-        return encode([labels.EVIDENCE, self.manifest.to_bytes(), *pair])
+        return encode([labels.EVIDENCE, self.manifest.to_bytes(), *as_plain((self.first, self.second))])
 
 
 def evidence_of(manifest: Manifest, one: SignedHead, other: SignedHead) -> Evidence:
@@ -170,9 +170,25 @@ def parse_evidence(data_untrusted: bytes, pinned_key: bytes | None = None) -> Pr
     return proof
 
 
+def parse_kept_evidence(stored: bytes, manifest: Manifest) -> Proof:
+    """Evidence as a peer keeps it: two heads alone, as `encode_chain` writes them, or the whole file.
+
+    Raises `ProvesNothing`, or `Malformed` for heads that are none.
+    """
+    first, *rest = decode(stored, "stored evidence")
+    if isinstance(first, bytes):
+        return parse_evidence(stored)
+    return evidence_of(manifest, *_signed_heads([first, *rest]))
+
+
 def _two_heads(manifest: Manifest, *pair: list[bytes]) -> Evidence:
-    first, second = (SignedHead(parse_head(head), _signature(signature)) for head, signature in pair)
+    first, second = _signed_heads(pair)
     return Evidence(manifest, first, second)
+
+
+def _signed_heads(pair: Sequence[list[bytes]]) -> tuple[SignedHead, SignedHead]:
+    first, second = (SignedHead(parse_head(head), _signature(signature)) for head, signature in pair)
+    return first, second
 
 
 def _bad_credential(manifest: Manifest, heads: bytes, place: int, *closing: bytes) -> BadCredential:

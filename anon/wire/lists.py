@@ -48,6 +48,11 @@ class FixedRows(Sequence[Row]):
         return tuple(self._body[start + low : start + high] for low, high in self._spans)
 
 
+def list_length(count: int, each: int) -> int:
+    """Bytes of a list of so many items of so many bytes each."""
+    return len(encode(count)) + count * each
+
+
 def fixed_rows(
     body_untrusted: bytes, heading: Sequence[Any], sizes: Sequence[int], what: str, bare: bool = False
 ) -> FixedRows:

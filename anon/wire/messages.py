@@ -150,6 +150,11 @@ def parse_roster(data_untrusted: bytes, study: bytes) -> Roster:
     return Roster(rows)
 
 
+def encode_abandoned(study: bytes, enrolled: int) -> bytes:
+    """The document of a study that ends because only so many people enrolled."""
+    return encode([VERSION, study, enrolled])
+
+
 def seed_commitment(value: bytes) -> bytes:
     """The manifest's commitment to the aggregator's random value."""
     return sha256(labels.SEED_COMMITMENT, value)

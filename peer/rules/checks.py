@@ -32,10 +32,9 @@ from anon.queries.lint import Tables, lint
 from anon.study.features import Feature, Label
 from anon.study.manifest import Manifest, parse_manifest, study_id_of
 from anon.transparency.closing import Bodies, CheckedLists, Closing, read_closing
-from anon.transparency.documents import Head, SignedHead
+from anon.transparency.documents import Head, SignedHead, encode_chain
 from anon.transparency.equivocation import BadCredential, bad_credential_of
 from anon.wire.addresses import is_loopback
-from anon.wire.cbor import encode
 from anon.wire.invite import Invite
 from anon.wire.messages import COMMITMENT_POINT_BYTES, Roster, RosterEntry, credential_header
 from peer.rules.study_secrets import StudySecrets
@@ -66,7 +65,7 @@ class Equivocation(Distrust):
 
     def evidence(self) -> bytes:
         """Both signed heads; anyone can verify them with the aggregator's key."""
-        return encode([[signed.head.to_bytes(), signed.signature] for signed in (self.first, self.second)])
+        return encode_chain((self.first, self.second))
 
 
 class Misissued(Distrust):

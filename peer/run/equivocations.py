@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from anon.errors import Refused
-from anon.transparency.documents import SignedHead, parse_head
-from anon.transparency.equivocation import Proof, evidence_of, parse_evidence
+from anon.transparency.equivocation import Proof, parse_kept_evidence
 from anon.transparency.exported_chain import ExportedChain
-from anon.wire.cbor import decode
 from peer.store.records import Study
 from peer.store.store import Store
 
@@ -25,16 +23,7 @@ def stored_proofs(store: Store) -> list[tuple[Study, bytes]]:
 
 def proofs_of(stored: Sequence[tuple[Study, bytes]]) -> list[Proof]:
     """Stored proofs, verified again; an aggregator decides how long that takes, so never on a loop that sends."""
-    return [_proof(study, proof) for study, proof in stored if not study.refused]
-
-
-def _proof(study: Study, stored: bytes) -> Proof:
-    """Two heads are stored as they are, everything else as the file that others check."""
-    first, *rest = decode(stored, "stored evidence")
-    if isinstance(first, bytes):
-        return parse_evidence(stored)
-    one, other = (SignedHead(parse_head(head), signature) for head, signature in (first, *rest))
-    return evidence_of(study.manifest, one, other)
+    return [parse_kept_evidence(proof, study.manifest) for study, proof in stored if not study.refused]
 
 
 def seen_chain(store: Store, study: bytes) -> ExportedChain:
