@@ -21,7 +21,7 @@ def join(app: typer.Typer) -> None:
 
 def export_model(
     model: Annotated[Path, typer.Argument(help="The model document: model.json, as `export` or a peer wrote it.")],
-    file: Annotated[Path, typer.Argument(help="What to write: its name ends in .onnx or .skops.")],
+    file: Annotated[Path, typer.Argument(help="The file to write: its name ends in .onnx or .skops.")],
     as_json: JsonOption = False,
 ) -> None:
     """Write a published model as ONNX or skops. Both predict what the model predicts."""

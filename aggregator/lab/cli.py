@@ -34,7 +34,7 @@ def join_aggregator(app: typer.Typer) -> None:
 
 def synthesize(
     file: Annotated[Path, typer.Argument(help="A study file.")],
-    rows: Annotated[int, typer.Option(min=1, max=1_000_000)] = 500,
+    rows: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many people to make up.")] = 500,
     output: Annotated[Path | None, typer.Option(help="Where to write the CSV; standard output by default.")] = None,
 ) -> None:
     """Write made-up people for a pilot (`anonml simulate STUDY.toml --data FILE.csv`) before anyone is asked.

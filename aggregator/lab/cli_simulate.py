@@ -34,7 +34,7 @@ def main(
     positive: Annotated[list[str] | None, typer.Option(help="Its values that count as positive.")] = None,
     test: Annotated[Path | None, typer.Option(help="CSV of people to score on; else some are held out.")] = None,
     test_share: Annotated[float, typer.Option(min=0.01, max=0.9, help="How many are held out.")] = HELD_OUT,
-    trials: Annotated[int, typer.Option(min=1, max=10_000)] = 50,
+    trials: Annotated[int, typer.Option(min=1, max=10_000, help="How many times the study runs.")] = 50,
     peers: Annotated[
         int | None, typer.Option(min=2, help="Peers per trial, drawn from the data (more: with replacement); else all.")
     ] = None,

@@ -38,7 +38,7 @@ def join(app: typer.Typer) -> None:
 
 def pair(
     links: Annotated[list[str] | None, typer.Argument(help="Invite links to read on the phone.")] = None,
-    name: Annotated[list[str] | None, typer.Option(help="What you call the phone; once for each of several.")] = None,
+    name: Annotated[list[str] | None, typer.Option(help="Your name for the phone; once for each of several.")] = None,
     minutes: Annotated[
         int, typer.Option(min=1, max=MOST_MINUTES, help="Switch it off by itself after so long.")
     ] = MINUTES,

@@ -1,0 +1,208 @@
+"""The reference pages of commands, exit codes and study files, from the code that reads them.
+
+    python -m benchmarks.reference           write docs/reference/{commands,exit-codes,study-file}.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from inspect import cleandoc
+from pathlib import Path
+from typing import Any
+
+from typer.main import get_command
+
+import anon.errors
+import peer.rules.checks
+import peer.store.manifests
+from anon.errors import AnonmlError
+from anon.study.schema import DURATION_PATTERN, study_schema
+from anonml import COMMANDS, INTERRUPTED, USAGE, application
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
+_MADE = "<!-- Written by `python -m benchmarks.reference`; do not edit it by hand. -->"
+
+
+# Commands
+
+
+def commands() -> str:
+    """Every command with its arguments, options and defaults."""
+    parts = [_MADE, "# Commands", _ABOUT_COMMANDS]
+    for name, (_module, summary) in COMMANDS.items():
+        parts += _command(f"anonml {name}", get_command(application(name)), summary, 2)
+    parts += ["## `anonml completion`", _ABOUT_COMPLETION]
+    return "\n\n".join(parts) + "\n"
+
+
+_ABOUT_COMMANDS = """Each command answers `--help` with what stands here. Those that read take `--json`
+([keys](../figures.md)). A command ends with one of these [exit codes](exit-codes.md)."""
+_ABOUT_COMPLETION = "Print a script that completes commands in bash, zsh or fish: `anonml completion bash`."
+
+
+def _command(path: str, command: Any, summary: str, depth: int) -> Iterator[str]:
+    """A command's chapter, then those of its commands. Hidden ones are left out."""
+    named = [_metavar(param) for param in command.params if param.param_type_name == "argument"]
+    yield f"{'#' * min(depth, 4)} `{' '.join([path, *named])}`"
+    yield _prose(command.help or summary)
+    shown = [param for param in command.params if not getattr(param, "hidden", False)]
+    if shown:
+        yield "\n".join(["| argument or option | meaning | default |", "|---|---|---|", *map(_row, shown)])
+    for name, inner in getattr(command, "commands", {}).items():
+        if not inner.hidden:
+            yield from _command(f"{path} {name}", inner, "", depth + 1)
+
+
+def _metavar(param: Any) -> str:
+    name = param.metavar or param.name.upper()
+    return (name if param.required else f"[{name}]") + ("..." if param.nargs == -1 else "")
+
+
+def _row(param: Any) -> str:
+    if param.param_type_name == "argument":
+        names = _metavar(param)
+    else:
+        names = ", ".join((*param.opts, *param.secondary_opts))
+        names += "" if param.is_flag else f" {param.metavar or _kind(param.type)}"
+    return f"| `{names}` | {_cell(param.help or '')} | {_default(param)} |"
+
+
+def _kind(kind: Any) -> str:
+    if choices := getattr(kind, "choices", None):
+        return "|".join(str(getattr(one, "value", one)) for one in choices).replace("|", r"\|")
+    return str(_KINDS.get(kind.name, kind.name))
+
+
+_KINDS = {"str": "TEXT", "path": "PATH", **dict.fromkeys(("int", "int range", "float", "float range"), "NUMBER")}
+
+
+def _default(param: Any) -> str:
+    if param.required:
+        return "needed"
+    default = getattr(param.default, "value", param.default)
+    if default in (None, "", False, (), []) or callable(default):
+        return ""
+    if isinstance(default, bool):
+        return f"`{param.opts[0]}`"
+    return f"`{str(default).replace(str(Path.home()), '~')}`"
+
+
+# Exit codes
+
+
+def exit_codes() -> str:
+    """Every exit code, from the errors that carry it."""
+    rows = sorted({*_FURTHER_CODES, *_codes_of_errors()})
+    lines = [f"| {code} | {word and f'`{word}`'} | {_cell(said)} |" for code, word, said in rows]
+    table = "\n".join(["| code | word | meaning |", "|---|---|---|", *lines])
+    return "\n\n".join([_MADE, "# Exit codes", _ABOUT_CODES, table]) + "\n"
+
+
+def _codes_of_errors() -> Iterator[tuple[int, str, str]]:
+    for module in (anon.errors, peer.rules.checks, peer.store.manifests):
+        for kind in vars(module).values():
+            if isinstance(kind, type) and issubclass(kind, AnonmlError) and vars(kind).get("code", "error") != "error":
+                yield kind.exit_code, kind.code, _flat(kind.__doc__)
+
+
+_FURTHER_CODES = (
+    (0, "", "Done."),
+    (1, "system", "A fault of the system: a full disk, a port that is taken, a file that cannot be read."),
+    (1, "not-installed", "A part that the command needs is not installed. The message says how to install it."),
+    (1, "no-checkout", "The command runs from a checkout of the project alone."),
+    (1, "bug", "A fault of the program. The lines above the message say where; no data are in them."),
+    (USAGE, "usage", "The command line is wrong: a command, an option or a value does not exist."),
+    (INTERRUPTED, "stopped", "Ctrl-C. Nothing is lost; the same command goes on from there."),
+)
+_ABOUT_CODES = """A command that fails says so on standard error, in a message that begins with the word of the second
+column. Code 1 without a word is a check that found something, as `anonml doctor`, `anonml aggregator audit` and
+`anonml evidence compare` do, or a usage that was explained on the line."""
+
+
+# Study files
+
+
+def study_file() -> str:
+    """Every key of a study file, from its schema."""
+    schema = study_schema()
+    parts = [_MADE, "# The study file", _ABOUT_STUDY, "## The file itself", _keys(schema)]
+    for section, title in _SECTIONS.items():
+        parts += [f"## {title}", _keys(schema["$defs"][section])]
+    return "\n\n".join(parts) + "\n"
+
+
+_ABOUT_STUDY = """`anonml study init` writes a commented example, `anonml study lint` checks a file and says what
+it asks and costs, and `anonml study schema` prints the JSON Schema that editors check it by. Unknown keys are refused.
+Nothing in a study can change once it is published."""
+_SECTIONS: Mapping[str, str] = {
+    "Label": "`[label]`",
+    "Feature": "`[[features]]`",
+    "OnePacket": '`[design]` with `kind = "one-packet"`',
+    "Paper": '`[design]` with `kind = "paper"`',
+    "Schedule": "`[schedule]`",
+    "Cohort": "`[cohort]`",
+    "Learning": "`[learning]`",
+    "Release": "`[release]`",
+    "Cover": "`[cover]`",
+}
+
+
+def _keys(section: Mapping[str, Any]) -> str:
+    rows = [
+        f"| `{key}` | {_cell(about['description'])} | {_values(about)} | {_given(key, about, section)} |"
+        for key, about in section["properties"].items()
+    ]
+    return "\n".join(["| key | meaning | values | default |", "|---|---|---|---|", *rows])
+
+
+def _values(about: Mapping[str, Any]) -> str:
+    if "const" in about:
+        return f"`{_toml(about['const'])}`"
+    if "enum" in about:
+        return ", ".join(f"`{_toml(one)}`" for one in about["enum"])
+    if about.get("pattern") == DURATION_PATTERN:
+        return "duration"
+    least, above, most = (about.get(key) for key in ("minimum", "exclusiveMinimum", "maximum"))
+    if most is not None:
+        return f"{least} to {most}" if above is None else f"above {above}, to {most}"
+    return str(about.get("type", ""))
+
+
+def _given(key: str, about: Mapping[str, Any], section: Mapping[str, Any]) -> str:
+    if key in section["required"]:
+        return "needed"
+    return f"`{_toml(about['default'])}`" if "default" in about else ""
+
+
+def _toml(value: object) -> str:
+    return f'"{value}"' if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# Texts
+
+
+def _flat(text: str | None) -> str:
+    return " ".join((text or "").split())
+
+
+def _prose(text: str) -> str:
+    return cleandoc(text.replace("\b", ""))
+
+
+def _cell(text: str) -> str:
+    """A text within a cell of a table."""
+    return _flat(text).replace("|", r"\|").replace("<", r"\<")
+
+
+PAGES = {"commands": commands, "exit-codes": exit_codes, "study-file": study_file}
+
+
+def main() -> None:
+    """Write the pages anew."""
+    FOLDER.mkdir(exist_ok=True)
+    for name, page in PAGES.items():
+        (FOLDER / f"{name}.md").write_text(page(), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
