@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from anon import environment
 from anon.errors import AnonmlError
@@ -37,13 +37,14 @@ def _has_tor() -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Hypothesis repeats itself, but in the soak, which is to find what is new.
+    """Hypothesis repeats itself, but in the soak, which is to find what is new. No test of it fails for being slow.
 
     Programs that tests interrupt inherit this process's answer to Ctrl-C, and in the background of a shell that is to
     ignore it.
     """
-    settings.register_profile("repeated", derandomize=True)
-    settings.register_profile("free", print_blob=True)
+    unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile("repeated", unhurried, derandomize=True)
+    settings.register_profile("free", unhurried, print_blob=True)
     settings.load_profile("free" if config.getoption("markexpr").strip() == "soak" else "repeated")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
