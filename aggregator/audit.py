@@ -1,9 +1,10 @@
 """Checking a whole study from what was published: anyone's to run, on bytes, with nothing but the public documents.
 
 It re-verifies every signature, every credential (each member's against its commitment in the roster, so that nobody was
-shut out), every packet, every token and every draw, and recomputes every count, cut and the model. Not seen by it:
-whether packets were left out (a peer finds its own in the transcript), when they arrived, and who stands behind the
-roster's keys.
+shut out), every packet, every token and every draw. It recomputes every epsilon, count, cut and the model, and checks
+the documents' order and completeness, and that no token is spent twice. Not seen by it: whether packets were left out
+(a peer finds its own in the transcript), when they arrived, who stands behind the roster's keys,
+and the words of the report.
 """
 
 from __future__ import annotations

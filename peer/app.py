@@ -1,6 +1,6 @@
 """The peer's front door: look at a study, join or leave it, run what is due, and see what happened.
 
-Only this module brings concrete store, route and clock together. Safe to be killed at any byte.
+It brings concrete store, route and clock together for a peer's life. Safe to be killed at any byte.
 """
 
 from __future__ import annotations

@@ -56,15 +56,15 @@ def test_one_module_alone_knows_the_curve_library() -> None:
     assert users == ["anon/credential/arkworks.py"]
 
 
-def test_enrol_and_verify_share_no_module() -> None:
-    """`enrol` knows who, `verify` must not: neither imports the other, nor a common module of the aggregator but rules."""
+def test_enrol_and_verify_do_not_import_each_other() -> None:
+    """`enrol` knows who enrolled, `verify` must not: neither imports the other."""
     enrol, verify = (_imports(ROOT / "aggregator/rules" / name) for name in ("enrol.py", "verify.py"))
     assert not any(name.startswith("aggregator.rules.enrol") for name in verify)
     assert not any(name.startswith("aggregator.rules.verify") for name in enrol)
 
 
-def test_only_app_sees_concrete_stores_and_routes() -> None:
-    """Rules and sessions get stores and routes as arguments; `app` (and the command line) chooses them."""
+def test_few_modules_see_concrete_routes() -> None:
+    """Rules and sessions get a route as an argument; `app` and `peer.network.routes` choose it."""
     concrete = {"anon.route.direct_and_socks", "anon.route.DirectRoute", "anon.route.SocksRoute", "anon.route.tor.TorRoute", "anon.route.tor.route"}
     allowed = {"anon/route/__init__.py", "anon/testnet/probe.py", "anon/route/tor/__init__.py", "peer/app.py", "peer/network/routes.py", "aggregator/app.py"}
     wrong = [

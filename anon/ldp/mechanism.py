@@ -18,7 +18,8 @@ from anon.errors import Refused
 from anon.ldp.epsilon import MAX_EPSILON, NanoEpsilon
 
 RandomBytes = Callable[[int], bytes]
-"""Returns exactly so many uniform, independent bytes. A real client passes `os.urandom`; there is no default."""
+"""Returns exactly so many uniform, independent bytes. A peer passes `peer.release.SlotRandomness`, a simulation
+`os.urandom`; there is no default."""
 
 SCALE = 2**64
 """The denominator of every probability."""

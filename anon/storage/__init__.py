@@ -1,1 +1,1 @@
-"""SQLite files, schema migrations, home folders, secrets at rest and crash points."""
+"""SQLite files, schema migrations, home folders, private files and crash points."""

@@ -1,6 +1,8 @@
 """A study's cost in nano-epsilon: the sum over slots, and the paper's eq. 6.
 
-The rule is in `anon.ldp.composition`; the cost of one answer is stated by its mechanism.
+`anon.ldp.composition` adds up. No `Survey` declares less than its mechanism's probabilities cost, and `check_study`
+refuses a study that declares less than its surveys. `anon.accounting`
+states the cost after anonymous delivery, which depends on others.
 """
 
 from __future__ import annotations

@@ -33,9 +33,10 @@ some 200 kB/s, it takes five minutes; reading it takes seconds (docs/performance
 
 @frozen
 class Policy:
-    """The owner's limits. Epsilons count 1e-9; `minimum_window` is in seconds, and for every study that is
-    served beyond this machine: in a window of seconds, anything that slowed this machine for a moment would show.
-    Between the clock margins at a window's ends at least half of it must be left to send in.
+    """The owner's limits. Epsilons count 1e-9.
+
+    `minimum_window` is the shortest window, in seconds, that is accepted of a study served beyond this machine: in a
+    shorter one a slow moment of this machine would show. At least half of a window must lie between its clock margins.
 
     `lifetime` is the one budget of this installation. `minimum_cohort` is the fewest people to hide among.
     """
@@ -57,7 +58,7 @@ class Policy:
 
 @frozen
 class Consent:
-    """The owner's yes to one study, up to `epsilon`, among at least `minimum_cohort` others."""
+    """The owner's yes to one study, up to `epsilon`, in a roster of at least `minimum_cohort` with the owner."""
 
     study: bytes
     epsilon: NanoEpsilon
@@ -270,7 +271,8 @@ def _statements(manifest: Manifest, dearest: Sequence[int], policy: Policy, ledg
         f"Your budget: {format_epsilon(ledger.available)} now, {left} with this study. What is unused returns.",
         "That you take part is visible to the aggregator. What you answer is not.",
         "Compare the fingerprint with a public place before you say yes.",
-        "You can leave until enrolment closes. What was sent cannot be called back.",
+        "Until enrolment closes you can leave and are struck off. Later you can stop, and nothing more is sent.",
+        "A packet that was sent cannot be called back.",
     ]
     if manifest.cover.connections:
         windows = len(manifest.windows)

@@ -16,7 +16,7 @@ class State(StrEnum):
 
     CONSENTED = "consented"  # enrolment and reservation are stored; the aggregator has not acknowledged
     ENROLLED = "enrolled"  # acknowledged; waiting for the roster to close
-    CHECKED = "checked"  # all checks passed, features evaluated; packets are made and sent
+    CHECKED = "checked"  # all checks passed; features are evaluated, packets made and sent
     SENT = "sent"  # every slot delivered or given up; waiting for the transcript
     LEAVING = "leaving"  # the owner left before closing; a withdrawal is being delivered, and is all that is left
     FINISHED = "finished"

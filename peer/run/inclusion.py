@@ -23,7 +23,7 @@ from peer.rules.packet_lifecycle import PacketEvent, Status
 from peer.rules.schedule import draw_spread, uniform
 from peer.run.context import Later, StudyRun
 from peer.run.exchanges import Exchanges
-from peer.run.jobs import FetchTranscripts, Run
+from peer.run.jobs import FetchTranscripts, TranscriptRange
 from peer.run.plan import transcript_interval
 from peer.store.records import Sent
 from peer.threads import heads_off_loop, off_loop
@@ -82,7 +82,7 @@ def conclude(run: StudyRun, study: Sent, reason: str) -> None:
     run.store.inclusion(study.study, found, reason)
 
 
-def runs_of(heads: Mapping[int, Head]) -> list[Run]:
+def runs_of(heads: Mapping[int, Head]) -> list[TranscriptRange]:
     """Transcripts by survey, in runs of neighbours in the chain, each of at most `MOST_LISTED` bytes or one alone."""
     runs: list[list[tuple[int, Head]]] = []
     for survey, head in sorted(heads.items(), key=lambda item: item[1].number):

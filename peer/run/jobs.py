@@ -10,7 +10,7 @@ from anon.study.manifest import Window
 from anon.transparency.documents import Head
 from peer.rules.schedule import RandomBytes
 
-Run = tuple[tuple[int, Head], ...]
+TranscriptRange = tuple[tuple[int, Head], ...]
 """Surveys and the heads of their transcripts, which follow each other in the chain."""
 
 
@@ -91,7 +91,7 @@ class ChooseTranscripts:
 class FetchTranscripts:
     """Fetch some transcripts in one exchange, and look for the own packets."""
 
-    run: Run
+    run: TranscriptRange
 
 
 @frozen
@@ -131,7 +131,7 @@ class RunnerMemory:
     drawn: Mapping[Job, float] = field(factory=dict)
     retries: Mapping[Job, Retry] = field(factory=dict)
     done: frozenset[Job] = frozenset()
-    runs: tuple[Run, ...] | None = None
+    runs: tuple[TranscriptRange, ...] | None = None
     last: Job | None = None
     ended: float = 0.0
     ready: float = 0.0

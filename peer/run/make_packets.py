@@ -103,18 +103,18 @@ async def answer(run: StudyRun, exchanges: Exchanges, study: Member, window: Win
     try:
         await off_loop(part_of(manifest).check_documents, manifest, documents)
         send_times = departure_times.times(slots)
-        made = await off_loop(_answers, run, study, slots, documents, send_times) if slots else ([], [])
+        made = await off_loop(_packets_of, run, study, slots, documents, send_times) if slots else ([], [])
     except (Malformed, RejectedProof) as fault:
         return run.store.end(study.study, Event.CHECK_FAILED, str(fault))
     run.store.journal(study.study, *made, cover=departure_times.cover(window, study.draws))
     settle_if_done(run, study.study)
 
 
-def _answers(
+def _packets_of(
     run: StudyRun, study: Member, slots: Slots, documents: Sequence[DocumentArrived], send_times: SendTimes
 ) -> tuple[list[Scheduled], list[int]]:
     if not isinstance(study, Answering):
-        raise Conflict("the answers of this study are erased, and a slot is not decided; nothing is sent")
+        raise Conflict("the evaluated features of this study are erased, and a slot is not decided; nothing is sent")
     snapshot, secrets = Snapshot.from_bytes(study.snapshot), run.secrets(study)
     inputs = PacketInputs(
         study.manifest, secrets, credential_of(study, secrets), study.seed, snapshot, tuple(documents)

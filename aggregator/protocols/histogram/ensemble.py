@@ -1,6 +1,13 @@
-"""From tallies to the published model: reconstruct, fit each subset, score on the disjoint cohort, combine.
+"""How a model is learnt: from the tallies of the surveys to the published model.
 
-A design whose learner is additive has one model of all features in place of the subsets: `additive_model`.
+1. Estimate each survey's shares, unbiased: `reconstruct`.
+2. Pool the surveys of one feature subset, and fit a classifier to each pooled histogram: `classifiers`.
+3. Score each classifier on the disjoint score cohort: `scoring`.
+4. Test the whole study against noise: `table_noise_test`.
+5. Claim less where noise usually counts as much: `results.published`.
+
+The published tables are combined where a person's answer is predicted: `anon.protocols.histogram.model`.
+With `[learning] classifier = "additive"`, one model of all surveys takes the place of steps 2 to 4: `additive_model`.
 Deterministic: equal tallies give an equal model, bit for bit on one machine and library version.
 """
 

@@ -92,7 +92,7 @@ class LearnedStudy:
     def learnable(self) -> bool:
         """False where noise alone could have counted this: then the model is not shown to beat the base rate.
 
-        A study without any signal is learnable at most as often as `chance.FALSE_ALARM`.
+        A study without any signal is learnable at most as often as `noise_test.FALSE_ALARM`.
         """
         return self.chance <= LEVEL
 
