@@ -1,4 +1,4 @@
-"""Pages at the project's root as pages of the site, and links that lead out of `docs/`. The settings of mkdocs name this file.
+"""Pages at the project's root as pages of the site, and links that lead out of `docs/`. `make docs` reads this file.
 
 Mkdocs reads `docs/` alone. A link to a root page leads to its copy on the site; one to a file of code, which the
 site does not hold, becomes its words. A link to nothing is left as it is, and the strict build fails on it.
