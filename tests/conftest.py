@@ -1,4 +1,4 @@
-"""What a test needs of the machine, and what is said when it is not there."""
+"""Fixtures and marks for tests that need something of the machine, and the message when it is missing."""
 
 from __future__ import annotations
 

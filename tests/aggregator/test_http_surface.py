@@ -1,4 +1,7 @@
-"""What anybody on the network sees: exact words, constant sizes, and nothing of the sender or the machine."""
+"""The aggregator's HTTP answers, as anybody on the network sees them, have exact words and constant sizes.
+
+They carry nothing about the sender or the machine.
+"""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def _signs(draw: Random, plain: Plain) -> list[int]:
     return [draw.choice([-1, 1]) for _ in range(_cardinality(plain) - 1)] + [1]
 
 
-# What a hostile hand changes afterwards
+# Changes that a hostile hand makes to a drawn study
 
 
 def _leaves(plain: Any) -> Iterator[tuple[Any, Any]]:
@@ -249,12 +249,12 @@ class Spiteful(float):
 
 
 PLAIN_VALUES: tuple[Any, ...] = (None, *(float(one) for one in NUMBERS if abs(one) < 10**308), *TEXTS)
-"""What a snapshot can hold."""
+"""Values that a snapshot can hold."""
 OTHER_VALUES: tuple[Any, ...] = (
     float("nan"), float("inf"), float("-inf"), 10**400, -(10**400), True, False, b"\xff", (), [1], {}, object(), 1j, "\ud800",
     Spiteful(1.0), Spiteful("nan"),
 )
-"""What it cannot, and what the map takes all the same."""
+"""Values that a snapshot cannot hold; the map to categories takes them all the same."""
 
 
 def drawn_value(draw: Random, wanted: tuple[Any, ...]) -> Any:

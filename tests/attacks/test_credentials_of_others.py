@@ -123,7 +123,7 @@ async def test_the_evidence_is_still_there_after_a_restart_and_is_exported(tmp_p
     assert command.anonml("evidence", "check", out).code == 0
 
 
-# What proves nothing
+# Documents that prove nothing
 
 
 @pytest.fixture(scope="module")

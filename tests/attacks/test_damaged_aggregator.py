@@ -40,7 +40,7 @@ async def _home(folder: Path) -> Clock:
 
 
 async def _view(folder: Path, clock: Clock) -> tuple[View, list[str]]:
-    """What every study has published, and the faults that are told, after a tick."""
+    """The published documents of every study, and the faults that the status tells, after a tick."""
     async with make_app(folder, clock) as app:
         await app.tick()
         kept_key(folder)

@@ -1,4 +1,4 @@
-"""What the owner deletes, replaces or never imported is in no byte of any file any more."""
+"""Data that the owner deleted, replaced or failed to import is left in no byte of any file."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_a_backup_that_shares_the_file_by_a_hard_link_keeps_its_content(data: Pa
     assert TEXT.encode() in (tmp_path / "copy.sqlite").read_bytes()
 
 
-# What passes
+# Data that are kept for a while only
 
 
 def test_rows_of_people_lie_in_the_home_and_go_with_the_prediction(

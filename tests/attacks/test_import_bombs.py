@@ -35,7 +35,7 @@ PATIENCE = 60.0
 
 
 def ended(work: Callable[[], Any]) -> Any:
-    """What the work returned or raised. Fails when it does not end."""
+    """The value that the work returned, or the error that it raised. Fails when it does not end."""
     outcome: list[Any] = []
 
     def run() -> None:

@@ -1,4 +1,7 @@
-"""What an aggregator makes long, or the page computes, once held the loop that times packets: for a second and more."""
+"""The event loop that times packets is never held up by an aggregator's long documents or by the page's computations.
+
+Both once held it for a second and more.
+"""
 
 from __future__ import annotations
 

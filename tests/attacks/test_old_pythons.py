@@ -21,8 +21,10 @@ NEWER = {
     "rmtree": "onexc", "relative_to": "walk_up", "NamedTemporaryFile": "delete_on_close",  # 3.12
     "getaddresses": "strict", "parseaddr": "strict",  # 3.11.10
 }
-"""Arguments that Python 3.11.0 does not know, by call. What 3.12 and later added to the library, mypy refuses: its
-`python_version` is 3.11. These it takes for known, since some later 3.11 has them."""
+"""The arguments that Python 3.11.0 does not know, by call.
+
+Additions of Python 3.12 and later are refused by mypy, because its `python_version` is 3.11. It takes these arguments
+for known, since some later 3.11 has them."""
 NEWER_NAMES = {"data_filter", "tar_filter", "fully_trusted_filter", "FilterError", "AbsoluteLinkError", "OutsideDestinationError"}
 
 

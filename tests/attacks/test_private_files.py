@@ -30,7 +30,7 @@ def _open_to_all() -> Iterator[None]:
 
 
 def _readable(folder: Path) -> list[str]:
-    """What others than the owner may do something with; files in a folder of the owner's alone count too."""
+    """Files that others than the owner have some right to, also inside folders that only the owner may enter."""
     return [path.name for path in folder.rglob("*") if not path.is_symlink() and stat.S_IMODE(path.stat().st_mode) & 0o077]
 
 

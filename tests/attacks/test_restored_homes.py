@@ -116,7 +116,7 @@ async def test_a_journal_that_a_killed_program_left_is_not_played_into_what_is_r
 
 
 async def test_a_restore_whose_log_cannot_be_emptied_puts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a restore books (budget that may have been spent) would stay behind in the log."""
+    """A restore's bookings (budget that may have been spent) would stay behind in the database's log."""
     aggregator = FakeAggregator.with_study(DECLARED)
     file = await copied(tmp_path, aggregator)
     monkeypatch.setattr(Store, "close", lambda self: None)

@@ -1,4 +1,4 @@
-"""Whether a peer answers depends on nothing in its data, whatever study a hostile aggregator writes.
+"""A peer's answering depends on nothing in its data, whatever study a hostile aggregator writes.
 
 A label of 10**400 was taken by the parser and made every peer fail whose label was a number: one exact bit about
 each, uncharged, as often as anybody liked. Two features of one name did the same.
@@ -214,7 +214,7 @@ def hostile_record(manifest: Manifest, draw: Random) -> Record:
 
 
 def outcome(make: Callable[[], Any]) -> Any:
-    """What is made, or the refusal; anything else is a fault."""
+    """The value that is made, or the text of its refusal. Any other error is a fault."""
     try:
         return make()
     except AnonmlError as refusal:
@@ -222,7 +222,7 @@ def outcome(make: Callable[[], Any]) -> Any:
 
 
 def answered(manifest: Manifest, record: Record, arrived: tuple[DocumentArrived, ...]) -> Any:
-    """What every row of every slot would send: all but the answers themselves."""
+    """Slot, survey, m and type of the answer of every row of every slot, but not the category itself."""
     rows = [(slot.slot, row.survey) for slot in manifest.slots for row in slot.rows]
     answers = part_of(manifest).answers(manifest, record, rows, arrived)
     return [(one.slot, one.survey, one.category.m, type(one.category)) for one in answers]

@@ -166,7 +166,7 @@ def hostile_data(draw: Random, manifest: Manifest) -> Data:
 
 
 def stored(value: Any) -> Any:
-    """What of it SQLite takes; the rest becomes bytes, which no study asks about."""
+    """The value in a form that SQLite takes; any other value becomes bytes, which no study asks about."""
     if value is None or type(value) in (float, bytes):
         return value
     if type(value) is str:

@@ -67,7 +67,7 @@ class Newcomer:
         return [one for one in found if one["status"] in ("delivered", "included")]
 
     def _opened(self, installed: Installed, link: str) -> str:
-        """What the program opens in the browser."""
+        """The address that the program opens in the browser."""
         browser, opened, log = self.home / "browser", self.home / "opened", self.home / "page.log"
         browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {opened}.new && mv {opened}.new {opened}\n')
         browser.chmod(0o700)

@@ -39,7 +39,7 @@ class Staff:
 
     @property
     def said(self) -> str:
-        """What `serve` has printed."""
+        """The lines that `serve` has printed."""
         return self._log.read_text("utf-8")
 
     def report(self) -> str:

@@ -1,4 +1,4 @@
-"""What goes wrong on a first day says what to do next: extras, ports, disks, a document that does not verify."""
+"""Errors of a first day say what to do next: extras, ports, disks, a document that does not verify."""
 
 from __future__ import annotations
 

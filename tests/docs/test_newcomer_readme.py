@@ -27,7 +27,7 @@ def shown(text: str) -> list[str]:
 
 
 def fault(line: str) -> str:
-    """What of a command line does not exist, or nothing."""
+    """The first word of a command line that does not exist, or an empty text."""
     words = shlex.split(line.replace("...", "x").replace("|", " "))[1:]
     if not words or words[0] == COMPLETION or words[0].startswith("-"):
         return ""
@@ -61,7 +61,7 @@ def test_what_does_not_exist_is_found(line: str, missing: str) -> None:
 
 
 def texts(path: Path) -> Iterator[str]:
-    """What a file says to people: a page as it stands, a program's strings with x in place of what is filled in."""
+    """The texts of a file for people: a whole page, or a program's strings, with x for each value."""
     if path.suffix != ".py":
         yield path.read_text("utf-8")
         return

@@ -35,7 +35,7 @@ README = (ROOT / "README.md").read_text("utf-8")
 
 @frozen
 class Walked:
-    """What both did, and what came of it."""
+    """The steps of newcomer and staff, and their outcome."""
 
     newcomer: Newcomer
     staff: Staff

@@ -83,11 +83,11 @@ def test_comments_and_docstrings_are_read() -> None:
 
 
 def own_modules() -> list[Path]:
-    """The modules of product, benchmarks and examples."""
+    """The modules of product, benchmarks and examples, without those of the tests."""
     return [path for path in sources() if "tests" not in path.relative_to(ROOT).parts]
 
 
-@pytest.mark.parametrize("path", own_modules(), ids=lambda path: path.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("path", sources(), ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_no_docstring_or_comment_opens_without_its_subject(path: Path) -> None:
     assert faults_of(path) == []
 

@@ -1,7 +1,7 @@
 """Steps as a person counts them: a command that is typed, a file that is edited, a button that is pressed.
 
-What is typed into a form or chosen there belongs to the button that sends the form; waiting is no step. A walk reaches
-programs and pages through these functions alone, so that none goes uncounted.
+Filling in a form is part of pressing the button that sends it. Waiting is no step. A walk reaches programs and pages
+through these functions alone, so that no step goes uncounted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PATIENCE = 240.0
 
 @define
 class Steps:
-    """What was done, in order."""
+    """The steps that were taken, in order."""
 
     done: list[str] = field(factory=list)
 

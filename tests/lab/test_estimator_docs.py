@@ -1,4 +1,4 @@
-"""What the pages say about the estimator runs as it stands there."""
+"""The pages' examples of the estimator run as they are printed."""
 
 from __future__ import annotations
 

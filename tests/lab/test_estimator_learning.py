@@ -1,4 +1,7 @@
-"""What the estimator learns, says about itself, and reads from the data; and what it does with data that teach nothing."""
+"""The estimator learns, states its errors, and tells every setting that it reads from the data.
+
+From data that teach nothing it predicts no better than the base rate.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What simulation does to many values or reports at once is what the protocol does to each."""
+"""Simulation treats many values or reports at once exactly as the protocol treats each."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ needs_site = pytest.mark.skipif(not SITE.is_dir(), reason="`make .venv/mobile` f
 async def on_a_phone(
     *commands: Sequence[str | Path], walk: bool = False, python: str = sys.executable
 ) -> tuple[list[Any], dict[str, Any]]:
-    """What each command printed, all of which must succeed, read as JSON where it was asked for; what was underneath."""
+    """The output of each command, parsed if it is JSON, and the libraries beneath. Every command must succeed."""
     told = {"commands": [[*map(str, one)] for one in commands], "absent": ABSENT, "walk": walk}
     process = await asyncio.create_subprocess_exec(
         *(python, "-I", "-S", str(PROCESS), json.dumps(told)),

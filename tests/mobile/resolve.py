@@ -58,7 +58,7 @@ def locked(*files: str) -> dict[tuple[str, str], str]:
 
 
 def environment(platform: str, python: str) -> dict[str, str]:
-    """What a marker sees on the phone."""
+    """The environment of a phone, by which a requirement's marker is evaluated."""
     sys_platform, system, _ = PLATFORMS[platform]
     return {
         "sys_platform": sys_platform,
@@ -131,13 +131,13 @@ def kind(wheel: str) -> str:
 
 
 def judge(said: Mapping[str, str], expected: Mapping[str, str], missing: list[str]) -> list[str]:
-    """What resolved before and does not now."""
+    """The packages that resolved before and do not now."""
     lost = [name for name in expected if name not in said]
     return sorted({*lost, *missing})
 
 
 def look(platform: str, python: str, expected: Mapping[str, Any]) -> tuple[dict[str, Any], list[str], list[str]]:
-    """What holds for a platform, the regressions against what was expected, and the lines that say so."""
+    """The findings for a platform, the regressions against the expected findings, and lines that state both."""
     wheels, missing = resolve(platform, python)
     pinned = pins("constraints.txt")
     native = [name for name in NATIVE if ask([f"{name}=={pinned[canonicalize_name(name)]}"], platform, python)]
@@ -155,7 +155,7 @@ def look(platform: str, python: str, expected: Mapping[str, Any]) -> tuple[dict[
 
 
 def install(folder: Path) -> None:
-    """What a phone would get, into `folder`."""
+    """Install the packages that a phone would get into `folder`."""
     versions = pins("constraints.txt", "constraints-mobile.txt")
     kinds = json.loads(EXPECTED.read_text())[f"{next(iter(PLATFORMS))}, {PYTHONS[0]}"]["resolves"]
     pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:", "--target", folder)

@@ -1,4 +1,4 @@
-"""What a peer may import on a phone, and what decides which cryptography is underneath."""
+"""A peer imports on a phone, and a stated rule chooses the cryptographic library beneath it."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ WITH_WHEELS = ("aiohttp", "markupsafe")
 
 @define
 class Seen:
-    """What the commands printed."""
+    """The output of the commands, by kind."""
 
     receipts: list[Any] = field(factory=list)
     statuses: list[Any] = field(factory=list)

@@ -31,7 +31,7 @@ def test_a_consistent_lie_about_any_document_shows_in_the_words(kind: str, tmp_p
 
 
 def _by_hand(stage, home: Path, tmp_path: Path, command, first: int) -> None:
-    """What the victim, the public and a third party type."""
+    """The commands that the victim, the public and a third party type."""
     aggregator = stage.aggregator
     shown = command.anonml("peer", "fingerprint", "--home", home, "--export", tmp_path / "mine", "--json").json
     assert [one["words"] for one in shown["heads"]][first:] != [one.words for one in head_prints(aggregator.chain)][first:]

@@ -1,4 +1,4 @@
-"""What the aggregator does with cover traffic: answers it as a packet, and keeps nothing of it."""
+"""The aggregator answers a dummy as it answers a packet, and keeps nothing of it."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_a_dummy_and_a_packet_cannot_be_read_as_each_other() -> None:
 async def test_no_answer_says_by_its_haste_that_it_was_a_dummy(
     with_members: Covered, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever comes is answered no sooner than after a time in which a packet is verified and stored."""
+    """Every post is answered no sooner than after a time in which a packet is verified and stored."""
     monkeypatch.setattr(packets, "REPLY_SECONDS", 0.25)
     running, loop, seconds = with_members.running, asyncio.get_running_loop(), packets.REPLY_SECONDS
     for post in (_dummy(running), sealed(running.live, with_members.members[0].packet()), _sealed(running, b"nonsense")):

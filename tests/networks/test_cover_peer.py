@@ -1,4 +1,4 @@
-"""What an observer of a peer's network sees with cover traffic: as many connections in each window, whatever was drawn."""
+"""With cover traffic, a peer makes equally many connections in each window, whatever surveys it drew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether, when and how often a peer sends depends on nothing in its data, whatever the data and the queries are.
+"""A peer's sending, its times and its number of packets depend on nothing in its data.
 
 The same peer is run over and over from the moment the roster closed, against copies of one aggregator, with the same
 random bytes: only its data differ. Everything that can be seen from outside must be the same to the byte count and the

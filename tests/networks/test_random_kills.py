@@ -52,7 +52,7 @@ async def kill_one(study: KilledStudy, hosts: list[Host], random: Random) -> str
 
 
 async def study_with_kills(folder: Path, kills: int, random: Random) -> list[str]:
-    """A whole study during which `kills` processes are killed, about evenly over its real duration. Who was killed."""
+    """The killed processes of a whole study, `kills` of them, spread about evenly over its real duration."""
     async with killed_study(folder, PAPER, rate=16.0) as study:
         await study.publish()
         residents = await study.settle_in(PEERS)

@@ -56,7 +56,7 @@ def _one_budget_over_all_aggregators(one: Person, people: list[Person]) -> None:
 
 
 def _one_story(one: Person, people: list[Person]) -> None:
-    """What each was told has the words that the aggregator publishes."""
+    """The heads that a peer was told have the fingerprints that the aggregator publishes."""
     for other in people:
         if other is not one:
             live = other.aggregator.study(other.manifest.study_id)

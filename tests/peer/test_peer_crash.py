@@ -1,7 +1,7 @@
 """Killed (SIGKILL) on each side of every commit and send, and at random moments: one perturbation, one charge.
 
-Each stage of a study runs in a forked child that may die. What it put on the wire is written to a file before it is
-"sent", and the parent hands it to its own aggregator, so a packet that left a dying peer has left.
+Each stage of a study runs in a forked child that may die. The child writes its bytes for the wire to a file before
+they count as sent. The parent hands them to its own aggregator. So a packet that left a dying peer has left.
 """
 
 import asyncio
@@ -111,7 +111,7 @@ class CrashingPeer:
         return os.WIFSIGNALED(how)
 
     def check(self) -> None:
-        """What must hold after every death: charges are the journal's, and what left is in the journal."""
+        """After every death the charges equal those of the stored packets, and every sent packet is stored."""
         app = self.open()
         entry = app.budget().entry(self.aggregator.study)
         slots = app.store.outbox(self.aggregator.study)

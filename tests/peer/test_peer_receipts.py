@@ -1,4 +1,4 @@
-"""What a peer's receipts say a study cost: from signed heads alone, before and after the transcripts."""
+"""A peer's receipts state a study's cost from signed heads alone, before and after the transcripts."""
 
 from __future__ import annotations
 

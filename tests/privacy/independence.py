@@ -1,4 +1,4 @@
-"""Whether two things about each peer are independent, given a stratum: distance covariance of ranks, by permutation.
+"""A test that two figures of each peer are independent, given a stratum: distance covariance of ranks, by permutation.
 
 Szekely, Rizzo & Bakirov 2007 (eq. 2.9, 2.10). Zero in the limit only under independence, so any kind of dependence is
 found with enough peers. The p-value is that of a permutation test within strata: exact at every sample size for pairs

@@ -211,7 +211,7 @@ async def _faults(page: Visited, patch: pytest.MonkeyPatch) -> None:
 
 
 async def _malformed(page: Visited) -> None:
-    """What no browser sends."""
+    """Send a malformed request, such as no browser sends, with canary values in it."""
     reader, writer = await asyncio.open_connection("127.0.0.1", page.server.port)
     writer.write(f"{DIARY} / HTTP/9\r\n{SEX}\r\n\r\n".encode())
     await reader.read()

@@ -65,7 +65,7 @@ def bit_view(report: bytes) -> str:
 
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch) -> list[PerturbedReport]:
-    """What `release` would put into a packet, caught before the token."""
+    """The reports that `release` would put into packets, caught before the token is made."""
     caught: list[PerturbedReport] = []
 
     def signed(study: bytes, answering: Any, report: PerturbedReport, *_: Any) -> None:

@@ -45,7 +45,7 @@ NO_CLAIMS = (
 
 
 def claims(text: str) -> list[str]:
-    """What a page or a terminal's text claims, each with a few words around it."""
+    """The privacy claims in the text of a page or terminal, each with a few words around it."""
     plain = re.sub(r"<(style|script)\b.*?</\1>|<[^>]*>", " ", text, flags=re.DOTALL)
     words = re.sub(r"\s+", " ", unescape(plain))
     for sentence in (*DENIALS, *NO_CLAIMS):

@@ -1,7 +1,7 @@
 """An aggregator that keeps its answers back: nothing of a peer begins because one came at last.
 
-Whoever answers chooses when. If what fell due meanwhile left at that moment, each held answer would tie the next
-arrival to the one that was held, and so a peer's packets to each other.
+An aggregator chooses the time of its answers. Suppose that packets which fell due meanwhile left when the answer came.
+Then each held answer would tie the next arrival to the held one. So it would link a peer's packets.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def test_the_test_finds_what_waits_for_an_answer(origin: Origin, monkeypatch: py
 
 
 def test_no_retry_waits_for_the_windows_closing(origin: Origin) -> None:
-    """What failed when nothing was left of the window is given up: at its closing all such packets would come at once."""
+    """A packet that fails at the window's end is given up: else all such packets would come at its closing."""
     weather = Weather(lost=0.3, unanswered=0.3)
     last = origin.closes - origin.aggregator.manifest.timetable.margin
 

@@ -2,8 +2,8 @@
 
 The stated test: for the arrival times of a peer's two packets (the first arrival of each), distance covariance of ranks
 within strata of peers whose machines are away at about the same times (60 s more or less), by 999 permutations within
-strata, level 0.01. What is common to both packets of a machine that was away all morning is not hidden by any schedule
-(docs/threats.md); beyond that nothing may be common. Fixed seeds: a run repeats, and over seeds one in a hundred fails.
+strata, level 0.01. A machine's long absence delays both of its packets, and no schedule hides that (docs/threats.md).
+Beyond it the two times may have nothing in common. Fixed seeds: a run repeats, and over seeds one in a hundred fails.
 """
 
 from __future__ import annotations

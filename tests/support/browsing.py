@@ -40,7 +40,7 @@ FLAGS = (
 
 
 def missing() -> str:
-    """What is not installed here, or nothing."""
+    """A sentence about the browser's part that is not installed here, or an empty text."""
     if not any(map(shutil.which, CHROMIUM)):
         return "chromium is missing: install it (Debian: apt-get install chromium chromium-driver)"
     return "" if shutil.which("chromedriver") else "chromedriver is missing: install it (Debian: apt-get install chromium-driver)"
@@ -57,7 +57,7 @@ def axe_source() -> str | None:
 
 
 def _is_locked() -> bool:
-    """Whether the script is there, and was fetched by today's lock; npm compared it with the lock's digest then."""
+    """True if the script is there and was fetched by today's lock; npm compared it with the lock's digest then."""
     lock = AXE_HOME / "package-lock.json"
     return AXE.exists() and lock.exists() and lock.read_bytes() == (AXE_LOCK / lock.name).read_bytes()
 
@@ -132,7 +132,7 @@ class Browser:
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", wish)
 
     def scripts(self, on: bool) -> None:
-        """Whether pages may run scripts."""
+        """Let pages run scripts, or forbid it."""
         self.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not on})
 
     def open(self, address: str) -> None:
@@ -147,7 +147,7 @@ class Browser:
 
     @property
     def text(self) -> str:
-        """What the page says; read again when the page was just replaced by the next one."""
+        """The visible text of the page, read again when the next page just replaced this one."""
         wait = WebDriverWait(self.driver, 20, poll_frequency=0.05, ignored_exceptions=[StaleElementReferenceException])
         said: str = wait.until(lambda driver: [driver.find_element(By.TAG_NAME, "body").text])[0]
         return said
@@ -193,7 +193,7 @@ class Browser:
         ))
 
     def clipped(self) -> list[str]:
-        """What cannot be read: wider than its box, which does not scroll, or a cell squeezed to a letter or two a line."""
+        """Unreadable elements: wider than a box that does not scroll, or cells squeezed to a letter or two a line."""
         found: list[str] = self.driver.execute_script(
             "return [...document.querySelectorAll('main *, header *')].filter(e => e.clientWidth && "
             "(e.tagName === 'TD' && e.clientWidth < 64 && e.textContent.trim().length > 12 || e.scrollWidth > e.clientWidth + 1) && !e.closest('svg, [class*=unseen]') && (e.tagName === 'TD' || !e.closest('.wide')) && "
@@ -222,7 +222,7 @@ class Browser:
         return found
 
     def serious(self, axe: str) -> list[str]:
-        """What axe finds serious or critical, in words."""
+        """The violations that axe calls serious or critical, in words."""
         if not self.driver.execute_script("return Boolean(window.axe)"):
             self.driver.execute_script(axe)
         found = self.driver.execute_async_script(

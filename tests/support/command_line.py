@@ -29,7 +29,7 @@ class Done:
 
     @property
     def json(self) -> Any:
-        """What it printed with --json."""
+        """The value that the command printed with --json."""
         return json.loads(self.out)
 
 

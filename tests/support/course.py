@@ -105,7 +105,7 @@ async def live_on(clock: Clock, people: list[Person], until: float) -> None:
 
 
 async def _steps(peer: PeerApp, now: float) -> list[float]:
-    """What is due now in all studies of a peer; when each goes on."""
+    """Do all that is due now in a peer's studies, and return the time at which each goes on."""
     dues = []
     for study in peer.store.active():
         due: float | None = now

@@ -65,7 +65,7 @@ class Desk:
 
 
 def words_of(page: str) -> str:
-    """What a person reads of a page."""
+    """The visible words of a page, without its markup."""
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", page)).split())
 
 

@@ -32,7 +32,7 @@ class Installed:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a shell of that home has."""
+        """The environment variables of a shell in that home."""
         found = {key: os.environ[key] for key in ("LANG", "TMPDIR") if key in os.environ}
         words = {"HOME": str(self.home), "COLUMNS": "100", "OMP_NUM_THREADS": "1", "ANONML_TOR": "/nowhere"}
         return found | words | {"PATH": f"{self.programs}:/usr/bin:/bin"}

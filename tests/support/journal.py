@@ -1,4 +1,4 @@
-"""What must hold of peers' and aggregators' files, whatever was killed when."""
+"""Checks of peers' and aggregators' files that must hold whatever process was killed, at whatever moment."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Ended:
         assert len(set(tags)) == len(tags) == sum(map(len, self.kept)), "two packets of one tag"
 
     def demand_one_story(self, residents: Iterable[Resident]) -> None:
-        """Whatever heads anybody was shown are the beginning of the last chain."""
+        """All heads that any peer was shown are the beginning of the last chain."""
         final = parse_chain(self.chain, self._key, self.manifest.study_id)
         for resident in residents:
             for shown in resident.wire.exchanges:

@@ -166,7 +166,7 @@ class KilledStudy:
             await asyncio.sleep(0.1)
 
     def kinds(self) -> list[str]:
-        """What is published."""
+        """The kinds of the published documents, in order."""
         with closing(sqlite3.connect(self.home / "aggregator.sqlite", timeout=30)) as store:
             return [kind for (kind,) in store.execute("SELECT kind FROM documents ORDER BY number")]
 

@@ -95,7 +95,7 @@ class SimulatedPeer:
     seen: Arrivals = field(factory=Arrivals)
 
     def reach(self, due: float, habit: Habit) -> bool:
-        """Sleep until `due`; whether the process began anew on the way. Who was away notices a little late."""
+        """Sleep until `due`; return True if the process restarted. A machine that was away notices a little late."""
         self.clock.seconds = max(self.clock.seconds, due)
         for low, high in self.away:
             if low < self.clock.seconds < high:

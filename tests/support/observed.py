@@ -12,12 +12,12 @@ from peer.app import PeerApp
 from peer.rules.lifecycle import State
 
 Exchange = tuple[str, int, float]
-"""What was asked, the size of what was posted, and when."""
+"""The kind of a request, the bytes that it posted, and its time in seconds."""
 
 
 @frozen
 class Observed:
-    """What was seen, how much randomness was taken, what it cost, and what the aggregator `kept`."""
+    """A peer's state, exchanges, sizes of random draws, receipts and charge; the packets that were `kept`."""
 
     state: State
     exchanges: tuple[Exchange, ...]

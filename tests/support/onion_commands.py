@@ -87,7 +87,7 @@ class OnionServing:
         await self._end(signal.SIGKILL)
 
     async def stop(self) -> int:
-        """What a service manager does; its exit code."""
+        """End the process as a service manager does, by SIGTERM. Returns its exit code."""
         return await self._end(signal.SIGTERM)
 
     async def _end(self, number: signal.Signals) -> int:

@@ -1,4 +1,4 @@
-"""Files written as the real systems write them. Who and what is in them is invented.
+"""Files written as the real systems write them. The people and events in them are invented.
 
 * edX: "edX Research Guide", Events in the Tracking Logs, Common Fields and Sample Events
   (edx.readthedocs.io/projects/devdata, internal_data_formats/tracking_logs).

@@ -58,11 +58,11 @@ class Wire:
             self._server.close()
 
     def bodies(self, what: str) -> list[bytes]:
-        """What was sent, in order."""
+        """The bodies of this kind that were sent, in order."""
         return [one.body for one in self.exchanges if one.what == what]
 
     def acknowledged(self, what: str = "packets") -> list[bytes]:
-        """What the peer was told is accepted."""
+        """The bodies that the peer was told are accepted."""
         return [one.body for one in self.exchanges if one.what == what and one.word == "accepted"]
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -26,7 +26,7 @@ class Heard:
 
     @property
     def body(self) -> bytes:
-        """What followed the headers."""
+        """The bytes that followed the headers."""
         return bytes(self.request).partition(b"\r\n\r\n")[2]
 
     @property

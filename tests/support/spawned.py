@@ -70,7 +70,7 @@ class Child:
         return self.process.exitcode is None
 
 
-# What a peer's process does
+# The work of a peer's process
 
 
 def peer_app(home: Path, clock: SharedClock) -> PeerApp:
@@ -153,7 +153,7 @@ def race_to_join(home: Path, clock: Path, link: str, epsilon: float, start: Any,
     outcome.send(asyncio.run(work()))
 
 
-# What an aggregator's process does
+# The work of an aggregator's process
 
 
 def publish_study(home: Path, clock: Path, text: str, point: str = "") -> None:

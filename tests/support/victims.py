@@ -85,7 +85,7 @@ class Liar:
 
 @frozen
 class Fate:
-    """What became of one victim: caught before a packet left, or the packet left. Heads fetched until then."""
+    """The outcome for one victim: the lie was caught, or a packet left. `heads` is the number fetched until then."""
 
     caught: bool
     left: bool
@@ -123,7 +123,7 @@ class Scene:
             shutil.rmtree(path)
 
     def told(self, home: PeerHome, fetches: int = 3) -> Fate:
-        """What becomes of the peer of this home when it is told the lying story consistently."""
+        """The outcome for the peer of this home when it is told the lying story consistently."""
         home.write_settings(evolve(home.settings(), head_checks=fetches - 1))
         chance = random.Random(1)
         return self._live(home, Liar(self.aggregator.study, self.honest, self.lying, 1.0, chance), chance)

@@ -1,4 +1,4 @@
-"""What left a process, by two witnesses: the interpreter's own audit hook, and strace, which sees native code too."""
+"""Two witnesses of a process's traffic: the interpreter's audit hook, and strace, which sees native code too."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def strace(log: Path) -> list[str]:
 
 
 def audited(trap: Path, socks: int) -> list[str]:
-    """What the audit hook saw beside connections to the SOCKS port; empty for an honest peer."""
+    """The audit events other than connections to the SOCKS port; empty for an honest peer."""
     seen = [json.loads(line) for line in trap.read_text().splitlines()]
     return [f"{event} {told}" for event, told in seen if not (_to_tor(event, told, socks) or _evaluator(event, told))]
 
@@ -49,7 +49,7 @@ def _evaluator(event: str, told: list[object]) -> bool:
 
 
 def traced(log: Path, socks: int) -> list[str]:
-    """What strace saw that names an address other than the SOCKS port's. Calls on connected sockets name none."""
+    """The addresses in strace's log other than the SOCKS port's. Calls on connected sockets name no address."""
     found = []
     for line in log.read_text().splitlines():
         if match := _INET.search(line):

@@ -1,4 +1,4 @@
-"""What runs inside the namespaces: `service` behind an onion address, and `visitor`, who tries every way to it.
+"""Two programs inside the namespaces: `service` behind an onion address, and `visitor`, which tries every way to it.
 
     python namespace_parts.py service FOLDER
     python namespace_parts.py visitor FOLDER ONION RELAYS_ADDRESS:PORT HOST:PORT...
@@ -34,7 +34,7 @@ async def service(folder: Path) -> None:
 
 
 async def visitor(folder: Path, onion: str, relay: str, *direct: str) -> None:
-    """What each way ends in: `answered`, `connected`, or the name of the error."""
+    """Print the end of each way: `answered`, `connected`, or the text of the error."""
     async with TorKeeper(folder) as keeper:
         route = TorRoute(keeper, timeout=15)
         try:

@@ -200,7 +200,7 @@ async def _all(works: Any) -> list[Any]:
 
 
 def statuses_of(killing: Killing) -> Counter[str]:
-    """What became of every packet. Nothing was lost, nothing left in two spellings, everything counts once."""
+    """The final status of every packet. None was lost, none left with different bytes, and each counts once."""
     ended = Ended(killing)  # type: ignore[arg-type]  # a study's home and manifest are all it needs
     assert killing.orphans == []
     spellings: dict[tuple[int, bytes], set[bytes]] = defaultdict(set)

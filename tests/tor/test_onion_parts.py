@@ -1,4 +1,7 @@
-"""What can be looked at without a tor: which way a peer takes, what it tells while it waits, what `serve` refuses."""
+"""The parts of an onion service that need no tor keep their rules.
+
+They are a peer's choice of the way, its messages while it waits, and the options that `serve` refuses.
+"""
 
 from __future__ import annotations
 

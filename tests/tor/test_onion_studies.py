@@ -44,7 +44,7 @@ MALFORMED = [
 
 @define
 class Seen:
-    """What came of it."""
+    """The outcome of the whole run, as the tests look at it."""
 
     addresses: list[str] = field(factory=list)
     studies: dict[str, str] = field(factory=dict)

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.tor
 
 
 def fit(trial: Trial) -> bool:
-    """What the command promises."""
+    """True if the trial keeps the command's promises: seconds, bytes of memory, and nothing left behind."""
     return trial.seconds < 45 and trial.most < 250e6 and not trial.left and trial.gone < 2
 
 

@@ -45,7 +45,7 @@ def test_only_tor_connects_a_peer_with_a_service(tmp_path: Path) -> None:
             ways[0]: UNREACHABLE,
             ways[1]: "Connection refused",
         }
-        # What is asserted above is the wires' doing: from its own namespace the plain listener answers.
+        # The namespaces alone cause the refusals above: from its own namespace the plain listener answers.
         connect = f"import socket; socket.create_connection(('{AGGREGATOR_ADDRESS}', {service.first['port']}), 3)"
         own = Namespaces.inside(names.aggregator, sys.executable, "-c", connect)
         assert subprocess.run(own, capture_output=True, check=False, timeout=10).returncode == 0

@@ -1,4 +1,4 @@
-"""What an older program left."""
+"""The homes that an older program left."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from peer.store.home import PeerHome
 from tests.support.clock import Clock
 
 ADDRESS = "127.0.0.1:8750"
-"""What links say; where it really listens only the route knows."""
+"""The address in the links; only the route knows the address at which the aggregator really listens."""
 FIRST, SECOND = "First", "Second"
 PEERS = ("ada", "ben", "eve")
 

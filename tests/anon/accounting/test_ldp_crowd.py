@@ -27,7 +27,7 @@ Multisets = dict[tuple[tuple[bytes, int], ...], Fraction]
 
 
 def law(rows: list[tuple[Mechanism, int]], value: int) -> Law:
-    """What one report with its survey's number looks like, with its exact probability. The value is cut to fit a row."""
+    """The exact probability of each possible report, with its survey's number. The value is cut to fit a row."""
     total = sum(weight for _, weight in rows)
     found: Law = {}
     for number, (mechanism, weight) in enumerate(rows):

@@ -1,7 +1,7 @@
-"""What a study's receipt prints, recomputed from the published manifest's bytes by code that shares nothing with ours.
+"""A study's receipt prints the figures that independent code computes from the published manifest's bytes.
 
-The manifest is read by cbor2; losses are logarithms of fractions; packets are composed by adding up every combination
-of what they can lose; central figures come from Fourier transforms of the privacy blanket, composed on a grid.
+cbor2 reads the manifest. Losses are logarithms of fractions. Packets are composed by adding up every combination of
+their losses. Central figures come from Fourier transforms of the privacy blanket, composed on a grid.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WHOLE = 2**64
 POINTS = 200
 
 Law = list[tuple[float, float]]
-"""What is lost, in nats, with which probability."""
+"""Pairs of a privacy loss, in nats, and its probability."""
 
 
 async def printed(home: Path, design: str, accepted: int) -> tuple[dict[str, Any], str]:

@@ -233,7 +233,7 @@ def test_small_subgroups_of_the_curve_are_outside() -> None:
 
 
 def test_the_two_subgroup_checks_are_sound() -> None:
-    """What their docstrings and decision 0019 claim about the degrees of the endomorphisms."""
+    """The degrees of the endomorphisms are those that the docstrings and decision 0019 claim."""
     assert PARAMETER**4 - PARAMETER**2 + 1 == ORDER
     trace, cofactor = 1 - PARAMETER, (PARAMETER + 1) ** 2 // 3
     twist_order = FIELD_ORDER**2 + 1 - _twist_trace()

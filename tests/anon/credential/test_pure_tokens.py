@@ -24,7 +24,7 @@ SLOW = "not every_flipped_bit"
 
 
 def by(crypto: str, **asked: Any) -> dict[str, Any]:
-    """What `one_credential` says with this library underneath."""
+    """The output of `one_credential`, run with this cryptographic library."""
     told = {"counts": COUNTS, "fixed": False, **asked}
     command = [sys.executable, str(SCRIPT), json.dumps(told)]
     environment = {**os.environ, "ANONML_CRYPTO": crypto, "PYTHONPATH": str(ROOT)}

@@ -121,7 +121,7 @@ def test_coefficients_are_fresh_distinct_and_of_128_bits() -> None:
 
 
 def test_two_tokens_with_one_tag_are_judged_separately(member: Member, verifier: Verifier) -> None:
-    """Whether a tag is spent is not decided here."""
+    """The batch check does not decide if a tag was used before."""
     one = present(member.credential, CONTEXT, b"one", os.urandom)
     two = present(member.credential, CONTEXT, b"two", os.urandom)
     outcomes = verifier.check_batch([(one, CONTEXT, b"one"), (two, CONTEXT, b"two")], os.urandom)

@@ -118,7 +118,7 @@ def forged_without_credential(key: PublicKey, header: bytes = HEADER) -> bytes:
 
 
 def decode_g1_lax(data_untrusted: bytes, what: str) -> G1:
-    """What a careless verifier does."""
+    """The decoding of a careless verifier: it does not check the subgroup."""
     return G1.from_compressed_bytes_unchecked(data_untrusted)
 
 

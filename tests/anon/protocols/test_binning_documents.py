@@ -26,7 +26,7 @@ both = pytest.mark.parametrize("manifest", MANIFESTS.values(), ids=MANIFESTS)
 
 
 def answers_of(manifest: Manifest, turn: int, seed: int) -> dict[int, cuts.RoundCounts]:
-    """What the aggregator counts in one round of seeded reports."""
+    """The aggregator's counts for each survey of one round, from reports with seeded randomness."""
     rng = random.Random(seed)
     found = {}
     for survey in cuts.surveys_of_round(manifest, turn):

@@ -39,7 +39,7 @@ def database(tmp_path: Path) -> Iterator[Path]:
 TABLES = {"person": ("age", "name"), "events": ("ts", "kind", "payload")}
 
 
-# What copies itself without end is left to the lint: it is the compiler that it would keep busy.
+# The lint alone is tried on queries that copy themselves without end: they would keep the SQL compiler busy.
 @pytest.mark.parametrize("name", [name for name in (*REFUSED, *MALFORMED) if not name.startswith("copies")])
 def test_static_faults_do_nothing_even_if_nobody_linted(database: Path, name: str) -> None:
     query = {**REFUSED, **MALFORMED}[name]

@@ -17,7 +17,7 @@ from anon.wire.addresses import is_loopback
 
 @define
 class Seen:
-    """What a server saw: one request's head per connection."""
+    """The requests that a server saw, one a connection."""
 
     heads: list[bytes] = field(factory=list)
     bodies: list[bytes] = field(factory=list)

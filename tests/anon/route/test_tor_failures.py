@@ -22,7 +22,7 @@ NOWHERE = (f"DirAuthority none orport=1 v3ident={'A' * 40} 127.0.0.1:1 {'B' * 40
 
 
 async def failure(folder: Path, extra: tuple[str, ...], seconds: float) -> tuple[str, float]:
-    """What the failed start says, and after how many seconds."""
+    """The message of the failed start, and the seconds until it came."""
     began = time.monotonic()
     tor = None
     try:

@@ -35,7 +35,7 @@ JOINED = "HSCR_JOINED"
 
 @pytest.fixture(scope="module")
 def lines(private_tor: PrivateNetwork) -> tuple[str, ...]:
-    """What joins the session's private network."""
+    """The lines of a torrc by which a tor joins the session's private network."""
     return private_tor.lines
 
 
@@ -314,7 +314,7 @@ async def test_who_listens_in_a_dead_tors_place_hears_nothing(tmp_path: Path, li
 
 @define
 class Trap:
-    """What the process did to the outside while it was on, from audit events."""
+    """The connections and name look-ups of the process while the trap was on, from audit events."""
 
     on: bool = False
     connected: list[object] = field(factory=list)

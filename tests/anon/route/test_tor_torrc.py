@@ -1,4 +1,7 @@
-"""What a torrc of ours says, what an owner may add, where tor is looked for."""
+"""A torrc of ours keeps our promises, and an owner may add certain lines only.
+
+The program tor is looked for under the name that was set, then on the path.
+"""
 
 from __future__ import annotations
 

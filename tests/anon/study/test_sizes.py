@@ -1,4 +1,4 @@
-"""What a manifest implies about the length of every document is what an honest aggregator can need, to the byte."""
+"""The greatest document lengths that a manifest implies are those that an honest aggregator can need, to the byte."""
 
 from __future__ import annotations
 

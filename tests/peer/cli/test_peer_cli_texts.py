@@ -1,4 +1,4 @@
-"""What others wrote stays theirs on the terminal: no line of it passes for the program's, none moves the cursor."""
+"""Texts that others wrote cannot pass for the program's own lines on the terminal, nor move its cursor."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ ONION = f"anonml://{'a' * 56}.onion:80/{'b1' * 32}?key={'c2' * 32}&code={'d3' * 
 
 
 def seen(lines: list[str]) -> str:
-    """What a photo of these lines of a terminal says."""
+    """The text in the QR code that these lines of a terminal draw, read from a picture of them."""
     rows = [[PARTS[one][half] for one in line] for line in lines for half in (0, 1)]
     picture = Image.frombytes("L", (len(rows[0]), len(rows)), bytes(0 if dark else 255 for row in rows for dark in row))
     framed = Image.new("L", (picture.width + 20, picture.height + 20), 200)
@@ -71,7 +71,7 @@ async def test_the_desk_shows_a_code_beside_each_link(tmp_path: Path) -> None:
 
 
 def _drawn(svg: str) -> str:
-    """What a photo of a page's drawing says: segno writes dark runs as `M`, `m` and `h` of one path."""
+    """The text in a page's QR code, read from a picture. Its SVG has dark runs as `M`, `m` and `h`."""
     size = int(re.search(r'width="(\d+)"', svg)[1])  # type: ignore[index]
     picture = Image.new("L", (size, size), 255)
     pen, x, y = ImageDraw.Draw(picture), 0.0, 0.0

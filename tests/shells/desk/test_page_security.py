@@ -1,4 +1,4 @@
-"""Who may speak to a page on loopback: every way in that is not ours is refused, on a real server."""
+"""A page on loopback refuses every request that is not its own user's or program's, on a real server."""
 
 from __future__ import annotations
 

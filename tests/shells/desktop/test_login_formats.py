@@ -1,4 +1,7 @@
-"""What starts a peer at login, as each system spells it: read back by that system's own reader where it is here."""
+"""The entry that starts a peer at login says the same to each operating system's own reader.
+
+A system's reader that is missing on this machine is not asked.
+"""
 
 from __future__ import annotations
 

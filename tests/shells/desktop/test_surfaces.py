@@ -103,7 +103,7 @@ def test_the_end_of_a_pause_is_said_in_local_time(monkeypatch: pytest.MonkeyPatc
 
 
 class _Library:
-    """What of pystray's names the menu uses."""
+    """The names of pystray that the menu uses."""
 
     class Menu:
         SEPARATOR = "-"

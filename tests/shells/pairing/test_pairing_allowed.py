@@ -1,4 +1,7 @@
-"""What a phone may do, tried with every route that the page has; and what its pages show and lead to."""
+"""A phone may use the listed routes only, tried with every route that the page has.
+
+Its pages show and lead to nothing else.
+"""
 
 from __future__ import annotations
 

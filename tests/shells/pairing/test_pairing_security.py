@@ -1,4 +1,7 @@
-"""Who gets in at pairing's listener: raw requests, each refused for one reason; and the two doors do not know each other."""
+"""Pairing's listener admits paired phones only: each raw request here is refused for one reason.
+
+The listeners of phone and computer accept nothing of each other's.
+"""
 
 from __future__ import annotations
 
@@ -298,7 +301,7 @@ async def test_the_socket_is_for_its_owner_alone(phone: Phoned) -> None:
 
 
 async def test_a_page_of_the_owner_at_home_is_as_it_was(tmp_path: Path) -> None:
-    """What a phone's pages leave out, the computer's still have."""
+    """The computer's page still has the parts that a phone's pages leave out."""
     async with visited(tmp_path) as page:
         home = await page.get("/")
         assert "/static/live.js" in home.text and 'action="/link"' in home.text and 'href="/budget"' in home.text

@@ -63,7 +63,7 @@ async def browser(socks: tuple[str, int], host: str, **known: Any) -> AsyncItera
 
 
 async def _refused(socks: tuple[str, int], link: str) -> str:
-    """What tor says to a browser that may not even learn where the service is."""
+    """The error of a browser without the key that it needs to learn where the onion service is."""
     async with browser(socks, "") as one:
         with pytest.raises(Exception) as caught:
             await one.get(link)

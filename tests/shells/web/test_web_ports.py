@@ -47,7 +47,7 @@ async def test_a_link_or_form_token_of_one_page_is_worth_nothing_at_another(tmp_
 
 
 async def test_a_home_opened_again_has_other_cookies(tmp_path: Path) -> None:
-    """Who kept a cookie of an earlier run of the same port is not let in."""
+    """A browser that kept a cookie of an earlier run on the same port is not let in."""
     async with visited(tmp_path) as first:
         [cookie] = list(first.session.cookie_jar)
         port = first.server.port

@@ -1,4 +1,4 @@
-"""What comes back: the prediction computed here, proofs, and who runs the studies beside the page."""
+"""The page shows the prediction computed on this machine and kept proofs, and runs the studies beside itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Who gets into the page: raw requests, each refused for one reason; and what every answer carries."""
+"""The page admits its owner's browser only: each raw request here is refused for one reason.
+
+Every answer carries the headers that forbid keeping, framing and guessing.
+"""
 
 from __future__ import annotations
 

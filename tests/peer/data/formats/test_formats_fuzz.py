@@ -1,4 +1,4 @@
-"""Whatever the bytes are: a preview and an import end with rows or with one of our errors, and quote nothing."""
+"""A preview or an import of any bytes ends with rows or with one of our errors, and quotes nothing."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[4]
 MB = 1_000_000
 GROWTH = 12 * MB
-"""What may come on top between a short file and a long one: the database's own cache, and noise."""
+"""The bytes of memory that a long file may need beyond a short one: the database's own cache, and noise."""
 _SCRIPT = """
 import json, resource, sys
 from pathlib import Path
