@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -24,6 +23,7 @@ from anon.storage.home import RESTORED
 from anon.terminal import qr
 from anon.terminal.foreign import Foreign, inline
 from anon.terminal.options import JsonOption, StudyOption, finished, print_json
+from anon.text.instants import instant
 from anon.wire.addresses import is_loopback
 from anon.wire.invite import parse_invite
 
@@ -127,7 +127,7 @@ def status(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None
         return
     table = Table("study", "title", "phase", "enrolled", "minimum", "accepted", "until")
     for status in statuses:
-        until = time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(status.ends)) if status.ends else ""
+        until = instant(status.ends) if status.ends else ""
         row = (
             status.study.hex()[:8],
             Foreign(status.title),

@@ -26,6 +26,7 @@ from anon.study import Manifest, load_proposal
 from anon.study.schema import FILE as SCHEMA_FILE
 from anon.terminal.foreign import short
 from anon.terminal.options import JsonOption, finished, print_json
+from anon.text.instants import instant
 from anon.transparency.fingerprint import words
 from anon.wire.addresses import onion_address_fault
 
@@ -139,7 +140,7 @@ def _show(manifest: Manifest, as_json: bool, published: bool) -> None:
         highlight=False,
     )
     for name, at in (("enrolment closes", manifest.timetable.enrol_closes), ("results from", manifest.timetable.ends)):
-        console.print(f"{name} {time.strftime('%Y-%m-%d %H:%M:%S %Z', time.localtime(at))}", highlight=False)
+        console.print(f"{name} {instant(at)}", highlight=False)
 
 
 def _figures(manifest: Manifest) -> dict[str, object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from importlib.resources import files
 
@@ -13,12 +12,13 @@ from aggregator.protocols.contract import Reached
 from aggregator.protocols.estimates import Row
 from anon.page.gate import FORM_FIELD
 from anon.page.rendering import qr_drawing, templates_of
+from anon.text.instants import instant
 
 
 def environment() -> Environment:
     """The templates with their filters."""
     environment = templates_of("aggregator.desk")
-    environment.filters |= {"moment": moment, "qr": qr_drawing}
+    environment.filters |= {"moment": instant, "qr": qr_drawing}
     environment.globals["whisker"] = whisker
     environment.globals["mean_auc"] = mean_auc
     return environment
@@ -42,11 +42,6 @@ def whisker(row: Row) -> Markup:
         '<svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
         f'<rect x="0" y="2" height="6" width="{bar:.2f}"/><line y1="5" y2="5" x1="{low:.2f}" x2="{high:.2f}"/></svg>'
     )
-
-
-def moment(seconds: float) -> str:
-    """An instant in local time."""
-    return time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(seconds))
 
 
 def static(name: str) -> str:

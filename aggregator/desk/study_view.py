@@ -73,6 +73,16 @@ class StudyFacts:
         """True if somebody can still enrol."""
         return self.phase == Phase.ENROLLING
 
+    @property
+    def packets_said(self) -> str:
+        """How many packets are kept, and of how many. A group that is smaller than a step hears the number at the end.
+        """
+        if self.expected_packets is None:
+            return str(self.accepted)
+        if not self.accepted.exact and self.expected_packets <= STEP:
+            return f"told when collection has closed ({self.expected_packets} are expected)"
+        return f"{self.accepted} of {self.expected_packets}"
+
 
 async def facts_of(live: LiveStudy) -> StudyFacts:
     """How a study stands."""
@@ -184,7 +194,7 @@ class Estimates:
             due = (kept is None or not kept.final) if final else self._steps.may_move(
                 live.study, survey.survey, accepted
             )
-            if due and accepted:
+            if due and accepted >= STEP:
                 await self._renew(live, survey.survey, documents, final)
         return tuple(
             self._kept[live.study, known_survey.survey]

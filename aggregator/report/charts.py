@@ -69,9 +69,9 @@ def intervals(rows: Sequence[Interval], caption: str, middle: float | None = Non
     return _drawing(_NAMES + _BARS + 24, height, caption, body)
 
 
-def bars(rows: Sequence[tuple[str, float]], caption: str) -> Markup:
-    """One bar per row from a common zero, negative ones to the left."""
-    most = max((abs(value) for _, value in rows), default=1.0) or 1.0
+def bars(rows: Sequence[tuple[str, float]], caption: str, most: float) -> Markup:
+    """One bar per row from a common zero, negative ones to the left; `most` is the value of a full bar, the same for
+    charts that are compared. A value that is shown as zero has no bar."""
     height, zero = _LINE * len(rows) + 12, _NAMES + _BARS / 2
     body = f'<path d="M{zero:.1f} 2V{height - 6}" stroke="{GREY}"/>'
     for number, (name, value) in enumerate(rows):
@@ -79,10 +79,16 @@ def bars(rows: Sequence[tuple[str, float]], caption: str) -> Markup:
         start = zero if value >= 0 else zero - width
         colour = BLUE if value >= 0 else ORANGE
         body += _text(_NAMES - 10, y + 13, _shortened(name), "end")
-        body += f'<rect x="{start:.1f}" y="{y + 2}" width="{width:.1f}" height="{_LINE - 8}" fill="{colour}"/>'
+        if not is_zero(value):
+            body += f'<rect x="{start:.1f}" y="{y + 2}" width="{width:.1f}" height="{_LINE - 8}" fill="{colour}"/>'
         side, anchor = (zero + width + 4, "start") if value >= 0 else (zero - width - 4, "end")
-        body += _text(side, y + 13, f"{value:+.2f}", anchor)
+        body += _text(side, y + 13, "0" if is_zero(value) else f"{value:+.2f}", anchor)
     return _drawing(_NAMES + _BARS + 24, height, caption, body)
+
+
+def is_zero(value: float) -> bool:
+    """True if a value is shown as zero, with two decimals."""
+    return abs(value) < 0.005
 
 
 def _drawing(width: float, height: float, caption: str, body: str) -> Markup:

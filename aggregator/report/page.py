@@ -22,6 +22,7 @@ from anon.ldp import format_epsilon, odds_moved
 from anon.protocols.registry import protocol_of
 from anon.study.manifest import Manifest
 from anon.text.foreign import seen
+from anon.text.instants import instant
 from anon.transparency.fingerprint import words
 
 
@@ -56,6 +57,7 @@ def render(
         calibration=_calibration(evaluation),
         fewest=FEWEST,
         retention=_length(manifest.release.retention),
+        rarity=_rarity(learned.model.chance),
         **part.values,
     )
 
@@ -69,6 +71,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=seen,
     )
+    found.filters["instant"] = instant
     found.globals |= {"bars": bars, "intervals": _intervals}
     return found
 
@@ -93,6 +96,13 @@ def _calibration(evaluation: Evaluation | None) -> Markup | None:
 
 def _batch(manifest: Manifest, accepted: Mapping[int, int]) -> Batch:
     return batch_of_reports(manifest, [accepted.get(survey.survey, 0) for survey in manifest.surveys])
+
+
+def _rarity(chance: float | None) -> str:
+    """How many of a thousand studies; empty where nobody said."""
+    if chance is None:
+        return ""
+    return f"about {1000 * chance:.0f} in 1,000" if chance >= 0.0015 else "no more than 1 in 1,000"
 
 
 def _length(seconds: int) -> str:

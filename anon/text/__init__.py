@@ -1,1 +1,1 @@
-"""Text that somebody else wrote: the characters that it may hold."""
+"""Text on every surface: the characters that a stranger's may hold, and instants in words."""

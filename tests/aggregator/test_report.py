@@ -6,10 +6,18 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from aggregator.intake.counters import Traffic
+from aggregator.lab.simulation.evaluation import evaluate_model
+from aggregator.lab.simulation.people import Column, People
+from aggregator.lab.simulation.simulate import NO_KEYS, run_once
 from aggregator.report import page
+from aggregator.report.charts import bars
 from aggregator.report.pdf import to_pdf
+from anon.protocols.resolve import resolve
+from anon.study import parse_proposal
 from tests.support.world import in_memory, published, study_text
 
 pytestmark = pytest.mark.slow
@@ -78,7 +86,8 @@ async def test_scores_come_with_their_standard_errors(tmp_path: Path) -> None:
     assert header[3:5] == ["AUC ± s.e.", "F1 ± s.e."]
     scored = [row for row in outline.rows if len(row) == len(header) and row != header]
     assert len(scored) == 2
-    assert all(re.fullmatch(r"[01]\.\d{3} ± 0\.\d{3}", cell) for row in scored for cell in row[3:5])
+    assert all(re.fullmatch(r"[01]\.\d{3} ± 0\.\d{3}|–", cell) for row in scored for cell in row[3:5])
+    assert all((row[3] == "–") == (row[2] == "0") for row in scored)
 
 
 async def test_the_report_is_whole_and_runs_nothing(tmp_path: Path) -> None:
@@ -87,6 +96,53 @@ async def test_the_report_is_whole_and_runs_nothing(tmp_path: Path) -> None:
     assert "<script" not in page and "&lt;script&gt;" in page
     assert not re.search(r"(src|href|@import|url\()", page)
     assert "://" not in page
+
+
+def _of_people(going_with: float) -> str:
+    """The report of 4,000 people; the label is the sex in a share `going_with` of them, and else a coin's."""
+    generator = np.random.default_rng(3)
+    sexes, ages = generator.integers(2, size=4000), generator.integers(20, 80, size=4000)
+    labels = np.where(generator.random(4000) < going_with, sexes, generator.integers(2, size=4000))
+    people = People({"sex": Column(("Female", "Male"), sexes), "age": Column(tuple(range(20, 80)), ages - 20)}, labels)
+    manifest = resolve(parse_proposal(study_text()), NO_KEYS, 0, lambda below: int(generator.integers(below)))
+    learned = run_once(manifest, people, generator)
+    return page.render(manifest, learned, Traffic(4000, {}, {}), {one.survey: 2000 for one in manifest.surveys}, evaluate_model(learned.model, people))
+
+
+def _unfolded(report: str) -> str:
+    """What stands on the page before anybody opens a fold."""
+    return re.sub(r"<details>.*?</details>", "", report, flags=re.DOTALL)
+
+
+def test_it_begins_with_what_was_found_how_surely_and_for_whom() -> None:
+    for going_with, says, never in ((0.8, "this model beats a guess", "take this model as no better"),
+                                    (0.0, "take this model as no better than the base rate", "beats a guess. ")):
+        report = _of_people(going_with)
+        first = report[report.index("<h2>") : report.index("</dl>")]
+        assert "What we found" in first and "How sure we are" in first and "4000 people enrolled" in first
+        assert says in first and never not in report
+        assert re.search(r"(about \d+|no more than 1) in 1,000 such studies", first)
+
+
+def test_no_score_of_a_model_that_was_not_shown_stands_open() -> None:
+    shown, guessing = (_unfolded(_of_people(going_with)) for going_with in (0.8, 0.0))
+    for words in ("AUC ± s.e.", "ROC AUC", "What moves a prediction", "AUC of each table"):
+        assert words in shown and words not in guessing, words
+
+
+def test_bars_have_one_scale_and_zeros_have_none() -> None:
+    report = _of_people(0.8)
+    drawn = re.findall(r'width="([\d.]+)" height="14" fill="[^"]+"/><text [^>]*>([+-][\d.]+)<', report)
+    per_unit = [float(width) / abs(float(value)) for width, value in drawn if abs(float(value)) > 0.1]
+    assert len(drawn) >= 3 and max(per_unit) < 1.1 * min(per_unit)
+    assert bars([("a", 0.001), ("b", 1.0)], "c", 2.0).count("<rect") == 1
+    assert not re.search(r'<rect class="bar"[^>]* width="0\.00"', report)
+
+
+async def test_few_reports_stand_behind_a_fold(tmp_path: Path) -> None:
+    report = await _report(tmp_path / "home", study_text())
+    assert "Estimates from fewer than 50 reports" in report
+    assert "likely share</th>" in report and "likely share</th>" not in _unfolded(report) and "Estimated share of" not in report
 
 
 @pytest.mark.parametrize("word", ["among the", "anonymous"])

@@ -23,18 +23,28 @@ if (text) {
   });
 }
 
-const live = document.querySelectorAll("[data-live]");
-if (live.length) {
+const parts = document.querySelectorAll("[data-live]");
+if (parts.length) {
+  const keepFolds = (shown, fresh) => {
+    for (const fold of shown.querySelectorAll("details[data-key]")) {
+      const other = fresh.querySelector(`details[data-key="${fold.dataset.key}"]`);
+      if (other) other.open = fold.open;
+    }
+  };
   setInterval(async () => {
     if (document.hidden) return;
     try {
-      const answer = await fetch(location.pathname);
+      const answer = await fetch(location.pathname, { cache: "no-store", redirect: "error" });
       if (!answer.ok) return;
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      for (const part of live) {
+      for (const part of parts) {
         const fresh = page.querySelector(`[data-live="${part.dataset.live}"]`);
-        if (fresh && !part.contains(document.activeElement) && fresh.innerHTML !== part.innerHTML) part.innerHTML = fresh.innerHTML;
+        if (!fresh || part.contains(document.activeElement)) continue;
+        keepFolds(part, fresh);
+        if (fresh.innerHTML !== part.innerHTML) part.replaceChildren(...fresh.childNodes);
       }
-    } catch { /* the next one tries again */ }
+    } catch {
+      // The desk ended, or is busy; the next look tries again.
+    }
   }, 10000);
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -257,7 +258,9 @@ class Pages:
 
     def _html(self, template: str, request: web.Request | None, status: int = 200, **known: Any) -> web.Response:
         token = "" if request is None else form_token(request, self._gate)
-        body = self._templates.get_template(template).render(form_token=token, secret=partial(secret, token), **known)
+        body = self._templates.get_template(template).render(
+            form_token=token, secret=partial(secret, token), now=time.time(), **known
+        )
         return web.Response(text=body, status=status, content_type="text/html")
 
     def _explained(self) -> Middleware:

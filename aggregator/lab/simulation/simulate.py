@@ -10,7 +10,7 @@ from collections.abc import Callable
 from math import sqrt
 
 import numpy as np
-from attrs import asdict, frozen
+from attrs import asdict, evolve, frozen
 
 from aggregator.lab.simulation.ceilings import binned_ceiling, raw_ceiling
 from aggregator.lab.simulation.evaluation import Scores, evaluate
@@ -117,7 +117,8 @@ def learn_once(
 def run_once(manifest: Manifest, people: People, generator: np.random.Generator) -> LearnedStudy:
     """One run of a published study with `people` as peers, with all that its report shows."""
     plan = Plan.of(manifest)
-    return learn_collected(plan, collect(plan, people, generator), with_influence=True)
+    learned = learn_collected(plan, collect(plan, people, generator), with_influence=True)
+    return evolve(learned, model=evolve(learned.model, chance=learned.chance, shown=learned.learnable))
 
 
 def table_scores(learned: LearnedStudy) -> list[Figure]:

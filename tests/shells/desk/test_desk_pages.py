@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import re
+import time
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -98,12 +99,30 @@ async def test_counts_move_in_steps_until_collection_has_closed(desk: Desk) -> N
     assert "enrolled fewer than 50" in words_of((await desk.get("/")).text)
 
 
+async def test_a_group_below_fifty_is_not_told_as_fewer_than_fifty_of_it(desk: Desk) -> None:
+    await _of(desk).collecting(8)
+    page = words_of((await desk.get(_at(desk))).text)
+    assert "fewer than 50 of 8" not in page and "told when collection has closed (8 are expected)" in page
+
+
+async def test_times_have_utc_beside_them(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    time.tzset()
+    try:
+        page = words_of((await desk.get(_at(desk))).text)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert re.search(r"until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d IST \([\d :-]+ UTC\)", page)
+    assert "refresh it" in page
+
+
 async def test_a_finished_study_shows_estimates_and_accuracy(desk: Desk) -> None:
     await _finished(desk)
     page = await desk.get(_at(desk))
     said = words_of(page.text)
     assert "packets kept 8 of 8" in said and "Now: published" in said and "Record-level sum: 2" in said
-    assert re.search(r"(sex|age) × income: \d packets, final", said) and re.search(r"-?\d\.\d{3} to -?\d\.\d{3}", said)
+    assert "No survey has 50 packets" in said and not re.search(r"-?\d\.\d{3} to -?\d\.\d{3}", said)
     assert "take this model as no better than the base rate" in said  # eight people show nothing
     assert "Read the report" in said and "kept for" in said
     assert "collection (done)" in said and "Nobody can close, train or publish earlier" in said
@@ -205,7 +224,10 @@ async def test_live_estimates_move_by_fifty_and_never_tell_less(tmp_path: Path) 
                     shown += [found[0]] if found and found[0] != shown[-1] else []
             assert len(shown) == 2 and "50 packets or more" in shown[1]
         async with opened(app, running) as again:  # a restarted desk cannot know what was shown
-            assert "None yet" in (await again.get(_at(again))).text
+            assert "There is no estimate yet" in (await again.get(_at(again))).text
+            await running.go_to(running.closes)
+            said = words_of((await again.get(_at(again))).text)
+            assert "sex × income: 56 packets, final" in said and re.search(r"-?\d\.\d{3} to -?\d\.\d{3}", said)
 
 
 def test_an_open_survey_moves_by_fifty_each_for_itself() -> None:
