@@ -52,6 +52,7 @@ PARTS = (
     ("run --stay", "peer.desktop.cli:run_and_stay"),
     ("serve", "aggregator.cli.serve:serve"),
     ("the desk", "aggregator.desk.server:serve_desk"),
+    ("outlook", "aggregator.lab.planning.outlook:outlook_of"),
 )
 COMPLETION = "completion"
 USAGE = 2

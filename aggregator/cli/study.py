@@ -7,6 +7,7 @@ import os
 import secrets
 import sys
 import time
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Annotated
@@ -26,6 +27,7 @@ from anon.study import Manifest, load_proposal
 from anon.study.schema import FILE as SCHEMA_FILE
 from anon.terminal.foreign import short
 from anon.terminal.options import JsonOption, finished, print_json
+from anon.terminal.wiring import wiring_of
 from anon.text.instants import instant
 from anon.transparency.fingerprint import words
 from anon.wire.addresses import onion_address_fault
@@ -63,12 +65,25 @@ def _schema_text() -> str:
 
 
 @app.command()
-def lint(file: StudyFile, as_json: JsonOption = False) -> None:
-    """Check a study file and its queries, and show what it would ask and cost. Nothing is published."""
+def lint(
+    context: typer.Context,
+    file: StudyFile,
+    cohort: Annotated[int | None, typer.Option(min=2, help="How many will take part; else the file's minimum.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check a study file and its queries, and show what it would ask and cost, and whether the group is large enough.
+
+    Nothing is published. The group is judged on made-up people, as in `study plan`.
+    """
     from aggregator.study.publish import prepare
 
-    manifest, _ = prepare(load_proposal(file), bytes(32), time.time(), secrets.token_bytes, secrets.randbelow)
-    _show(manifest, as_json, published=False)
+    proposal = load_proposal(file)
+    manifest, _ = prepare(proposal, bytes(32), time.time(), secrets.token_bytes, secrets.randbelow)
+    outlooks = [found for of in wiring_of(context).all("outlook") if (found := of(proposal, manifest, cohort))]
+    _show(manifest, as_json, published=False, outlook=outlooks[0].figures() if outlooks else {})
+    if not as_json:
+        for line in [line for one in outlooks for line in one.sentences()]:
+            Console().print(line, highlight=False)
 
 
 @app.command()
@@ -112,9 +127,9 @@ def _is_twin(other: StudyStatus, title: str) -> bool:
     return other.title == title and other.phase == Phase.ENROLLING
 
 
-def _show(manifest: Manifest, as_json: bool, published: bool) -> None:
+def _show(manifest: Manifest, as_json: bool, published: bool, outlook: Mapping[str, object] | None = None) -> None:
     if as_json:
-        print_json(_figures(manifest))
+        print_json(_figures(manifest) | dict(outlook or {}))
         return
     console = Console()
     state = "is published" if published else "can be published"

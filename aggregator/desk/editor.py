@@ -7,8 +7,9 @@ import time
 from importlib import resources
 from pathlib import Path
 
-from attrs import frozen
+from attrs import evolve, frozen
 
+from aggregator.lab.planning.outlook import Outlook, outlook_of
 from aggregator.study.publish import prepare
 from anon.errors import AnonmlError
 from anon.ldp import format_epsilon
@@ -40,6 +41,7 @@ class Linted:
     faults: tuple[str, ...]
     proposal: Proposal | None = None
     manifest: Manifest | None = None
+    outlook: Outlook | None = None
 
     @property
     def ok(self) -> bool:
@@ -68,6 +70,13 @@ class Linted:
                     )
                 )
         return tuple(rows)
+
+
+def with_outlook(linted: Linted) -> Linted:
+    """The same with the outlook of its smallest group, which takes some seconds."""
+    if linted.proposal is None or linted.manifest is None:
+        return linted
+    return evolve(linted, outlook=outlook_of(linted.proposal, linted.manifest))
 
 
 def lint_text(text: str) -> Linted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -13,6 +13,9 @@ from rich.table import Table
 from anon.errors import Malformed, Refused
 from anon.study import load_proposal
 from anon.terminal.options import JsonOption, print_json
+
+if TYPE_CHECKING:
+    from aggregator.lab.planning.trials import Forecast
 
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)
 
@@ -33,9 +36,11 @@ def plan(
     The assumptions about these people are stated in aggregator/lab/planning/population.py; declare `shares` and
     `learning.base_rate` where they are public knowledge.
     """
-    from aggregator.lab.planning.plan import choose_design, survey_of_choices
+    from aggregator.lab.planning.outlook import TOO_SMALL, outlook_of_plan
+    from aggregator.lab.planning.plan import choose_design, settled, survey_of_choices
     from aggregator.lab.planning.study_file import chart as draw
     from aggregator.lab.planning.study_file import to_toml
+    from aggregator.lab.planning.trials import plan_of
 
     proposal = load_proposal(file)
     people = cohort or proposal.cohort.minimum
@@ -48,10 +53,15 @@ def plan(
         cohorts, epsilons = ([], []) if only else ([max(people // 4, 2), people, 4 * people], list(EPSILONS))
         task = progress.add_task("designs", total=1 + len(cohorts) * len(epsilons))
         choice = choose_design(proposal, people, epsilon, seed, populations)
+        if populations is not None:
+            choice = settled(choice, proposal, seed)
+        outlook = outlook_of_plan(plan_of(choice.proposal, seed), proposal, people, epsilon, choice.best, seed)
         progress.advance(task)
         around = survey_of_choices(
             proposal, cohorts, epsilons, seed, min(populations or 6, 6), lambda: progress.advance(task)
         )
+        here = (people, epsilon)
+        around = tuple(choice if (one.best.cohort, one.best.epsilon) == here else one for one in around)
     if write is not None:
         write.write_text(to_toml(choice.proposal), "utf-8")
     if chart is not None:
@@ -61,21 +71,29 @@ def plan(
             "best": choice.best.figures(),
             "tried": [forecast.figures() for forecast in choice.forecasts],
             "around": [planned.best.figures() for planned in around],
+            "outlook": outlook.figures(),
         })
         return
     console = Console()
-    table = Table("design", "expected AUC", "± s.e.", "spread of one study")
+    table = Table("design", "expected AUC", "± s.e.", "spread of one study", "shown to beat a guess")
     for forecast in choice.forecasts:
-        table.add_row(forecast.design, f"{forecast.auc:.3f}", f"{forecast.auc_se:.3f}", f"{forecast.spread:.3f}")
+        table.add_row(forecast.design, f"{forecast.auc:.3f}", f"{forecast.auc_se:.3f}", f"{forecast.spread:.3f}",
+                      f"{forecast.shown:.0%}")
     heading = f"{people:,} people, record-level epsilon {epsilon:g}, made-up people:"
     console.print(heading, highlight=False)
     console.print(table)
+    for line in outlook.sentences():
+        console.print(line, highlight=False)
     if around:
         grid = Table("people", *(f"{budget:g}" for budget in EPSILONS))
         for size in cohorts:
             row = [choice_around.best for choice_around in around if choice_around.best.cohort == size]
-            grid.add_row(f"{size:,}", *(f"{cell.auc:.3f} {cell.design}" for cell in row))
-        console.print("The best design and its expected AUC elsewhere:")
+            grid.add_row(f"{size:,}", *(_cell(cell, cell.shown < TOO_SMALL) for cell in row))
+        console.print("The best design and its expected AUC for other groups and epsilons:")
         console.print(grid)
     if write is not None:
         console.print(f"{write} written with {choice.best.design}; check it with `anonml study lint {write}`")
+
+
+def _cell(forecast: Forecast, too_small: bool) -> str:
+    return f"{forecast.auc:.3f} {forecast.design}{' (too few people)' if too_small else ''}"

@@ -107,6 +107,7 @@ def _show(result: SimulationResult) -> None:
     table.add_row("ROC AUC of the ensemble", f"{result.auc_mean:.4f}", f"{result.auc_se:.4f}")
     table.add_row("F1", f"{result.f1_mean:.4f}", f"{result.f1_se:.4f}")
     table.add_row("accuracy", f"{result.accuracy_mean:.4f}", f"{result.accuracy_se:.4f}")
+    table.add_row("accuracy of the majority's answer for everybody", f"{result.majority_rate:.4f}", "")
     table.add_row("calibration error", f"{result.ece_mean:.4f}", "")
     table.add_row("no privacy, same bins: AUC", f"{result.auc_ceiling_binned:.4f}", "")
     table.add_row("no privacy, raw features: AUC", f"{result.auc_ceiling_raw:.4f}", "")

@@ -111,8 +111,10 @@ def test_equal_seeds_give_equal_figures(people, others):
     assert first.peers == 500
     assert set(first.figures()) >= {
         "trials", "auc_mean", "auc_se", "f1_mean", "accuracy_mean", "epsilon_record", "epsilon_eq6",
-        "auc_ceiling_binned", "auc_ceiling_raw",
+        "auc_ceiling_binned", "auc_ceiling_raw", "majority_rate",
     }
+    positive = float(others.labels.mean())
+    assert first.majority_rate == max(positive, 1 - positive) and first.majority_rate >= 0.5
 
 
 def test_without_test_people_some_are_held_out(people):

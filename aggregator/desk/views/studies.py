@@ -90,7 +90,7 @@ class Pages:
         """Check a study file with scripts off; the text is kept for the next visit."""
         text = await _field(request, "text")
         editing.keep_draft(self._home, text)
-        return await self._edited(request, text)
+        return self._html("editor.html", request, text=text, linted=await self._judged(text))
 
     async def lint(self, request: web.Request) -> web.Response:
         """The same as a fragment."""
@@ -101,7 +101,7 @@ class Pages:
         """Show what publishing would fix for good, and ask."""
         text = await _field(request, "text")
         editing.keep_draft(self._home, text)
-        linted = await asyncio.to_thread(editing.lint_text, text)
+        linted = await self._judged(text)
         if not linted.ok:
             return self._html("editor.html", request, text=text, linted=linted)
         onion = not is_loopback(self._serving)
@@ -251,6 +251,11 @@ class Pages:
             return self._aggregator.study(bytes.fromhex(request.match_info["study"]))
         except Refused:
             raise web.HTTPNotFound(reason="no such study here") from None
+
+    async def _judged(self, text: str) -> editing.Linted:
+        """The text's faults, or what it would ask with its outlook."""
+        linted = await asyncio.to_thread(editing.lint_text, text)
+        return await self._workers.run(editing.with_outlook, linted)
 
     async def _edited(self, request: web.Request, text: str) -> web.Response:
         linted = await asyncio.to_thread(editing.lint_text, text)

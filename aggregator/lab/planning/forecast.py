@@ -6,45 +6,38 @@ figures compare designs better than they foretell a result.
 
 from __future__ import annotations
 
-from math import sqrt
-
 import numpy as np
 from attrs import frozen
 
-from aggregator.lab.planning.population import Assumptions, made_up
-from aggregator.lab.simulation.evaluation import evaluate
+from aggregator.lab.planning.outlook import Outlook, outlook_of_plan
+from aggregator.lab.planning.population import Assumptions
+from aggregator.lab.planning.trials import SEED, collected_in, worlds_of
 from aggregator.lab.simulation.run import Plan
-from aggregator.lab.simulation.simulate import learn_once
+from aggregator.lab.simulation.simulate import learn_collected
+from anon.ldp import NANO
 from anon.study.manifest import parse_manifest
 
 POPULATIONS = 4
+"""So many show what tables score: each of them is scored by few reports, and known no better for more."""
 
 
 @frozen
 class Expected:
-    """Means over made-up populations with the spread (standard deviation) of one study: the whole model's AUC on people
-    who took no part, and the mean AUC of its tables as their own scoring reports tell it."""
+    """The outlook of the whole model, and the mean AUC of its tables as their own scoring reports tell it."""
 
-    people: int
-    auc: float
-    auc_error: float
-    spread: float
+    outlook: Outlook
     table_auc: float
 
 
-def forecast(manifest_bytes: bytes, people: int, seed: int = 1, populations: int = POPULATIONS) -> Expected:
-    """Simulate the study with so many people. Deterministic in `seed`; about a second per population."""
+def forecast(manifest_bytes: bytes, people: int) -> Expected:
+    """Simulate the study with so many people; the outlook is that of `study lint` for as many."""
     manifest = parse_manifest(manifest_bytes)
-    plan, generator = Plan.of(manifest), np.random.default_rng(seed)
-    aucs, tables = [], []
-    for _ in range(populations):
-        # `made_up` reads features and learning only, which a manifest has as a proposal has them
-        peers, test = made_up(manifest, Assumptions(), generator)
-        learned = learn_once(plan, peers, generator, resampled=people)
-        aucs.append(evaluate(learned.model, test).auc)
+    plan, tables = Plan.of(manifest), []
+    for number, world in enumerate(worlds_of(manifest, POPULATIONS, Assumptions())):
+        learned = learn_collected(plan, collected_in(plan, world, people, SEED, number))
         tables.append(_mean([(partition.scores.auc, partition.scores.reports) for partition in learned.partitions]))
-    spread = float(np.std(aucs, ddof=1)) if len(aucs) > 1 else 0.0
-    return Expected(people, float(np.mean(aucs)), spread / sqrt(len(aucs)), spread, float(np.mean(tables)))
+    outlook = outlook_of_plan(plan, manifest, people, manifest.epsilon / NANO)
+    return Expected(outlook, float(np.mean(tables)))
 
 
 def _mean(scored: list[tuple[float, int]]) -> float:

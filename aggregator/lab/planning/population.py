@@ -11,7 +11,8 @@ assumptions matter less for the choice than for the figures.
 
 from __future__ import annotations
 
-from math import expm1, log1p
+from math import expm1, log1p, sqrt
+from typing import Protocol
 
 import numpy as np
 from attrs import frozen
@@ -20,8 +21,6 @@ from scipy.special import ndtr
 from aggregator.lab.simulation.people import Column, People
 from aggregator.protocols.histogram.reconstruct import Counts, Floats
 from anon.study.features import Feature
-from anon.study.manifest import Manifest
-from anon.study.proposal import Proposal
 
 SIGNAL = 0.88
 """The AUC assumed of the best possible ranking."""
@@ -30,6 +29,8 @@ BEND = 0.7
 """The most that the part of a number's effect which goes with its square weighs, against 1 for the line."""
 
 _LEVELS = 64
+_BEYOND = 10
+"""Standard deviations of chi-square."""
 _SEARCHED = 2000
 """So many people suffice to find how strong the signal must be."""
 
@@ -43,9 +44,24 @@ class Assumptions:
     test: int = 2_500
 
 
-def made_up(
-    study: Proposal | Manifest, assumed: Assumptions, generator: np.random.Generator
-) -> tuple[People, People]:
+class Declared(Protocol):
+    """The part of a study that its made-up people follow from."""
+
+    @property
+    def features(self) -> tuple[Feature, ...]: ...
+
+    @property
+    def learning(self) -> BaseRate: ...
+
+
+class BaseRate(Protocol):
+    """The declared share of positive labels."""
+
+    @property
+    def base_rate(self) -> float: ...
+
+
+def made_up(study: Declared, assumed: Assumptions, generator: np.random.Generator) -> tuple[People, People]:
     """Peers and people to score on, of one made-up population."""
     count = assumed.people + assumed.test
     common = generator.standard_normal(count)
@@ -61,6 +77,18 @@ def made_up(
     everyone = People(columns, labels)
     order = np.arange(count)
     return everyone.take(order[: assumed.people]), everyone.take(order[assumed.people :])
+
+
+def tells(people: People) -> bool:
+    """True if anything in these many people goes with the label: chi-square of all features, far beyond chance."""
+    rate, excess, levels = float(people.labels.mean()), 0.0, 0
+    for column in people.columns.values():
+        counts = np.bincount(column.index)
+        positive = np.bincount(column.index, weights=people.labels)
+        met = counts > 0
+        excess += float(((positive - counts * rate)[met] ** 2 / (counts[met] * max(rate * (1 - rate), 1e-9))).sum())
+        levels += int(met.sum())
+    return excess - levels > _BEYOND * sqrt(2 * levels)
 
 
 def _column(feature: Feature, at: Floats, generator: np.random.Generator) -> tuple[Column, Floats]:

@@ -33,7 +33,8 @@ HELD_OUT = 0.3
 class SimulationResult:
     """Means over the trials on people who were no peers, with standard errors of the AUC's mean; epsilons as numbers.
 
-    `auc_min` and `auc_p01` are the worst trial and the first percentile. The keys are documented in docs/figures.md.
+    `auc_min` and `auc_p01` are the worst trial and the first percentile. `majority_rate`: the accuracy of the answer
+    that most of the scored people have, given to everybody. The keys are documented in docs/figures.md.
     """
 
     trials: int
@@ -46,6 +47,7 @@ class SimulationResult:
     f1_se: float
     accuracy_mean: float
     accuracy_se: float
+    majority_rate: float
     ece_mean: float
     epsilon_record: float
     epsilon_eq6: float
@@ -94,7 +96,8 @@ def simulate(
         progress(done + 1)
     first = _drawn(data, peers, generator)
     binned, raw = (binned_ceiling(plan, first, test), raw_ceiling(plan, first, test)) if ceilings else (0.0, 0.0)
-    return _result(plan, resampled or len(first), scores, binned, raw)
+    rate = float(test.labels.mean())
+    return _result(plan, resampled or len(first), scores, binned, raw, max(rate, 1 - rate))
 
 
 def _drawn(data: People, peers: int | None, generator: np.random.Generator) -> People:
@@ -140,7 +143,9 @@ def _split(data: People, share: float, generator: np.random.Generator) -> tuple[
     return data.take(order[held:]), data.take(order[:held])
 
 
-def _result(plan: Plan, peers: int, scores: list[Scores], binned: float, raw: float) -> SimulationResult:
+def _result(
+    plan: Plan, peers: int, scores: list[Scores], binned: float, raw: float, majority: float
+) -> SimulationResult:
     aucs = np.array([score.auc for score in scores])
     f1s = np.array([score.f1 for score in scores])
     accuracies = np.array([score.accuracy for score in scores])
@@ -155,6 +160,7 @@ def _result(plan: Plan, peers: int, scores: list[Scores], binned: float, raw: fl
         f1_se=_standard_error(f1s),
         accuracy_mean=float(accuracies.mean()),
         accuracy_se=_standard_error(accuracies),
+        majority_rate=majority,
         ece_mean=float(np.mean([score.ece for score in scores])),
         epsilon_record=plan.manifest.epsilon / NANO,
         epsilon_eq6=plan.manifest.epsilon_per_attribute / NANO,

@@ -1,0 +1,117 @@
+"""The outlook of a study as its file stands: how well its model would rank, and whether the group is large enough.
+
+A group is large enough when the model of nearly every made-up study with something to find was shown to beat a guess.
+The figures are those of `study plan` for the same design, group and epsilon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import frozen
+
+from aggregator.lab.planning.population import Assumptions
+from aggregator.lab.planning.trials import SEED, Forecast, Trials, plan_of, populations_for, worlds_of
+from aggregator.lab.simulation.run import Plan
+from anon.ldp import NANO
+from anon.protocols.registry import protocol_of
+from anon.study.features import MOST_IN_COHORT
+from anon.study.manifest import Manifest
+from anon.study.proposal import Proposal
+
+ENOUGH, TOO_SMALL = 0.9, 0.5
+"""From the first share of studies on a group is large enough; below the second it is too small."""
+
+_PROTOCOL = "histogram"
+
+
+@frozen
+class Outlook:
+    """Figures as `trials.Forecast` has them for `people`; `enough`: the smallest group of those tried that is large
+    enough, None where none is."""
+
+    people: int
+    epsilon: float
+    auc: float
+    spread: float
+    shown: float
+    enough: int | None
+
+    @property
+    def verdict(self) -> str:
+        """One of enough, close and small."""
+        if self.shown >= ENOUGH:
+            return "enough"
+        return "close" if self.shown >= TOO_SMALL else "small"
+
+    def sentences(self) -> tuple[str, ...]:
+        """The verdict in whole sentences."""
+        studies = f"{round(100 * self.shown)} of 100 made-up studies with something to find"
+        found = {
+            "enough": f"{self.people:,} people are enough for this study at epsilon {self.epsilon:g}.",
+            "close": f"{self.people:,} people may be too few for this study at epsilon {self.epsilon:g}.",
+            "small": f"{self.people:,} people are too few for this study at epsilon {self.epsilon:g}.",
+        }[self.verdict]
+        lines = [found, f"The model was shown to beat a guess in {studies}; its expected ROC AUC is {self.auc:.2f}."]
+        if self.verdict == "enough":
+            return tuple(lines)
+        if self.enough is None:
+            return (*lines, "No group that we tried was large enough: ask about fewer features, or raise epsilon.")
+        said = f"About {self.enough:,} people would be enough. With fewer, ask about fewer features, or raise epsilon."
+        return (*lines, said)
+
+    def figures(self) -> dict[str, object]:
+        """The keys of `study lint --json`."""
+        return {
+            "people": self.people,
+            "expected_auc": self.auc,
+            "expected_spread": self.spread,
+            "shown": self.shown,
+            "verdict": self.verdict,
+            "people_enough": self.enough,
+        }
+
+
+def outlook_of(proposal: Proposal, manifest: Manifest, people: int | None = None) -> Outlook | None:
+    """Of a study that is not published, for so many people, or for its minimum. Deterministic; some seconds.
+
+    `manifest`: what the proposal resolves to. None for a study of another protocol, which nothing here can simulate.
+    """
+    if protocol_of(manifest).name != _PROTOCOL:
+        return None
+    return outlook_of_plan(plan_of(proposal), manifest, people or manifest.cohort.minimum, manifest.epsilon / NANO)
+
+
+def outlook_of_plan(
+    plan: Plan, study: Proposal | Manifest, people: int, epsilon: float, found: Forecast | None = None, seed: int = SEED
+) -> Outlook:
+    """Of a plan, with the made-up people of its study; `found`: its figures for so many people where they are known."""
+    epsilon = round(epsilon, 3)
+    worlds = worlds_of(study, populations_for(epsilon), Assumptions(), seed)
+
+    def tried(size: int) -> Forecast:
+        trials = Trials(plan, size, seed)
+        trials.go_on(worlds)
+        return trials.forecast("", epsilon)
+
+    known = found or tried(people)
+    enough: int | None = people
+    if known.shown < ENOUGH:
+        doublings = _least(lambda times: tried(people * 2**times).shown >= ENOUGH, _most_doublings(people))
+        enough = None if doublings is None else people * 2**doublings
+    return Outlook(people, epsilon, known.auc, known.spread, known.shown, enough)
+
+
+def _most_doublings(people: int) -> int:
+    return max((MOST_IN_COHORT // people).bit_length() - 1, 0)
+
+
+def _least(is_enough: Callable[[int], bool], most: int) -> int | None:
+    """The least number of doublings from 1 to `most` that is enough, by halving; None where `most` is not."""
+    if most < 1 or not is_enough(most):
+        return None
+    low = 0
+    while most - low > 1:
+        middle = (low + most) // 2
+        low, most = (low, middle) if is_enough(middle) else (middle, most)
+    return most

@@ -1,0 +1,84 @@
+"""Lint, plan and forecast say in words whether a group is large enough, and one design has one figure in all of them."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+from typer.testing import CliRunner
+
+from aggregator.desk.editor import lint_text, with_outlook
+from aggregator.lab import cli_plan
+from aggregator.lab.planning.forecast import forecast
+from aggregator.lab.planning.outlook import Outlook, outlook_of
+from aggregator.lab.planning.population import Assumptions, tells
+from aggregator.lab.planning.trials import worlds_of
+from anon.study import load_proposal
+from anonml import application, wiring
+
+pytestmark = pytest.mark.slow
+
+EXAMPLE = Path(__file__).parents[2] / "aggregator" / "cli" / "study.toml"
+
+
+def _json(*words: str) -> dict[str, object]:
+    done = CliRunner().invoke(application("study"), [*words, "--json"], obj=wiring(), catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    found: dict[str, object] = json.loads(done.stdout)
+    return found
+
+
+def test_lint_says_in_words_that_a_group_is_too_small_and_how_many_would_do() -> None:
+    few = CliRunner().invoke(application("study"), ["lint", str(EXAMPLE)], obj=wiring(), env={"COLUMNS": "200"}).stdout
+    assert "100 people are too few for this study at epsilon 2." in few and "people would be enough" in few
+    enough = _json("lint", str(EXAMPLE))["people_enough"]
+    assert isinstance(enough, int) and 200 <= enough <= 3200
+    many = CliRunner().invoke(application("study"), ["lint", str(EXAMPLE), "--cohort", str(enough)], obj=wiring(), env={"COLUMNS": "200"}).stdout
+    assert f"{enough:,} people are enough for this study at epsilon 2." in many and "too few" not in many
+
+
+def test_a_planned_design_has_one_figure_in_plan_lint_and_forecast(tmp_path: Path) -> None:
+    target = tmp_path / "planned.toml"
+    planned = _json("plan", str(EXAMPLE), "--epsilon", "2", "--cohort", "400", "--only", "--write", str(target))
+    best, outlook = planned["best"], planned["outlook"]
+    assert isinstance(best, dict) and isinstance(outlook, dict) and best["auc"] == outlook["expected_auc"]
+    linted = _json("lint", str(target), "--cohort", "400")
+    same = ("people", "expected_auc", "expected_spread", "shown", "verdict", "people_enough")
+    assert {key: linted[key] for key in same} == outlook
+    found = lint_text(target.read_text("utf-8"))
+    assert found.manifest is not None
+    assert forecast(found.manifest.to_bytes(), 400).outlook.figures() == outlook
+
+
+def test_the_grid_of_a_plan_repeats_the_figure_of_the_asked_design(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli_plan, "EPSILONS", (2.0,))
+    planned = _json("plan", str(EXAMPLE), "--epsilon", "2", "--cohort", "400", "--populations", "1")
+    around, best = planned["around"], planned["best"]
+    assert isinstance(around, list) and isinstance(best, dict)
+    assert [one for one in around if (one["cohort"], one["epsilon"]) == (400, 2)] == [best]
+
+
+def test_the_desk_finds_the_same_and_can_have_it_from_another_process() -> None:
+    judged = with_outlook(pickle.loads(pickle.dumps(lint_text(EXAMPLE.read_text("utf-8")))))
+    proposal = load_proposal(EXAMPLE)
+    assert judged.manifest is not None and judged.outlook == outlook_of(proposal, judged.manifest)
+
+
+def test_people_are_made_up_only_where_there_is_something_to_find() -> None:
+    """Of two features one in nine populations has none that goes with the label."""
+    proposal = load_proposal(EXAMPLE)
+    assert all(tells(peers) for peers, _ in worlds_of(proposal, 40, Assumptions()))
+    silent = evolve(proposal, features=(evolve(proposal.features[1], categories=("never",), missing="own"),))
+    assert len(worlds_of(silent, 2, Assumptions(people=500, test=100))) == 2
+
+
+@pytest.mark.parametrize(("shown", "enough", "says"), [
+    (0.9, 100, "100 people are enough"), (0.6, 200, "100 people may be too few"),
+    (0.1, 800, "About 800 people would be enough"), (0.0, None, "No group that we tried was large enough"),
+])
+def test_the_verdict_in_words(shown: float, enough: int | None, says: str) -> None:
+    said = " ".join(Outlook(100, 1.0, 0.6, 0.1, shown, enough).sentences())
+    assert says in said and ("raise epsilon" in said) == (shown < 0.9)
