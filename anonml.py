@@ -123,7 +123,7 @@ def _explain(error: BaseException) -> int:
         return _fail(error.code, f"{error}{beware}", error.exit_code)
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
-        what = error.strerror or type(error).__name__
+        what = error.strerror or "the system refused"
         return _fail("system", f"{where}{what}; {_after(error)}", 1)
     if kind := _storage_fault(error):
         return _fail("system", f"a database of --home cannot be written ({kind}); nothing is lost. {_MORE_ROOM}", 1)

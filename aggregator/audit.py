@@ -25,7 +25,7 @@ from aggregator.rules.refusal import PacketRefused
 from aggregator.rules.verify import Opened, PacketRules, check_report, read_packet
 from aggregator.study.learn import counted, learn_from_documents
 from anon.credential import PublicKey, Verifier
-from anon.errors import AnonmlError, Malformed, Refused, RejectedProof
+from anon.errors import AnonmlError, Malformed, Refused, RejectedProof, because
 from anon.protocols.kinds import FILES, KINDS, Stage, kinds_of
 from anon.protocols.registry import check_study
 from anon.study.manifest import Manifest, parse_manifest
@@ -113,7 +113,7 @@ def audit(directory: Path, key: bytes | None = None) -> AuditResult:
         chain = (directory / HEADS).read_bytes()
         bodies = {int(path.name): path.read_bytes() for path in (directory / DOCUMENTS).iterdir()}
     except (OSError, ValueError) as error:
-        raise Malformed(f"{directory}: not an exported study ({type(error).__name__}); export it again") from None
+        raise Malformed(f"{directory}: not an exported study{because(error)}; export it again") from None
     return audit_documents(chain, bodies, key)
 
 
@@ -333,6 +333,6 @@ class _noting:
             self._audit.note(self._document, str(error))
             return True
         if isinstance(error, (KeyError, ValueError, TypeError)):
-            self._audit.note(self._document, f"cannot be read with the documents there are ({type(error).__name__})")
+            self._audit.note(self._document, "cannot be read with the documents there are")
             return True
         return False

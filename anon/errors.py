@@ -7,7 +7,11 @@ somebody's data.
 
 from __future__ import annotations
 
-from typing import ClassVar
+import os
+from typing import ClassVar, Final
+
+FAULT_IN_THIS_PROGRAM: Final = "a fault in this program; its log names the place"
+"""Of an error that is not ours. Its text may quote data, and the name of its class says nothing to a reader."""
 
 
 class AnonmlError(Exception):
@@ -72,3 +76,16 @@ class NoRoom(AnonmlError):
 
     code = "no-room"
     exit_code = 1
+
+
+def because(error: BaseException) -> str:
+    """Why a file or a connection failed, in the system's words and in brackets; empty where it gives none.
+
+    Never another error's text, which may quote data, and never the name of a class.
+    """
+    if isinstance(error, UnicodeError):
+        return " (it is not UTF-8 text)"
+    if not isinstance(error, OSError):
+        return ""
+    known = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+    return f" ({known})" if known else " (it took too long)" if isinstance(error, TimeoutError) else ""

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from anon.errors import Malformed, Refused
+from anon.errors import Malformed, Refused, because
 from anon.protocols.contract import Contribution, PublishedModel
 from anon.protocols.kinds import LONGEST_MANIFEST
 from anon.protocols.registry import read_model
@@ -79,7 +79,7 @@ def load_model(path: Path) -> PublishedModel:
     try:
         return read_model(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise Malformed(f"{path}: cannot be read ({type(error).__name__}); name a model.json") from None
+        raise Malformed(f"{path}: cannot be read{because(error)}; name a model.json") from None
 
 
 def unfit(model: PublishedModel, database: Path) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from anon.errors import Malformed, Refused
+from anon.errors import Malformed, Refused, because
 from anon.protocols.contract import PublishedModel
 from anon.protocols.registry import read_model
 from anon.terminal.options import JsonOption, print_json
@@ -47,4 +47,4 @@ def _read(path: Path) -> PublishedModel:
     try:
         return read_model(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise Malformed(f"{path}: cannot be read ({type(error).__name__}); name the model document") from None
+        raise Malformed(f"{path}: cannot be read{because(error)}; name the model document") from None

@@ -14,7 +14,7 @@ from aggregator.report.page import render
 from aggregator.rules.lifecycle import Phase
 from aggregator.study.learn import learn_from_documents
 from aggregator.study.live import LiveStudy
-from anon.errors import Malformed, Refused
+from anon.errors import Malformed, Refused, because
 from anon.protocols.contract import Place
 from anon.storage.private_files import new_private_text
 from anon.study.manifest import Manifest, parse_manifest
@@ -77,7 +77,7 @@ def read_test_file(path: Path) -> str:
     try:
         return path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise Malformed(f"{path}: cannot be read as UTF-8 text ({type(error).__name__}); check the path") from None
+        raise Malformed(f"{path}: cannot be read as UTF-8 text{because(error)}; check the path") from None
 
 
 async def _body(live: LiveStudy, kind: str, part: int = 0) -> bytes:

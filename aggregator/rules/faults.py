@@ -13,7 +13,7 @@ from math import inf
 from attrs import frozen
 
 from aggregator.rules.lengths import TooLong, advice
-from anon.errors import Damaged, NoRoom, Refused
+from anon.errors import FAULT_IN_THIS_PROGRAM, Damaged, NoRoom, Refused
 from anon.study.manifest import Manifest
 from anon.transparency.documents import MAX_BODY, Head
 
@@ -72,7 +72,7 @@ def in_words(error: BaseException) -> str:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}the disk is full; nothing that was stored is lost. Make room on it: the study goes on by itself"
     return (
-        f"a fault in this program ({type(error).__name__}); what was published stands and nothing that was stored is "
+        f"{FAULT_IN_THIS_PROGRAM}; what was published stands and nothing that was stored is "
         "lost. Report the places in the log, keep a backup of this home, and start the aggregator again "
         "with a newer version"
     )

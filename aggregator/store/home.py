@@ -20,7 +20,7 @@ from nacl.signing import SigningKey
 
 from aggregator.store.duplicate_home import MOVED, demand_here, mark
 from anon.credential import SecretKey, generate_secret_key, public_key
-from anon.errors import Malformed, Refused
+from anon.errors import Malformed, Refused, because
 from anon.protocols.resolve import StudyKeys
 from anon.storage.durable import Kept, connect, first_unsound, reading
 from anon.storage.home import RESTORED
@@ -257,7 +257,7 @@ def restore(source: Path, home: Path) -> None:
     try:
         archive = tarfile.open(source, mode="r:")  # noqa: SIM115
     except (tarfile.TarError, OSError) as error:
-        raise Malformed(f"{source}: not a backup of an aggregator ({type(error).__name__})") from None
+        raise Malformed(f"{source}: not a backup of an aggregator{because(error)}") from None
     with archive:
         _unpacked(archive, home, source)
 
@@ -284,7 +284,7 @@ def _unpacked(archive: tarfile.TarFile, home: Path, source: Path) -> None:
     except BaseException as error:
         _emptied(home)
         if isinstance(error, tarfile.TarError | ValueError | FileExistsError | EOFError):
-            raise Malformed(f"{source}: not a backup of an aggregator ({type(error).__name__})") from None
+            raise Malformed(f"{source}: not a backup of an aggregator{because(error)}") from None
         raise
 
 

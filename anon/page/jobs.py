@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from attrs import frozen
 
-from anon.errors import AnonmlError
+from anon.errors import FAULT_IN_THIS_PROGRAM, AnonmlError
 
 T = TypeVar("T")
 
@@ -59,7 +59,7 @@ class Jobs:
         if isinstance(error, AnonmlError):
             return Outcome("failed", fault=str(error))
         if error is not None:
-            return Outcome("failed", fault=f"it failed ({type(error).__name__})")
+            return Outcome("failed", fault=FAULT_IN_THIS_PROGRAM)
         return Outcome("done", task.result())
 
     def names(self, beginning: str = "") -> list[str]:

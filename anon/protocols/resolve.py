@@ -49,6 +49,7 @@ def resolve(
         version=VERSION,
         title=proposal.title,
         purpose=proposal.purpose,
+        data_source=proposal.data_source.strip(),
         contact=proposal.contact,
         design=proposal.design.kind,
         tables=proposal.tables,

@@ -253,7 +253,8 @@ def _fault(error: Exception, denied: str | None, what: str) -> Exception:
         return Refused(f"{what}: more than one statement; keep one SELECT")
     if "binding" in reason.lower():
         return Malformed(f"{what}: the only parameter is :as_of; got another")
-    return Malformed(f"{what}: does not compile against the declared tables: {reason[:200] or type(error).__name__}")
+    why = reason[:200] or "it is too long or too deep"
+    return Malformed(f"{what}: does not compile against the declared tables: {why}")
 
 
 _TOKEN = re.compile(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import aiohttp
 from aiohttp_socks import ProxyConnectionError, ProxyConnector, ProxyError, ProxyTimeoutError, ProxyType
 
-from anon.errors import NotConnected, Unreachable
+from anon.errors import NotConnected, Unreachable, because
 from anon.route.route import Response
 
 _SKIPPED = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
@@ -26,13 +26,13 @@ class HttpRoute(ABC):
 
     def _proxy_gone(self, error: Exception) -> Unreachable:
         return Unreachable(
-            f"the proxy did not answer ({type(error).__name__}); nothing is lost, check that it runs where --route "
+            f"the proxy did not answer{because(error)}; nothing is lost, check that it runs where --route "
             "says, and try again"
         )
 
     def _proxy_refused(self, error: Exception) -> Unreachable:
         return Unreachable(
-            f"the proxy could not reach the aggregator ({type(error).__name__}); nothing is lost, check that the "
+            f"the proxy could not reach the aggregator{because(error)}; nothing is lost, check that the "
             "proxy runs and is online, and try again later"
         )
 
@@ -67,11 +67,11 @@ class HttpRoute(ABC):
             raise self._proxy_refused(error) from None
         except aiohttp.ClientConnectorError as error:
             raise NotConnected(
-                f"the aggregator did not answer ({type(error).__name__}); nothing is lost, try again later"
+                f"the aggregator did not answer{because(error)}; nothing is lost, try again later"
             ) from None
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise Unreachable(
-                f"the aggregator did not answer ({type(error).__name__}); nothing is lost, try again later"
+                f"the aggregator did not answer{because(error)}; nothing is lost, try again later"
             ) from None
 
 

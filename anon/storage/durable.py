@@ -82,12 +82,13 @@ def guarded(file: Path, kept: Kept) -> Callable[..., sqlite3.Connection]:
 def translated(error: Exception, file: Path, kept: Kept) -> Exception:
     """The error for its reader; itself when it passes by itself, is the owner's or a fault of this program."""
     name = getattr(error, "sqlite_errorname", None) or type(error).__name__
+    told = getattr(error, "sqlite_errorname", None) or "its content is not as it was written"
     if isinstance(error, UnicodeError) or name.startswith(_BROKEN) or str(error).startswith(_BROKEN_SCHEMA):
-        return kept.damaged(file, name)
+        return kept.damaged(file, told)
     ours = isinstance(error, (sqlite3.IntegrityError, sqlite3.ProgrammingError))
     if ours or not kept.own or name.startswith(_PASSING):
         return error
-    return kept.full(file, name) if name.startswith(_UNWRITABLE) else kept.damaged(file, name)
+    return kept.full(file, told) if name.startswith(_UNWRITABLE) else kept.damaged(file, told)
 
 
 @contextmanager
@@ -97,7 +98,7 @@ def reading(file: Path | str, kept: Kept, what: str) -> Iterator[None]:
     try:
         yield
     except UNREADABLE as error:
-        raise kept.damaged(file, f"{what}: {type(error).__name__}") from error
+        raise kept.damaged(file, f"{what} cannot be read") from error
 
 
 @contextmanager

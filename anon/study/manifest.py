@@ -155,7 +155,7 @@ class Manifest:
     """The resolved study. `study_id` is the digest of its canonical bytes and names the study everywhere.
 
     `address` is the onion address (`<56 characters>.onion:80`) at which the study is served to everybody; empty for a
-    study that is served on one machine's loopback only.
+    study that is served on one machine's loopback only. `data_source` says where owners find the file of their data.
     """
 
     version: int
@@ -181,6 +181,7 @@ class Manifest:
     report_size: int
     cover: Cover = field(factory=Cover)
     address: str = ""
+    data_source: str = ""
 
     def __attrs_post_init__(self) -> None:
         if self.version != VERSION:
@@ -191,9 +192,10 @@ class Manifest:
                 raise InvalidValue(f"{name}: expected {size} bytes")
         for name in ("title", "contact"):
             demand_line(name, getattr(self, name))
-        demand_plain("purpose", self.purpose)
-        if len(self.purpose) > LONGEST_PURPOSE:
-            raise InvalidValue(f"purpose: expected at most {LONGEST_PURPOSE} characters, got {len(self.purpose)}")
+        for name in ("purpose", "data_source"):
+            demand_plain(name, text := getattr(self, name))
+            if len(text) > LONGEST_PURPOSE:
+                raise InvalidValue(f"{name}: expected at most {LONGEST_PURPOSE} characters, got {len(text)}")
         if self.address and (fault := onion_address_fault(self.address)):
             raise InvalidValue(f"address: {fault}")
         if not all(0 <= epsilon < LARGEST for epsilon in (self.epsilon, self.epsilon_per_attribute)):
@@ -226,7 +228,8 @@ class Manifest:
         raise Malformed(f"feature: the study has none named {name!r}")
 
     def to_bytes(self) -> bytes:
-        """The canonical bytes. Cover and address are named only where there is one, so that "none" has one spelling."""
+        """The canonical bytes. Cover, address and data source are named only where there is one: none has one spelling.
+        """
         return self._bytes
 
     @cached_property
@@ -234,8 +237,9 @@ class Manifest:
         plain = _CONVERTER.unstructure(self)
         if not self.cover.connections:
             del plain["cover"]
-        if not self.address:
-            del plain["address"]
+        for name in ("address", "data_source"):
+            if not getattr(self, name):
+                del plain[name]
         return encode(plain)
 
     @cached_property

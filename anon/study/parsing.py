@@ -39,7 +39,7 @@ def kind_of(value: object) -> str:
     if isinstance(value, str):
         return repr(value if len(value) <= 40 else value[:37] + "...")
     known = {list: "a list", dict: "a table", bytes: "bytes", type(None): "nothing"}
-    return known.get(type(value), type(value).__name__)
+    return known.get(type(value), "a date or a time")
 
 
 def _exactly(expected: type) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from anon.errors import InvalidValue, Malformed
+from anon.errors import InvalidValue, Malformed, because
 from anon.study.features import (
     Cohort,
     Cover,
@@ -186,6 +186,7 @@ class Proposal:
     learning: Learning = field(factory=Learning)
     release: Release = field(factory=Release)
     cover: Cover = field(factory=Cover)
+    data_source: str = ""
 
     def __attrs_post_init__(self) -> None:
         if self.version != 1:
@@ -271,5 +272,5 @@ def load_proposal(path: Path) -> Proposal:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise Malformed(f"{path}: cannot be read as UTF-8 text ({type(error).__name__}); name a study file") from None
+        raise Malformed(f"{path}: cannot be read as UTF-8 text{because(error)}; name a study file") from None
     return parse_proposal(text, path.name)

@@ -40,6 +40,7 @@ WORDS: Final[dict[str, str]] = {
     "title": "The name of the study. People read it before they say yes.",
     "purpose": "Why it is done. People read it before they say yes.",
     "contact": "Who answers questions.",
+    "data_source": "Where people get the file of their data, step by step. Shown beside the choice of a file.",
     "tables": "The tables of the owner's own data that queries read: name = [columns].",
     "label": "The value that is learned.",
     "features": "The questions about each person.",

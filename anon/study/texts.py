@@ -14,7 +14,7 @@ import attrs
 from anon.errors import InvalidValue
 from anon.text.foreign import fault
 
-OF_SEVERAL_LINES = frozenset({"purpose", "description", "query"})
+OF_SEVERAL_LINES = frozenset({"purpose", "data_source", "description", "query"})
 _PLAIN = (int, float, bytes, type(None))
 
 

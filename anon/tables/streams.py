@@ -22,7 +22,7 @@ from typing import IO, Any, Protocol
 
 from attrs import evolve, field, frozen
 
-from anon.errors import Malformed, Refused
+from anon.errors import Malformed, Refused, because
 
 Cell = str | int | float | None
 
@@ -178,7 +178,7 @@ def _said_in_our_words() -> Iterator[None]:
     except (NotImplementedError, RuntimeError):
         raise Refused("the file is encrypted or packed in an unusual way; unpack it first") from None
     except OSError as error:
-        raise Malformed(f"the file cannot be read ({error.strerror or type(error).__name__}); try again") from None
+        raise Malformed(f"the file cannot be read{because(error)}; try again") from None
 
 
 class _Bounded(io.RawIOBase):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attrs import field, frozen
 
-from anon.errors import Malformed, Refused
+from anon.errors import Malformed, Refused, because
 from anon.storage.private_files import new_private
 from anon.study.manifest import Manifest, parse_manifest
 from anon.transparency.documents import SignedHead, encode_chain, parse_chain
@@ -39,7 +39,7 @@ def read_exported_chain(directory: Path) -> ExportedChain:
         heads, body = (directory / HEADS).read_bytes(), (directory / MANIFEST).read_bytes()
     except OSError as error:
         raise Malformed(
-            f"{directory}: not an exported study ({type(error).__name__}); write one with `anonml aggregator export` "
+            f"{directory}: not an exported study{because(error)}; write one with `anonml aggregator export` "
             "or `anonml peer fingerprint --export`"
         ) from None
     return ExportedChain(manifest_of(heads, body), heads)

@@ -8,7 +8,7 @@ from typing import Any
 
 import cbor2
 
-from anon.errors import Malformed
+from anon.errors import Malformed, because
 
 _DEEPEST = 16
 _BYTES, _TEXT, _LIST, _MAP, _TAG = 2, 3, 4, 5, 6  # major types, RFC 8949, section 3
@@ -38,7 +38,7 @@ def decode(data_untrusted: bytes, what: str = "document") -> Any:
         value = cbor2.loads(data_untrusted)
         spelling = encode(value) if _plain(value, _DEEPEST) else b""
     except Exception as error:
-        raise Malformed(f"{what}: not CBOR ({type(error).__name__}); fetch or send it again") from None
+        raise Malformed(f"{what}: not CBOR{because(error)}; fetch or send it again") from None
     if spelling != data_untrusted:
         raise Malformed(f"{what}: not in canonical CBOR; expected the one deterministic spelling of plain values")
     return value

@@ -60,7 +60,7 @@ def look(
     route: RouteOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
-    """Fetch and verify a study and show what it asks and costs. Nothing about you leaves."""
+    """Fetch and verify a study and show what it asks and costs. Nothing from your data leaves."""
     routes, invite = routes_of(route, home), parse_invite(link)
     sheet = finished(open_peer(home, routes).look(invite), routes.close)
     own = own_data(home_of(home).data_path, sheet.tables)

@@ -37,6 +37,7 @@ def sheet_json(sheet: ConsentSheet, own: OwnData) -> dict[str, Any]:
         "title": sheet.title,
         "purpose": sheet.purpose,
         "contact": sheet.contact,
+        "data_source": sheet.data_source,
         "fingerprint": sheet.fingerprint,
         "fingerprint_qr": qr.figures(study_code(sheet.study)),
         "address": sheet.address,
@@ -78,6 +79,8 @@ def show_sheet(sheet: ConsentSheet, own: OwnData, home: Path, queries: bool) -> 
     console.print(framed(sheet.title, "its title, in the words of who asks"))
     console.print(framed(sheet.purpose, "what it is for, in the words of who asks"))
     console.print(framed(sheet.contact, "who asks, in their own words"))
+    if sheet.data_source:
+        console.print(framed(sheet.data_source, "where your file comes from, in the words of who asks"))
     fingerprint = f"Fingerprint, to compare with a public place: [bold]{sheet.fingerprint}[/]"
     console.print(fingerprint, highlight=False, soft_wrap=True)
     where = inline(sheet.address) or "one machine alone, through no network"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from anon.errors import Damaged, Refused
+from anon.errors import Damaged, Refused, because
 from anon.queries.lint import NAME
 from anon.queries.sandbox import plain_tables_of
 from anon.storage.durable import guarded, translated
@@ -147,6 +147,6 @@ def _cannot(error: sqlite3.Error) -> Refused:
     if _is_busy(error):
         return Refused(_BUSY)
     return Refused(
-        f"the data file cannot be written ({type(error).__name__}): deleting a table needs as much room on the disk as "
+        f"the data file cannot be written{because(error)}: deleting a table needs as much room on the disk as "
         "the file has; make room, or delete everything (`anonml peer erase`), which needs none"
     )

@@ -17,7 +17,7 @@ from typing import Literal
 
 from attrs import evolve, field, frozen
 
-from anon.errors import Malformed, Refused
+from anon.errors import Malformed, Refused, because
 from anon.queries.lint import NAME
 from anon.storage.durable import connect
 from anon.storage.private_files import made_private
@@ -123,7 +123,7 @@ def import_rows(
 
 def _cannot_write(error: sqlite3.Error, database: Path) -> Exception:
     return Refused(
-        f"the data file {database} cannot be written ({type(error).__name__}); check disk space and permissions, that "
+        f"the data file {database} cannot be written{because(error)}; check disk space and permissions, that "
         "rows have as many cells as there are columns, and that no other import is running; nothing was changed. If "
         "none of these is it, the file is damaged: restore a backup"
     )

@@ -14,7 +14,7 @@ from threading import Event
 
 from attrs import define, evolve, field
 
-from anon.errors import AnonmlError, Malformed, Refused
+from anon.errors import AnonmlError, Malformed, Refused, because
 from anon.tables.streams import ImportLimits, Record, Source
 
 LOOK_EVERY = 64
@@ -94,6 +94,6 @@ def said_as_a_bad_file() -> Iterator[None]:
         raise
     except Exception as error:
         raise Malformed(
-            f"the file cannot be read ({type(error).__name__}): it is damaged or unusual; export it again, or as CSV"
+            f"the file cannot be read{because(error)}: it is damaged or unusual; export it again, or as CSV"
         ) from None
 

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from anon.environment import Child, for_child
-from anon.errors import Refused
+from anon.errors import Refused, because
 from anon.extras import install
 
 Tell = Callable[[str], Coroutine[Any, Any, None]]
@@ -39,7 +39,7 @@ async def _by_dbus(sentence: str) -> None:
         async with asyncio.timeout(_SECONDS):
             await _notified(sentence)
     except Exception as error:  # whatever keeps a bus from answering; nothing of ours is in it
-        raise Refused(f"{NOBODY} ({type(error).__name__})") from None
+        raise Refused(f"{NOBODY}{because(error)}") from None
 
 
 async def _notified(sentence: str) -> None:

@@ -184,14 +184,16 @@ class Question:
 class ConsentSheet:
     """Everything to know before a yes. Epsilons count 1e-9; `objections` empty means that a yes is possible.
 
-    `address` is where the study is served to everybody, empty when only on one machine; `tables` is what the queries
-    read; times are unix seconds: `collects` the first and last instant of packets.
+    `address` is where the study is served to everybody, empty when only on one machine; `data_source` says where the
+    owner's file comes from, empty where staff did not say; `tables` is what the queries read; times are unix seconds:
+    `collects` the first and last instant of packets.
     """
 
     study: bytes
     title: str
     purpose: str
     contact: str
+    data_source: str
     fingerprint: str
     address: str
     design: str
@@ -228,6 +230,7 @@ def explain(
         title=manifest.title,
         purpose=manifest.purpose.strip(),
         contact=manifest.contact,
+        data_source=manifest.data_source,
         fingerprint=words(study),
         address=manifest.address,
         design=manifest.design,
@@ -269,7 +272,7 @@ def _statements(manifest: Manifest, dearest: Sequence[int], policy: Policy, ledg
         f"Whatever anyone believed about you, and even if all packets are linked, the odds of it {moved}.",
         f"Per-attribute (AnonML eq. 6): {format_epsilon(manifest.epsilon_per_attribute)}. This is not the guarantee.",
         f"Your budget: {format_epsilon(ledger.available)} now, {left} with this study. What is unused returns.",
-        "That you take part is visible to the aggregator. What you answer is not.",
+        "That you take part is visible to the aggregator. Your true answer is not: it sees the changed one.",
         "Compare the fingerprint with a public place before you say yes.",
         "Until enrolment closes you can leave and are struck off. Later you can stop, and nothing more is sent.",
         "A packet that was sent cannot be called back.",

@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from attrs import frozen
 
-from anon.errors import AnonmlError, Damaged, NoRoom
+from anon.errors import FAULT_IN_THIS_PROGRAM, AnonmlError, Damaged, NoRoom
 from peer.rules.lifecycle import State
 from peer.rules.schedule import draw_backoff
 from peer.run.context import RunContext
@@ -143,7 +143,7 @@ def told_fault(error: Exception) -> str:
     """A study's fault as its owner reads it. A text that is not ours may quote data, and is not shown."""
     if isinstance(error, AnonmlError):
         return str(error) or error.code
-    return f"a fault in this program ({type(error).__name__})"
+    return FAULT_IN_THIS_PROGRAM
 
 
 def first_of(errors: BaseExceptionGroup[AnonmlError]) -> AnonmlError:

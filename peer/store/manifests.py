@@ -46,8 +46,8 @@ def _read(study: bytes, body: bytes) -> Manifest | ManifestRefused:
         return vetted_manifest(body)
     except AnonmlError as fault:
         why = str(fault)
-    except Exception as fault:  # a study that this program cannot even check is no reason to stop another
-        why = type(fault).__name__
+    except Exception:  # a study that this program cannot even check is no reason to stop another
+        why = "it cannot be checked here"
     return ManifestRefused(
         f"this program does not take part in this study, though it was joined: {why}. Nothing more is sent; ask staff "
         "to publish the study again"

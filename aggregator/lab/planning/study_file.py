@@ -20,6 +20,8 @@ def to_toml(proposal: Proposal) -> str:
     """The study file of a proposal: `parse_proposal` reads back an equal one. Defaults are left out."""
     lines = ["version = 1"]
     lines += [f"{name} = {_literal(getattr(proposal, name))}" for name in ("title", "purpose", "contact")]
+    if proposal.data_source:
+        lines.append(f"data_source = {_literal(proposal.data_source)}")
     lines += ["", "[tables]"]
     lines += [f"{table.name} = {_literal(table.columns)}" for table in proposal.tables]
     lines += _section("label", proposal.label)

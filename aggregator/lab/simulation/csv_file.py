@@ -10,7 +10,7 @@ from pathlib import Path
 
 from attrs import evolve, frozen
 
-from anon.errors import Malformed, Refused
+from anon.errors import Malformed, Refused, because
 from anon.tables.columns import Column, cell_in, columns_of
 from anon.tables.delimited import DelimitedSource
 from anon.tables.streams import LIMITS, Cell, Skip, in_its_encoding, origin_of
@@ -41,7 +41,7 @@ def read_csv(path: Path) -> CsvFile:
         known = columns_of(source, source.records(), _LIMITS, "a header and at least one row")
         return _read(source, known)
     except OSError as error:
-        raise Malformed(f"{path.name}: cannot be read as CSV ({type(error).__name__}); check the path") from None
+        raise Malformed(f"{path.name}: cannot be read as CSV{because(error)}; check the path") from None
     except (Malformed, Refused) as fault:
         raise Malformed(f"{path.name}: cannot be read as CSV: {fault}") from None
 

@@ -204,8 +204,8 @@ def from_json(text_untrusted: str) -> Model:
     try:
         plain = json.loads(text_untrusted, object_pairs_hook=_unique, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        reason = str(error) if isinstance(error, InvalidValue) else type(error).__name__
-        raise Malformed(f"model: not the JSON of a model ({reason}); fetch it again") from None
+        reason = f" ({error})" if isinstance(error, InvalidValue) else ""
+        raise Malformed(f"model: not the JSON of a model{reason}; fetch it again") from None
     try:
         return structure(_CONVERTER, plain, Model, "model")
     except Malformed as fault:

@@ -19,7 +19,7 @@ from weakref import WeakSet
 
 from attrs import field, frozen
 
-from anon.errors import Malformed, Refused, Unreachable
+from anon.errors import Malformed, Refused, Unreachable, because
 from anon.route.tor.replies import ASYNCHRONOUS, Event, Reply, ReplyParser, arguments, event_of
 
 COMMAND_SECONDS = 30.0
@@ -109,7 +109,7 @@ class Controller:
             async with asyncio.timeout(seconds):
                 reader, writer = await asyncio.open_unix_connection(str(path))
         except (OSError, TimeoutError) as error:
-            raise Unreachable(f"tor's control socket is silent ({type(error).__name__}); start tor again") from None
+            raise Unreachable(f"tor's control socket is silent{because(error)}; start tor again") from None
         control = cls(reader, writer)
         try:
             await control._authenticate(cookie, random_bytes(COOKIE_BYTES), seconds)

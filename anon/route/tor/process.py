@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from anon.environment import Child, for_child
-from anon.errors import Refused, Unreachable
+from anon.errors import Refused, Unreachable, because
 from anon.route.tor.bootstrap import Bootstrap
 from anon.route.tor.control import COOKIE_BYTES, Controller, Events
 from anon.route.tor.program import find_tor
@@ -257,7 +257,7 @@ async def _launch(program: Path) -> asyncio.subprocess.Process:
         )
     except OSError as error:
         raise Refused(
-            f"tor cannot be run ({type(error).__name__}, no-tor); install it again, or set ANONML_TOR to another"
+            f"tor cannot be run{because(error)} (no-tor); install it again, or set ANONML_TOR to another"
         ) from None
 
 
@@ -278,7 +278,7 @@ def _prepare(folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
     except OSError as error:
-        raise Refused(f"tor's folder {folder} cannot be used ({type(error).__name__}); choose another --home") from None
+        raise Refused(f"tor's folder {folder} cannot be used{because(error)}; choose another --home") from None
 
 
 def _sockets_in(folder: Path) -> tuple[Path, bool]:

@@ -6,7 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-from anon.errors import Refused
+from anon.errors import Refused, because
 from anon.route.tor.torrc import checked_extra
 
 _BROWSER = "tor-browser/Browser/TorBrowser/Tor/tor"
@@ -65,7 +65,7 @@ def extra_lines() -> tuple[str, ...]:
             content = file.read(_EXTRA_BYTES + 1)
         text = content.decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise Refused(f"ANONML_TORRC: the file cannot be read ({type(error).__name__}); correct or unset it") from None
+        raise Refused(f"ANONML_TORRC: the file cannot be read{because(error)}; correct or unset it") from None
     if len(content) > _EXTRA_BYTES:
         raise Refused(f"ANONML_TORRC: its file is longer than {_EXTRA_BYTES} bytes; shorten it")
     return checked_extra(text)

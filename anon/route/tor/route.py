@@ -10,7 +10,7 @@ import aiohttp
 from aiohttp_socks import ProxyError
 from attrs import field, frozen
 
-from anon.errors import Refused, Unreachable
+from anon.errors import Refused, Unreachable, because
 from anon.route.http import HttpRoute, isolated_connector
 from anon.route.tor.shared_client import TorKeeper
 from anon.wire.onion_address import is_onion, onion_fault
@@ -76,7 +76,7 @@ class TorRoute(HttpRoute):
 
     def _proxy_gone(self, error: Exception) -> Unreachable:
         self.keeper.lost()
-        return Unreachable(f"tor ended ({type(error).__name__}); nothing is lost, try again: it is started anew then")
+        return Unreachable(f"tor ended{because(error)}; nothing is lost, try again: it is started anew then")
 
     def _proxy_refused(self, error: Exception) -> Unreachable:
         what, action = REPLIES.get(reply_code(error), ("tor could not reach it", "try again later"))

@@ -17,7 +17,7 @@ from typing import Any
 
 from attrs import frozen
 
-from anon.errors import Malformed, Refused
+from anon.errors import Malformed, Refused, because
 from anon.extras import install
 from anon.tables.streams import Cell, ImportLimits, Record
 from peer.data.formats.json_text import cell_of
@@ -94,7 +94,7 @@ class ParquetSource:
             raise
         except Exception as error:  # the library's text may quote the data: only its kind is kept
             raise Malformed(
-                f"the Parquet file cannot be read ({type(error).__name__}): it is damaged or unusual; write it again, "
+                f"the Parquet file cannot be read{because(error)}: it is damaged or unusual; write it again, "
                 "or export it as CSV"
             ) from None
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from attrs import define, field, frozen
 
-from anon.errors import AnonmlError, Malformed, Refused
+from anon.errors import AnonmlError, Malformed, Refused, because
 from anon.tables.streams import Cell, ImportLimits, Record, finite_number
 
 MAGIC = b"SQLite format 3\0"
@@ -132,7 +132,7 @@ def _broken_is_malformed(limits: ImportLimits) -> Iterator[None]:
     except (sqlite3.Error, UnicodeError) as error:  # of SQLite's own message, where a name in it is not UTF-8
         limits.look()
         raise Malformed(
-            f"the SQLite file cannot be read ({type(error).__name__}): it is damaged, locked, or holds rows that are "
+            f"the SQLite file cannot be read{because(error)}: it is damaged, locked, or holds rows that are "
             "too long; check it with `PRAGMA integrity_check` and import it again"
         ) from None
 

@@ -240,8 +240,8 @@ def _unpacked(file: Path, folder: Path) -> bool:
             return _FINAL in names
     except (AnonmlError, FileNotFoundError, PermissionError):
         raise
-    except Exception as error:  # zipfile and its decompressors raise whatever a damaged file makes of them
-        raise BACKUP_KEPT.damaged(file, type(error).__name__) from None
+    except Exception:  # zipfile and its decompressors raise whatever a damaged file makes of them
+        raise BACKUP_KEPT.damaged(file, "it cannot be unpacked") from None
 
 
 def _own_names(archive: zipfile.ZipFile, file: Path) -> set[str]:

@@ -9,6 +9,7 @@ from attrs import frozen
 
 from anon.errors import Refused
 from anon.study.features import Table
+from anon.study.manifest import Manifest
 from peer.data.importing import import_file
 from peer.data.preview import PreviewTable
 from peer.data.preview import preview as look_at
@@ -31,7 +32,7 @@ async def data(request: web.Request) -> web.Response:
     site = request.app[SITE]
     wanted = await _wanted(site)
     return site.page(
-        request, "data.html", tables=site.tables(), own=await site.own(wanted), wanted=wanted, back=""
+        request, "data.html", tables=site.tables(), own=await site.own(wanted.tables), wanted=wanted, back=""
     )
 
 
@@ -62,7 +63,7 @@ async def preview(request: web.Request) -> web.StreamResponse:
     if not looked.done() or looked.cancelled():  # a file that was chosen meanwhile ends it; the next look begins anew
         return site.waiting(request, "Reading the file", f"/data/preview/{key}?back={_back(request)}")
     preview, tables = looked.result(), site.tables()
-    choices = declared(await _wanted(site), preview.tables[0], tables) if len(preview.tables) == 1 else ()
+    choices = declared((await _wanted(site)).tables, preview.tables[0], tables) if len(preview.tables) == 1 else ()
     return site.page(
         request,
         "preview.html",
@@ -132,7 +133,7 @@ async def imported(request: web.Request) -> web.StreamResponse:
     site.staging.drop(key)
     lost = f", {counted(summary.skipped, summary.unit)} could not be read" if summary.skipped else ""
     sentence = f"Imported: {counted(summary.rows, 'row')} into {summary.table}{lost}."
-    ready = _sets_budget(request) and not (await site.own(await _wanted(site))).warnings
+    ready = _sets_budget(request) and not (await site.own((await _wanted(site)).tables)).warnings
     return site.onward(request, newest_invite(site) if ready else _PLACES[_back(request)], sentence)
 
 
@@ -167,18 +168,34 @@ def _back(request: web.Request) -> str:
     return back if back in _PLACES and not request.app[SITE].paired else ""
 
 
-async def _wanted(site: Site) -> tuple[Table, ...]:
-    """The tables that studies joined, or links that wait for an answer, read."""
-    found: dict[str, Table] = {}
+@frozen
+class Wanted:
+    """What studies joined, and links that wait for an answer, read."""
+
+    studies: tuple[Manifest, ...]
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """Each table once: the newest study's columns of it."""
+        return tuple({table.name: table for study in self.studies for table in study.tables}.values())
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """Where each study's file comes from, by the study's title; without those that do not say."""
+        return {study.title: study.data_source for study in self.studies if study.data_source}
+
+
+async def _wanted(site: Site) -> Wanted:
+    found: list[Manifest] = []
     for status in site.reach.status():
         stored = site.reach.store.study(status.study)
         if status.state not in LAST and not stored.refused:
-            found |= {table.name: table for table in stored.manifest.tables}
+            found.append(stored.manifest)
     for invite in list(site.invites.values()):
         fetched = await site.manifest(invite)
         if fetched.done() and not fetched.cancelled() and fetched.exception() is None:
-            found |= {table.name: table for table in fetched.result().tables}
-    return tuple(found.values())
+            found.append(fetched.result())
+    return Wanted(tuple(found))
 
 
 @frozen

@@ -60,15 +60,23 @@ async def connected(request: web.Request) -> web.Response:
 
 @routes.get("/start/data")
 async def data(request: web.Request) -> web.StreamResponse:
-    """Step 2: what the study reads, and choosing a file."""
+    """Step 2: who asks and why, where the file comes from, and choosing it."""
     site = request.app[SITE]
     fetched = await _newest(site)
     if fetched is not None and not fetched.done():
         return site.waiting(request, "Fetching the study, to see which data it reads")
     manifest = fetched.result() if fetched is not None else None
     own = await site.own(manifest.tables) if manifest is not None else None
+    address = next(reversed([*site.invites.values()])).address if manifest is not None else ""
     return site.page(
-        request, "choose_data.html", step=2, steps=STEPS, manifest=manifest, own=own, tables=site.tables()
+        request,
+        "choose_data.html",
+        step=2,
+        steps=STEPS,
+        manifest=manifest,
+        address=address,
+        own=own,
+        tables=site.tables(),
     )
 
 

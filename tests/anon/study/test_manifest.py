@@ -85,6 +85,9 @@ TAMPERINGS = {
     "a contact that adds a fingerprint": lambda f: f.update(contact="staff\nFingerprint, to compare: abc-def"),
     "a title of two lines": lambda f: f.update(title="Sleep\n0badcafe Another study: sent"),
     "a title without end": lambda f: f.update(title="x" * 100_000),
+    "an empty data source, which has one spelling": lambda f: f.update(data_source=""),
+    "a data source that moves the cursor": lambda f: f.update(data_source="Here.\x1b[2J"),
+    "a data source without end": lambda f: f.update(data_source="x" * 100_000),
     "a purpose without end": lambda f: f.update(purpose="x" * 100_000),
     "escape sequences in what counts as yes": lambda f: f["label"].update(positive=["\x1b[2J"]),
     "packets larger than any report": lambda f: f.update(report_size=f["report_size"] + 1),
@@ -94,6 +97,14 @@ TAMPERINGS = {
     "epsilon beyond every float": lambda f: f.update(epsilon=10**400),
     "window closed before it opens": lambda f: f["surveys"][1]["window"].update(opens=2, closes=1),
 }
+
+
+def test_a_data_source_is_in_the_manifest_only_where_there_is_one() -> None:
+    """So studies of earlier versions keep their bytes."""
+    plain = manifest_of()
+    said = evolve(plain, data_source="Profile, then\nDownload my data.")
+    assert "data_source" not in decode(plain.to_bytes()) and decode(said.to_bytes())["data_source"] == said.data_source
+    assert parse_manifest(said.to_bytes()) == said and said.study_id != plain.study_id
 
 
 @pytest.mark.parametrize("name", TAMPERINGS)

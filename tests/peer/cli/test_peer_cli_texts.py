@@ -38,6 +38,20 @@ def test_a_purpose_cannot_add_a_line_to_the_consent_screen(
     assert [line[0] for line in lines if "SELECT age" in line] == ["│"]
 
 
+def test_who_asks_and_why_come_before_where_the_file_comes_from(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = FakeAggregator.with_study(DECLARED, Clock(START)).manifest
+    for manifest in (attrs.evolve(plain, data_source=f"Profile, Download.\n{FAKE}"), plain):
+        sheet = explain(manifest, Policy(), Ledger(10 * 10**9, ()), START)
+        show_sheet(sheet, own_data(tmp_path / "data.sqlite", manifest.tables), tmp_path, queries=False)
+        said = capsys.readouterr().out
+        assert ("where your file comes from" in said) is bool(manifest.data_source)
+        if manifest.data_source:
+            assert said.index(manifest.purpose) < said.index("Profile, Download.") < said.index("Rows in your tables")
+            assert [line[0] for line in said.splitlines() if FAKE in line] == ["│"]
+
+
 @pytest.mark.parametrize("text", ["\x1b[2Jyes", "no\nyes", "\u202eyes"])
 def test_a_category_is_one_plain_line(text: str) -> None:
     with pytest.raises(InvalidValue, match="categories"):

@@ -16,7 +16,7 @@ from peer.rules.lifecycle import State
 from peer.store import rows
 from peer.web.server import PageServer
 from tests.support.clock import START
-from tests.support.fake_aggregator import BINNED, PAPER, advance, until_closed, until_state
+from tests.support.fake_aggregator import BINNED, DECLARED, PAPER, advance, until_closed, until_state
 from tests.support.visiting import Visited, visited
 
 
@@ -60,6 +60,25 @@ async def test_a_newcomer_is_led_from_a_link_to_the_consent_screen(tmp_path: Pat
         assert page.invite in (await page.get("/start/finish")).text
         assert page.aggregator.posts == []  # nothing about the owner has left
         assert "lacks something" not in (await page.get(page.invite)).words
+
+
+async def test_who_asks_and_why_come_before_the_choice_of_a_file(tmp_path: Path) -> None:
+    text = f'data_source = "Profile, then Download my data."\n{DECLARED}'
+    async with visited(tmp_path, text, data=False, enter=False) as page:
+        page.server.site.invites[page.aggregator.study] = page.aggregator.invite
+        page.server.site.landing = "/start"
+        await page.get(page.server.link)
+        got, manifest = await page.get("/start/data"), page.aggregator.manifest
+        order = [manifest.title, manifest.purpose, manifest.contact, "Profile, then Download my data.", "A file of yours"]
+        places = [got.words.index(words) for words in order]
+        assert places == sorted(places)
+        assert "Profile, then Download" in (await page.get("/data")).words
+        assert "Profile, then Download" in (await page.get(page.invite)).words
+
+
+async def test_a_study_that_does_not_say_where_its_file_comes_from_says_nothing(page: Visited) -> None:
+    page.server.site.invites[page.aggregator.study] = page.aggregator.invite
+    assert "Where your file comes from" not in (await page.get("/start/data")).words + (await page.get("/data")).words
 
 
 async def test_data_that_lack_something_lead_back_to_choosing_data(tmp_path: Path) -> None:
@@ -199,8 +218,6 @@ async def test_other_designs_are_explained_too(tmp_path: Path, text: str) -> Non
 
 
 async def test_a_title_that_is_code_is_text(tmp_path: Path) -> None:
-    from tests.support.fake_aggregator import DECLARED
-
     async with visited(tmp_path, DECLARED.replace("Sleep and coffee", "<script>alert(1)</script>")) as page:
         text = await looked(page)
         assert "<script>alert" not in text and "&lt;script&gt;alert" in text
