@@ -1,0 +1,90 @@
+"""The pages for researchers: the interface from docstrings, the figures on one page, the citation, and the notebooks."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.api_page import PAGE, page
+from tests.docs.repository import ROOT
+
+PAGES = ROOT / "docs" / "researcher"
+NOTEBOOKS = sorted((PAGES / "notebooks").glob("*.ipynb"))
+FIGURE = re.compile(r"0\.\d+ ± 0\.\d+(?: \(\d+ %\))?")
+
+
+def test_the_interface_is_the_docstrings() -> None:
+    """After a change of a public docstring: `python -m benchmarks.api_page`."""
+    assert PAGE.read_text("utf-8") == page()
+
+
+@pytest.mark.parametrize("kind", ["**Parameters**", "* `epsilon` (float, required):", "* `model_`: ", "#### Study.run", "`ok`"])
+def test_the_interface_shows_sections_methods_and_properties(kind: str) -> None:
+    assert kind in page()
+
+
+def test_each_figure_of_accuracy_is_in_the_results() -> None:
+    """A row's data set, number of people and epsilons stand in one section of the results."""
+    results = (ROOT / "docs" / "results.md").read_text("utf-8").replace("*", "")
+    shown = [line for line in (PAGES / "accuracy.md").read_text("utf-8").splitlines() if FIGURE.search(line)]
+    assert len(shown) == 20
+    for line in shown:
+        figures = FIGURE.findall(line)
+        row = [one for one in results.splitlines() if all(figure in FIGURE.findall(one) for figure in figures)]
+        assert row, line
+
+
+def test_the_citation_names_the_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    cited = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"\nversion: {project['version']}\n" in cited and f"\nlicense: {project['license']['text']}\n" in cited
+    assert "doi" not in cited.lower()
+
+
+def test_the_notebooks_are_named_on_their_page() -> None:
+    told = (PAGES / "notebooks.md").read_text("utf-8")
+    assert len(NOTEBOOKS) == 3 and all(f"(notebooks/{notebook.name})" in told for notebook in NOTEBOOKS)
+
+
+def _run(notebook: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """All cells of code, in order, in a copy of the folder; the names they leave."""
+    shutil.copytree(notebook.parent, folder, dirs_exist_ok=True)
+    monkeypatch.chdir(folder)
+    content = json.loads(notebook.read_text("utf-8"))
+    assert content["nbformat"] == 4 and not any(cell.get("outputs") for cell in content["cells"])
+    known: dict[str, Any] = {}
+    for cell in content["cells"]:
+        if cell["cell_type"] == "code":
+            exec(compile("".join(cell["source"]), f"{notebook.name} {cell['id']}", "exec"), known)
+    return known
+
+
+@pytest.mark.slow
+def test_the_estimators_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it says beside the figures holds: much is shown at epsilon 4, little with a hundred people."""
+    known = _run(NOTEBOOKS[0], tmp_path, monkeypatch)
+    assert known["found"][4.0] == 1 and known["sizes"][100] < 0.2
+    assert 0.6 < known["auc"] < known["ceiling"]
+
+
+@pytest.mark.slow
+def test_the_notebook_of_a_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = _run(NOTEBOOKS[1], tmp_path, monkeypatch)
+    expected = known["expected"]
+    assert expected[1.0, 60].auc_mean < 0.6 < expected[4.0, 4000].auc_mean < expected[4.0, 4000].auc_ceiling_raw
+    assert (tmp_path / "report.html").read_text("utf-8").startswith("<!doctype html>")
+
+
+@pytest.mark.slow
+def test_the_notebook_of_an_audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The study that lies beside it is whole, and the byte that the notebook changes is noticed."""
+    known = _run(NOTEBOOKS[2], tmp_path, monkeypatch)
+    assert known["result"].ok and known["result"].packets == 80
+    assert any("transcript" in finding.document for finding in known["caught"].findings)
+    assert known["model"].shown is False
