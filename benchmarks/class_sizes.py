@@ -33,6 +33,9 @@ from examples.census.data import load, split
 STUDY = Path(__file__).resolve().parents[1] / "examples" / "census" / "study.toml"
 SIZES, EPSILONS = (50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000), (0.5, 1.0, 2.0, 4.0)
 SCORED, SEED, FEWEST = 6_000, 2017, 5
+HOPELESS, WORKS = 0.3, 0.8
+"""In fewer studies than the one a model is shown, a class is too small; from the other on it is large enough."""
+
 FEATURES: dict[str, tuple[str, ...]] = {"eleven": (), "three": ("age", "education_num", "marital_status")}
 """Which features a study asks about; none named: all of the example's."""
 
@@ -94,7 +97,8 @@ _ACCURACY = (
 
 
 def _share(row: Figure) -> str:
-    return f"{row['shown']:.0%}"
+    share = float(row["shown"] or 0)
+    return f"{share:.0%}, {'hopeless' if share < HOPELESS else 'works' if share >= WORKS else 'a toss-up'}"
 
 
 def _auc(row: Figure) -> str:
