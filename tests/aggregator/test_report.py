@@ -110,7 +110,7 @@ def _of_people(going_with: float) -> str:
 
 
 def _unfolded(report: str) -> str:
-    """What stands on the page before anybody opens a fold."""
+    """The text of the page before anybody opens a fold."""
     return re.sub(r"<details>.*?</details>", "", report, flags=re.DOTALL)
 
 

@@ -67,7 +67,7 @@ def _run(notebook: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[
 
 @pytest.mark.slow
 def test_the_estimators_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it says beside the figures holds: much is shown at epsilon 4, little with a hundred people."""
+    """Its words beside the figures hold: much is shown at epsilon 4, little with a hundred people."""
     known = _run(NOTEBOOKS[0], tmp_path, monkeypatch)
     assert known["found"][4.0] == 1 and known["sizes"][100] < 0.2
     assert 0.6 < known["auc"] < known["ceiling"]

@@ -55,7 +55,7 @@ class Page(HTMLParser):
 
 
 def foreign(text: str) -> list[str]:
-    """What a page fetches from another host."""
+    """The addresses on other hosts that a page fetches."""
     return [one for one in Page(text).loads if re.match(r"(?:[a-z]+:)?//", one)]
 
 
