@@ -170,7 +170,7 @@ def _back(request: web.Request) -> str:
 
 @frozen
 class Wanted:
-    """What studies joined, and links that wait for an answer, read."""
+    """The tables that joined studies and waiting links read."""
 
     studies: tuple[Manifest, ...]
 
