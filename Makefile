@@ -22,7 +22,7 @@ STAFF := $(PEER) aggregator
 TEST := $(STAFF) test
 LEFT_OUT := soak or slow or process or tor or browser
 
-.PHONY: demo demo-mooc test test-all test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks docs
+.PHONY: demo demo-mooc test test-all test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks docs completion
 .DEFAULT_GOAL := demo
 
 .venv/made:
@@ -108,6 +108,9 @@ wheel: .venv/made       ## the wheel that peers and staff install, in dist/
 	@$(call locked,.venv,build)
 	@rm -rf build && $(BIN)/pip wheel --quiet --no-build-isolation --disable-pip-version-check --no-deps --wheel-dir dist .
 	@ls dist/*.whl
+
+completion: .venv/test  ## the scripts that complete commands in a shell, after a command or an option changed
+	@$(BIN)/python -m bundle.completion
 
 pictures: .venv/test    ## the README's pictures, from a newcomer's walk in Chromium
 	@$(BIN)/python -m pytest -m "not soak" tests/docs/test_newcomer_walk.py --deselect tests/docs/test_newcomer_walk.py::test_the_readmes_pictures_are_there_and_small

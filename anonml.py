@@ -1,6 +1,8 @@
 """The command `anonml`: the one place that may reach both the peer's and the aggregator's side, each only when asked,
 and that joins the shells: none of them imports another.
 
+For researchers the module offers the estimator and the study of a notebook: `from anonml import Study`.
+
 Exit codes: 0 done; 1 failed; 2 wrong use of the command line; 3 malformed input; 4 refused by policy; 5 a proof or
 signature was rejected; 6 conflict with what is there; 7 the other side cannot be reached; 8 a
 file of a home or a backup is damaged.
@@ -8,15 +10,19 @@ file of a home or a backup is damaged.
 
 from __future__ import annotations
 
-import errno
 import importlib
 import sys
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anon.errors import AnonmlError, RejectedProof
+
+if TYPE_CHECKING:
+    from aggregator.estimator import LocallyPrivateClassifier
+    from aggregator.notebook import Study
+
+__all__ = ["LocallyPrivateClassifier", "Study"]
 
 # Everything that takes time to import is imported inside `main`, where an early Ctrl-C is still answered in one line.
 
@@ -33,16 +39,24 @@ COMMANDS = {
     "support-bundle": ("anon.terminal.support", "Pack what a helper needs to know, and nothing about anybody."),
 }
 
-# (command, what adds a shell's own commands to it). Without its line a shell's folder can be deleted.
+# (command, what adds further commands to it, their names). Without its line a shell's folder can be deleted.
+# Each is imported for its own commands and for help alone.
 JOINED = (
-    ("peer", "peer.desktop.cli:join"),
-    ("peer", "peer.pairing.cli:join"),
-    ("peer", "peer.web.cli:join"),
-    ("aggregator", "aggregator.desk.cli:join"),
-    ("aggregator", "aggregator.estimator.cli:join"),
-    ("aggregator", "aggregator.lab.cli:join_aggregator"),
-    ("study", "aggregator.lab.cli:join_study"),
+    ("peer", "peer.cli.taking_back:join", ("delete", "erase")),
+    ("peer", "peer.desktop.cli:join", ("autostart", "notify", "tray", "window")),
+    ("peer", "peer.pairing.cli:join", ("pair",)),
+    ("peer", "peer.web.cli:join", ("open",)),
+    ("aggregator", "aggregator.desk.cli:join", ("desk", "openapi")),
+    ("aggregator", "aggregator.estimator.cli:join", ("export-model",)),
+    ("aggregator", "aggregator.lab.cli:join_aggregator", ("report",)),
+    ("study", "aggregator.lab.cli:join_study", ("plan", "synthesize")),
 )
+
+# Names that this module offers to programs, and where they are.
+OFFERED = {
+    "LocallyPrivateClassifier": "aggregator.estimator",
+    "Study": "aggregator.notebook",
+}
 
 # (socket, the part of a shell that another one's commands are given); see anon/terminal/wiring.py.
 PARTS = (
@@ -54,51 +68,68 @@ PARTS = (
     ("the desk", "aggregator.desk.server:serve_desk"),
     ("outlook", "aggregator.lab.planning.outlook:outlook_of"),
 )
-COMPLETION = "completion"
+COMPLETION, HELP = "completion", "help"
+SHELLS = ("bash", "zsh", "fish")
 USAGE = 2
 INTERRUPTED = 130
 _BEWARE = "do not rely on it: get the link or the file again, and compare its fingerprint with a public place"
-_NO_DEMO = (
-    "demos run from a checkout of the project: clone it, then `make demo`. "
-    "Here `anonml simulate STUDY.toml --data FILE` tries a study"
-)
 _UNWRITABLE = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN")
 _MORE_ROOM = "Make room on that disk, or choose a folder on another one"
+
+
+def __getattr__(name: str) -> Any:
+    """An offered name, imported when it is asked for. Raises `ImportError` where its extra is not installed."""
+    if name not in OFFERED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return getattr(importlib.import_module(OFFERED[name]), name)
+    except ModuleNotFoundError as error:
+        raise ImportError(f"{name} needs an extra: {_missing(error)}") from None
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *OFFERED})
 
 
 def main() -> None:
     """Run the command line; expected failures become one clear message and a documented exit code."""
     try:
         from anon.environment import take_secrets
-        from anon.terminal.logs import to_stderr
 
         take_secrets()
-        to_stderr()
         sys.exit(_run(sys.argv[1:]))
     except BaseException as error:
         sys.exit(_explain(error))
 
 
 def _run(arguments: list[str]) -> int:
-    if arguments == ["--version"]:
+    if arguments and arguments[0] == HELP:
+        arguments = [*arguments[1:], "--help"]
+    name, *rest = arguments or [""]
+    if name in ("-V", "--version"):
         from importlib.metadata import version
 
         sys.stdout.write(f"anonml {version('anonml')}\n")
         return 0
+    if name in ("", "-h", "--help"):
+        _help()
+        return 0 if arguments else USAGE
+    if name == COMPLETION:
+        return _complete(rest)
+    from anon.terminal.logs import to_stderr
+
+    to_stderr()
     if arguments == ["--open-link"]:
         from anon.page.browser import open_given
 
         return open_given()
-    if not arguments or arguments[0] in ("-h", "--help"):
-        _help()
-        return 0 if arguments else USAGE
-    name, *rest = arguments
-    if name == COMPLETION:
-        return _complete(rest)
     if name not in COMMANDS:
-        known = ", ".join([*COMMANDS, COMPLETION])
+        known = ", ".join([*COMMANDS, COMPLETION, HELP])
         return _fail("usage", f"anonml: no command {name!r}; expected one of {known}", USAGE)
-    _application(name)(args=rest, prog_name=f"anonml {name}", obj=wiring())
+    app = _application(name, next(iter(rest), ""))
+    from anon.terminal.placeholders import placed
+
+    placed(app)(args=rest, prog_name=f"anonml {name}", obj=wiring())
     return 0
 
 
@@ -134,6 +165,8 @@ def _explain(error: BaseException) -> int:
 
 
 def _after(error: OSError) -> str:
+    import errno
+
     if error.errno == errno.EADDRINUSE:
         return "stop what listens there, or choose another port: --port N, or --port 0 for a free one"
     return _MORE_ROOM if error.errno in (errno.ENOSPC, errno.EDQUOT) else "check the path, or free what is in use"
@@ -160,9 +193,8 @@ def _fail(code: str, message: str, exit_code: int) -> int:
     return exit_code
 
 
-@cache
-def application(name: str) -> Any:
-    """The typer application of a command, with what shells add to it.
+def application(name: str, wanted: str = "") -> Any:
+    """The typer application of a command, with what shells add to it; with `wanted`, of the shell alone that adds that.
 
     Raises `ModuleNotFoundError` where a part of it is not installed.
     """
@@ -170,57 +202,68 @@ def application(name: str) -> Any:
     if module.startswith("examples."):
         sys.path.insert(0, str(Path(__file__).resolve().parent))
     app = importlib.import_module(module).app
-    for command, part in JOINED:
-        if command == name:
-            place, _, join = part.partition(":")
-            getattr(importlib.import_module(place), join)(app)
+    own = {one.name or one.callback.__name__.replace("_", "-") for one in app.registered_commands}
+    added = [(part, wanted in names) for command, part, names in JOINED if command == name]
+    everything = wanted not in own and not any(is_its for _, is_its in added)
+    for part, is_its in added:
+        if is_its or everything:
+            _join(name, part)
     return app
 
 
-def _application(name: str) -> Any:
-    try:
-        return application(name)
-    except ModuleNotFoundError as error:
-        from anon.extras import install
+@cache
+def _join(name: str, part: str) -> None:
+    place, _, join = part.partition(":")
+    getattr(importlib.import_module(place), join)(importlib.import_module(COMMANDS[name][0]).app)
 
-        missing = (error.name or "").partition(".")[0]
-        if missing in {"anon", "peer", "aggregator", ""}:
-            raise
-        if missing == "examples":
-            sys.exit(_fail("no-checkout", _NO_DEMO, 1))
-        sys.exit(_fail("not-installed", f"{missing} is missing; `{install('aggregator')}`", 1))
+
+def _application(name: str, wanted: str = "") -> Any:
+    try:
+        return application(name, wanted)
+    except ModuleNotFoundError as error:
+        sys.exit(_fail("not-installed", _missing(error), 1))
+
+
+def _missing(error: ModuleNotFoundError) -> str:
+    """The part that is not installed, and the command that installs it. Raises the error where it is a part of ours."""
+    from anon.extras import install
+
+    missing = (error.name or "").partition(".")[0]
+    if missing in {"anon", "peer", "aggregator", "examples", ""}:
+        raise error
+    return f"{missing} is missing; `{install('aggregator')}`"
 
 
 def _complete(arguments: list[str]) -> int:
-    """Print the completion script of a shell, with every command that is installed."""
-    from anon.terminal.completion import SHELLS, Node, node_of, script
-
+    """Print the completion script of a shell: a file that `bundle/completion.py` wrote, so that a shell starts fast."""
     if len(arguments) != 1 or arguments[0] not in SHELLS:
         said = f"anonml {COMPLETION} {'|'.join(SHELLS)}: prints a script; bash: eval \"$(anonml {COMPLETION} bash)\""
+        if arguments == ["--help"]:
+            sys.stdout.write(said + "\n")
+            return 0
         return _fail("usage", said, USAGE)
-    from typer.main import get_command
-
-    found = {}
-    for name in COMMANDS:
-        with suppress(ModuleNotFoundError):  # a part that is not installed here is no fault of a new shell
-            found[name] = node_of(get_command(application(name)))
-    found[COMPLETION] = Node("Print a shell's completion script.", (), {shell: Node() for shell in SHELLS})
-    sys.stdout.write(script(arguments[0], Node("", ("--help", "--version"), found)))
+    folder = Path(__file__).with_name("anon") / "terminal" / "completions"
+    sys.stdout.write((folder / f"anonml.{arguments[0]}").read_text("utf-8"))
     return 0
 
 
 def _help() -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from shutil import get_terminal_size
+    from textwrap import fill
 
-    console = Console()
-    console.print("[bold]anonml[/]: a model for the group, and nobody hands over their data.\n")
-    table = Table(box=None, show_header=False, pad_edge=True)
-    for name, (_, summary) in COMMANDS.items():
-        table.add_row(f"anonml {name}", summary)
-    table.add_row(f"anonml {COMPLETION}", "Print a script that completes commands in bash, zsh or fish.")
-    console.print(table)
-    console.print("\nEach command has --help. " + (__doc__ or "").split("\n\n", 1)[1].strip(), highlight=False)
+    wide = min(get_terminal_size().columns, 100)
+    lines = ["anonml: a model for the group, and nobody hands over their data.", ""]
+    summaries = {name: summary for name, (_, summary) in COMMANDS.items()}
+    summaries |= {
+        COMPLETION: "Print a script that completes commands in bash, zsh or fish.",
+        HELP: "Show what a command is for: anonml help peer join.",
+    }
+    indent = max(map(len, summaries)) + 11
+    for name, summary in summaries.items():
+        lines.append(fill(f"  anonml {name}".ljust(indent) + summary, wide, subsequent_indent=" " * indent))
+    codes = (__doc__ or "").partition("Exit codes")[2]
+    lines += ["", fill(f"Each command has --help. -V tells the version. Exit codes{codes}", wide)]
+    sys.stdout.write("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

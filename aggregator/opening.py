@@ -16,6 +16,8 @@ from anon.storage.home import aggregators_home
 from anon.terminal.options import picked
 from anon.transparency.fingerprint import words
 
+RUN, WATCH, PUBLISH, KEEP = "Run", "Watch", "Publish", "Keep"
+"""The groups of commands in `anonml aggregator --help`."""
 DEFAULT_HOME = Path(os.environ.get("ANONML_AGGREGATOR_HOME", "~/.anonml-aggregator")).expanduser()
 HomeOption = Annotated[
     Path,
@@ -37,7 +39,7 @@ def existing(home: Path) -> Path:
 def pick(aggregator: AggregatorApp, prefix: str) -> bytes:
     """The one study whose id begins so. Raises `Refused` and lists them."""
     studies = {live.study: f"({live.phase})" for live in aggregator.studies()}
-    return picked(studies, prefix, "no study yet: `anonml study publish study.toml`")
+    return picked(studies, prefix, "no study yet: `anonml study publish STUDY.toml`")
 
 
 def study_status(status: StudyStatus) -> dict[str, object]:

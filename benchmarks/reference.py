@@ -10,13 +10,12 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
-from typer.main import get_command
-
 import anon.errors
 import peer.rules.checks
 import peer.store.manifests
 from anon.errors import AnonmlError
 from anon.study.schema import DURATION_PATTERN, study_schema
+from anon.terminal.placeholders import placed
 from anonml import COMMANDS, INTERRUPTED, USAGE, application
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
@@ -30,13 +29,14 @@ def commands() -> str:
     """Every command with its arguments, options and defaults."""
     parts = [_MADE, "# Commands", _ABOUT_COMMANDS]
     for name, (_module, summary) in COMMANDS.items():
-        parts += _command(f"anonml {name}", get_command(application(name)), summary, 2)
-    parts += ["## `anonml completion`", _ABOUT_COMPLETION]
+        parts += _command(f"anonml {name}", placed(application(name)), summary, 2)
+    parts += ["## `anonml completion`", _ABOUT_COMPLETION, "## `anonml help`", _ABOUT_HELP]
     return "\n\n".join(parts) + "\n"
 
 
 _ABOUT_COMMANDS = """Each command answers `--help` with what stands here. Those that read take `--json`
 ([keys](../figures.md)). A command ends with one of these [exit codes](exit-codes.md)."""
+_ABOUT_HELP = "Show what a command is for: `anonml help peer join`. `anonml -V` tells the version."
 _ABOUT_COMPLETION = "Print a script that completes commands in bash, zsh or fish: `anonml completion bash`."
 
 

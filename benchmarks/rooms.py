@@ -35,7 +35,7 @@ ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("cli", "desktop", "web"),
         ("opening",),
         ("app",),
-        ("predict", "run"),
+        ("predict", "run", "view"),
         ("network",),
         ("store",),
         ("data",),

@@ -49,7 +49,7 @@ class Child:
 
 
 def command(home: Path, *words: str) -> Any:
-    """Run `anonml WORDS --home HOME --json` to its end; what it printed. Raises `DemoFailed`."""
+    """Run a command of `anonml` with this home and `--json` to its end; what it printed. Raises `DemoFailed`."""
     call = [sys.executable, "-m", "anonml", *words, "--home", str(home), "--json"]
     done = subprocess.run(call, capture_output=True, text=True, check=False, timeout=300, cwd=ROOT)
     if done.returncode:

@@ -12,9 +12,7 @@ from pathlib import Path
 
 from attrs import evolve
 
-from anon.accounting.statement import Accounting, account, batch_of_chain
 from anon.errors import Malformed, Refused
-from anon.ldp import NanoEpsilon
 from anon.nacl import SALT_BYTES, passphrase_key
 from anon.protocols.kinds import LONGEST_MANIFEST
 from anon.route import Route
@@ -37,19 +35,17 @@ from peer.run.enrol import sealed_enrolment
 from peer.run.following import NOTICE_SECONDS, Following
 from peer.run.leaving import departure
 from peer.run.taking_back import TakingBack
-from peer.store.database.migrations import upgrade_home
 from peer.store.home import PeerHome, key_of
-from peer.store.ledger_marker import demand_ledger, remember
 from peer.store.pending_invites import WaitingLinks
 from peer.store.records import Joining, Open, Study
 from peer.store.store import Store
-from peer.store.summaries import Receipt, StudyStatus
 from peer.threads import heads_off_loop, off_loop
+from peer.view import HomeView, made_ready
 
 LONGEST_PAUSE = 366 * 86400.0
 
 
-class PeerApp:
+class PeerApp(HomeView):
     """A peer in its home.
 
     `route_factory` gives the route of an exchange; `now` unix seconds; `random_bytes` must be the operating system's.
@@ -73,18 +69,12 @@ class PeerApp:
         elapsed: Callable[[], float] | None = None,
         checked: CheckedLists | None = None,
     ) -> None:
-        home.prepare()
-        upgrade_home(home)
-        demand_ledger(home)
-        self._home = home
+        made_ready(home)
+        self._key = key_of(home.settings(), passphrase, random_bytes)
+        self._clock = SteadyClock(now, elapsed)
+        super().__init__(home, self._clock, random_bytes, policy)
         self._route_factory = route_factory
-        self._now = SteadyClock(now, elapsed)
-        self._random_bytes = random_bytes
         self._sleep = sleep
-        settings = home.settings()
-        self._key = key_of(settings, passphrase, random_bytes)
-        self.store = Store(home.store_path, random_bytes, policy)
-        remember(home, self.store.installation())
         settings = home.settings()
         self._tools = RunContext(
             store=self.store,
@@ -95,16 +85,12 @@ class PeerApp:
             client=self._client_of,
             now=self._now,
             random_bytes=random_bytes,
-            clock=self._now,
+            clock=self._clock,
             checked=CheckedLists() if checked is None else checked,
         )
         self.waiting = WaitingLinks(self.store, lambda: self._tools.vault)
         self._manifests: dict[bytes, tuple[tuple[SignedHead, ...], bytes, Manifest]] = {}
         self._following = Following(self._tools, sleep)
-
-    def close(self) -> None:
-        """Close the store. The next call opens it again."""
-        self.store.close()
 
     # Deciding
 
@@ -206,11 +192,6 @@ class PeerApp:
         self.store.demand_not_retired()
         self.store.pause(study, None)
 
-    def paused_until(self, study: bytes | None = None) -> float | None:
-        """The end of the pause in force for this study (its own or the home's) or the home; None without one."""
-        until = self.store.paused_until(study)
-        return until if until > self._now() else None
-
     # Running
 
     async def step(self, study: bytes) -> float | None:
@@ -238,40 +219,11 @@ class PeerApp:
             self.store.demand_not_retired()
             yield
 
-    # Seeing
-
-    def status(self) -> list[StudyStatus]:
-        """Every study that was ever joined."""
-        ledger = self.store.ledger()
-        return [self._status(study, ledger) for study in self.store.studies()]
-
-    def receipts(self) -> list[Receipt]:
-        """One receipt per slot that was decided, over all studies."""
-        return [
-            Receipt(one.study, one.title, slot.slot, slot.survey, slot.epsilon, slot.status, slot.word)
-            for one in self.status()
-            for slot in one.slots
-        ]
-
-    def accounting(self, study: bytes) -> Accounting | None:
-        """See `accounting_of`."""
-        return accounting_of(self.store.study(study))
-
-    def budget(self) -> Ledger:
-        """The ledger: lifetime, available, every entry, and views by aggregator and data set."""
-        return self.store.ledger()
-
-    def policy(self) -> Policy:
-        """The owner's policy."""
-        return self.store.policy()
+    # Changing
 
     def set_policy(self, policy: Policy) -> None:
         """Replace the owner's policy."""
         self.store.set_policy(policy)
-
-    def evidence(self) -> list[tuple[bytes, str, bytes]]:
-        """(study, what, proof) of everything an aggregator was caught at."""
-        return self.store.evidence()
 
     def set_passphrase(self, passphrase: str) -> None:
         """Put the secrets of this home under a passphrase, or under another one.
@@ -297,20 +249,6 @@ class PeerApp:
 
     # Within
 
-    def _status(self, study: Study, ledger: Ledger) -> StudyStatus:
-        entry = ledger.entry(study.study)
-        reserved, spent = (entry.reserved, entry.spent) if entry is not None else (0, 0)
-        told = "" if study.state in LAST else self.store.troubles(study.study).told()
-        return StudyStatus(
-            study.study,
-            entry.title if entry is not None else study.study.hex()[:16],
-            study.state,
-            "; ".join(filter(None, (study.reason, told))),
-            NanoEpsilon(reserved),
-            NanoEpsilon(spent),
-            tuple(self.store.outbox(study.study)),
-        )
-
     def client(self, invite: Invite) -> AggregatorClient:
         """The aggregator of a study, over the route of the moment."""
         return AggregatorClient(invite, self._route_factory())
@@ -335,14 +273,3 @@ class PeerApp:
             raise Malformed("invite: another key than the manifest names; ask for the invite again")
         check_address(manifest, invite.address)
         return chain, body, manifest
-
-
-def accounting_of(study: Study) -> Accounting | None:
-    """The cost of a study's packets, by its manifest and the signed heads seen; None before its roster.
-
-    Takes up to some seconds: beside a loop that times packets, in a thread.
-    """
-    if study.refused:
-        return None
-    batch = batch_of_chain(study.manifest, study.chain)
-    return account(study.manifest, batch) if batch is not None else None

@@ -6,7 +6,7 @@ import getpass
 import os
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -15,11 +15,18 @@ from anon import environment
 from anon.errors import Refused
 from anon.terminal.options import picked
 from anon.terminal.progress import on_one_line
-from peer.app import PeerApp
-from peer.network.routes import Routes
 from peer.rules.lifecycle import LAST
-from peer.run.clock import elapsed_seconds
 from peer.store.home import PeerHome
+from peer.view import HomeView, made_ready
+
+if TYPE_CHECKING:
+    from peer.app import PeerApp
+    from peer.network.routes import Routes
+
+# Connections take time to import: a command that only shows does without.
+
+START, WATCH, PRIVACY, DEVICES = "Start", "Watch", "Privacy", "Devices"
+"""The groups of commands in `anonml peer --help`."""
 
 DEFAULT_HOME = Path(os.environ.get("ANONML_PEER_HOME", "~/.anonml-peer")).expanduser()
 NO_STUDIES = "no studies yet: `anonml peer join LINK`"
@@ -36,6 +43,8 @@ LinkArgument = Annotated[str, typer.Argument(help="The invite link that staff ga
 
 def routes_of(text: str, home: Path) -> Routes:
     """The routes that `--route` names, with this home's own tor. Raises `Refused`."""
+    from peer.network.routes import Routes
+
     return Routes(text, home / "tor", on_one_line)
 
 
@@ -53,12 +62,22 @@ def existing_home(path: Path) -> PeerHome:
 
 def open_peer(path: Path, routes: Routes | None = None) -> PeerApp:
     """The peer of a home; asks for its passphrase when it has one. Without routes it cannot fetch. Raises `Refused`."""
+    from peer.app import PeerApp
+    from peer.run.clock import elapsed_seconds
+
     peer_home = home_of(path)
     passphrase = None
     if peer_home.settings().salt:
         passphrase = environment.secret(environment.PASSPHRASE) or secret("passphrase: ")
     taken = routes_of("auto", path) if routes is None else routes
     return PeerApp(peer_home, lambda: taken, time.time, os.urandom, passphrase, elapsed=elapsed_seconds)
+
+
+def open_view(path: Path) -> HomeView:
+    """The view of a home, made if there is none; it asks for no passphrase. Raises `Refused`."""
+    peer_home = home_of(path)
+    made_ready(peer_home)
+    return HomeView(peer_home, time.time, os.urandom)
 
 
 def secret(prompt: str) -> str:
@@ -87,7 +106,7 @@ def agreed(question: str, console: Console, nobody: str = NOBODY) -> bool:
         console.print("please answer y (yes) or n (no)")
 
 
-def pick(peer: PeerApp, prefix: str, active: bool = False) -> bytes:
+def pick(peer: HomeView, prefix: str, active: bool = False) -> bytes:
     """The one study (of those not over, if `active`) whose id begins so. Raises `Refused` and lists them."""
     known = peer.status()
     chosen = [status for status in known if not active or status.state not in LAST]

@@ -14,7 +14,18 @@ from rich.table import Table
 from aggregator.app import AggregatorApp, StudyStatus
 from aggregator.cli.fingerprint import fingerprint
 from aggregator.cli.serve import HOST, HTTP_PORT, serve
-from aggregator.opening import DEFAULT_HOME, HomeOption, existing, pick, study_status, trouble
+from aggregator.opening import (
+    DEFAULT_HOME,
+    KEEP,
+    PUBLISH,
+    RUN,
+    WATCH,
+    HomeOption,
+    existing,
+    pick,
+    study_status,
+    trouble,
+)
 from aggregator.store.home import backup as back_up
 from aggregator.store.home import open_home
 from aggregator.store.home import restore as restore_into
@@ -35,11 +46,10 @@ _BEWARE_OF_TWO = (
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Run studies: invite, serve, watch, export, audit."
 )
-app.command()(serve)
-app.command()(fingerprint)
+app.command(rich_help_panel=RUN)(serve)
 
 
-@app.command()
+@app.command(rich_help_panel=RUN)
 def init(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
     """Make the aggregator's directory and its signing key (done by the other commands too, when it is missing)."""
     key = open_home(home, os.urandom).public_key
@@ -49,7 +59,7 @@ def init(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
         Console().print(f"aggregator at {home}\nkey {key.hex()}", highlight=False)
 
 
-@app.command()
+@app.command(rich_help_panel=RUN)
 def invite(
     count: Annotated[int, typer.Option(min=1, max=100_000, help="How many invites; each admits one peer.")] = 1,
     address: Annotated[
@@ -90,7 +100,7 @@ def _address(serving: str, named: str) -> str:
     return serving if serving and (is_loopback(serving) or serving == named) else named or f"{HOST}:{HTTP_PORT}"
 
 
-@app.command()
+@app.command(rich_help_panel=RUN)
 def allow(
     keys: Annotated[list[str], typer.Argument(help="Study keys, as `anonml peer join` and `peer key` print them.")],
     study: StudyOption = "",
@@ -113,7 +123,7 @@ def allow(
     Console().print(f"{len(named)} listed")
 
 
-@app.command()
+@app.command(rich_help_panel=WATCH)
 def status(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
     """How every study stands. Packet counts move in steps of 50 until collection has closed."""
 
@@ -143,7 +153,10 @@ def status(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None
         Console().print(line, highlight=False, soft_wrap=True, markup=False)
 
 
-@app.command()
+app.command(rich_help_panel=WATCH)(fingerprint)
+
+
+@app.command(rich_help_panel=PUBLISH)
 def export(
     directory: Annotated[Path, typer.Argument(help="A new directory for heads, bodies, model.json and report.html.")],
     study: StudyOption = "",
@@ -168,7 +181,7 @@ def export(
         Console().print(f"{sum(written.values())} documents written to {directory}")
 
 
-@app.command()
+@app.command(rich_help_panel=PUBLISH)
 def audit(
     directory: Annotated[Path, typer.Argument(help="The folder that `export` wrote.")],
     key: Annotated[str, typer.Option(help="The aggregator's key (64 hexadecimal digits) from an invite link.")] = "",
@@ -192,7 +205,7 @@ def audit(
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(rich_help_panel=KEEP)
 def backup(
     file: Annotated[Path, typer.Argument(help="A new file for keys and database.")],
     final: Annotated[bool, typer.Option(help="Close this home for good: the aggregator moves elsewhere.")] = False,
@@ -203,7 +216,7 @@ def backup(
     Console().print(f"written to {file}; it holds every key" + ("; this home is closed" if final else ""))
 
 
-@app.command()
+@app.command(rich_help_panel=KEEP)
 def restore(
     file: Annotated[Path, typer.Argument(help="The file that `backup` wrote.")], home: HomeOption = DEFAULT_HOME
 ) -> None:

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from aggregator.desk.link import HOST, PORT, kept_link
-from aggregator.opening import DEFAULT_HOME, HomeOption, RestoredOption
+from aggregator.opening import DEFAULT_HOME, KEEP, RUN, HomeOption, RestoredOption
 from aggregator.store.duplicate_home import demand_here
 from aggregator.store.home import open_home
 from anon.errors import Refused
@@ -20,8 +20,9 @@ from anon.terminal.wiring import wiring_of
 
 def join(app: typer.Typer) -> None:
     """Add the desk's commands to those of `anonml aggregator`."""
-    app.command()(desk)
-    app.command()(openapi)
+    app.command(rich_help_panel=RUN)(desk)
+    app.registered_commands.insert(0, app.registered_commands.pop())
+    app.command(rich_help_panel=KEEP)(openapi)
 
 
 def desk(

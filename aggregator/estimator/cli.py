@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from aggregator.opening import PUBLISH
 from anon.errors import Malformed, Refused, because
 from anon.protocols.contract import PublishedModel
 from anon.protocols.registry import read_model
@@ -16,7 +17,7 @@ from anon.terminal.options import JsonOption, print_json
 
 def join(app: typer.Typer) -> None:
     """Add `export-model` to the commands of `anonml aggregator`."""
-    app.command("export-model")(export_model)
+    app.command("export-model", rich_help_panel=PUBLISH)(export_model)
 
 
 def export_model(

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from aggregator.app import AggregatorApp
 from aggregator.lab.cli_plan import plan
-from aggregator.opening import DEFAULT_HOME, HomeOption, existing, pick
+from aggregator.opening import DEFAULT_HOME, PUBLISH, HomeOption, existing, pick
 from anon.errors import Refused
 from anon.storage.private_files import new_private
 from anon.study import load_proposal
@@ -29,7 +29,7 @@ def join_study(app: typer.Typer) -> None:
 
 def join_aggregator(app: typer.Typer) -> None:
     """Add `report` to the commands of `anonml aggregator`."""
-    app.command()(report)
+    app.command(rich_help_panel=PUBLISH)(report)
 
 
 def synthesize(
@@ -37,7 +37,7 @@ def synthesize(
     rows: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many people to make up.")] = 500,
     output: Annotated[Path | None, typer.Option(help="Where to write the CSV; standard output by default.")] = None,
 ) -> None:
-    """Write made-up people for a pilot (`anonml simulate STUDY.toml --data FILE.csv`) before anyone is asked.
+    """Write made-up people for a pilot (`anonml simulate STUDY.toml --data FILE`) before anyone is asked.
 
     Columns that a feature reads directly get values of its range or categories; all others small whole numbers. The
     label follows the first feature half of the time, so that there is something to find.

@@ -37,7 +37,7 @@ _PLACE = "serving"
 _FAULTS = "faults.json"
 _DIGESTS, _FINAL = "digests.json", "final"
 _VERSION = 1
-_RESTORE = "Restore a backup into an empty folder: `anonml aggregator restore FILE --home DIR`"
+_RESTORE = "Restore a backup into an empty folder: `anonml aggregator restore FILE --home FOLDER`"
 KEPT = Kept(
     "With it are enrolments, packets and published documents of its studies; the key files beside it are not touched, "
     "and whatever was exported is whole",

@@ -1,6 +1,6 @@
 """Shell completion as a script that needs no Python while somebody types: the whole command tree is written into it.
 
-After an update of AnonML the script is made again (`anonml completion bash`), because the tree may have grown.
+`bundle/completion.py` makes the scripts that `anonml completion` prints.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -27,6 +26,8 @@ def print_json(value: object, indent: int | None = None) -> None:
 
 def finished(work: Coroutine[Any, Any, T], close: Callable[[], Awaitable[None]] | None = None) -> T:
     """The result of work that waits; `close` is called when it has ended, however it ended."""
+
+    import asyncio  # a command that only shows does without
 
     async def whole() -> T:
         try:

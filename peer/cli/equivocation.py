@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from anon.errors import Refused
-from anon.terminal import qr
-from anon.terminal.equivocation import write_new
 from anon.terminal.foreign import inline
 from anon.terminal.options import JsonOption, StudyOption, print_json
-from anon.transparency.equivocation import Proof
-from anon.transparency.exported_chain import write_exported_chain
-from anon.transparency.fingerprint import HeadPrint, head_prints, study_code, words
-from anon.transparency.proof_text import evidence_json, evidence_lines
-from peer.opening import DEFAULT_HOME, HomeOption, open_peer, pick
-from peer.run.equivocations import kept, seen_chain
+from peer.opening import DEFAULT_HOME, HomeOption, open_view, pick
+
+if TYPE_CHECKING:
+    from anon.transparency.equivocation import Proof
+    from anon.transparency.fingerprint import HeadPrint
 
 
 def evidence(
@@ -33,7 +30,10 @@ def evidence(
 
     It told two stories, or gave somebody a credential that does not work.
     """
-    proofs = [proof for proof in kept(open_peer(home).store) if proof.study.hex().startswith(study.lower())]
+    from anon.transparency.proof_text import evidence_json, evidence_lines
+    from peer.run.equivocations import kept
+
+    proofs = [proof for proof in kept(open_view(home).store) if proof.study.hex().startswith(study.lower())]
     written = _export(proofs, export) if export is not None else []
     if as_json:
         print_json([evidence_json(proof) | {"proof": proof.to_bytes().hex()} for proof in proofs])
@@ -57,6 +57,8 @@ def _export(proofs: list[Proof], where: Path) -> list[Path]:
         raise Refused("several proofs: name a folder that exists, or one study with --study")
     else:
         files = [where]
+    from anon.terminal.equivocation import write_new
+
     for proof, file in zip(proofs, files, strict=True):
         write_new(file, proof.to_bytes())
     return files
@@ -77,7 +79,12 @@ def fingerprint(
 
     Equal words at one number: the same roster, seed, credentials and thresholds up to there. Holds nothing about you.
     """
-    peer = open_peer(home)
+    from anon.terminal import qr
+    from anon.transparency.exported_chain import write_exported_chain
+    from anon.transparency.fingerprint import head_prints, study_code, words
+    from peer.run.equivocations import seen_chain
+
+    peer = open_view(home)
     chosen = pick(peer, study)
     exported = seen_chain(peer.store, chosen)
     prints = head_prints(exported.chain)
@@ -98,6 +105,9 @@ def fingerprint(
 
 
 def _show(study: bytes, prints: tuple[HeadPrint, ...], drawn: HeadPrint) -> None:
+    from anon.terminal import qr
+    from anon.transparency.fingerprint import words
+
     console = Console()
     console.print(f"study: [bold]{words(study)}[/]", highlight=False)
     for head_print in prints:
@@ -105,5 +115,5 @@ def _show(study: bytes, prints: tuple[HeadPrint, ...], drawn: HeadPrint) -> None
     qr.show(console, drawn.code)
     console.print(
         "The same words at the same number mean the same documents up to there. If another member or the public place "
-        "has other words, `anonml peer fingerprint --export DIR` and `anonml evidence compare` make the proof."
+        "has other words, `anonml peer fingerprint --export FOLDER` and `anonml evidence compare` make the proof."
     )

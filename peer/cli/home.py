@@ -18,7 +18,6 @@ from anon.terminal.options import JsonOption, finished, print_json
 from anon.terminal.progress import on_one_line
 from anon.wire.invite import Invite, parse_invite
 from peer.cli.show import budget_json, prediction_json, show_budget, show_prediction
-from peer.network.client import AggregatorClient
 from peer.opening import (
     DEFAULT_HOME,
     HomeOption,
@@ -130,6 +129,8 @@ def predict(
     if source.endswith(".json") or Path(source).is_file():
         model = local.load_model(Path(source))
     else:
+        from peer.network.client import AggregatorClient
+
         routes = routes_of(route, home)
         model = finished(local.fetch_model(AggregatorClient(_invite_of(source, home), routes)), routes.close)
     if people is None:
@@ -233,8 +234,8 @@ def begin_anew(
     if not yes:
         console.print(
             "A new ledger knows nothing of your studies: what they have not sent is never sent, and their receipts are "
-            "gone. Your whole lifetime budget counts as spent; `anonml peer budget --lifetime N` raises it if you know "
-            "better. If you have a backup, restore that instead: `anonml peer restore FILE --home DIR`."
+            "gone. Your whole lifetime budget counts as spent; `anonml peer budget --lifetime EPSILON` raises it if "
+            "you know better. If you have a backup, restore that instead: `anonml peer restore FILE --home FOLDER`."
         )
         if not agreed("Begin anew?", console):
             raise Refused("you declined; nothing was changed")

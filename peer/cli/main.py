@@ -1,27 +1,29 @@
-"""`anonml peer ...`: keep your data, join studies, see what was sent. Every command that reads takes --json."""
+"""`anonml peer ...`: keep your data, join studies, see what was sent. Every command that reads takes --json.
+
+Help shows the commands in four groups; within a group they stand in the order of this file.
+"""
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from anon.errors import Refused
+from anon.errors import Conflict, Refused
 from anon.ldp import format_epsilon, nano
 from anon.terminal.foreign import short
 from anon.terminal.options import JsonOption, StudyOption, finished, print_json
 from anon.terminal.wiring import wiring_of
 from anon.wire.invite import parse_invite
-from peer.app import PeerApp
 from peer.cli import equivocation as proof_commands
 from peer.cli import home as own_commands
 from peer.cli import pause as pause_commands
-from peer.cli import taking_back as taking_back_commands
 from peer.cli.show import (
+    closed,
+    is_closed,
     missing_json,
     receipt_json,
     sheet_json,
@@ -31,28 +33,38 @@ from peer.cli.show import (
     status_json,
 )
 from peer.cli.steps import with_command
-from peer.data.readiness import OwnData, own_data
-from peer.network.routes import Routes
 from peer.opening import (
     DEFAULT_HOME,
+    DEVICES,
     NO_STUDIES,
+    PRIVACY,
+    START,
+    WATCH,
     HomeOption,
     LinkArgument,
     RouteOption,
     agreed,
     home_of,
     open_peer,
+    open_view,
     pick,
     routes_of,
 )
-from peer.rules.consent import ConsentSheet
+from peer.store.store import REJOINABLE
+
+if TYPE_CHECKING:
+    from peer.app import PeerApp
+    from peer.data.readiness import OwnData
+    from peer.network.routes import Routes
+    from peer.rules.consent import ConsentSheet
+    from peer.rules.lifecycle import State
+    from peer.view import HomeView
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Keep your data, join studies, see what was sent.")
-app.command("import")(own_commands.import_data)
-app.command()(own_commands.tables)
+app.command("import", rich_help_panel=START)(own_commands.import_data)
 
 
-@app.command()
+@app.command(rich_help_panel=START)
 def look(
     link: LinkArgument,
     queries: Annotated[bool, typer.Option("--queries", help="Also print every query over your data.")] = False,
@@ -61,13 +73,24 @@ def look(
     as_json: JsonOption = False,
 ) -> None:
     """Fetch and verify a study and show what it asks and costs. Nothing from your data leaves."""
+    from peer.data.readiness import own_data
+
     routes, invite = routes_of(route, home), parse_invite(link)
-    sheet = finished(open_peer(home, routes).look(invite), routes.close)
+    peer = open_peer(home, routes)
+    state = _state(peer, invite.study)
+    if state is not None and not as_json:
+        Console().print(f"You have joined this study already: {state}. `anonml peer status` shows more.")
+    sheet = finished(peer.look(invite), routes.close)
     own = own_data(home_of(home).data_path, sheet.tables)
-    print_json(sheet_json(sheet, own)) if as_json else show_sheet(sheet, own, home, queries)
+    if as_json:
+        print_json(sheet_json(sheet, own) | {"joined": state, "closed": is_closed(sheet)})
+        return
+    if is_closed(sheet):
+        Console().print(f"This study is {closed(sheet)}.", highlight=False)
+    show_sheet(sheet, own, home, queries)
 
 
-@app.command()
+@app.command(rich_help_panel=START)
 def join(
     link: LinkArgument,
     yes: Annotated[bool, typer.Option("--yes", help="Consent without being asked (you have read `look`).")] = False,
@@ -79,9 +102,15 @@ def join(
     as_json: JsonOption = False,
 ) -> None:
     """Show a study, ask you, and on a yes reserve its epsilon and store your enrolment. `run` sends it."""
+    from peer.data.readiness import own_data
+
     routes, invite = routes_of(route, home), parse_invite(link)
     peer = open_peer(home, routes)
+    if (state := _state(peer, invite.study)) is not None and state not in REJOINABLE:
+        raise Conflict(f"you have joined this study already: {state}. `anonml peer status` shows more")
     sheet = finished(peer.look(invite), routes.close)
+    if is_closed(sheet):
+        raise Refused(f"not joined: this study is {closed(sheet)}")
     own = own_data(home_of(home).data_path, sheet.tables)
     if not as_json:
         show_sheet(sheet, own, home, queries=False)
@@ -102,6 +131,11 @@ def join(
         Console().print(f"first give staff your key for this study, to put on their list: {key}", highlight=False)
 
 
+def _state(peer: HomeView, study: bytes) -> State | None:
+    """Where a study stands that was joined here; None for one that was not."""
+    return next((status.state for status in peer.status() if status.study == study), None)
+
+
 def _ask(sheet: ConsentSheet, own: OwnData, console: Console) -> None:
     """Return on a yes. Raises `Refused` on a no."""
     unready = bool(own.warnings) and not agreed("Your data lacks what is named above. Go on all the same?", console)
@@ -109,14 +143,14 @@ def _ask(sheet: ConsentSheet, own: OwnData, console: Console) -> None:
         raise Refused("you declined; nothing was stored or sent")
 
 
-@app.command()
+@app.command(rich_help_panel=START)
 def key(link: LinkArgument, home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
     """Your key in a study that admits by a list, for staff to put on it: after `join`, before `run` sends it."""
     shown = open_peer(home).study_key(parse_invite(link).study).hex()
     print_json({"key": shown}) if as_json else Console().print(shown, highlight=False)
 
 
-@app.command()
+@app.command(rich_help_panel=START)
 def run(
     context: typer.Context,
     once: Annotated[bool, typer.Option(help="Stop when nothing is due within --max-seconds.")] = False,
@@ -156,6 +190,8 @@ async def _connected(peer: PeerApp, routes: Routes, max_seconds: float | None, o
 
 
 async def _watch(peer: PeerApp, max_seconds: float | None, once: bool) -> None:
+    import asyncio
+
     running = asyncio.create_task(peer.run(max_seconds, once))
     seen: dict[bytes, str] = {}
     console = Console()
@@ -173,7 +209,31 @@ async def _watch(peer: PeerApp, max_seconds: float | None, once: bool) -> None:
         await running
 
 
-@app.command()
+@app.command(rich_help_panel=WATCH)
+def status(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
+    """Your studies and where they stand."""
+    peer = open_view(home)
+    print_json([status_json(status) for status in peer.status()]) if as_json else show_status(peer)
+
+
+@app.command(rich_help_panel=WATCH)
+def receipts(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
+    """The released packets, one by one, with their cost: never their content."""
+    peer = open_view(home)
+    released = peer.receipts()
+    costs = {study: peer.accounting(study) for study in dict.fromkeys(receipt.study for receipt in released)}
+    print_json([receipt_json(receipt, costs[receipt.study]) for receipt in released]) if as_json else show_receipts(
+        released, costs
+    )
+
+
+app.command(rich_help_panel=WATCH)(own_commands.predict)
+app.command(rich_help_panel=WATCH)(own_commands.tables)
+app.command(rich_help_panel=WATCH)(pause_commands.pause)
+app.command(rich_help_panel=WATCH)(pause_commands.resume)
+
+
+@app.command(rich_help_panel=PRIVACY)
 def leave(study: StudyOption = "", home: HomeOption = DEFAULT_HOME, route: RouteOption = "auto") -> None:
     """Leave a study. Before its enrolment closes you are struck off the roster; later nothing more is sent."""
     routes = routes_of(route, home)
@@ -185,36 +245,10 @@ def leave(study: StudyOption = "", home: HomeOption = DEFAULT_HOME, route: Route
     show_status(peer)
 
 
-@app.command()
-def status(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
-    """Your studies and where they stand."""
-    peer = open_peer(home)
-    print_json([status_json(status) for status in peer.status()]) if as_json else show_status(peer)
-
-
-@app.command()
-def receipts(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
-    """The released packets, one by one, with their cost: never their content."""
-    peer = open_peer(home)
-    released = peer.receipts()
-    costs = {study: peer.accounting(study) for study in dict.fromkeys(receipt.study for receipt in released)}
-    print_json([receipt_json(receipt, costs[receipt.study]) for receipt in released]) if as_json else show_receipts(
-        released, costs
-    )
-
-
-app.command()(pause_commands.pause)
-app.command()(pause_commands.resume)
-app.command()(own_commands.budget)
-app.command()(own_commands.predict)
-
-
-app.command()(proof_commands.evidence)
-app.command()(proof_commands.fingerprint)
-app.command()(own_commands.passphrase)
-app.command()(own_commands.backup)
-app.command()(own_commands.restore)
-app.command("begin-anew")(own_commands.begin_anew)
-app.command()(taking_back_commands.delete)
-app.command()(taking_back_commands.erase)
-
+app.command(rich_help_panel=PRIVACY)(own_commands.budget)
+app.command(rich_help_panel=PRIVACY)(own_commands.passphrase)
+app.command(rich_help_panel=PRIVACY)(proof_commands.fingerprint)
+app.command(rich_help_panel=PRIVACY)(proof_commands.evidence)
+app.command(rich_help_panel=DEVICES)(own_commands.backup)
+app.command(rich_help_panel=DEVICES)(own_commands.restore)
+app.command("begin-anew", rich_help_panel=DEVICES)(own_commands.begin_anew)

@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 
-from anon.accounting.statement import Accounting, as_json, in_words
 from anon.ldp import format_epsilon
-from anon.terminal import qr
 from anon.terminal.foreign import Foreign, framed, inline, short
 from anon.terminal.options import local_time
 from anon.transparency.fingerprint import study_code
 from anon.wire.reply_sentences import reply_sentence
-from peer.app import PeerApp
 from peer.cli.steps import with_command
-from peer.data.readiness import OwnData
 from peer.opening import NO_STUDIES
-from peer.predict import Prediction, distinct_digits
 from peer.rules.consent import ConsentSheet, Policy, Question
 from peer.rules.durations import text_of
 from peer.rules.ledger import Ledger
 from peer.rules.lifecycle import LAST
 from peer.store.summaries import Receipt, StudyStatus
+from peer.view import HomeView
+
+if TYPE_CHECKING:
+    from anon.accounting.statement import Accounting
+    from peer.data.readiness import OwnData
+    from peer.predict import Prediction
 
 # The consent sheet
 
 
 def sheet_json(sheet: ConsentSheet, own: OwnData) -> dict[str, Any]:
     """All of a consent sheet, and what the owner's data lacks for it."""
+    from anon.terminal import qr
+
     return {
         "study": sheet.study.hex(),
         "title": sheet.title,
@@ -63,6 +67,16 @@ def sheet_json(sheet: ConsentSheet, own: OwnData) -> dict[str, Any]:
     }
 
 
+def is_closed(sheet: ConsentSheet) -> bool:
+    """True if enrolment has closed by this machine's clock."""
+    return time.time() >= sheet.enrol_closes
+
+
+def closed(sheet: ConsentSheet) -> str:
+    """The sentence's end for a study whose enrolment has closed."""
+    return f"closed: enrolment ended {local_time(sheet.enrol_closes)}. Ask staff for another study"
+
+
 def missing_json(own: OwnData) -> dict[str, list[str]]:
     """The tables and columns (as table.column) that the owner's data lacks."""
     return {"tables": list(own.missing_tables), "columns": list(own.missing_columns)}
@@ -74,6 +88,8 @@ def _question_json(question: Question) -> dict[str, str]:
 
 def show_sheet(sheet: ConsentSheet, own: OwnData, home: Path, queries: bool) -> None:
     """A consent sheet: who asks, what, when, at which price, and what stands against it."""
+    from anon.terminal import qr
+
     console = Console()
     console.rule("A study asks you")
     console.print(framed(sheet.title, "its title, in the words of who asks"))
@@ -143,7 +159,7 @@ def status_json(status: StudyStatus) -> dict[str, Any]:
     }
 
 
-def show_status(peer: PeerApp) -> None:
+def show_status(peer: HomeView) -> None:
     """All studies as a table."""
     statuses = peer.status()
     if not statuses:
@@ -167,7 +183,7 @@ def show_status(peer: PeerApp) -> None:
     _show_pauses(peer, [shown.study for shown in statuses if shown.state not in LAST])
 
 
-def _show_pauses(peer: PeerApp, active: list[bytes]) -> None:
+def _show_pauses(peer: HomeView, active: list[bytes]) -> None:
     everything = peer.paused_until()
     pauses = (
         {"everything": everything} if everything else {study.hex()[:8]: peer.paused_until(study) for study in active}
@@ -180,6 +196,8 @@ def _show_pauses(peer: PeerApp, active: list[bytes]) -> None:
 
 def receipt_json(receipt: Receipt, cost: Accounting | None) -> dict[str, Any]:
     """One receipt; `says` explains the aggregator's `word`, `accounting` what the study's packets cost together."""
+    from anon.accounting.statement import as_json
+
     return {
         "study": receipt.study.hex(),
         "title": receipt.title,
@@ -195,6 +213,8 @@ def receipt_json(receipt: Receipt, cost: Accounting | None) -> dict[str, Any]:
 
 def show_receipts(receipts: list[Receipt], costs: Mapping[bytes, Accounting | None]) -> None:
     """All receipts as a table, then what the packets of each study cost together."""
+    from anon.accounting.statement import in_words
+
     table = Table("study", "slot", "survey", "epsilon", "status", "what the aggregator said")
     for receipt in receipts:
         cost = format_epsilon(receipt.epsilon)
@@ -269,6 +289,8 @@ def prediction_json(prediction: Prediction) -> dict[str, Any]:
 
 def show_prediction(prediction: Prediction, label: str, name_who: bool, reasons: int) -> None:
     """The score beside the threshold that decides, and the `reasons` that moved it most; without an answer, neither."""
+    from peer.predict import distinct_digits
+
     score, threshold = distinct_digits(prediction.probability, prediction.threshold)
     who = f"{short(prediction.who)}: " if name_who else ""
     if prediction.positive is None:

@@ -18,7 +18,7 @@ from anon.terminal.options import finished
 from peer.app import PeerApp
 from peer.data.deleting import demand_table
 from peer.network.routes import Routes
-from peer.opening import DEFAULT_HOME, HomeOption, RouteOption, agreed, existing_home, open_peer, routes_of
+from peer.opening import DEFAULT_HOME, PRIVACY, HomeOption, RouteOption, agreed, existing_home, open_peer, routes_of
 from peer.rules.lifecycle import State
 from peer.run import taking_back_words as words
 from peer.run.taking_back import Choice, Erased, TakingBack
@@ -28,6 +28,12 @@ from peer.store.store import Store
 
 YesOption = Annotated[bool, typer.Option("--yes", help="Do it without being asked.")]
 _NOBODY = "nobody answered; nothing was deleted (--yes deletes without being asked)"
+
+
+def join(app: typer.Typer) -> None:
+    """Add `delete` and `erase` to the commands of `anonml peer`."""
+    app.command(rich_help_panel=PRIVACY)(delete)
+    app.command(rich_help_panel=PRIVACY)(erase)
 
 
 def delete(

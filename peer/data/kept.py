@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from anon.storage.durable import Kept
 
-RESTORE = "Restore a backup into an empty folder (`anonml peer restore FILE --home DIR`)"
+RESTORE = "Restore a backup into an empty folder (`anonml peer restore FILE --home FOLDER`)"
 DATA_KEPT = Kept(
     "With it are the tables that you imported; ledger, studies and packets that wait are another file and are not "
     "touched. Studies go on, and count as missing what cannot be read",

@@ -21,7 +21,7 @@ from peer.desktop.login.places import places_here
 from peer.desktop.notifier import reminding
 from peer.desktop.resident import stay
 from peer.network.routes import Routes
-from peer.opening import DEFAULT_HOME, HomeOption, RouteOption, home_of, open_peer, routes_of
+from peer.opening import DEFAULT_HOME, DEVICES, HomeOption, RouteOption, home_of, open_peer, routes_of
 from peer.run.supervisor import Supervisor
 from peer.store.home import PeerHome
 
@@ -31,10 +31,10 @@ AsRootOption = Annotated[bool, typer.Option("--as-root", help="You are root and 
 
 def join(app: typer.Typer) -> None:
     """Add the desktop's commands to those of `anonml peer`."""
-    app.add_typer(autostart, name="autostart")
-    app.add_typer(cli_notices.notify, name="notify")
-    app.command()(cli_surfaces.tray)
-    app.command()(cli_surfaces.window)
+    app.add_typer(autostart, name="autostart", rich_help_panel=DEVICES)
+    app.add_typer(cli_notices.notify, name="notify", rich_help_panel=DEVICES)
+    app.command(rich_help_panel=DEVICES)(cli_surfaces.tray)
+    app.command(rich_help_panel=DEVICES)(cli_surfaces.window)
 
 
 @autostart.command()

@@ -18,7 +18,7 @@ from anon.terminal.foreign import inline
 from anon.terminal.options import JsonOption, local_time, print_json
 from anon.terminal.progress import on_one_line
 from anon.wire.invite import parse_invite
-from peer.opening import DEFAULT_HOME, HomeOption, RouteOption, existing_home, home_of, open_peer, routes_of
+from peer.opening import DEFAULT_HOME, DEVICES, HomeOption, RouteOption, existing_home, home_of, open_peer, routes_of
 
 if TYPE_CHECKING:
     from peer.pairing.phones import PhoneRecord
@@ -33,7 +33,7 @@ _POLL = 0.1
 
 def join(app: typer.Typer) -> None:
     """Add `pair` to the commands of `anonml peer`."""
-    app.command()(pair)
+    app.command(rich_help_panel=DEVICES)(pair)
 
 
 def pair(

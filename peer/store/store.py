@@ -21,7 +21,8 @@ from peer.store.outbox import OutboxStore
 from peer.store.records import Joining, Study
 from peer.store.troubles import TroubleStore
 
-_REJOINABLE = (State.WITHDRAWN, State.REFUSED)
+REJOINABLE = (State.WITHDRAWN, State.REFUSED)
+"""The states in which a study can be joined again."""
 _NEVER_JOINED = "this study was never joined here; see `anonml peer status`"
 
 
@@ -204,7 +205,7 @@ def _forget_unsent(connection: sqlite3.Connection, study: bytes) -> None:
     if row is None:
         return
     sent = connection.execute("SELECT count(*) FROM outbox WHERE study = ?", (study,)).fetchone()[0]
-    if sent or State(row["state"]) not in _REJOINABLE:
+    if sent or State(row["state"]) not in REJOINABLE:
         raise Conflict("this study was joined already; see `anonml peer status`")
     connection.execute("DELETE FROM studies WHERE study = ?", (study,))
 

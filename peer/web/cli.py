@@ -17,7 +17,7 @@ from anon.terminal.progress import on_one_line
 from anon.terminal.wiring import Wiring, wiring_of
 from anon.wire.invite import Invite, parse_invite
 from peer.network.routes import Routes
-from peer.opening import DEFAULT_HOME, HomeOption, RouteOption, home_of, open_peer
+from peer.opening import DEFAULT_HOME, START, HomeOption, RouteOption, home_of, open_peer
 
 LOOK_SECONDS = 0.5
 ON_THE_PAGE, BESIDE_THE_PAGE = "on the page", "beside the page"
@@ -26,7 +26,7 @@ ON_THE_PAGE, BESIDE_THE_PAGE = "on the page", "beside the page"
 
 def join(app: typer.Typer) -> None:
     """Add `open` to the commands of `anonml peer`, before all others."""
-    app.command("open")(open_page)
+    app.command("open", rich_help_panel=START)(open_page)
     app.registered_commands.insert(0, app.registered_commands.pop())
 
 

@@ -64,7 +64,7 @@ _KEPT = {"peer.sqlite": STORE_KEPT, _DATA: DATA_KEPT}
 AGGREGATOR_KEPT = Kept(
     "With it are enrolments, packets and published documents of the studies that this home runs; the peer's own files "
     "are not touched",
-    "Restore a backup into an empty folder (`anonml peer restore FILE --home DIR`)",
+    "Restore a backup into an empty folder (`anonml peer restore FILE --home FOLDER`)",
 )
 BACKUP_KEPT = Kept(
     "Nothing was restored, and nothing in the home that it was made from is touched",

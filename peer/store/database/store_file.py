@@ -153,8 +153,8 @@ def _demand_not_emptied(path: Path) -> None:
         time.sleep(0.05)
     raise Refused(
         f"{path}: the file is empty, though this home holds data, and with it went what was spent and sent; restore a "
-        "backup into an empty directory (`anonml peer restore FILE --home DIR`), or remove the file if this home never "
-        "joined a study. Nothing leaves from it"
+        "backup into an empty directory (`anonml peer restore FILE --home FOLDER`), or remove the file if this home "
+        "never joined a study. Nothing leaves from it"
     )
 
 

@@ -8,9 +8,9 @@ from anon.accounting.statement import Accounting, in_words
 from anon.errors import Refused
 from anon.transparency.fingerprint import HeadPrint, head_prints, study_code, words
 from anon.wire.invite import parse_invite
-from peer.app import accounting_of
 from peer.rules.lifecycle import LAST, State
 from peer.store.records import Study
+from peer.view import accounting_of
 from peer.web.forms import form_text, form_whole
 from peer.web.site import SITE, Site
 from peer.web.study_text import STATES, meter, receipt_line, sendings

@@ -121,6 +121,28 @@ def test_a_yes_that_is_not_possible_is_not_asked_for(command: Command, served: S
     assert done.code == 4 and "budget --per-study" in done.err and "[y/N]" not in done.out
 
 
+def test_a_joined_study_says_so_before_anything_is_asked(command: Command, served: Served) -> None:
+    _joined(command, served)
+    again = command("join", served.link, typed="y\ny\n")
+    assert (again.code, again.out) == (6, "") and "joined this study already: consented" in again.err
+    looked = command("look", served.link)
+    assert looked.code == 0 and looked.out.splitlines()[0].startswith("You have joined this study already: consented.")
+    assert command("look", served.link, "--json").json["joined"] == "consented"
+    command("leave")
+    assert command("join", served.link, "--yes").code == 0  # who left early may come back
+
+
+def test_a_closed_study_says_so_on_the_first_line(command: Command, served: Served) -> None:
+    closes = served.aggregator.manifest.timetable.enrol_closes
+    assert command("look", served.link, "--json").json["closed"] is False
+    command.monkeypatch.setattr("time.time", lambda: closes + 1.0)
+    looked = command("look", served.link)
+    assert looked.out.splitlines()[0].startswith("This study is closed: enrolment ended ")
+    joined = command("join", served.link, typed="y\ny\n")
+    assert (joined.code, joined.out) == (4, "") and "this study is closed: enrolment ended" in joined.err
+    assert command("look", served.link, "--json").json["closed"] is True
+
+
 # Which study
 
 

@@ -31,13 +31,14 @@ def _completed(path: Path, *words: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("words", "some"), [
-    (("anonml", ""), {"peer", "aggregator", "study", "doctor", "completion", "support-bundle"}),
+    (("anonml", ""), {"peer", "aggregator", "study", "doctor", "completion", "support-bundle", "help"}),
     (("anonml", "agg"), {"aggregator"}),
     (("anonml", "peer", "jo"), {"join"}),
     (("anonml", "aggregator", "desk", "--des"), {"--desk-port"}),
     (("anonml", "study", "publish", "--"), {"--home", "--json", "--help"}),
     (("anonml", "study", "publish", "--home", "x", "--js"), {"--json"}),
     (("anonml", "completion", ""), {"bash", "zsh", "fish"}),
+    (("anonml", "help", "peer", "jo"), {"join"}),
 ])
 def test_bash_completes_commands_and_options(bash_script: Path, words: tuple[str, ...], some: set[str]) -> None:
     found = _completed(bash_script, *words)
@@ -57,6 +58,12 @@ def test_a_word_that_is_no_command_changes_nothing(bash_script: Path) -> None:
 def test_no_script_has_a_fault_of_syntax(shell: str) -> None:
     hostile = Node("it's", ("--a",), {"one": Node("\"$(x)`y`", ("--b",), {})})
     subprocess.run([shell, "-n"], input=script(shell, hostile), text=True, check=True)
+
+
+def test_the_carried_scripts_are_those_of_the_commands() -> None:
+    from bundle.completion import written
+
+    assert {path.name for path, text in written().items() if path.read_text("utf-8") != text} == set(), "run `make completion`"
 
 
 def test_wrong_use_says_how() -> None:

@@ -1,0 +1,157 @@
+"""The command `anonml` itself: its help, its words for what somebody types, what it loads, and what it offers to programs."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import anonml
+from anon.terminal.placeholders import MEANING, placed
+from tests.docs.repository import ROOT, modules
+from tests.support.peer_command import Command
+
+GROUPS = {"peer": ["Start", "Watch", "Privacy", "Devices"], "aggregator": ["Run", "Watch", "Publish", "Keep"]}
+
+
+def below(command: Any) -> list[Any]:
+    return [command, *(one for inner in getattr(command, "commands", {}).values() for one in below(inner))]
+
+
+@pytest.fixture
+def command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    monkeypatch.setenv("COLUMNS", "200")
+    return Command(tmp_path / "home", capsys, monkeypatch)
+
+
+# Its help
+
+
+def test_help_is_a_word_too(command: Command) -> None:
+    assert command.anonml("help").out == command.anonml("--help").out
+    assert command.anonml("help").code == 0 and command.anonml().code == 2
+    assert command.anonml("help", "peer", "join").out == command.anonml("peer", "join", "--help").out
+    assert "bash|zsh|fish" in command.anonml("help", "completion").out
+    unknown = command.anonml("help", "no-such")
+    assert unknown.code == 2 and "no command 'no-such'" in unknown.err
+
+
+def test_the_version_has_a_short_option(command: Command) -> None:
+    told = command.anonml("-V").out
+    assert re.fullmatch(r"anonml \d+\.\d+\.\d+\n", told) and told == command.anonml("--version").out
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_help_shows_the_commands_in_groups(command: Command, name: str) -> None:
+    shown = command.anonml(name, "--help").out
+    assert re.findall(r"─ (\w+) ─", shown) == ["Options", *GROUPS[name]]
+
+
+@pytest.mark.parametrize("name", anonml.COMMANDS)
+def test_every_further_command_is_told_to_the_wiring(name: str) -> None:
+    """A name that is missing there is found by help and by nobody who types it."""
+    from importlib import import_module
+
+    import typer
+
+    for command, part, names in anonml.JOINED:
+        if command == name:
+            empty = typer.Typer()
+            module, _, join = part.partition(":")
+            empty.command("first")(lambda: None)
+            getattr(import_module(module), join)(empty)
+            added = set(typer.main.get_command(empty).commands) - {"first"}  # type: ignore[attr-defined]
+            assert added == set(names), part
+
+
+# The words for what somebody types
+
+
+@pytest.mark.parametrize("name", anonml.COMMANDS)
+def test_every_value_has_a_placeholder_of_the_one_list(name: str) -> None:
+    wrong = [
+        (command.name, param.name, param.metavar)
+        for command in below(placed(anonml.application(name)))
+        for param in command.params
+        if not getattr(param, "is_flag", False) and str(param.metavar).partition(".")[0] not in MEANING
+    ]
+    assert wrong == []
+
+
+QUOTED = re.compile(r"`([^`]*)`")
+PLACEHOLDER = re.compile(r"(?<![\w`/=.-])([A-Z]{1,}[A-Z_]*)(?:\.[a-z]+)?(?![\w(])|<[a-z][a-z -]*>|(?<= )(?:file|study|data)\.(?:toml|csv)")
+
+
+def strange(text: str) -> list[str]:
+    """The placeholders of commands in backticks that are not on the list."""
+    quoted = [one for one in QUOTED.findall(text) if one.startswith(("anonml ", "--"))]
+    found = [(match[1] or "", match[0]) for one in quoted for match in PLACEHOLDER.finditer(one)]
+    return [whole for word, whole in found if word not in MEANING]
+
+
+def test_a_strange_placeholder_is_seen() -> None:
+    seen = strange("`anonml peer join LINK`, `anonml x DIR`, `anonml y <file>`, `--home PATH`, `anonml z study.toml`, `A`, `anonml v S.toml`")
+    assert seen == ["DIR", "<file>", "PATH", "study.toml", "S.toml"]
+
+
+def test_messages_use_the_same_words() -> None:
+    wrong = {}
+    for path in [ROOT / "anonml.py", *modules("anon", "peer", "aggregator", "examples")]:
+        nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+        texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+        if words := [word for text in texts for word in strange(text)]:
+            wrong[path.relative_to(ROOT).as_posix()] = words
+    assert wrong == {}
+
+
+# Modules that are loaded
+
+
+NETWORK = {"aiohttp", "aiohttp_socks", "ssl", "asyncio", "peer.app", "peer.network", "peer.run"}
+OTHERS = {"peer.desktop", "peer.pairing", "peer.web", "peer.predict", "peer.data.formats", "aggregator", "numpy", "sqlalchemy"}
+LIBRARIES = {"typer", "rich", "attrs", "cattrs", "logging", "importlib.metadata"}
+
+
+@pytest.mark.parametrize(("words", "unneeded"), [
+    (("--help",), NETWORK | OTHERS | LIBRARIES | {"peer"}),
+    (("completion", "bash"), NETWORK | OTHERS | LIBRARIES | {"peer"}),
+    (("peer", "status"), NETWORK | OTHERS),
+    (("peer", "budget"), OTHERS),
+])
+def test_a_command_loads_only_what_it_needs(words: tuple[str, ...], unneeded: set[str], tmp_path: Path) -> None:
+    """Each of these costs tens of milliseconds (docs/performance.md)."""
+    program = (
+        "import sys, anonml\n"
+        "sys.argv = ['anonml', *sys.argv[1:]]\n"
+        "try:\n    anonml.main()\n"
+        "except SystemExit as ended:\n    assert not ended.code, ended.code\n"
+        "sys.stderr.write(' '.join(sys.modules))"
+    )
+    home = ["--home", str(tmp_path / "home")] if words[0] == "peer" else []
+    done = subprocess.run([sys.executable, "-c", program, *words, *home], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert set(done.stderr.split()) & unneeded == set()
+
+
+# Names for programs
+
+
+def test_programs_get_the_estimator_and_the_study_by_one_import() -> None:
+    from aggregator.estimator import LocallyPrivateClassifier
+    from aggregator.notebook import Study
+
+    assert (anonml.LocallyPrivateClassifier, anonml.Study) == (LocallyPrivateClassifier, Study)
+    assert set(anonml.__all__) == set(anonml.OFFERED) <= set(dir(anonml))
+    with pytest.raises(AttributeError, match="no attribute 'Stduy'"):
+        _ = anonml.Stduy  # type: ignore[attr-defined]
+
+
+def test_without_the_extra_an_import_says_which_to_install() -> None:
+    program = "import sys; sys.modules['numpy'] = None; from anonml import Study"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "ImportError: Study needs an extra: numpy is missing" in done.stderr and "[aggregator" in done.stderr
