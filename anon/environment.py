@@ -1,9 +1,9 @@
 """The environment: secrets are taken out of it at once, and a program that we start gets an allow-list of it.
 
-A variable with a passphrase would be handed to tor, to the browser and to whatever those start, and stand readable in
-the system's list of processes for each of them. So `anonml` moves the secrets into memory before it does anything else,
-and no program is started with our own environment: `for_child` makes each child's. `tests/attacks/test_environment.py`
-finds a start that does otherwise.
+A variable with a passphrase would be handed to tor, to the browser and to every program that they start. It would stand
+readable in the system's list of processes for each of them. So `anonml` moves the secrets into memory before it does
+anything else, and no program is started with our own environment: `for_child` makes each child's.
+`tests/attacks/test_environment.py` finds a start that does otherwise.
 
 Not protected: the environment that this very process was started with stays readable (`/proc/PID/environ`) to its own
 user and root. Typing a passphrase leaves none.

@@ -3,10 +3,11 @@
 It is a second statement beside the local epsilon, never in its place: it enters no ledger, no policy and no consent. It
 holds under the `CONDITIONS`, which are printed with it.
 
-The shuffled batch. A slot's table offers several surveys; which of them a peer answers is drawn by a hash of its secret
-tag, which nobody else can know and which does not depend on its data. So survey and report together are one randomiser
-with the local epsilon of the dearest row, applied by every peer of the slot, and the indistinguishable batch is every
-accepted packet of the slot, whatever it answers. (Were the survey of a peer known, only its own row would hide it.)
+The shuffled batch. A slot's table offers several surveys. A hash of a peer's secret tag draws the one that it answers.
+Nobody else can know the tag, and it does not depend on the peer's data. So survey and report together are one
+randomiser, applied by every peer of the slot. Its local epsilon is that of the dearest row. The indistinguishable batch
+is every accepted packet of the slot, whatever it answers. (Were the survey of a peer known, only its own row would hide
+it.)
 """
 
 from __future__ import annotations
@@ -46,8 +47,9 @@ Rows = Sequence[tuple[Mechanism, int]]
 
 @frozen
 class Blanket:
-    """The part of a mechanism that does not depend on its input: its probability, and which of two categories it
-    supports (Balle et al. 2019, section 5: min over inputs of the likelihood, normalised)."""
+    """The part of a mechanism that does not depend on its input (Balle et al. 2019, section 5). It is the minimum of
+    the likelihood over inputs, normalised. `rate` is its probability. `only` is the probability that it supports one of
+    two categories and not the other, `both` that it supports both."""
 
     rate: float
     only: float
@@ -78,11 +80,13 @@ def signal(mechanism: Mechanism) -> float:
 def crowds(rows: Rows) -> list[Crowd]:
     """The crowds that hide a peer of a slot, each of which alone gives a bound.
 
-    1. The privacy blanket, if all rows have one local epsilon. 2. Clones: any likelihood is at least e**-epsilon0 times
-    the mean of the peer's two (Feldman, McMillan, Talwar 2021). 3. Paired clones: the peer's two likelihoods are
-    alpha (e**epsilon0, 1) and alpha (1, e**epsilon0) on two distributions and equal elsewhere, and any likelihood is at
-    least alpha on both (Feldman, McMillan, Talwar 2022, arXiv 2208.04591). It is given away here if the peer's
-    report is of the equal part: without that the bound is not one, see the erratum to that paper's lemma 3.5.
+    1. The privacy blanket, if all rows have one local epsilon.
+    2. Clones: any likelihood is at least e**-epsilon0 times the mean of the peer's two (Feldman, McMillan, Talwar
+       2021).
+    3. Paired clones (Feldman, McMillan, Talwar 2022, arXiv 2208.04591). The peer's two likelihoods are alpha
+       (e**epsilon0, 1) and alpha (1, e**epsilon0) on two distributions, and equal elsewhere. Any likelihood is at least
+       alpha on both. The observer is told here if the peer's report is of the equal part. Without that the bound is
+       not one, see the erratum to that paper's lemma 3.5.
     """
     total = sum(weight for _, weight in rows)
     shares = [(mechanism, weight / total) for mechanism, weight in rows]

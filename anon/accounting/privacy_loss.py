@@ -1,9 +1,9 @@
 """Privacy-loss distributions: what several independent releases lose together, as a curve of (epsilon, delta).
 
 The guarantee stays the plain sum of pure epsilons (`anon.ldp.composition`); a curve says how unlikely it is that so
-much is lost. Losses are whole multiples of a step in nano-epsilon, probabilities whole multiples of 2**-96, and both
-are rounded up, so a curve is never below the truth (Koskela et al. 2020, arXiv 2006.01684; Doroshenko et al. 2022,
-"Connect the dots", arXiv 2207.04380). Pure Python: lists are multiplied as long integers.
+much is lost. Losses are whole multiples of a step in nano-epsilon, probabilities whole multiples of 2**-96. Both are
+rounded up, so a curve is never below the truth. Sources: Koskela et al. 2020, arXiv 2006.01684; Doroshenko et al. 2022,
+"Connect the dots", arXiv 2207.04380. Pure Python: lists are multiplied as long integers.
 """
 
 from __future__ import annotations

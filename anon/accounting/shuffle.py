@@ -7,8 +7,9 @@ c = e**epsilon0 - 1,
 
     delta(epsilon) = E[((T + c A) - e**epsilon (T + c B))_+] / (h rate (1 + c P(supports x))),  T ~ Binomial(h, rate),
 
-for h honest reports, the peer's own among them (section 5 of Balle, Bell, Gascon, Nissim 2019, arXiv 1903.02837, for
-the privacy blanket; Feldman, McMillan, Talwar 2021, arXiv 2012.12803, section 3, for clones). All in pure Python.
+for h honest reports, the peer's own among them. Sources: section 5 of Balle, Bell, Gascon, Nissim 2019, arXiv
+1903.02837, for the privacy blanket. Section 3 of Feldman, McMillan, Talwar 2021, arXiv 2012.12803, for clones. All in
+pure Python.
 
 Rounding is outward. Numbers of reports are replaced by coarser ones that have the same mean and spread further, or that
 hide less; the expectation is convex in them. The mass that is cut off at both ends is added back. See `CrowdCurve`.
@@ -32,9 +33,10 @@ _FEW = 48  # values that need no coarser grid
 
 @frozen
 class Crowd:
-    """The reports that hide a peer. `rate`: how likely an honest report is drawn independently of its sender; `only`,
-    `both`: how likely such a report supports x but not x' (and the reverse), and both; `exposed`: how likely the peer's
-    own report says anything about x or x' at all, where whoever looks is told if it does not."""
+    """The reports that hide a peer. `rate`: the probability that an honest report is drawn independently of its sender.
+    `only`: the probability that such a report supports x but not x', and equally the reverse. `both`: that it supports
+    both. `exposed`: the probability that the peer's own report says anything about x or x' at all. The observer is told
+    if it does not."""
 
     rate: float
     only: float
@@ -142,9 +144,9 @@ class CrowdCurve:
     """An upper bound of delta as a function of epsilon >= 0, for `honest` reports and a local epsilon0 of ln(growth).
 
     S reports support exactly one of x and x', of these U ~ Binomial(S, 1/2) x; the T - S others give K = T + c (those
-    that support both). The integrand (K + c U - t (K + c (S - U)))_+ is convex and falls in K, so K is replaced by a
-    sum with the same mean and a wider spread. Over a bucket S1..S2 its expectation G obeys G(S, K) <= (S2 / S1) G(S1,
-    K S1 / S2) for the least K: the share of the peer's own report grows with S, and coins fewer in number hide less.
+    that support both). The integrand (K + c U - t (K + c (S - U)))_+ is convex and falls in K. So K is replaced by a
+    sum with the same mean and a wider spread. Over a bucket S1..S2 its expectation G obeys G(S, K) <= (S2 / S1) G(S1, K
+    S1 / S2) for the least K. The share of the peer's own report grows with S, and coins fewer in number hide less.
     """
 
     crowd: Crowd

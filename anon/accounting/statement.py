@@ -1,7 +1,8 @@
 """The cost of a study's packets for a member, as the peer's receipt and the aggregator's report both state it.
 
-Three statements of one cost, never added to one another: the local epsilon of each packet; their sum, which is the
-guarantee; and the central epsilon after anonymous delivery, which holds under conditions that nothing here can check.
+One cost has three statements, which are never added to one another. The first is the local epsilon of each packet. The
+second is their sum, which is the guarantee. The third is the central epsilon after anonymous delivery, which holds
+under conditions that nothing here can check.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ class Batch:
 
 @frozen
 class Accounting:
-    """Local nano-epsilon of each packet at its slot's dearest row, their sum, the epsilon of the same packets at
-    `DELTA` by their privacy-loss distributions, and the central one for each of `SHARES`; none if admission is open.
+    """The local nano-epsilon of each packet at its slot's dearest row, and their sum. Beside them stand the epsilon of
+    the same packets at `DELTA` by their privacy-loss distributions, and the central one for each of `SHARES`. If
+    admission is open there is no central one.
     """
 
     local: tuple[int, ...]
@@ -74,9 +76,9 @@ def batch_of_reports(manifest: Manifest, accepted: Sequence[int]) -> Batch:
 
 
 def batch_of_chain(manifest: Manifest, chain: Sequence[SignedHead]) -> Batch | None:
-    """The batch by the signed heads: accepted packets once every survey's transcript is published, until then the
-    enrolled members, of whom each sends one packet at most; None before the roster. Lengths suffice: entries have one
-    size."""
+    """The batch by the signed heads. It is the accepted packets once every survey's transcript is published. Until then
+    it is the enrolled members, of whom each sends one packet at most. None before the roster. Lengths suffice: entries
+    have one size."""
     study = manifest.study_id
     heads = [find(chain, "transcript", survey.survey) for survey in manifest.surveys]
     counts = [

@@ -17,10 +17,11 @@ The fold. For coefficients c_i of 128 bits, drawn after all points are fixed, th
     e(sum of A_i * c_i, W) * e(sum of B_i * c_i - sum of A_i * (c_i * e_i), -BP2) = 1
 
 says that the sum of c_i * X_i is the identity, where X_i = A_i * (sk + e_i) - B_i. Every A_i, C_i and W was decoded in
-its subgroup of prime order r, so every X_i lies there. If some X_j is not the identity, then for each choice of the
-other coefficients at most one c_j in 0 .. 2^128 - 1 makes the sum the identity, because r is beyond 2^128. So a list
-with a bad credential passes with probability 2^-128 at most (the coefficients being a hash of fresh randomness, as in
-`batch`). A point of small order cannot cancel against another one: subgroups are checked point by point, before.
+its subgroup of prime order r, so every X_i lies there. Suppose that some X_j is not the identity. Then for each choice
+of the other coefficients at most one c_j in 0 .. 2^128 - 1 makes the sum the identity. The reason is that r is beyond
+2^128. So a list with a bad credential passes with probability 2^-128 at most (the coefficients being a hash of fresh
+randomness, as in `batch`). A point of small order cannot cancel against another one: subgroups are checked point by
+point, before.
 
 Not shown: that somebody knows what C commits to (the issuer checks that proof, and it is not published), and that the
 members are different people.

@@ -125,8 +125,8 @@ def demand_challenge(
 ) -> None:
     """ProofVerifyInit and the challenge; raises `RejectedProof`.
 
-    T1 = Bbar * c + Abar * e^ + D * r1^ and T2 = Bv * c + D * r3^ + sum of H_j * m^_j over the hidden scalars, where
-    Bv = P1 + Q_1 * domain + sum of H_i * msg_i over the revealed ones.
+    T1 = Bbar * c + Abar * e^ + D * r1^. T2 = Bv * c + D * r3^ + sum of H_j * m^_j over the hidden scalars. Here Bv =
+    P1 + Q_1 * domain + sum of H_i * msg_i over the revealed ones.
     """
     challenge = proof.challenge
     hats = iter(proof.message_hats)

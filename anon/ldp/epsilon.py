@@ -52,8 +52,8 @@ def nano(epsilon: float | str | Decimal) -> NanoEpsilon:
     """Read an epsilon written by a person: positive, with at most nine decimals, taken exactly.
 
     A float stands for its shortest decimal spelling (0.1 is one tenth). Rounding would either promise more than was
-    written or allow less than was meant, so anything finer than 1e-9 raises `Refused`, as do zero, negative and
-    non-finite values and values above a million.
+    written or allow less than was meant. So anything finer than 1e-9 raises `Refused`. So do zero, negative and
+    non-finite values, and values above a million.
     """
     try:
         written = Decimal(str(epsilon)) if not isinstance(epsilon, bool) else Decimal("NaN")

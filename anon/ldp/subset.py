@@ -65,9 +65,9 @@ class SetChoice:
 class SubsetSelection(Mechanism):
     """Subset selection with p + (m - 1) q = w 2**64. A report is m bits, w of them set, position 0 the top bit first.
 
-    p is exact: one 64-bit draw decides whether the true category is in the set. Which of the others are in it cannot be
-    decided evenly by a fixed number of random bits, so the loss is computed from the likeliest and the least likely
-    sets: ln(p most(m-1, w-1) / ((1 - p) fewest(m-1, w))), see `SetChoice`. For the same reason q, which `unbias` and
+    p is exact: one 64-bit draw decides whether the true category is in the set. The choice of the others cannot be made
+    evenly by a fixed number of random bits. So the loss is computed from the likeliest and the least likely sets. It is
+    ln(p most(m-1, w-1) / ((1 - p) fewest(m-1, w))), see `SetChoice`. For the same reason q, which `unbias` and
     `variance` use, is the probability of another category to within a factor of 1 + 2**-63.
     """
 

@@ -113,8 +113,8 @@ class UnaryEncoding(Mechanism):
 class Rappor(UnaryEncoding):
     """Basic one-time RAPPOR: p + q = 2**64, epsilon = 2 ln(p / (1 - p)).
 
-    (p, q)-perturbation is no strict improvement on it, as section VII-D3 says: the two are equal at m = 2, and differ
-    by less than 3 % of the error at m = 16 up to epsilon 1 (erratum 12).
+    (p, q)-perturbation is no strict improvement on it, though section VII-D3 says so (erratum 12). The two are equal at
+    m = 2. At m = 16 up to epsilon 1 they differ by less than 3 % of the error.
     """
 
     name: ClassVar[str] = "rappor"

@@ -1,7 +1,8 @@
 """The part of NaCl that the protocol uses: Ed25519, sealed boxes, secret boxes, and keys from passphrases.
 
-PyNaCl's own classes where it is installed; `pure` where it has no build (`anon.backend` decides): the same names, bytes
-and verdicts for what is used here, not constant-time, and no keys from passphrases.
+The classes are PyNaCl's own where it is installed, and those of `pure` where it has no build (`anon.backend` decides).
+Both have the same names, bytes and verdicts for the parts used here. `pure` is not constant-time, and makes no keys
+from passphrases.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""Who may speak to a page that this machine serves to its own browser: rules on plain values, no network.
+"""The rules by which a page on loopback lets a request in: plain values, no network.
 
-Every site that the browser visits, and every program of other users here, can send requests to a loopback port. The
-conditions that let a request in: (1) it names a host of ours (a name that was rebound to loopback does not); (2) it
-does not come from a page of another origin; (3) it carries the cookie that the link printed in the terminal was
-exchanged for, once; (4) if it changes something, it also carries the form's token, which only our own pages know.
+Every site that the browser visits, and every program of other users here, can send requests to a loopback port. A
+request is let in on four conditions. (1) It names a host of ours; a name that was rebound to loopback does not. (2) It
+does not come from a page of another origin. (3) It carries the cookie for which the link printed in the terminal was
+exchanged, once. (4) If it changes something, it also carries the form's token, which only our own pages know.
 
 Before (3), where the kernel says whose program is there (`anon.page.peer_process`): it is the owner's, or root's. Other
-users read the link in the words that a browser is started with, and, because cookies ignore ports, a server of theirs
-that the browser is led to visit is sent the cookie.
+users can read the link in the words that a browser is started with. Cookies ignore ports, so a server of theirs that
+the browser is led to visit is sent the cookie.
 
-Not protected against: programs that run as the same user (they read the home itself), and those other users
-where no such thing can be asked (not on Linux); each start of the program has other links and cookies.
+Not protected against: programs that run as the same user, since they read the home itself. Nor against other users on
+systems other than Linux, where the kernel cannot be asked. Each start of the program has other links and cookies.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which user's program is at the other end of a connection on this machine, by Linux's own tables of TCP sockets.
 
-A link that opens a browser stands for a moment in the words that the browser is started with, and on Linux every user
-reads those of every process; whoever is quick could use the link first. So a page asks the kernel who is there.
+A link that opens a browser stands for a moment in the words that the browser is started with. On Linux every user reads
+those of every process, and could use the link first. So a page asks the kernel who is there.
 
 Where there is no such table for us to read (other systems, Android) nothing is known and nobody is refused.
 """

@@ -1,6 +1,6 @@
 """The odds of a packet in words: what consent shows of any protocol, from a mechanism's own integers.
 
-Every probability here is a numerator over 2**64 (`Probability`), taken or added up from the survey's p and q; its words
+Every probability here is a numerator over 2**64 (`Probability`), taken or added up from the survey's p and q. Its words
 are rounded to the nearest case and never to "always" or "never".
 """
 

@@ -1,7 +1,7 @@
 """The program that evaluates queries away from every key: a server that forks one child for each evaluation.
 
-It is started by exec with an empty environment, no descriptor but its end of one socket, and nothing imported but this
-package; it never holds a key, a route or data. For each evaluation it gets one socket and a number of seconds. The
+It is started by exec with an empty environment and no descriptor but its end of one socket. It imports nothing but this
+package, and never holds a key, a route or data. For each evaluation it gets one socket and a number of seconds. The
 child, which has a session of its own and is the first to go when memory runs out:
 
 1. sets a timer whose default action ends it, and the system's limits on processor time, core files and processes;

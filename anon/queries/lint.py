@@ -2,9 +2,9 @@
 
 `lint` finds every fault that does not depend on data, so that a study is refused before anyone enrols. It compiles the
 query against an empty database in memory that has the declared tables; nobody's data is needed or touched. The same
-`Guard` then stands over the connection that evaluates the query on a peer, where the declared tables are seen through
-temporary views of exactly the declared columns: a peer's other tables and columns can neither be read nor change what
-a name means.
+`Guard` then stands over the connection that evaluates the query on a peer. There the declared tables are seen through
+temporary views of exactly the declared columns. A peer's other tables and columns can neither be read nor change the
+meaning of a name.
 
 A query is a SQLite statement and its only parameter is `:as_of`, the study's instant in whole seconds since 1970 UTC.
 """

@@ -6,8 +6,8 @@ here wait for a child: `by_deadline` takes up the message that is there at the d
 the child ended is seen by nobody. `at_once` is for what stays on this machine: it returns when the child has ended, or
 at the deadline.
 
-Where there are no child processes (iOS, Android, an interpreter without a program of its own), the queries run in a
-thread of this process, bounded by instructions, the clock and the growth of memory alone (docs/threats.md).
+Some systems have no child processes: iOS, Android, an interpreter without a program of its own. There the queries run
+in a thread of this process. It is bounded by instructions, the clock and the growth of memory alone (docs/threats.md).
 """
 
 from __future__ import annotations

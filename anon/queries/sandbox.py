@@ -5,8 +5,8 @@ guard stands over a connection to real data. Whatever depends on data ends as a 
 exception, so that nothing a peer does later can differ with its data.
 
 Bounds count instructions, not time, so equal data end equally. One instruction can take a thousand times longer than
-another, and memory is only looked at now and then, so these bounds do not hold a hostile query in time or in memory:
-the system's limits on the child process do (`anon.queries.child`). Here the clock and the growth of the process are
+another, and memory is only looked at now and then. So these bounds do not hold a hostile query in time or in memory.
+The system's limits on the child process do (`anon.queries.child`). Here the clock and the growth of the process are
 last resorts, for what is evaluated without a child.
 """
 

@@ -34,8 +34,8 @@ class DirectRoute(HttpRoute):
 
 @frozen
 class SocksRoute(HttpRoute):
-    """Through a SOCKS5 proxy such as tor's: fresh random user and password for every exchange (tor then isolates it on
-    its own circuit), and names resolved by the proxy, never here."""
+    """Through a SOCKS5 proxy such as tor's. Every exchange has a fresh random user and password, so tor isolates it on
+    its own circuit. The proxy resolves names, never this machine."""
 
     host: str
     port: int

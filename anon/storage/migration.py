@@ -1,12 +1,12 @@
 """A SQLite file's schema has a number (`PRAGMA user_version`) that only moves on, in one transaction, with a copy kept.
 
 A program opens files of its own number. One of a lower number is first copied beside itself and then moved on, all
-steps in one transaction: whoever is killed meanwhile leaves the old file or the new one. One of a higher number was
-written by a newer program and is refused with nothing changed: what this one does not know it would break.
+steps in one transaction. A process that is killed meanwhile leaves the old file or the new one. One of a higher number
+was written by a newer program and is refused with nothing changed: what this one does not know it would break.
 
 The copy is for an owner whose program of yesterday should go on after all. It is made by VACUUM INTO, so it holds no
-row that was erased before, and `drop_copies` removes it when the first thing is erased afterwards: it would keep what
-must be gone, and bring spent budget back.
+row that was erased before. `drop_copies` removes it when the first thing is erased afterwards. Otherwise it would keep
+erased data, and bring spent budget back.
 """
 
 from __future__ import annotations

@@ -59,8 +59,8 @@ class Plain(logging.Formatter):
 
 
 def to_stderr() -> None:
-    """Messages logged from now on go to stderr, warnings and worse, and so formatted; faults that Python itself would
-    print, of threads and of what is being collected, are logged with them."""
+    """Messages logged from now on go to stderr, warnings and worse, and so formatted. Faults of threads and of the
+    garbage collector, which Python itself would print, are logged with them."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Plain())
     logging.basicConfig(level=logging.WARNING, handlers=[handler])

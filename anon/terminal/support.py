@@ -1,8 +1,9 @@
 """`anonml support-bundle`: what somebody who helps needs to know, and nothing about anybody.
 
-Versions, what `doctor` found, which settings are set (never to what), and of each home which of its known files are
-there, whether its databases are whole, and how many rows their tables have, in steps of 50. No path, no name of a
-machine or user, no study, key, link or tag, no value and no name of the owner's data. It is shown before it is written.
+It holds versions, the findings of `doctor`, and the names of the settings that are set, never their values. For each
+home it tells which of its known files are there, and whether its databases are whole. It tells how many rows their
+tables have, in steps of 50. No path, no name of a machine or user, no study, key, link or tag, no value and no name of
+the owner's data. It is shown before it is written.
 """
 
 from __future__ import annotations

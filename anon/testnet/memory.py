@@ -12,8 +12,8 @@ FIELDS = ("Pss", "Rss", "VmHWM")
 
 @frozen
 class Memory:
-    """Bytes over several processes. `pss` counts a page that k share as 1/k each, `rss` counts it k times; `peak`
-    adds up what each held resident at most since it started, as if all had at the same time."""
+    """Bytes over several processes. `pss` counts a page that k share as 1/k each, `rss` counts it k times. `peak` adds
+    up the most bytes that each held resident since its start, as if all had at the same time."""
 
     pss: int
     rss: int

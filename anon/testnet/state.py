@@ -86,8 +86,8 @@ class State:
         self.folder.chmod(0o700)
 
     def demand_ours(self) -> None:
-        """Raises `Refused` for a folder of another user's, who could have made it first in a folder that all share:
-        the processes it tells of would be ended, and the torrc it tells of used."""
+        """Raises `Refused` for a folder of another user's, who could have made it first in a folder that all share. The
+        processes it tells of would be ended, and the torrc it tells of used."""
         try:
             status = self.folder.lstat()
         except FileNotFoundError:

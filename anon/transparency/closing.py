@@ -1,5 +1,4 @@
-"""The documents that closed an enrolment, checked as one: whether everybody in the roster was given a credential that
-works.
+"""A check of the documents that closed an enrolment: each entry of the roster was given a credential that works.
 
 An aggregator that gives its victim a good credential and everybody else garbage has one sender left, in one story for
 all and under any roster. So everybody checks everybody's credential (`anon.credential.issued`), and stops at a bad one.
@@ -11,7 +10,7 @@ misses all with probability
     C(n - k, s) / C(n, s) <= (1 - k / n)^s,
 
 so it finds one with at least 1 - (1 - k/n)^s. To leave h able to send, k = n - h are bad: it stays unseen with at most
-(h / n)^s. A sample of 256 finds one bad in a hundred with .924 and one in ten with 1 - 2e-12; a sample of 10,000 finds
+(h / n)^s. A sample of 256 finds one bad in a hundred with .924 and one in ten with 1 - 2e-12. A sample of 10,000 finds
 one in a thousand with 1 - 5e-5. Each peer draws its own sample, from its operating system.
 
 A roster filled with inventions has nothing but good credentials: nothing here can tell (docs/threats.md).
@@ -94,8 +93,8 @@ class Closing:
     ) -> int | None:
         """The first bad place that the peer at `own` finds by checking at most `limit` others, and its own; or None.
 
-        Where it checks all, everybody finds the same place. In a sample the own place is named only if no other is bad,
-        so that what a peer shows to others says as little as it can about who shows it.
+        Where it checks all, everybody finds the same place. In a sample the own place is named only if no other is bad.
+        So a finding that a peer shows to others says as little as it can about the peer.
         """
         size = len(self.entries)
         if size <= (most_checked() if limit is None else limit):

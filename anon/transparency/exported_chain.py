@@ -1,6 +1,6 @@
-"""The heads of a study that one party saw, as a folder that others can compare with theirs: `heads` and `documents/0`,
-under the names they have over HTTP, and all fingerprints as text. Public documents only, nothing of the party
-itself."""
+"""The heads of a study that one party saw, as a folder that others can compare with theirs. It holds `heads` and
+`documents/0`, under the names they have over HTTP, and all fingerprints as text. They are public documents only, with
+nothing of the party itself."""
 
 from __future__ import annotations
 

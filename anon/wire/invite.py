@@ -22,8 +22,8 @@ class Invite:
     """`address` host:port; `key` the aggregator's Ed25519 public key (32 bytes); `study` the study id (32 bytes);
     `code` the admission's secret text, empty where admission is by list or open.
 
-    An onion address is always `<56 characters>.onion:80` in lower case, so that neither a subdomain nor a port nor a
-    spelling, which travel with every request, can mark one link's peer.
+    An onion address is always `<56 characters>.onion:80` in lower case. So neither a subdomain nor a port nor a
+    spelling can mark one link's peer; all three travel with every request.
     """
 
     address: str

@@ -70,8 +70,8 @@ class G1:
     def is_in_subgroup(self) -> bool:
         """True if (ROOT^2 * x, y) = -point * PARAMETER^2 (Scott, "A note on group membership tests", 2021).
 
-        The endomorphism f on the left has f^2 + f + 1 = 0, so f + PARAMETER^2 has degree PARAMETER^4 - PARAMETER^2 + 1,
-        which is the prime group order: what it maps to the identity is G1 and no more.
+        The endomorphism f on the left has f^2 + f + 1 = 0. So f + PARAMETER^2 has degree PARAMETER^4 - PARAMETER^2 + 1,
+        which is the prime group order. The points that it maps to the identity are G1 and no more.
         """
         affine = self.affine()
         if affine is None:

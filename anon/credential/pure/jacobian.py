@@ -1,8 +1,8 @@
 """Adding and doubling on y^2 = x^3 + 4 over Fp, where the time of a proof goes.
 
 A Jacobian point (X, Y, Z) stands for (X / Z^2, Y / Z^3); any with Z = 0 is the identity. The formulas are the usual
-ones (Cohen, Miyaji and Ono 1998) with the cases that they leave out, so right for every point of the curve, also
-outside the prime-order subgroup.
+ones (Cohen, Miyaji and Ono 1998) with the cases that they leave out. So they are right for every point of the curve,
+also outside the prime-order subgroup.
 """
 
 from __future__ import annotations

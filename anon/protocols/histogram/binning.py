@@ -1,8 +1,9 @@
 """Finding cuts from perturbed answers: pure functions of published counts, so that every peer recomputes them.
 
 One round (default): a small histogram whose quantiles are read off. Many rounds: Algorithm 1 of Cyphers &
-Veeramachaneni 2017 with its errata (2: start at (min+max)/2; 3: debias the fraction; 4: the margin of one proportion;
-5: an undecided round keeps the step and pools its evidence; 6: x <= t against x > t with t >= min).
+Veeramachaneni 2017 with its errata. (2) It starts at (min+max)/2. (3) It debiases the fraction. (4) It takes the margin
+of one proportion. (5) An undecided round keeps the step and pools its evidence. (6) It asks x <= t against x > t with t
+>= min.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ def nearest_shares(shares: Sequence[float]) -> tuple[float, ...]:
 def edges_from_histogram(edges: Sequence[float], estimates: Sequence[float], n: int, bins: int) -> tuple[float, ...]:
     """`bins - 1` of the level edges, chosen so that bins hold equal shares as nearly as the levels allow.
 
-    After each cut the rest is divided anew among the bins left, so that a value held by most peers takes one bin and
-    the others share what remains; no bin is empty of levels (erratum 6). `estimates`: unbiased counts per level of
-    `n` answers; without any answer the levels count alike.
+    After each cut the rest is divided anew among the bins left. So a value held by most peers takes one bin and the
+    others share the rest. No bin is empty of levels (erratum 6). `estimates`: unbiased counts per level of `n` answers;
+    without any answer the levels count alike.
     """
     shares = nearest_shares([estimate / max(n, 1) for estimate in estimates])
     cuts: list[float] = []

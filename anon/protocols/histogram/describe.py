@@ -101,8 +101,8 @@ def lines(survey: Survey) -> tuple[Line, ...]:
 
 
 def bit_chance(survey: Survey, sign: int, label: int) -> Probability:
-    """How often a plus is sent for a record whose category has this sign and whose label is 0 or 1: rounding first,
-    then random response, so (plus p + (1 - plus) q) in 2**64ths."""
+    """The probability of a plus for a record whose category has this sign and whose label is 0 or 1. Rounding comes
+    first, then random response, so it is (plus p + (1 - plus) q) in 2**64ths."""
     plus = plus_share(survey, sign, label)
     return Probability((plus * survey.p + (SCALE - plus) * survey.q) // SCALE)
 

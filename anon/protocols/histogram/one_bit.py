@@ -1,9 +1,9 @@
 """One-bit packets: one bit about one feature times the label's distance from a guess, rounded to a sign.
 
-The survey names a sign b in {-1, +1} for every category of its feature (a threshold, one category against the others,
-or +1 everywhere, which asks about the label alone) and a centre a, a public guess of the share of positive labels. The
-peer rounds v = b (y - a) / max(a, 1 - a), which lies in [-1, 1], at random to a sign of mean v, and binary random
-response with the whole epsilon perturbs that sign.
+The survey names a sign b in {-1, +1} for every category of its feature. The signs stand for a threshold, one category
+against the others, or +1 everywhere, which asks about the label alone. The survey also names a centre a, a public guess
+of the share of positive labels. The peer computes v = b (y - a) / max(a, 1 - a), which lies in [-1, 1]. It rounds v at
+random to a sign of mean v. Binary random response with the whole epsilon perturbs that sign.
 
 The cost: rounding happens before the mechanism, so that a report's probabilities are mixtures of those of the two
 signs. No two records can make them differ by more than the mechanism's own ratio p/q, and since v reaches -1 and +1

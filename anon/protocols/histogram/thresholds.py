@@ -51,8 +51,9 @@ Published = Mapping[int, RoundCounts]
 
 
 def check(manifest: Manifest) -> None:
-    """Raises `Malformed` unless every feature without declared cuts, and no other, is asked about: by one survey of
-    at least as many levels as it has bins, or, for two bins, by thresholds in rounds 0, 1, 2, ..."""
+    """Raises `Malformed` unless every feature without declared cuts, and no other, is asked about. It is asked by one
+    survey of at least as many levels as it has bins. For two bins it may be asked by thresholds in rounds 0, 1, 2 and
+    so on."""
     for survey in manifest.surveys:
         if not survey.asks_label and not manifest.feature(survey.features[0]).binned_privately:
             raise Malformed(f"manifest: survey {survey.survey} asks for cuts that are known; do not take part")

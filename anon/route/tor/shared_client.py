@@ -25,9 +25,9 @@ _LONGEST_PATH = 4096
 class TorKeeper:
     """Keeps the tor of one home in `folder` (made, mode 0700).
 
-    Among the processes that share the folder one runs tor, holding a lock that the kernel drops with it; the others
-    ask that tor for its SOCKS port, at the control socket that a file of mode 0600 names. When that process ends its
-    tor ends, and the next that needs one starts its own. Belongs to one event loop.
+    Among the processes that share the folder one runs tor, holding a lock that the kernel drops with it. The others ask
+    that tor for its SOCKS port. A file of mode 0600 names the control socket for it. When that process ends its tor
+    ends, and the next that needs one starts its own. Belongs to one event loop.
     """
 
     def __init__(

@@ -31,9 +31,9 @@ _UNSAFE = re.compile(r"[\x00-\x1f\x7f]")
 def torrc_of_client(data: Path, extra: Sequence[str]) -> str:
     """The torrc of a private client that carries onion traffic only, with the owner's checked lines last.
 
-    It listens on one SOCKS port of this machine, whose user and password decide the circuit; it has no control port on
-    the network, resolves nothing for anybody, relays nothing, and writes no log to a file. Raises `Refused` for a path
-    that a torrc cannot hold.
+    It listens on one SOCKS port of this machine, whose user and password decide the circuit. It has no control port on
+    the network, resolves nothing for anybody, and relays nothing. It writes no log to a file. Raises `Refused` for a
+    path that a torrc cannot hold.
     """
     return "\n".join(
         (
