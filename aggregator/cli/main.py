@@ -29,8 +29,11 @@ from aggregator.opening import (
 from aggregator.store.home import backup as back_up
 from aggregator.store.home import open_home
 from aggregator.store.home import restore as restore_into
+from aggregator.study.handout import PLACE, limits, link_table, mail
 from anon.errors import Malformed, Refused
 from anon.storage.home import RESTORED
+from anon.storage.private_files import new_private_text
+from anon.study.manifest import Manifest
 from anon.terminal import qr
 from anon.terminal.foreign import Foreign, inline
 from anon.terminal.options import JsonOption, StudyOption, finished, print_json
@@ -38,7 +41,6 @@ from anon.text.instants import instant
 from anon.wire.addresses import is_loopback
 from anon.wire.invite import parse_invite
 
-_HERE_ALONE = "these links work on this machine alone; for people elsewhere `serve --onion` first, then draw links\n"
 _BEWARE_OF_TWO = (
     "[bold]Another copy of this aggregator may be alive.[/] Two that are served tell peers two stories, and each peer "
     "that sees both stops and keeps the proof. Stop the other for good; then serve this one with --restored"
@@ -67,22 +69,37 @@ def invite(
         typer.Option(help="Where peers reach this aggregator: where it serves now, or the study's own onion address."),
     ] = "",
     codes: Annotated[bool, typer.Option("--qr", help="Draw each link as a QR code too.")] = False,
+    table: Annotated[
+        Path | None, typer.Option("--csv", help="A new file for the links, for a mail merge; prints the mail's text.")
+    ] = None,
     study: StudyOption = "",
     home: HomeOption = DEFAULT_HOME,
     as_json: JsonOption = False,
 ) -> None:
     """Draw invite links, one line each. Their codes are stored nowhere: hand them out, then forget them."""
+    if table is not None and table.exists():
+        raise Refused(f"{table}: already exists; name another file")
 
-    async def work() -> list[str]:
+    async def work() -> tuple[list[str], Manifest]:
         async with AggregatorApp(existing(home)) as aggregator:
             chosen = aggregator.study(pick(aggregator, study))
             if chosen.phase != "enrolling":
                 raise Refused(f"enrolment of this study has closed ({chosen.phase}); an invite would admit nobody")
             wanted = count if chosen.manifest.cohort.admission == "invite" else 1
             where = address or _address(aggregator.home.served_at(), chosen.manifest.address)
-            return [link.link() for link in await aggregator.create_invites(chosen.study, wanted, where)]
+            drawn = await aggregator.create_invites(chosen.study, wanted, where)
+            return [link.link() for link in drawn], chosen.manifest
 
-    links = finished(work())
+    links, manifest = finished(work())
+    if found := limits(parse_invite(links[0]).address, manifest):
+        Console(stderr=True).print(found, highlight=False, soft_wrap=True)
+    if table is not None:
+        with new_private_text(table) as file:
+            file.write(link_table(links))
+        sys.stdout.write(mail(manifest, PLACE if manifest.cohort.admission == "invite" else links[0]))
+        said = f"{table}: {len(links)} links. Keep it to yourself, and delete it once they are sent."
+        Console(stderr=True).print(said, highlight=False, soft_wrap=True)
+        return
     if as_json:
         print_json([qr.figures(link) for link in links] if codes else links)
         return
@@ -91,8 +108,6 @@ def invite(
             qr.show(Console(), link)
         else:
             sys.stdout.write(link + "\n")
-    if is_loopback(parse_invite(links[0]).address):
-        sys.stderr.write(_HERE_ALONE)
 
 
 def _address(serving: str, named: str) -> str:

@@ -5,21 +5,17 @@ from __future__ import annotations
 import secrets
 import time
 from importlib import resources
-from pathlib import Path
 
 from attrs import evolve, frozen
 
+from aggregator.desk.drafts import LONGEST
 from aggregator.lab.planning.outlook import Outlook, outlook_of
 from aggregator.study.publish import prepare
 from anon.errors import AnonmlError
 from anon.ldp import format_epsilon
 from anon.protocols.registry import protocol_of
-from anon.storage.private_files import write_private
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal, parse_proposal
-
-LONGEST_TEXT = 256 * 1024
-_DRAFT = "draft.toml"
 
 
 @frozen
@@ -81,8 +77,8 @@ def with_outlook(linted: Linted) -> Linted:
 
 def lint_text(text: str) -> Linted:
     """Everything that `anonml study lint` looks at. Never raises for a text; nothing is stored."""
-    if len(text) > LONGEST_TEXT:
-        return Linted((f"the file is longer than {LONGEST_TEXT // 1024} KiB",))
+    if len(text) > LONGEST:
+        return Linted((f"the file is longer than {LONGEST // 1024} KiB",))
     try:
         proposal = parse_proposal(text)
         manifest, _ = prepare(proposal, bytes(32), time.time(), secrets.token_bytes, secrets.randbelow)
@@ -91,20 +87,6 @@ def lint_text(text: str) -> Linted:
     return Linted((), proposal, manifest)
 
 
-def draft(home: Path) -> str:
-    """The text that was last checked here, or the commented example."""
-    kept = home / _DRAFT
-    if kept.is_file():
-        return kept.read_text("utf-8")
+def example() -> str:
+    """The commented study file to begin from."""
     return resources.files("aggregator.cli").joinpath("study.toml").read_text("utf-8")
-
-
-def keep_draft(home: Path, text: str) -> None:
-    """Keep a text for the next visit."""
-    if len(text) <= LONGEST_TEXT:
-        write_private(home / _DRAFT, text.encode("utf-8", "replace"))
-
-
-def forget_draft(home: Path) -> None:
-    """The study is published; the next one starts from the example."""
-    (home / _DRAFT).unlink(missing_ok=True)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from aggregator.desk.metrics import CONTENT_TYPE
 from aggregator.desk.openapi import Route
 
-_TEXT = {"text": "the study file"}
+_TEXT = {"text": "the study file", "draft": "the id of its draft, if it has one"}
 _STUDY = "/studies/{study}"
 
 ROUTES: tuple[Route, ...] = (
     Route("GET", "/", "studies", "All studies and their phases."),
-    Route("GET", "/editor", "editor", "The study editor."),
+    Route("GET", "/editor", "editor", "The study editor; `?draft=` names a kept one.", answers=(200, 404)),
     Route("POST", "/editor", "check", "Check a study file; the page again, with faults or what it would ask.", _TEXT),
     Route("POST", "/editor/lint", "lint", "The same as a fragment, for checking while somebody types.", _TEXT),
     Route("POST", "/editor/confirm", "confirm", "What publishing would fix for good, with the question.", _TEXT),
+    Route("POST", "/drafts/discard", "discard", "Throw a draft away.", {"draft": "its id"}, answers=(303,)),
     Route("POST", "/studies", "publish", "Publish a study.",
           _TEXT | {"reach": "onion (the address of this home) or loopback"}, answers=(200, 303, 409)),
     Route("GET", _STUDY, "study", "One study: phase, counters, estimates, accuracy, privacy."),
@@ -21,6 +22,9 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", f"{_STUDY}/fingerprints", "fingerprints", "The words of every signed document."),
     Route("POST", f"{_STUDY}/invites", "invites", "Draw invites and show them once.",
           {"count": "how many, 1 to 1000", "address": "where peers reach the aggregator"}, answers=(200, 409)),
+    Route("POST", f"{_STUDY}/invites.csv", "invite_table", "The links of a page that was just shown, as a table.",
+          {"links": "links to this study, one a line"}, sends="text/csv"),
+    Route("GET", f"{_STUDY}/class", "class_page", "One page for a whole class."),
     Route("POST", f"{_STUDY}/allow", "allow", "Put keys on the list of those admitted.",
           {"keys": "keys of 64 hexadecimal digits"}, answers=(303, 409)),
     Route("POST", f"{_STUDY}/audit", "audit", "Begin an audit of what is published.", answers=(303,)),

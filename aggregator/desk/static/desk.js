@@ -9,7 +9,7 @@ if (text) {
   const check = async () => {
     if (running) running.abort();
     running = new AbortController();
-    const form = new URLSearchParams({ text: text.value, form_token: text.form.elements.form_token.value });
+    const form = new URLSearchParams({ text: text.value, draft: text.form.elements.draft.value, form_token: text.form.elements.form_token.value });
     try {
       const answer = await fetch(text.dataset.lint, { method: "POST", body: form, signal: running.signal });
       if (answer.ok) found.innerHTML = await answer.text();

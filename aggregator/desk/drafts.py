@@ -1,0 +1,101 @@
+"""Drafts of studies in the home: a text, and the fields of the form where it was begun with the form.
+
+Each is kept as it is typed, until its study is published or somebody discards it; no restart loses one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from attrs import frozen
+
+from anon.errors import Malformed
+from anon.storage.private_files import write_private
+
+_ID = re.compile(r"[0-9a-f]{16}\Z")
+_TITLE = re.compile(r'^title\s*=\s*"(.*)"', re.MULTILINE)
+_FOLDER, _TEXT, _FIELDS, _FORMER = "drafts", ".toml", ".json", "draft.toml"
+LONGEST = 256 * 1024
+"""Characters of a text."""
+
+
+@frozen
+class Draft:
+    """A draft for the list of studies. `changed`: unix seconds; `form`: it was begun with the form."""
+
+    id: str
+    title: str
+    changed: float
+    form: bool
+
+
+class Drafts:
+    """The drafts of one home."""
+
+    def __init__(self, home: Path) -> None:
+        self._home, self._folder = home, home / _FOLDER
+
+    @staticmethod
+    def new() -> str:
+        """The id of a draft that is not kept yet."""
+        return secrets.token_hex(8)
+
+    @staticmethod
+    def demand(draft_untrusted: str) -> str:
+        """The id. Raises `Malformed` for anything else."""
+        if not _ID.match(draft_untrusted):
+            raise Malformed("draft: expected its id; open it from the list of studies")
+        return draft_untrusted
+
+    def keep_text(self, draft: str, text: str) -> None:
+        """Keep a text of at most `LONGEST` characters."""
+        if len(text) <= LONGEST:
+            self._write(draft, _TEXT, text)
+
+    def keep_fields(self, draft: str, fields: Mapping[str, str]) -> None:
+        """Keep the form's fields."""
+        self._write(draft, _FIELDS, json.dumps(dict(fields)))
+
+    def text(self, draft: str) -> str | None:
+        """The text, if there is one."""
+        return self._read(draft, _TEXT)
+
+    def fields(self, draft: str) -> dict[str, str] | None:
+        """The form's fields, if it was begun with the form."""
+        text = self._read(draft, _FIELDS)
+        return None if text is None else {str(name): str(value) for name, value in json.loads(text).items()}
+
+    def forget(self, draft: str) -> None:
+        """Its study is published, or it is discarded."""
+        for kind in (_TEXT, _FIELDS):
+            (self._folder / f"{draft}{kind}").unlink(missing_ok=True)
+
+    def all(self) -> list[Draft]:
+        """All drafts, the last changed first; the one that an earlier program kept is among them."""
+        former = self._home / _FORMER
+        if former.is_file():
+            self.keep_text(self.new(), former.read_text("utf-8"))
+            former.unlink()
+        names = {path.stem for path in self._folder.glob("*") if _ID.match(path.stem)} if self._folder.is_dir() else ()
+        return sorted((self._draft(name) for name in names), key=lambda one: -one.changed)
+
+    def _draft(self, draft: str) -> Draft:
+        paths = [path for kind in (_TEXT, _FIELDS) if (path := self._folder / f"{draft}{kind}").is_file()]
+        fields = self.fields(draft)
+        found = _TITLE.search(self.text(draft) or "")
+        title = (fields or {}).get("title", "") or (found[1] if found else "")
+        return Draft(draft, title, max(path.stat().st_mtime for path in paths), fields is not None)
+
+    def _write(self, draft: str, kind: str, text: str) -> None:
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        write_private(self._folder / f"{draft}{kind}", text.encode("utf-8", "replace"))
+
+    def _read(self, draft: str, kind: str) -> str | None:
+        with suppress(FileNotFoundError):
+            return (self._folder / f"{draft}{kind}").read_text("utf-8")
+        return None

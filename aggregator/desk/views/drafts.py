@@ -1,0 +1,91 @@
+"""The pages of a study that is not published yet: the editor, what it would ask, and the question before publishing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+from aiohttp import web
+
+from aggregator.desk import editor as editing
+from aggregator.desk.drafts import Drafts
+from aggregator.desk.views.desk_page import DeskPage, field_of, optional_field
+from aggregator.network.onion_key import onion_address
+from anon.errors import Malformed
+from anon.wire.addresses import is_loopback
+
+ONION, LOOPBACK = "onion", "loopback"
+
+
+class DraftPages(DeskPage):
+    """From the first line to the published study."""
+
+    @property
+    def _drafts(self) -> Drafts:
+        return Drafts(self._home)
+
+    async def editor(self, request: web.Request) -> web.Response:
+        """The study editor with a draft, or with the commented example."""
+        draft = request.query.get("draft", "")
+        text = self._drafts.text(Drafts.demand(draft)) if draft else None
+        if draft and text is None:
+            raise web.HTTPNotFound(reason="no such draft here")
+        text = editing.example() if text is None else text
+        linted = await asyncio.to_thread(editing.lint_text, text)
+        return self._html("editor.html", request, text=text, linted=linted, draft=draft or Drafts.new())
+
+    async def check(self, request: web.Request) -> web.Response:
+        """Check a study file with scripts off; the text is kept."""
+        text, draft = await self._kept(request)
+        return self._html("editor.html", request, text=text, linted=await self._judged(text), draft=draft)
+
+    async def lint(self, request: web.Request) -> web.Response:
+        """The same as a fragment, while somebody types."""
+        text, _ = await self._kept(request)
+        return self._html("linted.html", request, linted=await asyncio.to_thread(editing.lint_text, text))
+
+    async def confirm(self, request: web.Request) -> web.Response:
+        """Show what publishing would fix for good, and ask."""
+        text, draft = await self._kept(request)
+        linted = await self._judged(text)
+        if not linted.ok:
+            return self._html("editor.html", request, text=text, linted=linted, draft=draft)
+        onion = not is_loopback(self._serving)
+        return self._html(
+            "confirm.html", request, text=text, linted=linted, manifest=linted.manifest, onion=onion, draft=draft
+        )
+
+    async def publish(self, request: web.Request) -> web.Response:
+        """Publish; the clock of the study starts."""
+        text, draft = await field_of(request, "text"), await self._draft(request)
+        linted = await asyncio.to_thread(editing.lint_text, text)
+        if linted.proposal is None:
+            return self._html("editor.html", request, text=text, linted=linted, draft=draft)
+        reach = await field_of(request, "reach")
+        if reach not in (ONION, LOOPBACK):
+            raise Malformed(f"reach: expected {ONION} or {LOOPBACK}")
+        named = onion_address(self._aggregator.home, os.urandom) if reach == ONION else ""
+        manifest = await self._aggregator.create_study(linted.proposal, named)
+        self._drafts.forget(draft)
+        raise web.HTTPSeeOther(f"/studies/{manifest.study_id.hex()}")
+
+    async def discard(self, request: web.Request) -> web.Response:
+        """Throw a draft away."""
+        self._drafts.forget(Drafts.demand(await field_of(request, "draft")))
+        raise web.HTTPSeeOther("/")
+
+    async def _draft(self, request: web.Request) -> str:
+        given = await optional_field(request, "draft")
+        return Drafts.demand(given) if given else Drafts.new()
+
+    async def _kept(self, request: web.Request) -> tuple[str, str]:
+        """The form's text, kept under the id of its draft unless it is the untouched example, and the id."""
+        text, draft = await field_of(request, "text"), await self._draft(request)
+        if text.strip() != editing.example().strip():
+            await asyncio.to_thread(self._drafts.keep_text, draft, text)
+        return text, draft
+
+    async def _judged(self, text: str) -> editing.Linted:
+        """The text's faults, or what it would ask with its outlook."""
+        linted = await asyncio.to_thread(editing.lint_text, text)
+        return await self._workers.run(editing.with_outlook, linted)

@@ -1,0 +1,78 @@
+"""The texts that staff hand out with a study's links: a table for a mail merge, a mail, and the limits of the links."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from importlib.metadata import version
+
+from anon.ldp import format_epsilon
+from anon.study.manifest import Manifest
+from anon.text.instants import instant
+from anon.transparency.fingerprint import words
+from anon.wire.addresses import is_loopback
+
+PLACE = "{{link}}"
+"""The place of a person's own link in the mail, as programs that merge mails write a column's name."""
+
+
+def wheel() -> str:
+    """The name of the file that members install."""
+    return f"anonml-{version('anonml')}-py3-none-any.whl"
+
+
+def limits(address: str, manifest: Manifest) -> str:
+    """Sentences about links to this address that would lead nowhere on other machines, with the next step; empty for
+    links that work anywhere."""
+    if not is_loopback(address):
+        return ""
+    if not manifest.address:
+        return (
+            "These links work on this machine alone, because the study was published for this machine. For people "
+            "elsewhere, publish it again with Tor (without --loopback) and draw new links."
+        )
+    return (
+        "These links work on this machine alone, because the aggregator is not served through Tor now. For people "
+        "elsewhere, stop it, start it again with --onion, and draw new links."
+    )
+
+
+def link_table(links: Sequence[str]) -> str:
+    """CSV with the columns `number` and `link`, one row a person."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow(("number", "link"))
+    writer.writerows(enumerate(links, 1))
+    return text.getvalue()
+
+
+def mail(manifest: Manifest, link: str = PLACE) -> str:
+    """A mail to those who are asked; `link` is the one for all, or the place of each person's own."""
+    if manifest.cohort.admission == "invite":
+        whose = "This link is yours alone and admits one person:"
+    elif manifest.cohort.admission == "allow-list":
+        whose = "This link admits those on our list:"
+    else:
+        whose = "This link is for everybody:"
+    return f"""Subject: {manifest.title}
+
+Hello,
+
+we ask you to take part in a study: {manifest.title}.
+
+{manifest.purpose.strip()}
+
+Taking part is voluntary. Your data stay on your own computer. A single noisy answer
+or a few of them leave it, with a record-level epsilon of {format_epsilon(manifest.epsilon)} in all. You see everything
+before you decide. Enrolment closes {instant(manifest.timetable.enrol_closes)}.
+
+1. Install the program from the file that we give you:
+   pipx install './{wheel()}'
+2. {whose}
+   anonml peer open '{link}'
+3. Compare the study's fingerprint with these words before you say yes:
+   {words(manifest.study_id)}
+
+Questions: {manifest.contact}
+"""
