@@ -97,6 +97,22 @@ def label_category(label: Label, value: Value) -> int:
     return label_map(label)(value)
 
 
+def is_missing(feature: Feature, value: Value) -> bool:
+    """True if a value is none of the feature's, so that its rule for missing values decides."""
+    return (_number(value) if feature.kind == "numeric" else feature_map(feature, ()).rule(value)) is None
+
+
+def is_missing_label(label: Label, value: Value) -> bool:
+    """The same of the label: the value is neither positive nor negative."""
+    return label_map(label).rule(value) is None
+
+
+def is_clamped(feature: Feature, value: Value) -> bool:
+    """True for a number outside of the declared range, which counts as the nearest end."""
+    number = _number(value)
+    return feature.kind == "numeric" and number is not None and clamp(feature, number) != number
+
+
 def cell(cards: Sequence[int], feature_categories: Sequence[int], label: int) -> int:
     """Mixed radix over the features in the survey's order, label last."""
     index = 0

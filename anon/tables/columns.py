@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
-from attrs import define
+from attrs import define, field
 
 from anon.errors import Malformed, Refused
 from anon.queries.lint import NAME
+from anon.tables.numerals import Numerals, Shape, certain, number_in, shape_of
 from anon.tables.streams import Cell, ImportLimits, Record, Skip, Source
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})", re.ASCII)
@@ -32,15 +34,53 @@ class Column:
     name: str
     kind: str = ""
     """INTEGER, REAL or TEXT; empty as long as only NULL was seen."""
+    numerals: Numerals = Numerals.POINT
+    shapes: set[Shape] = field(factory=set)
+    """Of the cells seen, where these are text; of typed cells none."""
 
-    def learn(self, kind: str) -> None:
-        """Widen the type so that it holds a value of this one too."""
+    def learn(self, cell: Cell, typed: bool) -> None:
+        """Widen the type so that it holds this cell too."""
+        kind = _kind(cell, typed)
         if kind and kind != self.kind:
             self.kind = kind if not self.kind else "TEXT" if "TEXT" in (kind, self.kind) else "REAL"
+        if kind and not typed and isinstance(cell, str):
+            self.shapes.add(shape_of(cell.strip(), kind))
+
+    def settle(self, chosen: Numerals | None) -> None:
+        """Read the cells as their owner chose, else as all of them agree, else as text."""
+        self.numerals = chosen or certain(self.shapes) or Numerals.POINT
+        if self.numerals is Numerals.TEXT:
+            self.kind = "TEXT"
+        elif chosen or self.numerals is not Numerals.POINT:
+            self.kind = "REAL" if self.shapes - {Shape.WHOLE, Shape.OTHER} else "INTEGER"
+
+    def cell(self, cell: Cell, typed: bool) -> Cell:
+        """The cell as this column wants it. Beside numbers, a text that is none of them is nothing."""
+        if not isinstance(cell, str):
+            if self.kind == "TEXT":
+                return None if cell is None else str(cell)
+            return float(cell) if self.kind == "REAL" and cell is not None else cell
+        return cell if typed else self._typed(cell.strip())
+
+    def _typed(self, text: str) -> Cell:
+        kind = kind_of_text(text)
+        if not text or self.kind == "TEXT":
+            return text or None
+        if kind == "TEXT":
+            return number_in(text, self.numerals)
+        if kind == "REAL" and self.numerals is Numerals.DECIMAL:
+            return None  # a point beside decimal commas: thousands, or another way of writing; nobody can say
+        return int(text) if self.kind == kind == "INTEGER" else float(text)
 
 
-def columns_of(source: Source, records: Iterable[Record], limits: ImportLimits, expected: str) -> dict[str, Column]:
-    """The columns of these records by their keys, in the order met.
+def columns_of(
+    source: Source,
+    records: Iterable[Record],
+    limits: ImportLimits,
+    expected: str,
+    numerals: Mapping[str, Numerals] = MappingProxyType({}),
+) -> dict[str, Column]:
+    """The columns of these records by their keys, in the order met. `numerals`: the reading of some, by their names.
 
     Raises `Malformed` where there are none (saying what was `expected`) and `Refused` for too many, or two of a name.
     """
@@ -50,16 +90,24 @@ def columns_of(source: Source, records: Iterable[Record], limits: ImportLimits, 
         for key, cell in () if isinstance(row, Skip) else row.items():
             if key not in columns:
                 columns[key] = _new_column(key, number, taken, limits)
-            columns[key].learn(_kind(cell, source.typed))
+            columns[key].learn(cell, source.typed)
     if not columns:
         raise Malformed(f"no row could be read; expected {expected}")
+    for column in columns.values():
+        column.settle(numerals.get(column.name))
     return columns
+
+
+def column_name(key: str, number: int = 0) -> str:
+    """The name of the column of a key, the `number`th of a row."""
+    title, _nul, place = key.partition("\0")
+    return sanitised(title) if title.strip() else f"column_{place or number}"
 
 
 def _new_column(key: str, number: int, taken: set[str], limits: ImportLimits) -> Column:
     # CSV keys carry their place after a NUL, so that columns of equal or no name stay apart until here.
-    title, _nul, place = key.partition("\0")
-    name = sanitised(title) if title.strip() else f"column_{place or len(taken) + 1}"
+    _title, _nul, place = key.partition("\0")
+    name = column_name(key, len(taken) + 1)
     where = f"column {place}" if place else f"a key first met in row {number}" if number else "a column"
     if name in taken:
         raise Refused(f"{where} has the same name as another once reduced to a-z, 0-9 and _; rename it in the file")
@@ -89,21 +137,3 @@ def kind_of_text(text: str) -> str:
     number = _REAL.fullmatch(text) and not _IDENTIFIER.fullmatch(text) and math.isfinite(float(text))
     return "REAL" if number else "TEXT"
 
-
-def cell_in(cell: Cell, kind: str, typed: bool) -> Cell:
-    """The cell as its column's type wants it."""
-    if isinstance(cell, str):
-        return cell if typed else _typed(cell, kind)
-    if kind == "TEXT":
-        return None if cell is None else str(cell)
-    return float(cell) if kind == "REAL" and cell is not None else cell
-
-
-def _typed(text: str, kind: str) -> Cell:
-    stripped = text.strip()
-    if not stripped:
-        return None
-    kind_of_cell = kind_of_text(stripped)
-    if kind == "TEXT" or kind_of_cell in ("", "TEXT"):
-        return stripped
-    return int(stripped) if kind == kind_of_cell == "INTEGER" else float(stripped)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,12 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from anon.errors import Refused
+from anon.tables.numerals import Numerals
 from anon.tables.streams import Cell
 from anon.terminal.foreign import Foreign, inline
+from peer.data.choices import Choices, Person
+from peer.data.fitting import people_in
 from peer.data.importing import ImportSummary, Mode, import_file
 from peer.data.preview import Preview, PreviewTable
 from peer.data.reading import counted
@@ -21,12 +27,37 @@ WIDEST = 40
 COLUMNS_ABREAST = 6
 
 
-def run_import(database: Path, file: Path, table: str | None, append: bool) -> ImportSummary:
+def choices_of(columns: Sequence[str], person: str | None, numbers: Sequence[str]) -> Choices | None:
+    """The owner's word on a file from its options; None where nothing was said. Raises `Refused`."""
+    if not (columns or person or numbers):
+        return None
+    names = {original: name for name, original in map(_pair, columns)}
+    read = {column: _numerals(how) for column, how in map(_pair, numbers)}
+    return Choices(names, Person(*_pair(person)) if person else None, read)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not (sign and name.strip() and value.strip()):
+        raise Refused("--column, --person and --numbers take NAME=VALUE, such as --column hours=stunden")
+    return name.strip(), value.strip()
+
+
+def _numerals(how: str) -> Numerals:
+    if how not in set(Numerals):
+        raise Refused(f"--numbers: numbers are written {', '.join(Numerals)}")
+    return Numerals(how)
+
+
+def run_import(
+    database: Path, file: Path, table: str | None, append: bool, choices: Choices | None = None
+) -> ImportSummary:
     """Import with a count of the rows on stderr. Raises `Malformed` or `Refused`."""
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("rows", total=None)
         mode: Mode = "append" if append else "replace"
-        return import_file(database, file, table, mode, lambda rows: progress.update(task, completed=rows))
+        count = partial(progress.update, task)
+        return import_file(database, file, table, mode, lambda rows: count(completed=rows), choices=choices)
 
 
 def summary_json(summary: ImportSummary) -> dict[str, Any]:
@@ -91,6 +122,8 @@ def show_preview(preview: Preview) -> None:
             out.print(f"  {column.name}: {column.says}")
         if table.rows:
             out.print(_rows(table))
+        if (people := people_in(table)) is not None:
+            out.print(f"[yellow]{people.column} names several people; take only yours: --person {people.column}=YOU[/]")
     for problem in preview.problems:
         out.print(f"[yellow]{inline(problem)}[/]")
     out.print("\nNothing was imported; leave --preview out to import it.")

@@ -43,6 +43,16 @@ def import_data(
         bool,
         typer.Option("--append/--replace", help="Add to the table, or put the rows in its place, as without either."),
     ] = False,
+    column: Annotated[
+        list[str] | None, typer.Option(help="NAME=COLUMN: what a study calls NAME is COLUMN in the file. Repeat it.")
+    ] = None,
+    person: Annotated[
+        str | None, typer.Option(help="COLUMN=VALUE: take only the rows of one person, such as user=ann.")
+    ] = None,
+    numbers: Annotated[
+        list[str] | None,
+        typer.Option(help="COLUMN=HOW: numbers are written point, decimal (1,5), thousands (1,234), or are text."),
+    ] = None,
     preview: Annotated[bool, typer.Option("--preview", help="Only show what would be imported.")] = False,
     home: HomeOption = DEFAULT_HOME,
     as_json: JsonOption = False,
@@ -52,7 +62,7 @@ def import_data(
     CSV, TSV, JSON Lines, JSON lists, SQLite, Parquet (an extra), edX tracking logs, Moodle logs (CSV or JSON), Google
     Takeout's activity (JSON or HTML, in any language); also as gzip, zip, tar, or a folder.
     """
-    from peer.cli.data import preview_json, run_import, show_preview, show_summary, summary_json
+    from peer.cli.data import choices_of, preview_json, run_import, show_preview, show_summary, summary_json
 
     try:
         if preview:
@@ -61,7 +71,8 @@ def import_data(
             seen = look(file, table=table)
             print_json(preview_json(seen)) if as_json else show_preview(seen)
             return
-        summary = run_import(home_of(home).data_path, file, table, append)
+        choices = choices_of(column or [], person, numbers or [])
+        summary = run_import(home_of(home).data_path, file, table, append, choices)
     except (Malformed, Refused) as error:
         raise type(error)(f"{file}: {error}") from None
     print_json(summary_json(summary)) if as_json else show_summary(summary)

@@ -23,6 +23,7 @@ from anon.storage.durable import connect
 from anon.storage.private_files import made_private
 from anon.tables.columns import columns_of, sanitised
 from anon.tables.streams import LIMITS, Cell, ImportLimits, Source
+from peer.data.choices import Choices, declared, remembered
 from peer.data.deleting import empty_log, overwriting
 from peer.data.formats.detect import READABLE, Found, detected
 from peer.data.kept import DATA_KEPT
@@ -69,6 +70,7 @@ def import_file(
     *,
     limits: ImportLimits = LIMITS,
     stop: Event | None = None,
+    choices: Choices | None = None,
 ) -> ImportSummary:
     """Import a file, a folder or an archive into tables of the data file `database`; see `detect` for the formats.
 
@@ -76,7 +78,8 @@ def import_file(
     as it is called in a database. Where there are several, `table` picks one. `replace` puts the rows in place of the
     table's, so importing again changes nothing; `append` adds them, and columns that are new. Raises `Malformed` for a
     file that cannot be read, or of which more records are unreadable than readable, and `Refused` for what policy
-    forbids or when `stop` is set meanwhile; then nothing is changed.
+    forbids or when `stop` is set meanwhile; then nothing is changed. Without `choices`, columns are called as they were
+    when a file came into this table before.
     """
     if not file.exists():
         raise Malformed("there is no such file; check the path")
@@ -88,11 +91,18 @@ def import_file(
     try:
         with said_as_a_bad_file(), detected(file, limits) as found, _transaction(database) as connection:
             tables, meter = named_tables(found, table, limits), Meter(limits, found.size)
-            summaries = [_import(connection, name, source, mode, progress, meter) for name, source in tables]
+            summaries = [
+                _import(connection, name, source, mode, progress, meter, choices or _as_before(database, name))
+                for name, source in tables
+            ]
             limits.look()
     except sqlite3.Error as error:
         raise _cannot_write(error, database) from None
     return evolve(_joined(summaries), format=found.format, says=found.says, notes=found.notes)
+
+
+def _as_before(database: Path, table: str) -> Choices:
+    return Choices(remembered(database, table))
 
 
 def import_rows(
@@ -113,7 +123,7 @@ def import_rows(
         raise Refused("table and columns need distinct names of a-z, 0-9 and _, a letter first")
     try:
         with _transaction(database, durable) as connection:
-            _prepare(connection, table, dict.fromkeys(columns, ""), mode)
+            _prepare(connection, table, {name: f'"{name}"' for name in columns}, mode)
             finite = ([_finite(cell) for cell in row] for row in rows)
             cursor = connection.executemany(_insertion(table, columns), finite)
             return ImportSummary(table, max(cursor.rowcount, 0), tuple(columns), 0, (), 0)
@@ -163,16 +173,16 @@ def _transaction(database: Path, durable: bool = True) -> Iterator[sqlite3.Conne
         connection.close()
 
 
-def _prepare(connection: sqlite3.Connection, table: str, kinds: Mapping[str, str], mode: Mode) -> None:
-    """Make the table (`replace`), or make sure that it has the columns (`append`)."""
+def _prepare(connection: sqlite3.Connection, table: str, columns: Mapping[str, str], mode: Mode) -> None:
+    """Make the table (`replace`), or make sure that it has the columns (`append`). Each column is with its declaration.
+    """
     present = [str(row[1]) for row in connection.execute(f'PRAGMA table_info("{table}")')]
     if mode == "replace" or not present:
-        declared = ", ".join(f'"{name}" {kind}' for name, kind in kinds.items())
         connection.execute(f'DROP TABLE IF EXISTS "{table}"')
-        connection.execute(f'CREATE TABLE "{table}" ({declared})')
+        connection.execute(f'CREATE TABLE "{table}" ({", ".join(columns.values())})')
         return
-    for name in kinds.keys() - set(present):
-        connection.execute(f'ALTER TABLE "{table}" ADD COLUMN "{name}" {kinds[name]}')
+    for name in columns.keys() - set(present):
+        connection.execute(f'ALTER TABLE "{table}" ADD COLUMN {columns[name]}')
 
 
 def _insertion(table: str, columns: Sequence[str]) -> str:
@@ -207,13 +217,21 @@ def _import(
     mode: Mode,
     progress: Progress | None,
     meter: Meter,
+    choices: Choices,
 ) -> ImportSummary:
     limits = meter.limits
-    columns = columns_of(source, meter.records(source), limits, READABLE)
-    _prepare(connection, table, {column.name: column.kind for column in columns.values()}, mode)
+    whose = choices.person.rows if choices.person else (lambda records: records)
+    columns = columns_of(source, whose(meter.records(source)), limits, READABLE, choices.numerals)
+    renamed = choices.renamed(columns.values())
+    declarations = {
+        renamed[column.name]: declared(renamed[column.name], column.kind, column.name) for column in columns.values()
+    }
+    _prepare(connection, table, declarations, mode)
     reading = Reading(source.typed, columns, limits, progress or (lambda _rows: None))
-    names = [column.name for column in columns.values()]
-    connection.executemany(_insertion(table, names), reading.rows(meter.records(source)))
+    names = list(declarations)
+    connection.executemany(_insertion(table, names), reading.rows(whose(meter.records(source))))
+    if choices.person and not reading.read:
+        raise Refused(f"no row has that value in the column {choices.person.column}; write it as it stands in the file")
     if reading.skipped > reading.read:
         raise Malformed(
             f"{reading.skipped} of {counted(reading.skipped + reading.read, source.unit)} cannot be read, beginning "

@@ -13,6 +13,7 @@ from threading import Event
 from attrs import field, frozen
 
 from anon.tables.columns import columns_of
+from anon.tables.numerals import Numerals, readings
 from anon.tables.streams import LIMITS, Cell, ImportLimits, Record, Source
 from peer.data.formats.detect import READABLE, detected
 from peer.data.formats.parquet import ParquetSource
@@ -22,20 +23,27 @@ from peer.data.reading import Reading, counted
 from peer.data.watching import Meter, said_as_a_bad_file, watched
 
 SAMPLE = 200
+COMMAS = {
+    Numerals.DECIMAL: "numbers with a decimal comma, so 1,5 is one and a half",
+    Numerals.THOUSANDS: "numbers with commas between thousands",
+}
 KINDS = {"INTEGER": "whole numbers", "REAL": "numbers", "TEXT": "texts", "": "nothing so far"}
 
 
 @frozen
 class PreviewColumn:
-    """A column to be; `kind` is INTEGER, REAL or TEXT, or empty where the sample holds nothing of it."""
+    """A column to be; `kind` is INTEGER, REAL or TEXT, or empty where the sample holds nothing of it. `readings` are
+    the ways to read its numbers that its owner may choose from."""
 
     name: str
     kind: str
+    numerals: Numerals = Numerals.POINT
+    readings: tuple[Numerals, ...] = ()
 
     @property
     def says(self) -> str:
         """The kind in words."""
-        return KINDS[self.kind]
+        return COMMAS.get(self.numerals, KINDS[self.kind])
 
 
 @frozen
@@ -47,6 +55,8 @@ class PreviewTable:
     rows: tuple[tuple[Cell, ...], ...] = field(repr=False)
     count: int | None
     """Rows of the whole table, where that is known without reading all of it."""
+    sample: tuple[tuple[Cell, ...], ...] = field(default=(), repr=False)
+    """The first `SAMPLE` rows, as importing would read them."""
 
 
 @frozen
@@ -92,9 +102,13 @@ def _table(name: str, source: Source, rows: int, meter: Meter) -> tuple[PreviewT
     first = list(reading.rows(sample))
     shown = PreviewTable(
         name,
-        tuple(PreviewColumn(column.name, column.kind) for column in columns.values()),
+        tuple(
+            PreviewColumn(column.name, column.kind, column.numerals, readings(column.shapes))
+            for column in columns.values()
+        ),
         tuple(map(tuple, first[:rows])),
         len(first) if whole else _count(source),
+        tuple(map(tuple, first)),
     )
     return shown, _problems(name, source, reading, whole)
 

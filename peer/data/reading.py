@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from attrs import define, field
 
-from anon.tables.columns import Column, cell_in
+from anon.tables.columns import Column
 from anon.tables.streams import Cell, ImportLimits, Record, Skip
 
 PROGRESS_EVERY = 1_000
@@ -57,17 +57,17 @@ class Reading:
 
     def _row(self, cells: dict[str, Cell]) -> list[Cell] | Skip:
         try:
-            row = [self._cell(cells.get(key), column.kind) for key, column in self.columns.items()]
+            row = [self._cell(cells.get(key), column) for key, column in self.columns.items()]
             size = sum(len(cell.encode()) if isinstance(cell, str) else 9 for cell in row)
         except UnicodeEncodeError:  # half of a surrogate pair, from a JSON escape
             return Skip.BROKEN
         return row if size <= self.limits.row_bytes else Skip.LONG
 
-    def _cell(self, cell: Cell, kind: str) -> Cell:
+    def _cell(self, cell: Cell, column: Column) -> Cell:
         if isinstance(cell, str) and (len(cell.encode()) > self.limits.cell_bytes or "\0" in cell):
             self.emptied += 1
             return None
-        return cell_in(cell, kind, self.typed)
+        return column.cell(cell, self.typed)
 
 
 def counted(number: int, unit: str) -> str:

@@ -30,7 +30,9 @@ async def _imported(page: Visited, name: str, content: bytes) -> str:
     """Import with what the page suggests; the words it showed before."""
     seen = await page.upload(name, content)
     place = seen.url.removeprefix(page.server.address)
-    done = await page.post(place, seen.form(place) | {"answer": "import", "mode": "replace"})
+    form = seen.form(place)
+    lacking = {name: "-" for name in form if name.startswith("column.")}
+    done = await page.post(place, form | lacking | {"answer": "import", "mode": "replace"})
     assert (await page.get(done.url)).status == 200
     return seen.words
 

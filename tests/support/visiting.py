@@ -53,6 +53,10 @@ class Got:
             plain = not re.search(r'type="(checkbox|radio|file)"', tag) or " checked" in tag
             if name and plain:
                 fields[name[1]] = unescape(value[1]) if value else ""
+        for name, options in re.findall(r'<select[^>]*name="([^"]*)"[^>]*>(.*?)</select>', found[1], re.DOTALL):
+            values = re.findall(r'<option(?: value="([^"]*)")?( selected)?>([^<]*)', options)
+            chosen = next((one for one in values if one[1]), values[0])
+            fields[name] = unescape(chosen[0] if "value=" in options else chosen[2])
         return fields
 
 

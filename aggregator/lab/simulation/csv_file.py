@@ -11,7 +11,7 @@ from pathlib import Path
 from attrs import evolve, frozen
 
 from anon.errors import Malformed, Refused, because
-from anon.tables.columns import Column, cell_in, columns_of
+from anon.tables.columns import Column, columns_of
 from anon.tables.delimited import DelimitedSource
 from anon.tables.streams import LIMITS, Cell, Skip, in_its_encoding, origin_of
 
@@ -56,7 +56,7 @@ def _read(source: DelimitedSource, known: Mapping[str, Column]) -> CsvFile:
             raise Malformed(f"line {number}: {row.value}; save it as UTF-8 text and check its quotes and line ends")
         else:
             for key, cell in row.items():
-                columns[known[key].name].append(cell_in(cell, known[key].kind, source.typed))
+                columns[known[key].name].append(known[key].cell(cell, source.typed))
     if not any(columns.values()):
         raise Malformed(f"expected a header and at least one row of {len(columns)} cells; check the delimiter")
     return CsvFile(columns, skipped)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from threading import Event
 
 from aiohttp import BodyPartReader, web
 from attrs import frozen
@@ -10,13 +12,15 @@ from attrs import frozen
 from anon.errors import Refused
 from anon.study.features import Table
 from anon.study.manifest import Manifest
-from peer.data.importing import import_file
+from peer.data.choices import Choices, remembered
+from peer.data.importing import ImportSummary, Mode, Progress, import_file
 from peer.data.preview import PreviewTable
 from peer.data.preview import preview as look_at
 from peer.data.reading import counted
 from peer.rules.lifecycle import LAST
 from peer.web.forms import form_file, form_text
 from peer.web.site import SITE, Site
+from peer.web.views.choosing import choices_of, offer_of
 from peer.web.views.joining import STEPS, newest_invite, policy_of
 
 routes = web.RouteTableDef()
@@ -62,8 +66,13 @@ async def preview(request: web.Request) -> web.StreamResponse:
     looked = await site.work(name, lambda: site.threads.looked(look_at, file, stop=site.stop_of(name)))
     if not looked.done() or looked.cancelled():  # a file that was chosen meanwhile ends it; the next look begins anew
         return site.waiting(request, "Reading the file", f"/data/preview/{key}?back={_back(request)}")
-    preview, tables = looked.result(), site.tables()
-    choices = declared((await _wanted(site)).tables, preview.tables[0], tables) if len(preview.tables) == 1 else ()
+    preview, tables, wanted = looked.result(), site.tables(), await _wanted(site)
+    only = preview.tables[0] if len(preview.tables) == 1 else None
+    before = await site.threads.asked(_remembered, site.data_path, wanted.tables)
+    choices = declared(wanted.tables, only, tables, before) if only is not None else ()
+    chosen = request.query.get("table", "")
+    if only is not None and chosen not in {choice.name for choice in choices}:
+        chosen = suggested(choices, only.name)
     return site.page(
         request,
         "preview.html",
@@ -71,7 +80,8 @@ async def preview(request: web.Request) -> web.StreamResponse:
         name=file.name,
         key=key,
         choices=choices,
-        suggested=suggested(choices, preview.tables[0].name) if len(preview.tables) == 1 else "",
+        chosen=chosen,
+        offer=await offer_of(site, only, *wanted.of(chosen)) if only is not None else None,
         tables=tables,
         back=_back(request),
         policy=site.reach.policy() if _sets_budget(request) else None,
@@ -89,21 +99,49 @@ async def decided(request: web.Request) -> web.StreamResponse:
         site.forget(f"look-{key}")
         site.staging.drop(key)
         return site.onward(request, place, "Nothing was imported; the copy of the file is gone.")
-    if _sets_budget(request):
-        site.peer.set_policy(await policy_of(request, site.reach.policy()))
+    policy = await policy_of(request, site.reach.policy()) if _sets_budget(request) else None
     table = await form_text(request, "table") or None
+    choices = await _chosen(request, table)
+    if choices is None:
+        place = f"/data/preview/{key}?back={_back(request)}&table={table}"
+        return site.onward(request, place, "A study reads this table. Look at what it asks, then import.")
     adding = await form_text(request, "mode") == "append"
     if site.paired and not adding:
         raise Refused("a paired phone adds rows; to put them in place of a table's, do this on the computer itself")
+    if policy is not None:
+        site.peer.set_policy(policy)
     watched = _watched(site, request.cookies[site.gate.cookie])
     name, mode = f"import-{key}", "append" if adding else "replace"
     importing = await site.work(
         name,
-        lambda: site.threads.imported(import_file, site.data_path, file, table, mode, watched, stop=site.stop_of(name)),
+        lambda: site.threads.imported(
+            _import, site.data_path, file, table, mode, watched, choices, stop=site.stop_of(name)
+        ),
     )
     if importing.done():
         importing.result()
     return site.onward(request, f"/data/imported/{key}?back={_back(request)}")
+
+
+def _import(
+    database: Path, file: Path, table: str | None, mode: Mode, progress: Progress, choices: Choices, stop: Event
+) -> ImportSummary:
+    return import_file(database, file, table, mode, progress, stop=stop, choices=choices)
+
+
+async def _chosen(request: web.Request, table: str | None) -> Choices | None:
+    """What the owner chose for the file; None where its table was not yet compared with what studies read."""
+    site, key = request.app[SITE], request.match_info["key"]
+    file, name = site.staging.file(key), f"look-{key}"
+    looked = await site.work(name, lambda: site.threads.looked(look_at, file, stop=site.stop_of(name)))
+    if not looked.done() or looked.cancelled():
+        return None
+    if len(tables := looked.result().tables) != 1:
+        return Choices()
+    wanted, studies = (await _wanted(site)).of(table or "")
+    if wanted is not None and await form_text(request, "compared") != table:
+        return None
+    return await choices_of(request, await offer_of(site, tables[0], wanted, studies))
 
 
 def _watched(site: Site, session: str) -> Callable[[int], None]:
@@ -170,7 +208,7 @@ def _back(request: web.Request) -> str:
 
 @frozen
 class Wanted:
-    """The tables that joined studies and waiting links read."""
+    """The studies joined, and those of links that wait for an answer."""
 
     studies: tuple[Manifest, ...]
 
@@ -178,6 +216,12 @@ class Wanted:
     def tables(self) -> tuple[Table, ...]:
         """Each table once: the newest study's columns of it."""
         return tuple({table.name: table for study in self.studies for table in study.tables}.values())
+
+    def of(self, name: str) -> tuple[Table | None, tuple[Manifest, ...]]:
+        """The table of this name, and the studies that read it."""
+        found = next((table for table in self.tables if table.name == name), None)
+        readers = (study for study in self.studies if any(table.name == name for table in study.tables))
+        return found, tuple(readers)
 
     @property
     def sources(self) -> dict[str, str]:
@@ -207,18 +251,41 @@ class Declared:
     """A table of this name is there, and would be replaced."""
     fits: bool
     """The file has every column that the studies read of it."""
+    whole: bool = True
+    """The table that is there has them too."""
 
 
-def declared(wanted: Sequence[Table], previewed: PreviewTable, present: Collection[str]) -> tuple[Declared, ...]:
-    """Every table that studies read, those that are there among them: the file that is there may be the wrong one."""
+def _remembered(database: Path, tables: Sequence[Table]) -> dict[str, dict[str, str]]:
+    return {table.name: remembered(database, table.name) for table in tables}
+
+
+def declared(
+    wanted: Sequence[Table],
+    previewed: PreviewTable,
+    present: Mapping[str, Collection[str]],
+    before: Mapping[str, Mapping[str, str]],
+) -> tuple[Declared, ...]:
+    """Every table that studies read, those that are there among them: the file that is there may be the wrong one.
+    `before`: the names that the owner gave to columns of earlier files, by table."""
     held = {column.name for column in previewed.columns}
-    return tuple(Declared(table.name, table.name in present, held >= set(table.columns)) for table in wanted)
+    as_before = {name: held | {names[column] for column in names.keys() & held} for name, names in before.items()}
+    return tuple(
+        Declared(
+            table.name,
+            table.name in present,
+            as_before.get(table.name, held) >= set(table.columns),
+            set(present.get(table.name, ())) >= set(table.columns),
+        )
+        for table in wanted
+    )
 
 
 def suggested(choices: Sequence[Declared], name: str) -> str:
     """The table to import a file of this name into: the one that its name says, else the only one that it fits, else
-    the only one that is not there. A table that is there is never suggested to a file that does not fit it."""
+    the only one that is not there or lacks columns. A table that is there and whole is never suggested to a file that
+    does not fit it."""
     if any(choice.name == name for choice in choices):
         return name
-    ways = [choice for choice in choices if choice.fits], [choice for choice in choices if not choice.present]
+    free = [choice for choice in choices if not (choice.present and choice.whole)]
+    ways = [choice for choice in choices if choice.fits], free
     return next((way[0].name for way in ways if len(way) == 1), name)

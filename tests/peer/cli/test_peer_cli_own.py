@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from peer.predict import distinct_digits
+from peer.store.home import PeerHome
 from tests.support.peer_command import Command, Served
 
 MODEL = {
@@ -204,3 +207,21 @@ def test_an_emptied_file_is_not_taken_for_a_budget_that_nobody_spent(command: Co
     done = command("budget")
     assert done.code == 4 and "the file is empty" in done.err and "anonml peer restore" in done.err
     assert file.read_bytes() == b""
+
+
+def test_columns_a_person_and_numbers_are_named_by_option(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "log.csv"
+    file.write_text("wer,stunden\nann,\"1,234\"\nbob,n/a\n")
+    words = ("import", file, "--table", "person", "--column", "hours=stunden", "--person", "wer=ann")
+    assert command(*words, "--numbers", "stunden=decimal").code == 0
+    assert read_rows(command, "SELECT hours FROM person") == [(1.234,)]
+    for wrong in (("--column", "hours"), ("--person", "=x"), ("--numbers", "stunden=roman")):
+        assert command("import", file, *wrong).code == 4
+    assert command("import", file, "--table", "person", "--person", "wer=eve").code == 4
+    assert command("import", file, "--table", "person").code == 0, "the name that was given before is remembered"
+    assert [hours for (hours,) in read_rows(command, "SELECT hours FROM person")] == ["1,234", "n/a"]
+
+
+def read_rows(command: Command, query: str) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(PeerHome(command.home).data_path)) as database:
+        return database.execute(query).fetchall()

@@ -1,0 +1,103 @@
+"""The owner's choices beside a previewed file: which column is which, whose rows are taken, how numbers are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aiohttp import web
+from attrs import frozen
+
+from anon.errors import Malformed, Refused
+from anon.study.features import Table
+from anon.study.manifest import Manifest
+from anon.tables.numerals import Numerals
+from peer.data.choices import Choices, Person, remembered
+from peer.data.fitting import Fit, People, fit_of, likely, people_in
+from peer.data.preview import PreviewColumn, PreviewTable
+from peer.web.forms import form_text
+from peer.web.site import Site
+
+NONE = "-"
+"""The owner's word that the file has no such column. No column has this name."""
+_COMMAS = {Numerals.DECIMAL, Numerals.THOUSANDS}
+
+
+@frozen
+class Reading:
+    """A column whose numbers can be read in several ways, and the likely one."""
+
+    column: PreviewColumn
+    likely: Numerals | None
+
+
+@frozen
+class Offer:
+    """Everything that an owner may choose for one file of one table. `fit` is None where no study reads its table."""
+
+    columns: tuple[str, ...]
+    fit: Fit | None
+    people: People | None
+    readings: tuple[Reading, ...]
+    several: bool
+
+
+async def offer_of(site: Site, table: PreviewTable, wanted: Table | None, studies: Sequence[Manifest]) -> Offer:
+    """The choices for a previewed table that is to become this table of the studies."""
+    fit = None
+    if wanted is not None:
+        known = await site.threads.asked(remembered, site.data_path, wanted.name)
+        fit = await site.threads.asked(fit_of, table, wanted, studies, known)
+    columns = tuple(column.name for column in table.columns)
+    several = table.count is None or table.count > 1
+    return Offer(columns, fit, people_in(table), tuple(_readings(table, wanted, fit)), several)
+
+
+def _readings(table: PreviewTable, wanted: Table | None, fit: Fit | None) -> list[Reading]:
+    read = {*(wanted.columns if wanted else ()), *(fit.guessed.values() if fit else ())}
+    return [
+        Reading(column, likely(column, [row[place] for row in table.sample]))
+        for place, column in enumerate(table.columns)
+        if column.readings and (column.name in read or _COMMAS & set(column.readings))
+    ]
+
+
+async def choices_of(request: web.Request, offer: Offer) -> Choices:
+    """What the owner chose in the form. Raises `Refused` for what is left open, with what to say."""
+    return Choices(await _names(request, offer), await _person(request, offer), await _numerals(request, offer))
+
+
+async def _names(request: web.Request, offer: Offer) -> dict[str, str]:
+    names: dict[str, str] = {}
+    for lacking in offer.fit.guessed if offer.fit is not None else ():
+        chosen = await form_text(request, f"column.{lacking}")
+        if not chosen:
+            raise Refused(f"say which column of the file is {lacking}, or that it has none; nothing was imported")
+        if chosen in names:
+            raise Refused("one column of the file was chosen twice; choose another, or say that it has none")
+        if chosen in offer.columns:
+            names[chosen] = lacking
+    return names
+
+
+async def _person(request: web.Request, offer: Offer) -> Person | None:
+    column, value = await form_text(request, "person_column"), await form_text(request, "person")
+    if await form_text(request, "whose") == "all" or (offer.people is None and not value):
+        return None
+    if column not in offer.columns:
+        raise Refused("say which column tells whose row it is; nothing was imported")
+    if not value:
+        raise Refused("say which one is you, as the file has it, or that all rows are yours; nothing was imported")
+    return Person(column, value)
+
+
+async def _numerals(request: web.Request, offer: Offer) -> dict[str, Numerals]:
+    found: dict[str, Numerals] = {}
+    for reading in offer.readings:
+        name = reading.column.name
+        chosen = await form_text(request, f"numerals.{name}") or reading.likely
+        if chosen is None:
+            raise Refused(f"say how the numbers of {name} are written; nothing was imported")
+        if chosen not in set(reading.column.readings):
+            raise Malformed("a way to write numbers that this page does not offer; load it again")
+        found[name] = Numerals(chosen)
+    return found
