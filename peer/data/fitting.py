@@ -86,7 +86,9 @@ def fit_of(table: PreviewTable, wanted: Table, studies: Sequence[Manifest], know
     given = {name: original for original, name in known.items() if original in spare}
     guessed = {name: given.get(name) or _alike(name, spare) for name in lacking}
     names = {original: name for name, original in guessed.items() if original}
-    asked: list[Feature | Label] = [one for study in studies for one in (*study.features, study.label)]
+    asked: list[Feature | Label] = []
+    for study in studies:
+        asked += [*study.features, study.label]
     plain = [
         (query, column)
         for query in asked
