@@ -4,7 +4,7 @@ It is a second statement beside the local epsilon, never in its place: it enters
 holds under the `CONDITIONS`, which are printed with it.
 
 The shuffled batch. A slot's table offers several surveys. A hash of a peer's secret tag draws the one that it answers.
-Nobody else can know the tag, and it does not depend on the peer's data. So survey and report together are one
+The tag is known to nobody else, and does not depend on the peer's data. So survey and report together are one
 randomiser, applied by every peer of the slot. Its local epsilon is that of the dearest row. The indistinguishable batch
 is every accepted packet of the slot, whatever it answers. (Were the survey of a peer known, only its own row would hide
 it.)
