@@ -27,7 +27,7 @@ ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("transparency",),
         ("route", "study"),
         ("wire", "tables"),
-        ("page", "queries", "storage", "ldp", "credential", "nacl"),
+        ("page", "queries", "storage", "ldp", "credential", "nacl", "vdaf"),
         ("text", "extras", "environment", "backend", "labels", "errors"),
     ),
     "peer": (
