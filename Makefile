@@ -112,9 +112,11 @@ wheel: .venv/made       ## the wheel that peers and staff install, in dist/
 completion: .venv/test  ## the scripts that complete commands in a shell, after a command or an option changed
 	@$(BIN)/python -m bundle.completion
 
-pictures: .venv/test    ## the README's pictures, from a newcomer's walk in Chromium
-	@$(BIN)/python -m pytest -m "not soak" tests/docs/test_newcomer_walk.py --deselect tests/docs/test_newcomer_walk.py::test_the_readmes_pictures_are_there_and_small
-	@$(BIN)/python tests/docs/pictures.py
+pictures: .venv/demo .venv/test    ## the documents' pictures: a newcomer's walk in Chromium, and the report of the course study
+	@$(BIN)/python -m pytest -m "not soak" tests/docs/test_newcomer_walk.py --deselect tests/docs/test_newcomer_walk.py::test_the_pictures_are_there_and_small
+	@rm -rf build/course && mkdir -p build && $(BIN)/anonml demo mooc --no-control --keep build/course
+	@$(BIN)/anonml aggregator report build/course/report.html --home build/course/aggregator
+	@$(BIN)/python -m tests.docs.pictures build/course/report.html
 
 .venv/bundle/made: $(PEER:%=locks/%.txt) locks/bundle.txt
 	@$(PYTHON) -m venv .venv/bundle

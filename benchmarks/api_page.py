@@ -12,6 +12,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "researcher" / "api.md"
@@ -41,7 +42,14 @@ def page() -> str:
         lines += [f"## `{module}`", "", *_text(found), ""]
         for name in names:
             lines += _entry(name, getattr(found, name))
-    return "\n".join(lines).rstrip() + "\n"
+    return _INDENTED.sub(_fenced, "\n".join(lines).rstrip() + "\n")
+
+
+_INDENTED = re.compile(r"(?<=\n\n)(?: {4}.+\n)+")
+
+
+def _fenced(code: re.Match[str]) -> str:
+    return f"<!-- not run: an outline; the data are yours -->\n```python\n{dedent(code[0])}```\n"
 
 
 def _entry(name: str, thing: Any) -> Iterator[str]:

@@ -102,7 +102,7 @@ FRESH = {"bash": ('eval "$({})"', "PS1='REA''DY> '"), "zsh": ('eval "$({})"', "P
     pytest.param(one, marks=pytest.mark.skipif(shutil.which(one) is None, reason=f"{one} is missing")) for one in SHELLS
 ])
 def test_a_new_shell_says_nothing_and_completes(shell: str, tmp_path: Path) -> None:
-    """In a terminal, as somebody types: a shell without settings of its own, the line of the README, then the tab key."""
+    """In a terminal, as somebody types: a shell without settings of its own, the line of the documents, then the tab key."""
     script = f"{sys.executable} -m anonml completion {shell}"
     surroundings = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TERM": "dumb", "PYTHONPATH": str(ROOT)}
     terminal, theirs = pty.openpty()

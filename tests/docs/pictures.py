@@ -1,5 +1,7 @@
-"""The README's pictures: cut from what the walk saw, kept small. `python tests/docs/pictures.py` puts the last run's
-into `docs/pictures`, where the README finds them."""
+"""Pictures for README and documents, kept small: cut from what the newcomer's walk saw, and from a report.
+
+    python -m tests.docs.pictures [REPORT.html]      put those of the last run, and of a report, into docs/pictures
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,11 @@ import shutil
 import sys
 from html import escape
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from PIL import Image
+
+from tests.support.browsing import chromium
 
 OUT = Path(__file__).parent / "out"
 KEPT = Path(__file__).resolve().parents[2] / "docs" / "pictures"
@@ -41,13 +46,22 @@ def cut(source: Path, name: str, *parts: tuple[int, int]) -> Path:
     return file
 
 
+def of_report(file: Path) -> None:
+    """The beginning of a report, as a browser shows it."""
+    OUT.mkdir(exist_ok=True)
+    with TemporaryDirectory() as profile, chromium(Path(profile)) as browser:
+        browser.view(WIDTH, "light", TALLEST)
+        browser.open(file.resolve().as_uri())
+        cut(browser.shot("last", OUT), "report", (0, TALLEST))
+
+
 def main() -> None:
-    """Replace the README's pictures by those of the last run."""
-    found = sorted(OUT.glob("step-*.png"))
+    """Replace the pictures by those of the last run."""
+    for report in sys.argv[1:]:
+        of_report(Path(report))
+    found = sorted([*OUT.glob("step-*.png"), *OUT.glob("report.png")])
     if not found:
         sys.exit("no pictures yet: run `make pictures`, which runs the test that makes them")
-    shutil.rmtree(KEPT, ignore_errors=True)
-    KEPT.mkdir(parents=True)
     for file in found:
         shutil.copyfile(file, KEPT / file.name)
 

@@ -22,7 +22,7 @@ from anon.extras import install
 from anonml import _explain
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 SHOWN = [line for page in PAGES for line in re.findall(r"pipx install (?:--force )?'([^']+\[[^']+)'", page.read_text("utf-8"))]
 
 

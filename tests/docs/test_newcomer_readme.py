@@ -1,4 +1,4 @@
-"""Every command, option and file that the README shows is there."""
+"""Every command, option and file that README and documents show is there, and the README is a first screen."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from anonml import COMMANDS, COMPLETION, _application
+from anonml import COMMANDS, COMPLETION, HELP, _application
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
 
 
 def shown(text: str) -> list[str]:
     """The command lines of blocks and of words in backticks that begin with `anonml`."""
-    blocks = re.findall(r"^    (anonml .*)$", text, re.MULTILINE)
+    blocks = re.findall(r"^ *(anonml .*)$", text, re.MULTILINE)
     words = [one for one in re.findall(r"`(anonml [^`]*)`", text) if "anonml." not in one]
     return [re.sub(r"\s+#.*$", "", line) for line in (*blocks, *words)]
 
@@ -29,6 +30,7 @@ def shown(text: str) -> list[str]:
 def fault(line: str) -> str:
     """The first word of a command line that does not exist, or an empty text."""
     words = shlex.split(line.replace("...", "x").replace("|", " "))[1:]
+    words = words[1:] if words[:1] == [HELP] else words
     if not words or words[0] == COMPLETION or words[0].startswith("-"):
         return ""
     if words[0] not in COMMANDS:
@@ -43,12 +45,19 @@ def fault(line: str) -> str:
     return next((word for word in rest if word.startswith("--") and word not in {*known, "--help"}), "")
 
 
-def test_the_readme_shows_commands() -> None:
-    assert len(shown(README)) > 40
+def _text(path: Path) -> str:
+    return path.read_text("utf-8")
 
 
-@pytest.mark.parametrize("line", sorted(set(shown(README))))
-def test_every_command_and_option_that_the_readme_shows_exists(line: str) -> None:
+SHOWN = sorted({line for path in DOCUMENTS for line in shown(path.read_text("utf-8")) if " ... " not in line})
+
+
+def test_the_documents_show_commands() -> None:
+    assert len(SHOWN) > 80
+
+
+@pytest.mark.parametrize("line", SHOWN)
+def test_every_command_and_option_that_is_shown_exists(line: str) -> None:
     assert fault(line) == "", f"{line!r}: no {fault(line)!r}"
 
 
@@ -73,7 +82,7 @@ def texts(path: Path) -> Iterator[str]:
 
 
 SAYING = [
-    *(one for one in ROOT.glob("*.md") if one.name != "README.md"),
+    *ROOT.glob("*.md"),
     *(ROOT / "docs").rglob("*.md"),
     *(one for side in ("anon", "peer", "aggregator") for kind in ("*.py", "*.html") for one in (ROOT / side).rglob(kind)),
 ]
@@ -88,11 +97,31 @@ def test_every_command_that_a_message_or_a_document_names_exists() -> None:
     assert wrong == {}
 
 
-@pytest.mark.parametrize("target", sorted(set(re.findall(r"`?make ([a-z][a-z-]*)", README))))
-def test_every_make_target_that_the_readme_shows_exists(target: str) -> None:
+@pytest.mark.parametrize("target", sorted(set(re.findall(r"(?:`|```sh\n)make ([a-z][a-z-]*)", "\n".join(map(_text, DOCUMENTS))))))
+def test_every_make_target_that_is_shown_exists(target: str) -> None:
     assert re.search(rf"^{target}:", MAKEFILE, re.MULTILINE)
 
 
-@pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([\w./-]+)\)", README))))
-def test_every_file_that_the_readme_links_to_exists(link: str) -> None:
-    assert (ROOT / link).exists()
+@pytest.mark.parametrize(("page", "link"), sorted({(path, link) for path in ROOT.glob("*.md") for link in re.findall(r"(?:\]\(|src=\")([\w./-]+)[\"#)]", _text(path))}))
+def test_every_file_that_a_page_of_the_root_links_to_exists(page: Path, link: str) -> None:
+    """The site's strict build looks at those of `docs/`."""
+    assert (page.parent / link).exists()
+
+
+def words(text: str) -> list[str]:
+    """The words that a reader of a page reads: no addresses, no markup."""
+    return re.findall(r"[\w'][\w'.-]*", re.sub(r"\]\([^)]*\)|<[^>]*>|https?://\S+", " ", text))
+
+
+def test_the_readme_is_a_first_screen() -> None:
+    assert 400 <= len(words(README)) <= 600
+    assert [line for line in README.splitlines() if len(line) > 124 and not line.startswith("|")] == []
+    assert len(re.findall(r'<img src="docs/pictures/[\w.-]+\.png"', README)) == 2
+
+
+def test_the_readmes_class_sizes_are_those_that_were_measured() -> None:
+    """Its rows are cut from the page on class sizes: the same people, without the column of epsilon 0.5."""
+    measured = _text(ROOT / "docs/staff/class-size.md").partition("was the model shown")[2].partition("**Asking")[0]
+    cut = {cells[0]: cells[2:] for line in measured.splitlines() if len(cells := re.findall(r"[\d,]+(?=%? ?[|,]|%)", line)) == 5}
+    rows = [re.findall(r"[\d,]+", line) for line in README.splitlines() if re.match(r"  \| [\d,]+ \|", line)]
+    assert len(rows) == 4 and all(cut[row[0]] == row[1:] for row in rows), cut

@@ -21,6 +21,7 @@ pytest.importorskip("selenium", reason="selenium is missing: install the extra `
 
 from tests.docs.newcomer_walk import COLUMNS, Newcomer
 from tests.docs.pictures import OUT
+from tests.docs.repository import pages
 from tests.docs.staff_walk import Staff
 from tests.docs.walking import ended
 from tests.support.browsing import chromium, missing
@@ -30,7 +31,8 @@ pytestmark = pytest.mark.process
 
 MOST_STEPS, MOST_STAFF_STEPS = 5, 8
 MEMBERS = 3
-README = (ROOT / "README.md").read_text("utf-8")
+TOLD = {"newcomer": "docs/student/five-minutes.md", "staff": "docs/staff/first-study.md"}
+"""The page that tells the steps of each."""
 
 
 @frozen
@@ -125,27 +127,30 @@ def test_both_programs_end_with_control_c_in_order(walked: Walked) -> None:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(("title", "whose"), [("## Take part: five steps", "newcomer"), ("## Run a study: six", "staff")])
-def test_the_readme_tells_the_very_steps(walked: Walked, title: str, whose: str) -> None:
-    chapter = README.partition(title)[2].partition("\n## ")[0]
-    told = re.findall(r"^\d\. (.*)$", chapter, re.MULTILINE)
-    done = getattr(walked, whose).steps.done
-    assert len(told) == len(done), (told, done)
-    for step, line in zip(done, told, strict=True):
-        named = re.sub(r" anonml://.*| --(port|count) \d+|^edit .*", "", step)
-        assert named in line, f"the README does not name {named!r} at its place"
+@pytest.mark.parametrize("whose", TOLD)
+def test_the_page_tells_the_very_steps(walked: Walked, whose: str) -> None:
+    """Every command and every button, in the order in which they were needed."""
+    page, place = (ROOT / TOLD[whose]).read_text("utf-8"), 0
+    for step in getattr(walked, whose).steps.done:
+        named = re.sub(r" anonml://.*| --(port|count) \d+|^edit ", "", step)
+        place = page.find(named, place)
+        assert place >= 0, f"{TOLD[whose]} does not name {named!r} at its place"
 
 
-def test_the_readmes_pictures_are_there_and_small() -> None:
-    named = re.findall(r"docs/pictures/[\w.-]+\.png", README)
-    assert 1 <= len(named) <= 6 and len(set(named)) == len(named)
-    assert sorted(named) == sorted(str(one.relative_to(ROOT)) for one in (ROOT / "docs" / "pictures").glob("*.png"))
-    assert all((ROOT / name).stat().st_size < 120_000 for name in named)
+def _shown() -> list[str]:
+    """The pictures that pages show."""
+    return [name for path in pages() for name in re.findall(r"pictures/([\w-]+\.png)", path.read_text("utf-8"))]
+
+
+def test_the_pictures_are_there_and_small() -> None:
+    kept = {one.name: one for one in (ROOT / "docs" / "pictures").glob("*.png")}
+    assert len(kept) >= 5 and set(_shown()) == set(kept)
+    assert all(one.stat().st_size < 120_000 for one in kept.values())
 
 
 @pytest.mark.browser
-def test_the_run_made_every_picture_of_the_readme(walked: Walked) -> None:
-    assert {Path(name).name for name in re.findall(r"docs/pictures/[\w.-]+\.png", README)} <= {one.name for one in OUT.iterdir()}
+def test_the_run_made_every_picture_of_steps(walked: Walked) -> None:
+    assert {name for name in _shown() if name.startswith("step-")} <= {one.name for one in OUT.iterdir()}
 
 
 @pytest.mark.browser

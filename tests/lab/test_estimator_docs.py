@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggregator.estimator.classifier import NotShownWarning
 from aggregator.lab.simulation.evaluation import calibration_error
 from benchmarks.calibration import expected_error
 
@@ -31,18 +30,6 @@ def test_the_page_runs_and_nothing_is_read_from_the_data() -> None:
     assert model.better_than_base_rate_
     assert model.classes_.tolist() == ["left", "stayed"]
     np.testing.assert_allclose(told.base + told.contributions.sum(axis=1), model.decision_function(known["X"][:3]))
-
-
-def test_the_readme_runs() -> None:
-    pandas = pytest.importorskip("pandas", reason="pandas is not installed (extra: test)")
-    generator = np.random.default_rng(0)
-    frame = pandas.DataFrame({"age": generator.uniform(17, 90, 500), "sex": generator.choice(["f", "m"], 500)})
-    known = {"X": frame, "y": generator.integers(0, 2, 500), "X_new": frame[:5]}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warnings.simplefilter("ignore", NotShownWarning)  # its y is drawn by chance
-        exec(_block("README.md", "LocallyPrivateClassifier"), known)
-    assert known["model"].epsilon_spent_ <= 1.0
 
 
 def test_the_calibration_error_of_the_benchmark_is_that_of_simulate() -> None:

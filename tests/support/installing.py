@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CONSTRAINTS = ROOT / "constraints.txt"
 WHEELS = ROOT / ".venv" / "wheels"
 LONGEST = 300
+THIS_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 _OFFLINE = ("NewConnectionError", "NameResolutionError", "Temporary failure in name resolution", "ConnectTimeoutError")
 
 
@@ -80,9 +81,8 @@ def _copied(folder: Path) -> Path:
 
 def pipx_install(home: Path, built: Path, extra: str = "") -> Installed:
     """`pipx install WHEEL` in an empty home."""
-    wheels = _wheels(extra)
     installed = Installed(home, home / ".local" / "bin")
-    pip = f"--no-index --find-links {wheels} --constraint {CONSTRAINTS}"
+    pip = f"--no-index --find-links {wheels(extra)} --constraint {CONSTRAINTS}"
     words = [sys.executable, "-m", "pipx", "install", f"{built}{extra}", "--pip-args", pip]
     _run(words, installed.environment | {"USE_EMOJI": "0"})
     return installed
@@ -104,15 +104,15 @@ def beside_this(home: Path, built: Path) -> Installed:
     return Installed(home, place / "bin")
 
 
-def _wheels(extra: str) -> Path:
+def wheels(extra: str, python: str = THIS_PYTHON) -> Path:
     """Where the wheels of all that it needs are kept; fetched by their hashes when a lock has changed."""
     locks = [ROOT / "locks" / f"{name}.txt" for name in ("build", "peer", "pip", *(["aggregator"] if extra else []))]  # pipx keeps a pip of its own
-    needs = b"".join(lock.read_bytes() for lock in locks) + sys.version.encode()
+    needs = b"".join(lock.read_bytes() for lock in locks) + python.encode()
     kept = WHEELS / hashlib.sha256(needs).hexdigest()[:16]
     if not (kept / "complete").exists():
         kept.mkdir(parents=True, exist_ok=True)
         fetch = ("download", "--only-binary", ":all:", "--no-deps", "--dest", str(kept))
-        _pip(*fetch, "--require-hashes", *(word for lock in locks for word in ("-r", str(lock))))
+        _pip(*fetch, "--python-version", python, "--require-hashes", *(word for lock in locks for word in ("-r", str(lock))))
         (kept / "complete").touch()
     return kept
 
