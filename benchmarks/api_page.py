@@ -15,6 +15,8 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+from anonml import OFFERED
+
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "researcher" / "api.md"
 PUBLIC: dict[str, tuple[str, ...]] = {
     "aggregator.estimator.classifier": ("LocallyPrivateClassifier", "PrivacyLeakWarning", "NotShownWarning"),
@@ -35,6 +37,8 @@ def page() -> str:
         "",
         "Written by `python -m benchmarks.api_page` from the docstrings; do not edit it by hand. Longer introductions:",
         "[the estimator](../estimator.md), [notebooks](notebooks.md).",
+        "",
+        f"The short way to the two that are used most: `from anonml import {', '.join(OFFERED)}`.",
         "",
     ]
     for module, names in PUBLIC.items():

@@ -153,16 +153,8 @@ def status(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None
     table = Table("study", "title", "phase", "enrolled", "minimum", "accepted", "until")
     for status in statuses:
         until = instant(status.ends) if status.ends else ""
-        row = (
-            status.study.hex()[:8],
-            Foreign(status.title),
-            str(status.phase),
-            status.enrolled,
-            status.minimum,
-            status.accepted,
-            until,
-        )
-        table.add_row(*map(str, row))
+        counts = (str(number) for number in (status.enrolled, status.minimum, status.accepted))
+        table.add_row(status.study.hex()[:8], Foreign(status.title), str(status.phase), *counts, until)
     Console().print(table)
     for line in trouble(statuses):
         Console().print(line, highlight=False, soft_wrap=True, markup=False)

@@ -1,0 +1,20 @@
+"""`anonml aggregator status` names each study by its title."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from aggregator.cli.main import app as commands
+from aggregator.cli.study import app as studies
+
+
+def test_the_table_shows_the_title(tmp_path: Path) -> None:
+    home, run = str(tmp_path / "home"), CliRunner()
+    for words in (["init", str(tmp_path / "study.toml")], ["publish", str(tmp_path / "study.toml"), "--loopback", "--home", home]):
+        assert run.invoke(studies, words, catch_exceptions=False).exit_code == 0
+    said = run.invoke(commands, ["status", "--home", home], env={"COLUMNS": "120"}, catch_exceptions=False).stdout
+    (row,) = [line for line in said.splitlines() if "enrolling" in line]
+    cells = [cell.strip(" \u2066\u2067\u2068\u2069") for cell in row.split("│")[1:-1]]
+    assert cells[1:6] == ["Course dropout", "enrolling", "0", "100", "0"]
