@@ -13,6 +13,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from anon.errors import Refused
+from anon.tables.columns import column_name
 from anon.tables.numerals import Numerals
 from anon.tables.streams import Cell
 from anon.terminal.foreign import Foreign, inline
@@ -28,12 +29,20 @@ COLUMNS_ABREAST = 6
 
 
 def choices_of(columns: Sequence[str], person: str | None, numbers: Sequence[str]) -> Choices | None:
-    """The owner's word on a file from its options; None where nothing was said. Raises `Refused`."""
+    """The owner's word on a file from its options; None where nothing was said. Raises `Refused`.
+
+    A column of the file may be named as it stands there, or as `--preview` shows it.
+    """
     if not (columns or person or numbers):
         return None
-    names = {original: name for name, original in map(_pair, columns)}
-    read = {column: _numerals(how) for column, how in map(_pair, numbers)}
-    return Choices(names, Person(*_pair(person)) if person else None, read)
+    names = {column_name(original): name for name, original in map(_pair, columns)}
+    read = {column_name(column): _numerals(how) for column, how in map(_pair, numbers)}
+    return Choices(names, _person(person) if person else None, read)
+
+
+def _person(text: str) -> Person:
+    column, value = _pair(text)
+    return Person(column_name(column), value)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -62,7 +62,7 @@ def _readings(table: PreviewTable, wanted: Table | None, fit: Fit | None) -> lis
 
 
 async def choices_of(request: web.Request, offer: Offer) -> Choices:
-    """What the owner chose in the form. Raises `Refused` for what is left open, with what to say."""
+    """The owner's choices in the form. Raises `Refused` for what is left open, with what to say."""
     return Choices(await _names(request, offer), await _person(request, offer), await _numerals(request, offer))
 
 

@@ -130,7 +130,7 @@ def _import(
 
 
 async def _chosen(request: web.Request, table: str | None) -> Choices | None:
-    """What the owner chose for the file; None where its table was not yet compared with what studies read."""
+    """The owner's choices for the file; None where its table was not yet compared with what studies read."""
     site, key = request.app[SITE], request.match_info["key"]
     file, name = site.staging.file(key), f"look-{key}"
     looked = await site.work(name, lambda: site.threads.looked(look_at, file, stop=site.stop_of(name)))

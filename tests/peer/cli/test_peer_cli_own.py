@@ -222,6 +222,14 @@ def test_columns_a_person_and_numbers_are_named_by_option(command: Command, tmp_
     assert [hours for (hours,) in read_rows(command, "SELECT hours FROM person")] == ["1,234", "n/a"]
 
 
+def test_columns_may_be_named_as_they_stand_in_the_file(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "log.csv"
+    file.write_text("Wer ist es;Stunden\nann;1,5\nbob;2,5\n")
+    words = ("--column", "hours=Stunden", "--person", "Wer ist es=ann", "--numbers", "Stunden=decimal")
+    assert command("import", file, "--table", "person", *words).code == 0
+    assert read_rows(command, "SELECT hours FROM person") == [(1.5,)]
+
+
 def read_rows(command: Command, query: str) -> list[tuple[object, ...]]:
     with closing(sqlite3.connect(PeerHome(command.home).data_path)) as database:
         return database.execute(query).fetchall()
