@@ -104,10 +104,9 @@ bench: .venv/bench      ## speed; figures go to benchmarks/out/*.json
 paper: .venv/paper      ## the paper's figures from real data in the folder DATA; an hour on one core, kept in benchmarks/out
 	@$(BIN)/python -m benchmarks.paper $(if $(DATA),--data $(DATA))
 
-wheel: .venv/made       ## the wheel that peers and staff install, in dist/
+wheel: .venv/made       ## the wheel that peers and staff install, its list of parts and SHA256SUMS, in dist/
 	@$(call locked,.venv,build)
-	@rm -rf build && $(BIN)/pip wheel --quiet --no-build-isolation --disable-pip-version-check --no-deps --wheel-dir dist .
-	@ls dist/*.whl
+	@$(BIN)/python -m bundle.wheel
 
 completion: .venv/test  ## the scripts that complete commands in a shell, after a command or an option changed
 	@$(BIN)/python -m bundle.completion

@@ -17,6 +17,7 @@ from anon.errors import AnonmlError
 from anon.study.schema import DURATION_PATTERN, study_schema
 from anon.terminal.placeholders import placed
 from anonml import COMMANDS, INTERRUPTED, USAGE, application
+from bundle.completion import written
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 _MADE = "<!-- Written by `python -m benchmarks.reference`; do not edit it by hand. -->"
@@ -198,7 +199,9 @@ PAGES = {"commands": commands, "exit-codes": exit_codes, "study-file": study_fil
 
 
 def main() -> None:
-    """Write the pages anew."""
+    """Write the pages anew, and the completion scripts, which know the same commands."""
+    for file, text in written().items():
+        file.write_text(text, "utf-8")
     FOLDER.mkdir(exist_ok=True)
     for name, page in PAGES.items():
         (FOLDER / f"{name}.md").write_text(page(), "utf-8")

@@ -15,8 +15,8 @@ import re
 import secrets
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from math import ceil
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,7 +24,6 @@ from typing import Annotated, Any
 import typer
 from attrs import frozen
 from rich.console import Console
-from rich.table import Table
 
 from aggregator.lab.simulation.ceilings import binned_ceiling, raw_ceiling
 from aggregator.lab.simulation.evaluation import evaluate
@@ -35,9 +34,11 @@ from anon.study.manifest import parse_manifest
 from anon.transparency.documents import find
 from anon.wire.messages import parse_roster
 from examples import scenes
+from examples.closing import kept_report, show
 from examples.private_tor import private_tor
 from examples.processes import Child, command, hosts, serving
 from examples.published import Published, read_published
+from examples.waiting import waiting
 
 app = typer.Typer(
     add_completion=False, help="Run a whole study on this machine: census, mooc, or a study file of your own."
@@ -83,6 +84,15 @@ class Clock:
         """Until every peer has certainly ended."""
         return self.enrol + 3 * self.settle + self.binning + self.collect + 90.0
 
+    def stage(self, phase: str) -> tuple[str, float | None]:
+        """A phase of the study in words, and its seconds where the schedule says them."""
+        return {
+            "enrolling": ("peers look at the study, consent and enrol", self.enrol),
+            "settling": ("the roster is closed, and every peer checks it", self.settle),
+            "binning": ("some peers answer where to cut, each with one perturbed bit", self.binning + self.settle),
+            "collecting": ("every peer sends one perturbed answer, at a time of its own", self.collect + self.settle),
+        }.get(phase, ("the aggregator learns from the noisy counts", None))
+
     def sections(self, peers: int) -> str:
         """The study file's schedule and cohort for the demo."""
         return (
@@ -103,9 +113,10 @@ def main(
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures here.")] = None,
     keep: Annotated[Path | None, typer.Option(help="Keep everything in this new folder.")] = None,
 ) -> None:
-    """Run the study and print the closing table."""
+    """Run a whole study with real peers on this machine, and say in words what came of it. The report is kept."""
     console = Console(stderr=True)
     chosen = secrets.randbits(31) if seed is None else seed
+    report = None
     with _folder(keep) as folder:
         with _network(folder, console, tor):
             figures = Demo(folder, console, tor).run(example, data, peers, chosen, shuffle_labels)
@@ -113,16 +124,18 @@ def main(
             control = False
         if example == "mooc" and control and not shuffle_labels:
             figures |= _control(folder / "control", console, peers, chosen, figures)
+        if (found := folder / "published" / "report.html").is_file():
+            report = found if keep is not None else _kept(found, Path(example).stem)
     if json_file:
         json_file.write_text(json.dumps(figures, indent=2, sort_keys=True) + "\n", "utf-8")
-    _show(figures)
+    show(Console(), figures, report, example)
     if tor and not _isolated(figures):
         console.print("[bold red]shared circuits:[/] tor's log does not show one circuit for each packet")
         raise typer.Exit(1)
     if figures["lost"] or figures["missed"] or figures["enrolled"] != figures["peers"]:
         console.print(
             "[bold red]incomplete:[/] not every peer enrolled or sent in time. This machine was too busy for windows "
-            f"of seconds: run it again when it is idle, or `.venv/bin/anonml demo {example} --peers 300`"
+            f"of seconds: run it again when it is idle, or `anonml demo {example} --peers 300`"
         )
         raise typer.Exit(1)
 
@@ -139,7 +152,9 @@ def _network(folder: Path, console: Console, tor: bool) -> Iterator[None]:
     if not tor:
         yield
         return
-    with private_tor(folder / "net") as network:
+    with ExitStack() as standing:
+        with waiting(console, "a private Tor network starts", 15):
+            network = standing.enter_context(private_tor(folder / "net"))
         console.print(f"  {'network':<12} {network.seconds:6.1f} s   {network.relays} relays of a private Tor network")
         os.environ["ANONML_TORRC"] = str(network.torrc_file)
         try:
@@ -150,14 +165,21 @@ def _network(folder: Path, console: Console, tor: bool) -> Iterator[None]:
 
 def _control(folder: Path, console: Console, peers: int, seed: int, figures: dict[str, Any]) -> dict[str, float]:
     """How far the model came from 0.5 to its ceiling, and the whole study again with labels that mean nothing."""
-    console.print("the same with shuffled labels:")
+    console.print("the control: the same study with shuffled labels, in which there is nothing to find")
     folder.mkdir()
     shuffled = Demo(folder, console).run("mooc", None, peers, seed, shuffle_labels=True)
     return {
         "reached": round((figures["auc"] - 0.5) / (figures["auc_ceiling_binned"] - 0.5), 4),
         "auc_shuffled": shuffled["auc"],
+        "shown_shuffled": shuffled["shown"],
         "lost": figures["lost"] + shuffled["lost"],
     }
+
+
+def _kept(report: Path, example: str) -> Path:
+    """The report where it stays: in this folder, or where that cannot be written to, in the one for passing files."""
+    here = Path.cwd()
+    return kept_report(report, example, here if os.access(here, os.W_OK) else Path(tempfile.gettempdir()))
 
 
 @contextmanager
@@ -187,13 +209,19 @@ class Demo:
     def run(self, example: str, data: Path | None, peers: int, seed: int, shuffle_labels: bool) -> dict[str, Any]:
         """The figures of docs/figures.md."""
         usual = TOR_PEERS if self._tor else PEERS
-        scene = self._scene(example, data, peers or usual.get(example, 200), seed, shuffle_labels)
+        with self._waiting("people are found", None):
+            scene = self._scene(example, data, peers or usual.get(example, 200), seed, shuffle_labels)
         count = len(scene.peers)
-        self._lap("read", f"{count} people to be peers, {len(scene.test)} others to score the model on")
+        made_up = ", all made up: the census data are not installed" if scene.made_up else ""
+        self._lap("read", f"{count:,} people to be peers, {len(scene.test):,} others to try the model on{made_up}")
         people = scenes.write_people(scene, self._folder, self._hosts)
-        with hosts(people, self._folder, max(2, count // 2), self._tor) as children:
+        with ExitStack() as running:
+            with self._waiting("every peer makes its home and imports its data", count, self._homes):
+                children = running.enter_context(hosts(people, self._folder, max(2, count // 2), self._tor))
             preparing = self._lap("prepare", "every peer has its home and its data")
-            with serving(self._home, self._folder, self._tor) as (server, address):
+            with self._waiting("the aggregator starts", REACHING if self._tor else None):
+                server, address = running.enter_context(serving(self._home, self._folder, self._tor))
+            with self._waiting("staff publish the study and draw the invites", None):
                 reaching = self._lap("serve", "the aggregator answers at its address")
                 clock = Clock.through_tor(count, preparing, reaching) if self._tor else Clock.of(count, preparing)
                 study = self._folder / "study.toml"
@@ -202,11 +230,16 @@ class Demo:
                 links = command(self._home, "aggregator", "invite", "--count", str(count), "--address", address)
                 for number, child in enumerate(children):
                     child.tell({"links": links[number :: self._hosts], "seconds": clock.longest})
-                ended = self._follow(server)
-                outcomes = [self._outcome(child) for child in children]
+            ended = self._follow(server, clock)
+            with self._waiting("peers look for their packets in the transcript, and erase their secrets", None):
+                outcomes = [child.line() for child in children]
         self._lap("peers end", "inclusion checked, secrets erased")
-        command(self._home, "aggregator", "export", str(self._folder / "published"))
-        return self._figures(scene, outcomes, ended, read_published(self._folder / "published"))
+        with self._waiting("the model is tried on people who took no part", None):
+            command(self._home, "aggregator", "export", str(self._folder / "published"))
+            published = read_published(self._folder / "published")
+            figures = self._figures(scene, outcomes, ended, published)
+        self._lap("score", "the model tried on people whom no peer holds")
+        return figures | {"seconds": self._seconds | {"total": round(sum(self._seconds.values()), 1)}}
 
     def _scene(self, example: str, data: Path | None, peers: int, seed: int, shuffle_labels: bool) -> scenes.Scene:
         if example == "census":
@@ -219,19 +252,27 @@ class Demo:
             )
         return scenes.own_study(Path(example), data, peers, seed)
 
-    def _follow(self, server: Child) -> dict[str, Any]:
-        """Read the server's lines until the study has ended; each change of phase ends a stage."""
-        while True:
-            status = server.line()
-            if status["phase"] != "enrolling":
-                self._lap(_STAGES.get(status["phase"], status["phase"]), f"{status['enrolled']} enrolled")
-            if status["phase"] in ("published", "abandoned"):
-                return status
+    def _homes(self) -> int:
+        """How many peers have a home by now."""
+        return sum(1 for _ in self._folder.glob("homes-*/*"))
 
-    def _outcome(self, host: Child) -> dict[str, Any]:
-        outcome = host.line()
-        self._console.print(f"  {host.name:<12} {outcome}", style="dim", highlight=False)
-        return outcome
+    def _follow(self, server: Child, clock: Clock) -> dict[str, Any]:
+        """Read the server's lines until the study has ended; each change of phase ends a stage."""
+        phase = "enrolling"
+        while phase not in ("published", "abandoned"):
+            said, seconds = clock.stage(phase)
+            with self._waiting(said, seconds):
+                status = server.line()
+                while status["phase"] == phase:
+                    status = server.line()
+            phase = status["phase"]
+            self._lap(_STAGES.get(phase, phase), f"{status['enrolled']:,} enrolled")
+        return status
+
+    def _waiting(
+        self, what: str, total: float | None, done: Callable[[], float] | None = None
+    ) -> AbstractContextManager[None]:
+        return waiting(self._console, what, total, done)
 
     def _lap(self, stage: str, said: str) -> float:
         now = time.perf_counter()
@@ -266,12 +307,13 @@ class Demo:
             figures |= {name: outcomes[0][name] for name in ("control_requests", "control_circuits")}
         if find(published.chain, "model"):
             figures |= self._scores(scene, published, Plan.of(manifest))
-        self._lap("score", "the model on people that no peer holds")
-        return figures | {"seconds": self._seconds | {"total": round(sum(self._seconds.values()), 1)}}
+        return figures
 
-    def _scores(self, scene: scenes.Scene, published: Published, plan: Plan) -> dict[str, float]:
+    def _scores(self, scene: scenes.Scene, published: Published, plan: Plan) -> dict[str, float | bool]:
+        """`shown`: the report holds that the model beats noise."""
         model = from_json(published.body("model").decode())
         return {
+            "shown": bool(model.shown),
             "auc": round(evaluate(model, scene.test).auc, 4),
             "auc_ceiling_binned": round(binned_ceiling(plan, scene.train, scene.test), 4),
             "auc_ceiling_raw": round(raw_ceiling(plan, scene.train, scene.test), 4),
@@ -286,37 +328,6 @@ def _with_sections(text: str, sections: str) -> str:
     for name in ("schedule", "cohort"):
         text = re.sub(rf"(?ms)^\[{name}\][^\n]*\n.*?(?=^\[|\Z)", "", text)
     return text.rstrip() + "\n\n" + sections
-
-
-def _show(figures: dict[str, Any]) -> None:
-    table = Table(show_header=False)
-    names = {
-        "enrolled": "enrolled",
-        "sent": "packets sent",
-        "accepted": "accepted",
-        "included": "found in the transcript by their peer",
-        "missed": "missed (window passed before they could leave)",
-        "lost": "lost",
-        "auc": "AUC of the published model",
-        "auc_ceiling_binned": "AUC without privacy, same bins",
-        "auc_ceiling_raw": "AUC without privacy, raw",
-        "epsilon_record": "record-level epsilon (the guarantee)",
-        "epsilon_eq6": "per-attribute (AnonML eq. 6)",
-    }
-    if "packet_circuits" in figures:
-        names |= {
-            "packet_connections": "connections that carried packets (retries count)",
-            "packet_circuits": "distinct rendezvous circuits that carried them, by tor's log",
-            "control_requests": "control: requests over one shared connection",
-            "control_circuits": "control: circuits that carried them",
-        }
-    if "reached" in figures:
-        names |= {"reached": "of the way from 0.5 to the binned ceiling", "auc_shuffled": "AUC with shuffled labels"}
-    for key, name in names.items():
-        table.add_row(name, str(figures.get(key, "none: too few enrolled")))
-    table.add_row("refused", ", ".join(f"{n} {word}" for word, n in figures["refused"].items()) or "none")
-    table.add_row("seconds", ", ".join(f"{stage} {value}" for stage, value in figures["seconds"].items()))
-    Console().print(table)
 
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")

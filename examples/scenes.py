@@ -11,13 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from aggregator.lab.simulation.people import People, people_from_rows, people_from_values
 from anon.errors import Malformed
 from anon.protocols.categories import Value
 from anon.study import Proposal, parse_proposal
 from examples.census import data as census_data
+from examples.census.generate import people
 from examples.mooc.features import STUDY as MOOC_STUDY
 from examples.mooc.features import snapshots
 from examples.mooc.generate import generate, write_cohort
@@ -36,14 +37,26 @@ class Scene:
     peers: tuple[dict[str, Any], ...]
     train: People
     test: People
+    made_up: bool = False
 
 
 def census(peers: int, seed: int, data: Path | None) -> Scene:
-    """Adult: each peer holds one row; test rows are held by nobody."""
+    """Adult, or people made up in its likeness: each peer holds one row; test rows are held by nobody."""
     text = (HERE / "census" / "study.toml").read_text("utf-8")
     proposal = parse_proposal(text)
-    own, others = census_data.split(census_data.load(data), peers, CENSUS_TEST_ROWS, seed)
-    return _of_rows("census", proposal, text, own, others)
+    rows, made_up = _census_rows(data, peers, seed)
+    own, others = census_data.split(rows, peers, CENSUS_TEST_ROWS, seed)
+    return evolve(_of_rows("census", proposal, text, own, others), made_up=made_up)
+
+
+def _census_rows(data: Path | None, peers: int, seed: int) -> tuple[list[census_data.Row], bool]:
+    """The rows to draw from; made up, which the second value tells, where no data are named and none are installed."""
+    try:
+        return census_data.load(data), False
+    except census_data.DataUnavailable as unavailable:
+        if data is not None:
+            raise Malformed(str(unavailable)) from None
+        return people(peers + CENSUS_TEST_ROWS, seed), True
 
 
 def mooc(peers: int, seed: int, folder: Path, shuffle_labels: bool) -> Scene:

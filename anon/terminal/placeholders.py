@@ -1,6 +1,7 @@
 """The words that stand for what somebody types: the same in help and in messages.
 
-A placeholder is one of `MEANING`, in capitals and without brackets, and may carry the ending of a file's name.
+A placeholder is one of `MEANING`, in capitals and without brackets, and may carry the ending of a file's name. Two
+are joined by an equals sign.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ MEANING = {
     "FILE": "a file, by its path",
     "FOLDER": "a folder, by its path",
     "HOST": "a machine, by its number or name",
+    "HOW": "a way of writing",
     "KEY": "a key, as hexadecimal digits",
     "LINK": "an invite link",
     "MODEL": "a published model: a link to its study, a file, or a study's id",
@@ -35,6 +37,7 @@ MEANING = {
 
 _OF_TEXT = {
     "address": "ADDRESS",
+    "column": "NAME=COLUMN",
     "duration": "DURATION",
     "example": "WHICH",
     "host": "HOST",
@@ -46,6 +49,7 @@ _OF_TEXT = {
     "links": "LINK",
     "minimum_window": "DURATION",
     "name": "NAME",
+    "numbers": "COLUMN=HOW",
     "person": "COLUMN",
     "positive": "VALUE",
     "revoke": "NAME",

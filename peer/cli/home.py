@@ -47,7 +47,8 @@ def import_data(
         list[str] | None, typer.Option(help="NAME=COLUMN: what a study calls NAME is COLUMN in the file. Repeat it.")
     ] = None,
     person: Annotated[
-        str | None, typer.Option(help="COLUMN=VALUE: take only the rows of one person, such as user=ann.")
+        str | None,
+        typer.Option(metavar="COLUMN=VALUE", help="COLUMN=VALUE: take only the rows of one person, such as user=ann."),
     ] = None,
     numbers: Annotated[
         list[str] | None,

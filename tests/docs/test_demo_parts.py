@@ -6,13 +6,20 @@ import csv
 import json
 import subprocess
 import sys
+import threading
 from importlib import resources
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from anon.study import parse_proposal
+from examples import scenes
+from examples.census import data as census_data
+from examples.closing import closing, kept_report
 from examples.demo import Clock, _with_sections
+from examples.waiting import waiting
 
 pytestmark = pytest.mark.process
 
@@ -46,6 +53,62 @@ def test_through_tor_it_goes_by_how_fast_circuits_are_here() -> None:
     assert 1.9 * idle.collect < busy.collect < stuck.collect <= 3 * idle.collect
     assert idle.collect < Clock.through_tor(300, preparing=18.0, reaching=6.0).collect
     assert idle.enrol + 3 * idle.settle + idle.binning + idle.collect < 480  # with what comes before, under ten minutes
+
+
+FIGURES = {
+    "enrolled": 2000, "sent": 2000, "accepted": 2000, "included": 1999, "lost": 0, "epsilon_record": 2.0,
+    "auc": 0.8561, "auc_ceiling_binned": 0.8749, "auc_ceiling_raw": 0.8931, "shown": True,
+}
+
+
+def said(figures: dict[str, object], report: Path | None = None) -> str:
+    console = Console(width=200, record=True, file=StringIO())
+    console.print(closing({**FIGURES, **figures}, report, "census"))
+    return " ".join(console.export_text().replace("│", " ").split())
+
+
+def test_the_last_word_is_in_words(tmp_path: Path) -> None:
+    text = said({}, tmp_path / "report.html")
+    assert "AUC 0.856" in text and "86 times in 100" in text and "AUC 0.893 from everybody's raw data" in text
+    assert "epsilon 2." in text and "move by at most a factor of 7.39" in text
+    assert str(tmp_path / "report.html") in text and "anonml study init" in text and "{" not in text
+
+
+@pytest.mark.parametrize("figures", [{"shown": False}, {"shown": False, "auc_shuffled": 0.52, "shown_shuffled": False}])
+def test_no_accuracy_is_told_that_the_report_calls_chance(figures: dict[str, object]) -> None:
+    text = said(figures)
+    assert "not shown to know anything" in text and "AUC" not in text and "0.8" not in text and "0.52" not in text
+    assert "AUC" not in said({"shown": True, "auc_shuffled": 0.52, "shown_shuffled": False}).partition("The control:")[2]
+
+
+def test_a_report_is_kept_beside_earlier_ones(tmp_path: Path) -> None:
+    report = tmp_path / "report.html"
+    report.write_text("first", "utf-8")
+    kept = [kept_report(report, "census", tmp_path).name for _ in range(3)]
+    assert kept == ["anonml-demo-census.html", "anonml-demo-census-2.html", "anonml-demo-census-3.html"]
+
+
+def test_a_wait_writes_lines_where_nobody_sees_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("examples.waiting.LINE_SECONDS", 0.01)
+    console, looks = Console(width=80, record=True, file=StringIO()), iter([1, 3, 4, 9])
+    seen = threading.Event()
+
+    def done() -> float:
+        value = next(looks, None)
+        seen.set() if value is None else None
+        return 9 if value is None else value
+
+    with waiting(console, "peers enrol", 4, done):
+        assert seen.wait(30)
+    assert console.export_text().splitlines()[:4] == [f"  peers enrol... {share:>4}" for share in ("25%", "75%", "100%", "100%")]
+
+
+def test_without_the_census_data_people_are_made_up_and_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(census_data, "WHEEL", "no-such-distribution")
+    scene = scenes.census(50, 3, None)
+    assert scene.made_up and len(scene.peers) == 50 and len(scene.test) == scenes.CENSUS_TEST_ROWS
+    assert scene.peers == scenes.census(50, 3, None).peers != scenes.census(50, 4, None).peers
+    assert 0.15 < scene.test.labels.mean() < 0.3
 
 
 @pytest.mark.soak

@@ -17,7 +17,7 @@ _anonml() {
         ' peer erase') commands=""; options="--help --home --route --silent --yes" ;;
         ' peer evidence') commands=""; options="--export --help --home --json --study" ;;
         ' peer fingerprint') commands=""; options="--export --help --home --json --number --study" ;;
-        ' peer import') commands=""; options="--append --help --home --json --preview --replace --table" ;;
+        ' peer import') commands=""; options="--append --column --help --home --json --numbers --person --preview --replace --table" ;;
         ' peer join') commands=""; options="--epsilon --help --home --json --route --yes" ;;
         ' peer key') commands=""; options="--help --home --json" ;;
         ' peer leave') commands=""; options="--help --home --route --study" ;;
@@ -49,7 +49,7 @@ _anonml() {
         ' aggregator export-model') commands=""; options="--help --json" ;;
         ' aggregator fingerprint') commands=""; options="--help --home --json --qr --study" ;;
         ' aggregator init') commands=""; options="--help --home --json" ;;
-        ' aggregator invite') commands=""; options="--address --count --help --home --json --qr --study" ;;
+        ' aggregator invite') commands=""; options="--address --count --csv --help --home --json --qr --study" ;;
         ' aggregator openapi') commands=""; options="--help" ;;
         ' aggregator report') commands=""; options="--help --home --person --study --test" ;;
         ' aggregator restore') commands=""; options="--help --home" ;;

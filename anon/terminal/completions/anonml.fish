@@ -13,7 +13,7 @@ complete -c anonml -f -n '__anonml_at '"'"''"'"'' -a aggregator -d 'Run studies:
 complete -c anonml -f -n '__anonml_at '"'"''"'"'' -a study -d 'Write, check and publish a study; try it on synthetic data.'
 complete -c anonml -f -n '__anonml_at '"'"''"'"'' -a simulate -d 'Run the study many times on your data and print means with standard errors, beside what no privacy would give.'
 complete -c anonml -f -n '__anonml_at '"'"''"'"'' -a evidence -d 'Check or make a proof against an aggregator.'
-complete -c anonml -f -n '__anonml_at '"'"''"'"'' -a demo -d 'Run the study and print the closing table.'
+complete -c anonml -f -n '__anonml_at '"'"''"'"'' -a demo -d 'Run a whole study with real peers on this machine, and say in words what came of it. The report is kept.'
 complete -c anonml -f -n '__anonml_at '"'"''"'"'' -a testnet -d 'A private Tor network on this machine, to try everything on.'
 complete -c anonml -f -n '__anonml_at '"'"''"'"'' -a doctor -d 'Exit code 1 when something a peer needs does not work.'
 complete -c anonml -f -n '__anonml_at '"'"''"'"'' -a support-bundle -d 'Show everything that the bundle would hold, ask, and write it. Nothing is sent anywhere.'
@@ -99,9 +99,12 @@ complete -c anonml -n '__anonml_at '"'"' peer fingerprint'"'"'' -l json
 complete -c anonml -n '__anonml_at '"'"' peer fingerprint'"'"'' -l number
 complete -c anonml -n '__anonml_at '"'"' peer fingerprint'"'"'' -l study
 complete -c anonml -n '__anonml_at '"'"' peer import'"'"'' -l append
+complete -c anonml -n '__anonml_at '"'"' peer import'"'"'' -l column
 complete -c anonml -n '__anonml_at '"'"' peer import'"'"'' -l help
 complete -c anonml -n '__anonml_at '"'"' peer import'"'"'' -l home
 complete -c anonml -n '__anonml_at '"'"' peer import'"'"'' -l json
+complete -c anonml -n '__anonml_at '"'"' peer import'"'"'' -l numbers
+complete -c anonml -n '__anonml_at '"'"' peer import'"'"'' -l person
 complete -c anonml -n '__anonml_at '"'"' peer import'"'"'' -l preview
 complete -c anonml -n '__anonml_at '"'"' peer import'"'"'' -l replace
 complete -c anonml -n '__anonml_at '"'"' peer import'"'"'' -l table
@@ -241,6 +244,7 @@ complete -c anonml -n '__anonml_at '"'"' aggregator init'"'"'' -l home
 complete -c anonml -n '__anonml_at '"'"' aggregator init'"'"'' -l json
 complete -c anonml -n '__anonml_at '"'"' aggregator invite'"'"'' -l address
 complete -c anonml -n '__anonml_at '"'"' aggregator invite'"'"'' -l count
+complete -c anonml -n '__anonml_at '"'"' aggregator invite'"'"'' -l csv
 complete -c anonml -n '__anonml_at '"'"' aggregator invite'"'"'' -l help
 complete -c anonml -n '__anonml_at '"'"' aggregator invite'"'"'' -l home
 complete -c anonml -n '__anonml_at '"'"' aggregator invite'"'"'' -l json
@@ -366,7 +370,7 @@ complete -c anonml -f -n '__anonml_at '"'"' help'"'"'' -a aggregator -d 'Run stu
 complete -c anonml -f -n '__anonml_at '"'"' help'"'"'' -a study -d 'Write, check and publish a study; try it on synthetic data.'
 complete -c anonml -f -n '__anonml_at '"'"' help'"'"'' -a simulate -d 'Run the study many times on your data and print means with standard errors, beside what no privacy would give.'
 complete -c anonml -f -n '__anonml_at '"'"' help'"'"'' -a evidence -d 'Check or make a proof against an aggregator.'
-complete -c anonml -f -n '__anonml_at '"'"' help'"'"'' -a demo -d 'Run the study and print the closing table.'
+complete -c anonml -f -n '__anonml_at '"'"' help'"'"'' -a demo -d 'Run a whole study with real peers on this machine, and say in words what came of it. The report is kept.'
 complete -c anonml -f -n '__anonml_at '"'"' help'"'"'' -a testnet -d 'A private Tor network on this machine, to try everything on.'
 complete -c anonml -f -n '__anonml_at '"'"' help'"'"'' -a doctor -d 'Exit code 1 when something a peer needs does not work.'
 complete -c anonml -f -n '__anonml_at '"'"' help'"'"'' -a support-bundle -d 'Show everything that the bundle would hold, ask, and write it. Nothing is sent anywhere.'

@@ -1,0 +1,105 @@
+"""The demo's last word: what came out, at what price, and what to try next, for somebody who never saw a study."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.panel import Panel
+
+from anon.ldp import odds_moved
+from anon.terminal.foreign import inline
+
+NANO = 10**9
+
+
+def kept_report(report: Path, example: str, folder: Path) -> Path:
+    """A copy of the report in `folder` under a name that nothing has yet."""
+    names = (f"anonml-demo-{example}{f'-{number}' if number > 1 else ''}.html" for number in range(1, 10_000))
+    free = next(folder / name for name in names if not (folder / name).exists())
+    shutil.copyfile(report, free)
+    return free
+
+
+def closing(figures: Mapping[str, Any], report: Path | None, example: str) -> Panel:
+    """The panel at the end of a demo."""
+    paragraphs = [*_outcome(figures), *_privacy(figures), *_packets(figures), *_next(report, example)]
+    return Panel("\n\n".join(paragraphs), title="What happened", expand=False, width=100, padding=(1, 2))
+
+
+def _outcome(figures: Mapping[str, Any]) -> Iterator[str]:
+    if "auc" not in figures:
+        yield "[bold]No model.[/] Too few people enrolled in time, so the study ended without asking anything."
+        return
+    yield f"[bold]{figures['enrolled']:,} people trained one model, and nobody handed over their data.[/]"
+    yield _worth(figures) if figures["shown"] else _CHANCE
+    if "auc_shuffled" in figures:
+        yield _FOUND if figures["shown_shuffled"] else _NOTHING_FOUND
+
+
+_CHANCE = (
+    "[bold]The model was not shown to know anything.[/] Noise alone would look as good too often, so its report calls "
+    "the result chance, and no accuracy is given here. More people, or a larger epsilon, would help."
+)
+_FOUND = (
+    "[bold]The control:[/] with shuffled labels the report found something too. That is an error which its test makes "
+    "in at most one of fifty studies."
+)
+_NOTHING_FOUND = (
+    "[bold]The control:[/] with shuffled labels there is nothing to find, and the report says that nothing was found."
+)
+
+
+def _worth(figures: Mapping[str, Any]) -> str:
+    auc, binned, raw = figures["auc"], figures["auc_ceiling_binned"], figures["auc_ceiling_raw"]
+    return (
+        f"[bold]The private model: AUC {auc:.3f}.[/] Given two people of whom one is positive, it picks the right one "
+        f"{100 * auc:.0f} times in 100. Guessing picks it 50 times. It was tried on people who took no part.\n"
+        f"[bold]Without any privacy: AUC {raw:.3f}[/] from everybody's raw data, {binned:.3f} from the same coarse "
+        "answers. That is the gain that collecting the data would have brought."
+    )
+
+
+def _privacy(figures: Mapping[str, Any]) -> Iterator[str]:
+    epsilon = figures["epsilon_record"]
+    moved = odds_moved(round(epsilon * NANO))
+    yield (
+        f"[bold]The price for each person: epsilon {epsilon:g}.[/] Whatever anyone believed about a person, and even "
+        f"if they know which packets are theirs, the odds of it {moved}. Each machine adds the noise itself, so "
+        "nobody has to be trusted for that."
+    )
+
+
+def _packets(figures: Mapping[str, Any]) -> Iterator[str]:
+    lost = "none was lost" if not figures["lost"] else f"{figures['lost']:,} were lost"
+    yield (
+        f"[bold]Packets:[/] {figures['sent']:,} sent, {figures['accepted']:,} accepted, {figures['included']:,} found "
+        f"again by their senders in the transcript; {lost}. Each carried a proof of membership and no name."
+    )
+    if "packet_circuits" in figures:
+        yield (
+            f"[bold]Tor:[/] {figures['packet_connections']:,} connections carried packets, on "
+            f"{figures['packet_circuits']:,} circuits of their own by tor's log. Over one shared connection "
+            f"{figures['control_requests']:,} requests took {figures['control_circuits']:,}."
+        )
+
+
+def _next(report: Path | None, example: str) -> Iterator[str]:
+    if report is not None:
+        yield f"[bold]The report[/] that the study published: {inline(str(report))}"
+    other = "mooc" if example == "census" else "census"
+    yield (
+        "[bold]Try next:[/]\n"
+        f"  anonml demo {other:<10}        another study\n"
+        "  anonml demo --tor             through a private Tor network\n"
+        "  anonml study init STUDY.toml  a study of your own\n"
+        "  anonml peer open              the page of somebody who is asked"
+    )
+
+
+def show(console: Console, figures: Mapping[str, Any], report: Path | None, example: str) -> None:
+    """Print the panel."""
+    console.print(closing(figures, report, example), highlight=False)
