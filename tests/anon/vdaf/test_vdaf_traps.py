@@ -252,7 +252,8 @@ def test_randomness_and_nonce_are_of_exactly_one_size(prio3: Prio3) -> None:
     size, measurement = prio3.randomness_size, [1, 0][: 1 if prio3.circuit.randomness == 0 else 2]
     assert size == prio3.shares * 32 * (2 if prio3.circuit.randomness else 1)
     assert prio3.shard(b"", measurement, NONCE, chance(size))
-    for nonce, wrong in ((NONCE, size - 1), (NONCE, size + 1), (NONCE[:-1], size), (NONCE + b"\0", size)):
+    sizes = [(NONCE, size + more) for more in (-64, -32, -1, 1, 32, 64)]
+    for nonce, wrong in (*sizes, (NONCE[:-1], size), (NONCE + b"\0", size)):
         with pytest.raises(ValueError, match="expected"):
             prio3.shard(b"", measurement, nonce, chance(wrong))
 
