@@ -59,19 +59,28 @@ class Prediction:
 
 async def fetch_model(client: AggregatorClient) -> PublishedModel:
     """The published model, under a signed head of the study at its own address. Raises `Refused` when there is none."""
-    chain = await client.chain()
-    first = find(chain, "manifest")
-    if first is None:
-        raise Malformed("heads: the first document is not the manifest; do not use the model")
-    manifest = await off_loop(check_manifest, await client.body(first, LONGEST_MANIFEST), client.invite)
-    head = find(chain, "model")
-    if head is None:
-        raise Refused("no model is published yet; try again after the study's end (`anonml peer status`)")
-    body = await client.body(head, longest_body(manifest, "model"))
+    body = await _published(client, "model")
     model = await off_loop(read_model, body.decode("utf-8", "replace"))
     if model.study != client.invite.study.hex():
         raise Malformed("model: of another study than its head says; do not use it")
     return model
+
+
+async def fetch_report(client: AggregatorClient) -> bytes:
+    """The published report (HTML of staff), under a signed head. Raises `Refused` when there is none."""
+    return await _published(client, "report")
+
+
+async def _published(client: AggregatorClient, kind: str) -> bytes:
+    chain = await client.chain()
+    first = find(chain, "manifest")
+    if first is None:
+        raise Malformed(f"heads: the first document is not the manifest; do not use the {kind}")
+    manifest = await off_loop(check_manifest, await client.body(first, LONGEST_MANIFEST), client.invite)
+    head = find(chain, kind)
+    if head is None:
+        raise Refused(f"no {kind} is published yet; try again after the study's end (`anonml peer status`)")
+    return await client.body(head, longest_body(manifest, kind))
 
 
 def load_model(path: Path) -> PublishedModel:

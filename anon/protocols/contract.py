@@ -12,7 +12,7 @@ from typing import Final, Protocol, final
 
 from attrs import field, frozen
 
-from anon.ldp import NanoEpsilon, RandomBytes, RawCategory
+from anon.ldp import NanoEpsilon, RawCategory
 from anon.protocols.categories import Value
 from anon.protocols.words import PacketKind
 from anon.study.designs import Design
@@ -163,8 +163,8 @@ class SharedPart(Protocol):
     def odds(self, study: Manifest) -> tuple[str, ...]:
         """How often each kind of packet tells the truth: one line per kind, from the integer probabilities."""
 
-    def packet_kinds(self, study: Manifest, random_bytes: RandomBytes) -> tuple[PacketKind, ...]:
-        """Every kind of packet that the study can ask for, the likeliest first. `random_bytes` throws the examples."""
+    def packet_kinds(self, study: Manifest) -> tuple[PacketKind, ...]:
+        """Every kind of packet that the study can ask for, the likeliest first."""
 
     def read_model(self, text_untrusted: str) -> PublishedModel:
         """A valid model from its JSON. Raises `Malformed`."""

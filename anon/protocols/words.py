@@ -13,8 +13,6 @@ from anon.ldp.subset import SubsetSelection
 from anon.study.manifest import Survey
 
 FEWEST_CASES = 5
-THROWS = 4
-"""Of the dice, in each example."""
 
 
 @frozen
@@ -33,6 +31,12 @@ class Probability:
                 return count, per
             per *= 10
 
+    @property
+    def in_ten(self) -> str:
+        """Out of ten people, rounded to the nearest, and never to all of them or none."""
+        count = (20 * self.numerator + SCALE) // (2 * SCALE)
+        return "fewer than 1 in 10" if count < 1 else "more than 9 in 10" if count > 9 else f"about {count} in 10"
+
     def __str__(self) -> str:
         count, per = self.cases
         return f"{count:,} of {per:,}"
@@ -47,24 +51,24 @@ class Line:
 
 
 @frozen
-class Example:
-    """Somebody made up, and what `THROWS` throws of the mechanism sent for them."""
+class Picture:
+    """Ten people who answer alike, drawn to the exact chance that what is sent is true, and one sentence about them."""
 
-    person: str
-    throws: tuple[str, ...]
+    text: str
+    chance: Probability
 
 
 @frozen
 class PacketKind:
-    """The surveys of one kind and mechanism: how often they are drawn, what is sent, an example. `survey` is one of
-    them, `questions` says what each is about."""
+    """The surveys of one kind and mechanism: how often they are drawn, what is sent, how often it is true. `survey` is
+    one of them, `questions` says what each is about."""
 
     survey: Survey
     questions: tuple[str, ...]
     drawn: str
     asks: str
     lines: tuple[Line, ...]
-    example: Example
+    picture: Picture
 
     @property
     def surveys(self) -> int:
@@ -83,6 +87,22 @@ def mechanism_line(built: Mechanism) -> Line:
         return Line(f"{some}. Your true one is among them in {true} cases, any other in {other}.", (true, other))
     text = f"{built.m} cells are sent, each marked or not. Your cell is marked in {true} cases, any other in {other}."
     return Line(text, (true, other))
+
+
+def mechanism_picture(built: Mechanism) -> Picture:
+    """How often a mechanism's report is true, as ten people who answer alike."""
+    true, other = Probability(built.p), Probability(built.q)
+    if built.name == "krr":
+        rest = "another answer, drawn at random" if built.m > 2 else "the opposite"
+        return Picture(f"Of people with your answer, {true.in_ten} send it. The rest send {rest}.", true)
+    if isinstance(built, SubsetSelection):
+        sent = f"{built.w} of {built.m} possible answers are sent."
+        return Picture(f"{sent} Of people with your answer, {true.in_ten} send it among them.", true)
+    return Picture(
+        f"A mark is sent for each of {built.m} possible answers. Of people with your answer, {true.in_ten} mark it. "
+        f"Of people with another one, {other.in_ten} mark yours as well.",
+        true,
+    )
 
 
 def mechanism_odds(mechanism: Mechanism) -> str:

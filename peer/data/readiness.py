@@ -66,6 +66,12 @@ class OwnData:
     too_large: int = 0
 
     @property
+    def lacks(self) -> frozenset[str]:
+        """A name for each thing that is not there, which its owner confirms before a yes."""
+        empty = {name for name, rows in self.rows.items() if rows == 0}
+        return frozenset({*self.missing_tables, *self.missing_columns, *empty, *({"size"} if self.too_large else ())})
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """Notes for the owner, each with its next step; empty when there is something of everything."""
         notes = [

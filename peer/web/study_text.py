@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from anon.ldp import NanoEpsilon
-from anon.protocols.categories import feature_category
+from anon.protocols.categories import feature_category, is_missing, is_missing_label
 from anon.protocols.contract import PURE_LOCAL
 from anon.protocols.names import category_text
 from anon.study.manifest import Manifest, Window
@@ -131,6 +131,8 @@ class OwnAnswer:
     name: str
     value: str
     counts_as: str
+    missing: bool
+    """The study's rule for missing values decides."""
 
 
 def own_answers(manifest: Manifest, record: Snapshot) -> tuple[OwnAnswer, ...]:
@@ -142,13 +144,15 @@ def own_answers(manifest: Manifest, record: Snapshot) -> tuple[OwnAnswer, ...]:
             counted = "decided when the cut points are published"
         else:
             counted = category_text(feature, feature_category(feature, value, feature.cuts))
-        found.append(OwnAnswer(feature.name, _shown(value), counted.removeprefix(f"{feature.name}: ")))
+        plain = counted.removeprefix(f"{feature.name}: ")
+        found.append(OwnAnswer(feature.name, _shown(value), plain, is_missing(feature, value)))
     return tuple(found)
 
 
 def own_label(manifest: Manifest, record: Snapshot, category: int) -> OwnAnswer:
     """The same of the label, whose category (0 or 1) is given."""
-    return OwnAnswer(manifest.label.name, _shown(record.label), "yes" if category else "no")
+    missing = is_missing_label(manifest.label, record.label)
+    return OwnAnswer(manifest.label.name, _shown(record.label), "yes" if category else "no", missing)
 
 
 def _shown(value: float | str | None) -> str:

@@ -257,7 +257,7 @@ def demand_explained(manifest: Manifest, draw: Random) -> None:
     """A study that a peer would take is explained, on the page too."""
     if outcome(lambda: check_study(manifest)) is None:
         assert explain(manifest, ANY, Ledger(ANY.lifetime), START).odds
-        assert packet_kinds(manifest, draw.randbytes)
+        assert packet_kinds(manifest)
 
 
 def through_the_map(seed: int, count: int) -> None:

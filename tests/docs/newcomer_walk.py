@@ -80,9 +80,9 @@ class Newcomer:
 
     def _consent(self, browser: Browser) -> None:
         decide = browser.find("section.decide").rect
-        assert "Your true answer is sent in" in browser.text or "is marked in" in browser.text
+        assert "Of people with your answer, " in browser.text
         bottom = int(decide["y"] + decide["height"]) + 24
-        self._picture(browser, "step-5-read-and-decide", (0, 640), (int(decide["y"]) - 16, bottom))
+        self._picture(browser, "step-5-read-and-decide", (0, bottom))
 
     def _picture(self, browser: Browser, name: str, *parts: tuple[int, int]) -> None:
         cut(browser.shot("last", OUT), name, *parts)

@@ -138,9 +138,9 @@ async def test_a_whole_study_over_loopback_with_consent_and_ledger(tmp_path: Pat
 
 def test_every_kind_of_packet_is_explained() -> None:
     manifest = FakeAggregator.with_study(STUDY).manifest
-    kinds = protocol_of(manifest).packet_kinds(manifest, os.urandom)
+    kinds = protocol_of(manifest).packet_kinds(manifest)
     assert [kind.questions for kind in kinds] == [("tired",), ("tired: as most say",)]
-    assert all(len(kind.example.throws) == 4 and kind.lines[0].chances for kind in kinds)
+    assert all(kind.picture.chance == kind.lines[0].chances[0] for kind in kinds)
 
 
 def test_a_count_that_cannot_be_stops_the_peer() -> None:

@@ -24,7 +24,7 @@ from anon.protocols.contract import (
     SurveyAnswer,
     Value,
 )
-from anon.protocols.words import Example, PacketKind, mechanism_line, mechanism_odds
+from anon.protocols.words import PacketKind, mechanism_line, mechanism_odds, mechanism_picture
 from anon.study.cost import total_epsilon
 from anon.study.designs import Design, Tables
 from anon.study.features import Feature, Label
@@ -113,12 +113,11 @@ class Shared:
     def odds(self, study: Manifest) -> tuple[str, ...]:
         return (mechanism_odds(study.survey(0).build()),)
 
-    def packet_kinds(self, study: Manifest, random_bytes: RandomBytes) -> tuple[PacketKind, ...]:
+    def packet_kinds(self, study: Manifest) -> tuple[PacketKind, ...]:
         def kind(survey: Survey) -> PacketKind:
             made = survey.build()
-            sent = [made.parse(bytes(made.perturb(RawCategory(1, 2), random_bytes))) for _ in range(4)]
-            throws = tuple("yes" if made.tally([report])[1] else "no" for report in sent)
-            return PacketKind(survey, (self.title(study, survey),), "one of your two packets", "a yes or a no", (mechanism_line(made),), Example("somebody's yes", throws))
+            asks, line, picture = (self.title(study, survey),), mechanism_line(made), mechanism_picture(made)
+            return PacketKind(survey, asks, "one of your two packets", "a yes or a no", (line,), picture)
 
         return tuple(kind(survey) for survey in study.surveys)
 

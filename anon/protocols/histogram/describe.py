@@ -1,18 +1,23 @@
-"""The questions of a histogram study and how often they are answered truly, in words and examples."""
+"""The questions of a histogram study and how often they are answered truly, in words."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
 
-from anon.ldp import SCALE, Mechanism, RandomBytes, RawCategory, format_epsilon
-from anon.protocols.histogram.binning import level_edges
-from anon.protocols.histogram.one_bit import bit_answer, perturb, plus_share
-from anon.protocols.names import between, category_text
-from anon.protocols.words import THROWS, Example, Line, PacketKind, Probability, mechanism_line, mechanism_odds
+from anon.ldp import SCALE, Mechanism, format_epsilon
+from anon.protocols.histogram.one_bit import plus_share
+from anon.protocols.names import category_text
+from anon.protocols.words import (
+    Line,
+    PacketKind,
+    Picture,
+    Probability,
+    mechanism_line,
+    mechanism_odds,
+    mechanism_picture,
+)
 from anon.study.manifest import Manifest, Survey
-
-MOST_MARKS_NAMED = 5
 
 
 def summary(manifest: Manifest) -> str:
@@ -25,8 +30,8 @@ def summary(manifest: Manifest) -> str:
     )
 
 
-def packet_kinds(manifest: Manifest, random_bytes: RandomBytes) -> tuple[PacketKind, ...]:
-    """Every kind of packet that a study can ask for, the likeliest first. `random_bytes` throws the examples."""
+def packet_kinds(manifest: Manifest) -> tuple[PacketKind, ...]:
+    """Every kind of packet that a study can ask for, the likeliest first."""
     grouped: dict[tuple[object, ...], list[Survey]] = {}
     for one in manifest.surveys:
         grouped.setdefault((one.kind, one.mechanism, one.m, one.p, one.q, one.centre), []).append(one)
@@ -35,12 +40,12 @@ def packet_kinds(manifest: Manifest, random_bytes: RandomBytes) -> tuple[PacketK
     }
     expected = {key: sum((weight[one.survey] for one in found), Fraction()) for key, found in grouped.items()}
     return tuple(
-        _kind(manifest, grouped[key], expected[key], random_bytes)
+        _kind(manifest, grouped[key], expected[key])
         for key in sorted(grouped, key=lambda key: -expected[key])
     )
 
 
-def _kind(manifest: Manifest, surveys: Sequence[Survey], expected: Fraction, random_bytes: RandomBytes) -> PacketKind:
+def _kind(manifest: Manifest, surveys: Sequence[Survey], expected: Fraction) -> PacketKind:
     first = next((one for one in surveys if -1 in one.signs), surveys[0])  # a bit about the label alone says less
     return PacketKind(
         first,
@@ -48,7 +53,7 @@ def _kind(manifest: Manifest, surveys: Sequence[Survey], expected: Fraction, ran
         _drawn(manifest, expected),
         _asks(first),
         lines(first),
-        _example(manifest, first, random_bytes),
+        _picture(first),
     )
 
 
@@ -128,59 +133,12 @@ def _bit_lines(survey: Survey, built: Mechanism) -> tuple[Line, ...]:
     return (opening, with_sign, without) if -1 in survey.signs else (opening, with_sign)
 
 
-# Examples
-
-
-def _example(manifest: Manifest, survey: Survey, random_bytes: RandomBytes) -> Example:
-    if survey.kind == "bit":
-        feature = manifest.feature(survey.features[0])
-        said = f"{category_text(feature, survey.signs.index(1))}; {manifest.label.name}: yes"
-        answer = bit_answer(1, 1)
-    else:
-        said, answer = answer_text(manifest, survey, _middle(survey)), RawCategory(_middle(survey), survey.m)
-    return Example(said, tuple(_thrown(manifest, survey, answer, random_bytes) for _ in range(THROWS)))
-
-
-def _middle(survey: Survey) -> int:
-    """The cell of the middle category of each feature with the label yes; the middle level of a binning survey."""
-    if survey.kind != "histogram":
-        return survey.m // 2
-    index = 0
-    for card in survey.cards:
-        index = index * card + card // 2
-    return index * 2 + 1
-
-
-def _thrown(manifest: Manifest, survey: Survey, answer: RawCategory, random_bytes: RandomBytes) -> str:
-    report = perturb(survey, answer, random_bytes)
-    marked = [place for place, count in enumerate(survey.build().tally([report])) if count]
-    if survey.kind == "bit":
-        return "plus" if marked == [1] else "minus"
-    named = [answer_text(manifest, survey, place) for place in marked[:MOST_MARKS_NAMED]]
-    more = f" and {len(marked) - len(named)} more" if len(marked) > len(named) else ""
-    return (" | ".join(named) or "nothing marked") + more + _truth(marked, answer.value)
-
-
-def _truth(marked: Sequence[int], true: int) -> str:
-    if true not in marked:
-        return ""
-    return " (the true one)" if len(marked) == 1 else " (the true one is among them)"
-
-
-def answer_text(manifest: Manifest, survey: Survey, index: int) -> str:
-    """The statement about somebody that an answer of a histogram or binning survey makes."""
-    feature = manifest.feature(survey.features[0])
-    if survey.kind == "threshold":
-        return f"{feature.name}: {'above' if index else 'not above'} the threshold"
-    if survey.kind == "quantile":
-        return f"{feature.name}: {between(level_edges(feature, survey.m), index)}"
-    index, label = divmod(index, 2)
-    places: list[int] = []
-    for card in reversed(survey.cards):
-        index, place = divmod(index, card)
-        places.insert(0, place)
-    said = [category_text(manifest.feature(name), place) for name, place in zip(survey.features, places, strict=True)]
-    return "; ".join([*said, f"{manifest.label.name}: {'yes' if label else 'no'}"])
+def _picture(survey: Survey) -> Picture:
+    if survey.kind != "bit":
+        return mechanism_picture(survey.build())
+    kept = Probability(survey.build().p)
+    text = f"A plus or a minus is drawn from your answer. With {kept.in_ten} people it is sent so, else turned around."
+    return Picture(text, kept)
 
 
 def survey_title(manifest: Manifest, survey: Survey) -> str:

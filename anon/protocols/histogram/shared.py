@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from math import prod
 
 from anon.errors import Malformed
-from anon.ldp import NanoEpsilon, RandomBytes
+from anon.ldp import NanoEpsilon
 from anon.protocols.contract import PURE_LOCAL, Exposure, Layout, Place
 from anon.protocols.histogram import describe
 from anon.protocols.histogram import thresholds as cuts
@@ -75,9 +75,9 @@ class HistogramProtocol:
         """See `contract`."""
         return describe.odds(study)
 
-    def packet_kinds(self, study: Manifest, random_bytes: RandomBytes) -> tuple[PacketKind, ...]:
+    def packet_kinds(self, study: Manifest) -> tuple[PacketKind, ...]:
         """See `contract`."""
-        return describe.packet_kinds(study, random_bytes)
+        return describe.packet_kinds(study)
 
     def read_model(self, text_untrusted: str) -> Model:
         """See `contract`."""

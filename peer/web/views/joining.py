@@ -146,7 +146,7 @@ async def consent(request: web.Request) -> web.StreamResponse:
         sheet=sheet,
         manifest=manifest,
         address=invite.address,
-        kinds=await site.threads.asked(protocol_of(manifest).packet_kinds, manifest, site.random_bytes),
+        kinds=await site.threads.asked(protocol_of(manifest).packet_kinds, manifest),
         own=await site.own(manifest.tables),
         answers=() if site.paired else await site.threads.queried(_own_answers, manifest, site),
         earlier=earlier_studies(ledger, invite.key, invite.study),
@@ -171,10 +171,11 @@ async def answered(request: web.Request) -> web.Response:
     fetched = await site.manifest(invite)
     if not fetched.done():
         raise Refused("the study is still being fetched; nothing was stored or sent: read it first")
-    if (await site.own(fetched.result().tables)).warnings and not await form_text(request, "unready"):
+    ticked = set((await request.post()).getall("unready", ()))
+    if not (await site.own(fetched.result().tables)).lacks <= ticked:
         raise Refused(
-            "your data lacks something that this study reads, and you did not tick that you want to go on all the "
-            "same; nothing was stored or sent: go back"
+            "your data lacks something that this study reads, and you did not tick all of it; nothing was stored or "
+            "sent: go back, and tick each thing to go on all the same"
         )
     await site.peer.join(invite, await form_whole(request, "epsilon", "epsilon"))
     site.invites.pop(invite.study, None)

@@ -12,10 +12,12 @@ from peer import predict as local
 from peer.predict import distinct_digits
 from peer.run.equivocations import proofs_of, stored_proofs
 from peer.store.records import Study
+from peer.web.published_report import POLICY, as_page
 from peer.web.site import SITE
 
 routes = web.RouteTableDef()
 MOST_REASONS = 5
+ABOVE = "The report as staff published it. Your browser's Back button leads back to your study."
 
 
 @routes.post("/study/{study}/prediction")
@@ -64,6 +66,37 @@ async def prediction(request: web.Request) -> web.StreamResponse:
         caution=local.caution(model),
         place=path,
     )
+
+
+@routes.post("/study/{study}/report")
+async def report_asked(request: web.Request) -> web.Response:
+    """Fetch the report: because it was asked for, never by itself."""
+    site = request.app[SITE]
+    key = site.study_of(request)
+    stored = site.peer.store.study(key)
+    name = f"report-{key.hex()}"
+    site.forget(name)
+    fetching = await site.work(name, lambda: local.fetch_report(site.peer.client(stored.invite)))
+    if fetching.done():
+        fetching.result()
+    return site.onward(request, f"/study/{key.hex()}/report")
+
+
+@routes.get("/study/{study}/report")
+async def report(request: web.Request) -> web.StreamResponse:
+    """The report as staff published it, kept apart from everything of the owner's."""
+    site = request.app[SITE]
+    key = site.study_of(request)
+    fetching = site.jobs.get(f"report-{key.hex()}")
+    if fetching is None:
+        return site.onward(request, f"/study/{key.hex()}", "The report is not fetched yet.")
+    if not fetching.done():
+        return site.waiting(request, "Fetching the published report")
+    if fetching.exception() is not None:
+        site.forget(f"report-{key.hex()}")
+    title = site.peer.store.study(key).manifest.title
+    text = await site.threads.asked(as_page, fetching.result(), title, ABOVE)
+    return web.Response(text=text, content_type="text/html", headers={"Content-Security-Policy": POLICY})
 
 
 @routes.get("/evidence")

@@ -90,7 +90,7 @@ async def _joining(program: Program, study: str) -> None:
             shown = await _browse(program, session, place)
             if 'http-equiv="refresh"' not in shown.text:
                 break
-        done = await _browse(program, session, place, **shown.form(place), answer="yes", unready="yes")
+        done = await _browse(program, session, place, **shown.form(place), answer="yes", unready="person")
         assert "You take part" in done.words, done.words
 
 

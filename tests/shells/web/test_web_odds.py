@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -12,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from anon.ldp import SCALE, RawCategory
-from anon.protocols.histogram.describe import Probability, answer_text, bit_chance, lines, packet_kinds
+from anon.protocols.histogram.describe import Probability, bit_chance, lines, packet_kinds
 from anon.protocols.histogram.one_bit import bit_answer, perturb
 from anon.study.manifest import Survey
+from peer.web.rendering import MARGIN, PERSON, people_filled
 from tests.support.fake_aggregator import BINNED, DECLARED, PAPER, FakeAggregator
 from tests.support.visiting import visited
 
@@ -131,8 +131,8 @@ def test_the_words_are_what_the_mechanism_does(name: str) -> None:
 def test_a_real_study_of_bits_is_explained_by_a_bit_that_asks_about_a_feature() -> None:
     manifest = FakeAggregator.with_study(BITS).manifest
     assert {one.kind for one in manifest.surveys} == {"bit"}
-    for kind in packet_kinds(manifest, os.urandom):
-        assert -1 in kind.survey.signs and len(kind.lines) == 3 and set(kind.example.throws) <= {"plus", "minus"}
+    for kind in packet_kinds(manifest):
+        assert -1 in kind.survey.signs and len(kind.lines) == 3
         assert "tired alone" in kind.questions and any("cups: many" in one for one in kind.questions)
         for line in kind.lines:
             assert all(close(said, one.numerator) for said, one in zip(told(line.text), line.chances, strict=True))
@@ -153,24 +153,35 @@ def test_what_the_screen_says_equals_the_manifest(name: str, tmp_path: Path) -> 
     manifest = FakeAggregator.with_study(with_mechanism(name)).manifest
     for card in cards:
         survey = manifest.surveys[int(card.partition('"')[0])]
-        said = told(card.partition("<h3>")[0].partition("</strong>")[2])
+        said = told(card.partition("</section>")[0].partition("</strong>")[2])
         assert close(said[-2], survey.build().p) and close(said[-1], survey.build().q)
 
 
-def test_throws_come_from_the_mechanism_and_name_real_answers() -> None:
-    for text in (DECLARED, BINNED, PAPER, *map(with_mechanism, MECHANISMS)):
-        manifest = FakeAggregator.with_study(text).manifest
-        for kind in packet_kinds(manifest, os.urandom):
-            survey = kind.survey
-            answers = {answer_text(manifest, survey, place) for place in range(survey.m)}
-            assert len(answers) == survey.m and kind.example.person in answers
-            for throw in kind.example.throws:
-                named = re.sub(r" \(the true one.*\)| and \d+ more", "", throw).split(" | ")
-                assert set(named) <= answers | {"nothing marked"}
+def test_a_picture_is_drawn_to_the_exact_chance_and_rounded_in_words() -> None:
+    for text in (DECLARED, BINNED, PAPER, BITS, *map(with_mechanism, MECHANISMS)):
+        for kind in packet_kinds(FakeAggregator.with_study(text).manifest):
+            assert kind.picture.chance.numerator == kind.survey.build().p
+            assert kind.picture.chance.in_ten in kind.picture.text
+
+
+@pytest.mark.parametrize(("share", "words"), [
+    (0.04, "fewer than 1 in 10"), (0.06, "about 1 in 10"), (0.73, "about 7 in 10"), (0.75, "about 8 in 10"),
+    (0.949, "about 9 in 10"), (0.951, "more than 9 in 10"), (0.9999, "more than 9 in 10"),
+])
+def test_ten_people_are_counted_to_the_nearest_and_never_to_all_or_none(share: float, words: str) -> None:
+    assert Probability(round(share * SCALE)).in_ten == words
+
+
+@given(some.integers(0, SCALE))
+def test_a_drawing_of_ten_people_is_filled_to_the_chance(numerator: int) -> None:
+    """Of each person's width as much is filled as of that tenth."""
+    person, rest = divmod(float(people_filled(Probability(numerator))), PERSON)
+    within = min(max(rest - MARGIN, 0), PERSON - 2 * MARGIN) / (PERSON - 2 * MARGIN)
+    assert abs((person + within) / 10 - numerator / SCALE) < 0.001
 
 
 def test_every_survey_belongs_to_exactly_one_kind_and_the_likeliest_comes_first() -> None:
     manifest = FakeAggregator.with_study(BINNED).manifest
-    kinds = packet_kinds(manifest, os.urandom)
+    kinds = packet_kinds(manifest)
     assert sum(kind.surveys for kind in kinds) == len(manifest.surveys)
     assert all(kind.drawn == "your one packet in 50 of 100 cases" for kind in kinds)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from pathlib import Path
 
+import aiohttp
 import attrs
 import pytest
 
 from anon.transparency.fingerprint import words
+from peer.data.importing import import_rows
 from peer.pairing import page as phones
 from peer.rules.ledger import Entry
 from peer.rules.lifecycle import State
@@ -147,16 +150,45 @@ async def test_the_consent_screen_says_all_that_it_must(page: Visited) -> None:
     manifest = page.aggregator.manifest
     for said in (
         manifest.title, manifest.purpose, manifest.contact, "Your age.", "How much coffee you drink.", "You are tired.",
-        words(page.aggregator.study), "epsilon 2 of the 10 that you have left", "left before 10 , after 8",
-        "cannot be called back", "None that you joined", "that you take part is", "This is no part of what you say yes to",
-        "Four throws", "SELECT cups FROM person",
+        words(page.aggregator.study), "Epsilon 2 of your lifetime budget", "left before 10 , after 8",
+        "cannot be called back", "None that you joined", "that you take part is visible", "This is no part of what you say yes to",
+        "Of people with your answer, about ", "SELECT cups FROM person",
     ):
         assert said in got.words, said
-    assert '<details><summary>Your own answer</summary>' in text and "Your own answer For your eyes alone" in got.words
     assert "<svg" in text.partition('class="code"')[2]
-    own = text.partition("Your own answer</summary>")[2].partition("</details>")[0]
+    own = text.partition("Your own answer</h2>")[2].partition("</table>")[0]
     assert ">30<" in own and "some" in own and "up to 30" in own
     assert page.aggregator.posts == [] and page.peer.status() == []
+
+
+async def test_the_first_layer_is_short_and_holds_the_decision(page: Visited) -> None:
+    """Some 150 words of ours, beside the study's own and the owner's values. Everything else is folded below."""
+    text = await looked(page)
+    first, _, below = text.partition('<section id="first">')[2].partition("<h2>All details</h2>")
+    assert 'value="no"' in first and 'value="yes"' in first and "<details" not in first
+    assert re.sub(r"<details.*?</details>", "", below, flags=re.DOTALL).split("</main>")[0].strip() == ""
+    own = re.sub(r'<(table|dl|h1)\b.*?</\1>|<p class="lead.*?</p>|<svg.*?</svg>|<[^>]*>', " ", first, flags=re.DOTALL)
+    assert 100 < len(own.split()) < 190, len(own.split())
+
+
+async def test_a_value_that_counts_as_missing_is_named_before_the_yes(page: Visited) -> None:
+    import_rows(page.home.data_path, "person", ("age", "cups", "tired"), [("old", "Many", 1)])
+    await looked(page)
+    words = (await page.get(page.invite)).words
+    assert "These count as missing: age, cups. You can take part all the same" in words
+    assert 'value="yes"' in (await page.get(page.invite)).text, "no content is refused"
+
+
+async def test_each_thing_that_lacks_is_ticked_by_itself(page: Visited) -> None:
+    import_rows(page.home.data_path, "person", ("age",), [(30,)])
+    text = await looked(page)
+    assert 'name="unready" value="person.cups"' in text and 'name="unready" value="person.tired"' in text
+    left = await page.submit(page.invite, page.invite, answer="yes", unready="person.cups")
+    assert left.status == 400 and "did not tick all of it" in left.words and page.peer.status() == []
+    form = (await page.get(page.invite)).form(page.invite) | {"answer": "yes"}
+    ticks = [("unready", name) for name in ("person.cups", "person.tired")]
+    got = await page.post(page.invite, {}, aiohttp.FormData([*form.items(), *ticks]))
+    assert got.url.endswith(page.study)
 
 
 async def test_no_is_the_first_button_and_the_one_that_enter_presses(page: Visited) -> None:
@@ -197,7 +229,7 @@ async def test_without_the_data_a_yes_needs_a_tick(tmp_path: Path) -> None:
         assert "no table person" in (await page.get(page.invite)).words
         got = await page.submit(page.invite, page.invite, answer="yes")
         assert got.status == 400 and page.peer.status() == []
-        await page.submit(page.invite, page.invite, answer="yes", unready="yes")
+        await page.submit(page.invite, page.invite, answer="yes", unready="person")
         assert len(page.peer.status()) == 1
 
 
@@ -207,7 +239,7 @@ async def test_earlier_studies_of_the_same_aggregator_are_listed_with_their_cost
         rows.insert(connection, "ledger", attrs.asdict(other))
     await looked(page)
     got = await page.get(page.invite)
-    assert "Last term: 1.5 spent" in got.words and "epsilon 2 of the 8.5 that you have left" in got.words
+    assert "Last term: 1.5 spent" in got.words and "left before 8.5 , after 6.5" in got.words
 
 
 @pytest.mark.parametrize("text", [BINNED, PAPER])

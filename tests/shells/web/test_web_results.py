@@ -79,7 +79,7 @@ async def test_nothing_is_fetched_by_looking(page: Visited) -> None:
 async def test_what_the_model_reads_and_the_data_lack_is_named(tmp_path: Path) -> None:
     async with visited(tmp_path, data=False) as page:
         page.server.site.invites[page.aggregator.study] = page.aggregator.invite
-        await page.submit(page.invite, page.invite, answer="yes", unready="yes")
+        await page.submit(page.invite, page.invite, answer="yes", unready="person")
         page.aggregator.publish("model", model_of(page.aggregator.study.hex()))
         assert "no such table: person" in await _predicted(page)
 
