@@ -26,11 +26,12 @@ LONGEST = 256 * 1024
 
 @frozen
 class Draft:
-    """A draft for the list of studies. `changed`: unix seconds; `form`: it was begun with the form."""
+    """A draft for the list of studies. `changed`: unix seconds; `text`, `form`: what is kept of it."""
 
     id: str
     title: str
     changed: float
+    text: bool
     form: bool
 
 
@@ -87,9 +88,10 @@ class Drafts:
     def _draft(self, draft: str) -> Draft:
         paths = [path for kind in (_TEXT, _FIELDS) if (path := self._folder / f"{draft}{kind}").is_file()]
         fields = self.fields(draft)
-        found = _TITLE.search(self.text(draft) or "")
+        text = self.text(draft)
+        found = _TITLE.search(text or "")
         title = (fields or {}).get("title", "") or (found[1] if found else "")
-        return Draft(draft, title, max(path.stat().st_mtime for path in paths), fields is not None)
+        return Draft(draft, title, max(path.stat().st_mtime for path in paths), text is not None, fields is not None)
 
     def _write(self, draft: str, kind: str, text: str) -> None:
         self._folder.mkdir(mode=0o700, exist_ok=True)

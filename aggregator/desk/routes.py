@@ -6,6 +6,7 @@ from aggregator.desk.metrics import CONTENT_TYPE
 from aggregator.desk.openapi import Route
 
 _TEXT = {"text": "the study file", "draft": "the id of its draft, if it has one"}
+_FORM = {"draft": "the id of its draft", "epsilon": "the record-level epsilon; and the form's other fields"}
 _STUDY = "/studies/{study}"
 
 ROUTES: tuple[Route, ...] = (
@@ -14,6 +15,12 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/editor", "check", "Check a study file; the page again, with faults or what it would ask.", _TEXT),
     Route("POST", "/editor/lint", "lint", "The same as a fragment, for checking while somebody types.", _TEXT),
     Route("POST", "/editor/confirm", "confirm", "What publishing would fix for good, with the question.", _TEXT),
+    Route("GET", "/form", "form", "A study by form; `?draft=` names a kept one.", answers=(200, 404)),
+    Route("POST", "/form", "form_check", "The form with what to expect of the study.", _FORM, uploads=True),
+    Route("POST", "/form/columns", "form_columns", "The form with a sample file's columns.", _FORM, uploads=True),
+    Route("POST", "/form/outlook", "form_outlook", "What to expect, as a fragment, while the slider moves.", _FORM,
+          uploads=True),
+    Route("POST", "/form/text", "form_text", "Write the study file of the form.", _FORM, answers=(303,), uploads=True),
     Route("POST", "/drafts/discard", "discard", "Throw a draft away.", {"draft": "its id"}, answers=(303,)),
     Route("POST", "/studies", "publish", "Publish a study.",
           _TEXT | {"reach": "onion (the address of this home) or loopback"}, answers=(200, 303, 409)),

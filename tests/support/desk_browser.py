@@ -49,9 +49,9 @@ class Desk:
         async with self.session.post(self.origin + path, data=data, headers=sent) as answer:
             return await self._seen(answer)
 
-    async def upload(self, path: str, name: str, text: str) -> Seen:
+    async def upload(self, path: str, name: str, text: str, **fields: str) -> Seen:
         """Send a form with a file."""
-        form = aiohttp.FormData({"form_token": self.token})
+        form = aiohttp.FormData({"form_token": self.token, **fields})
         form.add_field(name, text.encode(), filename="people.csv", content_type="text/csv")
         async with self.session.post(self.origin + path, data=form, headers={"Origin": self.origin}) as answer:
             return await self._seen(answer)

@@ -23,6 +23,30 @@ if (text) {
   });
 }
 
+const form = document.querySelector("form[data-outlook]");
+if (form) {
+  const shown = document.getElementById("outlook");
+  let waiting = 0;
+  let running = null;
+  const look = async () => {
+    if (running) running.abort();
+    running = new AbortController();
+    const sent = new URLSearchParams([...new FormData(form)].filter(([, value]) => typeof value === "string"));
+    shown.textContent = "The study is being tried on made-up people, which takes some seconds.";
+    try {
+      const answer = await fetch(form.dataset.outlook, { method: "POST", body: sent, signal: running.signal });
+      if (answer.ok) shown.innerHTML = await answer.text();
+    } catch (error) {
+      if (error.name !== "AbortError") shown.textContent = "The desk does not answer; what you typed is still here.";
+    }
+  };
+  form.addEventListener("input", (event) => {
+    if (event.target.id === "epsilon") document.getElementById("epsilon-now").textContent = event.target.value;
+    clearTimeout(waiting);
+    if (event.target.type !== "file" && event.target.name !== "new_column") waiting = setTimeout(look, 700);
+  });
+}
+
 const parts = document.querySelectorAll("[data-live]");
 if (parts.length) {
   const keepFolds = (shown, fresh) => {

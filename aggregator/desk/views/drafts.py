@@ -4,21 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import suppress
 
 from aiohttp import web
+from attrs import evolve
 
+from aggregator.app import AggregatorApp
 from aggregator.desk import editor as editing
 from aggregator.desk.drafts import Drafts
 from aggregator.desk.views.desk_page import DeskPage, field_of, optional_field
+from aggregator.lab.planning.outlook import Outlook
 from aggregator.network.onion_key import onion_address
 from anon.errors import Malformed
+from anon.page.gate import Gate
+from anon.study.proposal import Proposal
 from anon.wire.addresses import is_loopback
 
+LONGEST_TRY = 90.0
+"""Seconds."""
 ONION, LOOPBACK = "onion", "loopback"
 
 
 class DraftPages(DeskPage):
     """From the first line to the published study."""
+
+    def __init__(self, aggregator: AggregatorApp, gate: Gate, processes: int) -> None:
+        super().__init__(aggregator, gate, processes)
+        self._outlooks: dict[Proposal, Outlook | None] = {}
+        self._newest = 0
+        self._trying = asyncio.Lock()
 
     @property
     def _drafts(self) -> Drafts:
@@ -42,7 +56,7 @@ class DraftPages(DeskPage):
     async def lint(self, request: web.Request) -> web.Response:
         """The same as a fragment, while somebody types."""
         text, _ = await self._kept(request)
-        return self._html("linted.html", request, linted=await asyncio.to_thread(editing.lint_text, text))
+        return self._html("linted.html", request, linted=self._known(await asyncio.to_thread(editing.lint_text, text)))
 
     async def confirm(self, request: web.Request) -> web.Response:
         """Show what publishing would fix for good, and ask."""
@@ -86,6 +100,22 @@ class DraftPages(DeskPage):
         return text, draft
 
     async def _judged(self, text: str) -> editing.Linted:
-        """The text's faults, or what it would ask with its outlook."""
+        """The text's faults, or what it would ask with its outlook.
+
+        One study is tried at a time, and of those that wait the newest alone: a slider asks more often than a study
+        can be tried. Without an outlook for one that was overtaken, or takes longer than `LONGEST_TRY`.
+        """
         linted = await asyncio.to_thread(editing.lint_text, text)
-        return await self._workers.run(editing.with_outlook, linted)
+        if linted.proposal is None or linted.proposal in self._outlooks:
+            return self._known(linted)
+        self._newest += 1
+        mine = self._newest
+        async with self._trying:
+            if mine == self._newest and linted.proposal not in self._outlooks:
+                with suppress(TimeoutError):
+                    judged = await asyncio.wait_for(self._workers.run(editing.with_outlook, linted), LONGEST_TRY)
+                    self._outlooks[linted.proposal] = judged.outlook
+        return self._known(linted)
+
+    def _known(self, linted: editing.Linted) -> editing.Linted:
+        return linted if linted.proposal is None else evolve(linted, outlook=self._outlooks.get(linted.proposal))

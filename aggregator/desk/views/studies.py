@@ -18,7 +18,7 @@ from aggregator.desk.openapi import desk_document, public_document
 from aggregator.desk.rendering import static
 from aggregator.desk.routes import ROUTES
 from aggregator.desk.views.desk_page import field_of
-from aggregator.desk.views.drafts import DraftPages
+from aggregator.desk.views.form import FormPages
 from aggregator.desk.views.invites import MOST_INVITES, InvitePages
 from aggregator.intake.workers import Workers
 from aggregator.lab.planning.forecast import Expected, forecast
@@ -37,7 +37,7 @@ LARGEST_FORM = 64 * 1024 * 1024
 Page = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class Pages(DraftPages, InvitePages):
+class Pages(FormPages, InvitePages):
     """The pages of one aggregator, which the same process serves to peers."""
 
     def __init__(self, aggregator: AggregatorApp, gate: Gate, origin: str, processes: int = 1) -> None:

@@ -19,11 +19,11 @@ _LEFT, _TOP, _WIDTH, _HEIGHT = 60, 40, 520, 300
 def to_toml(proposal: Proposal) -> str:
     """The study file of a proposal: `parse_proposal` reads back an equal one. Defaults are left out."""
     lines = ["version = 1"]
-    lines += [f"{name} = {_literal(getattr(proposal, name))}" for name in ("title", "purpose", "contact")]
+    lines += [f"{name} = {literal(getattr(proposal, name))}" for name in ("title", "purpose", "contact")]
     if proposal.data_source:
-        lines.append(f"data_source = {_literal(proposal.data_source)}")
+        lines.append(f"data_source = {literal(proposal.data_source)}")
     lines += ["", "[tables]"]
-    lines += [f"{table.name} = {_literal(table.columns)}" for table in proposal.tables]
+    lines += [f"{table.name} = {literal(table.columns)}" for table in proposal.tables]
     lines += _section("label", proposal.label)
     for feature in proposal.features:
         lines += _section("features", feature, repeated=True)
@@ -41,18 +41,19 @@ def to_toml(proposal: Proposal) -> str:
 def _section(name: str, value: Any, repeated: bool = False) -> list[str]:
     head = f"[[{name}]]" if repeated else f"[{name}]"
     body = [
-        f"{attribute.name} = {_literal(getattr(value, attribute.name))}"
+        f"{attribute.name} = {literal(getattr(value, attribute.name))}"
         for attribute in fields(type(value))
         if getattr(value, attribute.name) != attribute.default and getattr(value, attribute.name) != ()
     ]
     return ["", head, *body]
 
 
-def _literal(value: Any) -> str:
+def literal(value: Any) -> str:
+    """A value as TOML writes it."""
     if isinstance(value, (tuple, list)):
-        return "[" + ", ".join(_literal(item) for item in value) + "]"
+        return "[" + ", ".join(literal(item) for item in value) + "]"
     if isinstance(value, str):
-        return json.dumps(value)  # JSON strings are TOML basic strings
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # then a TOML basic string
     return repr(value)
 
 

@@ -55,7 +55,7 @@ class Inferred:
 def infer_study(path: Path, label: str, positive: Iterable[str], epsilon: float) -> Inferred:
     """A one-packet study of every usable column of a CSV file. Raises `Malformed` for a label that cannot be one."""
     file = read_csv(path)
-    columns = {name: _numbers_if_any(cells) for name, cells in file.columns.items()}
+    columns = {name: numbers_if_any(cells) for name, cells in file.columns.items()}
     label = label if label in columns else sanitised(label)
     if label not in columns:
         raise Malformed(f"{path.name}: no column {label}; it has {', '.join(columns)}")
@@ -111,7 +111,7 @@ def people_of(proposal: Proposal, path: Path) -> People:
         raise Malformed(f"{path.name}: expected the columns {', '.join(absent)}")
     kinds = {feature.name: feature.kind for feature in proposal.features}
     columns_read = {name: _column(path, name, columns[name], kind) for name, kind in kinds.items()}
-    labels = map(label_map(proposal.label), map(_plain, _numbers_if_any(columns[proposal.label.name])))
+    labels = map(label_map(proposal.label), map(_plain, numbers_if_any(columns[proposal.label.name])))
     return People(columns_read, np.array([*labels], dtype=np.int64))
 
 
@@ -125,7 +125,7 @@ def design_for(epsilon: float) -> OnePacket:
 
 def _column(path: Path, name: str, cells: list[Cell], kind: str) -> Column:
     places: dict[float | str | None, int] = {}
-    cells = _numbers_if_any(cells)
+    cells = numbers_if_any(cells)
     if kind == "numeric" and any(isinstance(cell, str) for cell in cells):
         raise Malformed(f"{path.name}: expected numbers in column {name}, as in the data the study was read from")
     values = [_number(cell) if kind == "numeric" else _text(cell) for cell in cells]
@@ -133,7 +133,7 @@ def _column(path: Path, name: str, cells: list[Cell], kind: str) -> Column:
     return Column(tuple(places), index)
 
 
-def _numbers_if_any(cells: list[Cell]) -> list[Cell]:
+def numbers_if_any(cells: list[Cell]) -> list[Cell]:
     """The cells, as numbers where all are but for marks of missing ones."""
     texts = {cell for cell in cells if isinstance(cell, str)}
     marks = {text for text in texts if text.lower() in MISSING}

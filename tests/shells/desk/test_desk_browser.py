@@ -12,7 +12,8 @@ from attrs import define
 
 pytest.importorskip("selenium", reason="selenium is missing: install the extra `test`")
 
-from selenium.webdriver.support.ui import WebDriverWait
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from aggregator.desk.link import kept_link
 from anon.wire.invite import parse_invite
@@ -91,6 +92,24 @@ def test_from_proposal_to_report_without_scripts(browser: Browser, axe: str, tmp
         assert browser.path == "" and "No study yet" in browser.text
         look.look("1-studies-empty")
         browser.press("New study")
+        look.look("2a-form-empty")
+        sample = tmp_path / "sample.csv"
+        sample.write_text("hours,forum,left_course\n" + "".join(f"{n},{('never', 'often')[n % 2]},{n % 2}\n" for n in range(40)))
+        browser.type("#title", "Leaving a course")
+        browser.find("#sample").send_keys(str(sample))
+        browser.press("Read the columns")
+        Select(browser.find("#label")).select_by_value("left_course")
+        browser.type("#positive", "1")
+        browser.press("See what to expect")
+        assert "The study is not complete yet" in browser.text and "label.description" in browser.text
+        look.look("2b-form-faults")
+        for field, words in (("#purpose", "To help in time."), ("#contact", "staff@example.org"), ("#label_says", "Whether you left")):
+            browser.type(field, words)
+        browser.press("See what to expect")
+        assert "100 people are too few for this study at epsilon 2" in browser.text
+        look.look("2c-form")
+        browser.press("Write the study file")
+        assert "It can be published" in browser.text and "Leaving a course" in browser.find("#text").get_attribute("value")
         look.look("2-editor")
         _typed(browser, study_text().replace("epsilon = 2.0", "epsilon = 99"))
         browser.press("Check")
@@ -160,9 +179,35 @@ def test_the_editor_checks_while_somebody_types(browser: Browser, tmp_path: Path
         browser.view(1280, "light")
         browser.open(desk.link)
         browser.press("New study")
+        browser.press("Write the file yourself")
         browser.find("textarea").send_keys("nonsense")
         wait = WebDriverWait(browser.driver, 15, poll_frequency=0.1)
         wait.until(lambda _: "It cannot be published yet" in browser.find("#linted").text)
         assert browser.driver.execute_script("return document.activeElement.tagName") == "TEXTAREA"
         logs = [one["message"] for one in browser.driver.get_log("browser")]
         assert not [one for one in logs if "Content Security Policy" in one or "Uncaught" in one], logs
+
+
+def test_the_slider_tells_what_to_expect_by_keyboard_and_the_draft_stays(browser: Browser, tmp_path: Path) -> None:
+    with staffed(tmp_path) as desk:
+        browser.view(1280, "light")
+        browser.open(desk.link)
+        browser.press("New study")
+        for field, words in (("#title", "Leaving"), ("#purpose", "To help."), ("#contact", "staff@example.org")):
+            browser.type(field, words)
+        sample = tmp_path / "sample.csv"
+        sample.write_text("hours,left\n" + "".join(f"{n},{n % 2}\n" for n in range(40)))
+        browser.find("#sample").send_keys(str(sample))
+        browser.press("Read the columns")
+        Select(browser.find("#label")).select_by_value("left")
+        browser.type("#positive", "1")
+        browser.type("#label_says", "Whether you left")
+        wait = WebDriverWait(browser.driver, 90, poll_frequency=0.2)
+        wait.until(lambda _: "at epsilon 2." in browser.find("#outlook").text)
+        browser.find("#epsilon").send_keys(Keys.ARROW_RIGHT * 4)
+        wait.until(lambda _: "at epsilon 3." in browser.find("#outlook").text)
+        assert browser.find("#epsilon-now").text == "3"
+        assert browser.driver.execute_script("return document.activeElement.id") == "epsilon"
+        browser.open(desk.desk.origin + "/")
+        browser.press("Go on in the form")
+        assert browser.find("#epsilon").get_attribute("value") == "3" and browser.find("#positive").get_attribute("value") == "1"

@@ -1,0 +1,91 @@
+"""The pages of the form for a study: columns from a sample, what to expect while the slider moves, the study file."""
+
+from __future__ import annotations
+
+import asyncio
+
+from aiohttp import web
+
+from aggregator.desk import editor as editing
+from aggregator.desk import form
+from aggregator.desk.drafts import Drafts
+from aggregator.desk.views.desk_page import field_of, optional_field
+from aggregator.desk.views.drafts import DraftPages
+from aggregator.lab.sample_file import SampleColumn, sample_columns
+from anon.ldp import odds_moved
+from anon.tables.columns import sanitised
+
+
+class FormPages(DraftPages):
+    """Each page keeps the form's fields as a draft."""
+
+    async def form(self, request: web.Request) -> web.Response:
+        """The form of a draft, or an empty one."""
+        draft = request.query.get("draft", "")
+        fields = self._drafts.fields(Drafts.demand(draft)) if draft else None
+        if draft and fields is None:
+            raise web.HTTPNotFound(reason="no such draft here")
+        return self._form(request, draft or Drafts.new(), form.fields_of(fields or {}))
+
+    async def form_columns(self, request: web.Request) -> web.Response:
+        """The form with the columns of a sample file, and one that was named."""
+        fields, draft = await self._kept_fields(request)
+        found: list[SampleColumn] = []
+        if (text := await _sample(request)).strip():
+            found += await asyncio.to_thread(sample_columns, text)
+        if named := (await optional_field(request, "new_column")).strip():
+            found.append(SampleColumn(sanitised(named), False))
+        fields = form.with_columns(fields, found)
+        await asyncio.to_thread(self._drafts.keep_fields, draft, fields)
+        return self._form(request, draft, fields)
+
+    async def form_check(self, request: web.Request) -> web.Response:
+        """The form with what to expect of the study."""
+        fields, draft = await self._kept_fields(request)
+        return self._form(request, draft, fields, await self._expected(fields))
+
+    async def form_outlook(self, request: web.Request) -> web.Response:
+        """The same as a fragment, while the slider moves."""
+        fields, _ = await self._kept_fields(request)
+        linted = await self._expected(fields)
+        return self._html("outlook.html", request, linted=linted, odds=_odds(linted), slow=linted.outlook is None)
+
+    async def form_text(self, request: web.Request) -> web.Response:
+        """Write the study file, and open it in the editor."""
+        fields, draft = await self._kept_fields(request)
+        await asyncio.to_thread(self._drafts.keep_text, draft, form.text_of(fields))
+        raise web.HTTPSeeOther(f"/editor?draft={draft}")
+
+    async def _kept_fields(self, request: web.Request) -> tuple[dict[str, str], str]:
+        draft, fields = Drafts.demand(await field_of(request, "draft")), form.fields_of(await request.post())
+        await asyncio.to_thread(self._drafts.keep_fields, draft, fields)
+        return fields, draft
+
+    async def _expected(self, fields: dict[str, str]) -> editing.Linted:
+        return await self._judged(form.text_of(fields))
+
+    def _form(
+        self, request: web.Request, draft: str, fields: dict[str, str], linted: editing.Linted | None = None
+    ) -> web.Response:
+        written = self._drafts.text(draft)
+        return self._html(
+            "form.html",
+            request,
+            draft=draft,
+            fields=fields,
+            columns=form.columns_of(fields),
+            linted=linted,
+            odds=_odds(linted),
+            slow=linted is not None and linted.outlook is None,
+            edited=written is not None and written != form.text_of(fields),
+        )
+
+
+async def _sample(request: web.Request) -> str:
+    """The text of the uploaded file; empty where none was chosen."""
+    given = (await request.post()).get("sample")
+    return await field_of(request, "sample") if isinstance(given, web.FileField) and given.filename else ""
+
+
+def _odds(linted: editing.Linted | None) -> str:
+    return odds_moved(linted.manifest.epsilon) if linted is not None and linted.manifest is not None else ""
