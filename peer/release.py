@@ -6,8 +6,8 @@ The protocol's part chooses the mechanism (`peer.protocols`). Each arrow takes o
 builds packets from a `PerturbedReport` alone, which only a mechanism makes. The client's `submit` takes a
 `SealedPacket` alone. Enrolment and withdrawal hold no data; they leave by `peer.run.enrol` and `peer.run.leaving`.
 
-The order of events is kept by `peer.store.outbox`: charge and finished packet are committed together before the first
-byte leaves, retries send the same bytes, and a slot that is in the outbox is never perturbed again.
+The order of events is kept by `peer.store.outbox`. Charge and finished packet are committed together before the first
+byte leaves. Retries send the same bytes. A slot that is in the outbox is never perturbed again.
 
 The random bytes of every slot are drawn once, when the owner joins (`random_sizes`, `SlotRandomness`), and are stored
 with the study's secrets. So copies of a home, which cannot know of each other, make the same packet of the same answer.

@@ -34,9 +34,9 @@ class Counters:
 
 @frozen
 class Traffic:
-    """The report's facts beside the documents: the aggregator's replies, by word, since it was last started; how
-    many enrolled; the fingerprints of what it had signed until then; and the packets left out as damaged, by slot and
-    the beginning of the tag."""
+    """The report's facts beside the documents. They are the aggregator's replies, by word, since it was last started,
+    and how many enrolled. They are the fingerprints of the heads that it had signed until then. They are also the
+    packets left out as damaged, by slot and the beginning of the tag."""
 
     enrolled: int
     enrolment_answers: Mapping[str, int]

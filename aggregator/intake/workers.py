@@ -1,6 +1,6 @@
 """Where heavy work runs: processes of their own, so that the event loop stays free and both cores are used.
 
-The curve library lets go of the interpreter's lock, but only for moments; a thread that takes it back thousands of
+The curve library lets go of the interpreter's lock, but only for moments. A thread that takes it back thousands of
 times a second would wait for the event loop each time.
 """
 

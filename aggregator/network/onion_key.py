@@ -75,8 +75,8 @@ def keep_key(home: Path, random_bytes: Callable[[int], bytes]) -> OnionKey:
 
 
 def onion_address(home: Home, random_bytes: Callable[[int], bytes]) -> str:
-    """host:port at which a home's studies are served to everybody: of the onion service that runs, kept or passing, or
-    of the key kept in the home, drawn when there is none."""
+    """The host:port at which a home's studies are served to everybody. It is that of the onion service that runs, kept
+    or passing. Otherwise it is that of the key kept in the home, drawn when there is none."""
     serving = home.served_at()
     if is_onion(serving.rpartition(":")[0]):
         return serving

@@ -57,10 +57,10 @@ def leave_socket(socket: Path) -> None:
 class OnionService:
     """One onion service. `run` it beside a server that listens at `socket`.
 
-    `folder` is tor's own; `route_through` gives a route through a SOCKS port, to probe with; `announce` hears the
-    address when the service answered from outside for the first time, `say` one line about what is being waited for,
-    `progress` how far tor has got, each time in place of the last, and at the end an empty line. `alone` looks, before
-    the address is announced for the first time, whether another copy answers there already.
+    `folder` is tor's own. `route_through` gives a route through a SOCKS port, to probe with. `announce` hears the
+    address when the service answered from outside for the first time. `say` hears one line about the thing that is
+    waited for. `progress` hears how far tor has got, each time in place of the last, and at the end an empty line.
+    `alone` looks, before the address is announced for the first time, whether another copy answers there already.
     """
 
     key: OnionKey

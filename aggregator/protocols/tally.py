@@ -1,8 +1,8 @@
 """Counting perturbed reports: for each category, how many of them support it.
 
-Unary reports are counted without unpacking them. Blocks of reports are added as bit planes, two blocks and a total of
-one weight becoming a new total and a block of twice the weight, so that a bit of a report costs a few instructions on
-whole words (carry-save adders). All of it happens in a few buffers that stay in the cache.
+Unary reports are counted without unpacking them. Blocks of reports are added as bit planes. Two blocks and a total of
+one weight become a new total and a block of twice the weight. So a bit of a report costs a few instructions on whole
+words (carry-save adders). All of it happens in a few buffers that stay in the cache.
 """
 
 from __future__ import annotations

@@ -95,9 +95,9 @@ def decide_withdrawal(standing: Standing, closed: bool, remembered: int) -> bool
     """True to strike the key off, False when it was withdrawn before. Raises `PacketRefused`.
 
     `remembered`: how many keys have left. A key that is not enrolled may still be on its way, on a slower circuit than
-    its withdrawal: while enrolment is open it is struck off beforehand. Anybody can sign withdrawals of invented keys;
-    beyond `MOST_REMEMBERED` such a key is told to come again, which a peer does until enrolment closes: by then its
-    enrolment has come, and one that has is always struck off.
+    its withdrawal: while enrolment is open it is struck off beforehand. Anybody can sign withdrawals of invented keys.
+    Beyond `MOST_REMEMBERED` such a key is told to come again, which a peer does until enrolment closes. By then its
+    enrolment has come, and an enrolled key is always struck off.
     """
     if standing.withdrawn:
         return False

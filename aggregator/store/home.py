@@ -56,8 +56,8 @@ BACKUP_KEPT = Kept(
 class StudySecrets:
     """One study's secrets: sealing key, credential key and the value that opens everything hidden; 32 bytes each.
 
-    The values form a hash chain, so that one commitment in the manifest fixes both: it commits to `seed_value`,
-    revealed when the roster closes, which in turn commits to `score_value`, revealed when collection closes.
+    The values form a hash chain, so that one commitment in the manifest fixes both. It commits to `seed_value`,
+    revealed when the roster closes. That in turn commits to `score_value`, revealed when collection closes.
     """
 
     sealing_key: bytes = field(repr=False)

@@ -142,8 +142,8 @@ async def freeze_last_round(study: LiveStudy) -> None:
 
 
 async def publish_transcripts(study: LiveStudy) -> None:
-    """Every accepted packet, per survey. A row that is damaged by now is left out of all that follows; a transcript
-    that is signed is the truth, whatever becomes of the rows that it was made of."""
+    """Every accepted packet, per survey. A row that is damaged by now is left out of all that follows. A signed
+    transcript is the truth, whatever becomes of the rows that it was made of."""
     await _leave_out(
         study,
         [

@@ -2,7 +2,7 @@
 
 A notification can be seen by whoever sees the screen, locked or not, and is mirrored to phones by some desktops. So its
 words are one of four fixed sentences without a title, a number or a value. And it must not tell anybody on the network
-when a packet left: that everything is sent is said after every window of the study has closed, and all of it at looks
+when a packet left. "Everything is sent" is said after every window of the study has closed. All of it is said at looks
 whose times are drawn from nothing but randomness (`peer.desktop.notifier`). States depend on nothing in the data.
 """
 

@@ -1,5 +1,6 @@
-"""`anonml peer run --stay`: the peer that is started at login. It runs until it is told to end, waits while another
-process holds the home (the page, say), and prints nothing of any study: its output ends in the system's journal."""
+"""`anonml peer run --stay`: the peer that is started at login. It runs until it is told to end, and waits while another
+process holds the home (the page, say). It prints nothing of any study, because its output ends in the system's
+journal."""
 
 from __future__ import annotations
 

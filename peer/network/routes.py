@@ -1,5 +1,5 @@
-"""Which way an exchange takes, by the aggregator's address: onion addresses through a tor of this home, this machine's
-own addresses directly, and nothing else unless the owner names a proxy."""
+"""The way of an exchange, chosen by the aggregator's address. Onion addresses go through a tor of this home, this
+machine's own addresses directly. Nothing else is reached unless the owner names a proxy."""
 
 from __future__ import annotations
 

@@ -68,8 +68,8 @@ class PhoneOnion:
     async def narrow(self, keys: Sequence[ClientKey]) -> None:
         """Let only these phones find the service from now on; with none of them it ends.
 
-        Tor cannot take a key from a running service: it is ended and begun again under the same address, at new
-        introduction points, so that whoever remembers the old ones finds nobody there.
+        Tor cannot take a key from a running service. The service is ended and begun again under the same address, at
+        new introduction points. A phone that remembers the old ones finds nobody there.
         """
         if self._onion is None:
             return

@@ -6,7 +6,7 @@ Until then every window keeps its place, so that a clock that is put right again
 
 Asleep. The second clock must count the time that a machine sleeps, or waking would look like a jump. `elapsed_seconds`
 does on Linux, macOS and Windows. Where it cannot, a machine that wakes acts by the time before its sleep for half an
-hour; a packet that it sends in this time may come too late, and none is given up for it.
+hour. A packet that it sends in this time may come too late, and none is given up for it.
 
 `StudyClock` has the other evidence: a signed document that exists only after an instant proves that it has passed.
 That is as wrong as the aggregator's own clock, which is the one that judges when a packet arrives. An aggregator can

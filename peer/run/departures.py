@@ -51,9 +51,9 @@ class DepartureTimes:
     def cover(self, window: Window, draws: Sequence[int]) -> list[Covering]:
         """The dummies or blanks that fill a window up beside the packets of these draws, at times drawn as packets'.
 
-        With cover traffic dummies. Without it blanks, one for each slot that another draw would have put here: heads
-        and documents are fetched for them as for packets, so that no fetch depends on what was drawn. Nothing when the
-        window has passed.
+        With cover traffic dummies. Without it blanks, one for each slot that another draw would have put here. Heads
+        and documents are fetched for them as for packets, so that no fetch depends on the draw. Nothing when the window
+        has passed.
         """
         manifest, covering = self.manifest, list[Covering]()
         first = next(survey.survey for survey in manifest.surveys if survey.window == window)

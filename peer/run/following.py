@@ -1,7 +1,7 @@
 """Following every study of a home side by side, each from one due thing to the next.
 
-A fault of one study stops no other. It is logged by its kind, because its text may quote what was read; its owner sees
-it as this study's trouble; and it is tried again after a random while, which grows. A fault of the home ends the run.
+A fault of one study stops no other. It is logged by its kind, because its text may quote data. Its owner sees it as
+this study's trouble. It is tried again after a random while, which grows. A fault of the home ends the run.
 """
 
 from __future__ import annotations

@@ -5,10 +5,10 @@ the own alone would tie this peer's packets to each other. Transcripts that foll
 exchange: one circuit a transcript would cost a peer a hundred circuits and tell nothing less.
 
 All transcripts together hold the study's packets. Beyond `MOST_LISTED` bytes by the signed heads a peer fetches each of
-them with probability `MOST_LISTED` / all, and looks for each of its packets with that probability: who leaves out k
-packets stays unseen with (1 - MOST_LISTED / all)^k. Then each run of neighbours has a time and a circuit of its own.
-The fetched bytes are not kept: of a body its digests alone, and of these the own ones. After a restart all are fetched
-again.
+them with probability `MOST_LISTED` / all. It looks for each of its packets with that probability. An aggregator that
+leaves out k packets stays unseen with (1 - MOST_LISTED / all)^k. Then each run of neighbours has a time and a circuit
+of its own. The fetched bytes are not kept: of a body its digests alone, and of these the own ones. After a restart all
+are fetched again.
 """
 
 from __future__ import annotations

@@ -124,8 +124,8 @@ class Retry:
 class RunnerMemory:
     """The memory of a runner about a study. All of it may be lost: times are drawn anew, checks made again.
 
-    `drawn`: random times; `done`: looks and fetches that brought what they were for; `runs`: the transcripts to fetch,
-    once they are chosen; `last`, `ended`: the last job and its end; `ready`: the end of the evaluation's allowance.
+    `drawn`: random times. `done`: looks and fetches that succeeded. `runs`: the transcripts to fetch, once they are
+    chosen. `last`, `ended`: the last job and its end. `ready`: the end of the evaluation's allowance.
     """
 
     drawn: Mapping[Job, float] = field(factory=dict)

@@ -259,8 +259,8 @@ def window_of(manifest: Manifest, packet: OutboxEntry) -> Window:
 
 
 def waiting(study: Study, outbox: Sequence[OutboxEntry], now: float) -> dict[Window, Slots]:
-    """Per window, in the order of opening, the slots (slot, survey) still to be decided; every window that is still to
-    be filled, also with none, so that nothing depends on what was drawn."""
+    """The slots (slot, survey) still to be decided, per window, in the order of opening. It has every window that is
+    still to be filled, also those without a slot, so that nothing depends on the draw."""
     manifest = study.manifest
     filled = {window_of(manifest, packet) for packet in outbox if packet.slot >= COVER_FROM}
     windows: dict[Window, Slots] = {}

@@ -1,10 +1,9 @@
 """A pause: the owner's word that nothing of a study, or of the whole home, is done until an instant.
 
-It is as if the machine were off until then: nothing is fetched, made or sent, and a window that passes meanwhile is
-missed by the rule of `peer.rules.schedule` (a packet that was never made costs nothing, one in the outbox stays
-charged). It is kept in the store, so it holds through restarts and for every process that runs the home. An end that is
-none counts as a pause without end: a spoilt entry must never let a packet out. Every function works inside the caller's
-transaction.
+It is as if the machine were off until then: nothing is fetched, made or sent. A window that passes meanwhile is missed
+by the rule of `peer.rules.schedule`. A packet that was never made costs nothing, one in the outbox stays charged. It is
+kept in the store, so it holds through restarts and for every process that runs the home. An end that is none counts as
+a pause without end: a spoilt entry must never let a packet out. Every function works inside the caller's transaction.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Links whose studies wait for the owner's answer, through restarts. A link holds an admission's code, so it lies in
-the store as other secrets do, under the passphrase if there is one, and is erased with a yes or a no.
+"""Links whose studies wait for the owner's answer, through restarts. A link holds an admission's code. So it lies in
+the store as other secrets do, under the passphrase if there is one. It is erased with a yes or a no.
 """
 
 from __future__ import annotations

@@ -187,8 +187,8 @@ class Ended(Study):
 
 @frozen
 class Joining:
-    """The rows that consent stores in one transaction: the reservation, the secrets, the exact enrolment bytes, and the
-    signed heads that the manifest came under, which every later chain must continue."""
+    """The rows that consent stores in one transaction. They are the reservation, the secrets, the exact enrolment
+    bytes, and the signed heads that the manifest came under. Every later chain must continue these heads."""
 
     entry: Entry
     invite: Invite
@@ -218,9 +218,9 @@ class Verified:
 
 @frozen
 class OutboxEntry:
-    """A slot in the outbox, or its receipt once `sealed` is erased; or a dummy, which has a number from `COVER_FROM` on
-    in place of a slot, the first survey of its window, and costs nothing; or a blank, which is a dummy that is not sent
-    (`sealed` is None)."""
+    """A slot in the outbox, its receipt once `sealed` is erased, a dummy, or a blank. A dummy costs nothing. It has a
+    number from `COVER_FROM` on in place of a slot, and the first survey of its window. A blank is a dummy that is not
+    sent (`sealed` is None)."""
 
     slot: int
     survey: int

@@ -1,15 +1,15 @@
 """One additive model of all surveys: features are weighed against each other, and against their noise.
 
 The label is explained by a sum of effects, one per category: y - rate = sum of w + rest. With S the covariances of the
-categories' indicators, the measured contrasts are S w plus known noise, so that under a normal prior for w the answer
-is a ridge in closed form. The prior says that effects are moderate, that those of neighbouring bins of a numeric
-feature are alike (a line plus a smooth part), and leaves their size tau to the moments: the answer is the average over
-a grid of tau, 0 among them, each weighted by how well it explains what was measured. So where nothing can be learnt the
-model says the base rate. Negative and impossible estimates enter as they are.
+categories' indicators, the measured contrasts are S w plus known noise. So under a normal prior for w the answer is a
+ridge in closed form. The prior says that effects are moderate. Those of neighbouring bins of a numeric feature are
+alike (a line plus a smooth part). It leaves their size tau to the moments. The answer is the average over a grid of
+tau, 0 among them. Each is weighted by how well it explains the measurements. So where nothing can be learnt the model
+says the base rate. Negative and impossible estimates enter as they are.
 
-S is known within a feature. Between two features it is measured only by tables of both, and shrunk towards none by
-its noise, block by block; a study of single features or of bits is learned as if features were unrelated, which ranks
-well and is too sure of itself: `ASSUMED_RELATION` takes that back when effects become log-odds.
+S is known within a feature. Between two features it is measured only by tables of both, and shrunk towards none by its
+noise, block by block. A study of single features or of bits is learned as if features were unrelated. That ranks well
+and is too sure of itself. `ASSUMED_RELATION` takes that back when effects become log-odds.
 """
 
 from __future__ import annotations
@@ -186,9 +186,9 @@ def _as_log_odds(
 ) -> Additive:
     """Effects as calibrated log-odds, by the normal discriminant with the same moments.
 
-    With f the sum of effects, b = cov(f, y)/var f corrects f, and log-odds are (b f - (1 - 2 rate) R^2/2) / (rate
-    (1 - rate) (1 - R^2)): what linear regression and linear discriminants have in common. The errors are those of f
-    and of R^2 together, to first order.
+    With f the sum of effects, b = cov(f, y)/var f corrects f. Log-odds are (b f - (1 - 2 rate) R^2/2) / (rate (1 -
+    rate) (1 - R^2)). Linear regression and linear discriminants have this in common. The errors are those of f and of
+    R^2 together, to first order.
     """
     coordinates, rate = moments.coordinates, moments.rate
     plain = centred(moments, effects)

@@ -46,8 +46,8 @@ def soft(histogram: Histogram, rate: float, numeric: frozenset[str]) -> Floats:
 def logistic(histogram: Histogram, rate: float, numeric: frozenset[str]) -> Floats:
     """Balanced logistic regression on weighted rows, one per cell and label, with one-hot features.
 
-    The rows' total weight is the number of noiseless reports that would tell as much about the contrast, so that
-    the penalty 1/`PRIOR_VARIANCE` grows against the data as the noise does. Weights are the projected shares.
+    The rows' total weight is the number of noiseless reports that would tell as much about the contrast. So the penalty
+    1/`PRIOR_VARIANCE` grows against the data as the noise does. Weights are the projected shares.
     """
     rows = weighted_rows(histogram, rate)
     if rows is None:

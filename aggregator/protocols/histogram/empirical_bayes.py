@@ -3,10 +3,10 @@
 The unbiased estimates of a survey are the true shares plus noise of known variance. Where the noise is larger than the
 shares, the nearest histogram (`projected`) keeps whatever the noise favoured. Here the distribution of the shares over
 cells is itself estimated from all of them (Robbins's empirical Bayes), and each cell becomes its posterior mean.
-Several descriptions of that distribution are tried: all shares alike; gamma distributions around that, from nearly
-alike to very uneven (they make Dirichlet priors); and any distribution at all (Kiefer and Wolfowitz 1956), which fits
-noise too and pays for its freedom as in Schwarz's criterion. The answer is their average, weighted by how well they
-explain what was measured. Biased: never used for learning.
+Several descriptions of that distribution are tried. The first is all shares alike. The next are gamma distributions
+around that, from nearly alike to very uneven (they make Dirichlet priors). The last is any distribution at all (Kiefer
+and Wolfowitz 1956). It fits noise too and pays for its freedom as in Schwarz's criterion. The answer is their average,
+weighted by how well they explain what was measured. Biased: never used for learning.
 """
 
 from __future__ import annotations

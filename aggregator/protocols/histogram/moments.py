@@ -1,15 +1,16 @@
 """All surveys of a study as linear measurements of one additive model, with known noise.
 
-Every category of every feature is one coordinate. Three kinds of moments describe the people: how common each category
-is (`shares`), how each goes with the label (`contrast`, the covariance of its indicator with the label), and how two
-categories of different features go with each other (`second`). Tables of a subset measure all three of its features;
-a one-bit packet measures one signed sum of contrasts. Estimates of one quantity from several surveys are pooled by
+Every category of every feature is one coordinate. Three kinds of moments describe the people. `shares` is how common
+each category is. `contrast` is how each goes with the label: the covariance of its indicator with the label. `second`
+is how two categories of different features go with each other. Tables of a subset measure all three of its features; a
+one-bit packet measures one signed sum of contrasts. Estimates of one quantity from several surveys are pooled by
 precision, one number per survey and feature, so that weights do not depend on which cells the noise favoured.
 
-The noise of all measurements is one covariance matrix (`Moments.noise`), exact to order 1/n but for what pairs of
-surveys share by asking the same population: the mechanism's covariances between cells, and the one error of the base
-rate that all contrasts have in common. A model that explains contrasts by effects knows the categories' shares only
-from the same noisy cells; the two errors together are those of the contrast against the category's own rate.
+The noise of all measurements is one covariance matrix (`Moments.noise`). It has the mechanism's covariances between
+cells, and the one error of the base rate that all contrasts have in common. It is exact to order 1/n but for the part
+that pairs of surveys share by asking the same population. A model that explains contrasts by effects knows the
+categories' shares only from the same noisy cells. The two errors together are those of the contrast against the
+category's own rate.
 """
 
 from __future__ import annotations

@@ -84,8 +84,8 @@ def unrelated_cells(shares: Sequence[Floats], rate: float) -> Floats:
 def steadied_noise(tally: SurveyTally, unrelated: Floats, weights: Mapping[str, float]) -> TableNoise:
     """A survey with its covariance at shares drawn towards unrelated ones, as far as its noise explains the distance.
 
-    In a small survey a cell's own count says little about its variance, and where the two go together, estimates
-    weighted by it are biased and a test takes chance for a signal. How far: as James and Stein.
+    In a small survey a cell's own count says little about its variance. Where the two go together, estimates weighted
+    by it are biased and a test takes chance for a signal. How far: as James and Stein.
     """
     found = table_noise(tally, unrelated, weights)
     apart = found.shares.reshape(-1) - unrelated

@@ -65,9 +65,9 @@ class Histogram:
 def reconstruct(tally: SurveyTally) -> Histogram:
     """The unbiased shares (counts/n - q)/(p - q) and their covariance.
 
-    k-RR: the counts are multinomial(n, r) with r = q + (p - q) share, so Cov = (diag(r) - r r')/n/(p - q)^2. Others:
-    a cell's count is Binomial(n, r_i) and two cells vary together as `Mechanism.joint` says: for unary encodings by
-    Cov = -share_i share_j / n, which is the sampling of peers alone. r is taken from the counts themselves.
+    k-RR: the counts are multinomial(n, r) with r = q + (p - q) share, so Cov = (diag(r) - r r')/n/(p - q)^2. Others: a
+    cell's count is Binomial(n, r_i) and two cells vary together as `Mechanism.joint` says. For unary encodings this is
+    Cov = -share_i share_j / n, which is the sampling of peers alone. The r_i are taken from the counts themselves.
     """
     m, n = tally.mechanism.m, tally.n
     if n == 0:
@@ -92,7 +92,7 @@ def pool(histograms: Sequence[Histogram]) -> Histogram:
     """One histogram of several estimates of the same subset's shares, each weighted by its precision.
 
     Partitions and mechanisms may differ. The weight is a survey's n over its mean noise variance per report, one number
-    for all of its cells, so that weights do not depend on which cells the noise favoured and the pool stays unbiased.
+    for all of its cells. So weights do not depend on the cells that the noise favoured, and the pool stays unbiased.
     """
     known = [histogram for histogram in histograms if histogram.n > 0]
     if not known:

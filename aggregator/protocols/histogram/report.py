@@ -22,8 +22,8 @@ Share = tuple[str, float, float, float]
 
 @frozen
 class Cell:
-    """One category as the page shows it: the most likely share, the unbiased estimate and its error; bar (of the first)
-    and whisker (of the others) are percent of the width."""
+    """One category as the page shows it: the most likely share, the unbiased estimate and its error. The bar (of the
+    first) and the whisker (of the others) are percent of the width."""
 
     name: str
     likely: float

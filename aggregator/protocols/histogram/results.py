@@ -101,8 +101,8 @@ def published(learned: LearnedStudy) -> LearnedStudy:
     """The study with the model that it publishes, which claims less where noise usually counts as much.
 
     There votes and soft tables, which nothing draws towards the base rate, become the base rate alone. The additive
-    model was drawn there by as much as its noise demands, and what is left still ranks: it decides for the likelier
-    label, from probabilities that are almost everybody's.
+    model was drawn there by as much as its noise demands, and its remaining effects still rank. It decides for the
+    likelier label, from probabilities that are almost everybody's.
     """
     if learned.chance <= ABSTAIN_FROM:
         return learned

@@ -1,8 +1,8 @@
 """Scores of a partition classifier from the noisy cells of a cohort that took no part in fitting it.
 
 Cross-validation folds cut from one noisy histogram share its noise and flatter the classifier (erratum 16), so a share
-of the reports, drawn by their tags after closing, only scores. Cells are used unprojected; a ratio's denominator comes
-from the base rate pooled over all surveys rather than from the cells, so that noise in it cannot blow up a score.
+of the reports, drawn by their tags after closing, only scores. Cells are used unprojected. A ratio's denominator comes
+from the base rate pooled over all surveys rather than from the cells. So noise in it cannot blow up a score.
 """
 
 from __future__ import annotations

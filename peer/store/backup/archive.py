@@ -12,11 +12,11 @@ A backup is a photograph; the ledger only ever moves on. So a restore assumes th
 * The invite's admission stays with the enrolment key: the same enrolment is sent again, never a second one.
 
 Two living copies of one home (a final backup restored twice, a backup beside the home it was taken from) cannot know of
-each other. So what they would have to agree on is fixed before they part: every slot's random bytes when the owner
-joins (`peer.release.SlotRandomness`), and by every backup the snapshot of every study that is joined and not yet
-checked, in the home and in the file alike. Whatever is imported later does not move the answer. From one snapshot, one
-chain of documents and the same random bytes every copy makes the same packet: the aggregator learns from the second
-what it knew from the first.
+each other. So the values on which they would have to agree are fixed before they part. Every slot's random bytes are
+fixed when the owner joins (`peer.release.SlotRandomness`). Every backup fixes the snapshot of every study that is
+joined and not yet checked. It does so in the home and in the file alike. Whatever is imported later does not move the
+answer. From one snapshot, one chain of documents and the same random bytes every copy makes the same packet: the
+aggregator learns from the second what it knew from the first.
 
 How long the home is held says nothing about its owner's data. The answers are worked out beside each other, and taken
 up when the time is over that the studies' timetables allow. The owner's tables are copied after the home is let go. A
@@ -152,8 +152,9 @@ def _copied_of(home: PeerHome, folder: Path, names: list[str]) -> list[str]:
 def restore(home: PeerHome, file: Path, now: float) -> Restored:
     """Put a backup into a home that is empty or, unless the backup is final, older than it. `now` is unix seconds.
 
-    Raises `Refused` when the home was closed by a final backup, or has a ledger that is newer or of another
-    installation, or has any and the backup is final, and for a newer program's backup; `Malformed` for another file.
+    Raises `Refused` when the home was closed by a final backup, or has a newer ledger or another installation's. Raises
+    it also if the backup is final and the home has any ledger, and for a newer program's backup. Raises `Malformed` for
+    another file.
     """
     home.prepare()
     upgrade_home(home)
@@ -281,7 +282,7 @@ def _identity(store: Path) -> tuple[str, int]:
 def _put(home: PeerHome, folder: Path) -> None:
     """The store goes first and comes last: an interrupted restore leaves the home without one, to be restored again.
 
-    Without its log an older store would be left, in which budget is unspent again; and SQLite would write a log or
+    Without its log an older store would be left, in which budget is unspent again. And SQLite would write a log or
     journal of the file that goes into the one that comes. The settings stay until then: they remember a ledger.
     """
     coming = [name for name in _NAMES if (folder / name).exists()]

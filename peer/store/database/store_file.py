@@ -2,8 +2,8 @@
 
 WAL, `synchronous = FULL`: what was committed survives a power cut, and no reader holds a transaction up. BEGIN
 IMMEDIATE: two consents at once, in whichever processes, are decided one after the other. `secure_delete`: what is
-erased is overwritten. One connection stays open until `close`, because closing the last one costs three more syncs of
-the disk than a commit does; it holds three file descriptors and a small cache.
+erased is overwritten. One connection stays open until `close`. Closing the last one costs three more syncs of the disk
+than a commit does. It holds three file descriptors and a small cache.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ where a reader was in the way. Copies that a migration kept go before."""
 class StoreFile:
     """One store's file, made when there is none. `random_bytes` names a new installation; `policy` is its first.
 
-    Raises `Refused` for a file of another program's schema (`peer.store.database.migrations.upgrade_home` brings one up
-    to date), and for one that something emptied: it would be taken for a new home, whose budget nobody has spent.
+    Raises `Refused` for a file of another program's schema; `peer.store.database.migrations.upgrade_home` brings one up
+    to date. Raises it also for a file that something emptied: it would be taken for a new home, whose budget nobody has
+    spent.
     """
 
     def __init__(self, path: Path, random_bytes: Callable[[int], bytes], policy: Policy | None = None) -> None:
