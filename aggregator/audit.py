@@ -2,9 +2,9 @@
 
 It re-verifies every signature, every credential (each member's against its commitment in the roster, so that nobody was
 shut out), every packet, every token and every draw. It recomputes every epsilon, count, cut and the model, and checks
-the documents' order and completeness, and that no token is spent twice. Not seen by it: whether packets were left out
-(a peer finds its own in the transcript), when they arrived, who stands behind the roster's keys,
-and the words of the report.
+the documents' order and completeness, and that no token is spent twice. It does not see if packets were left out (a
+peer finds its own in the transcript), nor when they arrived. It does not see who stands behind the roster's keys, and
+does not check the words of the report.
 """
 
 from __future__ import annotations

@@ -46,8 +46,9 @@ _DEFINES = re.compile(
 
 @frozen
 class Prediction:
-    """`probability` is the model's score in [0, 1]. `positive` is its answer, a yes from `threshold` on, or None where
-    it was not shown to beat a guess (`PublishedModel.predict`). `moved_by` tells how much each part of the model added.
+    """`probability` is the model's score in [0, 1]. `positive` is its answer, a yes from `threshold` on. It is None
+    where the model was not shown to beat a guess (`PublishedModel.predict`). `moved_by` tells how much each part of the
+    model added.
     """
 
     who: str

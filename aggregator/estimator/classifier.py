@@ -61,13 +61,13 @@ class NotShownWarning(RuntimeWarning):
 class LocallyPrivateClassifier(TablePrediction):
     """A binary classifier that learns from one locally private report of each row.
 
-    Every row of X, y is one simulated peer: it draws one question of the study, answers with one perturbed packet, and
-    only the sum of all packets is learned from. The fit therefore spends `epsilon` on every row's record, features and
+    Every row of X, y is one simulated peer. It draws one question of the study, and answers with one perturbed packet.
+    Only the sum of all packets is learned from. The fit therefore spends `epsilon` on every row's record, features and
     label together (record-level, pure local differential privacy).
 
-    **Not covered by epsilon:** ranges, categories and missing values that are read from the data because they were
-    not declared (a `PrivacyLeakWarning` names the columns); which two classes there are; the number of rows. Each
-    further fit on the same rows, as in a grid search, spends `epsilon` again.
+    **Not covered by epsilon** are ranges, categories and missing values that are read from the data because they were
+    not declared. A `PrivacyLeakWarning` names their columns. The set of the two classes and the number of rows are not
+    covered either. Each further fit on the same rows, as in a grid search, spends `epsilon` again.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ class OnionService:
 
     `folder` is tor's own. `route_through` gives a route through a SOCKS port, to probe with. `announce` hears the
     address when the service answered from outside for the first time. `say` hears one line about the thing that is
-    waited for. `progress` hears how far tor has got, each time in place of the last, and at the end an empty line.
+    waited for. `progress` hears how far tor has got, each time in place of the last. At the end it hears an empty line.
     `alone` looks, before the address is announced for the first time, whether another copy answers there already.
     """
 

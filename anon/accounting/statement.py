@@ -38,8 +38,8 @@ class Batch:
 
 @frozen
 class Accounting:
-    """The local nano-epsilon of each packet at its slot's dearest row, and their sum. Beside them stand the epsilon of
-    the same packets at `DELTA` by their privacy-loss distributions, and the central one for each of `SHARES`. If
+    """The local nano-epsilon of each packet at its slot's dearest row, and their sum. Beside them stands the epsilon of
+    the same packets at `DELTA`, by their privacy-loss distributions. The central one is stated for each of `SHARES`. If
     admission is open there is no central one.
     """
 

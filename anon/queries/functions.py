@@ -2,9 +2,9 @@
 
 SQLite's authorizer sees a function's name and never its arguments, so `datetime('now')` cannot be told from
 `datetime(ts)`. The built-in date functions are therefore all absent, and `epoch` and `julian` of our own stand for
-them. Some string functions have a cost that is not linear, or a result that can be far longer than their arguments.
-They are absent (`group_concat`, `printf`, `hex`, `zeroblob`), or replaced here. The replacements charge their work to
-the query's budget of steps. Mathematics is ours too, because not every SQLite is built with it.
+them. Some string functions have a cost that is not linear. Some have a result that can be far longer than their
+arguments. They are absent (`group_concat`, `printf`, `hex`, `zeroblob`), or replaced here. The replacements charge
+their work to the query's budget of steps. Mathematics is ours too, because not every SQLite is built with it.
 """
 
 from __future__ import annotations

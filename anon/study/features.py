@@ -152,10 +152,11 @@ class Feature:
     """One feature: a query on the owner's data and the total map from its value to one of `cardinality` categories.
 
     Numeric: `range` clamps, and `cuts` (declared) or `bins` (cuts found privately) divide it. A value x falls in the
-    bin numbered by how many cuts lie below it (x <= cut stays left; erratum 6). Categorical: one of `categories`.
-    `missing` is "own" (a category of its own, the last) or the value that a missing one counts as. `shares`: a public
-    guess of how common each category is, in order, from published statistics and never from the data; learning and
-    planning use it where nothing was measured. It needs no promise to be right: it is taken to be off by about 0.1.
+    bin numbered by how many cuts lie below it. A value x <= cut stays left (erratum 6). Categorical: one of
+    `categories`. `missing` is "own" (a category of its own, the last) or the value that a missing one counts as.
+    `shares`: a public guess of how common each category is, in order, from published statistics and never from the
+    data; learning and planning use it where nothing was measured. It needs no promise to be right: it is taken to be
+    off by about 0.1.
     """
 
     name: str = field(validator=_named)

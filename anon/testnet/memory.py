@@ -13,7 +13,7 @@ FIELDS = ("Pss", "Rss", "VmHWM")
 @frozen
 class Memory:
     """Bytes over several processes. `pss` counts a page that k share as 1/k each, `rss` counts it k times. `peak` adds
-    up the most bytes that each held resident since its start, as if all had at the same time."""
+    up the most that each held resident since its start, as if all had at once."""
 
     pss: int
     rss: int

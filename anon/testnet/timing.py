@@ -1,7 +1,8 @@
 """The time of the first vote, and the content of the first consensus. Pure: decides on numbers and text.
 
-The first vote must fall after the relays' descriptors have arrived: about 1.5 s after launch, later on a busy machine.
-A vote that misses a relay is not repeated for half an hour. So the network is started again with a longer lead.
+The first vote must fall after the relays' descriptors have arrived. They arrive about 1.5 s after launch, later on a
+busy machine. A vote that misses a relay is not repeated for half an hour. So the network is started again with a longer
+lead.
 """
 
 from __future__ import annotations

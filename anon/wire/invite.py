@@ -23,7 +23,7 @@ class Invite:
     `code` the admission's secret text, empty where admission is by list or open.
 
     An onion address is always `<56 characters>.onion:80` in lower case. So neither a subdomain nor a port nor a
-    spelling can mark one link's peer; all three travel with every request.
+    spelling can mark one link's peer. All three travel with every request.
     """
 
     address: str

@@ -260,7 +260,7 @@ def window_of(manifest: Manifest, packet: OutboxEntry) -> Window:
 
 def waiting(study: Study, outbox: Sequence[OutboxEntry], now: float) -> dict[Window, Slots]:
     """The slots (slot, survey) still to be decided, per window, in the order of opening. It has every window that is
-    still to be filled, also those without a slot, so that nothing depends on the draw."""
+    still to be filled, also those without a slot. So nothing depends on the draw."""
     manifest = study.manifest
     filled = {window_of(manifest, packet) for packet in outbox if packet.slot >= COVER_FROM}
     windows: dict[Window, Slots] = {}

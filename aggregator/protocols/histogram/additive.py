@@ -7,9 +7,9 @@ alike (a line plus a smooth part). It leaves their size tau to the moments. The 
 tau, 0 among them. Each is weighted by how well it explains the measurements. So where nothing can be learnt the model
 says the base rate. Negative and impossible estimates enter as they are.
 
-S is known within a feature. Between two features it is measured only by tables of both, and shrunk towards none by its
-noise, block by block. A study of single features or of bits is learned as if features were unrelated. That ranks well
-and is too sure of itself. `ASSUMED_RELATION` takes that back when effects become log-odds.
+S is known within a feature. Between two features it is measured only by tables of both. It is shrunk towards none by
+its noise, block by block. A study of single features or of bits is learned as if features were unrelated. That ranks
+well and is too sure of itself. `ASSUMED_RELATION` takes that back when effects become log-odds.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ one-bit packet measures one signed sum of contrasts. Estimates of one quantity f
 precision, one number per survey and feature, so that weights do not depend on which cells the noise favoured.
 
 The noise of all measurements is one covariance matrix (`Moments.noise`). It has the mechanism's covariances between
-cells, and the one error of the base rate that all contrasts have in common. It is exact to order 1/n but for the part
-that pairs of surveys share by asking the same population. A model that explains contrasts by effects knows the
+cells. It has the one error of the base rate that all contrasts have in common. It is exact to order 1/n but for the
+part that pairs of surveys share by asking the same population. A model that explains contrasts by effects knows the
 categories' shares only from the same noisy cells. The two errors together are those of the contrast against the
 category's own rate.
 """

@@ -2,10 +2,10 @@
 
 Measurements are effects seen through known noise: v = X w + e, e ~ N(0, N), w ~ N(0, tau^2 K). Take coordinates where N
 is the identity and X K X' is diagonal with entries `strengths`. There the average Bayes factor over a grid of tau is a
-function of independent z. Without any effect z is standard normal, whatever the study looked like. So the distribution
-of the statistic under noise alone is known exactly but for the normal shape of sums of reports. It is drawn, always
-from the same numbers, so that equal tallies give an equal answer. A Bayes factor has mean 1 under noise alone. So one
-of t or more has a chance of at most 1/t (Ville's inequality), and a large one needs no drawing.
+function of independent z. Without any effect z is standard normal, whatever the study looked like. So the statistic's
+distribution under noise alone is known exactly, but for the normal shape of sums of reports. It is drawn, always from
+the same numbers, so that equal tallies give an equal answer. A Bayes factor has mean 1 under noise alone. So one of t
+or more has a chance of at most 1/t (Ville's inequality). A large one needs no drawing.
 """
 
 from __future__ import annotations

@@ -265,8 +265,8 @@ def _ending_with_owner() -> Callable[[], Any] | None:
     """The first act of a child on Linux before it becomes tor, so that the kernel ends it with the thread that started
     it.
 
-    Ownership begins with the control connection. An owner that is killed earlier would leave tor for 15 s. A tor that
-    had not been given its torrc yet would stay for ever, as a client of the public network.
+    Ownership begins with the control connection. An owner that is killed earlier would leave tor for 15 s. Without its
+    torrc, tor would stay for ever, as a client of the public network.
     """
     if sys.platform != "linux":
         return None

@@ -38,8 +38,8 @@ class StoreFile:
     """One store's file, made when there is none. `random_bytes` names a new installation; `policy` is its first.
 
     Raises `Refused` for a file of another program's schema; `peer.store.database.migrations.upgrade_home` brings one up
-    to date. Raises it also for a file that something emptied: it would be taken for a new home, whose budget nobody has
-    spent.
+    to date. Raises it also for a file that something emptied. Such a file would be taken for a new home, whose budget
+    nobody has spent.
     """
 
     def __init__(self, path: Path, random_bytes: Callable[[int], bytes], policy: Policy | None = None) -> None:
