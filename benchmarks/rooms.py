@@ -28,7 +28,7 @@ ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("route", "study"),
         ("wire", "tables"),
         ("page", "queries", "storage", "ldp", "credential", "nacl", "vdaf"),
-        ("text", "extras", "environment", "backend", "labels", "errors"),
+        ("text", "extras", "environment", "backend", "labels", "errors", "noise"),
     ),
     "peer": (
         ("pairing",),

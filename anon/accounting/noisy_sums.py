@@ -1,0 +1,112 @@
+"""The cost of integer sums with noise: zCDP, (epsilon, delta), pure epsilon, and the noise that a promise needs.
+
+All of it holds for one full noise. A sum with the noise of several parties keeps the promise while one party's noise
+is unknown to the attacker: the others' is added to a value that is private already (post-processing).
+
+Units: nano-epsilon and nano-rho are integer counts of 1e-9. Everything is rounded to the side that promises less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from math import ceil, isqrt
+from typing import Final
+
+from attrs import field, frozen
+
+from anon.accounting.gaussian_delta import LARGEST_EXACT, SMOOTHING, one_entry_delta, smoothed_delta
+from anon.accounting.zcdp import (
+    NanoRho,
+    check_delta,
+    delta_of_rho,
+    epsilon_of_rho,
+    gaussian_rho,
+    smallest,
+)
+from anon.ldp.epsilon import NANO, NanoEpsilon
+
+STEP: Final = Fraction(1, 1024)
+"""Sigma squared is sought in steps of this size."""
+
+
+@frozen
+class NoisySum:
+    """One published integer vector with discrete Gaussian noise of one sigma squared on each entry.
+
+    `sensitivity_squared`: the largest sum of squares by which one unit (a person, a record) changes the exact vector.
+    `entries`: how many entries one unit changes at most. Raises `ValueError` unless all are above 0.
+    """
+
+    sensitivity_squared: int
+    entries: int
+    sigma_squared: Fraction
+    rho: NanoRho = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        if self.entries < 1:
+            raise ValueError("a noisy sum has at least one entry")
+        object.__setattr__(self, "rho", gaussian_rho(self.sensitivity_squared, self.sigma_squared))
+
+    @property
+    def changed(self) -> int:
+        """How many entries really change at most: each changes by at least 1."""
+        return min(self.entries, self.sensitivity_squared)
+
+
+def delta_of(sums: Sequence[NoisySum], epsilon: int) -> Decimal:
+    """Return the delta of all these sums together at so many nano-epsilon, at most 1.
+
+    Later sums may be chosen after seeing earlier ones. For a single sum of which one entry changes it is exact;
+    otherwise the least of the bounds by smoothing and by rho.
+    """
+    if not sums:
+        return Decimal(0)
+    by_rho = delta_of_rho(rho_of(sums), epsilon)
+    if len(sums) == 1 and sums[0].changed == 1 and sums[0].sigma_squared <= LARGEST_EXACT:
+        return min(by_rho, one_entry_delta(isqrt(sums[0].sensitivity_squared), sums[0].sigma_squared, epsilon))
+    parts, entries = [(one.sensitivity_squared, one.sigma_squared) for one in sums], sum(one.changed for one in sums)
+    return min(by_rho, *(smoothed_delta(parts, entries, epsilon, r_squared) for r_squared in SMOOTHING))
+
+
+def rho_of(sums: Sequence[NoisySum]) -> NanoRho:
+    """Return the nano-rho of all these sums together."""
+    return NanoRho(sum(one.rho for one in sums))
+
+
+def epsilon_of(sums: Sequence[NoisySum], delta: Decimal) -> NanoEpsilon:
+    """Return the smallest nano-epsilon at which `delta_of` is at most delta, which lies in [1e-30, 1)."""
+    top = epsilon_of_rho(rho_of(sums), delta)
+    return NanoEpsilon(smallest(lambda epsilon: delta_of(sums, epsilon) <= delta, top))
+
+
+def sigma_squared_for(
+    sensitivity_squared: int, entries: int, epsilon: NanoEpsilon, delta: Decimal, rounds: int = 1
+) -> Fraction:
+    """Return the least sigma squared, in steps of 1/1024, that keeps so many rounds of one sum to (epsilon, delta).
+
+    Raises `ValueError` unless epsilon and rounds are above 0 and delta lies in [1e-30, 1).
+    """
+    check_delta(delta)
+    if epsilon <= 0 or rounds < 1:
+        raise ValueError("noise is sought for an epsilon above 0 and at least one round")
+
+    def keeps(steps: int) -> bool:
+        one = NoisySum(sensitivity_squared, entries, (steps + 1) * STEP)
+        return delta_of([one] * rounds, epsilon) <= delta
+
+    top = 1
+    while not keeps(top):
+        top *= 2
+    return (smallest(keeps, top) + 1) * STEP
+
+
+def laplace_epsilon(sensitivity: int, scale: Fraction) -> NanoEpsilon:
+    """Return the pure nano-epsilon of discrete Laplace noise on a sum of integer L1 sensitivity: their ratio.
+
+    Attained in the tails. Raises `ValueError` unless the sensitivity is at least 1 and the scale above 0.
+    """
+    if sensitivity < 1 or scale <= 0:
+        raise ValueError("a noisy sum needs a sensitivity of at least 1 and a scale above 0")
+    return NanoEpsilon(ceil(Fraction(sensitivity * NANO) / scale))
