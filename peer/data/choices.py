@@ -48,15 +48,21 @@ def _plain(value: str) -> str:
 @frozen
 class Choices:
     """`names`: a column of the file -> its name in the table. `person`: whose rows are taken, None for all. `numerals`:
-    a column of the file -> how its numbers are written."""
+    a column of the file -> how its numbers are written. `said`: by the owner about this file, not about an earlier one.
+    """
 
     names: Mapping[str, str] = field(factory=dict)
     person: Person | None = None
     numerals: Mapping[str, Numerals] = field(factory=dict)
+    said: bool = True
 
     def renamed(self, columns: Iterable[Column]) -> dict[str, str]:
-        """The names in the file -> those in the table, of all columns. Raises `Refused` where two become one."""
+        """The names in the file -> those in the table, of all columns. Raises `Refused` where two become one, and for a
+        column that the file does not have."""
         found = {column.name: self.names.get(column.name, column.name) for column in columns}
+        named = {*self.names, *self.numerals, *((self.person.column,) if self.person else ())}
+        if self.said and (strange := sorted(named - found.keys())):
+            raise Refused(f"the file has no column {', '.join(strange)}; `--preview` names its columns")
         if not all(NAME.fullmatch(name) for name in found.values()):
             raise Refused("that is no name of a column; use a-z, 0-9 and _, a letter first")
         if len(set(found.values())) < len(found):

@@ -102,7 +102,7 @@ def import_file(
 
 
 def _as_before(database: Path, table: str) -> Choices:
-    return Choices(remembered(database, table))
+    return Choices(remembered(database, table), said=False)
 
 
 def import_rows(

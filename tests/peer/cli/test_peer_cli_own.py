@@ -211,11 +211,11 @@ def test_an_emptied_file_is_not_taken_for_a_budget_that_nobody_spent(command: Co
 
 def test_columns_a_person_and_numbers_are_named_by_option(command: Command, tmp_path: Path) -> None:
     file = tmp_path / "log.csv"
-    file.write_text("wer,stunden\nann,\"1,234\"\nbob,n/a\n")
-    words = ("import", file, "--table", "person", "--column", "hours=stunden", "--person", "wer=ann")
+    file.write_text("Wer,Stunden\nann,\"1,234\"\nbob,n/a\n")
+    words = ("import", file, "--table", "person", "--column", "hours=Stunden", "--person", "Wer=ann")
     assert command(*words, "--numbers", "stunden=decimal").code == 0
     assert read_rows(command, "SELECT hours FROM person") == [(1.234,)]
-    for wrong in (("--column", "hours"), ("--person", "=x"), ("--numbers", "stunden=roman")):
+    for wrong in (("--column", "hours"), ("--person", "=x"), ("--numbers", "stunden=roman"), ("--column", "a=b")):
         assert command("import", file, *wrong).code == 4
     assert command("import", file, "--table", "person", "--person", "wer=eve").code == 4
     assert command("import", file, "--table", "person").code == 0, "the name that was given before is remembered"

@@ -10,6 +10,7 @@ from tests.support.fake_aggregator import DECLARED, advance, until_state
 
 pytest.importorskip("selenium", reason="selenium is missing: install the extra `test`")
 
+from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 from peer.rules.lifecycle import State
@@ -35,7 +36,7 @@ STUDY = (
 
 def _files(folder: Path) -> Path:
     file = folder / "sleep.csv"
-    file.write_text("age,cups,tired\n41,many,1\n")
+    file.write_text("Age in years,cups,tired\n41,many,1\n")
     return file
 
 
@@ -83,7 +84,7 @@ def walk(browser: Browser, live: Living, folder: Path, look: Looker | None) -> N
     seen("03-choose-data")
     browser.find("#file").send_keys(str(_files(folder)))
     browser.press("Look at it")
-    assert "41" in browser.text and "many" in browser.text
+    assert "41" in browser.text and "many" in browser.text and "Which column is age?" in browser.text
     browser.type("#minimum_cohort", "3")
     seen("04-preview-and-budget")
     browser.press("Import, and read what is asked")
@@ -164,6 +165,42 @@ def test_every_page_at_every_width_light_and_dark(browser: Browser, axe: str, tm
         walk(browser, live, tmp_path, looker)
         asked = [address for address in browser.asked() if not address.startswith(("data:", live.page.server.address))]
         assert looker.faults == [] and asked == []
+
+
+def _by_keyboard(browser: Browser, wanted: str) -> None:
+    """Press Tab until the focus is on this element."""
+    for _ in range(60):
+        if browser.driver.switch_to.active_element == browser.find(wanted):
+            return
+        browser.driver.switch_to.active_element.send_keys(Keys.TAB)
+    raise AssertionError(f"the keyboard does not reach {wanted}")
+
+
+def test_a_log_of_many_and_consent_by_keyboard_alone(browser: Browser, axe: str, tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("User full name;Jahre;cups;tired\nAnn Bee;41,5;many;1\nBob Cee;n/a;Many;0\n")
+    with living(tmp_path / "home", text=STUDY, data=False, start=MONDAY) as live:
+        browser.view(320, "light")
+        browser.open(live.page.server.link)
+        browser.open(live.page.server.address + "/start/connect")
+        browser.type("#link", live.page.aggregator.invite.link())
+        browser.press("Continue")
+        browser.find("#file").send_keys(str(log))
+        browser.press("Look at it")
+        looker = Looker(browser, axe)
+        looker.look("24-preview-of-many")
+        for field, typed in (("#column-age", "j"), ("#numerals-jahre", "W"), ("#person", "Bob Cee"), ("#minimum_cohort", f"{Keys.BACKSPACE * 3}3")):
+            _by_keyboard(browser, field)
+            browser.driver.switch_to.active_element.send_keys(typed)
+        _by_keyboard(browser, "button[value=import]")
+        browser.driver.switch_to.active_element.send_keys(Keys.ENTER)
+        WebDriverWait(browser.driver, 10).until(lambda _driver: browser.path.startswith("invite/"))
+        assert "These count as missing: age, cups" in browser.text
+        looker.look("25-consent-with-gaps")
+        _by_keyboard(browser, "button[value=yes]")
+        browser.driver.switch_to.active_element.send_keys(Keys.ENTER)
+        WebDriverWait(browser.driver, 10).until(lambda _driver: "You take part" in browser.text)
+        assert looker.faults == []
 
 
 def test_live_parts_follow_by_themselves_and_leave_a_form_alone(browser: Browser, tmp_path: Path) -> None:
