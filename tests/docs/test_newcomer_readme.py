@@ -123,5 +123,5 @@ def test_the_readmes_class_sizes_are_those_that_were_measured() -> None:
     """Its rows are cut from the page on class sizes: the same people, without the column of epsilon 0.5."""
     measured = _text(ROOT / "docs/staff/class-size.md").partition("was the model shown")[2].partition("**Asking")[0]
     cut = {cells[0]: cells[2:] for line in measured.splitlines() if len(cells := re.findall(r"[\d,]+(?=%? ?[|,]|%)", line)) == 5}
-    rows = [re.findall(r"[\d,]+", line) for line in README.splitlines() if re.match(r"  \| [\d,]+ \|", line)]
+    rows = [re.findall(r"[\d,]+", line) for line in README.splitlines() if re.match(r"\| [\d,]+ \|", line)]
     assert len(rows) == 4 and all(cut[row[0]] == row[1:] for row in rows), cut

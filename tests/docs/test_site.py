@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.site_hooks import AT_ROOT, relinked
+from benchmarks.site_hooks import AT_ROOT, nested, relinked
 from tests.docs.repository import ROOT, pages
 
 MKDOCS = ROOT / ".venv" / "docs" / "bin" / "mkdocs"
@@ -37,6 +37,12 @@ LONGEST = 120
 )
 def test_links_lead_to_pages_of_the_site(page: str, link: str, shown: str) -> None:
     assert relinked(link, page) == shown
+
+
+def test_parts_of_lists_are_indented_as_the_site_asks() -> None:
+    assert nested("* a\n\n  ```sh\n  if\n    b\n  ```\n\n```sh\n  c\n```\n  d") == (
+        "* a\n\n    ```sh\n    if\n      b\n    ```\n\n```sh\n  c\n```\n    d"
+    )
 
 
 class Page(HTMLParser):
@@ -88,6 +94,17 @@ def test_the_site_is_built_without_a_warning_and_holds_every_page(site: Path) ->
     wanted = {re.sub(r"README\.md$", "index.md", one).removesuffix(".md") + ".html" for one in (*docs, *AT_ROOT.values())}
     assert len(wanted) > 40
     assert wanted <= {path.relative_to(site).as_posix() for path in site.rglob("*.html")}
+
+
+@pytest.mark.process
+def test_lists_and_tables_are_shown_as_such(site: Path) -> None:
+    """The site's reader takes them for text where an empty line before them, or an indentation, is missing."""
+    found = {}
+    for path in site.rglob("*.html"):
+        text = re.sub(r"<pre.*?</pre>", "", path.read_text("utf-8"), flags=re.DOTALL)
+        if lines := re.findall(r"^ *(?:\* |\| ).*", text, re.MULTILINE):
+            found[path.name] = lines
+    assert found == {}
 
 
 @pytest.mark.process
