@@ -39,7 +39,7 @@ class Newcomer:
         """Steps 2 to 5."""
         browser.view(WIDTH, "light", TALL)
         browser.open(self._opened(installed, link))
-        assert browser.path == "start/data" and "reads:" in browser.text, browser.text[:300]
+        assert browser.path == "start/data" and "reads these columns" in browser.text, browser.text[:300]
         file = self.home / "my-course.csv"
         file.write_text(f"{COLUMNS}\n31,often,0\n")
         browser.find("#file").send_keys(str(file))
