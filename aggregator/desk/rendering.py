@@ -36,11 +36,12 @@ def mean_auc(reached: Sequence[Reached]) -> float:
 
 
 def whisker(row: Row) -> Markup:
-    """A share as a bar and its interval as a line, on the scale from 0 to 1."""
+    """A share as a bar and its interval as a line, on the scale from 0 to 1; a share of zero or less has no bar."""
     bar, low, high = (100 * min(max(value, 0.0), 1.0) for value in (row.share, row.low, row.high))
+    drawn = f'<rect x="0" y="2" height="6" width="{bar:.2f}"/>' if bar else ""
     return Markup(  # noqa: S704  (numbers alone)
         '<svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
-        f'<rect x="0" y="2" height="6" width="{bar:.2f}"/><line y1="5" y2="5" x1="{low:.2f}" x2="{high:.2f}"/></svg>'
+        f'{drawn}<line y1="5" y2="5" x1="{low:.2f}" x2="{high:.2f}"/></svg>'
     )
 
 
