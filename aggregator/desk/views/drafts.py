@@ -96,7 +96,7 @@ class DraftPages(DeskPage):
         """The form's text, kept under the id of its draft unless it is the untouched example, and the id."""
         text, draft = await field_of(request, "text"), await self._draft(request)
         if text.strip() != editing.example().strip():
-            await asyncio.to_thread(self._drafts.keep_text, draft, text)
+            self._drafts.keep_text(draft, text)  # here, so that texts are kept in the order in which they came
         return text, draft
 
     async def _judged(self, text: str) -> editing.Linted:

@@ -36,7 +36,7 @@ class FormPages(DraftPages):
         if named := (await optional_field(request, "new_column")).strip():
             found.append(SampleColumn(sanitised(named), False))
         fields = form.with_columns(fields, found)
-        await asyncio.to_thread(self._drafts.keep_fields, draft, fields)
+        self._drafts.keep_fields(draft, fields)
         return self._form(request, draft, fields)
 
     async def form_check(self, request: web.Request) -> web.Response:
@@ -53,12 +53,12 @@ class FormPages(DraftPages):
     async def form_text(self, request: web.Request) -> web.Response:
         """Write the study file, and open it in the editor."""
         fields, draft = await self._kept_fields(request)
-        await asyncio.to_thread(self._drafts.keep_text, draft, form.text_of(fields))
+        self._drafts.keep_text(draft, form.text_of(fields))
         raise web.HTTPSeeOther(f"/editor?draft={draft}")
 
     async def _kept_fields(self, request: web.Request) -> tuple[dict[str, str], str]:
         draft, fields = Drafts.demand(await field_of(request, "draft")), form.fields_of(await request.post())
-        await asyncio.to_thread(self._drafts.keep_fields, draft, fields)
+        self._drafts.keep_fields(draft, fields)
         return fields, draft
 
     async def _expected(self, fields: dict[str, str]) -> editing.Linted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from pathlib import Path
@@ -96,6 +97,15 @@ async def test_the_forms_draft_outlives_the_desk(tmp_path: Path) -> None:
             assert (await again.get(f"/form?draft={Drafts.new()}")).status == 404
             assert (await again.post("/form", draft="../x", epsilon="2")).status == 400
             assert (await again.upload("/form/columns", "sample", "a,a\n1,2\n", draft=draft)).status == 400
+
+
+async def test_of_many_questions_at_once_the_newest_is_answered_and_the_draft_keeps_the_last(desk: Desk) -> None:
+    draft = _draft_in((await desk.get("/form")).text)
+    asked = [desk.post("/form/outlook", draft=draft, **_fields(epsilon=epsilon)) for epsilon in ("2.25", "2.5", "2.75", "3")]
+    answers = [words_of(answer.text) for answer in await asyncio.gather(*asked)]
+    assert any("of 100 made-up studies" in said for said in answers)
+    assert all("of 100 made-up studies" in said or "was not tried out" in said for said in answers)
+    assert Drafts(desk.app.home.path).fields(draft) is not None
 
 
 def _draft_in(page: str) -> str:
