@@ -22,12 +22,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from anon.environment import Child, for_child
+
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("pyproject.toml", "README.md", "LICENSE", "anonml.py", "anon", "peer", "aggregator", "examples")
 UNKNOWN_TIME = 1_700_000_000
 """Unix seconds for sources without a history: any constant, since zip files cannot tell a time before 1980."""
 LOCKS = {"peer": "required", "aggregator": "optional"}
 """Of each lock file the scope of its packages: staff install more than peers."""
+_BUILDING = """
+import os, sys
+os.umask(0o022)
+os.environ["SOURCE_DATE_EPOCH"] = sys.argv[2]
+from setuptools.build_meta import build_wheel
+print(build_wheel(sys.argv[1]))
+"""
 _PINNED = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;\\]+)(?P<rest>(?:[^\n]*\\\n)*[^\n]*)", re.MULTILINE)
 
 
@@ -41,18 +50,16 @@ def build(root: Path, out: Path) -> Path:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(root / file, target)
             target.chmod(0o644)
-        building = f"print(made.build_wheel({str(out.resolve())!r}))"
-        program = f"import os, setuptools.build_meta as made; os.umask(0o022); {building}"
-        environment = {**os.environ, "SOURCE_DATE_EPOCH": str(_seconds(root)), "PYTHONHASHSEED": "0"}
-        command = [sys.executable, "-c", program]
-        done = subprocess.run(command, cwd=copy, env=environment, check=True, capture_output=True, text=True)
+        command = [sys.executable, "-c", _BUILDING, str(out.resolve()), str(_seconds(root))]
+        surroundings = for_child(Child.OWN)
+        done = subprocess.run(command, cwd=copy, env=surroundings, check=True, capture_output=True, text=True)
     return out / done.stdout.strip().splitlines()[-1]
 
 
 def _files(root: Path) -> list[Path]:
     """Tracked and new files of the sources; without git, all files but what Python leaves behind."""
     listing = ["git", "-C", str(root), "ls-files", "-z", "-co", "--exclude-standard", "--", *SOURCES]
-    listed = subprocess.run(listing, check=False, capture_output=True, text=True)
+    listed = subprocess.run(listing, env=for_child(Child.PROGRAM), check=False, capture_output=True, text=True)
     if not listed.returncode and listed.stdout:
         return sorted(Path(name) for name in set(listed.stdout.split("\0")) if name and (root / name).is_file())
     found = [root / name for name in SOURCES] + [path for name in SOURCES for path in (root / name).rglob("*")]
@@ -61,8 +68,8 @@ def _files(root: Path) -> list[Path]:
 
 def _seconds(root: Path) -> int:
     asked = ["git", "-C", str(root), "log", "-1", "--format=%ct"]
-    told = subprocess.run(asked, check=False, capture_output=True, text=True).stdout.strip()
-    return int(os.environ.get("SOURCE_DATE_EPOCH") or told or UNKNOWN_TIME)
+    told = subprocess.run(asked, env=for_child(Child.PROGRAM), check=False, capture_output=True, text=True)
+    return int(os.environ.get("SOURCE_DATE_EPOCH") or told.stdout.strip() or UNKNOWN_TIME)
 
 
 def parts(root: Path, wheel: Path) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 import mmap
 import os
-import resource
 import select
 import signal
 import socket
@@ -29,6 +28,9 @@ from pathlib import Path
 
 from anon.queries.answers import Request, answered
 from anon.queries.sandbox import copied, over
+
+if sys.platform != "win32":  # which has no such children: see `anon.queries.process`
+    import resource
 
 SECONDS = struct.Struct("<d")
 LENGTH = struct.Struct("<I")

@@ -23,6 +23,7 @@ from attrs import frozen
 from anon.errors import Refused
 from anon.storage.crash_points import crash_points
 from anon.storage.durable import Kept, connect, guarded, reading
+from anon.storage.locks import synced
 from anon.storage.private_files import new_private
 
 KEPT = "-kept"
@@ -147,13 +148,10 @@ def _copied(connection: sqlite3.Connection, file: Path, number: int) -> Path:
     connection.execute("VACUUM INTO ?", (str(fresh),))
     _synced(fresh)
     fresh.replace(copy)
-    _synced(file.parent)
+    synced(file.parent)
     return copy
 
 
-def _synced(place: Path) -> None:
-    descriptor = os.open(place, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _synced(file: Path) -> None:
+    with file.open("rb+") as kept:
+        os.fsync(kept.fileno())

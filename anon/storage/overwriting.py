@@ -11,6 +11,8 @@ import shutil
 import stat
 from pathlib import Path
 
+from anon.storage.locks import BINARY, CLOSED_IN_CHILDREN, FOLLOWS_NO_LINK
+
 _PIECE = bytes(2**20)
 
 
@@ -39,7 +41,7 @@ def remove_folder(path: Path) -> None:
 
 
 def _overwrite(path: Path, size: int) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_WRONLY | FOLLOWS_NO_LINK | CLOSED_IN_CHILDREN | BINARY)
     with os.fdopen(descriptor, "wb", buffering=0) as file:
         while size > 0:
             size -= file.write(_PIECE[:size])

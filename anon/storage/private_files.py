@@ -9,16 +9,20 @@ Not protected: against root and other programs of the same user. Systems without
 from __future__ import annotations
 
 import os
+import sys
 from io import TextIOWrapper
 from pathlib import Path
 from typing import BinaryIO
 
+from anon.storage.locks import BINARY, CLOSED_IN_CHILDREN, synced
+
 MODE = 0o600
+_FLAGS = BINARY | CLOSED_IN_CHILDREN
 
 
 def new_private(path: Path) -> BinaryIO:
     """A new file to write to. Raises `FileExistsError` for anything that is there, a dangling link too."""
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, MODE), "wb")
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, MODE), "wb")
 
 
 def new_private_text(path: Path) -> TextIOWrapper:
@@ -28,8 +32,8 @@ def new_private_text(path: Path) -> TextIOWrapper:
 
 def held_private(path: Path) -> int:
     """A descriptor of a file that may be there: to lock it, or to have it made before a library opens it."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, MODE)
-    if os.fstat(descriptor).st_mode & 0o077:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _FLAGS, MODE)
+    if os.fstat(descriptor).st_mode & 0o077 and sys.platform != "win32":
         os.fchmod(descriptor, MODE)
     return descriptor
 
@@ -48,8 +52,4 @@ def write_private(path: Path, content: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    synced(path.parent)

@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from anon.errors import Refused
+from anon.route.tor.control import has_unix_sockets
 from anon.terminal import qr
 from anon.terminal.foreign import inline
 from anon.terminal.options import JsonOption, local_time, print_json
@@ -56,6 +57,8 @@ def pair(
     """
     if show + off + bool(revoke) > 1:
         raise Refused("--list, --revoke and --off are three commands; give one")
+    if not has_unix_sockets():
+        raise Refused("pairing needs a unix socket, which this system does not have; bring files by another way")
     from peer.pairing.state import folder_of
 
     folder = folder_of(existing_home(home))

@@ -7,7 +7,6 @@ process that holds the lock finds within half a second.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -22,6 +21,7 @@ import attrs
 from attrs import field, frozen
 
 from anon.errors import Refused
+from anon.storage.locks import locked
 from anon.storage.private_files import held_private, made_private, write_private
 from anon.study.parsing import make_converter, structure
 from peer.pairing.phones import PhoneRecord
@@ -80,7 +80,7 @@ class PairingFolder:
         descriptor = self._opened()
         try:
             until = time.monotonic() + _PATIENCE  # somebody may be looking whether it is on
-            while not _locked(descriptor, fcntl.LOCK_EX):
+            while not locked(descriptor):
                 if time.monotonic() > until:
                     raise Refused("pairing is on already; `anonml peer pair --list` shows it, `--off` ends it")
                 time.sleep(_POLL)
@@ -95,7 +95,7 @@ class PairingFolder:
             return False
         descriptor = self._opened()
         try:
-            return not _locked(descriptor, fcntl.LOCK_SH)
+            return not locked(descriptor, shared=True)
         finally:
             os.close(descriptor)
 
@@ -158,11 +158,3 @@ class PairingFolder:
                 with suppress(OSError):
                     path.unlink()
         shutil.rmtree(self.path / "incoming", ignore_errors=True)
-
-
-def _locked(descriptor: int, kind: int) -> bool:
-    try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True

@@ -5,12 +5,19 @@ The kernel lets go of a lock with the process that holds it, so a killed process
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
+import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+
+from anon.storage.locks import CLOSED_IN_CHILDREN, FOLLOWS_NO_LINK, locked
+
+_IN_A_FILE = sys.platform == "win32"
+"""Windows opens no folder: a file in it is locked instead."""
+_POLL_SECONDS = 0.01
 
 
 class HeldFolder:
@@ -22,25 +29,42 @@ class HeldFolder:
             self.path = root / random_bytes(8).hex()
             root.mkdir(mode=0o700, exist_ok=True)
             self.path.mkdir(mode=0o700)
-            self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
-            fcntl.flock(self._descriptor, fcntl.LOCK_SH)
+            self._descriptor = _held(self.path)
             if self.path.is_dir():  # another process may have taken it for a dead one's before it was held
                 return
             os.close(self._descriptor)
 
     def remove(self) -> None:
         """Remove it with all that is in it."""
+        if _IN_A_FILE:
+            os.close(self._descriptor)
         shutil.rmtree(self.path, ignore_errors=True)
-        os.close(self._descriptor)
+        if not _IN_A_FILE:
+            os.close(self._descriptor)
 
 
 def clear_dead(root: Path) -> None:
     """Remove the folders in `root` whose processes have ended, and let those of living ones be."""
     for left in root.iterdir() if root.is_dir() else ():
-        with suppress(OSError):  # BlockingIOError: it is held
-            descriptor = os.open(left, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink()
-            finally:
+        with suppress(OSError):
+            descriptor = os.open(_place(left), os.O_RDWR if _IN_A_FILE else os.O_RDONLY | FOLLOWS_NO_LINK)
+            dead = locked(descriptor)
+            if _IN_A_FILE:  # Windows removes no file that is open
                 os.close(descriptor)
+            if dead:
+                shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink()
+            if not _IN_A_FILE:
+                os.close(descriptor)
+
+
+def _held(folder: Path) -> int:
+    """A descriptor that holds the folder until it is closed."""
+    flags = os.O_RDWR | os.O_CREAT if _IN_A_FILE else os.O_RDONLY
+    descriptor = os.open(_place(folder), flags | CLOSED_IN_CHILDREN, 0o600)
+    while not locked(descriptor, shared=True):  # another process looks if it is dead
+        time.sleep(_POLL_SECONDS)
+    return descriptor
+
+
+def _place(folder: Path) -> Path:
+    return folder / "held" if _IN_A_FILE and folder.is_dir() else folder

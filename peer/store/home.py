@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -17,6 +16,7 @@ from attrs import field, frozen
 from anon.errors import Malformed, Refused
 from anon.nacl import passphrase_key
 from anon.storage.durable import Kept, reading
+from anon.storage.locks import locked
 from anon.storage.private_files import held_private, write_private
 from anon.study.parsing import make_converter, structure
 from peer.data.kept import RESTORE
@@ -112,7 +112,7 @@ class PeerHome:
             raise Refused(f"{self.path}: is, or lies below, a file; choose a folder with --home") from None
         except OSError as error:
             raise Refused(f"{self.path}: cannot be made ({error.strerror}); choose a folder with --home") from None
-        if self.path.stat().st_uid != os.getuid():
+        if hasattr(os, "getuid") and self.path.stat().st_uid != os.getuid():  # Windows has access lists instead
             raise Refused(f"{self.path}: belongs to another user; choose another folder with --home")
         if not os.access(self.path, os.R_OK | os.W_OK | os.X_OK):
             raise Refused(f"{self.path}: cannot be written to; choose another folder with --home, or `chmod u+rwx` it")
@@ -176,17 +176,9 @@ class PeerHome:
 
 def _locked_within(descriptor: int, seconds: float) -> bool:
     until = time.monotonic() + seconds
-    while not (locked := _locked(descriptor)) and time.monotonic() < until:
+    while not (held := locked(descriptor)) and time.monotonic() < until:
         time.sleep(0.02)
-    return locked
-
-
-def _locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+    return held
 
 
 def key_of(settings: Settings, passphrase: str | None, random_bytes: Callable[[int], bytes]) -> bytes | None:

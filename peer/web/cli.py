@@ -82,7 +82,8 @@ async def _until_stopped(console: Console, link: Callable[[], str]) -> None:
     stopped, shown_link = asyncio.Event(), link()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
+        with suppress(NotImplementedError):  # Windows: Ctrl-C ends the loop itself
+            loop.add_signal_handler(number, stopped.set)
     while not stopped.is_set():
         with suppress(TimeoutError):
             await asyncio.wait_for(stopped.wait(), LOOK_SECONDS)

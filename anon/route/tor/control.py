@@ -1,4 +1,5 @@
-"""Tor's control port over its unix socket: authentication both ways, and the few commands that AnonML needs.
+"""Tor's control port, over its unix socket or where there are none (Windows) over a port of this machine:
+authentication both ways, and the few commands that AnonML needs.
 
 A line-by-line client with nothing of tor's network in it. The replies of tor are read by `replies`; no error quotes a
 key.
@@ -28,9 +29,29 @@ _SERVER = b"Tor safe cookie authentication server-to-controller hash"  # control
 _CLIENT = b"Tor safe cookie authentication controller-to-server hash"
 _EVENTS_HELD = 65_536
 _CHUNK = 65_536
+_PORT = re.compile(r"PORT=127\.0\.0\.1:([0-9]{1,5})\s*\Z")
 _WORD = re.compile(r"[\x21-\x7e]+\Z")
 _LINE = re.compile(r"[\x20-\x7e]+\Z")
 _SERVICE_ID = re.compile(r"[a-z2-7]{56}\Z")
+
+
+def has_unix_sockets() -> bool:
+    """True if tor is spoken to over a unix socket here."""
+    return hasattr(asyncio, "open_unix_connection")
+
+
+async def _opened(path: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    if has_unix_sockets():
+        return await asyncio.open_unix_connection(str(path))
+    return await asyncio.open_connection("127.0.0.1", _port_in(path))
+
+
+def _port_in(file: Path) -> int:
+    """The port that tor wrote there. Raises `ValueError` where it names none of this machine."""
+    named = _PORT.match(file.read_text("ascii"))
+    if named is None:
+        raise ValueError("the file names no port")
+    return int(named[1])
 
 
 @frozen
@@ -100,15 +121,16 @@ class Controller:
         random_bytes: Callable[[int], bytes] = os.urandom,
         seconds: float = COMMAND_SECONDS,
     ) -> Controller:
-        """A connection to the control socket at `path`, authenticated by SAFECOOKIE with tor's cookie (32 bytes).
+        """A connection to the control socket at `path`, or to the port that the file there names, authenticated by
+        SAFECOOKIE with tor's cookie (32 bytes).
 
         Tor must prove that it knows the cookie before our proof is sent. Raises `Unreachable` when nobody listens,
         `Refused` when either proof fails.
         """
         try:
             async with asyncio.timeout(seconds):
-                reader, writer = await asyncio.open_unix_connection(str(path))
-        except (OSError, TimeoutError) as error:
+                reader, writer = await _opened(path)
+        except (OSError, ValueError, TimeoutError) as error:
             raise Unreachable(f"tor's control socket is silent{because(error)}; start tor again") from None
         control = cls(reader, writer)
         try:

@@ -21,7 +21,7 @@ from typing import Any
 from anon.environment import Child, for_child
 from anon.errors import Refused, Unreachable, because
 from anon.route.tor.bootstrap import Bootstrap
-from anon.route.tor.control import COOKIE_BYTES, Controller, Events
+from anon.route.tor.control import COOKIE_BYTES, Controller, Events, has_unix_sockets
 from anon.route.tor.program import find_tor
 from anon.route.tor.torrc import owned_lines, quoted_path
 
@@ -76,7 +76,8 @@ class TorProcess:
         cookie = folder / COOKIE
         for stale in (cookie, sockets / "control"):
             stale.unlink(missing_ok=True)
-        text = "\n".join((torrc.rstrip("\n"), *owned_lines(sockets / "control", cookie, os.getpid()), ""))
+        owned = owned_lines(sockets / "control", cookie, os.getpid(), has_unix_sockets())
+        text = "\n".join((torrc.rstrip("\n"), *owned, ""))
         if not _NAMES_DATA.search(torrc):
             text += f"DataDirectory {quoted_path(folder)}\n"
         try:
@@ -283,8 +284,8 @@ def _prepare(folder: Path) -> None:
 
 def _sockets_in(folder: Path) -> tuple[Path, bool]:
     """Where the control socket goes: the folder, or a temporary one of mode 0700 where its path would be too long."""
-    longest = _SOCKET_BYTES if os.uname().sysname == "Linux" else _MAC_SOCKET_BYTES
-    if len(os.fsencode(folder.absolute() / "control")) <= longest:
+    longest = _SOCKET_BYTES if sys.platform == "linux" else _MAC_SOCKET_BYTES
+    if not has_unix_sockets() or len(os.fsencode(folder.absolute() / "control")) <= longest:
         return folder.absolute(), False
     return Path(tempfile.mkdtemp(prefix="anonml-")), True
 

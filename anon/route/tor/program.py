@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from anon.errors import Refused, because
 from anon.route.tor.torrc import checked_extra
 
 _BROWSER = "tor-browser/Browser/TorBrowser/Tor/tor"
+_WINDOWS_BROWSER = "Tor Browser/Browser/TorBrowser/Tor/tor.exe"
+_OLDER_BROWSER = "tor-browser_en-US/Browser/TorBrowser/Tor/tor"
 _PLACES = (
     "/usr/bin/tor",
     "/usr/sbin/tor",  # Debian; not on an ordinary user's PATH
@@ -18,13 +22,27 @@ _PLACES = (
     "/opt/homebrew/bin/tor",
     "/home/linuxbrew/.linuxbrew/bin/tor",
     "/opt/local/bin/tor",
-    "/Applications/Tor Browser.app/Contents/MacOS/Tor/tor",
-    "~/Applications/Tor Browser.app/Contents/MacOS/Tor/tor",
     f"~/{_BROWSER}",
     f"~/Desktop/{_BROWSER}",
     f"~/Downloads/{_BROWSER}",
     f"~/.local/share/torbrowser/tbb/x86_64/{_BROWSER}",
+    f"~/.var/app/org.torproject.torbrowser-launcher/data/torbrowser/tbb/x86_64/{_BROWSER}",
     f"/opt/{_BROWSER}",
+    *(f"~/{folder}{_OLDER_BROWSER}" for folder in ("", "Desktop/", "Downloads/")),
+)
+_MAC_PLACES = (
+    "/Applications/Tor Browser.app/Contents/MacOS/Tor/tor",
+    "~/Applications/Tor Browser.app/Contents/MacOS/Tor/tor",
+    "~/Desktop/Tor Browser.app/Contents/MacOS/Tor/tor",
+)
+_WINDOWS_PLACES = (
+    f"~/Desktop/{_WINDOWS_BROWSER}",  # the installer's own proposal
+    f"~/OneDrive/Desktop/{_WINDOWS_BROWSER}",
+    f"~/Downloads/{_WINDOWS_BROWSER}",
+    f"~/{_WINDOWS_BROWSER}",
+    f"$LOCALAPPDATA/{_WINDOWS_BROWSER}",
+    f"$PROGRAMFILES/{_WINDOWS_BROWSER}",
+    f"C:/{_WINDOWS_BROWSER}",
 )
 _EXTRA_BYTES = 64 * 1024
 
@@ -43,11 +61,24 @@ def find_tor() -> Path:
     program = shutil.which("tor")
     if program:
         return Path(program).absolute()
-    for place in _PLACES:
-        path = Path(place).expanduser()
+    for path in places(sys.platform, os.environ):
         if _runs(path):
             return path
-    raise Refused("no tor was found (no-tor); install it (`apt install tor`, `brew install tor`) or set ANONML_TOR")
+    raise Refused(
+        "no tor was found (no-tor); install it (`apt install tor`, `brew install tor`, Tor Browser) or set ANONML_TOR"
+    )
+
+
+def places(platform: str, environment: Mapping[str, str]) -> Iterator[Path]:
+    """The places where Debian, Homebrew and Tor Browser put tor on a system. One below a folder that the environment
+    does not name is left out."""
+    of_system = {"win32": _WINDOWS_PLACES, "darwin": (*_MAC_PLACES, *_PLACES)}.get(platform, _PLACES)
+    for place in of_system:
+        variable, slash, rest = place[1:].partition("/") if place.startswith("$") else ("", "", place)
+        if not variable:
+            yield Path(place).expanduser()
+        elif folder := environment.get(variable):
+            yield Path(folder + slash + rest)
 
 
 def _runs(path: Path) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
 import time
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from anon.route.tor.control import Controller
 from anon.route.tor.process import COOKIE, TorProcess, socks_of
 from anon.route.tor.program import extra_lines
 from anon.route.tor.torrc import torrc_of_client
+from anon.storage.locks import locked
 from anon.storage.private_files import held_private, write_private
 
 BOOTSTRAP_SECONDS = 120.0
@@ -110,9 +110,7 @@ class TorKeeper:
     def _locked(self) -> bool:
         """True if the folder's lock is ours now. The kernel drops it when this process ends, however it does."""
         descriptor = held_private(self._folder / "owner")
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not locked(descriptor):
             os.close(descriptor)
             return False
         self._lock = descriptor

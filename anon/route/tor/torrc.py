@@ -54,12 +54,13 @@ def quiet_lines() -> tuple[str, ...]:
     return ("Log notice stdout", "SafeLogging 1", "AvoidDiskWrites 1", "GeoIPFile /dev/null", "GeoIPv6File /dev/null")
 
 
-def owned_lines(control: Path, cookie: Path, owner: int) -> tuple[str, ...]:
+def owned_lines(control: Path, cookie: Path, owner: int, sockets: bool = True) -> tuple[str, ...]:
     """A control socket for its owner alone (a file, in a folder of mode 0700), and tor's end with its owner's (a
-    process id)."""
+    process id). Without unix sockets (Windows) the file names a port of this machine; the cookie guards both."""
+    here = ("ControlPort 0", f"ControlSocket {quoted_path(control)}")
+    port = ("ControlPort 127.0.0.1:auto", f"ControlPortWriteToFile {quoted_path(control)}")
     return (
-        "ControlPort 0",
-        f"ControlSocket {quoted_path(control)}",
+        *(here if sockets else port),
         "CookieAuthentication 1",
         f"CookieAuthFile {quoted_path(cookie)}",
         f"__OwningControllerProcess {owner}",
@@ -69,7 +70,7 @@ def owned_lines(control: Path, cookie: Path, owner: int) -> tuple[str, ...]:
 
 def quoted_path(path: Path) -> str:
     """A path as a torrc value. Raises `Refused` for one with control characters or a quote."""
-    text = str(path)
+    text = path.as_posix()  # on Windows tor takes slashes too, and a backslash begins an escape
     if _UNSAFE.search(text) or '"' in text or "\\" in text:
         raise Refused(
             "tor: the data directory's path holds a quote, a backslash or a control character; choose another --home"

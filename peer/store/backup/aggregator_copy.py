@@ -7,7 +7,6 @@ aggregator respects), and a restore never replaces a part that is there.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from anon.errors import Refused
 from anon.storage.home import AGGREGATOR, MOVED, RESTORED
+from anon.storage.locks import locked
 from anon.storage.migration import KEPT
 from anon.storage.private_files import held_private, made_private
 
@@ -32,10 +32,9 @@ def not_serving(home: Path) -> Iterator[None]:
         return
     descriptor = held_private(home / AGGREGATOR / _LOCK)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not locked(descriptor):
+            raise Refused("this home's aggregator is being served; stop it before a final backup")
         yield
-    except BlockingIOError:
-        raise Refused("this home's aggregator is being served; stop it before a final backup") from None
     finally:
         os.close(descriptor)
 

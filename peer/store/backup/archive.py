@@ -42,6 +42,7 @@ from attrs import frozen
 
 from anon.errors import AnonmlError, Malformed, Refused
 from anon.storage.durable import Kept, connect, first_unsound, reading, writing
+from anon.storage.locks import synced
 from anon.storage.migration import drop_copies, upgrade
 from anon.storage.overwriting import remove_file
 from anon.storage.private_files import new_private
@@ -224,7 +225,7 @@ def _write(file: Path, folder: Path, names: list[str], final: bool) -> None:
     except BaseException:
         remove_file(file)
         raise
-    _synced(file.parent)
+    synced(file.parent)
 
 
 def _unpacked(file: Path, folder: Path) -> bool:
@@ -291,12 +292,4 @@ def _put(home: PeerHome, folder: Path) -> None:
             remove_file(home.path / f"{name}{ending}")
     for name in reversed(coming):
         (folder / name).replace(home.path / name)
-    _synced(home.path)
-
-
-def _synced(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    synced(home.path)

@@ -5,13 +5,14 @@ The program tor is looked for under the name that was set, then on the path.
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 
 import pytest
 
 from anon.errors import Refused
 from anon.route.tor import extra_lines, find_tor, torrc_of_client
-from anon.route.tor.torrc import checked_extra, owned_lines
+from anon.route.tor.program import places
+from anon.route.tor.torrc import checked_extra, owned_lines, quoted_path
 
 
 def test_a_client_carries_onion_traffic_only_and_writes_no_log() -> None:
@@ -116,3 +117,35 @@ def test_no_tor_has_one_next_action(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("anon.route.tor.program._PLACES", (str(tmp_path / "tor"),))
     with pytest.raises(Refused, match=r"no-tor.*apt install tor"):
         find_tor()
+
+
+@pytest.mark.parametrize(("platform", "expected"), [
+    ("win32", ["Desktop/Tor Browser/Browser/TorBrowser/Tor/tor.exe", "C:/Users/ann/AppData/Local/Tor Browser/Browser/TorBrowser/Tor/tor.exe"]),
+    ("darwin", ["/Applications/Tor Browser.app/Contents/MacOS/Tor/tor", "/opt/homebrew/bin/tor"]),
+    ("linux", ["/usr/sbin/tor", "tor-browser/Browser/TorBrowser/Tor/tor", ".local/share/torbrowser/tbb/x86_64/tor-browser/Browser/TorBrowser/Tor/tor"]),
+])
+def test_tor_is_looked_for_where_tor_browser_puts_it(platform: str, expected: list[str]) -> None:
+    found = [path.as_posix() for path in places(platform, {"LOCALAPPDATA": "C:/Users/ann/AppData/Local"})]
+    assert all(any(path.endswith(one) for path in found) for one in expected)
+    assert not any("$" in path or "~" in path for path in found)
+    assert any(path.endswith(".exe") for path in found) == (platform == "win32")
+
+
+def test_tor_browsers_tor_is_taken_where_there_is_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "Tor Browser" / "Browser" / "TorBrowser" / "Tor" / "tor.exe"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.delenv("ANONML_TOR", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path))
+    monkeypatch.setattr("anon.route.tor.program.sys.platform", "win32")
+    assert find_tor() == program
+
+
+def test_without_unix_sockets_the_control_file_names_a_port_and_slashes_are_written(tmp_path: Path) -> None:
+    lines = owned_lines(tmp_path / "control", tmp_path / "cookie", 7, sockets=False)
+    assert "ControlPort 127.0.0.1:auto" in lines and f"ControlPortWriteToFile {tmp_path}/control" in lines
+    assert "CookieAuthentication 1" in lines and not any(line.startswith("ControlSocket") for line in lines)
+    assert quoted_path(PureWindowsPath(r"C:\Users\Ann B\tor")) == '"C:/Users/Ann B/tor"'  # type: ignore[arg-type]
