@@ -91,6 +91,35 @@ def test_each_smoothing_is_a_bound_of_its_own(squared: int, entries: int, sigma_
             assert true <= float(bound) * (1 + 1e-9) + 1e-15, (r_squared, epsilon)
 
 
+@pytest.mark.parametrize("r_squared", [Fraction(1, 16), Fraction(1, 4), Fraction(3, 8)])
+def test_smoothing_is_its_formula_and_needs_its_factor(r_squared: Fraction) -> None:
+    """The kernel's sums by Poisson's formula, the normal delta by another library. Without (1 + kappa)^n a change passes it."""
+    tau_squared = 2 * math.pi**2 * float(r_squared)
+    even, odd = (1 + 2 * sum(sign**m * math.exp(-tau_squared * m * m) for m in range(1, 40)) for sign in (1, -1))
+
+    def normal(epsilon: float, distance: float) -> float:
+        return float(ndtr(distance / 2 - epsilon / distance) - math.exp(epsilon) * ndtr(-distance / 2 - epsilon / distance))
+
+    parts, distance = [(25, Fraction(6)), (2, Fraction(9))], math.sqrt(25 / (6 - float(r_squared)) + 2 / (9 - float(r_squared)))
+    for entries in (1, 3):
+        stretch = entries * math.log(even / odd)
+        for epsilon in (1.0, 3.0, 9.0):
+            expected = min(math.exp(stretch) * normal(epsilon - stretch, distance), 1)
+            assert float(smoothed_delta(parts, entries, round(epsilon * NANO), r_squared)) == pytest.approx(expected, rel=1e-6)
+    if r_squared == Fraction(1, 16):
+        alone = 5 / math.sqrt(6 - float(r_squared))
+        grid = [step / 8 for step in range(1, 40)]
+        true = [exact(*losses((5,), Fraction(6)), epsilon) for epsilon in grid]
+        assert any(found > normal(epsilon, alone) for found, epsilon in zip(true, grid, strict=True))
+        bounds = [float(smoothed_delta([(25, Fraction(6))], 1, round(epsilon * NANO), r_squared)) for epsilon in grid]
+        assert all(found <= bound for found, bound in zip(true, bounds, strict=True))
+
+
+def test_entries_of_all_rounds_count() -> None:
+    rounds, parts = [NoisySum(90, 40, Fraction(90)), NoisySum(50, 60, Fraction(70))], [(90, Fraction(90)), (50, Fraction(70))]
+    assert delta_of(rounds, NANO) == min(smoothed_delta(parts, 40 + 50, NANO, r_squared) for r_squared in SMOOTHING)
+
+
 @pytest.mark.parametrize(("squared", "entries"), [(1, 1), (2, 2), (4, 4), (9, 3), (25, 2)])
 @pytest.mark.parametrize("target", ["0.5", "1", "2"])
 def test_some_change_attains_95_percent_of_the_stated_epsilon(squared: int, entries: int, target: str) -> None:
