@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from attrs import evolve
 from rich.console import Console
 
 from anon.errors import Conflict, Refused
@@ -73,15 +74,13 @@ def look(
     as_json: JsonOption = False,
 ) -> None:
     """Fetch and verify a study and show what it asks and costs. Nothing from your data leaves."""
-    from peer.data.readiness import own_data
-
     routes, invite = routes_of(route, home), parse_invite(link)
     peer = open_peer(home, routes)
     state = _state(peer, invite.study)
     if state is not None and not as_json:
         Console().print(f"You have joined this study already: {state}. `anonml peer status` shows more.")
     sheet = finished(peer.look(invite), routes.close)
-    own = own_data(home_of(home).data_path, sheet.tables)
+    own = _own(sheet, home)
     if as_json:
         print_json(sheet_json(sheet, own) | {"joined": state, "closed": is_closed(sheet)})
         return
@@ -102,8 +101,6 @@ def join(
     as_json: JsonOption = False,
 ) -> None:
     """Show a study, ask you, and on a yes reserve its epsilon and store your enrolment. `run` sends it."""
-    from peer.data.readiness import own_data
-
     routes, invite = routes_of(route, home), parse_invite(link)
     peer = open_peer(home, routes)
     if (state := _state(peer, invite.study)) is not None and state not in REJOINABLE:
@@ -111,7 +108,7 @@ def join(
     sheet = finished(peer.look(invite), routes.close)
     if is_closed(sheet):
         raise Refused(f"not joined: this study is {closed(sheet)}")
-    own = own_data(home_of(home).data_path, sheet.tables)
+    own = _own(sheet, home)
     if not as_json:
         show_sheet(sheet, own, home, queries=False)
     if sheet.objections:
@@ -134,6 +131,15 @@ def join(
 def _state(peer: HomeView, study: bytes) -> State | None:
     """Where a study stands that was joined here; None for one that was not."""
     return next((status.state for status in peer.status() if status.study == study), None)
+
+
+def _own(sheet: ConsentSheet, home: Path) -> OwnData:
+    """What the owner's data lacks, and what of it would count as missing: shown before the question, never sent."""
+    from peer.data.evaluate import uncounted
+    from peer.data.readiness import own_data
+
+    path = home_of(home).data_path
+    return evolve(own_data(path, sheet.tables), uncounted=uncounted(sheet.manifest, path))
 
 
 def _ask(sheet: ConsentSheet, own: OwnData, console: Console) -> None:

@@ -53,6 +53,7 @@ def sheet_json(sheet: ConsentSheet, own: OwnData) -> dict[str, Any]:
         "label": _question_json(sheet.label),
         "tables": {table.name: list(table.columns) for table in sheet.tables},
         "missing": missing_json(own),
+        "uncounted": list(own.uncounted),
         "rows": dict(own.rows),
         "epsilon_record": sheet.epsilon / 1e9,
         "epsilon_eq6": sheet.epsilon_eq6 / 1e9,
@@ -136,7 +137,10 @@ def _show_own(console: Console, own: OwnData) -> None:
     console.print(f"- Rows in your tables that it reads: {rows or 'none'}.", highlight=False)
     for line in own.warnings:
         console.print(f"[bold yellow]missing:[/] {inline(line)}", highlight=False)
-    if own.warnings:
+    if own.uncounted:
+        named = ", ".join(map(inline, own.uncounted))
+        console.print(f"[bold yellow]missing:[/] your tables give no value that counts for {named}", highlight=False)
+    if own.warnings or own.uncounted:
         console.print("What is missing counts as the study's rule for missing values says.", highlight=False)
 
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
+from anon.protocols.categories import is_missing, is_missing_label
 from anon.queries import process
 from anon.queries.answers import LABEL, Question, Request, Value, texts_of
 from anon.study.manifest import Manifest
@@ -16,6 +17,8 @@ Evaluate = Callable[[Manifest, Path, float], Awaitable[Snapshot]]
 """Evaluates a study over a data file in so many seconds, and returns when they are over, never before."""
 
 
+LOOK_SECONDS = 5.0
+"""How long the owner's own values may take to be looked up before consent."""
 _FRAME, _NUMBER = 64, 9
 """Bytes of CBOR beside the values, and of the longest number or head of a text."""
 
@@ -49,6 +52,13 @@ def request_of(manifest: Manifest, data_path: Path) -> Request:
     label = Question(LABEL, manifest.label.query, texts_of((*manifest.label.positive, *manifest.label.negative)))
     features = (Question(feature.kind, feature.query, feature.categories) for feature in manifest.features)
     return Request(data_path.absolute(), tables_of(manifest), (*features, label), manifest.timetable.enrol_closes)
+
+
+def uncounted(manifest: Manifest, data_path: Path, seconds: float = LOOK_SECONDS) -> tuple[str, ...]:
+    """The features, and the label, whose value on these tables would count as missing: for the owner alone."""
+    snapshot = evaluated(manifest, data_path, seconds)
+    found = [feature.name for feature in manifest.features if is_missing(feature, snapshot.values[feature.name])]
+    return (*found, *([manifest.label.name] if is_missing_label(manifest.label, snapshot.label) else []))
 
 
 def missing(manifest: Manifest) -> Snapshot:

@@ -57,13 +57,15 @@ def readiness(database: Path, tables: Tables) -> Readiness:
 class OwnData:
     """Tables and columns (as table.column) that are not there, and the rows of those tables that are.
 
-    `too_large`: about how many bytes an evaluation would copy, where that is more than it may; else 0.
+    `too_large`: about how many bytes an evaluation would copy, where that is more than it may; else 0. `uncounted`: the
+    features, and the label, whose value would count as missing, where a study was evaluated.
     """
 
     missing_tables: tuple[str, ...]
     missing_columns: tuple[str, ...]
     rows: Mapping[str, int]
     too_large: int = 0
+    uncounted: tuple[str, ...] = ()
 
     @property
     def lacks(self) -> frozenset[str]:

@@ -214,6 +214,7 @@ class ConsentSheet:
     collects: tuple[int, int]
     ends: int
     statements: tuple[str, ...]
+    manifest: Manifest = field(repr=False)
     objections: tuple[Advice, ...] = field(default=())
 
 
@@ -256,6 +257,7 @@ def explain(
         ),
         ends=manifest.timetable.ends,
         statements=_statements(manifest, dearest, policy, ledger),
+        manifest=manifest,
         objections=objections(manifest, policy, ledger, now, address),
     )
 

@@ -39,7 +39,10 @@ class Newcomer:
         """Steps 2 to 5."""
         browser.view(WIDTH, "light", TALL)
         browser.open(self._opened(installed, link))
-        assert browser.path == "start/data" and "reads these columns" in browser.text, browser.text[:300]
+        text = browser.text
+        assert browser.path == "start/data", text[:300]
+        order = ("Who asks", "Where your file comes from", "The study reads these columns", "A file of yours")
+        assert sorted(order, key=text.index) == list(order), text
         file = self.home / "my-course.csv"
         file.write_text(f"{COLUMNS}\n31,often,0\n")
         browser.find("#file").send_keys(str(file))

@@ -15,7 +15,7 @@ from anon.protocols.registry import protocol_of
 from anon.study.manifest import Manifest
 from anon.transparency.fingerprint import study_code
 from anon.wire.invite import parse_invite
-from peer.data.evaluate import evaluated
+from peer.data.evaluate import LOOK_SECONDS, evaluated
 from peer.rules.consent import Policy, explain, is_short, time_to_send
 from peer.rules.durations import seconds_of, text_of
 from peer.rules.lifecycle import LAST
@@ -24,8 +24,6 @@ from peer.web.site import SITE, Site
 from peer.web.study_text import OwnAnswer, earlier_studies, meter, own_answers, own_label
 
 routes = web.RouteTableDef()
-LOOK_SECONDS = 5.0
-"""How long the owner's own answer may take to be looked up for the consent screen."""
 STEPS = ("connect", "data", "budget", "finish")
 
 

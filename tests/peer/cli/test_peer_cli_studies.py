@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -49,6 +50,13 @@ def test_look_names_what_the_owners_data_lacks(command: Command, served: Served)
     shown = command("look", served.link)
     assert "missing" not in shown.out.replace("rule for missing", "")
     assert "person 1" in shown.out
+
+
+def test_look_names_the_values_that_would_count_as_missing(command: Command, served: Served) -> None:
+    _person(command, "age,cups,tired", "old,many,1")
+    seen = command("look", served.link)
+    assert seen.code == 0 and "your tables give no value that counts for age" in " ".join(seen.out.split())
+    assert json.loads(command("look", served.link, "--json").out)["uncounted"] == ["age"]
 
 
 def test_look_tells_sentences_queries_and_times(command: Command, served: Served) -> None:
