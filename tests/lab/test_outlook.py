@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from aggregator.desk.editor import lint_text, with_outlook
 from aggregator.lab import cli_plan
+from aggregator.lab.planning import trials
 from aggregator.lab.planning.forecast import forecast
 from aggregator.lab.planning.outlook import Outlook, outlook_of
 from aggregator.lab.planning.population import Assumptions, tells
@@ -22,6 +23,12 @@ from anonml import application, wiring
 pytestmark = pytest.mark.slow
 
 EXAMPLE = Path(__file__).parents[2] / "aggregator" / "cli" / "study.toml"
+
+
+@pytest.fixture(autouse=True)
+def few_populations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A third of the populations: the figures are coarser, and still the same wherever they are told."""
+    monkeypatch.setattr(trials, "POPULATIONS", 10)
 
 
 def _json(*words: str) -> dict[str, object]:
