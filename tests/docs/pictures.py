@@ -19,7 +19,7 @@ OUT = Path(__file__).parent / "out"
 KEPT = Path(__file__).resolve().parents[2] / "docs" / "pictures"
 WIDTH = 640
 COLOURS = 48
-TALLEST = 760
+TALLEST, FINDING = 760, 650
 
 
 def terminal(lines: list[tuple[str, str]]) -> str:
@@ -52,7 +52,7 @@ def of_report(file: Path) -> None:
     with TemporaryDirectory() as profile, chromium(Path(profile)) as browser:
         browser.view(WIDTH, "light", TALLEST)
         browser.open(file.resolve().as_uri())
-        cut(browser.shot("last", OUT), "report", (0, TALLEST))
+        cut(browser.shot("last", OUT), "report", (0, FINDING))
 
 
 def main() -> None:
