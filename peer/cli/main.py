@@ -134,7 +134,7 @@ def _state(peer: HomeView, study: bytes) -> State | None:
 
 
 def _own(sheet: ConsentSheet, home: Path) -> OwnData:
-    """What the owner's data lacks, and what of it would count as missing: shown before the question, never sent."""
+    """Gaps of the owner's data, and values that would count as missing: shown before the question, never sent."""
     from peer.data.evaluate import uncounted
     from peer.data.readiness import own_data
 
