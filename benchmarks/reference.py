@@ -110,7 +110,6 @@ _FURTHER_CODES = (
     (0, "", "Done."),
     (1, "system", "A fault of the system: a full disk, a port that is taken, a file that cannot be read."),
     (1, "not-installed", "A part that the command needs is not installed. The message says how to install it."),
-    (1, "no-checkout", "The command runs from a checkout of the project alone."),
     (1, "bug", "A fault of the program. The lines above the message say where; no data are in them."),
     (USAGE, "usage", "The command line is wrong: a command, an option or a value does not exist."),
     (INTERRUPTED, "stopped", "Ctrl-C. Nothing is lost; the same command goes on from there."),

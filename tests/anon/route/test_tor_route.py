@@ -244,7 +244,9 @@ async def test_processes_of_one_home_share_a_tor_and_outlive_its_owner(tmp_path:
     owner = await asyncio.create_subprocess_exec(sys.executable, "-c", HOLDER, str(folder), *lines, stdout=subprocess.PIPE, cwd=ROOT)
     try:
         assert owner.stdout is not None
-        await asyncio.sleep(1.5)  # it is starting: the second waits for it
+        while not (folder / "owner").exists() and owner.returncode is None:
+            await asyncio.sleep(0.02)
+        await asyncio.sleep(0.5)  # it holds the folder and is starting: the second waits for it
         async with keeping(folder, lines) as keeper:
             shared = await keeper.socks()
             host, port, pid = (await owner.stdout.readline()).split()
