@@ -51,8 +51,9 @@ def build(root: Path, out: Path) -> Path:
             shutil.copyfile(root / file, target)
             target.chmod(0o644)
         command = [sys.executable, "-c", _BUILDING, str(out.resolve()), str(_seconds(root))]
-        surroundings = for_child(Child.OWN)
-        done = subprocess.run(command, cwd=copy, env=surroundings, check=True, capture_output=True, text=True)
+        done = subprocess.run(
+            command, cwd=copy, env=for_child(Child.OWN), check=True, capture_output=True, text=True
+        )
     return out / done.stdout.strip().splitlines()[-1]
 
 

@@ -242,10 +242,10 @@ async def test_an_import_that_is_stopped_leaves_the_tables_as_they_were(
 ) -> None:
     begun = Event()
 
-    def slow_import(database: Path, file: Path, *rest: Any, stop: Event) -> Any:
+    def slow_import(database: Path, file: Path, *rest: Any, stop: Event, **choices: Any) -> Any:
         begun.set()
         assert stop.wait(PATIENCE)
-        return import_file(database, file, *rest, stop=stop)
+        return import_file(database, file, *rest, stop=stop, **choices)
 
     monkeypatch.setattr(data_pages, "import_file", slow_import)
     monkeypatch.setattr("peer.web.site.PATIENCE_SECONDS", 0.0)

@@ -138,7 +138,7 @@ async def test_a_fault_of_a_step_is_told_and_stops_no_other_study(
         assert living.told(living.sound) == (State.FINISHED, "")
         state, reason = living.told(living.faulty)
         assert state is State.ENROLLED
-        expected = str(error) if isinstance(error, AnonmlError) else "a fault in this program (KeyError)"
+        expected = str(error) if isinstance(error, AnonmlError) else "a fault in this program; its log names the place"
         assert reason == f"cannot go on: {expected or 'rejected-proof'}; it is tried again by itself"
         lines = [one.getMessage() for one in caplog.records if one.levelno >= logging.ERROR]
         assert lines == [f"study {living.faulty.study.hex()[:8]}: {type(error).__name__}; it is tried again"]
