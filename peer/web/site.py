@@ -34,6 +34,8 @@ from peer.web.threads import Threads
 from peer.web.uploads import Staging
 
 T = TypeVar("T")
+LIVE = "X-Live"
+"""The header with which `live.js` looks again. Such a look takes no notice away from the page that is to say it."""
 PATIENCE_SECONDS = 1.5
 """How long a page waits for slow work before it says that it is under way, and looks again by itself."""
 
@@ -95,7 +97,7 @@ class Site:
         shared = {
             "here": request.path,
             "token_field": token,
-            "notice": self._notices.pop(cookie, ""),
+            "notice": "" if request.headers.get(LIVE) else self._notices.pop(cookie, ""),
             "supervisor": self.supervisor,
             "Running": Running,
             "progress": self.progress(),

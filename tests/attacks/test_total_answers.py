@@ -171,7 +171,6 @@ def test_what_is_wrong_with_a_map_shows_before_any_value_is_seen() -> None:
 MAKERS = {
     "anon/protocols/histogram/answers.py": "the total map",
     "anon/protocols/histogram/one_bit.py": "the sign that such an answer is rounded to",
-    "anon/protocols/histogram/describe.py": "somebody made up, for the consent screen",
 }
 
 

@@ -282,8 +282,9 @@ def test_the_published_model_says_how_far_it_is_from_noise(seen: Seen) -> None:
 
 def test_joining_twice_or_too_late_is_refused_with_what_to_do(seen: Seen) -> None:
     again, late = seen.refusals["again"], seen.refusals["late"]
-    assert (again.code, late.code) == (4, 4)  # after closing, both are too late
-    assert "enrolment has closed" in late.err
+    assert (again.code, late.code) == (6, 4)
+    assert "you have joined this study already" in again.err
+    assert "this study is closed: enrolment ended" in late.err and "Ask staff for another study" in late.err
 
 
 def test_the_server_stops_cleanly_and_phases_are_told_in_order(seen: Seen) -> None:

@@ -135,7 +135,7 @@ async def test_a_pause_that_covers_part_of_the_window_has_the_packet_drawn_anew(
     aggregator, app, window = await _collecting(tmp_path)
     until = (window.opens + window.closes) / 2
     app.pause(until)
-    await advance(app, aggregator, until)
+    await advance(app, aggregator, until - 1)
     assert aggregator.sent("packets") == []
     await advance(app, aggregator, window.closes)
     [arrived] = [at for path, _body, at in aggregator.posts if path == "packets"]

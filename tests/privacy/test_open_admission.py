@@ -33,13 +33,15 @@ DENIALS = (
     "Admission was open to anyone: no central epsilon is claimed.",
     "With open admission the crowd may be invented; the local epsilon is the only promise.",
     "Do not count on hiding among the others; the epsilon above is all that protects you.",
+    "Anyone can enrol here any number of times. Do not count on hiding among the others.",
 )
 
 NO_CLAIMS = (
-    # How much a liar counts, what holds even if everything is linked, how the window is chosen.
+    # How much a liar counts, what holds even if everything is linked, how the window is chosen, what a peer knows itself.
     "even knowing whose they are",
     "1/(p − q) honest ones",
     "So short a window hides your being online less well.",
+    "Your own machine knows which one was yours until it has looked for it in the published transcript",
     '"central": []',
 )
 

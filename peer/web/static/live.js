@@ -6,7 +6,7 @@
   async function look() {
     if (document.hidden) return;
     try {
-      const answer = await fetch(location.href, { cache: "no-store", redirect: "error" });
+      const answer = await fetch(location.href, { cache: "no-store", redirect: "error", headers: { "X-Live": "1" } });
       if (!answer.ok) return;
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
       for (const part of parts) {

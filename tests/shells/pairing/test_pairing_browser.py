@@ -94,7 +94,7 @@ def test_a_waiting_link_is_read_on_a_phone(tmp_path: Path) -> None:
         browser.scripts(False)
         browser.open(live.page.gate.link(ORIGIN))
         browser.press("Read what is asked")
-        assert "Your true answer is sent in" in browser.text and "Your own answer" not in browser.text
+        assert "Of people with your answer" in browser.text and "Your own answer" not in browser.text
         assert "nothing can be agreed to from a phone" in browser.text
         looker = _looker(browser)
         looker.look("6-consent")

@@ -15,6 +15,7 @@ from anon.transparency.equivocation import parse_evidence
 from peer.data.importing import import_rows
 from peer.rules.lifecycle import State
 from peer.run.supervisor import Running, Supervisor
+from peer.web.site import LIVE
 from tests.support.browsing_model import model_of
 from tests.support.fake_aggregator import until_closed, until_state
 from tests.support.visiting import Visited, visited
@@ -182,6 +183,18 @@ async def test_a_pause_holds_the_run_and_going_on_lets_it_go(page: Visited) -> N
     await page.submit("/", "/resume")
     await _until(lambda: len(page.aggregator.sent("enrol")) == 1)
     await _ended(task)
+
+
+async def test_a_notice_waits_for_the_page_that_says_it_and_is_said_once(page: Visited) -> None:
+    """The script of an open page looks again by itself, also between a form and the page that follows it."""
+    await joined(page)
+    await page.submit("/", "/pause", seconds="3600")
+    form = (await page.get("/")).form("/resume")
+    headers = {"Origin": page.server.address, "Sec-Fetch-Site": "same-origin"}
+    await page._got("POST", "/resume", data=form, headers=headers, allow_redirects=False)
+    assert "Not paused any more" not in (await page.get("/", **{LIVE: "1"})).words
+    assert "Not paused any more" in (await page.get("/")).words
+    assert "Not paused any more" not in (await page.get("/")).words
 
 
 def _real(page: Visited) -> bool:
