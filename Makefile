@@ -151,7 +151,7 @@ docs: .venv/docs/made   ## the documentation as a site, in build/site; a dead li
 	@NO_MKDOCS_2_WARNING=1 .venv/docs/bin/mkdocs build --strict
 
 locks: .venv/uv/made    ## the lock files anew, after constraints.txt or pyproject.toml changed
-	@$(PYTHON) locks/make.py .venv/uv/bin/uv
+	@$(PYTHON) locks/make.py $(CURDIR)/.venv/uv/bin/uv
 
 # Briefcase fetches its template from GitHub; TEMPLATE=FOLDER takes a copy of beeware/briefcase-linux-system-template.
 deb: .venv/briefcase/made    ## the page as a Debian package by Briefcase (Debian, Ubuntu; needs build-essential, python3-dev)

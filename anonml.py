@@ -202,13 +202,20 @@ def application(name: str, wanted: str = "") -> Any:
     if module.startswith("examples."):
         sys.path.insert(0, str(Path(__file__).resolve().parent))
     app = importlib.import_module(module).app
-    own = {one.name or one.callback.__name__.replace("_", "-") for one in app.registered_commands}
+    own = set(map(_name, app.registered_commands))
     added = [(part, wanted in names) for command, part, names in JOINED if command == name]
     everything = wanted not in own and not any(is_its for _, is_its in added)
     for part, is_its in added:
         if is_its or everything:
             _join(name, part)
+    places = {each: place for place, (_, _, names) in enumerate(JOINED) for each in names}
+    for registered in (app.registered_commands, app.registered_groups):  # whichever shell was asked for first
+        registered.sort(key=lambda one: places.get(_name(one), -1))
     return app
+
+
+def _name(registered: Any) -> str:
+    return str(registered.name or registered.callback.__name__.replace("_", "-"))
 
 
 @cache

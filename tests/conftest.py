@@ -75,10 +75,13 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip, each by its name, the tests that need tor where there is none.
+    """Skip, each by its name, the tests that need tor where there is none. The soak may take as long as it takes.
 
     Files that wait for whole programs and windows begin first, so that no worker ends with one of them alone.
     """
+    for item in items:
+        if item.get_closest_marker("soak"):
+            item.add_marker(pytest.mark.timeout(0))
     items.sort(key=lambda item: not any(item.get_closest_marker(mark) for mark in WAITING))
     marked = [item for item in items if item.get_closest_marker("tor")]
     if marked and not _has_tor():

@@ -156,3 +156,20 @@ def test_without_the_extra_an_import_says_which_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "ImportError: Study needs an extra: numpy is missing" in done.stderr and "[aggregator" in done.stderr
+
+
+LISTING = """
+import sys, anonml, typer
+for wanted in sys.argv[1:]:
+    anonml.application("peer", wanted)
+print(*typer.main.get_command(anonml.application("peer")).commands)
+"""
+
+
+def test_commands_stand_in_one_order_whichever_shell_was_asked_for_first() -> None:
+    """Each list is made by a process of its own."""
+    lists = [
+        subprocess.run([sys.executable, "-c", LISTING, *first], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+        for first in ([], ["tray"], ["open", "pair"])
+    ]
+    assert len(set(lists)) == 1 and "tray" in lists[0]
