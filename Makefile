@@ -22,7 +22,7 @@ STAFF := $(PEER) aggregator
 TEST := $(STAFF) test
 LEFT_OUT := soak or slow or process or tor or browser
 
-.PHONY: demo demo-mooc test test-all test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks docs completion
+.PHONY: demo demo-mooc test test-all test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks docs completion languages
 .DEFAULT_GOAL := demo
 
 .venv/made:
@@ -110,6 +110,9 @@ wheel: .venv/made       ## the wheel that peers and staff install, its list of p
 
 completion: .venv/test  ## the scripts that complete commands in a shell, after a command or an option changed
 	@$(BIN)/python -m bundle.completion
+
+languages: .venv/test   ## the catalogues of the owner's page, after one of its sentences changed
+	@$(BIN)/python -m bundle.languages
 
 pictures: .venv/demo .venv/test    ## the documents' pictures: a newcomer's walk in Chromium, and the report of the course study
 	@$(BIN)/python -m pytest -m "not soak" tests/docs/test_newcomer_walk.py --deselect tests/docs/test_newcomer_walk.py::test_the_pictures_are_there_and_small

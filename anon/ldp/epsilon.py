@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import NewType
 
 from anon.errors import Refused
+from anon.text.sentences import Figure, Sentence, say
 
 NanoEpsilon = NewType("NanoEpsilon", int)
 """A privacy loss in units of 1e-9, rounded up. Natural logarithm, pure (delta = 0)."""
@@ -67,17 +68,18 @@ def nano(epsilon: float | str | Decimal) -> NanoEpsilon:
     return NanoEpsilon(scaled.numerator)
 
 
-def format_epsilon(epsilon: int) -> str:
+def format_epsilon(epsilon: int) -> Figure:
     """Return nano-epsilon as the shortest exact decimal, such as "0.5" or "2"; `nano` reads it back."""
     sign, (whole, rest) = "-" if epsilon < 0 else "", divmod(abs(epsilon), NANO)
-    return f"{sign}{whole}.{rest:09d}".rstrip("0").rstrip(".")
+    return Figure(f"{sign}{whole}.{rest:09d}".rstrip("0").rstrip("."))
 
 
-def odds_moved(epsilon: int) -> str:
+def odds_moved(epsilon: int) -> Sentence:
     """Return how far nano-epsilon lets odds move, as the end of a sentence. Total: no epsilon is too large for it.
 
     The factor e**epsilon is rounded up to three digits.
     """
     if epsilon > loss(Fraction(MOST_ODDS)):
-        return "may move by a factor of more than a million, which is no protection"
-    return f"move by at most a factor of {_SHOWN.plus(exponential(NanoEpsilon(epsilon))):,f}"
+        return say("may move by a factor of more than a million, which is no protection")
+    factor = Figure(f"{_SHOWN.plus(exponential(NanoEpsilon(epsilon))):,f}")
+    return say("move by at most a factor of {factor}", factor=factor)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import segno
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -26,15 +28,18 @@ def sentence(text: str) -> Markup:
     return coded(whole if whole.endswith((".", "!", "?")) else f"{whole}.")
 
 
-def templates_of(package: str) -> Environment:
-    """The templates of a package. Everything is escaped, and a name that no handler gave is an error."""
+def templates_of(package: str, shown: Callable[[object], object] = seen) -> Environment:
+    """The templates of a package. Everything is escaped, and a name that no handler gave is an error.
+
+    `shown` is applied to every value before it is escaped; it must do what `seen` does.
+    """
     templates = Environment(
         loader=PackageLoader(package),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=seen,
+        finalize=shown,
     )
     templates.filters |= {"coded": coded, "sentence": sentence, "typed": typed}
     return templates

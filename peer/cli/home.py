@@ -215,7 +215,7 @@ def backup(
     from peer.store.backup.archive import backup as write_backup
 
     _demand_new(file)
-    fixed = finished(write_backup(existing_home(home), file, final, say=on_one_line))
+    fixed = finished(write_backup(existing_home(home), file, final, tell=on_one_line))
     Console().print(f"written to {file}" + ("; this home is closed" if final else ""))
     if fixed:
         studies = "1 study answers" if fixed == 1 else f"{fixed} studies answer"

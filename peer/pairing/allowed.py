@@ -15,6 +15,7 @@ _SEND: Final = frozenset({"POST"})
 ALLOWED: Final[Mapping[str, frozenset[str]]] = {
     "/": _READ,
     "/static/{name}": _READ,
+    "/language": _SEND,
     # Files from the phone. An added row never takes the place of what is there: see `peer.web.views.data`.
     "/data": _READ,
     "/data/upload": _SEND,

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Any, Self
 
 from attrs import frozen
+
+from anon.text.sentences import Sentence
 
 
 class Limit(StrEnum):
@@ -24,14 +27,17 @@ class NextStep:
     value: str
 
 
-class Advice(str):
+class Advice(Sentence):
     """A sentence for the owner, and the step that would change what it says, if there is one."""
 
-    __slots__ = ("next_step",)
     next_step: NextStep | None
 
-    def __new__(cls, text: str, next_step: NextStep | None = None) -> Advice:
-        """The text, with its step."""
-        made = super().__new__(cls, text)
+    def __new__(cls, sentence: Sentence, next_step: NextStep | None = None) -> Self:
+        """The sentence, with its step."""
+        made = super().__new__(cls, sentence.pattern, sentence.many, sentence.values)
         made.next_step = next_step
         return made
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        """The parts, for copies between processes."""
+        return Sentence(self.pattern, self.many, self.values), self.next_step

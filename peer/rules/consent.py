@@ -18,6 +18,7 @@ from anon.protocols.sizes import longest_at_once
 from anon.study.features import Table
 from anon.study.manifest import Manifest
 from anon.study.texts import faults_of
+from anon.text.sentences import Sentence, joined, say, say_many
 from anon.transparency.fingerprint import words
 from anon.wire.addresses import is_loopback
 from peer.rules.advice import Advice, Limit, NextStep
@@ -73,70 +74,74 @@ def objections(
     `address` is where the study is spoken to, if not where its manifest says: a loopback link stays on this machine.
     """
     cost, minimum = manifest.epsilon, manifest.cohort.minimum
-    reasons = [Advice(f"{fault}; decline, and tell who asks") for fault in faults_of(manifest)]
+    reasons = [Advice(say("{fault}; decline, and tell who asks", fault=fault)) for fault in faults_of(manifest)]
     if now >= manifest.timetable.enrol_closes:
-        reasons.append(Advice("enrolment has closed; ask for another study"))
+        reasons.append(Advice(say("enrolment has closed; ask for another study")))
     if manifest.design not in policy.designs:
-        reasons.append(Advice(f'the design "{manifest.design}" is not allowed; allow it in the policy, or decline'))
+        design = manifest.design
+        reasons.append(
+            Advice(say('the design "{design}" is not allowed; allow it in the policy, or decline', design=design))
+        )
     if manifest.cohort.admission not in policy.admissions:
         admission = manifest.cohort.admission
-        reasons.append(Advice(f'admission "{admission}" is not allowed; allow it in the policy, or decline'))
-    if (kind := protocol_of(manifest).exposure(manifest.surveys, manifest.slots).kind) != PURE_LOCAL:
-        reasons.append(Advice(f'it costs privacy of the kind "{kind}", which your budget does not bound; decline'))
-    if cost > policy.max_epsilon:
         reasons.append(
-            Advice(
-                f"it costs epsilon {format_epsilon(cost)}, more than the {format_epsilon(policy.max_epsilon)} allowed "
-                "for one study; decline, or allow more",
-                NextStep(Limit.PER_STUDY, format_epsilon(cost)),
-            )
+            Advice(say('admission "{kind}" is not allowed; allow it in the policy, or decline', kind=admission))
         )
+    if (kind := protocol_of(manifest).exposure(manifest.surveys, manifest.slots).kind) != PURE_LOCAL:
+        reasons.append(
+            Advice(say('it costs privacy of the kind "{kind}", which your budget does not bound; decline', kind=kind))
+        )
+    if cost > policy.max_epsilon:
+        too_dear = say(
+            "it costs epsilon {cost}, more than the {most} allowed for one study; decline, or allow more",
+            cost=format_epsilon(cost),
+            most=format_epsilon(policy.max_epsilon),
+        )
+        reasons.append(Advice(too_dear, NextStep(Limit.PER_STUDY, format_epsilon(cost))))
     left = ledger.available
     if cost > left:
         enough = format_epsilon(ledger.lifetime + cost - left)
-        reasons.append(
-            Advice(
-                f"it costs epsilon {format_epsilon(cost)} and {format_epsilon(left)} is left; decline, or raise your "
-                "lifetime budget",
-                NextStep(Limit.LIFETIME, enough),
-            )
+        not_left = say(
+            "it costs epsilon {cost} and {left} is left; decline, or raise your lifetime budget",
+            cost=format_epsilon(cost),
+            left=format_epsilon(left),
         )
+        reasons.append(Advice(not_left, NextStep(Limit.LIFETIME, enough)))
     if minimum < policy.minimum_cohort and manifest.cohort.maximum < policy.minimum_cohort:
-        reasons.append(
-            Advice(
-                f"at most {manifest.cohort.maximum} can take part, fewer than the {policy.minimum_cohort} you demand; "
-                "decline, or demand fewer",
-                NextStep(Limit.MINIMUM_COHORT, str(manifest.cohort.maximum)),
-            )
+        too_few = say(
+            "at most {most} can take part, fewer than the {demanded} you demand; decline, or demand fewer",
+            most=manifest.cohort.maximum,
+            demanded=policy.minimum_cohort,
         )
+        reasons.append(Advice(too_few, NextStep(Limit.MINIMUM_COHORT, str(manifest.cohort.maximum))))
     if (held := longest_at_once(manifest)) > MOST_HELD:
-        reasons.append(
-            Advice(
-                f"up to {manifest.cohort.maximum} may take part, and to check them your machine would hold "
-                f"{held >> 20} MiB of documents at once, more than {MOST_HELD >> 20}; decline, or ask staff for "
-                "a smaller cohort"
-            )
+        too_long = say(
+            "up to {people} may take part, and to check them your machine would hold {held} MiB of documents at once, "
+            "more than {most}; decline, or ask staff for a smaller cohort",
+            people=manifest.cohort.maximum,
+            held=held >> 20,
+            most=MOST_HELD >> 20,
         )
+        reasons.append(Advice(too_long))
     shortest = shortest_window(manifest)
     spoken_to = address or manifest.address
     if spoken_to and not is_loopback(spoken_to):
         if shortest < policy.minimum_window:
-            reasons.append(
-                Advice(
-                    f"a window lasts {text_of(shortest)}, less than the {text_of(policy.minimum_window)} you demand; "
-                    "decline, or allow shorter ones",
-                    NextStep(Limit.MINIMUM_WINDOW, text_of(shortest)),
-                )
+            too_short = say(
+                "a window lasts {length}, less than the {least} you demand; decline, or allow shorter ones",
+                length=text_of(shortest),
+                least=text_of(policy.minimum_window),
             )
+            reasons.append(Advice(too_short, NextStep(Limit.MINIMUM_WINDOW, text_of(shortest))))
         elif 2 * (sending := time_to_send(manifest)) < policy.minimum_window:
-            reasons.append(
-                Advice(
-                    f"a window lasts {text_of(shortest)}, and what is kept free at its ends leaves {text_of(sending)} "
-                    f"to send in, less than half of the {text_of(policy.minimum_window)} you demand; decline, or allow "
-                    "shorter ones",
-                    NextStep(Limit.MINIMUM_WINDOW, text_of(2 * sending)),
-                )
+            too_narrow = say(
+                "a window lasts {length}, and what is kept free at its ends leaves {sending} to send in, less than "
+                "half of the {least} you demand; decline, or allow shorter ones",
+                length=text_of(shortest),
+                sending=text_of(sending),
+                least=text_of(policy.minimum_window),
             )
+            reasons.append(Advice(too_narrow, NextStep(Limit.MINIMUM_WINDOW, text_of(2 * sending))))
     return tuple(reasons)
 
 
@@ -144,14 +149,17 @@ def decide(
     manifest: Manifest, policy: Policy, ledger: Ledger, approved: int, now: float, address: str = ""
 ) -> Consent:
     """The consent for a yes up to `approved` (1e-9). Raises `Refused` with every objection."""
-    reasons: list[str] = list(objections(manifest, policy, ledger, now, address))
+    reasons: list[Sentence] = list(objections(manifest, policy, ledger, now, address))
     if approved < manifest.epsilon:
         reasons.append(
-            f"you approved epsilon {format_epsilon(approved)} and it declares {format_epsilon(manifest.epsilon)}; "
-            "approve that much, or decline"
+            say(
+                "you approved epsilon {approved} and it declares {declared}; approve that much, or decline",
+                approved=format_epsilon(approved),
+                declared=format_epsilon(manifest.epsilon),
+            )
         )
     if reasons:
-        raise Refused("not joined: " + "; ".join(reasons))
+        raise Refused(say("not joined: {reasons}", reasons=joined(reasons)))
     minimum = max(policy.minimum_cohort, manifest.cohort.minimum)
     return Consent(manifest.study_id, NanoEpsilon(manifest.epsilon), minimum)
 
@@ -264,50 +272,75 @@ def explain(
 
 def _statements(manifest: Manifest, dearest: Sequence[int], policy: Policy, ledger: Ledger) -> tuple[str, ...]:
     exposure = protocol_of(manifest).exposure(manifest.surveys, manifest.slots).epsilon
-    packets = f"{manifest.packets} perturbed packet{'s' if manifest.packets > 1 else ''}"
-    each = ", ".join(map(format_epsilon, dearest))
+    packets = say_many("{count} perturbed packet", "{count} perturbed packets", manifest.packets)
     total, left = format_epsilon(manifest.epsilon), format_epsilon(max(0, ledger.available - manifest.epsilon))
-    moved = odds_moved(manifest.epsilon)
     lines = [
-        f"You send {packets}; at most epsilon {each} each.",
-        f"About your whole record: epsilon {total}; recomputed from the probabilities: {format_epsilon(exposure)}.",
-        f"Whatever anyone believed about you, and even if all packets are linked, the odds of it {moved}.",
-        f"Per-attribute (AnonML eq. 6): {format_epsilon(manifest.epsilon_per_attribute)}. This is not the guarantee.",
-        f"Your budget: {format_epsilon(ledger.available)} now, {left} with this study. What is unused returns.",
-        "That you take part is visible to the aggregator. Your true answer is not: it sees the changed one.",
-        "Compare the fingerprint with a public place before you say yes.",
-        "Until enrolment closes you can leave and are struck off. Later you can stop, and nothing more is sent.",
-        "A packet that was sent cannot be called back.",
+        say("You send {packets}; at most epsilon {each} each.", packets=packets, each=_in_a_row(dearest)),
+        say(
+            "About your whole record: epsilon {total}; recomputed from the probabilities: {recomputed}.",
+            total=total,
+            recomputed=format_epsilon(exposure),
+        ),
+        say(
+            "Whatever anyone believed about you, and even if all packets are linked, the odds of it {moved}.",
+            moved=odds_moved(manifest.epsilon),
+        ),
+        say(
+            "Per-attribute (AnonML eq. 6): {epsilon}. This is not the guarantee.",
+            epsilon=format_epsilon(manifest.epsilon_per_attribute),
+        ),
+        say(
+            "Your budget: {now} now, {left} with this study. What is unused returns.",
+            now=format_epsilon(ledger.available),
+            left=left,
+        ),
+        say("That you take part is visible to the aggregator. Your true answer is not: it sees the changed one."),
+        say("Compare the fingerprint with a public place before you say yes."),
+        say("Until enrolment closes you can leave and are struck off. Later you can stop, and nothing more is sent."),
+        say("A packet that was sent cannot be called back."),
     ]
     if manifest.cover.connections:
-        windows = len(manifest.windows)
         lines.append(
-            f"Cover traffic: you make exactly {manifest.cover.connections} connections in each of {windows} sending "
-            f"window{'s' if windows > 1 else ''}, at random times; those without a packet of yours carry a dummy, that "
-            "says nothing about you and costs no epsilon. It widens the candidates for somebody who sees both the "
-            "network and the aggregator; nothing else is claimed for it."
-        )
-    if manifest.cohort.minimum < policy.minimum_cohort:
-        lines.append(
-            Advice(
-                f"You demand at least {policy.minimum_cohort} people; this study may go on with "
-                f"{manifest.cohort.minimum}. It will stop for you, at no cost, if fewer than {policy.minimum_cohort} "
-                "enrol. To demand fewer, change that limit before you join.",
-                NextStep(Limit.MINIMUM_COHORT, str(manifest.cohort.minimum)),
+            say(
+                "Cover traffic: you make exactly {connections} connections in each of {windows}, at random times; "
+                "those without a packet of yours carry a dummy, that says nothing about you and costs no epsilon. It "
+                "widens the candidates for somebody who sees both the network and the aggregator; nothing else is "
+                "claimed for it.",
+                connections=manifest.cover.connections,
+                windows=say_many("{count} sending window", "{count} sending windows", len(manifest.windows)),
             )
         )
+    if manifest.cohort.minimum < policy.minimum_cohort:
+        fewer = say(
+            "You demand at least {demanded} people; this study may go on with {fewest}. It will stop for you, at no "
+            "cost, if fewer than {demanded} enrol. To demand fewer, change that limit before you join.",
+            demanded=policy.minimum_cohort,
+            fewest=manifest.cohort.minimum,
+        )
+        lines.append(Advice(fewer, NextStep(Limit.MINIMUM_COHORT, str(manifest.cohort.minimum))))
     if manifest.cohort.admission == "open":
         lines.append(
-            "Admission is open: anyone, the aggregator included, can enrol any number of times. Do not count on hiding "
-            "among the others; the epsilon above is all that protects you."
+            say(
+                "Admission is open: anyone, the aggregator included, can enrol any number of times. Do not count on "
+                "hiding among the others; the epsilon above is all that protects you."
+            )
         )
     else:
         lines.append(
-            "The aggregator cannot tell which packet is whose among the honest members. How many are honest, nothing "
-            "here can verify."
+            say(
+                "The aggregator cannot tell which packet is whose among the honest members. How many are honest, "
+                "nothing here can verify."
+            )
         )
     if is_short(manifest):
         lines.append(
-            f"Packets leave within {time_to_send(manifest)} s. So short a window hides your being online less well."
+            say(
+                "Packets leave within {seconds} s. So short a window hides your being online less well.",
+                seconds=time_to_send(manifest),
+            )
         )
     return tuple(lines)
+
+
+def _in_a_row(amounts: Sequence[int]) -> str:
+    return joined(map(format_epsilon, amounts), ", ")

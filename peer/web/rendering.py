@@ -2,53 +2,63 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Callable, Iterable
 
 from jinja2 import Environment
 from markupsafe import Markup
 
 from anon.extras import install
 from anon.ldp import SCALE, format_epsilon, odds_moved
-from anon.page.rendering import qr_drawing, templates_of
+from anon.page.rendering import coded, qr_drawing, sentence, templates_of
 from anon.protocols.words import Probability
-from anon.text.foreign import seen
+from anon.text.sentences import Sentence, say, say_many
 from peer.rules.durations import text_of
+from peer.web.languages import NAMES, current, gettext, instant, localised, ngettext, shown
 from peer.web.qr_reader import available
 
 PERSON, MARGIN = 20, 3
-_UNITS = (("day", 86400), ("hour", 3600), ("minute", 60))
 
 
 def environment() -> Environment:
-    """The templates of this package."""
-    environment = templates_of("peer.web")
+    """The templates of this package, in the language that `languages.set_current` named."""
+    environment = templates_of("peer.web", shown)
+    environment.add_extension("jinja2.ext.i18n")
+    environment.policies["ext.i18n.trimmed"] = True
+    environment.newstyle_gettext = True  # type: ignore[attr-defined]
+    environment.globals |= {"gettext": gettext, "ngettext": ngettext, "language": current, "languages": NAMES}
     environment.filters |= {"epsilon": format_epsilon, "instant": instant, "code": code, "lasting": lasting}
     environment.filters |= {"duration": text_of, "share": share, "odds_moved": odds_moved, "people": people_filled}
+    environment.filters |= {"coded": _spoken(coded), "sentence": _spoken(sentence), "lower": _spoken(str.lower)}
+    environment.filters |= {"join": _join}
     environment.globals["reads_codes"] = available()
     environment.globals["install_qr"] = install("qr")
     return environment
 
 
-def instant(seconds: float) -> Markup:
-    """Unix seconds as this machine's clock shows them, for people and for programs."""
-    at = datetime.fromtimestamp(seconds).astimezone()
-    machine, shown = at.isoformat(timespec="seconds"), at.strftime("%a %d %b %Y, %H:%M")
-    return Markup('<time datetime="{}">{}</time>').format(machine, shown)
+def _spoken(of: Callable[[str], str]) -> Callable[[object], str]:
+    """A filter of text, applied to the text in the page's language."""
+    return lambda value: of(str(localised(value)))
 
 
-def lasting(seconds: float) -> str:
+def _join(values: Iterable[object], separator: str = "") -> str:
+    return separator.join(str(localised(value)) for value in values)
+
+
+def lasting(seconds: float) -> Sentence:
     """About how long, in the largest unit of which there are at least two, or one minute, or seconds."""
-    for unit, size in _UNITS:
-        if seconds >= 2 * size or (unit == "minute" and seconds >= size):
-            count = round(seconds / size)
-            return f"{count} {unit}{'s' if count != 1 else ''}"
-    return f"{max(0, round(seconds))} seconds"
+    if seconds >= 2 * 86400:
+        return say_many("{count} day", "{count} days", round(seconds / 86400))
+    if seconds >= 2 * 3600:
+        return say_many("{count} hour", "{count} hours", round(seconds / 3600))
+    if seconds >= 60:
+        return say_many("{count} minute", "{count} minutes", round(seconds / 60))
+    return say_many("{count} second", "{count} seconds", max(0, round(seconds)))
 
 
 def code(text: str) -> Markup:
     """A QR code as a drawing within the page, dark on light in any colour scheme."""
-    span = Markup('<span class="code" role="img" aria-label="QR code of {}">{}</span>')
-    return span.format(seen(text), qr_drawing(text))
+    label = shown(say("QR code of {text}", text=text))
+    return Markup('<span class="code" role="img" aria-label="{}">{}</span>').format(label, qr_drawing(text))
 
 
 def people_filled(chance: Probability) -> str:

@@ -22,7 +22,7 @@ from peer.run.supervisor import Supervisor
 from peer.store.home import PeerHome
 from peer.web.site import SITE, Site
 from peer.web.uploads import Staging
-from peer.web.views import budget, codes, data, diagnosis, joining, results, studies, taking_back
+from peer.web.views import budget, codes, data, diagnosis, joining, language, results, studies, taking_back
 
 HOST = "127.0.0.1"
 MOST_FORM_BYTES = 64 * 1024
@@ -103,8 +103,9 @@ class PageServer:
 def add_pages(app: web.Application, site: Site, guests: Sequence[web.RouteTableDef] = ()) -> None:
     """Add every page of a site, and those of `guests`, to an application that is protected already."""
     app[SITE] = site
+    app.middlewares.insert(0, language.speaking)
     app.middlewares.append(_explained)
-    for module in (joining, codes, studies, budget, data, taking_back, results, diagnosis):
+    for module in (joining, codes, studies, budget, data, taking_back, results, diagnosis, language):
         app.add_routes(module.routes)
     for routes in guests:
         app.add_routes(routes)

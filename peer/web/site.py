@@ -96,6 +96,7 @@ class Site:
         token = Markup('<input type="hidden" name="{}" value="{}">').format(FORM_FIELD, form_token(request, self.gate))
         shared = {
             "here": request.path,
+            "back": request.path if request.method in ("GET", "HEAD") else "/",
             "token_field": token,
             "notice": "" if request.headers.get(LIVE) else self._notices.pop(cookie, ""),
             "supervisor": self.supervisor,

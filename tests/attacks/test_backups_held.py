@@ -60,7 +60,7 @@ async def test_without_being_told_how_it_waits_as_well(tmp_path: Path, monkeypat
     """The query is over at once, and the backup is not."""
     monkeypatch.setattr(backups, "evaluation_allowance", lambda _table: ALLOWED)
     home, said, began = await joined(tmp_path / "home", [FakeAggregator.with_study(AIMED)], 20), list[str](), time.monotonic()
-    await backup(home, tmp_path / "copy", say=said.append)
+    await backup(home, tmp_path / "copy", tell=said.append)
     assert time.monotonic() - began >= ALLOWED
     assert said == ["fixing your answers: this takes 2 seconds, whatever your data are ...", ""]
 

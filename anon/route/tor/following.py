@@ -11,26 +11,26 @@ T = TypeVar("T")
 _POLL_SECONDS = 0.2
 
 
-async def telling(work: Awaitable[T], percent: Callable[[], int | None], say: Callable[[str], None]) -> T:
-    """The result of `work`; meanwhile `say` hears each new percentage once, and at last an empty line.
+async def telling(work: Awaitable[T], percent: Callable[[], int | None], tell: Callable[[str], None]) -> T:
+    """The result of `work`; meanwhile `tell` hears each new percentage once, and at last an empty line.
 
     `percent` gives None while there is nothing to tell.
     """
-    following = asyncio.create_task(_follow(percent, say))
+    following = asyncio.create_task(_follow(percent, tell))
     try:
         return await work
     finally:
         following.cancel()
         with suppress(asyncio.CancelledError):
             await following
-        say("")
+        tell("")
 
 
-async def _follow(percent: Callable[[], int | None], say: Callable[[str], None]) -> None:
+async def _follow(percent: Callable[[], int | None], tell: Callable[[str], None]) -> None:
     told: int | None = None
     while True:
         now = percent()
         if now is not None and now != told:
             told = now
-            say(f"connecting to Tor: {now} % ...")
+            tell(f"connecting to Tor: {now} % ...")
         await asyncio.sleep(_POLL_SECONDS)

@@ -88,12 +88,12 @@ async def backup(
     file: Path,
     final: bool = False,
     evaluate: Evaluate | None = None,
-    say: Callable[[str], None] = lambda _line: None,
+    tell: Callable[[str], None] = lambda _line: None,
 ) -> int:
     """Write a consistent copy of the home to a new file (0600). It holds raw data and, without a passphrase, secrets.
 
     Returns for how many studies the answers were fixed: they are joined, their enrolment is open, and whatever is
-    imported from now on does not move them. This takes as long as their timetables allow; `say` hears how long, and
+    imported from now on does not move them. This takes as long as their timetables allow; `tell` hears how long, and
     then an empty line. `final` closes this home for good once the file is on the disk: it neither joins nor sends then.
     Raises `Refused` for a file that exists, and while another process runs the home.
     """
@@ -102,7 +102,7 @@ async def backup(
     with ExitStack() as copying:
         with home.running(), not_serving(home.path) if final else nullcontext():
             folder = copying.enter_context(_scratch(home))
-            fixed = await _fix_answers(home, evaluate or by_deadline(), say)
+            fixed = await _fix_answers(home, evaluate or by_deadline(), tell)
             names = _copied_of(home, folder, [name for name in _NAMES if name != _DATA])
             names += other_role.copied(home.path, folder, _copied)
             if final:
@@ -126,7 +126,7 @@ def _demand_new(home: PeerHome, file: Path) -> None:
         raise Refused(f"{home.path}: there is nothing to back up; name the folder of a peer with --home")
 
 
-async def _fix_answers(home: PeerHome, evaluate: Evaluate, say: Callable[[str], None]) -> int:
+async def _fix_answers(home: PeerHome, evaluate: Evaluate, tell: Callable[[str], None]) -> int:
     """Evaluate now what copies would otherwise evaluate apart; the number of studies it was done for."""
     with closing(Store(home.store_path, os.urandom)) as store:
         parting = [
@@ -134,9 +134,9 @@ async def _fix_answers(home: PeerHome, evaluate: Evaluate, say: Callable[[str], 
         ]
         allowed = {joined.manifest: evaluation_allowance(joined.manifest.timetable) for joined in parting}
         if allowed:
-            say(f"fixing your answers: this takes {max(allowed.values()):.0f} seconds, whatever your data are ...")
+            tell(f"fixing your answers: this takes {max(allowed.values()):.0f} seconds, whatever your data are ...")
         fixed = await together(evaluate, allowed, home.data_path)
-        say("")
+        tell("")
         for study, snapshot in zip(parting, fixed, strict=True):
             store.freeze(study.study, stored(study.manifest, snapshot))
         return len(parting)

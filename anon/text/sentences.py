@@ -1,0 +1,154 @@
+"""Sentences that stay translatable: each is its English text and remembers the pattern and the values it is made of.
+
+A `Sentence` is a `str`, so that terminals, logs and tests read English and know of no language. A page translates it by
+its pattern when it is shown (`peer.web.languages`), long after it was made or stored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from string import Formatter
+from typing import Any, Final, Self
+
+_STORED: Final = "\x02"
+"""The first character of a stored sentence; no text of an owner or a study may hold it."""
+
+
+class Sentence(str):
+    """English text made of a pattern with `{names}` and its values. `many` is the pattern's plural, empty without one;
+    the value `count` then says which of the two is meant.
+
+    Joining it to other text with + or in an f-string gives a plain `str`: nest it as a value instead.
+    """
+
+    pattern: str
+    many: str
+    values: Mapping[str, object]
+
+    def __new__(cls, pattern: str, many: str = "", values: Mapping[str, object] | None = None) -> Self:
+        """The sentence in English."""
+        values = values or {}
+        made = super().__new__(cls, filled(chosen(pattern, many, values), values))
+        made.pattern, made.many, made.values = pattern, many, values
+        return made
+
+    def __str__(self) -> str:
+        """Itself: an error keeps the sentence that it was raised with."""
+        return self
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        """The parts, for copies between processes."""
+        return self.pattern, self.many, dict(self.values)
+
+
+class Joined(Sentence):
+    """Several texts, one after the other. There is nothing of its own to translate."""
+
+    separator: str
+    parts: tuple[str, ...]
+
+    def __new__(cls, parts: Iterable[str], separator: str = "; ") -> Joined:
+        """The parts with the separator between them."""
+        parts = tuple(parts)
+        made: Joined = str.__new__(cls, separator.join(parts))
+        made.pattern, made.many, made.values = "", "", {}
+        made.parts, made.separator = parts, separator
+        return made
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        """The parts, for copies between processes."""
+        return self.parts, self.separator
+
+
+class Figure(str):
+    """A number in English digits, such as 1,024.5. A page writes it with its language's signs."""
+
+    def __str__(self) -> str:
+        """Itself."""
+        return self
+
+
+def say(pattern: str, /, **values: object) -> Sentence:
+    """A sentence. The pattern is a literal: the catalogue of translations is made from such calls."""
+    return Sentence(pattern, "", values)
+
+
+def say_many(one: str, many: str, count: int, /, **values: object) -> Sentence:
+    """A sentence about `count` things, with its plural; both patterns may hold `{count}`."""
+    return Sentence(one, many, {"count": count} | values)
+
+
+def joined(parts: Iterable[str], separator: str = "; ") -> Joined:
+    """Sentences one after the other."""
+    return Joined(parts, separator)
+
+
+def chosen(pattern: str, many: str, values: Mapping[str, object]) -> str:
+    """Singular or plural, as English has them."""
+    return many if many and values.get("count") != 1 else pattern
+
+
+def filled(pattern: str, values: Mapping[str, object], formatter: Formatter | None = None) -> str:
+    """The pattern with its values. A field is a plain name with an optional format. Raises `ValueError`."""
+    try:
+        return (formatter or _ENGLISH).vformat(pattern, (), values)
+    except (KeyError, ValueError, IndexError, TypeError) as fault:
+        raise ValueError(f"a sentence's pattern does not fit its values: {pattern!r}") from fault
+
+
+class PlainFields(Formatter):
+    """Fields are names: no attribute and no index of a value is read."""
+
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
+        """The value of that name."""
+        if not field_name.isidentifier():
+            raise ValueError(field_name)
+        return self.get_value(field_name, args, kwargs), field_name
+
+
+_ENGLISH: Final = PlainFields()
+
+
+def to_store(text: str) -> str:
+    """Text for a store: a sentence with its parts, other text as it is."""
+    return _STORED + json.dumps(_packed(text), ensure_ascii=False) if isinstance(text, Sentence) else text
+
+
+def from_store(text: str) -> str:
+    """The sentence or text that `to_store` wrote. Raises `ValueError`."""
+    if not text.startswith(_STORED):
+        return text
+    try:
+        return str(_unpacked(json.loads(text[1:])))
+    except (ValueError, KeyError, TypeError) as fault:
+        raise ValueError("a stored sentence cannot be read") from fault
+
+
+def _packed(value: object) -> object:
+    match value:
+        case Joined():
+            return {"parts": [_packed(part) for part in value.parts], "separator": value.separator}
+        case Sentence():
+            values = {name: _packed(each) for name, each in value.values.items()}
+            return {"pattern": value.pattern, "many": value.many, "values": values}
+        case Figure():
+            return {"figure": str.__str__(value)}
+        case bool() | int() | float() | None:
+            return value
+        case _:
+            return str(value)
+
+
+def _unpacked(value: object) -> object:
+    match value:
+        case {"parts": list(parts), "separator": str(separator)}:
+            return Joined((str(_unpacked(part)) for part in parts), separator)
+        case {"pattern": str(pattern), "many": str(many), "values": dict(values)}:
+            return Sentence(pattern, many, {name: _unpacked(each) for name, each in values.items()})
+        case {"figure": str(figure)}:
+            return Figure(figure)
+        case str() | bool() | int() | float() | None:
+            return value
+        case _:
+            raise ValueError(value)
