@@ -27,7 +27,7 @@ ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("transparency",),
         ("route", "study"),
         ("wire", "tables"),
-        ("page", "queries", "storage", "ldp", "credential", "nacl", "vdaf"),
+        ("page", "queries", "storage", "ldp", "credential", "nacl", "vdaf", "sums"),
         ("text", "extras", "environment", "backend", "labels", "errors", "noise"),
     ),
     "peer": (

@@ -52,16 +52,24 @@ class Scaling:
         if len(values) != self.length:
             raise ValueError(f"expected a vector of {self.length} values, got {len(values)}")
         rounded = [round(Fraction(value) * self.scale) if _is_finite(value) else 0 for value in values]
-        squares = sum(value * value for value in rounded)
-        if squares <= self.norm_squared:
-            return rounded
-        digits = squares.bit_length()
-        factor = isqrt((self.norm_squared << 2 * digits) // squares)
-        return [(abs(value) * factor >> digits) * (1 if value > 0 else -1) for value in rounded]
+        return shrunk(rounded, self.norm_squared)
 
     def reals(self, integers: Sequence[int]) -> list[Fraction]:
         """Return integers, such as those of a sum, in the unit of the values."""
         return [Fraction(value, self.scale) for value in integers]
+
+
+def shrunk(integers: Sequence[int], norm_squared: int) -> list[int]:
+    """Return the vector, drawn towards 0 in its own direction where its sum of squares is beyond `norm_squared`.
+
+    No entry becomes larger, and none changes its sign.
+    """
+    squares = sum(value * value for value in integers)
+    if squares <= norm_squared:
+        return list(integers)
+    digits = squares.bit_length()
+    factor = isqrt((norm_squared << 2 * digits) // squares)
+    return [(abs(value) * factor >> digits) * (1 if value > 0 else -1) for value in integers]
 
 
 def _is_finite(value: float | Fraction) -> bool:

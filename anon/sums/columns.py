@@ -1,0 +1,77 @@
+"""A column of a linear model: a value, centred and clipped by public numbers, as an integer or a real from -1 to 1.
+
+Every value has a place: one that is missing, no number or not finite counts as the centre.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import fsum, isfinite
+
+from attrs import frozen
+
+from anon.errors import InvalidValue
+
+
+@frozen
+class Column:
+    """`(value - centre) / width`, clipped to [-1, 1]. As an integer: times `reach`, rounded.
+
+    Centre and width are public: declared, never taken from the data. The name is that of the query. A larger `reach`
+    gives a column more weight beside the others: its value is heard through less noise, and theirs through more.
+    Raises `InvalidValue` unless the width lies above 0 and `reach` is at least 1.
+    """
+
+    name: str
+    centre: float
+    width: float
+    reach: int = 1
+
+    def __attrs_post_init__(self) -> None:
+        if not isfinite(self.centre) or not 0 < self.width < float("inf") or self.reach < 1:
+            raise InvalidValue(f"column {self.name}: expected a finite centre, a width above 0, a reach of at least 1")
+
+    def real(self, value: object) -> float:
+        """Return the value from -1 to 1. Never raises."""
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return 0.0
+        try:
+            moved = (float(value) - self.centre) / self.width
+        except OverflowError:
+            return 0.0
+        return min(max(moved, -1.0), 1.0) if isfinite(moved) else 0.0
+
+    def integer(self, value: object) -> int:
+        """Return the value from -reach to reach. Never raises."""
+        return round(self.real(value) * self.reach)
+
+    def value(self, real: float) -> float:
+        """Return the value in the column's own unit of a number that 1 stands for one width in."""
+        return self.centre + real * self.width
+
+
+@frozen
+class Linear:
+    """A linear model: a weight for each column's real value, in the unit of the target's real value or of log-odds.
+
+    `target`: the column that is predicted. None: the log-odds of the positive label are.
+    """
+
+    columns: tuple[Column, ...]
+    weights: tuple[float, ...]
+    target: Column | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if len(self.columns) != len(self.weights) or not all(map(isfinite, self.weights)):
+            raise InvalidValue("linear model: expected a finite weight for each column")
+
+    def score(self, values: Mapping[str, object]) -> float:
+        """Return the prediction from raw values: in the target's own unit, or as log-odds. Never raises for a value."""
+        reals = (column.real(values.get(column.name)) for column in self.columns)
+        total = fsum(weight * real for weight, real in zip(self.weights, reals, strict=True))
+        return total if self.target is None else self.target.value(total)
+
+
+def reals_of(columns: Sequence[Column], values: Mapping[str, object]) -> list[float]:
+    """Return the real values of one record, column by column."""
+    return [column.real(values.get(column.name)) for column in columns]
