@@ -83,10 +83,6 @@ def pair_of_ports(*_: Any) -> tuple[socket.socket, socket.socket]:
         return one, server.accept()[0]
 
 
-def no_handler(*_: Any) -> None:
-    raise NotImplementedError
-
-
 def become_windows() -> None:
     """From now on the system is Windows, as far as a module of ours can see."""
     for name in ("fcntl", "resource", "pwd", "grp", "termios", "pty", "tty"):
@@ -99,7 +95,7 @@ def become_windows() -> None:
     if hasattr(socket, "send_fds"):
         del socket.send_fds, socket.recv_fds
     socket.socketpair = pair_of_ports  # type: ignore[assignment]
-    asyncio.unix_events._UnixSelectorEventLoop.add_signal_handler = no_handler  # type: ignore[assignment,method-assign]
+    asyncio.unix_events._UnixSelectorEventLoop.add_signal_handler = asyncio.AbstractEventLoop.add_signal_handler  # type: ignore[method-assign]
     os.open, io.open = refusing("os.open", os.open), refusing("open", io.open)
     pathlib.io.open = io.open  # type: ignore[attr-defined]
     os.chmod = without_modes(os.chmod)
