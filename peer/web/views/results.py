@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 
 from aiohttp import web
 
 from anon.errors import Refused
 from anon.transparency.proof_text import evidence_lines
 from peer import predict as local
+from peer.network.client import AggregatorClient
 from peer.predict import distinct_digits
 from peer.run.equivocations import proofs_of, stored_proofs
 from peer.store.records import Study
@@ -16,22 +18,28 @@ from peer.web.published_report import POLICY, as_page
 from peer.web.site import SITE
 
 routes = web.RouteTableDef()
+Fetch = Callable[[AggregatorClient], Coroutine[Any, Any, object]]
 MOST_REASONS = 5
 ABOVE = "The report as staff published it. Your browser's Back button leads back to your study."
 
 
-@routes.post("/study/{study}/prediction")
-async def asked(request: web.Request) -> web.Response:
-    """Fetch the model: because it was asked for, never by itself."""
+async def _fetched(request: web.Request, what: str, fetch: Fetch, page: str) -> web.Response:
+    """Fetch what was published of a study: because it was asked for, never by itself. Then on to its page."""
     site = request.app[SITE]
     key = site.study_of(request)
     stored = site.peer.store.study(key)
-    name = f"model-{key.hex()}"
+    name = f"{what}-{key.hex()}"
     site.forget(name)
-    fetching = await site.work(name, lambda: local.fetch_model(site.peer.client(stored.invite)))
+    fetching = await site.work(name, lambda: fetch(site.peer.client(stored.invite)))
     if fetching.done():
         fetching.result()
-    return site.onward(request, f"/study/{key.hex()}/prediction")
+    return site.onward(request, f"/study/{key.hex()}/{page}")
+
+
+@routes.post("/study/{study}/prediction")
+async def asked(request: web.Request) -> web.Response:
+    """Fetch the model, and show its prediction."""
+    return await _fetched(request, "model", local.fetch_model, "prediction")
 
 
 @routes.get("/study/{study}/prediction")
@@ -70,16 +78,8 @@ async def prediction(request: web.Request) -> web.StreamResponse:
 
 @routes.post("/study/{study}/report")
 async def report_asked(request: web.Request) -> web.Response:
-    """Fetch the report: because it was asked for, never by itself."""
-    site = request.app[SITE]
-    key = site.study_of(request)
-    stored = site.peer.store.study(key)
-    name = f"report-{key.hex()}"
-    site.forget(name)
-    fetching = await site.work(name, lambda: local.fetch_report(site.peer.client(stored.invite)))
-    if fetching.done():
-        fetching.result()
-    return site.onward(request, f"/study/{key.hex()}/report")
+    """Fetch the report, and show it."""
+    return await _fetched(request, "report", local.fetch_report, "report")
 
 
 @routes.get("/study/{study}/report")
