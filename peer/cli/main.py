@@ -80,7 +80,7 @@ def look(
     if state is not None and not as_json:
         Console().print(f"You have joined this study already: {state}. `anonml peer status` shows more.")
     sheet = finished(peer.look(invite), routes.close)
-    own = _own(sheet, home)
+    own = _own(sheet, home, evaluated=True)
     if as_json:
         print_json(sheet_json(sheet, own) | {"joined": state, "closed": is_closed(sheet)})
         return
@@ -108,7 +108,7 @@ def join(
     sheet = finished(peer.look(invite), routes.close)
     if is_closed(sheet):
         raise Refused(f"not joined: this study is {closed(sheet)}")
-    own = _own(sheet, home)
+    own = _own(sheet, home, evaluated=not yes)
     if not as_json:
         show_sheet(sheet, own, home, queries=False)
     if sheet.objections:
@@ -133,13 +133,18 @@ def _state(peer: HomeView, study: bytes) -> State | None:
     return next((status.state for status in peer.status() if status.study == study), None)
 
 
-def _own(sheet: ConsentSheet, home: Path) -> OwnData:
-    """Gaps of the owner's data, and values that would count as missing: shown before the question, never sent."""
+def _own(sheet: ConsentSheet, home: Path, evaluated: bool) -> OwnData:
+    """Gaps of the owner's data, and where `evaluated` the values that would count as missing. Shown, never sent.
+
+    The study's queries take a time that may depend on the data. An owner who is asked answers at a time of their own.
+    A yes that was given before is stored without evaluating: else the time of the enrolment would tell of the data.
+    """
     from peer.data.evaluate import uncounted
     from peer.data.readiness import own_data
 
     path = home_of(home).data_path
-    return evolve(own_data(path, sheet.tables), uncounted=uncounted(sheet.manifest, path))
+    own = own_data(path, sheet.tables)
+    return evolve(own, uncounted=uncounted(sheet.manifest, path)) if evaluated else own
 
 
 def _ask(sheet: ConsentSheet, own: OwnData, console: Console) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from anon.study.manifest import Manifest
 from anon.wire.replies import WORDS
 from anon.wire.reply_sentences import SENTENCES, reply_sentence
 from tests.support.fake_aggregator import DECLARED
@@ -107,6 +108,21 @@ def test_the_answer_may_be_a_word_or_a_letter(command: Command, served: Served, 
     _person(command)
     assert command("join", served.link, typed=typed + "\n").code == code
     assert len(command("status", "--json").json) == (code == 0)
+
+
+def test_a_yes_given_before_evaluates_nothing(command: Command, served: Served) -> None:
+    """The study's queries run for a time that may depend on the data, and enrolment leaves a while after the yes."""
+    evaluated: list[Path] = []
+
+    def uncounted(_manifest: Manifest, data_path: Path) -> tuple[str, ...]:
+        evaluated.append(data_path)
+        return ()
+
+    command.monkeypatch.setattr("peer.data.evaluate.uncounted", uncounted)
+    _person(command)
+    assert command("look", served.link).code == 0 and len(evaluated) == 1
+    assert command("join", served.link, typed="n\n").code == 4 and len(evaluated) == 2
+    assert command("join", served.link, "--yes").code == 0 and len(evaluated) == 2
 
 
 def test_without_data_a_yes_is_asked_for_twice(command: Command, served: Served) -> None:
