@@ -1,10 +1,21 @@
 """Checking a whole study from what was published: anyone's to run, on bytes, with nothing but the public documents.
 
-It re-verifies every signature, every credential (each member's against its commitment in the roster, so that nobody was
-shut out), every packet, every token and every draw. It recomputes every epsilon, count, cut and the model, and checks
-the documents' order and completeness, and that no token is spent twice. It does not see if packets were left out (a
-peer finds its own in the transcript), nor when they arrived. It does not see who stands behind the roster's keys, and
-does not check the words of the report.
+`audit_documents` repeats these steps. Each fault of steps 2 to 8 becomes a `Finding`:
+
+1. Manifest and heads: the manifest is well formed, and every head is signed by its key and names the one before.
+   Without that nothing can be checked, and it raises.
+2. Bodies: each is there once and has the length and digest of its head.
+3. Order and completeness: the documents come in the order of `anon.protocols.kinds`, and each has what it rests on.
+4. Cost and design: `anon.protocols.registry.check_study` recomputes every epsilon of the manifest.
+5. Enrolments: the roster is as large as the manifest allows. Every credential works for its entry of the roster, so
+   that nobody was shut out (`anon.transparency.closing`).
+6. Packets: each transcript is of one survey and strictly sorted by tag, so that no tag counts twice. Each packet is
+   well formed, its draw matches its tag (`aggregator.rules.verify`), and its token verifies.
+7. Rounds: each round's document is made again from the transcripts, and compared.
+8. Model: it is learnt again from the published bytes (`aggregator.study.learn`), and compared up to rounding.
+
+It does not see if packets were left out; a peer finds its own in the transcript (`peer.run.inclusion`). Nor does it see
+when packets arrived, or who stands behind the roster's keys. It does not check the words of the report.
 """
 
 from __future__ import annotations

@@ -2,12 +2,27 @@
 
     RawCategory --mechanism.perturb--> PerturbedReport --token, padding, seal--> SealedPacket --journal--> outbox
 
-The protocol's part chooses the mechanism (`peer.protocols`). Each arrow takes one type and gives the next. `release`
-builds packets from a `PerturbedReport` alone, which only a mechanism makes. The client's `submit` takes a
-`SealedPacket` alone. Enrolment and withdrawal hold no data; they leave by `peer.run.enrol` and `peer.run.leaving`.
+This may leave for an aggregator. Packets alone hold anything of the data:
 
-The order of events is kept by `peer.store.outbox`. Charge and finished packet are committed together before the first
-byte leaves. Retries send the same bytes. A slot that is in the outbox is never perturbed again.
+1. A packet (`release`): study, slot, survey, perturbed report and token, padded to one size and sealed.
+2. Cover traffic, where the study has it (`dummy`): of the same size, made from the study alone.
+3. The enrolment (`peer.run.enrol.sealed_enrolment`): a fresh key, a random contribution, a blind commitment, and a hash
+   of the invite code.
+4. A withdrawal, signed by that key (`peer.run.leaving`).
+5. Requests for published documents (`peer.network.client`): they depend neither on the data nor on what was drawn.
+
+A packet leaves only after these steps:
+
+1. The owner consented to the study's epsilon (`peer.rules.consent`).
+2. Roster and credentials were checked (`peer.rules.checks.check_membership`, called in `peer.run.verify`).
+3. The features were evaluated once, and the protocol's part made categories of them (`peer.protocols.contract`).
+4. `release` perturbed the category of a slot and finished its packet. The mechanism is the survey's.
+5. `peer.store.outbox` committed charge and finished packet together. Retries send the same bytes. A slot that is in the
+   outbox is never perturbed again.
+6. Its random time came, and the signed heads were looked at once more (`peer.run.plan`, `peer.run.send`).
+
+Types hold the order: `release` has a `PerturbedReport` from a mechanism alone, and the client's `submit` takes a
+`SealedPacket` alone. The owner's page for a paired phone goes to no aggregator (`peer.pairing`).
 
 The random bytes of every slot are drawn once, when the owner joins (`random_sizes`, `SlotRandomness`), and are stored
 with the study's secrets. So copies of a home, which cannot know of each other, make the same packet of the same answer.

@@ -1,16 +1,17 @@
 """The acceptance of a packet: the numbered steps of design section 6, pure, on bytes.
 
-`PacketIntake` (`aggregator.intake.packets`) performs them in this order and answers with one word:
+`PacketIntake` (`aggregator.intake.packets`) performs them in this order and answers with one word
+(`anon.wire.replies`). A packet is accepted when all hold:
 
- 1. size             `open_packet`
- 2. unseal           `open_packet`
- 3. canonical decode `open_packet`
- 4. known slot and survey                                   `open_packet`
+ 1. size: every packet of a study has one                   `open_packet`
+ 2. unseal, with the study's key                            `open_packet`
+ 3. canonical decode (`anon.wire.messages.parse_packet`)    `open_packet`
+ 4. this study; known slot and survey                       `open_packet`
  5. digest already accepted: the same answer, also after closing   `acknowledged`
- 6. window by arrival                                       `check_window`
- 7. the draw matches the tag                                `check_report`
- 8. report well formed                                      `check_report`
- 9. token            `aggregator.intake.crypto_jobs.verify_tokens`, in batches off the event loop
+ 6. window by arrival, and its packets not counted yet      `check_window`
+ 7. the draw matches the tag (`anon.protocols.sortition.draw`)     `check_report`
+ 8. report well formed for the survey's mechanism           `check_report`
+ 9. token holds (`aggregator.intake.crypto_jobs.verify_tokens`), in batches off the event loop
 10. one transaction inserting unique (slot, tag)            `PacketStore.insert`, then `settle`
 
 In a study with cover traffic a plaintext may be a dummy. It goes through steps 1 to 4 and 6 and is then dropped with

@@ -1,7 +1,20 @@
 """The kinds of documents that every study can publish: their parts, their longest bodies, and who checks them.
 
-`KINDS` has one row for each, in the order of publication. The documents of a protocol's rounds come between those
-before and those after the rounds; `SharedPart.documents` names them. The histogram's are `thresholds` and `edges`.
+`KINDS` has them in the order of publication:
+
+* `manifest`: everything that can ever be asked (`anon.study.manifest`).
+* `abandoned`: how many enrolled, where that was too few. Nothing follows it.
+* `roster`: each enrolment's key, contribution and commitment; never a name or an invite (`anon.wire.messages`).
+* `seed`: the random value that the manifest committed to. With the roster it decides who draws which survey.
+* `credentials`: one signature for each entry of the roster.
+* Here come the documents of the protocol's rounds, which have no row: `SharedPart.documents` names them. The
+  histogram's are `thresholds` and `edges`.
+* `transcript`: the accepted packets of one survey, one document for each survey (`anon.transparency.transcript`).
+* `seed`, part 1: the value that draws which reports only score.
+* `model`: the learnt model, as JSON of the study's protocol.
+* `report`: a page for people.
+
+Each document comes under a signed head (`anon.transparency.documents`).
 
 A transcript's bound counts who can have drawn its survey. Tags draw independently, so more than the mean and
 sqrt(28 n) of n members happen with probability below 2**-80 (Hoeffding 1963, theorem 1: exp(-2 * 28)).

@@ -1,4 +1,17 @@
-"""The draw: the survey of a slot's table that a tag must answer (design section 3, step 4)."""
+"""The draw: the survey of a slot's table that a tag must answer (design section 3, step 4).
+
+1. The manifest has a table for each slot: surveys and their weights (`anon.study.manifest.Slot`). It is signed before
+   anyone enrols.
+2. The seed is SHA-256(label, manifest, roster body, value) (`anon.wire.messages.study_seed`). The manifest commits to
+   the value, and it is revealed once the roster is frozen. So nobody chooses the seed.
+3. The tag is the peer's pseudonym in the slot's context (`slot_context`, `anon.credential.pseudonym`). The aggregator
+   cannot know it before the packet arrives. So it aims a question at nobody.
+4. `draw` takes SHA-256(label, seed, slot, tag) and finds the row by its weight.
+5. A peer draws for its own tags after the roster's check (`drawn_surveys`, called in `peer.run.verify`).
+6. Every packet carries its tag, and `aggregator.rules.verify.check_report` draws again. `aggregator.audit` does so too.
+
+`in_score_cohort` is another draw, from a seed that is revealed after collection: which reports score and do not train.
+"""
 
 from __future__ import annotations
 

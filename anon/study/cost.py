@@ -1,8 +1,16 @@
-"""A study's cost in nano-epsilon: the sum over slots, and the paper's eq. 6.
+"""How much a study costs, in nano-epsilon (1e-9): the sum over slots, and the paper's eq. 6.
 
-`anon.ldp.composition` adds up. No `Survey` declares less than its mechanism's probabilities cost, and `check_study`
-refuses a study that declares less than its surveys. `anon.accounting`
-states the cost after anonymous delivery, which depends on others.
+1. A survey costs what its mechanism's integer probabilities allow, rounded up (`anon.ldp`). It declares that as
+   `epsilon`, and `anon.study.manifest.Survey` cannot be built with less.
+2. A slot costs its dearest row, since a peer answers one row of it.
+3. A study costs the sum over its slots (`total_epsilon`). Publishing writes it into the manifest (`Manifest.epsilon` in
+   `anon.study.manifest`), by way of the protocol's `exposure` (`anon.protocols.resolve`).
+4. `anon.protocols.registry.check_study` refuses a manifest that declares less than its surveys cost. Staff's program,
+   every peer and the audit call it.
+5. The owner's ledger reserves the declared cost, and spends each packet's own (`peer.rules.ledger`).
+
+`anon.ldp.composition` adds up. `anon.accounting` states the cost after anonymous delivery, which depends on others and
+enters no budget.
 """
 
 from __future__ import annotations

@@ -1,6 +1,14 @@
 """Taking part: a pure decision over the study, the owner's policy and the ledger, and the sheet that is shown before.
 
-The policy can only refuse. The yes is always the owner's, and for at least the epsilon that the manifest declares.
+1. `explain` makes the sheet that the owner reads (`ConsentSheet`), from a manifest that passed
+   `peer.rules.checks.check_manifest`.
+2. `objections` lists why the owner's limits (`Policy`) refuse the study. With one of them no yes is possible.
+3. The yes is always the owner's; the policy can only refuse. `decide` makes a `Consent` of it. That names the study,
+   the epsilon that its manifest declares, and the fewest people in the roster. A study's id is its manifest's hash.
+4. `peer.app.PeerApp.join` stores a yes as `peer.store.records.Joining`: reservation, manifest and enrolment, in one
+   transaction. Within it `peer.store.store.Store.join` has `decide` asked once more.
+5. Before anything of the data leaves, `peer.rules.checks.check_membership` holds the study to its consent. Epsilon may
+   not be above what was consented, nor the roster smaller.
 """
 
 from __future__ import annotations
@@ -148,7 +156,10 @@ def objections(
 def decide(
     manifest: Manifest, policy: Policy, ledger: Ledger, approved: int, now: float, address: str = ""
 ) -> Consent:
-    """The consent for a yes up to `approved` (1e-9). Raises `Refused` with every objection."""
+    """The consent to what the manifest declares, if the owner approved that much (1e-9).
+
+    Raises `Refused` with every objection.
+    """
     reasons: list[Sentence] = list(objections(manifest, policy, ledger, now, address))
     if approved < manifest.epsilon:
         reasons.append(

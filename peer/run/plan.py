@@ -1,8 +1,17 @@
 """The plan: the job of a study that is due next. Pure: study, outbox, memory and clock in, the next job out.
 
-`JOBS` lists the jobs of each state. A job is a value; its random time is asked for once (`Draw`), drawn by the runner
-from the operating system, and passed in again with `RunnerMemory`. No job's time depends on an answer, on the data or
-on the draw: what is drawn spreads load or hides a pattern, and is drawn anew after a restart.
+1. `JOBS` lists the rules of each state. `peer.run.jobs` says in a sentence what each job is.
+2. `planned` asks every rule of the study's state. A rule yields its jobs with their times, or a `Draw` for a random
+   time that is not drawn yet.
+3. `next_job` returns the missing draws, if there are any. `peer.run.runner` draws them from the operating system, keeps
+   them in `RunnerMemory`, and asks again.
+4. Else `next_job` returns the job that is due first; of two at one time, the one whose rule is listed first.
+5. The runner waits for its time and does it. A job that brought nothing is tried again at `retry_at`.
+6. `peer.run.following` does this for every study of a home, side by side. A study that is over has no job. One that is
+   paused waits, except for a withdrawal (both in `peer.run.runner`).
+
+No job's time depends on an answer, on the data or on the draw of surveys. Random times spread load or hide a pattern,
+and are drawn anew after a restart. `peer.rules.schedule` has their distributions.
 
 No job begins because an answer came. The aggregator chooses when it answers. A job of this peer that had fallen due
 meanwhile and began then would be tied to what was answered: it is `held_up`, and drawn again. A packet may follow its

@@ -1,13 +1,29 @@
 """How a model is learnt: from the tallies of the surveys to the published model.
 
-1. Estimate each survey's shares, unbiased: `reconstruct`.
-2. Pool the surveys of one feature subset, and fit a classifier to each pooled histogram: `classifiers`.
-3. Score each classifier on the disjoint score cohort: `scoring`.
-4. Test the whole study against noise: `table_noise_test`.
-5. Claim less where noise usually counts as much: `results.published`.
+`aggregator.protocols.histogram.cohorts` first counts the accepted reports of each survey. It draws by their tags which
+only score (`score_share`). Then `learn` goes these steps, where the study does not say `classifier = "additive"`:
+
+1. Estimate each survey's shares, unbiased, with their covariance: `reconstruct`.
+2. With `ensemble = "soft"`, the default, pool the surveys of one feature subset by their precision. A vote does not
+   pool: it keeps one classifier for each survey, as in the paper.
+3. Find the base rate, the share of positive labels, pooled over all surveys by their precision: `base_rate`.
+4. Fit a classifier to each histogram: `classifiers`. The default, `soft`, takes the posterior mean of each cell's
+   log-odds against the base rate, under a normal prior and the known noise. The others are `logistic` and `tree`.
+5. Score each classifier on the disjoint score cohort, pooled by subset in either ensemble: `scoring`.
+6. Test the whole study against noise: `table_noise_test`.
+7. Claim less where noise usually counts as much: `results.published`. Votes and soft tables become the base rate alone.
+
+With `classifier = "additive"` one model of all surveys is learnt: `additive_model.learn_jointly`. Its own steps:
+
+1. Gather all tallies, one-bit packets included, as measurements with known noise: `moments.gather`. Shares, base rate
+   and contrasts of the categories come from it.
+2. Test all measurements together against noise: `noise_test.p_value`, within `additive.fit`.
+3. Find every category's effect at once, as the average of ridge regressions over a grid of prior sizes, and make
+   log-odds of them: the rest of `additive.fit`.
+4. Make one table for each feature, and score it on the score cohort. One-bit packets have none: all of them train.
+5. Claim less as above; effects stay, and the likelier label is decided for: `results.published`.
 
 The published tables are combined where a person's answer is predicted: `anon.protocols.histogram.model`.
-With `[learning] classifier = "additive"`, one model of all surveys takes the place of steps 2 to 4: `additive_model`.
 Deterministic: equal tallies give an equal model, bit for bit on one machine and library version.
 """
 
