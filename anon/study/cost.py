@@ -15,6 +15,8 @@ enters no budget.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from anon.ldp import SurveyCost, per_attribute, record_level
 from anon.study.manifest import Slot, Survey
 
@@ -24,16 +26,16 @@ def total_epsilon(surveys: tuple[Survey, ...], slots: tuple[Slot, ...]) -> int:
     return record_level([[surveys[row.survey].epsilon for row in slot.rows] for slot in slots])
 
 
-def attribute_epsilon(surveys: tuple[Survey, ...], slots: tuple[Slot, ...]) -> int:
-    """The paper's eq. 6 in 1e-9, shown only as "per-attribute (AnonML eq. 6)", never as the guarantee."""
-    return per_attribute(
-        [
-            [
-                SurveyCost(
-                    surveys[row.survey].features, surveys[row.survey].asks_label, surveys[row.survey].epsilon
-                )
-                for row in slot.rows
-            ]
-            for slot in slots
-        ]
-    )
+def attribute_epsilon(
+    surveys: tuple[Survey, ...], slots: tuple[Slot, ...], tells_of_label: Callable[[Survey], bool]
+) -> int:
+    """The paper's eq. 6 in 1e-9, shown only as "per-attribute (AnonML eq. 6)", never as the guarantee.
+
+    A survey names its features. The protocol's shared part says by `tells_of_label` which answers tell something of
+    the label too, since the kinds of surveys are the protocol's own.
+    """
+
+    def cost(survey: Survey) -> SurveyCost:
+        return SurveyCost(survey.features, tells_of_label(survey), survey.epsilon)
+
+    return per_attribute([[cost(surveys[row.survey]) for row in slot.rows] for slot in slots])

@@ -103,11 +103,6 @@ class Survey:
         if not 0 < self.centre < SCALE:
             raise InvalidValue(f"survey {self.survey}: expected a centre above 0 and below 2**64")
 
-    @property
-    def asks_label(self) -> bool:
-        """True if it is one of the histogram's surveys that learning is about; its others find cuts."""
-        return self.kind in ("histogram", "bit")
-
     def build(self) -> Mechanism:
         """The mechanism object of this survey."""
         return from_spec(self.mechanism, self.m, self.p, self.q)

@@ -15,6 +15,7 @@ from aggregator.desk.study_view import facts_of
 from aggregator.rules.lifecycle import Phase
 from aggregator.store.packets import PacketStore
 from aggregator.study.effects import publish_transcripts
+from anon.protocols.histogram.asked import asks_label
 from anon.transparency.documents import encode_chain
 from anon.transparency.transcript import parse_transcript
 from tests.support.clock import Clock
@@ -33,12 +34,12 @@ async def _collected(app_home: Path, clock: Clock, design: str = "cuts") -> tupl
     if design == "quantile":
         await running.go_to(min(one.window.opens for one in running.live.manifest.surveys))
         for peer in peers:
-            if not running.live.manifest.surveys[peer.drawn()].asks_label:
+            if not asks_label(running.live.manifest.surveys[peer.drawn()]):
                 assert await running.live.submit(sealed(running.live, peer.packet())) == "accepted"
         await running.go_to(min(one.window.closes for one in running.live.manifest.surveys))
     await running.go_to(running.opens)
     for peer in peers:
-        if running.live.manifest.surveys[peer.drawn()].asks_label:
+        if asks_label(running.live.manifest.surveys[peer.drawn()]):
             assert await running.live.submit(sealed(running.live, peer.packet())) == "accepted"
     return running, peers
 
@@ -97,14 +98,14 @@ async def test_counts_of_a_round_leave_it_out_too(tmp_path: Path) -> None:
         surveys = running.live.manifest.surveys
         await running.go_to(min(one.window.opens for one in surveys))
         for peer in peers:
-            if not surveys[peer.drawn()].asks_label:
+            if not asks_label(surveys[peer.drawn()]):
                 assert await running.live.submit(sealed(running.live, peer.packet())) == "accepted"
-        assert any(not surveys[peer.drawn()].asks_label for peer in peers), "none of 40: once in 10^8 studies"
+        assert any(not asks_label(surveys[peer.drawn()]) for peer in peers), "none of 40: once in 10^8 studies"
         _spoil(running, "plaintext")
         await running.go_to(min(one.window.closes for one in surveys))
         await running.go_to(running.opens)
         for peer in peers:
-            if surveys[peer.drawn()].asks_label:
+            if asks_label(surveys[peer.drawn()]):
                 assert await running.live.submit(sealed(running.live, peer.packet())) == "accepted"
         await running.go_to(running.closes)
         assert running.live.phase is Phase.PUBLISHED

@@ -10,6 +10,7 @@ from attrs import evolve
 from aggregator.report.page import odds_moved as said_in_report
 from anon.errors import InvalidValue, Malformed
 from anon.ldp import build, nano, odds_moved
+from anon.protocols.histogram.asked import asks_label
 from anon.study.cost import attribute_epsilon, total_epsilon
 from anon.study.manifest import Manifest, Row, Slot, Survey, parse_manifest
 from peer.app import PeerApp
@@ -30,7 +31,7 @@ def relaid(manifest: Manifest, design: str, surveys: tuple[Survey, ...], slots: 
         surveys=tuple(evolve(one, survey=number) for number, one in enumerate(surveys)),
         slots=slots,
         epsilon=total_epsilon(surveys, slots),
-        epsilon_per_attribute=attribute_epsilon(surveys, slots),
+        epsilon_per_attribute=attribute_epsilon(surveys, slots, asks_label),
         report_size=max(one.build().report_size for one in surveys),
     )
 

@@ -18,6 +18,7 @@ from attrs import define, evolve, field
 
 from anon.errors import Unreachable
 from anon.protocols.histogram import thresholds as cuts
+from anon.protocols.histogram.asked import asks_label
 from anon.route import Response
 from peer.app import PeerApp
 from peer.rules.lifecycle import State
@@ -82,7 +83,7 @@ async def live(folder: Path, text: str, people: int, **settings: object) -> tupl
     for one in crowd:
         await one.app.join(aggregator.invite, aggregator.manifest.epsilon)
     table, start = aggregator.manifest.timetable, aggregator.clock()
-    turns = sorted({one.round for one in aggregator.manifest.surveys if not one.asks_label})
+    turns = sorted({one.round for one in aggregator.manifest.surveys if not asks_label(one)})
     closings = {turn: cuts.surveys_of_round(aggregator.manifest, turn)[0].window.closes for turn in turns}
 
     async def until(begun: float, end: float) -> None:
@@ -186,7 +187,7 @@ async def test_a_restart_between_two_transcripts_fetches_all_again(
     one = Person.of(tmp_path, aggregator, 7)
     await one.app.join(aggregator.invite, aggregator.manifest.epsilon)
     await until_closed(one.app, aggregator, 3)
-    for turn in sorted({survey.round for survey in aggregator.manifest.surveys if not survey.asks_label}):
+    for turn in sorted({survey.round for survey in aggregator.manifest.surveys if not asks_label(survey)}):
         await advance(one.app, aggregator, cuts.surveys_of_round(aggregator.manifest, turn)[0].window.closes)
         publish(aggregator, turn)
     await advance(one.app, aggregator, max(survey.window.closes for survey in aggregator.manifest.surveys))

@@ -23,6 +23,7 @@ from anon.protocols.categories import TotalMap, feature_category, label_category
 from anon.protocols.contract import DocumentArrived, Record
 from anon.protocols.histogram import thresholds as cuts
 from anon.protocols.histogram.answers import AnswerMap, answer_map
+from anon.protocols.histogram.asked import asks_label
 from anon.protocols.histogram.describe import packet_kinds
 from anon.protocols.histogram.model import Cuts, Model, Table
 from anon.protocols.registry import check_study
@@ -197,7 +198,7 @@ def documents(manifest: Manifest, draw: Random) -> tuple[DocumentArrived, ...]:
     except Malformed:
         return ()
     found = []
-    for turn in sorted({one.round for one in manifest.surveys if not one.asks_label}):
+    for turn in sorted({one.round for one in manifest.surveys if not asks_label(one)}):
         answers = {
             one.survey: cuts.RoundCounts(40, tuple(draw.randrange(41) for _ in range(one.m if one.kind == "quantile" else 1)))
             for one in cuts.surveys_of_round(manifest, turn)

@@ -22,6 +22,7 @@ from nacl.signing import SigningKey
 from anon.credential import generate_secret_key, public_key
 from anon.errors import AnonmlError
 from anon.protocols.histogram import thresholds as cuts
+from anon.protocols.histogram.asked import asks_label
 from anon.study.manifest import Manifest
 from anon.wire.messages import Enrolment, encode_credentials, encode_seed, seed_commitment
 from peer.app import PeerApp
@@ -135,7 +136,7 @@ def schedule(manifest: Manifest, draw: Random) -> tuple[tuple[float, str, int, b
     """The closing, each round's document when its windows are over, and the transcripts after the last."""
     table = manifest.timetable
     found: list[tuple[float, str, int, bytes]] = [(table.enrol_closes, "closing", 0, b"")]
-    rounds = sorted({one.round for one in manifest.surveys if not one.asks_label})
+    rounds = sorted({one.round for one in manifest.surveys if not asks_label(one)})
     for turn, document in zip(rounds, documents(manifest, draw), strict=True):
         over = max(one.window.closes for one in cuts.surveys_of_round(manifest, turn))
         found.append((over, document.kind, document.part, document.body))

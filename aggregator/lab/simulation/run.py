@@ -15,6 +15,7 @@ from aggregator.protocols.histogram.reconstruct import Counts, Floats, SurveyTal
 from anon.ldp import SCALE, Mechanism
 from anon.protocols.categories import feature_map
 from anon.protocols.histogram import one_bit
+from anon.protocols.histogram.asked import asks_label
 from anon.protocols.histogram.binning import edges_from_histogram, level_edges
 from anon.protocols.histogram.thresholds import (
     Cuts,
@@ -178,7 +179,7 @@ def exact_cuts(plan: Plan, people: People) -> Cuts:
         if feature.kind != "numeric":
             continue
         cuts[feature.name] = feature.cuts
-        asking = [s for s in plan.manifest.surveys if not s.asks_label and s.features == (feature.name,)]
+        asking = [s for s in plan.manifest.surveys if not asks_label(s) and s.features == (feature.name,)]
         if asking and asking[0].kind == "quantile":
             edges = level_edges(feature, asking[0].m)
             truth = np.bincount(_levels(feature, people, edges)(slice(None)), minlength=asking[0].m)

@@ -13,6 +13,7 @@ from aggregator.protocols.histogram.estimates import can_be_named, category_name
 from aggregator.protocols.histogram.results import LearnedStudy
 from anon.protocols.contract import Place, PublishedModel
 from anon.protocols.histogram import thresholds
+from anon.protocols.histogram.asked import asks_label
 from anon.protocols.histogram.describe import survey_title
 from anon.protocols.histogram.model import Model
 from anon.protocols.histogram.thresholds import RoundCounts, known_shares, parse_all, study_cuts, surveys_of_round
@@ -24,15 +25,15 @@ class HistogramPart:
 
     def rounds(self, study: Manifest) -> tuple[Round, ...]:
         """The rounds that find cuts, then collection. The stored words are those of the first version."""
-        turns = sorted({one.round for one in study.surveys if not one.asks_label})
+        turns = sorted({one.round for one in study.surveys if not asks_label(one)})
         binning = [_binning_round(study, turn, number) for number, turn in enumerate(turns, 1)]
-        asked = [one for one in study.surveys if one.asks_label]
+        asked = [one for one in study.surveys if asks_label(one)]
         collection = [Round(asked[0].window, "collecting", "collection", _numbers(asked))] if asked else []
         return (*binning, *collection)
 
     def counted(self, study: Manifest, number: int, reports: Mapping[int, Sequence[bytes]]) -> bytes:
         """The round's counts, from which everyone computes the next thresholds, or after the last round the cuts."""
-        turn = sorted({one.round for one in study.surveys if not one.asks_label})[number]
+        turn = sorted({one.round for one in study.surveys if not asks_label(one)})[number]
         answers = {one.survey: count(one, reports[one.survey]) for one in surveys_of_round(study, turn)}
         return thresholds.body(study, turn, answers)
 

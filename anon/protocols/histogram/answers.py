@@ -17,6 +17,7 @@ from anon.ldp import RawCategory
 from anon.protocols.categories import TotalMap, cell, feature_map, label_map, level_map
 from anon.protocols.contract import Record
 from anon.protocols.histogram import thresholds as cuts
+from anon.protocols.histogram.asked import asks_label
 from anon.protocols.histogram.one_bit import bit_answer
 from anon.study.manifest import Manifest, Survey
 
@@ -51,14 +52,14 @@ def answer_map(manifest: Manifest, survey: Survey, published: cuts.Published) ->
     features = tuple((name, _map(manifest, survey, name, published)) for name in survey.features)
     if tuple(one.cardinality for _, one in features) != survey.cards:
         raise Malformed(f"survey {survey.survey}: other cardinalities than its features have; do not take part")
-    if not survey.asks_label:
+    if not asks_label(survey):
         return AnswerMap(features, None, tuple(RawCategory(level, survey.m) for level in range(survey.m)))
     return AnswerMap(features, label_map(manifest.label), _answers(survey))
 
 
 def _map(manifest: Manifest, survey: Survey, name: str, published: cuts.Published) -> TotalMap:
     feature = manifest.feature(name)
-    if not survey.asks_label:
+    if not asks_label(survey):
         return level_map(feature, cuts.asked_edges(manifest, survey, published))
     numeric = feature.kind == "numeric"
     return feature_map(feature, cuts.feature_cuts(manifest, name, published) if numeric else ())

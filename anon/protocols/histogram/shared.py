@@ -10,6 +10,7 @@ from anon.ldp import NanoEpsilon
 from anon.protocols.contract import PURE_LOCAL, Exposure, Layout, Place
 from anon.protocols.histogram import describe
 from anon.protocols.histogram import thresholds as cuts
+from anon.protocols.histogram.asked import asks_label
 from anon.protocols.histogram.design import Windows, binning_rounds, lay_out
 from anon.protocols.histogram.model import Model, from_json
 from anon.protocols.words import PacketKind
@@ -46,7 +47,7 @@ class HistogramProtocol:
 
     def exposure(self, surveys: tuple[Survey, ...], slots: tuple[Slot, ...]) -> Exposure:
         """The record-level epsilon by the surveys' actual probabilities; delta is 0 (pure)."""
-        whole, single = total_epsilon(surveys, slots), attribute_epsilon(surveys, slots)
+        whole, single = total_epsilon(surveys, slots), attribute_epsilon(surveys, slots, asks_label)
         return Exposure(PURE_LOCAL, NanoEpsilon(whole), NanoEpsilon(single))
 
     def documents(self, study: Manifest) -> Mapping[Place, int]:
@@ -56,7 +57,7 @@ class HistogramProtocol:
     def longest_model(self, study: Manifest) -> int:
         """Its texts are the manifest's. A table belongs to a survey's features or to one feature, and holds three
         numbers a cell; a feature has at most as many cuts as categories."""
-        asked = [survey for survey in study.surveys if survey.asks_label]
+        asked = [survey for survey in study.surveys if asks_label(survey)]
         names = sum(len(name) + _NUMBER for survey in asked for name in survey.features)
         cells = sum(prod(survey.cards) for survey in asked)
         cells += 2 * sum(feature.cardinality for feature in study.features)

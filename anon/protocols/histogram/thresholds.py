@@ -14,6 +14,7 @@ from attrs import frozen
 
 from anon.errors import Malformed
 from anon.ldp.mechanism import SCALE
+from anon.protocols.histogram.asked import asks_label
 from anon.protocols.histogram.binning import (
     edges_from_histogram,
     level_edges,
@@ -55,7 +56,7 @@ def check(manifest: Manifest) -> None:
     survey of at least as many levels as it has bins. For two bins it may be asked by thresholds in rounds 0, 1, 2 and
     so on."""
     for survey in manifest.surveys:
-        if not survey.asks_label and not manifest.feature(survey.features[0]).binned_privately:
+        if not asks_label(survey) and not manifest.feature(survey.features[0]).binned_privately:
             raise Malformed(f"manifest: survey {survey.survey} asks for cuts that are known; do not take part")
     for feature in manifest.features:
         if feature.binned_privately and not _finds_cuts(feature, surveys_of_feature(manifest, feature.name)):
@@ -71,12 +72,12 @@ def _finds_cuts(feature: Feature, surveys: Sequence[Survey]) -> bool:
 
 def surveys_of_round(manifest: Manifest, turn: int) -> tuple[Survey, ...]:
     """The binning surveys of one round."""
-    return tuple(one for one in manifest.surveys if not one.asks_label and one.round == turn)
+    return tuple(one for one in manifest.surveys if not asks_label(one) and one.round == turn)
 
 
 def surveys_of_feature(manifest: Manifest, name: str) -> tuple[Survey, ...]:
     """The surveys that find a feature's cuts, in the order of rounds. Raises `Malformed` when there are none."""
-    found = [one for one in manifest.surveys if not one.asks_label and one.features == (name,)]
+    found = [one for one in manifest.surveys if not asks_label(one) and one.features == (name,)]
     if not found:
         raise Malformed(f"manifest: no survey finds the cuts of {name}; do not take part")
     return tuple(sorted(found, key=lambda survey: survey.round))
@@ -84,7 +85,7 @@ def surveys_of_feature(manifest: Manifest, name: str) -> tuple[Survey, ...]:
 
 def place_of(manifest: Manifest, turn: int) -> Place:
     """The document that carries a round's answers: the next round's thresholds, or after the last round the edges."""
-    last = max((one.round for one in manifest.surveys if not one.asks_label), default=0)
+    last = max((one.round for one in manifest.surveys if not asks_label(one)), default=0)
     return ("edges", 0) if turn == last else ("thresholds", turn + 1)
 
 
@@ -100,7 +101,7 @@ def asked_before(manifest: Manifest, survey: Survey) -> tuple[Survey, ...]:
         return ()
     binned = [name for name in survey.features if manifest.feature(name).binned_privately]
     found = [one for name in binned for one in surveys_of_feature(manifest, name)]
-    return tuple(one for one in found if survey.asks_label or one.round < survey.round)
+    return tuple(one for one in found if asks_label(survey) or one.round < survey.round)
 
 
 def body(manifest: Manifest, turn: int, answers: Published) -> bytes:
@@ -112,7 +113,7 @@ def body(manifest: Manifest, turn: int, answers: Published) -> bytes:
 def longest_documents(manifest: Manifest) -> dict[Place, int]:
     """Every document that carries a round's answers, with the bytes of its longest body: all counts at their most."""
     most = manifest.cohort.maximum
-    asked = [one for one in manifest.surveys if not one.asks_label]
+    asked = [one for one in manifest.surveys if not asks_label(one)]
     answers = {one.survey: RoundCounts(most, (most,) * (one.m if one.kind == "quantile" else 1)) for one in asked}
     turns = sorted({one.round for one in asked})
     return {place_of(manifest, turn): len(body(manifest, turn, answers)) for turn in turns}
@@ -124,7 +125,7 @@ def parse(manifest: Manifest, place: Place, body_untrusted: bytes) -> dict[int, 
     fields = decode(body_untrusted, what)
     if not isinstance(fields, list) or fields[:-1] != _heading(manifest, place) or not isinstance(fields[-1], dict):
         raise Malformed(f"{what}: not this study's document; nothing is sent")
-    rounds = {one.round for one in manifest.surveys if not one.asks_label}
+    rounds = {one.round for one in manifest.surveys if not asks_label(one)}
     turn = next((turn for turn in rounds if place_of(manifest, turn) == place), None)
     expected = {} if turn is None else {one.features[0]: one for one in surveys_of_round(manifest, turn)}
     if set(fields[-1]) != set(expected):
@@ -135,7 +136,7 @@ def parse(manifest: Manifest, place: Place, body_untrusted: bytes) -> dict[int, 
 def parse_all(manifest: Manifest, bodies_untrusted: Mapping[Place, bytes]) -> Published:
     """The answers in all these documents. Raises `Malformed`, also when one is missing."""
     published: dict[int, RoundCounts] = {}
-    for turn in sorted({one.round for one in manifest.surveys if not one.asks_label}):
+    for turn in sorted({one.round for one in manifest.surveys if not asks_label(one)}):
         place = place_of(manifest, turn)
         if place not in bodies_untrusted:
             raise Malformed(f"{place[0]} {place[1]}: not among the documents; fetch it")

@@ -17,6 +17,7 @@ import pytest
 from aggregator.app import AggregatorApp
 from aggregator.audit import audit_documents
 from anon.ldp import nano
+from anon.protocols.histogram.asked import asks_label
 from anon.protocols.histogram.model import Model, from_json
 from anon.route import DirectRoute
 from anon.study import parse_proposal
@@ -111,7 +112,7 @@ class Person:
 async def test_real_peers_carry_a_design_to_its_audited_model(tmp_path: Path, name: str) -> None:
     design, mechanisms = DESIGNS[name]
     async with serving_study(tmp_path, STUDY.format(design=design)) as (clock, aggregator, manifest, peers):
-        asking = [one for one in manifest.surveys if one.asks_label]
+        asking = [one for one in manifest.surveys if asks_label(one)]
         assert {one.mechanism for one in asking} <= mechanisms
         assert {one.kind for one in asking} == ({"bit"} if "bits" in name else {"histogram"})
         await live_through(clock, aggregator, manifest, peers)

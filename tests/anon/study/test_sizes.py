@@ -9,6 +9,7 @@ from attrs import evolve
 
 from anon.credential import token_size
 from anon.protocols.histogram import thresholds as cuts
+from anon.protocols.histogram.asked import asks_label
 from anon.protocols.kinds import LONGEST_MANIFEST, most_drawn
 from anon.protocols.sizes import LONGEST_UNSEEN_CHAIN, longest_body, longest_chain, most_documents
 from anon.study.manifest import Manifest
@@ -53,7 +54,7 @@ def test_all_who_can_have_drawn_a_survey_fill_its_transcript_exactly(text: str) 
 @EVERY
 def test_counts_of_everybody_fill_the_documents_of_the_rounds(text: str) -> None:
     manifest = small(text)
-    for turn in {one.round for one in manifest.surveys if not one.asks_label}:
+    for turn in {one.round for one in manifest.surveys if not asks_label(one)}:
         asked = cuts.surveys_of_round(manifest, turn)
         answers = {one.survey: cuts.RoundCounts.of(one, PEOPLE, (PEOPLE,) * one.m) for one in asked}
         assert len(cuts.body(manifest, turn, answers)) == longest_body(manifest, *cuts.place_of(manifest, turn))
@@ -86,7 +87,7 @@ def test_no_chain_of_an_honest_aggregator_is_longer(text: str) -> None:
     aggregator = FakeAggregator.with_study(text)
     aggregator.crowd(4)
     aggregator.close()
-    for turn in sorted({one.round for one in aggregator.manifest.surveys if not one.asks_label}):
+    for turn in sorted({one.round for one in aggregator.manifest.surveys if not asks_label(one)}):
         kind, part = cuts.place_of(aggregator.manifest, turn)
         aggregator.publish(kind, b"", part)
     aggregator.transcribe()
