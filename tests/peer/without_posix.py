@@ -27,13 +27,14 @@ from typing import Any
 
 import aiohttp
 import aiohttp_socks
+import babel.dates
 import nacl.bindings
 import py_arkworks_bls12381
 import typer
 from rich.console import Console
 
 ROOT = Path(__file__).resolve().parents[2]
-SYSTEM = (asyncio, aiohttp, aiohttp_socks, ctypes, nacl.bindings, py_arkworks_bls12381, socket, sqlite3, subprocess, tempfile, typer, Console)
+SYSTEM = (asyncio, aiohttp, aiohttp_socks, babel.dates, ctypes, nacl.bindings, py_arkworks_bls12381, socket, sqlite3, subprocess, tempfile, typer, Console)
 """Libraries, which have twins of their own on Windows: they are imported before."""
 GONE = ("fork", "forkpty", "register_at_fork", "getuid", "geteuid", "getgid", "fchmod", "fchown", "chown", "uname", "setsid", "killpg", "nice",
         "waitid", "O_CLOEXEC", "O_NOFOLLOW", "O_DIRECTORY", "mkfifo", "statvfs", "sysconf", "getpgid", "openpty", "wait3", "wait4")
