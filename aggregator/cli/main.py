@@ -192,16 +192,26 @@ def export(
 def audit(
     directory: Annotated[Path, typer.Argument(help="The folder that `export` wrote.")],
     key: Annotated[str, typer.Option(help="The aggregator's key (64 hexadecimal digits) from an invite link.")] = "",
+    report: Annotated[
+        Path | None, typer.Option(help="A new file for the report that the checked documents give.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Re-verify every signature and token and recompute every histogram, cut and the model from the transcript."""
+    """Re-verify every signature and token, recompute model and report, and compare every file of the folder."""
     from aggregator.audit import audit as re_verify
 
     try:
         pinned = bytes.fromhex(key) if key else None
     except ValueError:
         raise Malformed("--key: expected 64 hexadecimal digits; copy it from an invite link") from None
+    if report is not None and report.exists():
+        raise Refused(f"{report}: already exists; name another file")
     result = re_verify(directory, pinned)
+    if report is not None:
+        if not result.report:
+            raise Refused("no report can be made: documents that it rests on are missing or damaged")
+        with new_private_text(report) as file:
+            file.write(result.report)
     if as_json:
         print_json(result.figures())
     else:

@@ -3,6 +3,7 @@ them. Each protocol learns in its own part; the histogram's is `aggregator.proto
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from aggregator.intake.counters import Traffic
@@ -11,7 +12,10 @@ from aggregator.protocols.registry import part_of
 from aggregator.report.page import render
 from anon.protocols.contract import Place
 from anon.study.manifest import Manifest, parse_manifest
+from anon.transparency.fingerprint import HeadPrint
 from anon.transparency.transcript import published, reports
+
+_REFUSED = re.compile(r'<tr><th>refused: ([a-z-]+)</th><td class="n">([0-9]{1,12})</td></tr>')
 
 
 def counted(part: AggregatorPart, manifest: Manifest, number: int, packets: Mapping[int, Sequence[bytes]]) -> bytes:
@@ -42,3 +46,19 @@ def learn_from_bytes(
     learned = part_of(manifest).learn(manifest, documents, score_value, packets.packets)
     page = render(manifest, learned, traffic, packets.accepted, unreadable=packets.unreadable)
     return learned.model.to_json().encode(), page.encode()
+
+
+def report_again(
+    manifest: Manifest,
+    learned: Learned,
+    enrolled: int,
+    signed: Sequence[HeadPrint],
+    transcripts: Sequence[bytes],
+    report_untrusted: str = "",
+) -> str:
+    """The report that published documents give. Only the counts of refusals, which no document has, are taken from
+    the published report."""
+    packets = published(manifest, transcripts)
+    refused = {word: int(number) for word, number in _REFUSED.findall(report_untrusted)}
+    traffic = Traffic(enrolled, {}, refused, tuple(signed))
+    return render(manifest, learned, traffic, packets.accepted, unreadable=packets.unreadable)

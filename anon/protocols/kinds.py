@@ -147,7 +147,8 @@ KINDS: Final = (
     DocumentKind("model", Stage.AFTER, _only(0), _model, ("peer.predict", _AUDIT), _COUNTED, "model.json"),
     DocumentKind("report", Stage.AFTER, _only(0), _report, (), _COUNTED, "report.html"),
 )
-"""In the order of publication. The second seed draws the score cohort. The wording of a report is repeated nowhere."""
+"""In the order of publication. The second seed draws the score cohort. The audit makes a report again
+and names one of other words as not checked."""
 
 FILES: Final = {row.kind: row.file for row in KINDS if row.file}
 """Names of the files that an export has besides the numbered documents."""

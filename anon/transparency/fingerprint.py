@@ -25,6 +25,7 @@ from anon.wire.cbor import sha256
 _CONSONANTS = "bdfghjklmnprstvz"
 _VOWELS = "aiou"
 WORDS = 12
+EARLIER_WORDS = 8
 
 
 def words(study_id: bytes) -> str:

@@ -228,3 +228,59 @@ def test_a_second_model_beside_the_checked_one_is_found(finished: Published) -> 
 def test_a_model_that_names_a_key_twice_is_found(finished: Published) -> None:
     model = b'{"study": "another",' + finished.bodies["model", 0].lstrip()[1:]
     assert not finished.audited({("model", 0): model}).ok
+
+
+def _exported(published: Published, tmp_path: Path) -> Path:
+    export(published.chain, _numbered(published), tmp_path / "out")
+    return tmp_path / "out"
+
+
+def test_the_report_is_made_again_and_the_limits_are_said(finished: Published, tmp_path: Path) -> None:
+    folder = _exported(finished, tmp_path)
+    result = audit(folder)
+    assert result.ok and result.report_checked and result.not_checked == ()
+    assert result.report == (folder / "report.html").read_text("utf-8")
+    said = "\n".join(result.lines())
+    assert "report made again" in said and "public place" in said and "left out" in said and "invented" in said and "--key" in said
+    known = audit(folder, bytes(finished.key.verify_key))
+    assert "--key" not in "\n".join(known.lines()) and known.figures()["key_checked"] is True
+
+
+@pytest.mark.parametrize("name", ["model.json", "report.html", "fingerprints.txt"])
+def test_a_copy_that_people_open_is_the_signed_one(finished: Published, tmp_path: Path, name: str) -> None:
+    folder = _exported(finished, tmp_path)
+    copy = folder / name
+    copy.write_bytes(copy.read_bytes().replace(b"0.", b"0.9", 1) + b" ")
+    result = audit(folder)
+    assert [finding.document for finding in result.findings] == [name]
+    assert result.lines()[-1] == "1 fault"
+    copy.unlink()
+    assert audit(folder).ok, "the documents alone are whole"
+
+
+def test_a_copy_of_nothing_published_is_found(finished: Published, tmp_path: Path) -> None:
+    """A study that has no model yet: the file beside its documents is somebody's own."""
+    places = [one for one in finished.chain if one.head.kind not in {"model", "report"}]
+    export(places, _numbered(finished), tmp_path / "out")
+    (tmp_path / "out" / "model.json").write_bytes(finished.bodies["model", 0])
+    assert [finding.document for finding in audit(tmp_path / "out").findings] == ["model.json"]
+
+
+def test_files_that_nobody_signed_are_named(finished: Published, tmp_path: Path) -> None:
+    folder = _exported(finished, tmp_path)
+    for name in ("notes.txt", "documents/999", "documents/readme", "documents/01"):
+        (folder / name).write_text("x")
+    result = audit(folder)
+    assert result.ok and result.not_checked == ("documents/01", "documents/999", "documents/readme", "notes.txt")
+    assert "not checked: notes.txt" in result.lines()
+
+
+def test_a_report_in_other_words_is_named_as_not_checked(finished: Published) -> None:
+    """An aggregator's own words, properly signed: an older version's report looks the same to the audit."""
+    said = finished.audited({("report", 0): finished.bodies["report", 0].replace(b"What we found", b"What was proved", 1)})
+    assert not said.report_checked and any(line.startswith("not checked: report.html") for line in said.lines())
+    refused = b'<tr><th>refused: duplicate</th><td class="n">3</td></tr>\n</table>'
+    page = finished.bodies["report", 0].replace(b"</table>\n<p>Refusals", refused + b"\n<p>Refusals", 1)
+    counted = finished.audited({("report", 0): page})
+    assert page != finished.bodies["report", 0] and counted.report_checked, "refusals stand in no document"
+    assert any("aggregator's word" in line for line in counted.lines())

@@ -91,7 +91,7 @@ def test_a_peers_whole_life_leaves_nothing_for_others_to_read(command: Command, 
 
 
 PUBLIC = {
-    "aggregator/audit.py": "what is published",
+    "aggregator/audit/folder.py": "what is published",
     "aggregator/lab/cli.py": "a report without test people is published as it is; made-up people",
     "aggregator/estimator/cli.py": "a published model",
     "aggregator/lab/cli_plan.py": "a study file and a chart of made-up people",

@@ -42,7 +42,7 @@ _anonml() {
         ' peer window') commands=""; options="--help --home --route" ;;
         ' aggregator') commands="allow audit backup desk export export-model fingerprint init invite openapi report restore serve status"; options="--help" ;;
         ' aggregator allow') commands=""; options="--help --home --study" ;;
-        ' aggregator audit') commands=""; options="--help --json --key" ;;
+        ' aggregator audit') commands=""; options="--help --json --key --report" ;;
         ' aggregator backup') commands=""; options="--final --help --home --no-final" ;;
         ' aggregator desk') commands=""; options="--desk-port --help --home --json --onion --open --port --processes --restored" ;;
         ' aggregator export') commands=""; options="--help --home --json --study" ;;

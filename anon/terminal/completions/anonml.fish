@@ -195,7 +195,7 @@ complete -c anonml -n '__anonml_at '"'"' peer window'"'"'' -l help
 complete -c anonml -n '__anonml_at '"'"' peer window'"'"'' -l home
 complete -c anonml -n '__anonml_at '"'"' peer window'"'"'' -l route
 complete -c anonml -f -n '__anonml_at '"'"' aggregator'"'"'' -a allow -d 'Put keys on the list of a study with admission = "allow-list".'
-complete -c anonml -f -n '__anonml_at '"'"' aggregator'"'"'' -a audit -d 'Re-verify every signature and token and recompute every histogram, cut and the model from the transcript.'
+complete -c anonml -f -n '__anonml_at '"'"' aggregator'"'"'' -a audit -d 'Re-verify every signature and token, recompute model and report, and compare every file of the folder.'
 complete -c anonml -f -n '__anonml_at '"'"' aggregator'"'"'' -a backup -d 'Write keys and a consistent copy of the database into one file. Keep it secret.'
 complete -c anonml -f -n '__anonml_at '"'"' aggregator'"'"'' -a desk -d 'Serve peers, carry every study on, and show the staff'"'"'s pages on this machine; prints a link that works once.'
 complete -c anonml -f -n '__anonml_at '"'"' aggregator'"'"'' -a export -d 'Write everything a study has published, for `audit`, for reading, or for a public place.'
@@ -215,6 +215,7 @@ complete -c anonml -n '__anonml_at '"'"' aggregator allow'"'"'' -l study
 complete -c anonml -n '__anonml_at '"'"' aggregator audit'"'"'' -l help
 complete -c anonml -n '__anonml_at '"'"' aggregator audit'"'"'' -l json
 complete -c anonml -n '__anonml_at '"'"' aggregator audit'"'"'' -l key
+complete -c anonml -n '__anonml_at '"'"' aggregator audit'"'"'' -l report
 complete -c anonml -n '__anonml_at '"'"' aggregator backup'"'"'' -l final
 complete -c anonml -n '__anonml_at '"'"' aggregator backup'"'"'' -l help
 complete -c anonml -n '__anonml_at '"'"' aggregator backup'"'"'' -l home
@@ -410,7 +411,7 @@ complete -c anonml -f -n '__anonml_at '"'"' help peer notify'"'"'' -a on -d 'Let
 complete -c anonml -f -n '__anonml_at '"'"' help peer notify'"'"'' -a status -d 'Show if you are notified.'
 complete -c anonml -f -n '__anonml_at '"'"' help peer notify'"'"'' -a test -d 'Show one notification now.'
 complete -c anonml -f -n '__anonml_at '"'"' help aggregator'"'"'' -a allow -d 'Put keys on the list of a study with admission = "allow-list".'
-complete -c anonml -f -n '__anonml_at '"'"' help aggregator'"'"'' -a audit -d 'Re-verify every signature and token and recompute every histogram, cut and the model from the transcript.'
+complete -c anonml -f -n '__anonml_at '"'"' help aggregator'"'"'' -a audit -d 'Re-verify every signature and token, recompute model and report, and compare every file of the folder.'
 complete -c anonml -f -n '__anonml_at '"'"' help aggregator'"'"'' -a backup -d 'Write keys and a consistent copy of the database into one file. Keep it secret.'
 complete -c anonml -f -n '__anonml_at '"'"' help aggregator'"'"'' -a desk -d 'Serve peers, carry every study on, and show the staff'"'"'s pages on this machine; prints a link that works once.'
 complete -c anonml -f -n '__anonml_at '"'"' help aggregator'"'"'' -a export -d 'Write everything a study has published, for `audit`, for reading, or for a public place.'

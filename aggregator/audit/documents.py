@@ -1,131 +1,36 @@
-"""Checking a whole study from what was published: anyone's to run, on bytes, with nothing but the public documents.
-
-`audit_documents` repeats these steps. Each fault of steps 2 to 8 becomes a `Finding`:
-
-1. Manifest and heads: the manifest is well formed, and every head is signed by its key and names the one before.
-   Without that nothing can be checked, and it raises.
-2. Bodies: each is there once and has the length and digest of its head.
-3. Order and completeness: the documents come in the order of `anon.protocols.kinds`, and each has what it rests on.
-4. Cost and design: `anon.protocols.registry.check_study` recomputes every epsilon of the manifest.
-5. Enrolments: the roster is as large as the manifest allows. Every credential works for its entry of the roster, so
-   that nobody was shut out (`anon.transparency.closing`).
-6. Packets: each transcript is of one survey and strictly sorted by tag, so that no tag counts twice. Each packet is
-   well formed, its draw matches its tag (`aggregator.rules.verify`), and its token verifies.
-7. Rounds: each round's document is made again from the transcripts, and compared.
-8. Model: it is learnt again from the published bytes (`aggregator.study.learn`), and compared up to rounding.
-
-It does not see if packets were left out; a peer finds its own in the transcript (`peer.run.inclusion`). Nor does it see
-when packets arrived, or who stands behind the roster's keys. It does not check the words of the report.
-"""
+"""An audit on bytes, by the steps of `aggregator.audit`."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import isclose
-from pathlib import Path
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve
 
+from aggregator.audit.result import AuditResult, Finding
+from aggregator.protocols.contract import Learned
 from aggregator.protocols.registry import part_of
 from aggregator.rules.refusal import PacketRefused
 from aggregator.rules.verify import Opened, PacketRules, check_report, read_packet
-from aggregator.study.learn import counted, learn_from_documents
+from aggregator.study.learn import counted, learn_from_documents, report_again
 from anon.credential import PublicKey, Verifier
-from anon.errors import AnonmlError, Malformed, Refused, RejectedProof, because
-from anon.protocols.kinds import FILES, KINDS, Stage, kinds_of
+from anon.errors import AnonmlError, Malformed, RejectedProof
+from anon.protocols.kinds import KINDS, Stage, kinds_of
 from anon.protocols.registry import check_study
 from anon.study.manifest import Manifest, parse_manifest
 from anon.transparency.closing import CLOSING, Bodies, read_closing
-from anon.transparency.documents import Head, SignedHead, body_digest, check_body, encode_chain, find, parse_chain
-from anon.transparency.exported_chain import FINGERPRINTS
-from anon.transparency.fingerprint import listing, words
+from anon.transparency.documents import Head, SignedHead, body_digest, check_body, find, parse_chain
+from anon.transparency.fingerprint import head_prints
 from anon.transparency.transcript import parse_transcript
 from anon.wire.messages import credential_header, parse_roster, parse_seed, study_seed
 
-HEADS = "heads"
-DOCUMENTS = "documents"
+_OTHER_REPORT = "report.html: not the words of this program, perhaps another version's; --report FILE writes your own"
 _BATCH = 256
 _MOST_NAMED = 10
-
-
-@frozen
-class Finding:
-    """Something published that does not hold. `document`: its kind and part."""
-
-    document: str
-    fault: str
-
-
-@frozen
-class AuditResult:
-    """The checks that were made, and their findings. Without findings everything published fits together."""
-
-    study: bytes
-    enrolled: int
-    packets: int
-    model_checked: bool
-    findings: tuple[Finding, ...]
-
-    @property
-    def ok(self) -> bool:
-        """True if nothing was found."""
-        return not self.findings
-
-    def figures(self) -> dict[str, Any]:
-        """For `--json`."""
-        return {
-            "study": self.study.hex(),
-            "ok": self.ok,
-            "enrolled": self.enrolled,
-            "packets": self.packets,
-            "model_checked": self.model_checked,
-            "findings": [{"document": finding.document, "fault": finding.fault} for finding in self.findings],
-        }
-
-    def lines(self) -> list[str]:
-        """For people."""
-        model = "model recomputed" if self.model_checked else "no model to recompute"
-        head = f"study {words(self.study)}: {self.enrolled} enrolled, {self.packets} packets verified, {model}"
-        lines = [f"{finding.document}: {finding.fault}" for finding in self.findings]
-        return [head, *lines, "everything published fits together" if self.ok else f"{len(lines)} faults"]
-
-
-def export(chain: Sequence[SignedHead], bodies: Mapping[int, bytes], directory: Path) -> dict[str, int]:
-    """Write chain and bodies under the names they have over HTTP (`heads`, `documents/K`), model and report also as
-    `model.json` and `report.html`, and the fingerprint of every head as text. Returns how many documents
-    there are of each kind.
-
-    Raises `Refused` when the directory exists.
-    """
-    if directory.exists():
-        raise Refused(f"{directory}: already exists; name a new directory")
-    (directory / DOCUMENTS).mkdir(parents=True)
-    (directory / HEADS).write_bytes(encode_chain(chain))
-    (directory / FINGERPRINTS).write_text(listing(chain[0].head.study, chain), encoding="utf-8")
-    written: Counter[str] = Counter()
-    for signed in chain:
-        body = bodies.get(signed.head.number)
-        if body is not None:
-            (directory / DOCUMENTS / str(signed.head.number)).write_bytes(body)
-            written[signed.head.kind] += 1
-            if signed.head.kind in FILES:
-                (directory / FILES[signed.head.kind]).write_bytes(body)
-    return dict(written)
-
-
-def audit(directory: Path, key: bytes | None = None) -> AuditResult:
-    """`audit_documents` of what `export` wrote, or of the same files fetched from the aggregator."""
-    try:
-        chain = (directory / HEADS).read_bytes()
-        bodies = {int(path.name): path.read_bytes() for path in (directory / DOCUMENTS).iterdir()}
-    except (OSError, ValueError) as error:
-        raise Malformed(f"{directory}: not an exported study{because(error)}; export it again") from None
-    return audit_documents(chain, bodies, key)
 
 
 def audit_documents(
@@ -141,7 +46,7 @@ def audit_documents(
     if key is not None and key != manifest.aggregator_key:
         raise RejectedProof("the study was published under another key")
     chain = parse_chain(chain_untrusted, manifest.aggregator_key, manifest.study_id)
-    return _Audit(manifest, chain, bodies_untrusted).run()
+    return evolve(_Audit(manifest, chain, bodies_untrusted).run(), pinned=key is not None)
 
 
 class _Audit:
@@ -159,6 +64,8 @@ class _Audit:
         self.enrolled = 0
         self.packets = 0
         self.model_checked = False
+        self.report = ""
+        self.report_checked = False
         for signed in chain:
             self._take(signed.head, bodies)
 
@@ -176,7 +83,18 @@ class _Audit:
         self._check_rounds(packets)
         with _noting(self, "model"):
             self._check_model()
-        return AuditResult(self.study, self.enrolled, self.packets, self.model_checked, tuple(self.findings))
+        report = self.bodies.get(("report", 0))
+        unlike = (_OTHER_REPORT,) if report is not None and not self.report_checked else ()
+        return AuditResult(
+            self.study,
+            self.enrolled,
+            self.packets,
+            self.model_checked,
+            tuple(self.findings),
+            self.report_checked,
+            self.report,
+            not_checked=unlike,
+        )
 
     def note(self, document: str, fault: str) -> None:
         """Keep a finding."""
@@ -309,6 +227,17 @@ class _Audit:
         published = json.loads(self.bodies["model", 0], object_pairs_hook=_without_repeats)
         if not _alike(published, json.loads(learned.model.to_json())):
             self.note("model 0", "is not what the transcripts give")
+        self._compare_report(learned, transcripts)
+
+    def _compare_report(self, learned: Learned, transcripts: Sequence[bytes]) -> None:
+        published = self.bodies.get(("report", 0), b"").decode("utf-8", "replace")
+        end = find(self.chain, "report")
+        prints = [one for one in head_prints(self.chain[: end.number if end else None]) if one.kind != "transcript"]
+        for signed in (prints, prints[:-1]):  # after a restart the report was made when the model was signed already
+            self.report = report_again(self.manifest, learned, self.enrolled, signed, transcripts, published)
+            self.report_checked = self.report == published
+            if self.report_checked:
+                return
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,0 +1,30 @@
+"""Checking a whole study from what was published: anyone's to run, on bytes, with nothing but the public documents.
+
+`audit_documents` repeats these steps. Each fault of steps 2 to 8 becomes a `Finding`:
+
+1. Manifest and heads: the manifest is well formed, and every head is signed by its key and names the one before.
+   Without that nothing can be checked, and it raises.
+2. Bodies: each is there once and has the length and digest of its head.
+3. Order and completeness: the documents come in the order of `anon.protocols.kinds`, and each has what it rests on.
+4. Cost and design: `anon.protocols.registry.check_study` recomputes every epsilon of the manifest.
+5. Enrolments: the roster is as large as the manifest allows. Every credential works for its entry of the roster, so
+   that nobody was shut out (`anon.transparency.closing`).
+6. Packets: each transcript is of one survey and strictly sorted by tag, so that no tag counts twice. Each packet is
+   well formed, its draw matches its tag (`aggregator.rules.verify`), and its token verifies.
+7. Rounds: each round's document is made again from the transcripts, and compared.
+8. Model: it is learnt again from the published bytes (`aggregator.study.learn`), and compared up to rounding.
+9. Report: it is made again, and compared byte by byte. Another version of this program words a report otherwise. One
+   that differs is therefore named as not checked, and is no finding.
+
+`audit` does the same with a folder. Each file that stands for a document must hold the signed bytes; every other file
+is named as not checked.
+
+It does not see if packets were left out; a peer finds its own in the transcript (`peer.run.inclusion`). Nor does it see
+when packets arrived, or who stands behind the roster's keys.
+"""
+
+from aggregator.audit.documents import audit_documents
+from aggregator.audit.folder import audit, export
+from aggregator.audit.result import AuditResult, Finding
+
+__all__ = ["AuditResult", "Finding", "audit", "audit_documents", "export"]

@@ -1,0 +1,84 @@
+"""A published study as a folder: written by an aggregator, checked by anyone, file by file."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from attrs import evolve
+
+from aggregator.audit.documents import audit_documents
+from aggregator.audit.result import AuditResult, Finding
+from anon.errors import Malformed, Refused, because
+from anon.protocols.kinds import FILES
+from anon.study.manifest import parse_manifest
+from anon.transparency.documents import SignedHead, encode_chain, parse_chain
+from anon.transparency.exported_chain import FINGERPRINTS
+from anon.transparency.fingerprint import EARLIER_WORDS, listing
+
+HEADS = "heads"
+DOCUMENTS = "documents"
+_NUMBER = re.compile("0|[1-9][0-9]{0,5}")
+
+
+def export(chain: Sequence[SignedHead], bodies: Mapping[int, bytes], directory: Path) -> dict[str, int]:
+    """Write chain and bodies under the names they have over HTTP (`heads`, `documents/K`), model and report also as
+    `model.json` and `report.html`, and the fingerprint of every head as text. Returns how many documents
+    there are of each kind.
+
+    Raises `Refused` when the directory exists.
+    """
+    if directory.exists():
+        raise Refused(f"{directory}: already exists; name a new directory")
+    (directory / DOCUMENTS).mkdir(parents=True)
+    (directory / HEADS).write_bytes(encode_chain(chain))
+    (directory / FINGERPRINTS).write_text(listing(chain[0].head.study, chain), encoding="utf-8")
+    written: Counter[str] = Counter()
+    for signed in chain:
+        body = bodies.get(signed.head.number)
+        if body is not None:
+            (directory / DOCUMENTS / str(signed.head.number)).write_bytes(body)
+            written[signed.head.kind] += 1
+            if signed.head.kind in FILES:
+                (directory / FILES[signed.head.kind]).write_bytes(body)
+    return dict(written)
+
+
+def audit(directory: Path, key: bytes | None = None) -> AuditResult:
+    """`audit_documents` of what `export` wrote, or of the same files fetched from the aggregator.
+
+    Copies of documents under other names must be the same bytes. Other files are named as not checked.
+    """
+    try:
+        chain = (directory / HEADS).read_bytes()
+        numbered = {path.name: path for path in (directory / DOCUMENTS).iterdir() if _NUMBER.fullmatch(path.name)}
+        bodies = {int(name): path.read_bytes() for name, path in numbered.items()}
+        beside = sorted(path for path in directory.rglob("*") if not path.is_dir())
+        files = {path.relative_to(directory).as_posix(): path for path in beside}
+        result = audit_documents(chain, bodies, key)
+        manifest = parse_manifest(bodies[0])
+        heads = parse_chain(chain, manifest.aggregator_key, manifest.study_id)
+        copies = _copies(manifest.study_id, heads, bodies)
+        findings = [
+            Finding(name, "is not what was signed; do not open it, and export the study again")
+            for name, content in copies.items()
+            if name in files and files[name].read_bytes() not in content
+        ]
+    except OSError as error:
+        raise Malformed(f"{directory}: not an exported study{because(error)}; export it again") from None
+    known = {HEADS, *copies, *(f"{DOCUMENTS}/{one.head.number}" for one in heads)}
+    others = tuple(name for name in files if name not in known)
+    return evolve(result, findings=(*result.findings, *findings), not_checked=(*result.not_checked, *others))
+
+
+def _copies(study: bytes, chain: Sequence[SignedHead], bodies: Mapping[int, bytes]) -> dict[str, tuple[bytes, ...]]:
+    """The files that an export has beside the documents, each with the contents it may have: nothing else."""
+    found: dict[str, tuple[bytes, ...]] = dict.fromkeys(FILES.values(), ())
+    for one in chain:
+        if one.head.kind in FILES and one.head.number in bodies:
+            found[FILES[one.head.kind]] = (bodies[one.head.number],)
+    listed = listing(study, chain)
+    earlier = re.sub(rf"((?:[a-z]+-){{{EARLIER_WORDS - 1}}}[a-z]+)(?:-[a-z]+)+$", r"\1", listed, flags=re.MULTILINE)
+    return found | {FINGERPRINTS: (listed.encode(), earlier.encode())}
