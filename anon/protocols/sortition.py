@@ -3,7 +3,7 @@
 1. The manifest has a table for each slot: surveys and their weights (`anon.study.manifest.Slot`). It is signed before
    anyone enrols.
 2. The seed is SHA-256(label, manifest, roster body, value) (`anon.wire.messages.study_seed`). The manifest commits to
-   the value, and it is revealed once the roster is frozen. So nobody chooses the seed.
+   the value, and it is revealed once the roster is frozen. From then on nobody can choose the seed.
 3. The tag is the peer's pseudonym in the slot's context (`slot_context`, `anon.credential.pseudonym`). The aggregator
    cannot know it before the packet arrives. So it aims a question at nobody.
 4. `draw` takes SHA-256(label, seed, slot, tag) and finds the row by its weight.
