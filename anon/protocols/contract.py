@@ -8,12 +8,13 @@ store nor wait. Sortition, slots, the score cohort, tokens, ledger, journal and 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol, final
+from typing import Protocol, final
 
 from attrs import field, frozen
 
 from anon.ldp import NanoEpsilon, RawCategory
 from anon.protocols.categories import Value
+from anon.protocols.charge import Charge
 from anon.protocols.words import PacketKind
 from anon.study.designs import Design
 from anon.study.features import Feature, Label
@@ -22,10 +23,6 @@ from anon.study.proposal import Proposal
 
 Place = tuple[str, int]
 """Kind and part of a document."""
-
-PURE_LOCAL: Final = "pure-local"
-"""The kind of epsilon that the ledger adds up: pure, local, of a whole record."""
-
 
 @final
 @frozen
@@ -52,18 +49,6 @@ class DocumentArrived:
     kind: str
     part: int
     body: bytes
-
-
-@frozen
-class Exposure:
-    """The most that one record can lose by a whole study, recomputed. `epsilon` counts 1e-9 of `kind`.
-
-    `per_attribute` is the paper's eq. 6: the loss between records that differ in a single attribute.
-    """
-
-    kind: str
-    epsilon: NanoEpsilon
-    per_attribute: NanoEpsilon
 
 
 @frozen
@@ -144,8 +129,12 @@ class SharedPart(Protocol):
         """Raises `Malformed` when the study cannot run. Its cost and its windows are checked for every protocol alike
         (`anon.protocols.registry.check_study`)."""
 
-    def exposure(self, surveys: tuple[Survey, ...], slots: tuple[Slot, ...]) -> Exposure:
-        """The cost of the surveys and its kind, from their actual probabilities."""
+    def exposure(self, design: Layout) -> Charge:
+        """The most that one unit can lose by the whole study, recomputed from what it really does."""
+
+    def per_attribute(self, design: Layout) -> NanoEpsilon:
+        """The paper's eq. 6: the loss between records that differ in a single attribute. Never the guarantee; a
+        protocol without such a figure gives the whole amount."""
 
     def documents(self, study: Manifest) -> Mapping[Place, int]:
         """The documents that its rounds publish, in the order of publication, each with the bytes of its longest body.

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from typing import Final
 
+from attrs import evolve
+
 from anon.errors import Malformed
-from anon.protocols.contract import PublishedModel, SharedPart
+from anon.protocols.charge import Charge
+from anon.protocols.contract import Layout, PublishedModel, SharedPart
 from anon.protocols.histogram.shared import HistogramProtocol
 from anon.study.designs import FORMS
 from anon.study.manifest import Manifest
@@ -49,16 +52,33 @@ def protocol_of(study: Manifest) -> SharedPart:
     return protocol_for(study.design)
 
 
+def layout_of(study: Manifest) -> Layout:
+    """The layout that a study was resolved to."""
+    return Layout(study.surveys, study.slots)
+
+
+def exposure_of(study: Manifest) -> Charge:
+    """The cost of a study, recomputed, in the neighbours of its protocol. Raises `Malformed` for an unknown design."""
+    return protocol_of(study).exposure(layout_of(study))
+
+
+def charge_of(study: Manifest) -> Charge:
+    """The declared cost of a study, as it is consented to and booked: at least the recomputed one where `check_study`
+    found nothing. Raises `Malformed` for an unknown design."""
+    return evolve(exposure_of(study).replacing(), amount=study.epsilon)
+
+
 def check_study(study: Manifest) -> None:
     """Raises `Malformed` unless the study declares at least what it costs, the protocol finds nothing wrong, and every
     survey fits packet and timetable."""
     protocol = protocol_of(study)
-    exposure = protocol.exposure(study.surveys, study.slots)
-    if study.epsilon < exposure.epsilon:
+    charge = exposure_of(study).replacing()
+    if study.epsilon < charge.amount:
         raise Malformed(
-            f"manifest: declares epsilon {study.epsilon} but its surveys cost {exposure.epsilon}; do not take part"
+            f"manifest: declares {charge.budget.symbol} {study.epsilon} but its surveys cost {charge.amount}; "
+            "do not take part"
         )
-    if study.epsilon_per_attribute < exposure.per_attribute:
+    if study.epsilon_per_attribute < protocol.per_attribute(layout_of(study)):
         raise Malformed("manifest: declares too small a per-attribute epsilon; do not take part")
     protocol.check(study)
     table = study.timetable

@@ -38,7 +38,6 @@ def resolve(
     protocol = protocol_for(proposal.design.kind)
     timetable, windows = _timetable(protocol, proposal, now)
     design = protocol.lay_out(proposal, windows, randbelow)
-    exposure = protocol.exposure(design.surveys, design.slots)
     most = most_in_a_window(design.surveys, design.slots)
     if 0 < proposal.cover.connections < most:
         raise Malformed(
@@ -57,8 +56,8 @@ def resolve(
         features=proposal.features,
         surveys=design.surveys,
         slots=design.slots,
-        epsilon=exposure.epsilon,
-        epsilon_per_attribute=exposure.per_attribute,
+        epsilon=protocol.exposure(design).replacing().amount,
+        epsilon_per_attribute=protocol.per_attribute(design),
         timetable=timetable,
         cohort=proposal.cohort,
         learning=proposal.learning,

@@ -20,8 +20,8 @@ from attrs import field, frozen
 from anon.errors import Malformed, Refused
 from anon.ldp import NanoEpsilon, format_epsilon, odds_moved
 from anon.ldp.epsilon import NANO
-from anon.protocols.contract import PURE_LOCAL
-from anon.protocols.registry import known_designs, protocol_of
+from anon.protocols.charge import LOCAL
+from anon.protocols.registry import charge_of, exposure_of, known_designs, protocol_of
 from anon.protocols.sizes import longest_at_once
 from anon.study.features import Table
 from anon.study.manifest import Manifest
@@ -95,7 +95,8 @@ def objections(
         reasons.append(
             Advice(say('admission "{kind}" is not allowed; allow it in the policy, or decline', kind=admission))
         )
-    if (kind := protocol_of(manifest).exposure(manifest.surveys, manifest.slots).kind) != PURE_LOCAL:
+    if (budget := charge_of(manifest).budget) != LOCAL:
+        kind = f"{budget.measure}, {budget.unit}"
         reasons.append(
             Advice(say('it costs privacy of the kind "{kind}", which your budget does not bound; decline', kind=kind))
         )
@@ -282,7 +283,7 @@ def explain(
 
 
 def _statements(manifest: Manifest, dearest: Sequence[int], policy: Policy, ledger: Ledger) -> tuple[str, ...]:
-    exposure = protocol_of(manifest).exposure(manifest.surveys, manifest.slots).epsilon
+    exposure = exposure_of(manifest).amount
     packets = say_many("{count} perturbed packet", "{count} perturbed packets", manifest.packets)
     total, left = format_epsilon(manifest.epsilon), format_epsilon(max(0, ledger.available - manifest.epsilon))
     lines = [

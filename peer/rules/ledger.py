@@ -13,7 +13,7 @@ from attrs import evolve, field, frozen
 
 from anon.errors import Conflict, Refused
 from anon.ldp import NanoEpsilon, format_epsilon
-from anon.protocols.contract import PURE_LOCAL
+from anon.protocols.charge import Measure
 
 
 def _amount(_: object, attribute: object, value: int) -> None:
@@ -31,7 +31,7 @@ class Entry:
     data_set: str
     reserved: int = field(default=0, validator=_amount)
     spent: int = field(default=0, validator=_amount)
-    kind: str = PURE_LOCAL
+    kind: str = Measure.LOCAL
 
     @property
     def held(self) -> int:
@@ -49,7 +49,7 @@ class Ledger:
     @property
     def held(self) -> NanoEpsilon:
         """Reserved and spent over all studies of the pure local kind."""
-        return NanoEpsilon(sum(entry.held for entry in self.entries if entry.kind == PURE_LOCAL))
+        return NanoEpsilon(sum(entry.held for entry in self.entries if entry.kind == Measure.LOCAL))
 
     @property
     def available(self) -> NanoEpsilon:
@@ -65,7 +65,7 @@ class Ledger:
         known = self.entry(wanted.study)
         if known is not None and known.held:
             raise Conflict("this study already holds part of the budget; see what your budget holds")
-        if wanted.kind == PURE_LOCAL and wanted.held > self.available:
+        if wanted.kind == Measure.LOCAL and wanted.held > self.available:
             raise Refused(
                 f"the study costs epsilon {format_epsilon(wanted.held)} and {format_epsilon(self.available)} of the "
                 f"lifetime budget of {format_epsilon(self.lifetime)} is left; decline, or raise the budget knowingly"
@@ -96,7 +96,7 @@ class Ledger:
         """Held per data set. A view: these sums bound nothing that the total does not."""
         sums: defaultdict[str, int] = defaultdict(int)
         for entry in self.entries:
-            if entry.kind == PURE_LOCAL:
+            if entry.kind == Measure.LOCAL:
                 sums[entry.data_set] += entry.held
         return {name: NanoEpsilon(total) for name, total in sums.items()}
 

@@ -8,7 +8,7 @@ from attrs import frozen
 
 from anon.ldp import NanoEpsilon
 from anon.protocols.categories import feature_category, is_missing, is_missing_label
-from anon.protocols.contract import PURE_LOCAL
+from anon.protocols.charge import Measure
 from anon.protocols.names import category_text
 from anon.study.manifest import Manifest, Window
 from anon.wire.replies import ACCEPTED
@@ -89,16 +89,14 @@ class Meter:
 
 def meter(ledger: Ledger) -> Meter:
     """The whole budget as the ledger has it."""
-    return _meter("in all", ledger, [entry for entry in ledger.entries if entry.kind == PURE_LOCAL])
+    return _meter("in all", ledger, [entry for entry in ledger.entries if entry.kind == Measure.LOCAL])
 
 
 def meters_by_data_set(ledger: Ledger) -> tuple[Meter, ...]:
     """One for each data set that a study read. Views: what is left is left for all together."""
-    names = sorted({entry.data_set for entry in ledger.entries if entry.kind == PURE_LOCAL})
-    return tuple(
-        _meter(name, ledger, [entry for entry in ledger.entries if entry.data_set == name and entry.kind == PURE_LOCAL])
-        for name in names
-    )
+    entries = [entry for entry in ledger.entries if entry.kind == Measure.LOCAL]
+    names = sorted({entry.data_set for entry in entries})
+    return tuple(_meter(name, ledger, [entry for entry in entries if entry.data_set == name]) for name in names)
 
 
 def _meter(name: str, ledger: Ledger, entries: Sequence[Entry]) -> Meter:

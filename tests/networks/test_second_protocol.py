@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from attrs import evolve
 
 from aggregator.audit import audit_documents
 from aggregator.desk.metrics import exposition
 from aggregator.desk.study_view import Estimates, facts_of
 from anon.errors import Malformed, Refused
 from anon.ldp import nano
+from anon.protocols.charge import Charge, Measure
 from anon.protocols.contract import DocumentArrived, Record
 from anon.protocols.histogram.model import demand_tables
 from anon.protocols.registry import protocol_of, read_model
@@ -160,9 +160,9 @@ def test_a_document_that_the_protocol_does_not_have_is_not_fetched(kind: str, bo
 def test_a_cost_that_the_budget_does_not_bound_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     manifest, policy = FakeAggregator.with_study(STUDY).manifest, Policy(minimum_cohort=2)
     assert explain(manifest, policy, Ledger(policy.lifetime), START).objections == ()
-    cost = protocol_of(manifest).exposure(manifest.surveys, manifest.slots)
-    monkeypatch.setattr(noisy_count.Shared, "exposure", lambda *_: evolve(cost, kind="central"))
-    assert any('"central"' in line for line in explain(manifest, policy, Ledger(policy.lifetime), START).objections)
+    central = Charge(Measure.CENTRAL, manifest.epsilon, condition="one of two servers keeps its share to itself")
+    monkeypatch.setattr(noisy_count.Shared, "exposure", lambda *_: central)
+    assert any('"pure-central, person"' in line for line in explain(manifest, policy, Ledger(policy.lifetime), START).objections)
 
 
 def test_a_model_is_read_by_its_own_protocol() -> None:

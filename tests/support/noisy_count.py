@@ -9,13 +9,12 @@ from aggregator.protocols import registry as aggregators
 from aggregator.protocols.contract import Learned, Reached, ReportPart, Round
 from aggregator.protocols.estimates import Estimate, estimate
 from anon.errors import InvalidValue, Malformed
-from anon.ldp import PerturbedReport, RandomBytes, RawCategory, build, nano
+from anon.ldp import NanoEpsilon, PerturbedReport, RandomBytes, RawCategory, build, nano
 from anon.protocols import registry as shared
 from anon.protocols.categories import label_category
+from anon.protocols.charge import Charge, local
 from anon.protocols.contract import (
-    PURE_LOCAL,
     DocumentArrived,
-    Exposure,
     Layout,
     Place,
     Predicted,
@@ -94,8 +93,11 @@ class Shared:
         if study.survey(1).window.opens <= study.survey(0).window.closes:
             raise Malformed("manifest: it asks again before it has counted; do not take part")
 
-    def exposure(self, surveys: tuple[Survey, ...], slots: tuple[Slot, ...]) -> Exposure:
-        return Exposure(PURE_LOCAL, total_epsilon(surveys, slots), total_epsilon(surveys, slots))
+    def exposure(self, design: Layout) -> Charge:
+        return local(total_epsilon(design.surveys, design.slots))
+
+    def per_attribute(self, design: Layout) -> NanoEpsilon:
+        return NanoEpsilon(total_epsilon(design.surveys, design.slots))
 
     def documents(self, study: Manifest) -> Mapping[Place, int]:
         most = study.cohort.maximum

@@ -7,7 +7,8 @@ from math import prod
 
 from anon.errors import Malformed
 from anon.ldp import NanoEpsilon
-from anon.protocols.contract import PURE_LOCAL, Exposure, Layout, Place
+from anon.protocols.charge import Charge, local
+from anon.protocols.contract import Layout, Place
 from anon.protocols.histogram import describe
 from anon.protocols.histogram import thresholds as cuts
 from anon.protocols.histogram.asked import asks_label
@@ -16,7 +17,7 @@ from anon.protocols.histogram.model import Model, from_json
 from anon.protocols.words import PacketKind
 from anon.study.cost import attribute_epsilon, total_epsilon
 from anon.study.designs import Design, one_packet, paper
-from anon.study.manifest import Manifest, Slot, Survey, Window
+from anon.study.manifest import Manifest, Survey, Window
 from anon.study.proposal import OnePacket, Paper, Proposal
 
 _NUMBER, _TEXT = 32, 6
@@ -45,10 +46,13 @@ class HistogramProtocol:
         """Every cut can be found."""
         cuts.check(study)
 
-    def exposure(self, surveys: tuple[Survey, ...], slots: tuple[Slot, ...]) -> Exposure:
+    def exposure(self, design: Layout) -> Charge:
         """The record-level epsilon by the surveys' actual probabilities; delta is 0 (pure)."""
-        whole, single = total_epsilon(surveys, slots), attribute_epsilon(surveys, slots, asks_label)
-        return Exposure(PURE_LOCAL, NanoEpsilon(whole), NanoEpsilon(single))
+        return local(total_epsilon(design.surveys, design.slots))
+
+    def per_attribute(self, design: Layout) -> NanoEpsilon:
+        """See `contract`."""
+        return NanoEpsilon(attribute_epsilon(design.surveys, design.slots, asks_label))
 
     def documents(self, study: Manifest) -> Mapping[Place, int]:
         """The thresholds of every round and the edges; see `contract`."""

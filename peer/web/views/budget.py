@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from anon.protocols.contract import PURE_LOCAL
+from anon.protocols.charge import Measure
 from peer.web.site import SITE
 from peer.web.study_text import meter, meters_by_data_set
 from peer.web.views.joining import policy_of
@@ -23,8 +23,8 @@ async def budget(request: web.Request) -> web.Response:
         ledger=ledger,
         meter=meter(ledger),
         by_data_set=meters_by_data_set(ledger),
-        entries=[entry for entry in ledger.entries if entry.kind == PURE_LOCAL],
-        others=[entry for entry in ledger.entries if entry.kind != PURE_LOCAL],
+        entries=[entry for entry in ledger.entries if entry.kind == Measure.LOCAL],
+        others=[entry for entry in ledger.entries if entry.kind != Measure.LOCAL],
         policy=site.peer.policy(),
     )
 
