@@ -116,7 +116,7 @@ class PeerApp(HomeView):
         consent = decide(manifest, policy, self.store.ledger(), approved_epsilon, now, invite.address)
         secrets = fresh(await off_loop(random_sizes, manifest), invite.code, self._random_bytes)
         joining = Joining(
-            entry=Entry(consent.study, manifest.title, invite.key, policy.data_set, reserved=consent.epsilon),
+            entry=_entry(consent, manifest, policy),
             invite=invite,
             manifest_bytes=body,
             minimum_cohort=consent.minimum_cohort,
@@ -273,3 +273,18 @@ class PeerApp(HomeView):
             raise Malformed("invite: another key than the manifest names; ask for the invite again")
         check_address(manifest, invite.address)
         return chain, body, manifest
+
+
+def _entry(consent: Consent, manifest: Manifest, policy: Policy) -> Entry:
+    """The reservation that a consent makes."""
+    charge = consent.charge
+    return Entry(
+        study=consent.study,
+        title=manifest.title,
+        aggregator=manifest.aggregator_key,
+        data_set=policy.data_set,
+        reserved=charge.amount,
+        measure=charge.measure,
+        unit=charge.unit,
+        condition=charge.condition,
+    )

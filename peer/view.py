@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from anon.ldp import NanoEpsilon
+from anon.protocols.charge import LOCAL
+from anon.protocols.registry import charge_of
 from peer.rules.consent import Policy
 from peer.rules.ledger import Ledger
 from peer.rules.lifecycle import LAST
@@ -59,7 +61,7 @@ class HomeView:
     def receipts(self) -> list[Receipt]:
         """One receipt per slot that was decided, over all studies."""
         return [
-            Receipt(one.study, one.title, slot.slot, slot.survey, slot.epsilon, slot.status, slot.word)
+            Receipt(one.study, one.title, slot.slot, slot.survey, slot.epsilon, slot.status, slot.word, one.budget)
             for one in self.status()
             for slot in one.slots
         ]
@@ -97,17 +99,18 @@ class HomeView:
             NanoEpsilon(reserved),
             NanoEpsilon(spent),
             tuple(self.store.outbox(study.study)),
+            entry.budget if entry is not None else LOCAL,
         )
 
 
 def accounting_of(study: Study) -> Accounting | None:
-    """The cost of a study's packets, by its manifest and the signed heads seen; None before its roster.
+    """The cost of a study's perturbed packets, by its manifest and the signed heads seen; None before its roster.
 
     Takes up to some seconds: beside a loop that times packets, in a thread.
     """
     from anon.accounting.statement import account, batch_of_chain
 
-    if study.refused:
+    if study.refused or charge_of(study.manifest).budget != LOCAL:
         return None
     batch = batch_of_chain(study.manifest, study.chain)
     return account(study.manifest, batch) if batch is not None else None

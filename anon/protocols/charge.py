@@ -47,8 +47,8 @@ _REPLACING: Final = {Measure.LOCAL: 2, Measure.CENTRAL: 2, Measure.ZCDP: 4}
 class Budget:
     """A measure and a unit: the amounts that may be added up, under one lifetime limit."""
 
-    measure: Measure
-    unit: Unit
+    measure: Measure = field(converter=Measure)
+    unit: Unit = field(converter=Unit)
 
     @property
     def symbol(self) -> str:

@@ -13,6 +13,7 @@ from rich.console import Console
 from anon import environment
 from anon.errors import Malformed, Refused
 from anon.ldp import nano
+from anon.protocols.charge import LOCAL, Budget, Measure, Unit
 from anon.terminal.foreign import inline
 from anon.terminal.options import JsonOption, finished, print_json
 from anon.terminal.progress import on_one_line
@@ -30,7 +31,9 @@ from peer.opening import (
     routes_of,
     secret,
 )
+from peer.rules.consent import Policy
 from peer.rules.durations import seconds_of
+from peer.rules.limits import BudgetLimit, amount_of, with_limit
 from peer.store.home import PeerHome
 
 MOST_REASONS = 5
@@ -100,16 +103,20 @@ def budget(
     minimum_window: Annotated[
         str | None, typer.Option(help="Set the shortest window to send in (30s, 10m, 2h, 0).")
     ] = None,
+    measure: Annotated[Measure, typer.Option(help="The measure of privacy that the limits are about.")] = Measure.LOCAL,
+    unit: Annotated[Unit, typer.Option(help="The unit of privacy that the limits are about.")] = Unit.PERSON,
     home: HomeOption = DEFAULT_HOME,
     as_json: JsonOption = False,
 ) -> None:
     """Your one lifetime budget: what is left, what each study holds of it, and your limits for a single study."""
     peer = open_peer(home)
     changes: dict[str, Any] = {}
-    if lifetime is not None:
-        changes["lifetime"] = nano(lifetime)
-    if per_study is not None:
-        changes["max_epsilon"] = nano(per_study)
+    asked = Budget(measure, unit)
+    if asked != LOCAL and (lifetime is not None or per_study is not None):
+        changes["limits"] = _limits(peer.policy(), asked, lifetime, per_study)
+    elif asked == LOCAL:
+        changes |= {"lifetime": nano(lifetime)} if lifetime is not None else {}
+        changes |= {"max_epsilon": nano(per_study)} if per_study is not None else {}
     if minimum_cohort is not None:
         changes["minimum_cohort"] = minimum_cohort
     if minimum_window is not None:
@@ -118,6 +125,16 @@ def budget(
         peer.set_policy(evolve(peer.policy(), **changes))
     ledger, policy = peer.budget(), peer.policy()
     print_json(budget_json(ledger, policy)) if as_json else show_budget(ledger, policy)
+
+
+def _limits(
+    policy: Policy, asked: Budget, lifetime: float | None, per_study: float | None
+) -> tuple[BudgetLimit, ...]:
+    """The policy's limits with these of one budget in their place; one that is left out stays."""
+    known = policy.limit(asked)
+    whole = known.lifetime if lifetime is None else amount_of(lifetime)
+    most = known.per_study if per_study is None else amount_of(per_study)
+    return with_limit(policy.limits, BudgetLimit(asked.measure, asked.unit, whole, most))
 
 
 def predict(

@@ -123,7 +123,8 @@ def join(
         study = consent.study.hex()
         print_json({"study": study, "epsilon_reserved": reserved, "key": key, "missing": missing_json(own)})
         return
-    Console().print(f"joined; epsilon {format_epsilon(consent.epsilon)} is reserved. Now: anonml peer run")
+    reserved_text = f"{consent.charge.budget.symbol} {format_epsilon(consent.epsilon)}"
+    Console().print(f"joined; {reserved_text} is reserved. Now: anonml peer run")
     if sheet.admission == "allow-list":
         Console().print(f"first give staff your key for this study, to put on their list: {key}", highlight=False)
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from anon.ldp import format_epsilon
+from anon.protocols.charge import LOCAL, Budget, Charge
 from anon.terminal.foreign import Foreign, framed, inline, short
 from anon.terminal.options import local_time
 from anon.transparency.fingerprint import study_code
@@ -21,6 +22,8 @@ from peer.rules.consent import ConsentSheet, Policy, Question
 from peer.rules.durations import text_of
 from peer.rules.ledger import Ledger
 from peer.rules.lifecycle import LAST
+from peer.rules.limits import limits_shown
+from peer.rules.promise import budget_name, held_text
 from peer.store.summaries import Receipt, StudyStatus
 from peer.view import HomeView
 
@@ -55,6 +58,7 @@ def sheet_json(sheet: ConsentSheet, own: OwnData) -> dict[str, Any]:
         "missing": missing_json(own),
         "uncounted": list(own.uncounted),
         "rows": dict(own.rows),
+        "charge": charge_json(sheet.charge),
         "epsilon_record": sheet.epsilon / 1e9,
         "epsilon_eq6": sheet.epsilon_eq6 / 1e9,
         "budget_before": sheet.budget_before / 1e9,
@@ -65,6 +69,17 @@ def sheet_json(sheet: ConsentSheet, own: OwnData) -> dict[str, Any]:
         "odds": list(sheet.odds),
         "statements": list(map(with_command, sheet.statements)),
         "objections": list(map(with_command, sheet.objections)),
+    }
+
+
+def charge_json(charge: Charge) -> dict[str, Any]:
+    """A study's cost, with all that gives its amount a meaning."""
+    return {
+        "measure": charge.measure,
+        "amount": charge.amount / 1e9,
+        "unit": charge.unit,
+        "neighbours": charge.neighbours,
+        "condition": charge.condition,
     }
 
 
@@ -172,7 +187,7 @@ def show_status(peer: HomeView) -> None:
     table = Table("study", "title", "state", "spent", "reserved", "packets", "reason")
     for status in statuses:
         packets = ", ".join(str(slot.status) for slot in status.slots)
-        held = (format_epsilon(status.spent), format_epsilon(status.reserved))
+        held = (held_text(status.budget, status.spent), held_text(status.budget, status.reserved))
         table.add_row(
             status.study.hex()[:8],
             Foreign(status.title),
@@ -208,6 +223,7 @@ def receipt_json(receipt: Receipt, cost: Accounting | None) -> dict[str, Any]:
         "slot": receipt.slot,
         "survey": receipt.survey,
         "epsilon": receipt.epsilon / 1e9,
+        "measure": receipt.budget.measure,
         "status": str(receipt.status),
         "word": receipt.word,
         "says": reply_sentence(receipt.word),
@@ -221,7 +237,7 @@ def show_receipts(receipts: list[Receipt], costs: Mapping[bytes, Accounting | No
 
     table = Table("study", "slot", "survey", "epsilon", "status", "what the aggregator said")
     for receipt in receipts:
-        cost = format_epsilon(receipt.epsilon)
+        cost = held_text(receipt.budget, receipt.epsilon)
         table.add_row(
             Foreign(receipt.title),
             str(receipt.slot),
@@ -249,11 +265,23 @@ def budget_json(ledger: Ledger, policy: Policy) -> dict[str, Any]:
             {
                 "study": e.study.hex(),
                 "title": e.title,
-                "kind": e.kind,
+                "kind": e.measure,
+                "unit": e.unit,
+                "condition": e.condition,
                 "reserved": e.reserved / 1e9,
                 "spent": e.spent / 1e9,
             }
             for e in ledger.entries
+        ],
+        "other_budgets": [
+            {
+                "measure": limit.measure,
+                "unit": limit.unit,
+                "lifetime": limit.lifetime / 1e9,
+                "available": ledger.available_of(limit.budget) / 1e9,
+                "per_study": limit.per_study / 1e9,
+            }
+            for limit in policy.limits
         ],
         "per_study": policy.max_epsilon / 1e9,
         "minimum_cohort": policy.minimum_cohort,
@@ -272,10 +300,24 @@ def show_budget(ledger: Ledger, policy: Policy) -> None:
         f"{text_of(policy.minimum_window)} (--minimum-window)",
         highlight=False,
     )
+    _show_entries(console, ledger, LOCAL)
+    for limit in limits_shown(ledger, policy.limits):
+        rest, budget = format_epsilon(ledger.available_of(limit.budget)), limit.budget
+        whole, most = format_epsilon(limit.lifetime), format_epsilon(limit.per_study)
+        console.print(
+            f"[bold]{rest}[/] of {budget.symbol} {whole} left for {budget_name(budget)}, never added to another "
+            f"budget; a single study may cost {most} (--measure {budget.measure} --unit {budget.unit})",
+            highlight=False,
+        )
+        _show_entries(console, ledger, budget)
+
+
+def _show_entries(console: Console, ledger: Ledger, budget: Budget) -> None:
     for e in ledger.entries:
-        note = "" if e.kind == "pure-local" else f" (another unit: {e.kind}; not part of the sum)"
-        held = f"{format_epsilon(e.spent)} spent, {format_epsilon(e.reserved)} reserved{note}"
-        console.print(f"  {short(e.title)}: {held}", highlight=False)
+        if e.budget == budget:
+            held = f"{format_epsilon(e.spent)} spent, {format_epsilon(e.reserved)} reserved"
+            condition = f"; the promise holds if {inline(e.condition)}" if e.condition else ""
+            console.print(f"  {short(e.title)}: {held}{condition}", highlight=False)
 
 
 # Predictions

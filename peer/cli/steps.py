@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from anon.protocols.charge import LOCAL
 from peer.rules.advice import Advice, Limit
 
 _COMMANDS = {
@@ -15,4 +16,7 @@ _COMMANDS = {
 def with_command(sentence: str) -> str:
     """The sentence, and in brackets the command that takes its step, if it has one."""
     step = sentence.next_step if isinstance(sentence, Advice) else None
-    return sentence if step is None else f"{sentence} (`{_COMMANDS[step.limit]} {step.value}`)"
+    if step is None:
+        return sentence
+    which = "" if step.budget == LOCAL else f" --measure {step.budget.measure} --unit {step.budget.unit}"
+    return f"{sentence} (`{_COMMANDS[step.limit]} {step.value}{which}`)"

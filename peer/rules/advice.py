@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from attrs import frozen
 
+from anon.protocols.charge import LOCAL, Budget
 from anon.text.sentences import Sentence
 
 
@@ -21,10 +22,11 @@ class Limit(StrEnum):
 
 @frozen
 class NextStep:
-    """Set this limit to this value."""
+    """Set this limit to this value. `budget`: whose limit it is, for amounts of privacy."""
 
     limit: Limit
     value: str
+    budget: Budget = LOCAL
 
 
 class Advice(Sentence):

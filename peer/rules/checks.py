@@ -26,7 +26,7 @@ from anon.credential import Credential, finalize, signer_nym_entropy
 from anon.credential.issuance import PublicKey
 from anon.errors import Malformed, Refused
 from anon.ldp import format_epsilon
-from anon.protocols.registry import check_study
+from anon.protocols.registry import charge_of, check_study
 from anon.protocols.sizes import longest_body, most_documents
 from anon.queries.lint import Tables, lint
 from anon.study.features import Feature, Label
@@ -190,8 +190,9 @@ def tables_of(manifest: Manifest) -> dict[str, tuple[str, ...]]:
 def check_cost(manifest: Manifest, consented: int) -> None:
     """Recomputed <= declared (step 2) and declared <= consented. Raises `Refused`."""
     if manifest.epsilon > consented:
+        symbol = charge_of(manifest).budget.symbol
         raise Refused(
-            f"the study declares epsilon {format_epsilon(manifest.epsilon)} but {format_epsilon(consented)} was "
+            f"the study declares {symbol} {format_epsilon(manifest.epsilon)} but {format_epsilon(consented)} was "
             "consented; nothing is sent"
         )
 

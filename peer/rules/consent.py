@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from attrs import field, frozen
 
 from anon.errors import Malformed, Refused
-from anon.ldp import NanoEpsilon, format_epsilon, odds_moved
+from anon.ldp import NanoEpsilon, format_epsilon
 from anon.ldp.epsilon import NANO
-from anon.protocols.charge import LOCAL
+from anon.protocols.charge import LOCAL, Budget, Charge
 from anon.protocols.registry import charge_of, exposure_of, known_designs, protocol_of
 from anon.protocols.sizes import longest_at_once
 from anon.study.features import Table
@@ -32,6 +32,8 @@ from anon.wire.addresses import is_loopback
 from peer.rules.advice import Advice, Limit, NextStep
 from peer.rules.durations import text_of
 from peer.rules.ledger import Ledger
+from peer.rules.limits import SAFE, BudgetLimit, demand_limits
+from peer.rules.promise import approved_less, cost_statements, not_left, too_dear
 
 ADMISSIONS = ("invite", "allow-list", "open")
 SHORT_WINDOW = 3600
@@ -47,7 +49,8 @@ class Policy:
     `minimum_window` is the shortest window, in seconds, that is accepted of a study served beyond this machine: in a
     shorter one a slow moment of this machine would show. At least half of a window must lie between its clock margins.
 
-    `lifetime` is the one budget of this installation. `minimum_cohort` is the fewest people to hide among.
+    `lifetime` and `max_epsilon` limit the local budget, over all studies and for one; `limits` those of other measures.
+    `minimum_cohort` is the fewest people to hide among.
     """
 
     lifetime: int = 10 * NANO
@@ -57,21 +60,39 @@ class Policy:
     designs: tuple[str, ...] = field(factory=known_designs)
     minimum_window: int = 600
     data_set: str = "default"
+    limits: tuple[BudgetLimit, ...] = SAFE
 
     def __attrs_post_init__(self) -> None:
         if min(self.lifetime, self.max_epsilon, self.minimum_window) < 0 or self.minimum_cohort < 2:
             raise Malformed("policy: expected amounts of 0 or more and a cohort of at least 2")
         if not set(self.admissions) <= set(ADMISSIONS):
             raise Malformed(f"policy.admissions: expected some of {', '.join(ADMISSIONS)}")
+        demand_limits(self.limits)
+
+    def limit(self, budget: Budget) -> BudgetLimit:
+        """The limits of a budget; 0 where the owner set none."""
+        if budget == LOCAL:
+            return BudgetLimit(budget.measure, budget.unit, self.lifetime, self.max_epsilon)
+        set_here = (limit for limit in self.limits if limit.budget == budget)
+        return next(set_here, BudgetLimit(budget.measure, budget.unit, 0, 0))
+
+    def lifetimes(self) -> dict[Budget, int]:
+        """The lifetime limit of every budget beside the local one, as a ledger takes them."""
+        return {limit.budget: limit.lifetime for limit in self.limits}
 
 
 @frozen
 class Consent:
-    """The owner's yes to one study, up to `epsilon`, in a roster of at least `minimum_cohort` with the owner."""
+    """The owner's yes to one study, up to its `charge`, in a roster of at least `minimum_cohort` with the owner."""
 
     study: bytes
-    epsilon: NanoEpsilon
+    charge: Charge
     minimum_cohort: int
+
+    @property
+    def epsilon(self) -> NanoEpsilon:
+        """The amount of the charge (1e-9)."""
+        return NanoEpsilon(self.charge.amount)
 
 
 def objections(
@@ -81,7 +102,8 @@ def objections(
 
     `address` is where the study is spoken to, if not where its manifest says: a loopback link stays on this machine.
     """
-    cost, minimum = manifest.epsilon, manifest.cohort.minimum
+    charge, minimum = charge_of(manifest), manifest.cohort.minimum
+    budget, cost = charge.budget, charge.amount
     reasons = [Advice(say("{fault}; decline, and tell who asks", fault=fault)) for fault in faults_of(manifest)]
     if now >= manifest.timetable.enrol_closes:
         reasons.append(Advice(say("enrolment has closed; ask for another study")))
@@ -95,27 +117,14 @@ def objections(
         reasons.append(
             Advice(say('admission "{kind}" is not allowed; allow it in the policy, or decline', kind=admission))
         )
-    if (budget := charge_of(manifest).budget) != LOCAL:
-        kind = f"{budget.measure}, {budget.unit}"
+    if cost > (most := policy.limit(budget).per_study):
         reasons.append(
-            Advice(say('it costs privacy of the kind "{kind}", which your budget does not bound; decline', kind=kind))
+            Advice(too_dear(budget, cost, most), NextStep(Limit.PER_STUDY, format_epsilon(cost), budget))
         )
-    if cost > policy.max_epsilon:
-        too_dear = say(
-            "it costs epsilon {cost}, more than the {most} allowed for one study; decline, or allow more",
-            cost=format_epsilon(cost),
-            most=format_epsilon(policy.max_epsilon),
-        )
-        reasons.append(Advice(too_dear, NextStep(Limit.PER_STUDY, format_epsilon(cost))))
-    left = ledger.available
+    left = ledger.available_of(budget)
     if cost > left:
-        enough = format_epsilon(ledger.lifetime + cost - left)
-        not_left = say(
-            "it costs epsilon {cost} and {left} is left; decline, or raise your lifetime budget",
-            cost=format_epsilon(cost),
-            left=format_epsilon(left),
-        )
-        reasons.append(Advice(not_left, NextStep(Limit.LIFETIME, enough)))
+        enough = format_epsilon(ledger.lifetime_of(budget) + cost - left)
+        reasons.append(Advice(not_left(budget, cost, left), NextStep(Limit.LIFETIME, enough, budget)))
     if minimum < policy.minimum_cohort and manifest.cohort.maximum < policy.minimum_cohort:
         too_few = say(
             "at most {most} can take part, fewer than the {demanded} you demand; decline, or demand fewer",
@@ -163,17 +172,11 @@ def decide(
     """
     reasons: list[Sentence] = list(objections(manifest, policy, ledger, now, address))
     if approved < manifest.epsilon:
-        reasons.append(
-            say(
-                "you approved epsilon {approved} and it declares {declared}; approve that much, or decline",
-                approved=format_epsilon(approved),
-                declared=format_epsilon(manifest.epsilon),
-            )
-        )
+        reasons.append(approved_less(charge_of(manifest).budget, approved, manifest.epsilon))
     if reasons:
         raise Refused(say("not joined: {reasons}", reasons=joined(reasons)))
     minimum = max(policy.minimum_cohort, manifest.cohort.minimum)
-    return Consent(manifest.study_id, NanoEpsilon(manifest.epsilon), minimum)
+    return Consent(manifest.study_id, charge_of(manifest), minimum)
 
 
 def shortest_window(manifest: Manifest) -> int:
@@ -202,7 +205,10 @@ class Question:
 
 @frozen
 class ConsentSheet:
-    """Everything to know before a yes. Epsilons count 1e-9; `objections` empty means that a yes is possible.
+    """Everything to know before a yes. Amounts count 1e-9; `objections` empty means that a yes is possible.
+
+    `charge` is the whole cost, `cost` the sentences about it and `epsilon` its amount; the two budgets are those of its
+    measure and unit.
 
     `address` is where the study is served to everybody, empty when only on one machine; `data_source` says where the
     owner's file comes from, empty where staff did not say; `tables` is what the queries read; times are unix seconds:
@@ -225,6 +231,8 @@ class ConsentSheet:
     tables: tuple[Table, ...]
     summary: str
     odds: tuple[str, ...]
+    charge: Charge
+    cost: tuple[Sentence, ...]
     epsilon: NanoEpsilon
     epsilon_per_packet: tuple[NanoEpsilon, ...]
     epsilon_eq6: NanoEpsilon
@@ -242,10 +250,12 @@ def explain(
     manifest: Manifest, policy: Policy, ledger: Ledger, now: float, address: str = ""
 ) -> ConsentSheet:
     """The sheet for a manifest that passed `checks.check_manifest`."""
-    study = manifest.study_id
+    study, charge = manifest.study_id, charge_of(manifest)
+    left = NanoEpsilon(ledger.available_of(charge.budget))
     dearest = tuple(
         NanoEpsilon(max(manifest.surveys[row.survey].epsilon for row in slot.rows)) for slot in manifest.slots
     )
+    cost = cost_statements(manifest, charge, exposure_of(manifest), dearest, left)
     return ConsentSheet(
         study=study,
         title=manifest.title,
@@ -265,48 +275,28 @@ def explain(
         tables=manifest.tables,
         summary=protocol_of(manifest).summary(manifest),
         odds=protocol_of(manifest).odds(manifest),
-        epsilon=NanoEpsilon(manifest.epsilon),
+        charge=charge,
+        cost=cost,
+        epsilon=NanoEpsilon(charge.amount),
         epsilon_per_packet=dearest,
         epsilon_eq6=NanoEpsilon(manifest.epsilon_per_attribute),
-        budget_before=ledger.available,
-        budget_after=NanoEpsilon(max(0, ledger.available - manifest.epsilon)),
+        budget_before=left,
+        budget_after=NanoEpsilon(max(0, left - charge.amount)),
         enrol_closes=manifest.timetable.enrol_closes,
         collects=(
             min(survey.window.opens for survey in manifest.surveys),
             max(survey.window.closes for survey in manifest.surveys),
         ),
         ends=manifest.timetable.ends,
-        statements=_statements(manifest, dearest, policy, ledger),
+        statements=_statements(manifest, cost, policy),
         manifest=manifest,
         objections=objections(manifest, policy, ledger, now, address),
     )
 
 
-def _statements(manifest: Manifest, dearest: Sequence[int], policy: Policy, ledger: Ledger) -> tuple[str, ...]:
-    exposure = exposure_of(manifest).amount
-    packets = say_many("{count} perturbed packet", "{count} perturbed packets", manifest.packets)
-    total, left = format_epsilon(manifest.epsilon), format_epsilon(max(0, ledger.available - manifest.epsilon))
+def _statements(manifest: Manifest, cost: Sequence[Sentence], policy: Policy) -> tuple[str, ...]:
     lines = [
-        say("You send {packets}; at most epsilon {each} each.", packets=packets, each=_in_a_row(dearest)),
-        say(
-            "About your whole record: epsilon {total}; recomputed from the probabilities: {recomputed}.",
-            total=total,
-            recomputed=format_epsilon(exposure),
-        ),
-        say(
-            "Whatever anyone believed about you, and even if all packets are linked, the odds of it {moved}.",
-            moved=odds_moved(manifest.epsilon),
-        ),
-        say(
-            "Per-attribute (AnonML eq. 6): {epsilon}. This is not the guarantee.",
-            epsilon=format_epsilon(manifest.epsilon_per_attribute),
-        ),
-        say(
-            "Your budget: {now} now, {left} with this study. What is unused returns.",
-            now=format_epsilon(ledger.available),
-            left=left,
-        ),
-        say("That you take part is visible to the aggregator. Your true answer is not: it sees the changed one."),
+        *cost,
         say("Compare the fingerprint with a public place before you say yes."),
         say("Until enrolment closes you can leave and are struck off. Later you can stop, and nothing more is sent."),
         say("A packet that was sent cannot be called back."),
@@ -352,7 +342,3 @@ def _statements(manifest: Manifest, dearest: Sequence[int], policy: Policy, ledg
             )
         )
     return tuple(lines)
-
-
-def _in_a_row(amounts: Sequence[int]) -> str:
-    return joined(map(format_epsilon, amounts), ", ")

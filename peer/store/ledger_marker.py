@@ -15,11 +15,9 @@ from pathlib import Path
 from attrs import evolve
 
 from anon.errors import AnonmlError, Damaged, Refused
-from anon.ldp import format_epsilon
 from anon.storage.durable import connect
 from anon.storage.overwriting import remove_file
 from peer.data.kept import DATA_KEPT
-from peer.rules.ledger import Entry
 from peer.store.home import STORE_KEPT, PeerHome
 from peer.store.store import Store
 
@@ -64,9 +62,7 @@ def begin_anew(home: PeerHome) -> Path | None:
             raise Refused(f"{home.store_path}: whole; a new ledger is for a home that lost its own")
         kept = _moved_aside(home.store_path)
         with closing(Store(home.store_path, os.urandom)) as store:
-            left = store.ledger().available
-            title = f"{BEGAN_ANEW} ({format_epsilon(left)})"
-            store.restored((), Entry(b"begun anew" + os.urandom(8), title, b"", "", spent=left))
+            store.restored((), BEGAN_ANEW, b"begun anew" + os.urandom(8))
             remember(home, store.installation())
         return kept
 

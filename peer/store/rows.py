@@ -67,9 +67,10 @@ def write_policy(connection: sqlite3.Connection, policy: Policy) -> None:
 
 @stored
 def read_ledger(connection: sqlite3.Connection) -> Ledger:
-    """The ledger under the lifetime budget of the policy."""
-    rows = connection.execute("SELECT study, title, aggregator, data_set, reserved, spent, kind FROM ledger").fetchall()
-    return Ledger(read_policy(connection).lifetime, tuple(Entry(*row) for row in rows))
+    """The ledger under the lifetime limits of the policy."""
+    policy, columns = read_policy(connection), ", ".join(attrs.fields_dict(Entry))
+    rows = connection.execute(f"SELECT {columns} FROM ledger").fetchall()
+    return Ledger(policy.lifetime, tuple(Entry(*row) for row in rows), policy.lifetimes())
 
 
 def write_entry(connection: sqlite3.Connection, ledger: Ledger, study: bytes) -> None:

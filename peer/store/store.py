@@ -12,7 +12,7 @@ import attrs
 from anon.errors import Conflict, Refused
 from anon.transparency.documents import SignedHead
 from peer.rules.consent import Policy
-from peer.rules.ledger import Entry, Ledger
+from peer.rules.ledger import Ledger
 from peer.rules.lifecycle import LAST, Event, State
 from peer.store import pausing, rows
 from peer.store.applying import apply
@@ -169,9 +169,12 @@ class Store(ErasingStore, OutboxStore, TroubleStore):
         """True if a final backup closed this home."""
         return _is_retired(self._connection)
 
-    def restored(self, doubtful: Sequence[bytes], set_aside: Entry | None) -> None:
-        """After a restore: nothing new of the doubtful studies is released, what they reserved is spent, and
-        `set_aside` is booked. The home is no longer one that was moved elsewhere."""
+    def restored(self, doubtful: Sequence[bytes], set_aside: str = "", name: bytes = b"") -> None:
+        """After a restore: nothing new of the doubtful studies is released, and what they reserved is spent.
+
+        With `set_aside`, a title, all that is left of every budget counts as spent, under ids that begin with `name`.
+        The home is no longer one that was moved elsewhere.
+        """
         with self._writing("restore") as connection:
             for study in doubtful:
                 rows.write_entry(connection, rows.read_ledger(connection).forfeit_rest(study), study)
@@ -180,8 +183,8 @@ class Store(ErasingStore, OutboxStore, TroubleStore):
                 if rows.to_study(row, self._manifests).unchecked:
                     reason = "restored after packets may have left: nothing is sent"
                     apply(connection, study, Event.CHECK_FAILED, reason)
-            if set_aside is not None:
-                rows.insert(connection, "ledger", attrs.asdict(set_aside))
+            for entry in rows.read_ledger(connection).all_spent(set_aside, name) if set_aside else ():
+                rows.insert(connection, "ledger", attrs.asdict(entry))
             connection.execute("UPDATE meta SET value = '0' WHERE key = 'retired'")
 
     def evidence(self) -> list[tuple[bytes, str, bytes]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from attrs import frozen
 
 from anon.ldp import NanoEpsilon
+from anon.protocols.charge import LOCAL, Budget
 from peer.rules.lifecycle import State
 from peer.rules.packet_lifecycle import Status
 from peer.store.records import OutboxEntry
@@ -12,7 +13,7 @@ from peer.store.records import OutboxEntry
 
 @frozen
 class StudyStatus:
-    """One study at a glance. Epsilons count 1e-9."""
+    """One study at a glance. Amounts count 1e-9 of the budget's epsilon or rho."""
 
     study: bytes
     title: str
@@ -21,6 +22,7 @@ class StudyStatus:
     reserved: NanoEpsilon
     spent: NanoEpsilon
     slots: tuple[OutboxEntry, ...]
+    budget: Budget = LOCAL
 
 
 @frozen
@@ -34,3 +36,4 @@ class Receipt:
     epsilon: NanoEpsilon
     status: Status
     word: str
+    budget: Budget = LOCAL

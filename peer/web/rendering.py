@@ -13,6 +13,7 @@ from anon.page.rendering import coded, qr_drawing, sentence, templates_of
 from anon.protocols.words import Probability
 from anon.text.sentences import Sentence, say, say_many
 from peer.rules.durations import text_of
+from peer.rules.promise import held_text
 from peer.web.languages import NAMES, current, gettext, instant, localised, ngettext, shown
 from peer.web.qr_reader import available
 
@@ -30,6 +31,7 @@ def environment() -> Environment:
     environment.filters |= {"duration": text_of, "share": share, "odds_moved": odds_moved, "people": people_filled}
     environment.filters |= {"coded": _spoken(coded), "sentence": _spoken(sentence), "lower": _spoken(str.lower)}
     environment.filters |= {"join": _join}
+    environment.filters |= {"held": lambda amount, budget: held_text(budget, amount)}
     environment.globals["reads_codes"] = available()
     environment.globals["install_qr"] = install("qr")
     return environment

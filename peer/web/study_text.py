@@ -8,7 +8,7 @@ from attrs import frozen
 
 from anon.ldp import NanoEpsilon
 from anon.protocols.categories import feature_category, is_missing, is_missing_label
-from anon.protocols.charge import Measure
+from anon.protocols.charge import LOCAL, Budget
 from anon.protocols.names import category_text
 from anon.study.manifest import Manifest, Window
 from anon.wire.replies import ACCEPTED
@@ -16,7 +16,9 @@ from anon.wire.reply_sentences import reply_sentence
 from peer.data.snapshot import Snapshot
 from peer.rules.ledger import Entry, Ledger
 from peer.rules.lifecycle import LAST, State
+from peer.rules.limits import BudgetLimit
 from peer.rules.packet_lifecycle import Status
+from peer.rules.promise import budget_name
 from peer.store.records import OutboxEntry, Study
 
 STATES = {
@@ -87,21 +89,45 @@ class Meter:
     whole: int
 
 
-def meter(ledger: Ledger) -> Meter:
-    """The whole budget as the ledger has it."""
-    return _meter("in all", ledger, [entry for entry in ledger.entries if entry.kind == Measure.LOCAL])
+def meter(ledger: Ledger, budget: Budget = LOCAL) -> Meter:
+    """A whole budget as the ledger has it."""
+    return _meter("in all", ledger, budget, [entry for entry in ledger.entries if entry.budget == budget])
 
 
 def meters_by_data_set(ledger: Ledger) -> tuple[Meter, ...]:
-    """One for each data set that a study read. Views: what is left is left for all together."""
-    entries = [entry for entry in ledger.entries if entry.kind == Measure.LOCAL]
+    """One of the local budget for each data set that a study read. Views: what is left is left for all together."""
+    entries = [entry for entry in ledger.entries if entry.budget == LOCAL]
     names = sorted({entry.data_set for entry in entries})
-    return tuple(_meter(name, ledger, [entry for entry in entries if entry.data_set == name]) for name in names)
+    return tuple(_meter(name, ledger, LOCAL, [entry for entry in entries if entry.data_set == name]) for name in names)
 
 
-def _meter(name: str, ledger: Ledger, entries: Sequence[Entry]) -> Meter:
+def _meter(name: str, ledger: Ledger, budget: Budget, entries: Sequence[Entry]) -> Meter:
     spent, reserved = sum(entry.spent for entry in entries), sum(entry.reserved for entry in entries)
-    return Meter(name, spent, reserved, ledger.available, max(ledger.lifetime, ledger.held))
+    whole = max(ledger.lifetime_of(budget), ledger.held_of(budget))
+    return Meter(name, spent, reserved, ledger.available_of(budget), whole)
+
+
+@frozen
+class OtherBudget:
+    """A budget beside the local one, as the page of the budget shows it."""
+
+    name: str
+    limit: BudgetLimit
+    meter: Meter
+    entries: tuple[Entry, ...]
+
+
+def other_budgets(ledger: Ledger, limits: Sequence[BudgetLimit]) -> tuple[OtherBudget, ...]:
+    """One for each of these limits."""
+    return tuple(
+        OtherBudget(
+            budget_name(limit.budget),
+            limit,
+            meter(ledger, limit.budget),
+            tuple(entry for entry in ledger.entries if entry.budget == limit.budget),
+        )
+        for limit in limits
+    )
 
 
 @frozen
@@ -111,12 +137,13 @@ class Earlier:
     title: str
     spent: NanoEpsilon
     reserved: NanoEpsilon
+    budget: Budget = LOCAL
 
 
 def earlier_studies(ledger: Ledger, aggregator: bytes, study: bytes) -> tuple[Earlier, ...]:
     """The cost of this aggregator's other studies."""
     return tuple(
-        Earlier(entry.title, NanoEpsilon(entry.spent), NanoEpsilon(entry.reserved))
+        Earlier(entry.title, NanoEpsilon(entry.spent), NanoEpsilon(entry.reserved), entry.budget)
         for entry in ledger.entries
         if entry.aggregator == aggregator and entry.study != study
     )
@@ -168,9 +195,10 @@ class Line:
     epsilon: int
     status: str
     word: str
+    budget: Budget
 
 
-def receipt_line(title: str, packet: OutboxEntry) -> Line:
+def receipt_line(title: str, packet: OutboxEntry, budget: Budget) -> Line:
     """A slot's receipt in words."""
     word = reply_sentence(packet.word) if packet.word not in ("", ACCEPTED) else ""
-    return Line(title, packet.slot + 1, packet.epsilon, STATUSES[packet.status], word)
+    return Line(title, packet.slot + 1, packet.epsilon, STATUSES[packet.status], word, budget)

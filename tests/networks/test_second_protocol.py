@@ -15,7 +15,7 @@ from aggregator.desk.metrics import exposition
 from aggregator.desk.study_view import Estimates, facts_of
 from anon.errors import Malformed, Refused
 from anon.ldp import nano
-from anon.protocols.charge import Charge, Measure
+from anon.protocols.charge import Charge, Measure, Unit
 from anon.protocols.contract import DocumentArrived, Record
 from anon.protocols.histogram.model import demand_tables
 from anon.protocols.registry import protocol_of, read_model
@@ -130,7 +130,7 @@ async def test_a_whole_study_over_loopback_with_consent_and_ledger(tmp_path: Pat
         for guest in guests:
             (status,) = [one for one in guest.peer.status() if one.study == manifest.study_id]
             assert (status.state, [slot.status for slot in status.slots]) == (State.FINISHED, [Status.INCLUDED] * 2)
-            assert [(one.kind, one.spent) for one in guest.peer.budget().entries] == [("pure-local", nano(2.0))]
+            assert [(one.measure, one.spent) for one in guest.peer.budget().entries] == [("pure-local", nano(2.0))]
         live = host.aggregator.study(manifest.study_id)
         model = read_model((await published(live))["model", 0].decode())
         assert predict_own(model, guests[0].home.data_path, 1).probability == model.share  # type: ignore[attr-defined]
@@ -160,9 +160,9 @@ def test_a_document_that_the_protocol_does_not_have_is_not_fetched(kind: str, bo
 def test_a_cost_that_the_budget_does_not_bound_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     manifest, policy = FakeAggregator.with_study(STUDY).manifest, Policy(minimum_cohort=2)
     assert explain(manifest, policy, Ledger(policy.lifetime), START).objections == ()
-    central = Charge(Measure.CENTRAL, manifest.epsilon, condition="one of two servers keeps its share to itself")
+    central = Charge(Measure.CENTRAL, manifest.epsilon, Unit.RECORD, condition="one of two servers keeps its share to itself")
     monkeypatch.setattr(noisy_count.Shared, "exposure", lambda *_: central)
-    assert any('"pure-central, person"' in line for line in explain(manifest, policy, Ledger(policy.lifetime), START).objections)
+    assert any("more than the 0 allowed" in line for line in explain(manifest, policy, Ledger(policy.lifetime), START).objections)
 
 
 def test_a_model_is_read_by_its_own_protocol() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from anon.errors import Conflict, Malformed, Refused
 from anon.nacl import passphrase_key
+from anon.protocols.charge import Budget, Measure, Unit
 from anon.study.manifest import Timetable, Window
 from anon.wire.onion_address import onion_host
 from peer.rules.consent import Policy, decide, explain, objections
@@ -63,8 +64,11 @@ def test_a_study_reserves_once() -> None:
         Ledger(9 * NANO).reserve(entry()).reserve(entry())
 
 
-def test_other_kinds_are_listed_and_never_summed() -> None:
-    ledger = Ledger(3 * NANO).reserve(entry(OTHER, 100 * NANO, kind="central")).reserve(entry())
+def test_other_budgets_are_listed_and_never_summed() -> None:
+    central = Budget(Measure.CENTRAL, Unit.PERSON)
+    ledger = Ledger(3 * NANO, others={central: 100 * NANO})
+    ledger = ledger.reserve(entry(OTHER, 100 * NANO, measure=Measure.CENTRAL)).reserve(entry())
+    assert (ledger.held_of(central), ledger.available_of(central)) == (100 * NANO, 0)
     assert ledger.held == 2 * NANO
     assert len(ledger.entries) == 2
     assert sum(ledger.by_data_set().values()) == 2 * NANO

@@ -36,10 +36,11 @@ from tests.upgrade.left_homes import Left
 from tests.upgrade.two_studies import FIRST, PEERS, SECOND, Leading, Town, town
 
 pytestmark = pytest.mark.process
-OLDEST, LATEST = "2b36bc0", "41e11d4"
+OLDEST, LATER_ONES = "2b36bc0", ("41e11d4", "fc63503")
 """The commits whose programs wrote the homes."""
 
 LATER = ("pauses", "waiting", "damaged_packets", "enrolment_checks")
+COLUMNS_LATER = ("evaluation", "unit", "condition")
 STORES = {"ada": "peer.sqlite", "aggregator": "aggregator.sqlite"}
 WHOLE = {"ada": peer.store.database.migrations.SCHEMA, "aggregator": aggregator.store.migrations.SCHEMA}
 
@@ -56,7 +57,7 @@ def left(tmp_path: Path) -> Left:
     return _unpacked(OLDEST, tmp_path / "homes")
 
 
-@pytest.fixture(params=[OLDEST, LATEST])
+@pytest.fixture(params=[OLDEST, *LATER_ONES])
 def left_by_each(tmp_path: Path, request: pytest.FixtureRequest) -> Left:
     """Homes of each older program."""
     return _unpacked(request.param, tmp_path / "homes")
@@ -93,7 +94,7 @@ def _everything(file: Path) -> dict[str, list[tuple[object, ...]]]:
 
 
 def _columns(connection: sqlite3.Connection, table: str) -> str:
-    return ", ".join(row[1] for row in connection.execute(f"PRAGMA table_info({table})") if row[1] != "evaluation")
+    return ", ".join(row[1] for row in connection.execute(f"PRAGMA table_info({table})") if row[1] not in COLUMNS_LATER)
 
 
 def _copies(home: Path) -> list[str]:

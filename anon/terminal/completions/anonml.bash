@@ -12,7 +12,7 @@ _anonml() {
         ' peer autostart status') commands=""; options="--help --home --json" ;;
         ' peer backup') commands=""; options="--final --help --home --no-final" ;;
         ' peer begin-anew') commands=""; options="--help --home --yes" ;;
-        ' peer budget') commands=""; options="--help --home --json --lifetime --minimum-cohort --minimum-window --per-study" ;;
+        ' peer budget') commands=""; options="--help --home --json --lifetime --measure --minimum-cohort --minimum-window --per-study --unit" ;;
         ' peer delete') commands=""; options="--erase-answers --help --home --leave-studies --route --yes" ;;
         ' peer erase') commands=""; options="--help --home --route --silent --yes" ;;
         ' peer evidence') commands=""; options="--export --help --home --json --study" ;;

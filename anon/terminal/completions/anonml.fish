@@ -73,9 +73,11 @@ complete -c anonml -n '__anonml_at '"'"' peer budget'"'"'' -l help
 complete -c anonml -n '__anonml_at '"'"' peer budget'"'"'' -l home
 complete -c anonml -n '__anonml_at '"'"' peer budget'"'"'' -l json
 complete -c anonml -n '__anonml_at '"'"' peer budget'"'"'' -l lifetime
+complete -c anonml -n '__anonml_at '"'"' peer budget'"'"'' -l measure
 complete -c anonml -n '__anonml_at '"'"' peer budget'"'"'' -l minimum-cohort
 complete -c anonml -n '__anonml_at '"'"' peer budget'"'"'' -l minimum-window
 complete -c anonml -n '__anonml_at '"'"' peer budget'"'"'' -l per-study
+complete -c anonml -n '__anonml_at '"'"' peer budget'"'"'' -l unit
 complete -c anonml -n '__anonml_at '"'"' peer delete'"'"'' -l erase-answers
 complete -c anonml -n '__anonml_at '"'"' peer delete'"'"'' -l help
 complete -c anonml -n '__anonml_at '"'"' peer delete'"'"'' -l home

@@ -6,8 +6,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from anon.ldp import format_epsilon
-from peer.rules.ledger import Entry
 from peer.rules.lifecycle import State
 from peer.store.home import STORE_KEPT
 from peer.store.records import Study
@@ -28,8 +26,8 @@ def mark_restored(path: Path, now: float, final: bool) -> int:
             for study in store.studies()
             if may_have_released(study, len(store.outbox(study.study)), now)
         ]
-        left = 0 if final else store.ledger().available
-        store.restored([study.study for study in doubtful], _set_aside(left, path) if left else None)
+        name = b"restored" + os.urandom(8)
+        store.restored([study.study for study in doubtful], "" if final else SET_ASIDE, name)
         return len(doubtful)
     finally:
         store.close()
@@ -44,8 +42,3 @@ def may_have_released(study: Study, decided: int, now: float) -> bool:
     if now < study.manifest.timetable.settled:
         return False
     return study.unchecked or (study.state is State.CHECKED and decided < study.manifest.packets)
-
-
-def _set_aside(left: int, path: Path) -> Entry:
-    title = f"{SET_ASIDE} ({format_epsilon(left)})"
-    return Entry(b"restored" + os.urandom(8), title, b"", "", spent=left)

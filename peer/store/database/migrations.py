@@ -8,6 +8,7 @@
 4. That evaluating a study's features has begun is stored before it does; before, nothing was until it had ended.
 5. The shortest window to send in has a floor; before, no owner could set one, and it was 0.
 6. A digest of every value is kept (`peer.store.database.integrity`); before, a changed one went unnoticed.
+7. The ledger has a budget for each measure and unit; before, a word named the kind, and there was one kind.
 """
 
 from __future__ import annotations
@@ -72,14 +73,22 @@ def _values_have_a_digest(connection: sqlite3.Connection) -> None:
     connection.execute("INSERT OR REPLACE INTO meta VALUES ('digest', '')")
 
 
+def _budgets_have_units(connection: sqlite3.Connection) -> None:
+    """The columns stand as in a new store, one after the other."""
+    connection.execute("ALTER TABLE ledger RENAME COLUMN kind TO measure")
+    connection.execute("ALTER TABLE ledger ADD COLUMN unit TEXT NOT NULL DEFAULT 'person'")
+    connection.execute("ALTER TABLE ledger ADD COLUMN condition TEXT NOT NULL DEFAULT ''")
+
+
 SCHEMA = Schema(
-    6,
+    7,
     {
         1: _pauses_in_a_table,
         2: _links_are_kept,
         3: _evaluation_is_journalled,
         4: _windows_have_a_floor,
         5: _values_have_a_digest,
+        6: _budgets_have_units,
     },
     STORE_KEPT,
 )

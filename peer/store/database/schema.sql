@@ -11,7 +11,9 @@ CREATE TABLE ledger (
     data_set TEXT NOT NULL,
     reserved INTEGER NOT NULL CHECK (reserved >= 0),
     spent INTEGER NOT NULL CHECK (spent >= 0),
-    kind TEXT NOT NULL
+    measure TEXT NOT NULL,
+    unit TEXT NOT NULL,
+    condition TEXT NOT NULL
 ) STRICT;
 
 CREATE TABLE studies (

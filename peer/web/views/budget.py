@@ -1,12 +1,16 @@
-"""The lifetime budget: the ledger as it stands, and the owner's limits."""
+"""The lifetime budgets: the ledger as it stands, and the owner's limits."""
 
 from __future__ import annotations
 
 from aiohttp import web
+from attrs import evolve
 
-from anon.protocols.charge import Measure
+from anon.errors import Malformed, Refused
+from anon.protocols.charge import LOCAL, Budget, Measure, Unit
+from peer.rules.limits import BudgetLimit, amount_of, limits_shown, with_limit
+from peer.web.forms import form_text
 from peer.web.site import SITE
-from peer.web.study_text import meter, meters_by_data_set
+from peer.web.study_text import meter, meters_by_data_set, other_budgets
 from peer.web.views.joining import policy_of
 
 routes = web.RouteTableDef()
@@ -14,18 +18,22 @@ routes = web.RouteTableDef()
 
 @routes.get("/budget")
 async def budget(request: web.Request) -> web.Response:
-    """The meters, every entry, the limits."""
+    """The meters, every entry, the limits. A measure and unit in the query are shown even where nothing is held."""
     site = request.app[SITE]
-    ledger = site.peer.budget()
+    ledger, policy = site.peer.budget(), site.peer.policy()
+    shown = {limit.budget: limit for limit in limits_shown(ledger, policy.limits)}
+    if "measure" in request.query:
+        asked = _budget(request.query["measure"], request.query.get("unit", ""))
+        shown[asked] = policy.limit(asked)
     return site.page(
         request,
         "budget.html",
         ledger=ledger,
         meter=meter(ledger),
         by_data_set=meters_by_data_set(ledger),
-        entries=[entry for entry in ledger.entries if entry.kind == Measure.LOCAL],
-        others=[entry for entry in ledger.entries if entry.kind != Measure.LOCAL],
-        policy=site.peer.policy(),
+        entries=[entry for entry in ledger.entries if entry.budget == LOCAL],
+        others=other_budgets(ledger, tuple(shown.values())),
+        policy=policy,
     )
 
 
@@ -35,3 +43,28 @@ async def changed(request: web.Request) -> web.Response:
     site = request.app[SITE]
     site.peer.set_policy(await policy_of(request, site.peer.policy()))
     return site.onward(request, "/budget", "Your limits are changed.")
+
+
+@routes.post("/budget/other")
+async def changed_other(request: web.Request) -> web.Response:
+    """Other limits of a budget beside the local one."""
+    site = request.app[SITE]
+    asked = _budget(await form_text(request, "measure"), await form_text(request, "unit"))
+    try:
+        lifetime, most = [amount_of(await form_text(request, name)) for name in ("lifetime", "per_study")]
+    except Refused as fault:
+        raise Malformed(f"budget: {fault}; go back and correct it") from None
+    policy = site.peer.policy()
+    limit = BudgetLimit(asked.measure, asked.unit, lifetime, most)
+    site.peer.set_policy(evolve(policy, limits=with_limit(policy.limits, limit)))
+    return site.onward(request, "/budget", "Your limits are changed.")
+
+
+def _budget(measure: str, unit: str) -> Budget:
+    try:
+        asked = Budget(Measure(measure), Unit(unit))
+    except ValueError:
+        raise Malformed("budget: no such measure and unit; go back to the page Budget") from None
+    if asked == LOCAL:
+        raise Malformed("budget: the limits of this one have a form of their own; go back to the page Budget")
+    return asked

@@ -11,6 +11,7 @@ from anon.accounting.statement import Batch, account, in_words
 from anon.errors import Malformed, Refused
 from anon.ldp import nano
 from anon.protocols.categories import label_category
+from anon.protocols.charge import LOCAL
 from anon.protocols.registry import protocol_of
 from anon.study.manifest import Manifest
 from anon.transparency.fingerprint import study_code
@@ -148,9 +149,11 @@ async def consent(request: web.Request) -> web.StreamResponse:
         own=await site.own(manifest.tables),
         answers=() if site.paired else await site.threads.queried(_own_answers, manifest, site),
         earlier=earlier_studies(ledger, invite.key, invite.study),
-        meter=meter(ledger),
+        local=sheet.charge.budget == LOCAL,
+        cost=sheet.cost,
+        meter=meter(ledger, sheet.charge.budget),
         qr_text=study_code(invite.study),
-        central=await site.threads.asked(_central, manifest),
+        central=await site.threads.asked(_central, manifest) if sheet.charge.budget == LOCAL else (),
         window=time_to_send(manifest),
         short=is_short(manifest),
         place=f"/invite/{invite.study.hex()}",

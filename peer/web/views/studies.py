@@ -90,7 +90,7 @@ async def study(request: web.Request) -> web.Response:
         over=stored.state in LAST,
         leaving=stored.state is State.LEAVING,
         windows=sendings(stored, status.slots, site.now()),
-        receipts=[receipt_line(status.title, slot) for slot in status.slots],
+        receipts=[receipt_line(status.title, slot, status.budget) for slot in status.slots],
         accounting=in_words(accounting) if accounting is not None else (),
         fingerprint=words(key),
         qr_text=study_code(key),
@@ -186,5 +186,5 @@ async def history(request: web.Request) -> web.Response:
         "history.html",
         studies=statuses,
         states=STATES,
-        receipts=[receipt_line(status.title, slot) for status in statuses for slot in status.slots],
+        receipts=[receipt_line(status.title, slot, status.budget) for status in statuses for slot in status.slots],
     )

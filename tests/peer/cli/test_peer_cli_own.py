@@ -153,6 +153,18 @@ def test_budget_shows_the_owners_limits(command: Command) -> None:
     assert "may cost 1.5 (--per-study)" in shown and "at least 7 people (--minimum-cohort)" in shown
 
 
+def test_each_measure_of_privacy_has_limits_of_its_own(command: Command) -> None:
+    before = command("budget").out
+    assert "another budget" not in before
+    shown = command("budget", "--measure", "zcdp", "--per-study", "0.05").out
+    assert shown.startswith(before.rstrip()) and "0.3 of rho 0.3 left for noisy results about a person, in rho" in shown
+    told = json.loads(command("budget", "--measure", "pure-central", "--unit", "record", "--lifetime", "1", "--json").out)
+    limits = {(one["measure"], one["unit"]): (one["lifetime"], one["per_study"]) for one in told["other_budgets"]}
+    expected = {("pure-central", "person"): (4, 2), ("zcdp", "person"): (0.3, 0.05), ("pure-central", "record"): (1, 0)}
+    assert limits == expected and (told["lifetime"], told["per_study"]) == (10, 5)
+
+
+
 def test_a_passphrase_can_be_changed_by_who_knows_it(command: Command, served: Served) -> None:
     def given(old: str, new: str = "") -> None:
         for name, value in (("ANONML_PASSPHRASE", old), ("ANONML_NEW_PASSPHRASE", new)):

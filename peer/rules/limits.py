@@ -1,0 +1,69 @@
+"""The owner's limits: one lifetime and one amount for a single study, for each budget.
+
+The defaults of the budgets beside the local one, and why, stand in `docs/decisions/0030-a-budget-for-each-measure.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from attrs import field, frozen
+
+from anon.errors import Malformed
+from anon.ldp.epsilon import NANO, nano
+from anon.protocols.charge import LOCAL, Budget, Measure, Unit
+from peer.rules.ledger import Ledger
+
+
+def _amount(_: object, attribute: object, value: int) -> None:
+    if type(value) is not int or value < 0:
+        raise Malformed("policy: expected amounts of 0 or more")
+
+
+@frozen
+class BudgetLimit:
+    """The most that all studies together, and one study alone, may hold of a budget. Amounts count 1e-9."""
+
+    measure: Measure = field(converter=Measure)
+    unit: Unit = field(converter=Unit)
+    lifetime: int = field(validator=_amount)
+    per_study: int = field(validator=_amount)
+
+    @property
+    def budget(self) -> Budget:
+        """The budget that is limited."""
+        return Budget(self.measure, self.unit)
+
+
+SAFE: Final = (
+    BudgetLimit(Measure.CENTRAL, Unit.PERSON, 4 * NANO, 2 * NANO),
+    BudgetLimit(Measure.ZCDP, Unit.PERSON, 3 * NANO // 10, NANO // 10),  # epsilon 3.93 and 2.15 at delta 1e-6
+)
+"""Limits that a home begins with. A budget that is not here has limit 0: its owner decides first."""
+
+
+def demand_limits(limits: tuple[BudgetLimit, ...]) -> None:
+    """Raises `Malformed` for two limits of one budget, and for one of the local budget, which has its own keys."""
+    budgets = [limit.budget for limit in limits]
+    if len(set(budgets)) != len(budgets) or LOCAL in budgets:
+        raise Malformed("policy.limits: expected one limit for each budget beside the local one")
+
+
+def amount_of(text: str | float) -> int:
+    """A limit written by a person: 0, or what `nano` reads. Raises `Refused`."""
+    return 0 if str(text).strip() in ("0", "0.0") else nano(text)
+
+
+def limits_shown(ledger: Ledger, limits: Sequence[BudgetLimit]) -> tuple[BudgetLimit, ...]:
+    """The limits that matter beside the local budget's: where a study holds something, or the owner chose another."""
+    held = {entry.budget for entry in ledger.entries} - {LOCAL}
+    known = {limit.budget: limit for limit in limits}
+    unset = (BudgetLimit(one.measure, one.unit, 0, 0) for one in ledger.budgets if one in held - known.keys())
+    chosen = (limit for limit in limits if limit.budget in held or limit not in SAFE)
+    return (*chosen, *unset)
+
+
+def with_limit(limits: tuple[BudgetLimit, ...], changed: BudgetLimit) -> tuple[BudgetLimit, ...]:
+    """The limits with this one in place of its budget's, if it had any."""
+    return (*(limit for limit in limits if limit.budget != changed.budget), changed)

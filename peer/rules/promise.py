@@ -1,0 +1,147 @@
+"""A study's promise in sentences, for each measure of privacy, and amounts with the names of their measures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Final
+
+from anon.accounting.zcdp import epsilon_of_rho
+from anon.ldp import format_epsilon, odds_moved
+from anon.protocols.charge import LOCAL, Budget, Charge, Measure, Unit
+from anon.study.manifest import Manifest
+from anon.text.sentences import Sentence, joined, say, say_many
+
+DELTA: Final = Decimal("1e-6")
+"""The delta at which rho is shown as an epsilon. Amounts are held as rho."""
+
+_NAMES: Final = {
+    Budget(Measure.LOCAL, Unit.PERSON): say("perturbed packets"),
+    Budget(Measure.LOCAL, Unit.RECORD): say("perturbed packets about single records"),
+    Budget(Measure.CENTRAL, Unit.PERSON): say("noisy results about a person, in epsilon"),
+    Budget(Measure.CENTRAL, Unit.RECORD): say("noisy results about a single record, in epsilon"),
+    Budget(Measure.ZCDP, Unit.PERSON): say("noisy results about a person, in rho"),
+    Budget(Measure.ZCDP, Unit.RECORD): say("noisy results about a single record, in rho"),
+}
+
+
+def budget_name(budget: Budget) -> Sentence:
+    """A budget in a few words."""
+    return _NAMES[budget]
+
+
+def amount_text(budget: Budget, amount: int) -> str:
+    """An amount (1e-9) with its symbol; rho also as an epsilon, rounded up."""
+    text = f"{budget.symbol} {format_epsilon(amount)}"
+    if budget.measure is not Measure.ZCDP or not amount:
+        return text
+    return f"{text} (epsilon {_hundredths(epsilon_of_rho(amount, DELTA))} at delta {DELTA})"
+
+
+def held_text(budget: Budget, amount: int) -> str:
+    """An amount in a list: the bare number where it is of the local budget, which such lists are about."""
+    return format_epsilon(amount) if budget == LOCAL else f"{budget.symbol} {format_epsilon(amount)}"
+
+
+def too_dear(budget: Budget, cost: int, most: int) -> Sentence:
+    """The objection to a study that costs more than one study may."""
+    amounts = {"cost": format_epsilon(cost), "most": format_epsilon(most)}
+    if budget == LOCAL:
+        return say(
+            "it costs epsilon {cost}, more than the {most} allowed for one study; decline, or allow more", **amounts
+        )
+    return say(
+        "it costs {amount} of the budget for {budget}, more than the {most} allowed for one study; decline, or allow "
+        "more",
+        amount=amount_text(budget, cost),
+        budget=budget_name(budget),
+        most=amounts["most"],
+    )
+
+
+def not_left(budget: Budget, cost: int, left: int) -> Sentence:
+    """The objection to a study that costs more than is left."""
+    if budget == LOCAL:
+        return say(
+            "it costs epsilon {cost} and {left} is left; decline, or raise your lifetime budget",
+            cost=format_epsilon(cost),
+            left=format_epsilon(left),
+        )
+    return say(
+        "it costs {amount} of the budget for {budget}, and {left} of it is left; decline, or raise that budget",
+        amount=amount_text(budget, cost),
+        budget=budget_name(budget),
+        left=format_epsilon(left),
+    )
+
+
+def approved_less(budget: Budget, approved: int, declared: int) -> Sentence:
+    """The objection to a yes for less than the study declares."""
+    amounts = {"approved": format_epsilon(approved), "declared": format_epsilon(declared)}
+    if budget.measure is not Measure.ZCDP:
+        return say(
+            "you approved epsilon {approved} and it declares {declared}; approve that much, or decline", **amounts
+        )
+    return say("you approved rho {approved} and it declares {declared}; approve that much, or decline", **amounts)
+
+
+def cost_statements(
+    manifest: Manifest, charge: Charge, recomputed: Charge, dearest: Sequence[int], left: int
+) -> tuple[Sentence, ...]:
+    """The sentences of consent about the cost. `dearest`: the most of each packet; `left`: of the budget, before."""
+    now, after = format_epsilon(left), format_epsilon(max(0, left - charge.amount))
+    if charge.budget != LOCAL:
+        return _central(manifest, charge, recomputed, now, after)
+    return (
+        say(
+            "You send {packets}; at most epsilon {each} each.",
+            packets=say_many("{count} perturbed packet", "{count} perturbed packets", manifest.packets),
+            each=_in_a_row(dearest),
+        ),
+        say(
+            "About your whole record: epsilon {total}; recomputed from the probabilities: {recomputed}.",
+            total=format_epsilon(charge.amount),
+            recomputed=format_epsilon(recomputed.amount),
+        ),
+        say(
+            "Whatever anyone believed about you, and even if all packets are linked, the odds of it {moved}.",
+            moved=odds_moved(charge.amount),
+        ),
+        say(
+            "Per-attribute (AnonML eq. 6): {epsilon}. This is not the guarantee.",
+            epsilon=format_epsilon(manifest.epsilon_per_attribute),
+        ),
+        say("Your budget: {now} now, {left} with this study. What is unused returns.", now=now, left=after),
+        say("That you take part is visible to the aggregator. Your true answer is not: it sees the changed one."),
+    )
+
+
+def _central(manifest: Manifest, charge: Charge, recomputed: Charge, now: str, after: str) -> tuple[Sentence, ...]:
+    budget, again = charge.budget, format_epsilon(recomputed.replacing().amount)
+    amount = amount_text(budget, charge.amount)
+    whole = say("About everything of yours: {amount}; recomputed: {recomputed}.", amount=amount, recomputed=again)
+    one = say("About one record of yours: {amount}; recomputed: {recomputed}.", amount=amount, recomputed=again)
+    records = say("It protects each record by itself. All your records together can show more about you.")
+    moved = say("Then, whatever anyone believed about that, the odds of it {moved}.", moved=odds_moved(charge.amount))
+    return (
+        say("You send {packets}.", packets=say_many("{count} packet", "{count} packets", manifest.packets)),
+        *((whole,) if charge.unit is Unit.PERSON else (one, records)),
+        say("The promise holds if {condition}. Otherwise it does not hold.", condition=charge.condition),
+        *((moved,) if charge.measure is Measure.CENTRAL else ()),
+        say(
+            "Your budget for {budget}: {now} now, {left} with this study. What is unused returns.",
+            budget=budget_name(budget),
+            now=now,
+            left=after,
+        ),
+        say("It is a promise of its own kind, and is added to no other."),
+        say("That you take part is visible to the aggregator."),
+    )
+
+
+def _hundredths(epsilon: int) -> str:
+    return f"{-(-epsilon // 10**7) / 100:.2f}"
+
+
+def _in_a_row(amounts: Sequence[int]) -> str:
+    return joined(map(format_epsilon, amounts), ", ")
