@@ -13,8 +13,9 @@
    well formed, its draw matches its tag (`aggregator.rules.verify`), and its token verifies.
 7. Rounds: each round's document is made again from the transcripts, and compared.
 8. Model: it is learnt again from the published bytes (`aggregator.study.learn`), and compared up to rounding.
-9. Report: it is made again, and compared byte by byte. Another version of this program words a report otherwise. One
-   that differs is therefore named as not checked, and is no finding.
+9. Report: it is made again, and compared byte by byte. Counts of refusals, which no other document has, are taken from
+   the published report and not checked. Another version of this program words a report otherwise. One that differs is
+   therefore named as not checked, and is no finding.
 
 `audit` does the same with a folder. Each file that stands for a document must hold the signed bytes; every other file
 is named as not checked.
