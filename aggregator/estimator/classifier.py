@@ -28,10 +28,12 @@ from aggregator.estimator.features import (
     LABEL,
     Declarations,
     Declared,
+    as_given,
     columns_of,
     declare,
+    numeric,
 )
-from aggregator.estimator.prediction import Explanation, PublishedClassifier, TablePrediction
+from aggregator.estimator.prediction import Explanation, NotShownWarning, PublishedClassifier, TablePrediction
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import Plan, collect
 from aggregator.lab.simulation.simulate import NO_KEYS, learn_collected
@@ -52,10 +54,6 @@ MOST_PAIRS = 150
 
 class PrivacyLeakWarning(RuntimeWarning):
     """Ranges or categories were read from the data: what they reveal is not covered by epsilon."""
-
-
-class NotShownWarning(RuntimeWarning):
-    """Noise alone could have counted as much as the fit did: the model is not shown to beat the base rate."""
 
 
 class LocallyPrivateClassifier(TablePrediction):
@@ -138,13 +136,19 @@ class LocallyPrivateClassifier(TablePrediction):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Run the study once with the rows as peers. Raises `ValueError` for parameters or data that cannot be."""
+        """Run the study once with the rows as peers. Raises `ValueError` for parameters or data that cannot be, as text
+        that is no number in a column with a range. A missing value is None, NaN or ""."""
         epsilon = self._epsilon()
-        table, target = validate_data(self, X, y, dtype=None, ensure_all_finite="allow-nan")
+        table, target = validate_data(self, as_given(X), y, dtype=None, ensure_all_finite="allow-nan")
         self.classes_, labels = _two_classes(target)
-        columns, names = columns_of(table), self._study_names()
+        names, titles = self._study_names(), self._titles()
         try:
-            declared = declare(columns, names, self._titles(), self._declarations(epsilon))
+            known = self._declarations(epsilon)
+            columns = [
+                numeric(column, titles[place]) if place in known.ranges and place not in known.categories else column
+                for place, column in enumerate(columns_of(table))
+            ]
+            declared = declare(columns, names, titles, known)
             plan = self._plan(declared, epsilon)
         except AnonmlError as fault:
             raise ValueError(str(fault)) from None

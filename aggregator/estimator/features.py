@@ -24,6 +24,9 @@ from anon.protocols.categories import Value
 from anon.study.features import LARGEST_NUMBER, Feature
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}\Z")
+_NUMERAL = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*", re.ASCII)
+_MISSING = frozenset({"", "nan", "none", "<na>"})
+"""Texts that a table of texts has where nothing was given; numpy and pandas spell it so."""
 LABEL = "target_label"
 FINE_EPSILON = 0.8
 """Below it a coarse answer heard clearly tells more than a fine one in noise: two bins, else four."""
@@ -63,6 +66,40 @@ def columns_of(table: NDArray[Any]) -> tuple[Column, ...]:
     Raises `TypeError` for a cell that is none of these.
     """
     return tuple(_column(table[:, index]) for index in range(table.shape[1]))
+
+
+def as_given(X: Any) -> Any:
+    """X as it is; of a list with texts in it a table that keeps its numbers, which numpy would make texts."""
+    rows = X if isinstance(X, (list, tuple)) else ()
+    if any(isinstance(cell, str) for row in rows if isinstance(row, (list, tuple)) for cell in row):
+        return np.array(X, dtype=object) if len({len(row) for row in rows}) == 1 else X
+    return X
+
+
+def numeric(column: Column, title: str) -> Column:
+    """The column of a numeric feature: text that spells a number is that number, an empty one is missing.
+
+    Raises `ValueError` for any other text: it would count as missing, and nobody would see that.
+    """
+    texts = [value for value in column.values if isinstance(value, str)]
+    if not texts:
+        return column
+    wrong = {value for value in texts if not _NUMERAL.fullmatch(value) and value.strip().lower() not in _MISSING}
+    if wrong:
+        cells = sum(column.values[place] in wrong for place in column.index)
+        raise ValueError(
+            f"{title}: expected numbers, got text that is none in {cells} of {len(column.index)} rows; "
+            'a missing value is None, NaN or ""'
+        )
+    places: dict[Value, int] = {}
+    moved = [places.setdefault(_number(value), len(places)) for value in column.values]
+    return Column(tuple(places), np.array(moved, dtype=np.int64)[column.index])
+
+
+def _number(value: Value) -> Value:
+    if not isinstance(value, str):
+        return value
+    return float(value) if _NUMERAL.fullmatch(value) else None
 
 
 def declare(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from math import log
 from typing import Any, Self
 
@@ -9,14 +11,18 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from aggregator.estimator.features import columns_of, safe_names
+from aggregator.estimator.features import as_given, columns_of, numeric, safe_names
 from aggregator.lab.simulation.evaluation import model_scores, probabilities
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import categories, cells
 from aggregator.protocols.histogram.reconstruct import Floats
 from anon.protocols.histogram.model import Model, from_json
+
+
+class NotShownWarning(RuntimeWarning):
+    """Noise alone could have counted as much: the model is not shown to beat the base rate."""
 
 
 @frozen(eq=False)
@@ -79,9 +85,20 @@ class TablePrediction(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _people(self, X: Any) -> People:
         check_is_fitted(self)
-        table = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=False)
+        table = self._table(X)
         columns = dict(zip(self._study_names(), columns_of(table), strict=True))
+        titles = dict(zip(self._study_names(), self._titles(), strict=True))
+        for feature in self.model_.features:
+            if feature.kind == "numeric":
+                columns[feature.name] = numeric(columns[feature.name], titles[feature.name])
         return People(columns, np.zeros(len(table), dtype=np.int64))
+
+    def _table(self, X: Any) -> NDArray[Any]:
+        """X checked as scikit-learn does: the columns of `fit`, in their order."""
+        table: NDArray[Any] = validate_data(
+            self, as_given(X), dtype=None, ensure_all_finite="allow-nan", reset=False
+        )
+        return table
 
     def _study_names(self) -> tuple[str, ...]:
         """The columns of X by the names that the model knows them by."""
@@ -111,9 +128,14 @@ class TablePrediction(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 class PublishedClassifier(TablePrediction):
     """A study's published model as a fitted classifier: `PublishedClassifier(text).fit()` learns nothing.
 
-    `model` is the text of the model document. X has the model's features as columns, in its order or by name, with the
-    values that its queries give. `predict` is the model's own decision, 1 for the positive label: its threshold is
-    the study's, which need not be 1/2. Raises `Malformed` for a text that is no model.
+    `model` is the text of the model document. X has the model's features as columns with the values that its queries
+    give: a data frame by name, in any order and among other columns; anything else in the model's order. A missing
+    value is None, NaN or "". Text that is no number raises `ValueError` for a numeric feature.
+
+    `predict` is the model's own decision, 1 for the positive label: its threshold is the study's, which need not be
+    1/2. Where the study was not shown to beat a guess, `Model.predict` and the commands give no answer. scikit-learn
+    has to have a class, so `predict` gives the decision all the same. It and the other methods then give a
+    `NotShownWarning`, because that decision tells nothing. Raises `Malformed` for a text that is no model.
     """
 
     def __init__(self, model: str) -> None:
@@ -132,8 +154,39 @@ class PublishedClassifier(TablePrediction):
         chosen: NDArray[Any] = (self.predict_proba(X)[:, 1] >= self.model_.threshold - 1e-12).astype(np.int64)
         return chosen
 
+    def _people(self, X: Any) -> People:
+        people = super()._people(X)
+        if self.model_.shown is False:
+            warnings.warn(_NOT_SHOWN, NotShownWarning, stacklevel=_outside())
+        return people
+
+    def _table(self, X: Any) -> NDArray[Any]:
+        names = self._titles()
+        if hasattr(X, "columns"):
+            lacking = [name for name in names if name not in X.columns]
+            if lacking:
+                raise ValueError(f"X: expected the columns {', '.join(names)}; {', '.join(lacking)} are missing")
+            X = X[list(names)]
+        table: NDArray[Any] = check_array(as_given(X), dtype=None, ensure_all_finite="allow-nan")
+        if table.shape[1] != len(names):
+            raise ValueError(f"X: expected the {len(names)} columns {', '.join(names)}, got {table.shape[1]} columns")
+        return table
+
     def _study_names(self) -> tuple[str, ...]:
         return self._titles()
+
+
+_NOT_SHOWN = (
+    "the study did not show that this model beats a guess from how common the answer is: its predictions tell nothing"
+)
+
+
+def _outside() -> int:
+    """The level at which `warnings.warn`, called by our caller, names the first line outside of this file."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename == __file__:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _log_odds(rate: float) -> float:
