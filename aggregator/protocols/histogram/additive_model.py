@@ -36,8 +36,8 @@ def learn_jointly(
     tables, results = [], []
     for feature in subject.features:
         moved = _influence(moments, found, feature, train, bits) if with_influence else 0.0
-        result = _result(moments, found, feature, scoring, moved)
-        tables.append(_table(moments, found, feature, result.scores, learning))
+        result = result_of(moments, found, feature, scoring, moved)
+        tables.append(table_of(moments, found, feature, result.scores, learning))
         results.append(result)
     model = subject.model("soft", "additive", moments.rate, moments.rate, tables)
     return published(LearnedStudy(model, tuple(results), moments.rate, found.null, found.chance))
@@ -53,7 +53,8 @@ def coordinates_of(features: Sequence[Feature]) -> Coordinates:
     )
 
 
-def _table(moments: Moments, found: Additive, feature: Feature, scores: Scores, learning: Learning) -> Table:
+def table_of(moments: Moments, found: Additive, feature: Feature, scores: Scores, learning: Learning) -> Table:
+    """A feature's table of the published model."""
     place = moments.coordinates.places[feature.name]
     return Table(
         features=(feature.name,),
@@ -68,7 +69,7 @@ def _table(moments: Moments, found: Additive, feature: Feature, scores: Scores, 
     )
 
 
-def _result(
+def result_of(
     moments: Moments, found: Additive, feature: Feature, scoring: Sequence[SurveyTally], influence: float
 ) -> PartitionResult:
     """Shares of (category, label): measured where tables asked, else what the model implies."""
@@ -123,17 +124,23 @@ def _influence(
     A lying report moves a table's shares by 1/(p - q) of itself and a bit's mean by 2 scale/(p - q).
     """
     asked = [one for one in bits if one.n > 0 and not one.asks_label_alone]
-    place = moments.coordinates.places[feature.name]
-    shift = HOSTILE_SHARE * max((_gain(one) for one in tables if feature.name in one.features and one.n > 0), default=0)
+    gain = max((_gain(one) for one in tables if feature.name in one.features and one.n > 0), default=0.0)
+    return influence_of(moments, found, feature, gain, [2 * one.scale * _gain(one) for one in asked])
+
+
+def influence_of(
+    moments: Moments, found: Additive, feature: Feature, gain: float, bit_gains: Sequence[float] = ()
+) -> float:
+    """The same where a lying report moves a table's shares by `gain` of itself, and each bit's mean by its own gain."""
+    place, shift = moments.coordinates.places[feature.name], HOSTILE_SHARE * gain
     moved = 0.0
     for category in range(place.start, place.stop):
         for label in (0, 1):
             contrast, values = moments.contrast.copy(), moments.bits.copy()
             contrast[category] += shift * (label - moments.rate)
             contrast[place] -= shift * (label - moments.rate) / (place.stop - place.start)
-            for row, one in enumerate(asked):
-                said = moments.signs[row, category] * (2 * label - 1)
-                values[row] += HOSTILE_SHARE * 2 * one.scale * _gain(one) * said
+            for row, one in enumerate(bit_gains):
+                values[row] += HOSTILE_SHARE * one * moments.signs[row, category] * (2 * label - 1)
             hostile = fit(evolve(moments, contrast=contrast, bits=values))
             moved = max(moved, float(np.abs(hostile.log_odds[place] - found.log_odds[place]).max()))
     return moved

@@ -1,0 +1,1 @@
+"""Learning from published noisy sums: tables, moments and gradients. Deterministic, so that an audit repeats it."""

@@ -1,0 +1,176 @@
+"""Published sums of tables: moments and their noise as the people and the parties make them, and the model they give."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import binom, chi2
+
+from aggregator.lab.simulation.sum_noise import simulated_noise
+from aggregator.protocols.histogram.additive import fit, indicator_covariance
+from aggregator.protocols.histogram.additive_model import coordinates_of
+from aggregator.protocols.histogram.moments import Coordinates
+from aggregator.protocols.histogram.results import LearnedStudy, Subject
+from aggregator.protocols.sum.published import NoisySum
+from aggregator.protocols.sum.table_moments import SummedMoments, gather_sums
+from aggregator.protocols.sum.tables import learn_tables
+from anon.errors import Malformed
+from anon.protocols.histogram.model import from_json
+from anon.study.features import Feature, Label, Learning
+from anon.sums.tables import Block, TableSums, tables_of
+
+NAMES, CARDS = ("one", "twin", "other"), (3, 3, 2)
+FEATURES = tuple(
+    Feature(name, "categorical", name, "SELECT 1", str(0), categories=tuple(str(place) for place in range(card)))
+    for name, card in zip(NAMES, CARDS, strict=True)
+)
+SUBJECT = Subject("00" * 32, "title", Label("y", "y", "SELECT 1", ("1",), ("0",), "negative"), FEATURES, {})
+LEARNING = Learning("additive", "soft", "auc", 0, 0.3)
+SINGLES = tables_of(dict(zip(NAMES, CARDS, strict=True)))
+PAIRS = tables_of(dict(zip(NAMES, CARDS, strict=True)), [("one", "twin"), ("one", "other"), ("twin", "other")])
+NEXT_TO_NONE = Fraction(1, 10**9)
+
+
+def people(count: int, seed: int, effect: float = 0.4) -> np.ndarray:
+    """Rows one, twin, other, label: `twin` is `one` in four of five, `other` goes with the label half as much."""
+    spring = np.random.default_rng(seed)
+    one, other = spring.choice(3, count, p=[0.5, 0.3, 0.2]), spring.integers(0, 2, count)
+    twin = np.where(spring.random(count) < 0.8, one, spring.choice(3, count, p=[0.5, 0.3, 0.2]))
+    label = (spring.random(count) < 0.2 + effect * (one == 0) + effect / 2 * other).astype(int)
+    return np.array([one, twin, other, label])
+
+
+def counted(design: TableSums, columns: np.ndarray) -> list[int]:
+    """The exact sum of everybody's contribution, each kind of person once."""
+    kinds, often = np.unique(columns, axis=1, return_counts=True)
+    total = np.zeros(design.length, dtype=np.int64)
+    for kind, times in zip(kinds.T.tolist(), often.tolist(), strict=True):
+        total += times * np.array(design.vector(dict(zip(NAMES, kind[:3], strict=True)), kind[3]))
+    return [int(cell) for cell in total]
+
+
+def noisy(design: TableSums, columns: np.ndarray, sigma_squared: Fraction, seed: int, parties: int = 2) -> NoisySum:
+    drawn = simulated_noise(sigma_squared, parties, design.length, np.random.default_rng(seed))
+    values = tuple(exact + int(one) for exact, one in zip(counted(design, columns), drawn, strict=True))
+    return NoisySum(values, columns.shape[1], sigma_squared, parties)
+
+
+def moments_of(design: TableSums, published: NoisySum, rate: float = 0.5) -> SummedMoments:
+    return gather_sums(coordinates_of(FEATURES), design, published, {}, rate)
+
+
+def indicators(columns: np.ndarray) -> np.ndarray:
+    return np.array([columns[row] == category for row, card in enumerate(CARDS) for category in range(card)], dtype=float)
+
+
+def model(design: TableSums, published: NoisySum, with_influence: bool = False) -> LearnedStudy:
+    return learn_tables(SUBJECT, design, published, LEARNING, with_influence)
+
+
+@pytest.mark.parametrize("design", [SINGLES, PAIRS, TableSums((Block(NAMES, CARDS),))])
+def test_without_noise_the_moments_are_those_of_the_people(design: TableSums) -> None:
+    columns = people(5_000, 1)
+    moments = moments_of(design, NoisySum(tuple(counted(design, columns)), 5_000, NEXT_TO_NONE, 1))
+    held, label = indicators(columns), columns[3]
+    assert moments.rate == pytest.approx(label.mean(), abs=1e-3)
+    assert moments.shares == pytest.approx(held.mean(axis=1), abs=1e-6)
+    for place in moments.coordinates.places.values():
+        true = np.array([np.mean(row * (label - moments.rate)) for row in held[place]])
+        assert moments.contrast[place] == pytest.approx(true - true.mean(), abs=1e-9)
+    if design is not SINGLES:
+        covariance, kept = indicator_covariance(moments)
+        assert min(kept.values()) > 0.99
+        assert covariance == pytest.approx(np.cov(held, bias=True), abs=1e-3)
+
+
+@pytest.mark.parametrize("design", [SINGLES, TableSums((Block(("one", "other"), (3, 2)), Block(("twin",), (3,)), Block(("one",), (3,))))])
+def test_contrasts_scatter_as_their_noise_says(design: TableSums) -> None:
+    """People and noise drawn anew 600 times: 5 independent directions; a false alarm in 1e-3."""
+    found = []
+    for seed in range(600):
+        columns = people(300, seed, 0.0)
+        columns[1] = np.random.default_rng(seed).permutation(columns[1])  # no feature goes with another or with the label
+        found.append(moments_of(design, noisy(design, columns, Fraction(9), seed)))
+    values = np.array([one.contrast for one in found])
+    stated = np.mean([one.noise(np.zeros(8)) for one in found], axis=0)
+    basis = np.zeros((8, 5))  # per feature, directions that sum to 0
+    for column, (start, card) in enumerate([(0, 3), (0, 3), (3, 3), (3, 3), (6, 2)]):
+        step = column % 2 + 1 if card == 3 else 1
+        basis[start : start + step, column], basis[start + step, column] = 1.0, -step
+    distances = np.einsum("ij,jk,ik->i", values @ basis, np.linalg.inv(basis.T @ stated @ basis), values @ basis)
+    low, high = chi2.ppf([5e-4, 1 - 5e-4], 5 * len(found))
+    assert low < distances.sum() < high
+
+
+def test_every_party_adds_its_noise() -> None:
+    columns, sigma_squared = people(300, 2), Fraction(9)
+    one, two = (moments_of(SINGLES, NoisySum(tuple(counted(SINGLES, columns)), 300, sigma_squared, parties)) for parties in (1, 2))
+    assert two.contrast_variance == pytest.approx(2 * one.contrast_variance, rel=1e-3)
+
+
+def test_a_wrong_guess_of_shares_is_no_effect() -> None:
+    columns = people(2_000, 3, 0.0)
+    published = NoisySum(tuple(counted(SINGLES, columns)), 2_000, Fraction(400), 2)
+    plain, misled = (gather_sums(coordinates_of(FEATURES), SINGLES, published, guess, 0.3) for guess in ({}, {"one": (0.05, 0.05, 0.9)}))
+    assert plain.contrast == pytest.approx(misled.contrast, abs=1e-12)
+    assert abs(plain.shares - misled.shares).max() > 0.05
+
+
+def test_noise_alone_is_rarely_shown() -> None:
+    """Shuffled labels: at most 2 % are shown, within what 300 studies may scatter to at 1e-3."""
+    shown = 0
+    for seed in range(300):
+        columns = people(150, seed)
+        columns[3] = np.random.default_rng(seed + 1).permutation(columns[3])
+        moments = gather_sums(coordinates_of(FEATURES), SINGLES, noisy(SINGLES, columns, Fraction(50), seed), {}, 0.3)
+        shown += fit(moments).chance <= 0.015
+    assert shown <= binom.ppf(1 - 1e-3, 300, 0.02)
+
+
+def test_pairs_tell_a_copy_from_a_cause() -> None:
+    columns = people(20_000, 4)
+    published = noisy(PAIRS, columns, Fraction(400), 1)
+    learned = model(PAIRS, published)
+    one, twin, other = ([table.log_odds[0] - table.log_odds[-1] for table in learned.model.tables])
+    assert abs(twin) < 0.25 * one and other < -0.3
+    assert learned.learnable
+    single = model(SINGLES, noisy(SINGLES, columns, Fraction(400), 1)).model.tables[1]
+    assert single.log_odds[0] - single.log_odds[-1] > 2 * abs(twin)
+
+
+def test_noise_draws_effects_towards_none() -> None:
+    columns = people(400, 5)
+    spans = []
+    for sigma_squared in (Fraction(100), Fraction(2_500), Fraction(40_000)):
+        drawn = [model(SINGLES, noisy(SINGLES, columns, sigma_squared, seed)).model.tables[0].log_odds for seed in range(8)]
+        spans.append(np.mean([np.ptp(one) for one in drawn]))
+    assert spans[0] > spans[1] > spans[2]
+
+
+def test_the_model_is_a_pure_function_of_the_published_sum() -> None:
+    columns = people(800, 6)
+    published = noisy(PAIRS, columns, Fraction(100), 3)
+    one, again = model(PAIRS, published, True), model(PAIRS, NoisySum(tuple(published.values), 800, Fraction(100), 2))
+    assert one.model.to_json() == again.model.to_json()
+    assert from_json(one.model.to_json()) == one.model
+    assert one.model.to_json() != model(PAIRS, noisy(PAIRS, columns, Fraction(100), 4)).model.to_json()
+    assert {result.n for result in one.partitions} == {800} and all(result.influence > 0 for result in one.partitions)
+
+
+def test_a_feature_that_no_table_asks_about_says_nothing() -> None:
+    design = tables_of({"one": 3, "other": 2})
+    learned = model(design, noisy(design, people(500, 7), Fraction(9), 1))
+    assert np.ptp(learned.model.tables[1].log_odds) < 1e-9 < np.ptp(learned.model.tables[0].log_odds)
+
+
+def test_sums_of_another_study_are_refused() -> None:
+    published = noisy(SINGLES, people(50, 8), Fraction(9), 1)
+    with pytest.raises(Malformed, match="expected 25 cells"):
+        learn_tables(SUBJECT, TableSums((*SINGLES.blocks, Block(("one", "twin"), (3, 3), False))), published, LEARNING)
+    with pytest.raises(Malformed, match="other features or categories"):
+        gather_sums(Coordinates(NAMES, (2, 3, 2), (False,) * 3, (False,) * 3), SINGLES, published, {}, 0.5)
+    for units, sigma_squared, parties in ((0, Fraction(1), 1), (1, Fraction(0), 1), (1, Fraction(1), 0)):
+        with pytest.raises(Malformed, match="at least one contribution"):
+            NoisySum((1,), units, sigma_squared, parties)
