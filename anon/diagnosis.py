@@ -68,14 +68,15 @@ def _cryptography() -> Check:
 
     try:
         from anon import nacl as sodium
+        from anon import sealing
         from anon.credential import curve
     except ImportError as missing:
         return Check("cryptography", False, str(missing))
-    libraries = {"curve": curve.IMPLEMENTATION, "NaCl": sodium.IMPLEMENTATION}
+    libraries = {"curve": curve.IMPLEMENTATION, "NaCl": sodium.IMPLEMENTATION, "sealing": sealing.IMPLEMENTATION}
     slow = [name for name, kind in libraries.items() if kind == PURE]
     if not slow:
         return Check("cryptography (native)", True)
-    name = f"cryptography ({' and '.join(slow)} in Python: slower, and not constant-time)"
+    name = f"cryptography ({', '.join(slow)} in Python: slower, and not constant-time)"
     return Check(name, sys.platform in NO_NATIVE_BUILD, f"unset {VARIABLE}, or install anonml again", needed=False)
 
 

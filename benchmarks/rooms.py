@@ -27,6 +27,7 @@ ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("transparency",),
         ("route", "study"),
         ("wire", "tables"),
+        ("sealing",),
         ("page", "queries", "storage", "ldp", "credential", "nacl", "vdaf", "sums"),
         ("text", "extras", "environment", "backend", "labels", "errors", "noise"),
     ),

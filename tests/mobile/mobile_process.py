@@ -19,7 +19,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / ".venv" / "mobile"
-ONLY_NATIVE = ("anon.credential.arkworks", "anon.nacl.libsodium")
+ONLY_NATIVE = ("anon.credential.arkworks", "anon.nacl.libsodium", "anon.sealing.openssl", "anon.sealing.opening")
 
 
 class Blocker(importlib.abc.MetaPathFinder):
@@ -39,12 +39,14 @@ class Blocker(importlib.abc.MetaPathFinder):
 def underneath(blocker: Blocker) -> dict[str, Any]:
     """Which libraries do the work, which compiled modules came from outside the standard library."""
     from anon import nacl as sodium
+    from anon import sealing
     from anon.credential import curve
 
     files = {name: getattr(module, "__file__", None) or "" for name, module in list(sys.modules.items())}
     return {
         "curve": [curve.IMPLEMENTATION, curve.G1.__module__],
         "sodium": [sodium.IMPLEMENTATION, sodium.SigningKey.__module__],
+        "sealing": [sealing.IMPLEMENTATION, sealing.seal.__module__],
         "compiled": sorted(name for name, file in files.items() if file.startswith(str(SITE)) and ".so" in file),
         "elsewhere": sorted(name for name, file in files.items() if "site-packages" in file),
         "asked": sorted(blocker.asked),
@@ -76,6 +78,7 @@ def main(told: dict[str, Any]) -> None:
     here, sys.platform = sys.platform, "android"
     import anon.credential
     import anon.nacl
+    import anon.sealing
 
     sys.platform = here
     if told.get("walk"):

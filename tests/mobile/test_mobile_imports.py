@@ -32,7 +32,7 @@ async def test_all_of_anon_and_peer_import_on_a_phone() -> None:
         assert all(name.startswith(("aiohttp", "markupsafe")) for name in below["compiled"]), below["compiled"]
 
 
-@pytest.mark.parametrize("library", ["py_arkworks_bls12381", "nacl"])
+@pytest.mark.parametrize("library", ["py_arkworks_bls12381", "nacl", "cryptography"])
 @pytest.mark.parametrize(("setting", "platform", "installed", "outcome"), [
     ("", "linux", True, NATIVE), ("", "android", True, NATIVE), ("", "ios", False, PURE), ("", "android", False, PURE),
     ("pure", "linux", True, PURE), ("pure", "ios", False, PURE), ("native", "linux", True, NATIVE),
@@ -67,7 +67,9 @@ else:
 """
 
 
-@pytest.mark.parametrize(("library", "module"), [("py_arkworks_bls12381", "anon.credential.curve"), ("nacl", "anon.nacl")])
+@pytest.mark.parametrize(("library", "module"), [
+    ("py_arkworks_bls12381", "anon.credential.curve"), ("nacl", "anon.nacl"), ("cryptography", "anon.sealing"),
+])
 @pytest.mark.parametrize(("platform", "error", "said"), [
     ("linux", "ModuleNotFoundError('gone', name=name)", "ImportError the library"),
     ("android", "ModuleNotFoundError('gone', name=name)", "pure"),
@@ -85,7 +87,7 @@ def test_a_missing_or_broken_library_in_a_real_process(
 
 @pytest.mark.parametrize(("crypto", "name", "ok"), [
     ("native", "cryptography (native)", True),
-    ("pure", "cryptography (curve and NaCl in Python: slower, and not constant-time)", False),
+    ("pure", "cryptography (curve, NaCl, sealing in Python: slower, and not constant-time)", False),
     ("python", "cryptography", False),
 ])
 def test_the_diagnosis_says_what_is_underneath(crypto: str, name: str, ok: bool) -> None:

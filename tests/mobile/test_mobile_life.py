@@ -126,6 +126,7 @@ def test_nothing_native_was_underneath(seen: Seen) -> None:
     for below in seen.underneath:
         assert below["curve"] == ["pure", "anon.credential.pure.g1"]
         assert below["sodium"] == ["pure", "anon.nacl.pure.signing"]
+        assert below["sealing"] == ["pure", "anon.sealing.pure.hpke"]
         assert below["elsewhere"] == below["present"] == []
         assert all(name.startswith(WITH_WHEELS) for name in below["compiled"]), below["compiled"]
-        assert {"nacl", "py_arkworks_bls12381"} <= set(below["asked"])
+        assert {"nacl", "py_arkworks_bls12381", "cryptography"} <= set(below["asked"])
