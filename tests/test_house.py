@@ -156,6 +156,7 @@ CANONICAL = {
     "anon/wire/cbor.py": "the one encoder",
     "anon/wire/lists.py": "long lists of byte strings, read where they lie",
     "anon/wire/messages.py": "enrolment, withdrawal, abandonment, roster, seed, credentials, packet, cover",
+    "anon/wire/packet_v2.py": "packets of version 2, and what a teller is shown of one",
     "anon/study/manifest.py": "the manifest",
     "anon/transparency/documents.py": "heads and chains of heads",
     "anon/transparency/transcript.py": "transcripts",
@@ -192,7 +193,7 @@ def test_a_protocol_is_known_in_its_rooms_alone() -> None:
 RULES = [
     *sorted(path.relative_to(ROOT).as_posix() for side in SIDES for path in _modules(side) if path.parent.name == "rules"),
     "peer/release.py", "peer/protocols/histogram.py", "peer/protocols/contract.py", "anon/protocols/contract.py",
-    "anon/wire/messages.py", "anon/transparency/documents.py",
+    "anon/wire/messages.py", "anon/wire/packet_v2.py", "anon/transparency/documents.py",
     "peer/run/plan.py", "peer/run/jobs.py", "peer/run/departures.py",
 ]
 OUTSIDE = {

@@ -1,0 +1,235 @@
+"""Packets of version 2: sealed by HPKE, with one share inside for each teller. Pure functions on bytes.
+
+    [2, study, round, slot, survey, report, [share, ...], token]
+
+`report` is the part that the aggregator reads: a perturbed report, or the public share of a secret sharing. Each share
+is sealed to one teller, for this study, round, slot, tag and teller alone, so that it opens nowhere else: an aggregator
+with tokens of its own cannot send a member's share again under another tag. The token signs a digest of every share
+in place of the shares. So a teller can check it with its own share and 32 bytes for each other one.
+
+All packets of a study have one size. The token, the draw and the window are decided elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from attrs import field, frozen
+
+from anon import labels
+from anon.errors import Malformed
+from anon.sealing import OVERHEAD, seal
+from anon.wire.cbor import decode, encode, sha256
+from anon.wire.messages import COVER, Dummy, SealedPacket, pad, unpad
+
+VERSION = 2
+STUDY_BYTES, TAG_BYTES, DIGEST_BYTES = 32, 48, 32
+MOST_ROUNDS, MOST_SLOTS, MOST_SURVEYS = 2**16, 2**8, 2**16
+MOST_TELLERS = 4
+
+
+@frozen(order=True)
+class Occasion:
+    """One slot of one round of a study: a member answers it once, and its shares are added up once.
+
+    Raises `Malformed` for numbers out of range or a study's id of another length.
+    """
+
+    study: bytes
+    round: int
+    slot: int
+
+    def __attrs_post_init__(self) -> None:
+        if len(self.study) != STUDY_BYTES:
+            raise Malformed(f"study: expected {STUDY_BYTES} bytes, got {len(self.study)}")
+        if not 0 <= self.round < MOST_ROUNDS or not 0 <= self.slot < MOST_SLOTS:
+            raise Malformed(f"expected a round below {MOST_ROUNDS} and a slot below {MOST_SLOTS}")
+
+    def heading(self) -> list[Any]:
+        """The first fields of everything that is about this occasion."""
+        return [VERSION, self.study, self.round, self.slot]
+
+    def tag_context(self) -> bytes:
+        """The pseudonym context: a member has one tag for each occasion, and nobody can link two of them."""
+        return sha256(labels.OCCASION, encode(self.heading()))
+
+
+def packet_info(study: bytes) -> bytes:
+    """The purpose that a packet is sealed for: label, version, study."""
+    return encode([labels.PACKET_SEAL, VERSION, study])
+
+
+def share_info(occasion: Occasion, tag: bytes, teller: int) -> bytes:
+    """The purpose that a share is sealed for: label, version, study, round, slot, tag and the teller's number."""
+    return encode([labels.SHARE_SEAL, *occasion.heading(), tag, teller])
+
+
+def seal_shares(
+    occasion: Occasion, tag: bytes, shares: Sequence[bytes], sealing_keys: Sequence[bytes]
+) -> tuple[bytes, ...]:
+    """Each share sealed to the teller of its number. Raises `Malformed` for a key that cannot be sealed to."""
+    return tuple(
+        seal(share, key, share_info(occasion, tag, teller))
+        for teller, (share, key) in enumerate(zip(shares, sealing_keys, strict=True))
+    )
+
+
+def presentation_header(occasion: Occasion, survey: int, report: bytes, digests: Sequence[bytes]) -> bytes:
+    """The header that the token signs: SHA-256(label, canonical packet with digests of its shares, without token)."""
+    return sha256(labels.PRESENTATION_2, encode([*occasion.heading(), survey, report, list(digests)]))
+
+
+@frozen
+class PacketV2:
+    """One packet's content. `shares` are sealed; none for a protocol without tellers."""
+
+    occasion: Occasion
+    survey: int
+    report: bytes = field(repr=False)
+    shares: tuple[bytes, ...] = field(repr=False)
+    token: bytes = field(repr=False)
+
+    @property
+    def tag(self) -> bytes:
+        """The token's first 48 bytes; proven only once the token verifies."""
+        return self.token[:TAG_BYTES]
+
+    @property
+    def digests(self) -> tuple[bytes, ...]:
+        """One for each share."""
+        return tuple(sha256(labels.SEALED_SHARE, share) for share in self.shares)
+
+    def presentation_header(self) -> bytes:
+        """The header that the token signs."""
+        return presentation_header(self.occasion, self.survey, self.report, self.digests)
+
+    def to_bytes(self) -> bytes:
+        """The canonical plaintext."""
+        return encode([*self.occasion.heading(), self.survey, self.report, list(self.shares), self.token])
+
+    def relayed(self, teller: int) -> Relayed:
+        """The part that this teller is shown."""
+        return Relayed(
+            self.occasion, self.survey, self.report, self.digests, teller, self.shares[teller], self.token
+        )
+
+
+@frozen
+class Layout:
+    """The lengths of a study's packets, in bytes: report, the share of each teller before it is sealed, token."""
+
+    report: int
+    shares: tuple[int, ...]
+    token: int
+
+    @property
+    def plain_size(self) -> int:
+        """The constant size of the plaintext: the longest canonical packet and its length prefix."""
+        occasion = Occasion(bytes(STUDY_BYTES), MOST_ROUNDS - 1, MOST_SLOTS - 1)
+        shares = tuple(bytes(size + OVERHEAD) for size in self.shares)
+        return 4 + len(PacketV2(occasion, MOST_SURVEYS - 1, bytes(self.report), shares, bytes(self.token)).to_bytes())
+
+    @property
+    def sealed_size(self) -> int:
+        """The constant size on the wire."""
+        return self.plain_size + OVERHEAD
+
+    def demand_shares(self, shares: Sequence[bytes]) -> None:
+        """Raises `Malformed` unless there is a sealed share of its length for each teller."""
+        if [len(share) for share in shares] != [size + OVERHEAD for size in self.shares]:
+            raise Malformed(f"packet: expected {len(self.shares)} shares of the study's lengths")
+
+
+def seal_packet(packet: PacketV2, layout: Layout, sealing_key: bytes) -> SealedPacket:
+    """The packet for the wire: padded to the study's size, sealed to its key. Raises `Malformed`."""
+    return _sealed(packet.to_bytes(), packet.occasion.study, layout, sealing_key)
+
+
+def seal_dummy(dummy: Dummy, layout: Layout, sealing_key: bytes) -> SealedPacket:
+    """Cover traffic of the same size under the same seal: `[2, "cover", study, opens, closes]`. Raises `Malformed`."""
+    plaintext = encode([VERSION, COVER, dummy.study, dummy.opens, dummy.closes])
+    return _sealed(plaintext, dummy.study, layout, sealing_key)
+
+
+def _sealed(plaintext: bytes, study: bytes, layout: Layout, sealing_key: bytes) -> SealedPacket:
+    return SealedPacket(seal(pad(plaintext, layout.plain_size), sealing_key, packet_info(study)))
+
+
+def parse_packet(padded_untrusted: bytes, layout: Layout) -> PacketV2 | Dummy:
+    """A packet or a dummy of the study's lengths, after its seal was opened. Raises `Malformed`."""
+    plaintext = unpad(padded_untrusted, layout.plain_size)
+    fields = _fields(plaintext, "packet")
+    if len(fields) == 5 and fields[1] == COVER:
+        _demand_kinds(fields, (int, str, bytes, int, int))
+        return Dummy(*fields[2:])
+    _demand_kinds(fields, (int, bytes, int, int, int, bytes, list, bytes))
+    _, study, round_number, slot, survey, report, shares, token = fields
+    _demand_kinds(shares, (bytes,) * len(layout.shares))
+    _demand_lengths(survey, report, token, layout)
+    layout.demand_shares(shares)
+    return PacketV2(Occasion(study, round_number, slot), survey, report, tuple(shares), token)
+
+
+@frozen
+class Relayed:
+    """A packet as one teller is shown it: its own share, and for every share a digest.
+
+        [2, study, round, slot, survey, report, [digest, ...], teller, share, token]
+    """
+
+    occasion: Occasion
+    survey: int
+    report: bytes = field(repr=False)
+    digests: tuple[bytes, ...] = field(repr=False)
+    teller: int
+    share: bytes = field(repr=False)
+    token: bytes = field(repr=False)
+
+    @property
+    def tag(self) -> bytes:
+        """The token's first 48 bytes; proven only once the token verifies."""
+        return self.token[:TAG_BYTES]
+
+    def token_item(self) -> tuple[bytes, bytes, bytes]:
+        """Token, pseudonym context and presentation header: what its verification needs."""
+        header = presentation_header(self.occasion, self.survey, self.report, self.digests)
+        return self.token, self.occasion.tag_context(), header
+
+    def to_bytes(self) -> bytes:
+        """The canonical bytes."""
+        content = [self.survey, self.report, list(self.digests), self.teller, self.share, self.token]
+        return encode([*self.occasion.heading(), *content])
+
+
+def parse_relayed(data_untrusted: bytes, layout: Layout) -> Relayed:
+    """A relayed packet of the study's lengths, whose share has the digest of its place. Raises `Malformed`."""
+    fields = _fields(data_untrusted, "relayed packet")
+    _demand_kinds(fields, (int, bytes, int, int, int, bytes, list, int, bytes, bytes))
+    _, study, round_number, slot, survey, report, digests, teller, share, token = fields
+    _demand_kinds(digests, (bytes,) * len(layout.shares))
+    _demand_lengths(survey, report, token, layout)
+    if not 0 <= teller < len(layout.shares) or len(share) != layout.shares[teller] + OVERHEAD:
+        raise Malformed("relayed packet: expected a share of the study's length for one of its tellers")
+    if digests[teller] != sha256(labels.SEALED_SHARE, share):
+        raise Malformed("relayed packet: the share is not the one of the packet")
+    return Relayed(Occasion(study, round_number, slot), survey, report, tuple(digests), teller, share, token)
+
+
+def _fields(data_untrusted: bytes, what: str) -> list[Any]:
+    fields = decode(data_untrusted, what)
+    if not isinstance(fields, list) or not fields or type(fields[0]) is not int or fields[0] != VERSION:
+        raise Malformed(f"{what}: expected version {VERSION}")
+    return fields
+
+
+def _demand_kinds(fields: Sequence[Any], kinds: Sequence[type]) -> None:
+    if len(fields) != len(kinds) or not all(type(one) is kind for one, kind in zip(fields, kinds, strict=True)):
+        raise Malformed(f"packet: expected {len(kinds)} fields of the documented kinds")
+
+
+def _demand_lengths(survey: int, report: bytes, token: bytes, layout: Layout) -> None:
+    if not 0 <= survey < MOST_SURVEYS:
+        raise Malformed(f"packet: expected a survey below {MOST_SURVEYS}")
+    if len(report) != layout.report or len(token) != layout.token:
+        raise Malformed(f"packet: expected {layout.report} bytes of report and {layout.token} of token")
