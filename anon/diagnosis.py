@@ -18,6 +18,7 @@ from attrs import frozen
 from anon.environment import Child, for_child
 from anon.errors import AnonmlError
 from anon.extras import install
+from anon.text.sentences import joined, say
 
 PEER_PARTS = (
     "aiohttp",
@@ -34,6 +35,7 @@ PATIENCE = 30.0
 """Seconds for a child process to start and to answer."""
 OLDEST_TOR = (0, 4, 9)
 """The first whose control port turns proof of work on for an onion service."""
+_INSTALL = say("install anonml again")
 AGGREGATOR_PARTS = ("aiosqlite", "numpy", "sklearn", "sqlalchemy")
 
 
@@ -48,10 +50,10 @@ class Check:
     needed: bool = True
 
 
-def _parts(side: str, names: tuple[str, ...], how: str) -> Check:
-    missing = [name for name in names if not _imports(name)]
-    action = f"{how}: {', '.join(missing)} missing" if missing else ""
-    return Check(f"parts of the {side}", not missing, action, needed=side == "peer")
+def _parts(name: str, parts: tuple[str, ...], how: str, needed: bool) -> Check:
+    missing = [part for part in parts if not _imports(part)]
+    action = say("{how}: {parts} missing", how=how, parts=", ".join(missing)) if missing else ""
+    return Check(name, not missing, action, needed)
 
 
 def _imports(name: str) -> bool:
@@ -71,13 +73,18 @@ def _cryptography() -> Check:
         from anon import sealing
         from anon.credential import curve
     except ImportError as missing:
-        return Check("cryptography", False, str(missing))
-    libraries = {"curve": curve.IMPLEMENTATION, "NaCl": sodium.IMPLEMENTATION, "sealing": sealing.IMPLEMENTATION}
-    slow = [name for name, kind in libraries.items() if kind == PURE]
+        return Check(say("cryptography"), False, str(missing))
+    kinds = (
+        (say("curve"), curve.IMPLEMENTATION),
+        ("NaCl", sodium.IMPLEMENTATION),
+        (say("sealing"), sealing.IMPLEMENTATION),
+    )
+    slow = [name for name, kind in kinds if kind == PURE]
     if not slow:
-        return Check("cryptography (native)", True)
-    name = f"cryptography ({', '.join(slow)} in Python: slower, and not constant-time)"
-    return Check(name, sys.platform in NO_NATIVE_BUILD, f"unset {VARIABLE}, or install anonml again", needed=False)
+        return Check(say("cryptography (native)"), True)
+    name = say("cryptography ({parts} in Python: slower, and not constant-time)", parts=joined(slow, ", "))
+    action = say("unset {variable}, or install anonml again", variable=VARIABLE)
+    return Check(name, sys.platform in NO_NATIVE_BUILD, action, needed=False)
 
 
 def _token() -> Check:
@@ -85,14 +92,14 @@ def _token() -> Check:
     try:
         from anon.credential import Verifier, blind_sign, commit, finalize, generate_secret_key, present, public_key
     except ImportError as missing:
-        return Check("tokens (made and verified)", False, str(missing))
+        return Check(say("tokens (made and verified)"), False, str(missing))
     secret = generate_secret_key(os.urandom)
     key, header, entropy = public_key(secret), b"doctor", (1).to_bytes(32, "big")
     mine = commit(1, os.urandom)
     signature = blind_sign(secret, key, mine.commitment_with_proof, header, entropy, 1)
     token = present(finalize(key, header, signature, entropy, mine), b"context", b"packet", os.urandom)
     tag = Verifier(key, header, 1).check(token, b"context", b"packet")
-    return Check("tokens (made and verified)", token.startswith(tag), "install anonml again")
+    return Check(say("tokens (made and verified)"), token.startswith(tag), _INSTALL)
 
 
 def _storage() -> Check:
@@ -100,7 +107,8 @@ def _storage() -> Check:
         connection = sqlite3.connect(Path(folder) / "probe.sqlite")
         mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
         connection.close()
-    return Check("durable storage (SQLite WAL)", mode == "wal", "use a local disk for --home and the temporary folder")
+    action = say("use a local disk for --home and the temporary folder")
+    return Check(say("durable storage (SQLite WAL)"), mode == "wal", action)
 
 
 def _queries() -> Check:
@@ -109,24 +117,24 @@ def _queries() -> Check:
     from anon.queries.answers import Question, Request
 
     if not process.has_children():
-        return Check("feature queries (in this process: there are no child processes here)", True)
+        return Check(say("feature queries (in this process: there are no child processes here)"), True)
     with tempfile.TemporaryDirectory() as folder:
         database = Path(folder) / "probe.sqlite"
         sqlite3.connect(database).close()
         answers = process.at_once(Request(database, {}, (Question("numeric", "SELECT 1"),), 0), PATIENCE)
-    action = "install anonml again; until then every value that a study asks for counts as missing"
-    return Check("feature queries (in a child process)", answers == (1.0,), action)
+    action = say("install anonml again; until then every value that a study asks for counts as missing")
+    return Check(say("feature queries (in a child process)"), answers == (1.0,), action)
 
 
 def _clock() -> Check:
-    return Check("the clock (after 2026)", time.time() > 1_767_225_600, "set the clock; windows go by it")
+    return Check(say("the clock (after 2026)"), time.time() > 1_767_225_600, say("set the clock; windows go by it"))
 
 
 def _python() -> Check:
     return Check(
         f"Python {sys.version_info.major}.{sys.version_info.minor}",
         sys.version_info >= (3, 11),
-        "use Python 3.11 or later",
+        say("use Python 3.11 or later"),
     )
 
 
@@ -141,10 +149,12 @@ def _tor() -> Check:
     version_text = _version_of(program)
     match = re.search(r"(\d+)\.(\d+)\.(\d+)(\.\d+)?", version_text)
     if match is None:
-        return Check(f"tor ({program})", False, "it does not say its version; install tor again", needed=False)
+        return Check(f"tor ({program})", False, say("it does not say its version; install tor again"), needed=False)
     recent = tuple(int(part) for part in match.groups()[:3]) >= OLDEST_TOR
     oldest = ".".join(map(str, OLDEST_TOR))
-    return Check(f"tor {match[0]} ({program})", recent, f"update tor to {oldest} or later", needed=False)
+    return Check(
+        f"tor {match[0]} ({program})", recent, say("update tor to {version} or later", version=oldest), needed=False
+    )
 
 
 def _version_of(program: Path) -> str:
@@ -160,7 +170,7 @@ def _version_of(program: Path) -> str:
 
 PEER_CHECKS: tuple[Callable[[], Check], ...] = (
     _python,
-    lambda: _parts("peer", PEER_PARTS, "install anonml again"),
+    lambda: _parts(say("parts of the peer"), PEER_PARTS, _INSTALL, needed=True),
     _clock,
     _storage,
     _queries,
@@ -170,6 +180,11 @@ PEER_CHECKS: tuple[Callable[[], Check], ...] = (
 )
 CHECKS: tuple[Callable[[], Check], ...] = (
     *PEER_CHECKS[:2],
-    lambda: _parts("aggregator", AGGREGATOR_PARTS, f"`{install('aggregator')}` (only staff need it)"),
+    lambda: _parts(
+        say("parts of the aggregator"),
+        AGGREGATOR_PARTS,
+        say("`{command}` (only staff need it)", command=install("aggregator")),
+        needed=False,
+    ),
     *PEER_CHECKS[2:],
 )

@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 from typing import ClassVar, Final
 
-FAULT_IN_THIS_PROGRAM: Final = "a fault in this program; its log names the place"
+from anon.text.sentences import joined, say
+
+FAULT_IN_THIS_PROGRAM: Final = say("a fault in this program; its log names the place")
 """Of an error that is not ours. Its text may quote data, and the name of its class says nothing to a reader."""
 
 
@@ -84,8 +86,14 @@ def because(error: BaseException) -> str:
     Never another error's text, which may quote data, and never the name of a class.
     """
     if isinstance(error, UnicodeError):
-        return " (it is not UTF-8 text)"
+        return _in_brackets(say("it is not UTF-8 text"))
     if not isinstance(error, OSError):
         return ""
     known = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
-    return f" ({known})" if known else " (it took too long)" if isinstance(error, TimeoutError) else ""
+    if known:
+        return _in_brackets(known)
+    return _in_brackets(say("it took too long")) if isinstance(error, TimeoutError) else ""
+
+
+def _in_brackets(why: str) -> str:
+    return joined((" (", why, ")"), "")

@@ -29,7 +29,8 @@ ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("wire", "tables"),
         ("sealing",),
         ("page", "queries", "storage", "ldp", "credential", "nacl", "vdaf", "sums"),
-        ("text", "extras", "environment", "backend", "labels", "errors", "noise"),
+        ("extras", "environment", "backend", "labels", "errors", "noise"),
+        ("text",),
     ),
     "peer": (
         ("pairing",),

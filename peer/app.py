@@ -17,6 +17,7 @@ from anon.nacl import SALT_BYTES, passphrase_key
 from anon.protocols.kinds import LONGEST_MANIFEST
 from anon.route import Route
 from anon.study.manifest import Manifest
+from anon.text.sentences import say
 from anon.transparency.closing import CheckedLists
 from anon.transparency.documents import SignedHead, encode_chain
 from anon.wire.invite import Invite
@@ -139,7 +140,7 @@ class PeerApp(HomeView):
         """
         known = self.store.study(study)
         if not isinstance(known, Open):
-            raise Refused("this study is over for you, and its keys are erased; join again")
+            raise Refused(say("this study is over for you, and its keys are erased; join again"))
         return bytes(StudySecrets.from_bytes(self._tools.vault.open(known.secrets)).signing_key.verify_key)
 
     async def leave(self, study: bytes) -> None:
@@ -182,9 +183,9 @@ class PeerApp(HomeView):
         """
         self.store.demand_not_retired()
         if not self._now() < until < LONGEST_PAUSE + self._now():
-            raise Refused("a pause ends in the future, within a year; choose another time")
+            raise Refused(say("a pause ends in the future, within a year; choose another time"))
         if study is not None and self.store.state(study) in LAST:
-            raise Refused("this study is over for you; there is nothing to pause")
+            raise Refused(say("this study is over for you; there is nothing to pause"))
         self.store.pause(study, until)
 
     def resume(self, study: bytes | None = None) -> None:
@@ -263,14 +264,14 @@ class PeerApp(HomeView):
             client = self.client(invite)
             chain = await client.chain()
             if not chain or chain[0].head.kind != "manifest":
-                raise Malformed("heads: the first document is not the manifest; do not take part")
+                raise Malformed(say("heads: the first document is not the manifest; do not take part"))
             body = await client.body(chain[0].head, LONGEST_MANIFEST)
             manifest = await off_loop(check_manifest, body, invite)
             chain = await heads_off_loop(check_continued, manifest, (), chain)
             self._manifests[invite.study] = (chain, body, manifest)
         chain, body, manifest = self._manifests[invite.study]
         if manifest.aggregator_key != invite.key:
-            raise Malformed("invite: another key than the manifest names; ask for the invite again")
+            raise Malformed(say("invite: another key than the manifest names; ask for the invite again"))
         check_address(manifest, invite.address)
         return chain, body, manifest
 

@@ -27,6 +27,7 @@ from anon.queries.process import at_once
 from anon.queries.sandbox import plain_tables_of
 from anon.storage.durable import connect
 from anon.storage.private_files import new_private_text
+from anon.text.sentences import joined, say
 from anon.transparency.documents import find
 from peer.data.evaluate_here import LONGEST_EVALUATION, evaluate_here
 from peer.data.importing import import_file, import_rows
@@ -63,7 +64,7 @@ async def fetch_model(client: AggregatorClient) -> PublishedModel:
     body = await _published(client, "model")
     model = await off_loop(read_model, body.decode("utf-8", "replace"))
     if model.study != client.invite.study.hex():
-        raise Malformed("model: of another study than its head says; do not use it")
+        raise Malformed(say("model: of another study than its head says; do not use it"))
     return model
 
 
@@ -72,15 +73,25 @@ async def fetch_report(client: AggregatorClient) -> bytes:
     return await _published(client, "report")
 
 
+_MISLEADING = {
+    "model": say("heads: the first document is not the manifest; do not use the model"),
+    "report": say("heads: the first document is not the manifest; do not use the report"),
+}
+_UNPUBLISHED = {
+    "model": say("no model is published yet; try again after the study's end (`anonml peer status`)"),
+    "report": say("no report is published yet; try again after the study's end (`anonml peer status`)"),
+}
+
+
 async def _published(client: AggregatorClient, kind: str) -> bytes:
     chain = await client.chain()
     first = find(chain, "manifest")
     if first is None:
-        raise Malformed(f"heads: the first document is not the manifest; do not use the {kind}")
+        raise Malformed(_MISLEADING[kind])
     manifest = await off_loop(check_manifest, await client.body(first, LONGEST_MANIFEST), client.invite)
     head = find(chain, kind)
     if head is None:
-        raise Refused(f"no {kind} is published yet; try again after the study's end (`anonml peer status`)")
+        raise Refused(_UNPUBLISHED[kind])
     return await client.body(head, longest_body(manifest, kind))
 
 
@@ -89,7 +100,9 @@ def load_model(path: Path) -> PublishedModel:
     try:
         return read_model(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise Malformed(f"{path}: cannot be read{because(error)}; name a model.json") from None
+        raise Malformed(
+            say("{path}: cannot be read{why}; name a model.json", path=str(path), why=because(error))
+        ) from None
 
 
 def unfit(model: PublishedModel, database: Path) -> tuple[str, ...]:
@@ -111,15 +124,18 @@ def caution(model: PublishedModel) -> str:
     """One sentence where the model was not shown to beat guessing, else nothing: to be said before its answer."""
     if model.shown is not False:
         return ""
-    warning = "The study did not show that this model is better than a guess from how common the answer is"
     if model.chance is None:
-        return f"{warning}."
-    return f"{warning}: noise alone would look as good in {told_cases(model.chance)} such studies."
+        return say("The study did not show that this model is better than a guess from how common the answer is.")
+    return say(
+        "The study did not show that this model is better than a guess from how common the answer is: noise alone "
+        "would look as good in {cases} such studies.",
+        cases=told_cases(model.chance),
+    )
 
 
 def told_cases(chance: float) -> str:
     """A probability as cases out of a hundred, never rounded down to none."""
-    return f"{max(1, round(100 * chance))} of 100"
+    return say("{cases} of 100", cases=max(1, round(100 * chance)))
 
 
 def predict_own(model: PublishedModel, database: Path, as_of: int) -> Prediction:
@@ -149,13 +165,22 @@ def predict_people(
         try:
             import_file(everyone, file, table)
         except (Malformed, Refused) as error:
-            raise type(error)(f"{file}: {error}") from None
+            raise type(error)(say("{file}: {fault}", file=str(file), fault=str(error))) from None
         columns = plain_tables_of(everyone)[table]
         if person is not None and person not in columns:
-            raise Malformed(f"{file.name}: expected a column {person}, got {', '.join(columns)}")
+            raise Malformed(
+                say(
+                    "{name}: expected a column {person}, got {columns}",
+                    name=file.name,
+                    person=person,
+                    columns=", ".join(columns),
+                )
+            )
         faults = _unfit(model, {table: columns})
         if faults:
-            raise Malformed(f"{file.name}: the model cannot be used on its columns. " + "; ".join(faults))
+            raise Malformed(
+                say("{name}: the model cannot be used on its columns. {faults}", name=file.name, faults=joined(faults))
+            )
         for who, rows in _people(everyone, table, columns, person):
             import_rows(alone, table, columns, rows, durable=False)
             yield _predict(model, who, alone, as_of)
@@ -183,7 +208,13 @@ def write_predictions(predictions: Iterable[Prediction], target: Path) -> int:
     try:
         stream = new_private_text(target)
     except OSError as error:
-        raise Refused(f"{target}: cannot be made ({error.strerror}); name a new file in a folder of yours") from None
+        raise Refused(
+            say(
+                "{target}: cannot be made ({strerror}); name a new file in a folder of yours",
+                target=str(target),
+                strerror=error.strerror,
+            )
+        ) from None
     try:
         with stream:
             return _write(csv.writer(stream).writerow, predictions)
@@ -221,7 +252,7 @@ def _only_table(model: PublishedModel) -> str:
     tables = {name.lower() for query in queries for name in _READS.findall(query)}
     tables -= {name.lower() for query in queries for name in _DEFINES.findall(query)}
     if len(tables) != 1:
-        raise Malformed("this model reads several tables; predict one person at a time with `anonml peer predict`")
+        raise Malformed(say("this model reads several tables; predict one person at a time with `anonml peer predict`"))
     return str(tables.pop())
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from anon.ldp import NanoEpsilon
 from anon.protocols.charge import LOCAL
 from anon.protocols.registry import charge_of
+from anon.text.sentences import joined
 from peer.rules.consent import Policy
 from peer.rules.ledger import Ledger
 from peer.rules.lifecycle import LAST
@@ -95,7 +96,7 @@ class HomeView:
             study.study,
             entry.title if entry is not None else study.study.hex()[:16],
             study.state,
-            "; ".join(filter(None, (study.reason, told))),
+            joined(filter(None, (study.reason, told))),
             NanoEpsilon(reserved),
             NanoEpsilon(spent),
             tuple(self.store.outbox(study.study)),

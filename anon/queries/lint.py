@@ -21,6 +21,7 @@ from attrs import frozen
 
 from anon.errors import Malformed, Refused
 from anon.queries.functions import BUILT_IN, LONGEST_PATTERN, OWN, PERMITTED, describe, register
+from anon.text.sentences import say
 
 __all__ = ["BOUNDS", "BUILT_IN", "OWN", "PERMITTED", "Bounds", "Exhausted", "Guard", "describe", "lint"]
 
@@ -134,7 +135,9 @@ class Guard:
         if self._lifted:
             return sqlite3.SQLITE_OK
         self._asked += 1
-        reason = "a query this intricate" if self._asked > self._bounds.checks else self._forbids(action, first, second)
+        reason = (
+            say("a query this intricate") if self._asked > self._bounds.checks else self._forbids(action, first, second)
+        )
         if reason is None:
             return sqlite3.SQLITE_OK
         self.denied = self.denied or reason
@@ -144,10 +147,14 @@ class Guard:
         if action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE):
             return None
         if action == sqlite3.SQLITE_FUNCTION:
-            return None if second in PERMITTED else f"function {second}()"
+            return None if second in PERMITTED else say("function {name}()", name=second)
         if action == sqlite3.SQLITE_READ:
-            return None if self._readable(first or "", second or "") else f"reading {first}.{second or '*'}"
-        return "anything but one SELECT"
+            return (
+                None
+                if self._readable(first or "", second or "")
+                else say("reading {place}", place=f"{first}.{second or '*'}")
+            )
+        return say("anything but one SELECT")
 
     def _readable(self, table: str, column: str) -> bool:
         """An empty column asks for a table of which only rows are counted; it may be a common table expression."""
@@ -197,12 +204,20 @@ def lint(query: str, tables: Tables, what: str = "query", bounds: Bounds = BOUND
     _check_tables(tables, what)
     text = statement(query)
     if len(text.encode("utf-8", "replace")) > bounds.bytes_of_query:
-        raise Refused(f"{what}: longer than {bounds.bytes_of_query} bytes; shorten it")
+        raise Refused(
+            say(
+                "{what}: longer than {bytes_of_query} bytes; shorten it",
+                what=what,
+                bytes_of_query=bounds.bytes_of_query,
+            )
+        )
     tokens = _tokens(text)
     if not tokens or tokens[0] not in ("select", "with", "values"):
-        raise Refused(f"{what}: only one SELECT is permitted; begin with SELECT or WITH")
+        raise Refused(say("{what}: only one SELECT is permitted; begin with SELECT or WITH", what=what))
     if _expansions(tokens) > bounds.expansions:
-        raise Refused(f"{what}: common table expressions that name each other too often; name each fewer times")
+        raise Refused(
+            say("{what}: common table expressions that name each other too often; name each fewer times", what=what)
+        )
     _compile(text, tables, what, bounds)
 
 
@@ -215,9 +230,15 @@ def _check_tables(tables: Tables, what: str) -> None:
     for table, columns in tables.items():
         for name in (table, *columns):
             if not NAME.fullmatch(name):
-                raise Malformed(f"{what}: {name[:64]!r} is no table or column name; use a-z, 0-9 and _, a letter first")
+                raise Malformed(
+                    say(
+                        "{what}: {name!r} is no table or column name; use a-z, 0-9 and _, a letter first",
+                        what=what,
+                        name=name[:64],
+                    )
+                )
         if not columns or len(set(columns)) != len(columns):
-            raise Malformed(f"{what}: table {table} needs its columns declared, each once")
+            raise Malformed(say("{what}: table {table} needs its columns declared, each once", what=what, table=table))
 
 
 def _compile(text: str, tables: Tables, what: str, bounds: Bounds) -> None:
@@ -246,15 +267,19 @@ def _fault(error: Exception, denied: str | None, what: str) -> Exception:
     reason = str(error)
     if denied is not None or reason.startswith(("no such function", "cannot modify")):
         return Refused(
-            f"{what}: {denied or reason} is not permitted; permitted are SELECT over declared columns and the "
-            "functions listed by `describe()`"
+            say(
+                "{what}: {statement} is not permitted; permitted are SELECT over declared columns and the functions "
+                "listed by `describe()`",
+                what=what,
+                statement=denied or reason,
+            )
         )
     if "one statement" in reason:
-        return Refused(f"{what}: more than one statement; keep one SELECT")
+        return Refused(say("{what}: more than one statement; keep one SELECT", what=what))
     if "binding" in reason.lower():
-        return Malformed(f"{what}: the only parameter is :as_of; got another")
-    why = reason[:200] or "it is too long or too deep"
-    return Malformed(f"{what}: does not compile against the declared tables: {why}")
+        return Malformed(say("{what}: the only parameter is :as_of; got another", what=what))
+    why = reason[:200] or say("it is too long or too deep")
+    return Malformed(say("{what}: does not compile against the declared tables: {why}", what=what, why=why))
 
 
 _TOKEN = re.compile(

@@ -17,6 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 from attrs import frozen
 
 from anon.errors import Damaged, Malformed, NoRoom, RejectedProof
+from anon.text.sentences import say
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -50,13 +51,21 @@ class Kept:
 
     def damaged(self, file: Path | str, why: str) -> Damaged:
         """The file cannot be relied on. `why`: the kind of fault, never a value."""
-        return Damaged(f"{file}: damaged ({why}). {self.holds}. {self.restore}")
+        return Damaged(
+            say(
+                "{file}: damaged ({why}). {holds}. {restore}",
+                file=str(file), why=why, holds=self.holds, restore=self.restore,
+            )
+        )
 
     def full(self, file: Path | str, why: str) -> NoRoom:
         """The disk of the file takes nothing more."""
         return NoRoom(
-            f"{file}: cannot be written ({why}); nothing that was stored is lost. Make room on that disk, check that "
-            "the file may be written to, or move the home to another disk; it goes on from here"
+            say(
+                "{file}: cannot be written ({why}); nothing that was stored is lost. Make room on that disk, check "
+                "that the file may be written to, or move the home to another disk; it goes on from here",
+                file=str(file), why=why,
+            )
         )
 
 
@@ -82,7 +91,7 @@ def guarded(file: Path, kept: Kept) -> Callable[..., sqlite3.Connection]:
 def translated(error: Exception, file: Path, kept: Kept) -> Exception:
     """The error for its reader; itself when it passes by itself, is the owner's or a fault of this program."""
     name = getattr(error, "sqlite_errorname", None) or type(error).__name__
-    told = getattr(error, "sqlite_errorname", None) or "its content is not as it was written"
+    told = getattr(error, "sqlite_errorname", None) or say("its content is not as it was written")
     if isinstance(error, UnicodeError) or name.startswith(_BROKEN) or str(error).startswith(_BROKEN_SCHEMA):
         return kept.damaged(file, told)
     ours = isinstance(error, (sqlite3.IntegrityError, sqlite3.ProgrammingError))
@@ -98,7 +107,7 @@ def reading(file: Path | str, kept: Kept, what: str) -> Iterator[None]:
     try:
         yield
     except UNREADABLE as error:
-        raise kept.damaged(file, f"{what} cannot be read") from error
+        raise kept.damaged(file, say("{what} cannot be read", what=what)) from error
 
 
 @contextmanager

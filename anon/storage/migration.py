@@ -25,6 +25,7 @@ from anon.storage.crash_points import crash_points
 from anon.storage.durable import Kept, connect, guarded, reading
 from anon.storage.locks import synced
 from anon.storage.private_files import new_private
+from anon.text.sentences import say
 
 KEPT = "-kept"
 """How the names of kept copies end: `FILE.v1-kept` is a copy with number 1."""
@@ -33,7 +34,7 @@ POINTS = ("before-migration", "within-migration", "after-migration")
 """Where a test may kill a migration: after the copy, before the commit, after it."""
 crash_point = crash_points(POINTS)
 Step = Callable[[sqlite3.Connection], None]
-UNNAMED = Kept("With it is what its home stored", "Restore a backup of the home")
+UNNAMED = Kept(say("With it is what its home stored"), say("Restore a backup of the home"))
 
 
 @frozen
@@ -50,20 +51,34 @@ class Schema:
         stored_version = version_of(file, self.kept)
         if stored_version > self.version:
             raise Refused(
-                f"{file}: written by a newer anonml (schema {stored_version}, this one knows {self.version}); install "
-                "that one again. If none ever ran here, the file is damaged: restore a backup. Nothing was changed"
+                say(
+                    "{file}: written by a newer anonml (schema {stored_version}, this one knows {version}); install "
+                    "that one again. If none ever ran here, the file is damaged: restore a backup. Nothing was changed",
+                    file=str(file),
+                    stored_version=stored_version,
+                    version=self.version,
+                )
             )
         if stored_version not in (*self.steps, self.version) and _has_tables(file, self.kept):
             raise Refused(
-                f"{file}: no anonml wrote it with this number (schema {stored_version}); put back a copy of the home. "
-                "Nothing was changed"
+                say(
+                    "{file}: no anonml wrote it with this number (schema {stored_version}); put back a copy of the "
+                    "home. Nothing was changed",
+                    file=str(file),
+                    stored_version=stored_version,
+                )
             )
 
     def demand_own(self, file: Path) -> None:
         """Raises `Refused` for a file of another number than this program's."""
         self.demand_known(file)
         if _is_behind(file, self):
-            raise Refused(f"{file}: written by an older anonml; any command that opens its home brings it up to date")
+            raise Refused(
+                say(
+                    "{file}: written by an older anonml; any command that opens its home brings it up to date",
+                    file=str(file),
+                )
+            )
 
 
 def version_of(file: Path, kept: Kept | None = None) -> int:
@@ -94,7 +109,9 @@ def upgrade(
                 return _moved_on(file, schema) if _is_behind(file, schema) else None
         except Refused as busy:
             if asked_at >= PATIENCE_SECONDS:
-                raise Refused(f"{busy} (its files are an older anonml's, and must be brought up to date)") from None
+                raise Refused(
+                    say("{busy} (its files are an older anonml's, and must be brought up to date)", busy=str(busy))
+                ) from None
         sleep(0.1)
         asked_at += 0.1
     return None

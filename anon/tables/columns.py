@@ -14,6 +14,7 @@ from anon.errors import Malformed, Refused
 from anon.queries.lint import NAME
 from anon.tables.numerals import Numerals, Shape, certain, number_in, shape_of
 from anon.tables.streams import Cell, ImportLimits, Record, Skip, Source
+from anon.text.sentences import Sentence, say
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})", re.ASCII)
 _REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
@@ -92,7 +93,7 @@ def columns_of(
                 columns[key] = _new_column(key, number, taken, limits)
             columns[key].learn(cell, source.typed)
     if not columns:
-        raise Malformed(f"no row could be read; expected {expected}")
+        raise Malformed(say("no row could be read; expected {expected}", expected=expected))
     for column in columns.values():
         column.settle(numerals.get(column.name))
     return columns
@@ -108,13 +109,29 @@ def _new_column(key: str, number: int, taken: set[str], limits: ImportLimits) ->
     # CSV keys carry their place after a NUL, so that columns of equal or no name stay apart until here.
     _title, _nul, place = key.partition("\0")
     name = column_name(key, len(taken) + 1)
-    where = f"column {place}" if place else f"a key first met in row {number}" if number else "a column"
+    where = _where(place, number)
     if name in taken:
-        raise Refused(f"{where} has the same name as another once reduced to a-z, 0-9 and _; rename it in the file")
+        raise Refused(
+            say(
+                "{where} has the same name as another once reduced to a-z, 0-9 and _; rename it in the file",
+                where=where,
+            )
+        )
     if len(taken) >= limits.columns:
-        raise Refused(f"more than {limits.columns} columns, reached at row {number}; drop some from the file")
+        raise Refused(
+            say(
+                "more than {columns} columns, reached at row {number}; drop some from the file",
+                columns=limits.columns, number=number,
+            )
+        )
     taken.add(name)
     return Column(name)
+
+
+def _where(place: str, number: int) -> Sentence:
+    if place:
+        return say("column {place}", place=place)
+    return say("a key first met in row {number}", number=number) if number else say("a column")
 
 
 def _kind(cell: Cell, typed: bool) -> str:

@@ -10,8 +10,14 @@ from attrs import frozen
 
 from anon.errors import Malformed, Refused
 from anon.tables.streams import BadLine, ImportLimits, Origin, Record, Skip, numbered_lines, with_line_feeds
+from anon.text.sentences import say
 
-DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+DELIMITERS = {
+    ",": say("separated by commas"),
+    ";": say("separated by semicolons"),
+    "\t": say("separated by tabs"),
+    "|": say("separated by bars"),
+}
 _EXCEL = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
 """A first line by which Excel is told the delimiter."""
 
@@ -46,11 +52,17 @@ class DelimitedSource:
             declared = _EXCEL.fullmatch(first)
             first = next(lines) if declared else first
         except (BadLine, StopIteration):
-            raise Malformed("the first line is no header; it must be text that names the columns") from None
+            raise Malformed(say("the first line is no header; it must be text that names the columns")) from None
         delimiter = declared[1] if declared and declared[1] in DELIMITERS else _delimiter(first)
         header = _header(first, delimiter)
         if len(header) > self.limits.columns:
-            raise Refused(f"the header names {len(header)} columns, more than {self.limits.columns}; drop some")
+            raise Refused(
+                say(
+                    "the header names {found} columns, more than {most}; drop some",
+                    found=len(header),
+                    most=self.limits.columns,
+                )
+            )
         return lines, header, delimiter
 
 
@@ -91,7 +103,7 @@ def _header(first: str, delimiter: str) -> list[str]:
     except csv.Error:
         names = []
     if not any(name.strip() for name in names):
-        raise Malformed("the first line is no header; it must name the columns")
+        raise Malformed(say("the first line is no header; it must name the columns"))
     return [f"{name.strip()}\0{index}" for index, name in enumerate(names, 1)]
 
 

@@ -23,6 +23,7 @@ from typing import IO, Any, Protocol
 from attrs import evolve, field, frozen
 
 from anon.errors import Malformed, Refused, because
+from anon.text.sentences import say
 
 Cell = str | int | float | None
 
@@ -30,9 +31,9 @@ Cell = str | int | float | None
 class Skip(Enum):
     """Why a record is passed over, for its owner to read."""
 
-    BROKEN = "could not be read"
-    LONG = "longer than the limit"
-    WIDTH = "another number of cells than the heading"
+    BROKEN = say("could not be read")
+    LONG = say("longer than the limit")
+    WIDTH = say("another number of cells than the heading")
 
 
 Record = tuple[int, dict[str, Cell] | Skip]
@@ -174,11 +175,11 @@ def _said_in_our_words() -> Iterator[None]:
     try:
         yield
     except (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, ValueError):
-        raise Malformed("the packed file is broken or breaks off; pack or download it again") from None
+        raise Malformed(say("the packed file is broken or breaks off; pack or download it again")) from None
     except (NotImplementedError, RuntimeError):
-        raise Refused("the file is encrypted or packed in an unusual way; unpack it first") from None
+        raise Refused(say("the file is encrypted or packed in an unusual way; unpack it first")) from None
     except OSError as error:
-        raise Malformed(f"the file cannot be read{because(error)}; try again") from None
+        raise Malformed(say("the file cannot be read{why}; try again", why=because(error))) from None
 
 
 class _Bounded(io.RawIOBase):
@@ -205,11 +206,19 @@ class _Bounded(io.RawIOBase):
     def _check(self) -> None:
         limits, read = self._limits, self._read
         if read > limits.file_bytes:
-            raise Refused(f"the file holds more than {limits.file_bytes} bytes when unpacked; import it in parts")
+            raise Refused(
+                say(
+                    "the file holds more than {file_bytes} bytes when unpacked; import it in parts",
+                    file_bytes=limits.file_bytes,
+                )
+            )
         if self._packed is not None and read > limits.ratio_from and read > limits.ratio * max(self._packed, 1):
             raise Refused(
-                f"the file is more than {limits.ratio} times as long when unpacked, as no log is; if it is really "
-                "yours, unpack it and import what is inside"
+                say(
+                    "the file is more than {ratio} times as long when unpacked, as no log is; if it is really yours, "
+                    "unpack it and import what is inside",
+                    ratio=limits.ratio,
+                )
             )
 
     def close(self) -> None:

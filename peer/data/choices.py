@@ -16,6 +16,7 @@ from anon.storage.durable import guarded
 from anon.tables.columns import Column, column_name
 from anon.tables.numerals import Numerals
 from anon.tables.streams import Record, Skip
+from anon.text.sentences import say
 from peer.data.kept import DATA_KEPT
 
 _REMEMBERED = re.compile(r'"([a-z][a-z0-9_]*)" [A-Z]* ?/\* ([a-z][a-z0-9_]*) \*/')
@@ -62,11 +63,15 @@ class Choices:
         found = {column.name: self.names.get(column.name, column.name) for column in columns}
         named = {*self.names, *self.numerals, *((self.person.column,) if self.person else ())}
         if self.said and (strange := sorted(named - found.keys())):
-            raise Refused(f"the file has no column {', '.join(strange)}; `--preview` names its columns")
+            raise Refused(
+                say("the file has no column {columns}; `--preview` names its columns", columns=", ".join(strange))
+            )
         if not all(NAME.fullmatch(name) for name in found.values()):
-            raise Refused("that is no name of a column; use a-z, 0-9 and _, a letter first")
+            raise Refused(say("that is no name of a column; use a-z, 0-9 and _, a letter first"))
         if len(set(found.values())) < len(found):
-            raise Refused("two columns of the file would stand for one column of the table; choose a column for each")
+            raise Refused(
+                say("two columns of the file would stand for one column of the table; choose a column for each")
+            )
         return found
 
 

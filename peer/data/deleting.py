@@ -16,6 +16,7 @@ from anon.queries.lint import NAME
 from anon.queries.sandbox import plain_tables_of
 from anon.storage.durable import guarded, translated
 from anon.storage.overwriting import remove_file
+from anon.text.sentences import say
 from peer.data.kept import DATA_KEPT
 
 PATIENCE_SECONDS = 10.0
@@ -23,13 +24,13 @@ PATIENCE_SECONDS = 10.0
 IN_MEMORY = 256 * 2**20
 """Bytes of a data file that is written anew by way of memory; a larger one takes a temporary file of SQLite's, which
 has no name and holds only what stays."""
-_BUSY = (
-    "the data file is in use: an import or a command that reads your tables is under way; wait until it has ended, and "
-    "repeat this"
+_BUSY = say(
+    "the data file is in use: an import or a command that reads your tables is under way; wait until it has "
+    "ended, and repeat this"
 )
-_LOGGED = (
-    "the table is deleted, but a program that reads your tables still holds its rows in the log; they go with your "
-    "next import or deletion"
+_LOGGED = say(
+    "the table is deleted, but a program that reads your tables still holds its rows in the log; they go with "
+    "your next import or deletion"
 )
 
 
@@ -58,8 +59,8 @@ def demand_table(database: Path, table: str) -> None:
     """Raises `Refused` unless the data file holds this table."""
     present = plain_tables_of(database)
     if table not in present:
-        listed = f"yours are: {', '.join(present)}" if present else "you have none"
-        raise Refused(f"there is no table of that name; {listed}")
+        listed = say("yours are: {tables}", tables=", ".join(present)) if present else say("you have none")
+        raise Refused(say("there is no table of that name; {listed}", listed=listed))
 
 
 def delete_table(
@@ -147,6 +148,9 @@ def _cannot(error: sqlite3.Error) -> Refused:
     if _is_busy(error):
         return Refused(_BUSY)
     return Refused(
-        f"the data file cannot be written{because(error)}: deleting a table needs as much room on the disk as "
-        "the file has; make room, or delete everything (`anonml peer erase`), which needs none"
+        say(
+            "the data file cannot be written{why}: deleting a table needs as much room on the disk as the file "
+            "has; make room, or delete everything (`anonml peer erase`), which needs none",
+            why=because(error),
+        )
     )

@@ -23,6 +23,7 @@ from anon.storage.durable import connect
 from anon.storage.private_files import made_private
 from anon.tables.columns import columns_of, sanitised
 from anon.tables.streams import LIMITS, Cell, ImportLimits, Source
+from anon.text.sentences import say
 from peer.data.choices import Choices, declared, remembered
 from peer.data.deleting import empty_log, overwriting
 from peer.data.formats.detect import READABLE, Found, detected
@@ -82,11 +83,11 @@ def import_file(
     when a file came into this table before.
     """
     if not file.exists():
-        raise Malformed("there is no such file; check the path")
+        raise Malformed(say("there is no such file; check the path"))
     if database.exists() and database.samefile(file):
-        raise Refused("that is the data file itself; it needs no import")
+        raise Refused(say("that is the data file itself; it needs no import"))
     if table is not None and not NAME.fullmatch(table):
-        raise Refused("that is no table name; use a-z, 0-9 and _, a letter first, at most 63")
+        raise Refused(say("that is no table name; use a-z, 0-9 and _, a letter first, at most 63"))
     limits = watched(limits, limits.seconds, stop)
     try:
         with said_as_a_bad_file(), detected(file, limits) as found, _transaction(database) as connection:
@@ -120,7 +121,7 @@ def import_rows(
     """
     names = [table, *columns]
     if not columns or len(set(columns)) < len(columns) or not all(NAME.fullmatch(name) for name in names):
-        raise Refused("table and columns need distinct names of a-z, 0-9 and _, a letter first")
+        raise Refused(say("table and columns need distinct names of a-z, 0-9 and _, a letter first"))
     try:
         with _transaction(database, durable) as connection:
             _prepare(connection, table, {name: f'"{name}"' for name in columns}, mode)
@@ -133,9 +134,12 @@ def import_rows(
 
 def _cannot_write(error: sqlite3.Error, database: Path) -> Exception:
     return Refused(
-        f"the data file {database} cannot be written{because(error)}; check disk space and permissions, that "
-        "rows have as many cells as there are columns, and that no other import is running; nothing was changed. If "
-        "none of these is it, the file is damaged: restore a backup"
+        say(
+            "the data file {database} cannot be written{why}; check disk space and permissions, that rows have as "
+            "many cells as there are columns, and that no other import is running; nothing was changed. If none of "
+            "these is it, the file is damaged: restore a backup",
+            database=str(database), why=because(error),
+        )
     )
 
 
@@ -196,17 +200,23 @@ def _insertion(table: str, columns: Sequence[str]) -> str:
 def named_tables(file_kind: Found, table: str | None, limits: ImportLimits) -> list[tuple[str, Source]]:
     """The tables to be made, each under its name. Raises `Refused` where two would have one name, or none fits."""
     if not file_kind.tables:
-        raise Refused(f"{file_kind.says} without a plain table; views and virtual tables are not imported")
+        raise Refused(
+            say("{says} without a plain table; views and virtual tables are not imported", says=file_kind.says)
+        )
     wanted = list(file_kind.tables)
     if table is not None and len(wanted) > 1:
         wanted = [chosen for chosen in wanted if table in (chosen.name, sanitised(chosen.title))]
         if not wanted:
-            raise Refused("it holds several tables, none of that name; name one of them, or none for all")
+            raise Refused(say("it holds several tables, none of that name; name one of them, or none for all"))
     if len(wanted) > limits.tables:
-        raise Refused(f"it holds more than {limits.tables} tables; import them one by one with --table")
+        raise Refused(
+            say("it holds more than {tables} tables; import them one by one with --table", tables=limits.tables)
+        )
     named = [(table or chosen.name or sanitised(chosen.title), chosen.source) for chosen in wanted]
     if len(dict(named)) < len(named):
-        raise Refused("two tables in it become one name; rename one of them, or import them one by one with --table")
+        raise Refused(
+            say("two tables in it become one name; rename one of them, or import them one by one with --table")
+        )
     return named
 
 
@@ -231,11 +241,22 @@ def _import(
     names = list(declarations)
     connection.executemany(_insertion(table, names), reading.rows(whose(meter.records(source))))
     if choices.person and not reading.read:
-        raise Refused(f"no row has that value in the column {choices.person.column}; write it as it stands in the file")
+        raise Refused(
+            say(
+                "no row has that value in the column {column}; write it as it stands in the file",
+                column=choices.person.column,
+            )
+        )
     if reading.skipped > reading.read:
         raise Malformed(
-            f"{reading.skipped} of {counted(reading.skipped + reading.read, source.unit)} cannot be read, beginning "
-            f"with number {reading.numbers[0]}; expected {READABLE}; nothing was changed"
+            say(
+                "{skipped} of {all} cannot be read, beginning with number {first}; expected {readable}; nothing "
+                "was changed",
+                skipped=reading.skipped,
+                all=counted(reading.skipped + reading.read, source.unit),
+                first=reading.numbers[0],
+                readable=READABLE,
+            )
         )
     return ImportSummary(
         table, reading.read, tuple(names), reading.skipped, tuple(reading.numbers), reading.emptied,

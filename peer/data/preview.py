@@ -15,6 +15,7 @@ from attrs import field, frozen
 from anon.tables.columns import columns_of
 from anon.tables.numerals import Numerals, readings
 from anon.tables.streams import LIMITS, Cell, ImportLimits, Record, Source
+from anon.text.sentences import Sentence, joined, say
 from peer.data.formats.detect import READABLE, detected
 from peer.data.formats.parquet import ParquetSource
 from peer.data.formats.sqlite import TableSource
@@ -24,10 +25,15 @@ from peer.data.watching import Meter, said_as_a_bad_file, watched
 
 SAMPLE = 200
 COMMAS = {
-    Numerals.DECIMAL: "numbers with a decimal comma, so 1,5 is one and a half",
-    Numerals.THOUSANDS: "numbers with commas between thousands",
+    Numerals.DECIMAL: say("numbers with a decimal comma, so 1,5 is one and a half"),
+    Numerals.THOUSANDS: say("numbers with commas between thousands"),
 }
-KINDS = {"INTEGER": "whole numbers", "REAL": "numbers", "TEXT": "texts", "": "nothing so far"}
+KINDS = {
+    "INTEGER": say("whole numbers"),
+    "REAL": say("numbers"),
+    "TEXT": say("texts"),
+    "": say("nothing so far"),
+}
 
 
 @frozen
@@ -118,16 +124,24 @@ def _count(source: Source) -> int | None:
 
 
 def _problems(name: str, source: Source, reading: Reading, whole: bool) -> list[str]:
-    among = "" if whole else f" among the first {SAMPLE}"
-    problems = []
+    def among(counted_things: Sentence) -> Sentence:
+        return counted_things if whole else say("{things} among the first {most}", things=counted_things, most=SAMPLE)
+
+    problems: list[str] = []
     if reading.skipped:
-        why = "; ".join(f"{count} {reason}" for reason, count in reading.reasons.items())
-        numbers = ", ".join(map(str, reading.numbers))
+        why = joined(joined((str(count), reason), " ") for reason, count in reading.reasons.items())
         problems.append(
-            f"{name}: {counted(reading.skipped, source.unit)}{among} would be skipped ({why}), by number: {numbers}"
+            say(
+                "{table}: {things} would be skipped ({why}), by number: {numbers}",
+                table=name,
+                things=among(counted(reading.skipped, source.unit)),
+                why=why,
+                numbers=", ".join(map(str, reading.numbers)),
+            )
         )
     if reading.emptied:
-        problems.append(f"{name}: {counted(reading.emptied, 'text')}{among} would be left out: too long, or not text")
+        things = among(counted(reading.emptied, "text"))
+        problems.append(say("{table}: {things} would be left out: too long, or not text", table=name, things=things))
     if not reading.read and whole:
-        problems.append(f"{name}: no rows")
+        problems.append(say("{table}: no rows", table=name))
     return problems

@@ -16,6 +16,7 @@ from anon.queries.lint import Tables
 from anon.queries.sandbox import opened, plain_tables_of
 from anon.storage.durable import guarded
 from anon.study.features import Table
+from anon.text.sentences import say
 from peer.data.kept import DATA_KEPT
 
 SAMPLED = 400
@@ -76,14 +77,20 @@ class OwnData:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Notes for the owner, each with its next step; empty when there is something of everything."""
-        notes = [
-            f"you have no table {name}: `anonml peer import FILE --table {name}`" for name in self.missing_tables
+        notes: list[str] = [
+            say("you have no table {name}: `anonml peer import FILE --table {name}`", name=name)
+            for name in self.missing_tables
         ]
         if self.missing_columns:
             listed = ", ".join(self.missing_columns)
-            notes.append(f"your data lacks {listed}: import a file with them (`anonml peer import FILE --table TABLE`)")
+            notes.append(
+                say(
+                    "your data lacks {listed}: import a file with them (`anonml peer import FILE --table TABLE`)",
+                    listed=listed,
+                )
+            )
         notes += [
-            f"your table {name} is empty: `anonml peer import FILE --table {name}`"
+            say("your table {name} is empty: `anonml peer import FILE --table {name}`", name=name)
             for name, rows in self.rows.items()
             if rows == 0
         ]
@@ -93,9 +100,13 @@ class OwnData:
 def told_size(too_large: int) -> str:
     """Why every value will be missing."""
     return (
-        f"the columns that this study reads hold about {too_large / 2**30:.1f} GB of yours, and more than "
-        f"{COPY_MEMORY / 2**30:g} GB cannot be looked at: all of your values would count as missing. Import fewer rows "
-        "(`anonml peer import FILE --table TABLE`)"
+        say(
+            "the columns that this study reads hold about {held:.1f} GB of yours, and more than {most:g} "
+            "GB cannot be looked at: all of your values would count as missing. Import fewer rows (`anonml peer "
+            "import FILE --table TABLE`)",
+            held=too_large / 2**30,
+            most=COPY_MEMORY / 2**30,
+        )
     )
 
 

@@ -9,6 +9,7 @@ from attrs import define, field
 
 from anon.tables.columns import Column
 from anon.tables.streams import Cell, ImportLimits, Record, Skip
+from anon.text.sentences import Sentence, say_many
 
 PROGRESS_EVERY = 1_000
 
@@ -70,7 +71,15 @@ class Reading:
         return column.cell(cell, self.typed)
 
 
-def counted(number: int, unit: str) -> str:
-    """"1 line", "2 entries"."""
-    plural = unit[:-1] + "ies" if unit.endswith("y") else unit + "s"
-    return f"{number} {unit if number == 1 else plural}"
+def counted(number: int, unit: str) -> Sentence:
+    """"1 line", "2 entries": of the units that sources count in, and texts."""
+    match unit:
+        case "line":
+            return say_many("{count} line", "{count} lines", number)
+        case "entry":
+            return say_many("{count} entry", "{count} entries", number)
+        case "row":
+            return say_many("{count} row", "{count} rows", number)
+        case "text":
+            return say_many("{count} text", "{count} texts", number)
+    raise ValueError(unit)

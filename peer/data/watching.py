@@ -16,6 +16,7 @@ from attrs import define, evolve, field
 
 from anon.errors import AnonmlError, Malformed, Refused, because
 from anon.tables.streams import ImportLimits, Record, Source
+from anon.text.sentences import say
 
 LOOK_EVERY = 64
 """Records between two looks at the clock and at the owner's wish."""
@@ -38,9 +39,9 @@ class Watch:
     def look(self) -> None:
         """Raises `Refused` when the reading is to end."""
         if self.stop.is_set():
-            raise Refused("reading the file was stopped; nothing was imported")
+            raise Refused(say("reading the file was stopped; nothing was imported"))
         if time.monotonic() > self.ends:
-            raise Refused("reading the file takes too long; import it in parts, or export it as CSV")
+            raise Refused(say("reading the file takes too long; import it in parts, or export it as CSV"))
 
 
 def watched(limits: ImportLimits, seconds: float, stop: Event | None) -> ImportLimits:
@@ -73,7 +74,7 @@ class Meter:
                 self.limits.look()
             self._read += _bytes_of(row)
             if self._read > self.most:
-                raise Refused("the file gives far more rows than a file of its length holds; export it as CSV")
+                raise Refused(say("the file gives far more rows than a file of its length holds; export it as CSV"))
             yield number, row
 
 
@@ -94,6 +95,9 @@ def said_as_a_bad_file() -> Iterator[None]:
         raise
     except Exception as error:
         raise Malformed(
-            f"the file cannot be read{because(error)}: it is damaged or unusual; export it again, or as CSV"
+            say(
+                "the file cannot be read{why}: it is damaged or unusual; export it again, or as CSV",
+                why=because(error),
+            )
         ) from None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
+from anon.text.sentences import to_store
 from peer.rules.lifecycle import Effect, Event, State, move
 from peer.rules.packet_lifecycle import PacketEvent, Status, move_packet
 from peer.store import rows
@@ -21,7 +22,7 @@ def apply(connection: sqlite3.Connection, study: bytes, event: Event, reason: st
             erase(connection, study)
     connection.execute(
         "UPDATE studies SET state = ?, reason = coalesce(nullif(?, ''), reason) WHERE study = ?",
-        (moved.state, reason, study),
+        (moved.state, to_store(reason), study),
     )
 
 

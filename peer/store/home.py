@@ -19,6 +19,7 @@ from anon.storage.durable import Kept, reading
 from anon.storage.locks import locked
 from anon.storage.private_files import held_private, write_private
 from anon.study.parsing import make_converter, structure
+from anon.text.sentences import say
 from peer.data.kept import RESTORE
 from peer.rules.study_secrets import Vault
 from peer.store.held_folder import clear_dead
@@ -32,14 +33,21 @@ PEOPLE = "people"
 """The folder of the rows that a prediction for people reads."""
 _HEXADECIMAL = re.compile(r"(?:[0-9a-f]{2})*")
 STORE_KEPT = Kept(
-    "With it are the ledger of your budget, your studies and the packets that wait; nothing leaves from this home. "
-    "Your tables (data.sqlite) and settings are other files and are not touched",
-    f"{RESTORE}; without a backup, `anonml peer begin-anew` makes a new ledger whose budget counts as spent",
+    say(
+        "With it are the ledger of your budget, your studies and the packets that wait; nothing leaves from this "
+        "home. Your tables (data.sqlite) and settings are other files and are not touched"
+    ),
+    say(
+        "{restore}; without a backup, `anonml peer begin-anew` makes a new ledger whose budget counts as spent",
+        restore=RESTORE,
+    ),
 )
 SETTINGS_KEPT = Kept(
-    "With it are machine settings and, in a home with a passphrase, the key of the studies' secrets; ledger and tables "
-    "are other files and are not touched",
-    f"{RESTORE}; in a home without a passphrase the file can be removed, and the defaults hold",
+    say(
+        "With it are machine settings and, in a home with a passphrase, the key of the studies' secrets; ledger and "
+        "tables are other files and are not touched"
+    ),
+    say("{restore}; in a home without a passphrase the file can be removed, and the defaults hold", restore=RESTORE),
 )
 
 
@@ -70,9 +78,9 @@ class Settings:
 
     def __attrs_post_init__(self) -> None:
         if self.enrol_spread < 0 or self.inclusion_patience < 0 or not 0 <= self.head_checks <= 20:
-            raise Malformed("settings: expected numbers of 0 or more, and at most 20 head checks")
+            raise Malformed(say("settings: expected numbers of 0 or more, and at most 20 head checks"))
         if not all(_HEXADECIMAL.fullmatch(text) for text in (self.salt, self.sealed, self.installation)):
-            raise Malformed("settings: salt, sealed and installation are hexadecimal")
+            raise Malformed(say("settings: salt, sealed and installation are hexadecimal"))
 
 
 @frozen
@@ -109,13 +117,28 @@ class PeerHome:
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
-            raise Refused(f"{self.path}: is, or lies below, a file; choose a folder with --home") from None
+            raise Refused(
+                say("{path}: is, or lies below, a file; choose a folder with --home", path=str(self.path))
+            ) from None
         except OSError as error:
-            raise Refused(f"{self.path}: cannot be made ({error.strerror}); choose a folder with --home") from None
+            raise Refused(
+                say(
+                    "{path}: cannot be made ({strerror}); choose a folder with --home",
+                    path=str(self.path),
+                    strerror=error.strerror,
+                )
+            ) from None
         if hasattr(os, "getuid") and self.path.stat().st_uid != os.getuid():  # Windows has access lists instead
-            raise Refused(f"{self.path}: belongs to another user; choose another folder with --home")
+            raise Refused(
+                say("{path}: belongs to another user; choose another folder with --home", path=str(self.path))
+            )
         if not os.access(self.path, os.R_OK | os.W_OK | os.X_OK):
-            raise Refused(f"{self.path}: cannot be written to; choose another folder with --home, or `chmod u+rwx` it")
+            raise Refused(
+                say(
+                    "{path}: cannot be written to; choose another folder with --home, or `chmod u+rwx` it",
+                    path=str(self.path),
+                )
+            )
         if self.path.stat().st_mode & 0o077:
             self.path.chmod(0o700)
 
@@ -131,7 +154,7 @@ class PeerHome:
         try:
             return structure(_CONVERTER, data, Settings, self.settings_path.name)
         except Malformed as fault:
-            raise Malformed(f"{fault}; correct the file, or restore a backup") from None
+            raise Malformed(say("{fault}; correct the file, or restore a backup", fault=str(fault))) from None
 
     def write_settings(self, settings: Settings) -> None:
         """Store the settings durably."""
@@ -147,7 +170,7 @@ class PeerHome:
         descriptor = held_private(self.path / "pairing" / "on")
         try:
             if not _locked_within(descriptor, 1.0):  # another process may be looking whether it is on
-                raise Refused("pairing is on already; `anonml peer pair --list` shows it, `--off` ends it")
+                raise Refused(say("pairing is on already; `anonml peer pair --list` shows it, `--off` ends it"))
             yield
         finally:
             os.close(descriptor)
@@ -159,7 +182,9 @@ class PeerHome:
         descriptor = held_private(self.path / "lock")
         try:
             if not _locked_within(descriptor, FORK_SECONDS):
-                raise RunElsewhere(f"{self.path}: another process runs this peer; stop it, or leave it to it")
+                raise RunElsewhere(
+                    say("{path}: another process runs this peer; stop it, or leave it to it", path=str(self.path))
+                )
             for folder in (self.scratch_path, self.path / INCOMING, self.path / PEOPLE):
                 clear_dead(folder)
             yield
@@ -170,7 +195,9 @@ class PeerHome:
     def uncopied(self) -> Iterator[None]:
         """For whoever holds the home: no backup of it begins. Raises `Refused` while one still copies its tables."""
         if self.scratch_path.is_dir() and any(self.scratch_path.iterdir()):
-            raise Refused(f"{self.path}: a backup of it is being written; wait for its end and repeat this")
+            raise Refused(
+                say("{path}: a backup of it is being written; wait for its end and repeat this", path=str(self.path))
+            )
         yield
 
 
@@ -186,6 +213,6 @@ def key_of(settings: Settings, passphrase: str | None, random_bytes: Callable[[i
     if not settings.salt:
         return None
     if passphrase is None:
-        raise Refused("the secrets of this home are under a passphrase; give it")
+        raise Refused(say("the secrets of this home are under a passphrase; give it"))
     vault = Vault(passphrase_key(passphrase, bytes.fromhex(settings.salt)), random_bytes)
     return vault.open(bytes.fromhex(settings.sealed))

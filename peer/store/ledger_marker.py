@@ -17,6 +17,7 @@ from attrs import evolve
 from anon.errors import AnonmlError, Damaged, Refused
 from anon.storage.durable import connect
 from anon.storage.overwriting import remove_file
+from anon.text.sentences import say
 from peer.data.kept import DATA_KEPT
 from peer.store.home import STORE_KEPT, PeerHome
 from peer.store.store import Store
@@ -24,13 +25,13 @@ from peer.store.store import Store
 _MARK = 0x416E6F4D
 """SQLite's application_id of a data file beside which a ledger was made."""
 ASIDE = ".damaged"
-BEGAN_ANEW = "set aside when the home began anew: what was spent before is not known"
+BEGAN_ANEW = say("set aside when the home began anew: what was spent before is not known")
 
 
 def demand_ledger(home: PeerHome) -> None:
     """Raises `Damaged` when this home had a ledger and has none."""
     if not home.store_path.exists() and has_lived(home):
-        raise STORE_KEPT.damaged(home.store_path, "missing, though this home had one")
+        raise STORE_KEPT.damaged(home.store_path, say("missing, though this home had one"))
 
 
 def has_lived(home: PeerHome) -> bool:

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from anon.errors import AnonmlError, Malformed, Refused
 from anon.study.manifest import Manifest, study_id_of
+from anon.text.sentences import say
 from peer.rules.checks import vetted_manifest
 
 
@@ -47,13 +48,16 @@ def _read(study: bytes, body: bytes) -> Manifest | ManifestRefused:
     except AnonmlError as fault:
         why = str(fault)
     except Exception:  # a study that this program cannot even check is no reason to stop another
-        why = "it cannot be checked here"
+        why = say("it cannot be checked here")
     return ManifestRefused(
-        f"this program does not take part in this study, though it was joined: {why}. Nothing more is sent; ask staff "
-        "to publish the study again"
+        say(
+            "this program does not take part in this study, though it was joined: {why}. Nothing more is sent; ask "
+            "staff to publish the study again",
+            why=why,
+        )
     )
 
 
 def _demand_own(study: bytes, body: bytes) -> None:
     if study_id_of(body) != study:
-        raise Malformed("what is stored of it is damaged; restore a backup")
+        raise Malformed(say("what is stored of it is damaged; restore a backup"))

@@ -10,6 +10,7 @@ from typing import Any
 from attrs import frozen
 
 from anon.errors import Conflict
+from anon.text.sentences import say
 from anon.wire.messages import SealedPacket
 from peer.release import Released
 from peer.rules.lifecycle import Event, State, Unlisted
@@ -73,7 +74,7 @@ class OutboxStore(StoreFile):
         with self._writing("release") as connection:
             known = self._checked(connection, study)
             if not isinstance(known, Evaluating):
-                raise Conflict("this study was evaluated before; nothing is evaluated twice")
+                raise Conflict(say("this study was evaluated before; nothing is evaluated twice"))
             rows.update_study(connection, study, {"snapshot": snapshot, "evaluation": None})
             _journal(connection, study, packets, missed, known.draws)
 
@@ -149,7 +150,7 @@ class OutboxStore(StoreFile):
     def _checked(self, connection: sqlite3.Connection, study: bytes) -> Study:
         row = connection.execute("SELECT * FROM studies WHERE study = ?", (study,)).fetchone()
         if State(row["state"]) is not State.CHECKED:
-            raise Conflict("the study was ended meanwhile; nothing is sent")
+            raise Conflict(say("the study was ended meanwhile; nothing is sent"))
         return rows.to_study(row, self._manifests)
 
 
@@ -162,9 +163,9 @@ def _move(
     try:
         moved = move_packet(known.status if known else None, event)
     except Unlisted:
-        raise Conflict("this packet is no longer in the outbox; nothing was sent") from None
+        raise Conflict(say("this packet is no longer in the outbox; nothing was sent")) from None
     if known is None or (PacketEffect.COUNT in moved.effects and known.sealed is None):
-        raise Conflict("there is no such packet in the outbox; nothing was sent")
+        raise Conflict(say("there is no such packet in the outbox; nothing was sent"))
     attempts = known.attempts + sum(_ATTEMPTS.get(effect, 0) for effect in moved.effects)
     rows.update_packet(connection, study, slot, {"status": moved.status, "attempts": max(0, attempts), **columns})
 

@@ -15,6 +15,7 @@ from anon.errors import Conflict, Malformed
 from anon.ldp import NanoEpsilon
 from anon.storage.durable import reading
 from anon.study.parsing import make_converter, structure
+from anon.text.sentences import from_store, say, to_store
 from anon.transparency.documents import SignedHead, encode_chain
 from anon.wire.messages import SealedPacket
 from peer.rules.consent import Policy
@@ -70,7 +71,8 @@ def read_ledger(connection: sqlite3.Connection) -> Ledger:
     """The ledger under the lifetime limits of the policy."""
     policy, columns = read_policy(connection), ", ".join(attrs.fields_dict(Entry))
     rows = connection.execute(f"SELECT {columns} FROM ledger").fetchall()
-    return Ledger(policy.lifetime, tuple(Entry(*row) for row in rows), policy.lifetimes())
+    entries = (Entry(*(from_store(value) if isinstance(value, str) else value for value in row)) for row in rows)
+    return Ledger(policy.lifetime, tuple(entries), policy.lifetimes())
 
 
 def write_entry(connection: sqlite3.Connection, ledger: Ledger, study: bytes) -> None:
@@ -86,12 +88,13 @@ def write_chain(connection: sqlite3.Connection, study: bytes, chain: Sequence[Si
 
 
 def insert(connection: sqlite3.Connection, table: str, columns: dict[str, Any], verb: str = "INSERT") -> None:
-    """Add a row. Raises `Conflict` where the table's keys or checks forbid it."""
+    """Add a row, sentences with their parts. Raises `Conflict` where the table's keys or checks forbid it."""
     names, marks = ", ".join(columns), ", ".join("?" * len(columns))
+    values = tuple(to_store(value) if isinstance(value, str) else value for value in columns.values())
     try:
-        connection.execute(f"{verb} INTO {table} ({names}) VALUES ({marks})", tuple(columns.values()))
+        connection.execute(f"{verb} INTO {table} ({names}) VALUES ({marks})", values)
     except sqlite3.IntegrityError:
-        raise Conflict(f"{table}: this was decided before; nothing is sent twice") from None
+        raise Conflict(say("{table}: this was decided before; nothing is sent twice", table=table)) from None
 
 
 def update_study(connection: sqlite3.Connection, study: bytes, columns: dict[str, Any]) -> None:
@@ -118,7 +121,7 @@ def to_study(row: sqlite3.Row, manifests: Manifests) -> Study:
         "aggregator": row["aggregator"],
         "manifest_bytes": row["manifest"],
         "state": State(row["state"]),
-        "reason": row["reason"],
+        "reason": from_store(row["reason"]),
         "consented": NanoEpsilon(row["consented"]),
         "minimum_cohort": row["minimum_cohort"],
         "chain_bytes": row["chain"] or b"",

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from anon.errors import Conflict, Refused
+from anon.text.sentences import say, to_store
 from anon.transparency.documents import SignedHead
 from peer.rules.consent import Policy
 from peer.rules.ledger import Ledger
@@ -23,7 +24,7 @@ from peer.store.troubles import TroubleStore
 
 REJOINABLE = (State.WITHDRAWN, State.REFUSED)
 """The states in which a study can be joined again."""
-_NEVER_JOINED = "this study was never joined here; see `anonml peer status`"
+_NEVER_JOINED = say("this study was never joined here; see `anonml peer status`")
 
 
 class Store(ErasingStore, OutboxStore, TroubleStore):
@@ -126,7 +127,7 @@ class Store(ErasingStore, OutboxStore, TroubleStore):
     def leave(self, study: bytes, event: Event, withdrawal: bytes | None) -> None:
         """The owner leaves: the reservation returns at once, because nothing will be sent any more."""
         with self._writing("leaving") as connection:
-            apply(connection, study, event, "the owner left")
+            apply(connection, study, event, say("the owner left"))
             connection.execute("UPDATE studies SET withdrawal = ? WHERE study = ?", (withdrawal, study))
 
     def settle_withdrawal(self, study: bytes, reason: str) -> None:
@@ -181,7 +182,7 @@ class Store(ErasingStore, OutboxStore, TroubleStore):
                 rows.update_study(connection, study, {"barred": 1})
                 row = connection.execute("SELECT * FROM studies WHERE study = ?", (study,)).fetchone()
                 if rows.to_study(row, self._manifests).unchecked:
-                    reason = "restored after packets may have left: nothing is sent"
+                    reason = say("restored after packets may have left: nothing is sent")
                     apply(connection, study, Event.CHECK_FAILED, reason)
             for entry in rows.read_ledger(connection).all_spent(set_aside, name) if set_aside else ():
                 rows.insert(connection, "ledger", attrs.asdict(entry))
@@ -194,7 +195,7 @@ class Store(ErasingStore, OutboxStore, TroubleStore):
     def note(self, study: bytes, reason: str) -> None:
         """Remember something about a study that changes nothing in it; shown as its reason until the study ends."""
         with self._writing("heads") as connection:
-            rows.update_study(connection, study, {"reason": reason})
+            rows.update_study(connection, study, {"reason": to_store(reason)})
 
     def see_chain(self, study: bytes, chain: Sequence[SignedHead]) -> None:
         """Remember a longer chain of heads."""
@@ -209,7 +210,7 @@ def _forget_unsent(connection: sqlite3.Connection, study: bytes) -> None:
         return
     sent = connection.execute("SELECT count(*) FROM outbox WHERE study = ?", (study,)).fetchone()[0]
     if sent or State(row["state"]) not in REJOINABLE:
-        raise Conflict("this study was joined already; see `anonml peer status`")
+        raise Conflict(say("this study was joined already; see `anonml peer status`"))
     connection.execute("DELETE FROM studies WHERE study = ?", (study,))
 
 
@@ -219,4 +220,4 @@ def _is_retired(connection: sqlite3.Connection) -> bool:
 
 def _demand_not_retired(connection: sqlite3.Connection) -> None:
     if _is_retired(connection):
-        raise Refused("this home was moved elsewhere by a final backup; use the restored one")
+        raise Refused(say("this home was moved elsewhere by a final backup; use the restored one"))

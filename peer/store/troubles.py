@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from attrs import frozen
 
+from anon.text.sentences import Sentence, from_store, joined, say, say_many, to_store
 from peer.store.database.store_file import StoreFile
 
 WORTH_TELLING = 10.0
@@ -31,28 +32,28 @@ class Troubles:
 
     def told(self) -> str:
         """As sentences; empty without trouble."""
-        sentences = [told_clock(self.clock)]
+        sentences: list[str] = [told_clock(self.clock)]
         if self.fault:
-            sentences.append(f"cannot go on: {self.fault}; it is tried again by itself")
+            sentences.append(say("cannot go on: {fault}; it is tried again by itself", fault=self.fault))
         if self.silent_since is not None:
-            since = datetime.fromtimestamp(self.silent_since, UTC)
+            since = f"{datetime.fromtimestamp(self.silent_since, UTC):%Y-%m-%d %H:%M}"
             sentences.append(
-                f"cannot reach the aggregator, since {since:%Y-%m-%d %H:%M} UTC; it is tried again by itself"
+                say("cannot reach the aggregator, since {since} UTC; it is tried again by itself", since=since)
             )
-        return "; ".join(sentence for sentence in sentences if sentence)
+        return joined(sentence for sentence in sentences if sentence)
 
 
 def read(connection: sqlite3.Connection, study: bytes) -> Troubles:
     """The troubles of a study. A value that cannot be read counts as none: nothing is decided by them."""
     silent, clock = (_number(connection, prefix + study.hex()) for prefix in (_SILENT, _CLOCK))
-    return Troubles(silent, clock or 0.0, _text(connection, _FAULT + study.hex()))
+    return Troubles(silent, clock or 0.0, _sentence(connection, _FAULT + study.hex()))
 
 
 def write(connection: sqlite3.Connection, study: bytes, troubles: Troubles) -> None:
     """Keep them in place of the former ones."""
     silent = "" if troubles.silent_since is None else repr(troubles.silent_since)
     clock = repr(troubles.clock) if troubles.clock else ""
-    for prefix, value in ((_SILENT, silent), (_CLOCK, clock), (_FAULT, troubles.fault)):
+    for prefix, value in ((_SILENT, silent), (_CLOCK, clock), (_FAULT, to_store(troubles.fault))):
         key = prefix + study.hex()
         connection.execute("DELETE FROM meta WHERE key = ?", (key,))
         if value:
@@ -69,6 +70,13 @@ def _number(connection: sqlite3.Connection, key: str) -> float | None:
 def _text(connection: sqlite3.Connection, key: str) -> str:
     row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     return "" if row is None else str(row[0])
+
+
+def _sentence(connection: sqlite3.Connection, key: str) -> str:
+    try:
+        return from_store(_text(connection, key))
+    except ValueError:
+        return ""
 
 
 class TroubleStore(StoreFile):
@@ -88,15 +96,24 @@ def told_clock(doubt: float) -> str:
     """A doubt as the owner reads it; empty when it is not worth telling."""
     if abs(doubt) < WORTH_TELLING:
         return ""
-    way = "ahead" if doubt > 0 else "behind"
-    return (
-        f"this machine's clock looks wrong by about {_about(abs(doubt))} ({way}): check its date and time. Nothing is "
-        "given up for it"
+    if doubt > 0:
+        return say(
+            "this machine's clock looks wrong by about {time} (ahead): check its date and time. Nothing is given up "
+            "for it",
+            time=_about(doubt),
+        )
+    return say(
+        "this machine's clock looks wrong by about {time} (behind): check its date and time. Nothing is given up "
+        "for it",
+        time=_about(-doubt),
     )
 
 
-def _about(seconds: float) -> str:
-    for unit, size in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} seconds"
+def _about(seconds: float) -> Sentence:
+    if seconds >= 2 * 86400.0:
+        return say_many("{count} day", "{count} days", round(seconds / 86400.0))
+    if seconds >= 2 * 3600.0:
+        return say_many("{count} hour", "{count} hours", round(seconds / 3600.0))
+    if seconds >= 2 * 60.0:
+        return say_many("{count} minute", "{count} minutes", round(seconds / 60.0))
+    return say_many("{count} second", "{count} seconds", round(seconds))

@@ -24,12 +24,13 @@ from attrs import field, frozen
 
 from anon.errors import Malformed, Refused
 from anon.tables.streams import CHUNK, ImportLimits, Origin, origin_of
+from anon.text.sentences import Sentence, say
 from peer.data.formats.tar_headers import Entry, walk
 
 ARCHIVES = frozenset(
     {".zip", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".7z", ".rar", ".zst", ".lz", ".lzma", ".tbz2", ".txz", ".jar"}
 )
-NEXT = "ask for another export, or unpack it yourself and import the file you mean"
+NEXT = say("ask for another export, or unpack it yourself and import the file you mean")
 HELD = 8 * 2**20
 """Bytes up to which an unpacked tar archive is held in memory."""
 _ZIP_END = b"PK\5\6"
@@ -53,7 +54,9 @@ def folder_members(folder: Path, limits: ImportLimits) -> tuple[Member, ...]:
     for parent, folders, names in os.walk(folder, followlinks=False):
         seen += len(folders) + len(names)
         if seen > limits.entries:
-            raise Refused(f"the folder holds more than {limits.entries} files; name one of the folders in it")
+            raise Refused(
+                say("the folder holds more than {entries} files; name one of the folders in it", entries=limits.entries)
+            )
         for name in sorted(names):
             file = Path(parent, name)
             if stat.S_ISREG(file.lstat().st_mode) and not _is_archive(name.lower().removesuffix(".gz")):
@@ -75,7 +78,7 @@ def zip_members(file: Path, limits: ImportLimits, held: ExitStack) -> tuple[Memb
         archive = held.enter_context(zipfile.ZipFile(file))
         infos = archive.infolist()
     except (zipfile.BadZipFile, ValueError, EOFError, OSError, NotImplementedError, OverflowError, UnicodeDecodeError):
-        raise Malformed("the zip archive is broken; download it again") from None
+        raise Malformed(say("the zip archive is broken; download it again")) from None
     _check(((_zip_name(info), info.file_size) for info in infos), limits)
     for number, info in enumerate(infos, 1):
         _check_zip_entry(number, info, limits)
@@ -91,20 +94,26 @@ def _check_index(file: Path, limits: ImportLimits) -> None:
         end = stream.read()
     position = end.rfind(_ZIP_END)
     if position < 0 or len(end) - position < 22:
-        raise Malformed("the zip archive breaks off; download it again")
+        raise Malformed(say("the zip archive breaks off; download it again"))
     where = max(0, size - _LONGEST_END) + position
     begins = int.from_bytes(end[position + 16 : position + 20], "little")
     length = int.from_bytes(end[position + 12 : position + 16], "little")
     if length == 0xFFFFFFFF or begins == 0xFFFFFFFF:
         length = _zip64_length(end[:position])
     if length > limits.index_bytes or length > where:
-        raise Refused(f"the archive's list of files is longer than {limits.index_bytes} bytes; {NEXT}")
+        raise Refused(
+            say(
+                "the archive's list of files is longer than {index_bytes} bytes; {next}",
+                index_bytes=limits.index_bytes,
+                next=NEXT,
+            )
+        )
 
 
 def _zip64_length(before: bytes) -> int:
     position = before.rfind(b"PK\6\6")
     if position < 0 or len(before) - position < 56:
-        raise Malformed("the zip archive is broken; download it again")
+        raise Malformed(say("the zip archive is broken; download it again"))
     return int.from_bytes(before[position + 40 : position + 48], "little")
 
 
@@ -116,19 +125,28 @@ def _zip_name(info: zipfile.ZipInfo) -> str:
 def _check_zip_entry(number: int, info: zipfile.ZipInfo, limits: ImportLimits) -> None:
     kind = stat.S_IFMT(info.external_attr >> 16)
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-        raise Refused(f"entry {number} of the archive is a link or a device; {NEXT}")
+        raise Refused(say("entry {number} of the archive is a link or a device; {next}", number=number, next=NEXT))
     if info.file_size > limits.ratio_from and info.file_size > limits.ratio * max(info.compress_size, 1):
-        raise Refused(f"entry {number} of the archive unpacks to more than {limits.ratio} times its size; {NEXT}")
+        raise Refused(
+            say(
+                "entry {number} of the archive unpacks to more than {ratio} times its size; {next}",
+                number=number,
+                ratio=limits.ratio,
+                next=NEXT,
+            )
+        )
 
 
 def _check_total(infos: Sequence[zipfile.ZipInfo], limits: ImportLimits) -> None:
     packed, unpacked = (sum(getattr(info, size) for info in infos) for size in ("compress_size", "file_size"))
     if unpacked > limits.ratio_from and unpacked > limits.ratio * max(packed, 1):
-        raise Refused(f"the archive unpacks to more than {limits.ratio} times its size; {NEXT}")
+        raise Refused(
+            say("the archive unpacks to more than {ratio} times its size; {next}", ratio=limits.ratio, next=NEXT)
+        )
     ends = 0
     for info in sorted(infos, key=lambda info: info.header_offset):
         if info.header_offset < ends:
-            raise Refused(f"two files of the archive share the same bytes; {NEXT}")
+            raise Refused(say("two files of the archive share the same bytes; {next}", next=NEXT))
         ends = info.header_offset + 30 + info.compress_size
 
 
@@ -154,7 +172,7 @@ def tar_members(origin: Origin, limits: ImportLimits) -> tuple[Member, ...]:
     _check(((entry.path, entry.size) for entry in entries), limits)
     for number, entry in enumerate(entries, 1):
         if entry.kind == "other":
-            raise Refused(f"entry {number} of the archive is a link or a device; {NEXT}")
+            raise Refused(say("entry {number} of the archive is a link or a device; {next}", number=number, next=NEXT))
     start = origin.start(limits, HELD + 1)
     whole = start if len(start) <= HELD else None
     return tuple(_tar_member(origin, entry, limits, whole) for entry in entries if entry.kind == "file")
@@ -215,16 +233,24 @@ def _check(entries: Iterable[tuple[str, int]], limits: ImportLimits) -> None:
     total = 0
     for number, (name, size) in enumerate(entries, 1):
         if number > limits.entries:
-            raise Refused(f"the archive holds more than {limits.entries} files; {NEXT}")
+            raise Refused(say("the archive holds more than {entries} files; {next}", entries=limits.entries, next=NEXT))
         total += size
         if total > limits.archive_bytes:
-            raise Refused(f"the archive unpacks to more than {limits.archive_bytes} bytes; {NEXT}")
-        for wrong, says in _WRONG_NAMES:
+            raise Refused(
+                say(
+                    "the archive unpacks to more than {archive_bytes} bytes; {next}",
+                    archive_bytes=limits.archive_bytes,
+                    next=NEXT,
+                )
+            )
+        for wrong, said in _WRONG_NAMES:
             if wrong(name):
-                raise Refused(f"entry {number} of the archive {says}; {NEXT}")
+                raise Refused(said(number))
         plain = unicodedata.normalize("NFC", _slashes(name)).rstrip("/")
         if plain in seen:
-            raise Refused(f"entry {number} of the archive has the name of an earlier one; {NEXT}")
+            raise Refused(
+                say("entry {number} of the archive has the name of an earlier one; {next}", number=number, next=NEXT)
+            )
         seen.add(plain)
 
 
@@ -242,7 +268,15 @@ def _is_archive(name: str) -> bool:
     return not name.endswith("/") and Path(name.lower()).suffix in ARCHIVES
 
 
-_WRONG_NAMES: tuple[tuple[Callable[[str], bool], str], ...] = (
-    (_leaves, "has a name that leads out of it"),
-    (_is_archive, "is an archive itself"),
+_WRONG_NAMES: tuple[tuple[Callable[[str], bool], Callable[[int], Sentence]], ...] = (
+    (
+        _leaves,
+        lambda number: say(
+            "entry {number} of the archive has a name that leads out of it; {next}", number=number, next=NEXT
+        ),
+    ),
+    (
+        _is_archive,
+        lambda number: say("entry {number} of the archive is an archive itself; {next}", number=number, next=NEXT),
+    ),
 )

@@ -23,6 +23,7 @@ from anon.tables.streams import (
     numbered_lines,
     origin_of,
 )
+from anon.text.sentences import Sentence, joined, say, say_many
 from peer.data.formats import edx, moodle, sqlite, takeout
 from peer.data.formats.archives import Member, folder_members, tar_members, zip_members
 from peer.data.formats.json_text import JsonLinesSource, JsonListSource, json_value, numbered_entries
@@ -30,11 +31,11 @@ from peer.data.formats.parquet import MAGIC as PARQUET
 from peer.data.formats.parquet import ParquetSource
 from peer.data.formats.tar_headers import is_tar
 
-READABLE = (
+READABLE = say(
     "CSV, TSV, JSON Lines, a JSON list, SQLite, Parquet, an edX tracking log, a Moodle log, Google Takeout's activity, "
     "or a zip, tar or gzip of these"
 )
-_ENCODINGS = {"utf-8": "", "utf-16": ", UTF-16", "cp1252": ", Windows-1252"}
+_ENCODINGS = {"utf-8": "", "utf-16": "UTF-16", "cp1252": "Windows-1252"}
 _JSON = {".json", ".jsonl", ".ndjson"}
 _TEXT = {".csv", ".tsv", ".tab", ".log", *_JSON}
 _PACKED = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"7z\xbc\xaf": "7-zip", b"Rar!": "RAR", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -64,6 +65,20 @@ class Found:
     """Bytes on the disk of a file whose rows are not found by reading all of it in order; None for every other."""
 
 
+@frozen
+class _Container:
+    """A file that holds files: a word for programs, and two phrases."""
+
+    word: str
+    says: Sentence
+    inside: Sentence
+
+
+_FOLDER = _Container("folder", say("a folder"), say("in a folder"))
+_ZIP = _Container("zip", say("a zip archive"), say("in a zip archive"))
+_TAR = _Container("tar", say("a tar archive"), say("in a tar archive"))
+
+
 @contextmanager
 def detected(path: Path, limits: ImportLimits) -> Iterator[Found]:
     """The kind of a file or folder; its sources can be read inside the block.
@@ -72,14 +87,14 @@ def detected(path: Path, limits: ImportLimits) -> Iterator[Found]:
     before anything of it is unpacked.
     """
     if path.is_dir():
-        yield _of_members(folder_members(path, limits), "folder", "a folder", limits)
+        yield _of_members(folder_members(path, limits), _FOLDER, limits)
         return
     start = _raw_start(path)
     if start.startswith(sqlite.MAGIC):
         with sqlite.opened_source(path, limits) as foreign:
             sources = sqlite.table_sources(foreign, limits, sqlite.length(path))
             tables = tuple(Table(None, name, source) for name, source in sources.items())
-            yield Found("sqlite", "a SQLite database", tables, size=sqlite.length(path))
+            yield Found("sqlite", say("a SQLite database"), tables, size=sqlite.length(path))
         return
     with ExitStack() as held:
         yield _of_file(path, start, limits, held)
@@ -87,31 +102,33 @@ def detected(path: Path, limits: ImportLimits) -> Iterator[Found]:
 
 def _raw_start(path: Path) -> bytes:
     if not path.is_file():
-        raise Malformed("there is no such file; check the path")
+        raise Malformed(say("there is no such file; check the path"))
     try:
         with path.open("rb") as stream:
             return stream.read(1024)
     except OSError as error:
-        raise Malformed(f"the file cannot be read ({error.strerror}); check its permissions") from None
+        raise Malformed(
+            say("the file cannot be read ({strerror}); check its permissions", strerror=error.strerror)
+        ) from None
 
 
 def _of_file(path: Path, start: bytes, limits: ImportLimits, held: ExitStack) -> Found:
     if start.startswith(PARQUET):
         table = Table(None, path.stem, ParquetSource(path, limits))
-        return Found("parquet", "a Parquet file", (table,), size=path.stat().st_size)
+        return Found("parquet", say("a Parquet file"), (table,), size=path.stat().st_size)
     if start.startswith((b"PK\3\4", b"PK\5\6", b"PK\7\x08")):
-        return _of_members(zip_members(path, limits, held), "zip", "a zip archive", limits)
+        return _of_members(zip_members(path, limits, held), _ZIP, limits)
     for magic, name in _PACKED.items():
         if start.startswith(magic):
-            raise Refused(f"the file is packed with {name}; unpack it first, or pack it as gzip or zip")
+            raise Refused(say("the file is packed with {name}; unpack it first, or pack it as gzip or zip", name=name))
     origin = origin_of(path)
     inner = origin.start(limits, 1024)
     if is_tar(inner):
-        return _of_members(tar_members(origin, limits), "tar", "a tar archive", limits)
+        return _of_members(tar_members(origin, limits), _TAR, limits)
     if inner.startswith((sqlite.MAGIC, PARQUET)):
-        raise Refused("this is a packed database; unpack it first")
+        raise Refused(say("this is a packed database; unpack it first"))
     if inner.startswith((GZIP, b"PK\3\4", *_PACKED)):
-        raise Refused("this is an archive in an archive; unpack the outer one first")
+        raise Refused(say("this is an archive in an archive; unpack the outer one first"))
     return _of_text(origin, limits)
 
 
@@ -122,7 +139,8 @@ def _of_text(origin: Origin, limits: ImportLimits) -> Found:
     origin = in_its_encoding(origin, limits)
     start = origin.start(limits)
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
-    says = _ENCODINGS[origin.encoding] + (", packed" if origin.packed is not None else "")
+    details = [_ENCODINGS[origin.encoding], say("packed") if origin.packed is not None else ""]
+    says = joined(("", *filter(None, details)), ", ")
     suffixes = origin.suffixes
     if text.startswith(b"<") and not {".csv", ".tsv"} & suffixes:
         return _of_page(origin, limits)
@@ -135,8 +153,8 @@ def _of_text(origin: Origin, limits: ImportLimits) -> Found:
 
 def _of_page(origin: Origin, limits: ImportLimits) -> Found:
     if not takeout.looks_like_activity(_as(origin, ".html"), limits):
-        raise Malformed(f"this is a web page without activities; expected {READABLE}")
-    return _of_takeout([("", _as(origin, ".html"))], "an activity page of Google Takeout", limits)
+        raise Malformed(say("this is a web page without activities; expected {readable}", readable=READABLE))
+    return _of_takeout([("", _as(origin, ".html"))], say("an activity page of Google Takeout"), limits)
 
 
 def _as(origin: Origin, suffix: str) -> Origin:
@@ -147,28 +165,44 @@ def _of_list(origin: Origin, text: bytes, says: str, limits: ImportLimits) -> Fo
     if _SHEETS.match(text):
         first = [value for _number, value in _some(numbered_entries(origin, limits, depth=2))]
         if not any(first) or moodle.is_moodle_list(first):
-            return _of_moodle(moodle.MoodleSource(origin, limits), f"a Moodle log (JSON{says})")
+            return _of_moodle(moodle.MoodleSource(origin, limits), say("a Moodle log (JSON{details})", details=says))
     first_entry = next(iter(numbered_entries(origin, limits)), (0, None))[1]
     if takeout.is_activity_entry(first_entry):
-        return _of_takeout([("", _as(origin, ".json"))], f"an activity file of Google Takeout (JSON{says})", limits)
-    return Found("json", f"a JSON list{says}", (Table(None, origin.stem, JsonListSource(origin, limits)),))
+        return _of_takeout(
+            [("", _as(origin, ".json"))],
+            say("an activity file of Google Takeout (JSON{details})", details=says),
+            limits,
+        )
+    return Found(
+        "json", say("a JSON list{details}", details=says), (Table(None, origin.stem, JsonListSource(origin, limits)),)
+    )
 
 
 def _of_lines(origin: Origin, says: str, limits: ImportLimits) -> Found:
     lines = (json_value(line) for _number, line in _some(numbered_lines(origin, limits)) if line and line.strip())
     if any(edx.is_event(value) for value in lines):
         table = Table(edx.TABLE, origin.stem, edx.edx_source(origin, limits))
-        return Found("edx", f"an edX tracking log{says}", (table,))
-    return Found("json-lines", f"a JSON Lines file{says}", (Table(None, origin.stem, JsonLinesSource(origin, limits)),))
+        return Found("edx", say("an edX tracking log{details}", details=says), (table,))
+    return Found(
+        "json-lines",
+        say("a JSON Lines file{details}", details=says),
+        (Table(None, origin.stem, JsonLinesSource(origin, limits)),),
+    )
 
 
 def _of_delimited(origin: Origin, says: str, limits: ImportLimits) -> Found:
     source = DelimitedSource(origin, limits)
-    description = f"separated by {DELIMITERS[source.delimiter]}{says}"
+    description = joined((DELIMITERS[source.delimiter], says), "")
     if moodle.is_moodle(source):
-        return _of_moodle(moodle.MoodleSource(origin, limits, source), f"a Moodle log (CSV {description})")
+        return _of_moodle(
+            moodle.MoodleSource(origin, limits, source), say("a Moodle log (CSV {separated})", separated=description)
+        )
     name = "tsv" if source.delimiter == "\t" else "csv"
-    return Found(name, f"a {name.upper()} file {description}", (Table(None, origin.stem, source),))
+    return Found(
+        name,
+        say("a {kind} file {separated}", kind=name.upper(), separated=description),
+        (Table(None, origin.stem, source),),
+    )
 
 
 def _of_moodle(source: moodle.MoodleSource, says: str) -> Found:
@@ -186,22 +220,33 @@ def _of_takeout(parts: Sequence[takeout.Part], says: str, limits: ImportLimits) 
     return Found("takeout", says, (Table(takeout.TABLE, takeout.TABLE, takeout.TakeoutSource(tuple(parts), limits)),))
 
 
-def _of_members(members: Sequence[Member], word: str, says: str, limits: ImportLimits) -> Found:
+def _of_members(members: Sequence[Member], around: _Container, limits: ImportLimits) -> Found:
     parts = takeout.activity_parts(members, limits)
     if parts:
-        files = f"{len(parts)} file{'s' * (len(parts) != 1)}"
-        return _of_takeout(parts, f"an activity export of Google Takeout ({files} in {says})", limits)
+        files = say_many("{count} file", "{count} files", len(parts))
+        says = say("an activity export of Google Takeout ({files} {inside})", files=files, inside=around.inside)
+        return _of_takeout(parts, says, limits)
     inner = _found_among(members, limits)
     if not inner:
-        raise Refused(f"{says} without any file that can be imported; expected {READABLE}")
+        raise Refused(
+            say(
+                "{says} without any file that can be imported; expected {readable}", says=around.says, readable=READABLE
+            )
+        )
     others = len(members) - len(inner)
     notes = [note for member_kind in inner for note in member_kind.notes]
     if others:
-        notes.append(f"{others} other file{'s' * (others != 1)} in it {'are' if others != 1 else 'is'} not read")
+        notes.append(say_many("{count} other file in it is not read", "{count} other files in it are not read", others))
     kinds = sorted({member_kind.format for member_kind in inner})
-    inside = "; ".join(dict.fromkeys(member_kind.says for member_kind in inner))
-    description = f"{says} with {len(inner)} file{'s' * (len(inner) != 1)}: {inside}"
-    return Found(kinds[0] if len(kinds) == 1 else word, description, _merged(inner), tuple(dict.fromkeys(notes)))
+    kinds_said = joined(dict.fromkeys(member_kind.says for member_kind in inner))
+    description = say_many(
+        "{says} with {count} file: {kinds}",
+        "{says} with {count} files: {kinds}",
+        len(inner),
+        says=around.says,
+        kinds=kinds_said,
+    )
+    return Found(kinds[0] if len(kinds) == 1 else around.word, description, _merged(inner), tuple(dict.fromkeys(notes)))
 
 
 def _found_among(members: Sequence[Member], limits: ImportLimits) -> list[Found]:
@@ -213,7 +258,9 @@ def _found_among(members: Sequence[Member], limits: ImportLimits) -> list[Found]
             found.append(kind)
             tables += sum(table.name is None for table in kind.tables)
         if tables > limits.tables:
-            raise Refused(f"it holds more than {limits.tables} tables; unpack it and import the files you mean")
+            raise Refused(
+                say("it holds more than {tables} tables; unpack it and import the files you mean", tables=limits.tables)
+            )
     return found
 
 
@@ -241,8 +288,8 @@ def _merged(parts: Sequence[Found]) -> tuple[Table, ...]:
             rest.append(table)
         else:
             tables.setdefault(table.name, []).append(table.source)
-    joined = ((name, sources[0] if len(sources) == 1 else Joined(tuple(sources))) for name, sources in tables.items())
-    return (*(Table(name, name, source) for name, source in joined), *rest)
+    together = ((name, sources[0] if len(sources) == 1 else Joined(tuple(sources))) for name, sources in tables.items())
+    return (*(Table(name, name, source) for name, source in together), *rest)
 
 
 @frozen

@@ -18,6 +18,7 @@ from attrs import frozen
 
 from anon.tables.delimited import DelimitedSource
 from anon.tables.streams import Cell, ImportLimits, Origin, Record, Skip
+from anon.text.sentences import say
 from peer.data.formats.json_text import numbered_entries
 
 TABLE = "moodle_log"
@@ -28,8 +29,8 @@ COLUMNS = (
 WITH_COURSE = ("course", *COLUMNS)
 TIME_ISO = "time_iso"
 NOTES = {
-    True: ("its times are read as month/day/year, because one of them can only be that",),
-    None: ("its times do not tell day from month; they are read as day/month/year",),
+    True: (say("its times are read as month/day/year, because one of them can only be that"),),
+    None: (say("its times do not tell day from month; they are read as day/month/year"),),
     False: (),
 }
 """The owner's note about the order of day and month."""

@@ -20,6 +20,7 @@ from attrs import frozen
 from anon.errors import Malformed, Refused, because
 from anon.extras import install
 from anon.tables.streams import Cell, ImportLimits, Record
+from anon.text.sentences import say
 from peer.data.formats.json_text import cell_of
 from peer.data.formats.parquet_pages import check_pages
 
@@ -46,11 +47,16 @@ class ParquetSource:
         with self._opened() as table:
             names = [str(name).replace("\0", "") for name in table.schema_arrow.names]
         if len(names) > self.limits.columns:
-            raise Refused(f"the file has {len(names)} columns, more than {self.limits.columns}; drop some")
+            raise Refused(
+                say(
+                    "the file has {found} columns, more than {most}; drop some",
+                    found=len(names), most=self.limits.columns,
+                )
+            )
         if not names:
-            raise Malformed("the Parquet file has no columns; write it again, or export it as CSV")
+            raise Malformed(say("the Parquet file has no columns; write it again, or export it as CSV"))
         if len(set(names)) < len(names):
-            raise Refused("two columns of the file have one name; rename one of them")
+            raise Refused(say("two columns of the file have one name; rename one of them"))
         return names
 
     def count(self) -> int:
@@ -94,8 +100,11 @@ class ParquetSource:
             raise
         except Exception as error:  # the library's text may quote the data: only its kind is kept
             raise Malformed(
-                f"the Parquet file cannot be read{because(error)}: it is damaged or unusual; write it again, "
-                "or export it as CSV"
+                say(
+                    "the Parquet file cannot be read{why}: it is damaged or unusual; write it again, or export it "
+                    "as CSV",
+                    why=because(error),
+                )
             ) from None
 
 
@@ -104,7 +113,10 @@ def _reader() -> Any:
         return importlib.import_module("pyarrow.parquet")
     except ImportError:
         raise Refused(
-            f"this is a Parquet file, which needs pyarrow: export it as CSV, or `{install('parquet')}`"
+            say(
+                "this is a Parquet file, which needs pyarrow: export it as CSV, or `{install}`",
+                install=install("parquet"),
+            )
         ) from None
 
 
@@ -112,12 +124,14 @@ def _check_footer(file: Path, limits: ImportLimits) -> None:
     """The footer is read into memory whole, so its length is looked at before."""
     size = file.stat().st_size
     if size > limits.file_bytes:
-        raise Refused(f"the file is longer than {limits.file_bytes} bytes; import it in parts")
+        raise Refused(
+            say("the file is longer than {file_bytes} bytes; import it in parts", file_bytes=limits.file_bytes)
+        )
     with file.open("rb") as stream:
         stream.seek(max(0, size - 8))
         end = stream.read(8)
     if len(end) < 8 or end[4:] != MAGIC or int.from_bytes(end[:4], "little") > min(size, LARGEST_FOOTER):
-        raise Malformed("the Parquet file breaks off or is encrypted; write it again, or export it as CSV")
+        raise Malformed(say("the Parquet file breaks off or is encrypted; write it again, or export it as CSV"))
 
 
 def _least(column: Any) -> int:
@@ -142,7 +156,12 @@ def _check_groups(metadata: Any) -> None:
     for group in range(metadata.num_row_groups):
         for column in range(metadata.num_columns):
             if metadata.row_group(group).column(column).total_uncompressed_size > LARGEST_GROUP:
-                raise Refused(f"a row group holds more than {LARGEST_GROUP} bytes of a column; write smaller groups")
+                raise Refused(
+                    say(
+                        "a row group holds more than {largest_group} bytes of a column; write smaller groups",
+                        largest_group=LARGEST_GROUP,
+                    )
+                )
 
 
 def _cell(value: Any) -> Cell:

@@ -15,6 +15,7 @@ from attrs import define, frozen
 
 from anon.errors import Malformed, Refused
 from anon.tables.streams import ImportLimits
+from anon.text.sentences import say
 
 MOST_CHUNKS = 200_000
 """Columns of all row groups together."""
@@ -27,7 +28,7 @@ _PADDING = 100
 _DATA, _DATA_2 = 0, 3
 _PLACES = {_DATA: 5, _DATA_2: 8}
 """Of the structure in a page's header that says how many values it holds."""
-_BROKEN = "the Parquet file is damaged or was made to harm; write it again, or export it as CSV"
+_BROKEN = say("the Parquet file is damaged or was made to harm; write it again, or export it as CSV")
 
 
 @frozen
@@ -46,7 +47,12 @@ def check_pages(file: Path, metadata: Any, listed: frozenset[str], limits: Impor
     `listed` names the columns of which one row may hold many values.
     """
     if metadata.num_row_groups * metadata.num_columns > MOST_CHUNKS:
-        raise Refused(f"the Parquet file has more than {MOST_CHUNKS} columns in its row groups; write larger groups")
+        raise Refused(
+            say(
+                "the Parquet file has more than {most_chunks} columns in its row groups; write larger groups",
+                most_chunks=MOST_CHUNKS,
+            )
+        )
     chunks = list(_chunks(metadata, listed, limits))
     size = file.stat().st_size
     _check_places(chunks, size)
@@ -56,7 +62,12 @@ def check_pages(file: Path, metadata: Any, listed: frozenset[str], limits: Impor
             limits.look()
             unpacked += _unpacked(stream, chunk, size, limits)
             if unpacked > most:
-                raise Refused(f"the Parquet file unpacks to more than {limits.ratio} times its size; export it as CSV")
+                raise Refused(
+                    say(
+                        "the Parquet file unpacks to more than {ratio} times its size; export it as CSV",
+                        ratio=limits.ratio,
+                    )
+                )
 
 
 def _chunks(metadata: Any, listed: frozenset[str], limits: ImportLimits) -> Iterator[_Chunk]:
@@ -72,7 +83,12 @@ def _chunks(metadata: Any, listed: frozenset[str], limits: ImportLimits) -> Iter
             if values < group.num_rows or (values > group.num_rows and not many):
                 raise Malformed(_BROKEN)
             if many and values > MOST_LISTED:
-                raise Refused(f"a row group holds more than {MOST_LISTED} values of a list; write smaller groups")
+                raise Refused(
+                    say(
+                        "a row group holds more than {most_listed} values of a list; write smaller groups",
+                        most_listed=MOST_LISTED,
+                    )
+                )
             yield _Chunk(begins, column.total_compressed_size, values, many)
 
 
@@ -81,8 +97,10 @@ def _check_places(chunks: list[_Chunk], size: int) -> None:
     for chunk in sorted(chunks, key=lambda chunk: chunk.begins):
         if chunk.values and (chunk.begins < ends or chunk.length <= 0 or chunk.begins + chunk.length > size):
             raise Refused(
-                "two parts of the Parquet file share the same bytes, or lie outside of it; write it again, or export "
-                "it as CSV"
+                say(
+                    "two parts of the Parquet file share the same bytes, or lie outside of it; write it again, or "
+                    "export it as CSV"
+                )
             )
         ends = max(ends, chunk.begins + chunk.length)
 

@@ -17,6 +17,7 @@ from attrs import define, field, frozen
 
 from anon.errors import AnonmlError, Malformed, Refused, because
 from anon.tables.streams import Cell, ImportLimits, Record, finite_number
+from anon.text.sentences import say
 
 MAGIC = b"SQLite format 3\0"
 SMALLEST_ROW = 6
@@ -37,7 +38,9 @@ def length(file: Path) -> int:
 def opened_source(file: Path, limits: ImportLimits) -> Iterator[sqlite3.Connection]:
     """The file, read-only, in one read transaction. A part that SQLite finds broken is raised as `Malformed`."""
     if length(file) > limits.file_bytes:
-        raise Refused(f"the SQLite file is longer than {limits.file_bytes} bytes; import it in parts")
+        raise Refused(
+            say("the SQLite file is longer than {file_bytes} bytes; import it in parts", file_bytes=limits.file_bytes)
+        )
     connection = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
     try:
         connection.text_factory = _text
@@ -90,8 +93,11 @@ class _Rows:
         self._all += 1
         if self._all > self.most:
             raise Refused(
-                f"the SQLite file gives more than {self.most} rows, which a file of its length cannot hold: it is "
-                "damaged or was made to; check it with `PRAGMA integrity_check`, or export it as CSV"
+                say(
+                    "the SQLite file gives more than {most} rows, which a file of its length cannot hold: it is "
+                    "damaged or was made to; check it with `PRAGMA integrity_check`, or export it as CSV",
+                    most=self.most,
+                )
             )
 
 
@@ -108,7 +114,9 @@ def table_sources(connection: sqlite3.Connection, limits: ImportLimits, size: in
             if name and rootpage and not name.lower().startswith("sqlite_") and not name.startswith(virtual)
         ]
         if len(plain) > limits.tables:
-            raise Refused(f"the SQLite file has more than {limits.tables} tables; export those you mean as CSV")
+            raise Refused(
+                say("the SQLite file has more than {tables} tables; export those you mean as CSV", tables=limits.tables)
+            )
         columns = {name: _stored_columns(connection, name) for name in plain}
     steps.left = math.inf
     connection.set_authorizer(_only_reading)
@@ -132,8 +140,11 @@ def _broken_is_malformed(limits: ImportLimits) -> Iterator[None]:
     except (sqlite3.Error, UnicodeError) as error:  # of SQLite's own message, where a name in it is not UTF-8
         limits.look()
         raise Malformed(
-            f"the SQLite file cannot be read{because(error)}: it is damaged, locked, or holds rows that are "
-            "too long; check it with `PRAGMA integrity_check` and import it again"
+            say(
+                "the SQLite file cannot be read{why}: it is damaged, locked, or holds rows that are too long; "
+                "check it with `PRAGMA integrity_check` and import it again",
+                why=because(error),
+            )
         ) from None
 
 
@@ -160,7 +171,12 @@ class TableSource:
     def records(self) -> Iterator[Record]:
         """Blobs, and text that is not UTF-8, come as NULL. Raises `Malformed` when the file turns out to be damaged."""
         if len(self.columns) > self.limits.columns:
-            raise Refused(f"a table has {len(self.columns)} columns, more than {self.limits.columns}; drop some")
+            raise Refused(
+                say(
+                    "a table has {found} columns, more than {most}; drop some",
+                    found=len(self.columns), most=self.limits.columns,
+                )
+            )
         listed = ", ".join(_quoted(column) for column in self.columns)
         keys = self.keys()
         for number, row in self._read(listed):

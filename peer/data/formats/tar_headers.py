@@ -13,6 +13,7 @@ from attrs import field, frozen
 
 from anon.errors import Malformed, Refused
 from anon.tables.streams import CHUNK, ImportLimits
+from anon.text.sentences import say
 
 BLOCK = 512
 MAGIC = (257, b"ustar")
@@ -48,7 +49,7 @@ def walk(stream: IO[bytes], limits: ImportLimits) -> Iterator[Entry]:
         if not header.strip(b"\0"):
             return
         if not _sum_is_right(header):
-            raise Malformed("the tar archive is broken; download it again")
+            raise Malformed(say("the tar archive is broken; download it again"))
         size, kind = _number(header[124:136]), header[156:157]
         if kind in (_PAX, _PAX_GLOBAL, _LONG_NAME, _LONG_LINK):
             extensions = extensions.after(kind, _extension(stream, size))
@@ -56,7 +57,12 @@ def walk(stream: IO[bytes], limits: ImportLimits) -> Iterator[Entry]:
             continue
         size = extensions.size if extensions.size is not None else size
         if size > limits.archive_bytes:
-            raise Refused(f"the archive unpacks to more than {limits.archive_bytes} bytes; import the file you mean")
+            raise Refused(
+                say(
+                    "the archive unpacks to more than {archive_bytes} bytes; import the file you mean",
+                    archive_bytes=limits.archive_bytes,
+                )
+            )
         entry_kind: Kind = "other" if extensions.sparse else _KINDS.get(kind, "other")
         yield Entry(extensions.path or _path(header), entry_kind, size, position)
         _pass_over(stream, _padded(size))
@@ -85,7 +91,7 @@ class _Said:
 def _decimal(digits: bytes) -> int:
     """A length in an extension. Raises `Malformed` for one that is no number, or has more digits than 2**63."""
     if not digits.isdigit() or len(digits) > LONGEST_NUMBER:
-        raise Malformed("the tar archive has a length that is no plain number; download it again")
+        raise Malformed(say("the tar archive has a length that is no plain number; download it again"))
     return int(digits)
 
 
@@ -94,7 +100,7 @@ def _pairs(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     while data:
         digits, space, _rest = data[:20].partition(b" ")
         if not space or not digits.isdigit() or not len(digits) + 2 < int(digits) <= len(data):
-            raise Malformed("the tar archive has a broken extension; download it again")
+            raise Malformed(say("the tar archive has a broken extension; download it again"))
         length = int(digits)
         key, _equals, value = data[len(digits) + 1 : length - 1].partition(b"=")
         yield key, value
@@ -103,17 +109,22 @@ def _pairs(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 def _extension(stream: IO[bytes], size: int) -> bytes:
     if size > LONGEST_EXTENSION:
-        raise Refused(f"the archive has a name longer than {LONGEST_EXTENSION} bytes; unpack it yourself")
+        raise Refused(
+            say(
+                "the archive has a name longer than {longest_extension} bytes; unpack it yourself",
+                longest_extension=LONGEST_EXTENSION,
+            )
+        )
     data = stream.read(_padded(size))
     if len(data) < size:
-        raise Malformed("the tar archive breaks off; download it again")
+        raise Malformed(say("the tar archive breaks off; download it again"))
     return data[:size]
 
 
 def _block(stream: IO[bytes]) -> bytes:
     data = stream.read(BLOCK)
     if data and len(data) < BLOCK:
-        raise Malformed("the tar archive breaks off; download it again")
+        raise Malformed(say("the tar archive breaks off; download it again"))
     return data
 
 
@@ -121,7 +132,7 @@ def _pass_over(stream: IO[bytes], count: int) -> None:
     while count:
         passed = len(stream.read(min(count, CHUNK)))
         if not passed:
-            raise Malformed("the tar archive breaks off; download it again")
+            raise Malformed(say("the tar archive breaks off; download it again"))
         count -= passed
 
 
@@ -134,11 +145,11 @@ def _number(raw: bytes) -> int:
     if raw[:1] >= b"\x80":
         value = int.from_bytes(bytes([raw[0] & 0x7F]) + raw[1:], "big")
         if raw[0] & 0x40:
-            raise Malformed("the tar archive has a negative length; download it again")
+            raise Malformed(say("the tar archive has a negative length; download it again"))
         return value
     text = raw.strip(b" \0")
     if any(digit not in b"01234567" for digit in text):
-        raise Malformed("the tar archive is broken; download it again")
+        raise Malformed(say("the tar archive is broken; download it again"))
     return int(text or b"0", 8)
 
 

@@ -6,12 +6,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from anon.text.sentences import say
 from peer.rules.lifecycle import State
 from peer.store.home import STORE_KEPT
 from peer.store.records import Study
 from peer.store.store import Store
 
-SET_ASIDE = "set aside by a restore: studies joined after the backup may have spent it"
+SET_ASIDE = say("set aside by a restore: studies joined after the backup may have spent it")
 
 
 def mark_restored(path: Path, now: float, final: bool) -> int:
@@ -32,7 +33,7 @@ def mark_restored(path: Path, now: float, final: bool) -> int:
     finally:
         store.close()
         if path.with_name(f"{path.name}-wal").exists():
-            raise STORE_KEPT.full(path, "its log could not be emptied")
+            raise STORE_KEPT.full(path, say("its log could not be emptied"))
 
 
 def may_have_released(study: Study, decided: int, now: float) -> bool:

@@ -14,6 +14,7 @@ import sqlite3
 from pathlib import Path
 
 from anon.storage.durable import reading
+from anon.text.sentences import say
 from anon.wire.cbor import encode
 from peer.store.home import STORE_KEPT
 
@@ -39,7 +40,7 @@ def demand_whole(connection: sqlite3.Connection, file: Path) -> None:
             if kept == UNKNOWN or _number(connection) != kept.split(":")[0]:
                 write_digest(connection)
             elif kept != _digest(connection):
-                raise STORE_KEPT.damaged(file, "a value in it is not the one that was written")
+                raise STORE_KEPT.damaged(file, say("a value in it is not the one that was written"))
     finally:
         if connection.in_transaction:
             connection.execute("COMMIT")

@@ -19,6 +19,7 @@ from anon.errors import NoRoom, Refused
 from anon.storage.durable import connect
 from anon.storage.migration import drop_copies, version_of
 from anon.storage.private_files import made_private
+from anon.text.sentences import say
 from peer.rules.consent import Policy
 from peer.store import rows
 from peer.store.crash_points import crash_point
@@ -153,9 +154,12 @@ def _demand_not_emptied(path: Path) -> None:
             return
         time.sleep(0.05)
     raise Refused(
-        f"{path}: the file is empty, though this home holds data, and with it went what was spent and sent; restore a "
-        "backup into an empty directory (`anonml peer restore FILE --home FOLDER`), or remove the file if this home "
-        "never joined a study. Nothing leaves from it"
+        say(
+            "{path}: the file is empty, though this home holds data, and with it went what was spent and sent; "
+            "restore a backup into an empty directory (`anonml peer restore FILE --home FOLDER`), or remove the file "
+            "if this home never joined a study. Nothing leaves from it",
+            path=str(path),
+        )
     )
 
 
