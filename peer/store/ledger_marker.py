@@ -58,9 +58,10 @@ def begin_anew(home: PeerHome) -> Path | None:
     """
     with home.running():
         if not home.store_path.exists() and not has_lived(home):
-            raise Refused(f"{home.path}: no peer lived here; there is nothing to begin anew")
+            raise Refused(say("{path}: no peer lived here; there is nothing to begin anew", path=str(home.path)))
         if _is_whole(home.store_path):
-            raise Refused(f"{home.store_path}: whole; a new ledger is for a home that lost its own")
+            path = str(home.store_path)
+            raise Refused(say("{path}: whole; a new ledger is for a home that lost its own", path=path))
         kept = _moved_aside(home.store_path)
         with closing(Store(home.store_path, os.urandom)) as store:
             store.restored((), BEGAN_ANEW, b"begun anew" + os.urandom(8))
