@@ -17,6 +17,7 @@ from attrs import evolve, field, frozen
 from anon.errors import Conflict, Refused
 from anon.ldp import NanoEpsilon, format_epsilon
 from anon.protocols.charge import LOCAL, Budget, Measure, Unit
+from anon.text.sentences import Sentence, say
 
 
 def _amount(_: object, attribute: object, value: int) -> None:
@@ -142,7 +143,7 @@ class Ledger:
         """
         left = [(budget, self.available_of(budget)) for budget in self.budgets]
         return tuple(
-            Entry(name + bytes([place]), f"{title} ({format_epsilon(rest)})", b"", "", 0, rest, *_kind(budget))
+            Entry(name + bytes([place]), _set_aside(title, rest), b"", "", 0, rest, *_kind(budget))
             for place, (budget, rest) in enumerate(left)
             if rest
         )
@@ -163,6 +164,10 @@ class Ledger:
 
     def _with(self, entry: Entry) -> Ledger:
         return evolve(self, entries=tuple(entry if known.study == entry.study else known for known in self.entries))
+
+
+def _set_aside(title: str, amount: int) -> Sentence:
+    return say("{title} ({amount})", title=title, amount=format_epsilon(amount))
 
 
 def _kind(budget: Budget) -> tuple[Measure, Unit]:

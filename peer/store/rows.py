@@ -71,8 +71,11 @@ def read_ledger(connection: sqlite3.Connection) -> Ledger:
     """The ledger under the lifetime limits of the policy."""
     policy, columns = read_policy(connection), ", ".join(attrs.fields_dict(Entry))
     rows = connection.execute(f"SELECT {columns} FROM ledger").fetchall()
-    entries = (Entry(*(from_store(value) if isinstance(value, str) else value for value in row)) for row in rows)
-    return Ledger(policy.lifetime, tuple(entries), policy.lifetimes())
+    return Ledger(policy.lifetime, tuple(Entry(*_read(row)) for row in rows), policy.lifetimes())
+
+
+def _read(row: sqlite3.Row) -> list[Any]:
+    return [from_store(value) if isinstance(value, str) else value for value in row]
 
 
 def write_entry(connection: sqlite3.Connection, ledger: Ledger, study: bytes) -> None:

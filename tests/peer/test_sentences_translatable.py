@@ -144,6 +144,8 @@ def _fault(call: ast.Call) -> str:
     if len(patterns) < most:
         return "a pattern that is no literal is not found where they are collected for translation"
     fields = {field for pattern in patterns for _text, field, *_ in Formatter().parse(pattern) if field}
+    if any(keyword.arg is None for keyword in call.keywords):
+        return ""  # its values have no names here
     given = {str(keyword.arg) for keyword in call.keywords} | ({"count"} if _name(call.func) == "say_many" else set())
     return "" if fields <= given and given <= fields | {"count"} else f"{sorted(fields ^ given)}"
 
