@@ -10,7 +10,7 @@ from anon.accounting.zcdp import epsilon_of_rho
 from anon.ldp import format_epsilon, odds_moved
 from anon.protocols.charge import LOCAL, Budget, Charge, Measure, Unit
 from anon.study.manifest import Manifest
-from anon.text.sentences import Sentence, joined, say, say_many
+from anon.text.sentences import Figure, Sentence, joined, say, say_many
 
 DELTA: Final = Decimal("1e-6")
 """The delta at which rho is shown as an epsilon. Amounts are held as rho."""
@@ -32,15 +32,16 @@ def budget_name(budget: Budget) -> Sentence:
 
 def amount_text(budget: Budget, amount: int) -> str:
     """An amount (1e-9) with its symbol; rho also as an epsilon, rounded up."""
-    text = f"{budget.symbol} {format_epsilon(amount)}"
+    text = joined((budget.symbol, format_epsilon(amount)), " ")
     if budget.measure is not Measure.ZCDP or not amount:
         return text
-    return f"{text} (epsilon {_hundredths(epsilon_of_rho(amount, DELTA))} at delta {DELTA})"
+    epsilon = _hundredths(epsilon_of_rho(amount, DELTA))
+    return say("{amount} (epsilon {epsilon} at delta {delta})", amount=text, epsilon=epsilon, delta=str(DELTA))
 
 
 def held_text(budget: Budget, amount: int) -> str:
     """An amount in a list: the bare number where it is of the local budget, which such lists are about."""
-    return format_epsilon(amount) if budget == LOCAL else f"{budget.symbol} {format_epsilon(amount)}"
+    return format_epsilon(amount) if budget == LOCAL else joined((budget.symbol, format_epsilon(amount)), " ")
 
 
 def too_dear(budget: Budget, cost: int, most: int) -> Sentence:
@@ -139,8 +140,8 @@ def _central(manifest: Manifest, charge: Charge, recomputed: Charge, now: str, a
     )
 
 
-def _hundredths(epsilon: int) -> str:
-    return f"{-(-epsilon // 10**7) / 100:.2f}"
+def _hundredths(epsilon: int) -> Figure:
+    return Figure(f"{-(-epsilon // 10**7) / 100:.2f}")
 
 
 def _in_a_row(amounts: Sequence[int]) -> str:

@@ -14,7 +14,7 @@ from anon.protocols.words import Probability
 from anon.text.sentences import Sentence, say, say_many
 from peer.rules.durations import text_of
 from peer.rules.promise import held_text
-from peer.web.languages import NAMES, current, gettext, instant, localised, ngettext, shown
+from peer.web.languages import NAMES, current, figure, gettext, instant, localised, ngettext, shown
 from peer.web.qr_reader import available
 
 PERSON, MARGIN = 20, 3
@@ -30,7 +30,7 @@ def environment() -> Environment:
     environment.filters |= {"epsilon": format_epsilon, "instant": instant, "code": code, "lasting": lasting}
     environment.filters |= {"duration": text_of, "share": share, "odds_moved": odds_moved, "people": people_filled}
     environment.filters |= {"coded": _spoken(coded), "sentence": _spoken(sentence), "lower": _spoken(str.lower)}
-    environment.filters |= {"join": _join}
+    environment.filters |= {"join": _join, "figure": figure, "capital": _spoken(_capital)}
     environment.filters |= {"held": lambda amount, budget: held_text(budget, amount)}
     environment.globals["reads_codes"] = available()
     environment.globals["install_qr"] = install("qr")
