@@ -25,15 +25,16 @@ from anon.ldp.epsilon import NANO
 from anon.ldp.krr import RandomResponse
 from anon.ldp.mechanism import SCALE, Mechanism
 from anon.ldp.subset import SubsetSelection
+from anon.text.sentences import say
 
 DELTA: Final = 1e-6
 """At which the central epsilon is stated: below one over the largest cohort that a study may have."""
 
 CONDITIONS: Final = (
-    "so many of the accepted packets come from honest members, whom nothing here can count",
-    "the moment a packet arrives does not depend on who sent it or on what it says",
-    "nobody links the packets of one member, or a packet with its sender, on the way",
-    "what is compared are two versions of one member's record; everybody else's is taken as known",
+    say("so many of the accepted packets come from honest members, whom nothing here can count"),
+    say("the moment a packet arrives does not depend on who sent it or on what it says"),
+    say("nobody links the packets of one member, or a packet with its sender, on the way"),
+    say("what is compared are two versions of one member's record; everybody else's is taken as known"),
 )
 
 _ALIKE = 20  # nano-epsilon by which rows of one slot may differ and still count as one local epsilon

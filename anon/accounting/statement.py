@@ -18,14 +18,15 @@ from anon.accounting.central import CONDITIONS, DELTA, Central, Rows, central, l
 from anon.accounting.privacy_loss import compose
 from anon.ldp import format_epsilon
 from anon.study.manifest import Manifest
+from anon.text.sentences import Figure, joined, say
 from anon.transparency.documents import SignedHead, find
 from anon.transparency.transcript import empty_length, entry_length
 from anon.wire.messages import RosterEntry, encode_roster
 
-SHARES: Final = (("all", 1), ("half", 2), ("a tenth", 10))
+SHARES: Final = ((say("all"), 1), (say("half"), 2), (say("a tenth"), 10))
 """Of how many of the packets the central epsilon is stated: in words, and what their number is divided by."""
 
-ACCEPTED, ENROLLED = "accepted packets", "enrolled members"
+ACCEPTED, ENROLLED = say("accepted packets"), say("enrolled members")
 
 
 @frozen
@@ -103,37 +104,53 @@ def _count(length: int, empty: int, entry: int) -> int:
 
 def in_words(accounting: Accounting) -> tuple[str, ...]:
     """The statements, for people: cost, then the central figures and what they rest on."""
-    each, total = ", ".join(map(format_epsilon, accounting.local)), format_epsilon(accounting.record)
-    lines = [
-        f"Local epsilon of each packet: {each}. It holds whoever sees the packet and whatever they know.",
-        f"Record-level sum: {total}. This is the guarantee, also if all packets are linked.",
+    each, total = joined(map(format_epsilon, accounting.local), ", "), format_epsilon(accounting.record)
+    lines: list[str] = [
+        say(
+            "Local epsilon of each packet: {each}. It holds whoever sees the packet and whatever they know.",
+            each=each,
+        ),
+        say("Record-level sum: {total}. This is the guarantee, also if all packets are linked.", total=total),
     ]
     if len(accounting.local) > 1:
-        lost = rounded_up(accounting.record_at_delta)
-        lines.append(f"Together the packets have epsilon {lost} at delta {DELTA:g}, also if all of them are linked.")
+        lines.append(
+            say(
+                "Together the packets have epsilon {lost} at delta {delta:g}, also if all of them are linked.",
+                lost=rounded_up(accounting.record_at_delta),
+                delta=DELTA,
+            )
+        )
     if not accounting.central:
-        return (*lines, "Admission was open to anyone: no central epsilon is claimed.")
-    batch = " and ".join(str(count) for count in sorted(set(accounting.batch.counts)))
+        return (*lines, say("Admission was open to anyone: no central epsilon is claimed."))
+    counts = [str(count) for count in sorted(set(accounting.batch.counts))]
     lines.append(
-        f"After anonymous delivery, central epsilon at delta {DELTA:g}, replace-one, {batch} "
-        f"{accounting.batch.known_from}:"
+        say(
+            "After anonymous delivery, central epsilon at delta {delta:g}, replace-one, {counts} {known_from}:",
+            delta=DELTA,
+            counts=", ".join(counts),
+            known_from=accounting.batch.known_from,
+        )
     )
     lines += [
-        f"  {words} of them honest: {_central(central)}."
+        say("  {share} of them honest: {epsilon}.", share=words, epsilon=_central(central))
         for (words, _), central in zip(SHARES, accounting.central, strict=True)
     ]
-    lines.append(f"  none of them honest: {format_epsilon(accounting.record)} (the local epsilon).")
-    return (*lines, f"That holds only if {'; '.join(CONDITIONS)}.")
+    lines.append(
+        say("  none of them honest: {epsilon} (the local epsilon).", epsilon=format_epsilon(accounting.record))
+    )
+    return (*lines, say("That holds only if {conditions}.", conditions=joined(CONDITIONS)))
 
 
 def _central(found: Central) -> str:
-    return rounded_up(found.epsilon) + ("" if found.amplified else " (the local epsilon: too few to hide among)")
+    if found.amplified:
+        return rounded_up(found.epsilon)
+    return say("{epsilon} (the local epsilon: too few to hide among)", epsilon=rounded_up(found.epsilon))
 
 
-def rounded_up(epsilon: float) -> str:
+def rounded_up(epsilon: float) -> Figure:
     """Four significant digits, never less than it is."""
     context = Context(prec=4, rounding=ROUND_CEILING)
-    return f"{context.create_decimal_from_float(epsilon).normalize():f}"
+    return Figure(f"{context.create_decimal_from_float(epsilon).normalize():f}")
 
 
 def as_json(accounting: Accounting) -> dict[str, Any]:

@@ -59,12 +59,18 @@ def nano(epsilon: float | str | Decimal) -> NanoEpsilon:
     try:
         written = Decimal(str(epsilon)) if not isinstance(epsilon, bool) else Decimal("NaN")
     except InvalidOperation:
-        raise Refused("epsilon is not a number: write a decimal such as 0.5") from None
+        raise Refused(say("epsilon is not a number: write a decimal such as 0.5")) from None
     if not written.is_finite() or not 0 < written <= _LARGEST_STATED:
-        raise Refused(f"epsilon must be above 0 and at most {_LARGEST_STATED}: write a decimal such as 0.5")
+        raise Refused(say(
+            "epsilon must be above 0 and at most {largest_stated}: write a decimal such as 0.5",
+            largest_stated=_LARGEST_STATED,
+        ))
     scaled = Fraction(written) * NANO
     if scaled.denominator != 1:
-        raise Refused(f"epsilon {written} has more than nine decimals: round it to a multiple of 0.000000001")
+        raise Refused(say(
+            "epsilon {written} has more than nine decimals: round it to a multiple of 0.000000001",
+            written=written,
+        ))
     return NanoEpsilon(scaled.numerator)
 
 

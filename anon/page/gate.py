@@ -23,6 +23,8 @@ from typing import Final
 
 from attrs import frozen
 
+from anon.text.sentences import say
+
 TOKEN_BYTES = 32
 MOST_SESSIONS = 16
 ENTER = "/enter"
@@ -81,16 +83,16 @@ def refusal(request: GateRequest, hosts: AbstractSet[str]) -> str | None:
     token is what counts there.
     """
     if request.host not in hosts:  # 1.
-        return "this page answers only under its own address"
+        return say("this page answers only under its own address")
     if request.method not in _READS | {"POST"}:
-        return "this page reads and takes forms only"
+        return say("this page reads and takes forms only")
     if request.method in _READS and request.path == ENTER:
         return None
     if request.origin is not None and request.origin != f"http://{request.host}":  # 2.
-        return "another site's page asked for this"
+        return say("another site's page asked for this")
     if request.method == "POST" and request.origin is None and request.site != "same-origin":
-        return "a form must come from this page"
-    return None if request.site in _OWN_SITES else "another site's page asked for this"
+        return say("a form must come from this page")
+    return None if request.site in _OWN_SITES else say("another site's page asked for this")
 
 
 class Gate:

@@ -13,6 +13,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from anon.page.gate import ENTER, FORM_FIELD, HEADERS, Gate, GateRequest, refusal
 from anon.page.peer_process import is_stranger
+from anon.text.sentences import say
 
 Refuse = Callable[[int, str], web.Response]
 """(status, reason) -> a page that says so."""
@@ -64,16 +65,16 @@ def protect(
         if request.path in (bearers or {}):
             return await _for_bearer(request, handler, (bearers or {})[request.path], refuse)
         if _from_a_stranger(request):
-            return refuse(403, "another user's program asked for this; start this page as who runs the browser")
+            return refuse(403, say("another user's program asked for this; start this page as who runs the browser"))
         if request.path == ENTER:
             return _enter(request, gate, refuse)
         if request.path in public and request.method != hdrs.METH_POST:
             return await handler(request)
         session = request.cookies.get(gate.cookie)
         if session is None or not gate.knows(session):
-            return refuse(401, "open the link that the program printed; each link works once")
+            return refuse(401, say("open the link that the program printed; each link works once"))
         if request.method == hdrs.METH_POST and not await _form_fits(request, gate, session, streamed):
-            return refuse(403, "the form is too old or not ours; go back, load the page again and repeat")
+            return refuse(403, say("the form is too old or not ours; go back, load the page again and repeat"))
         return await handler(request)
 
     app.middlewares.append(_caught(refuse))
@@ -83,10 +84,10 @@ def protect(
 
 def _enter(request: web.Request, gate: Gate, refuse: Refuse) -> web.StreamResponse:
     if request.method != hdrs.METH_GET:
-        return refuse(403, "open the link that the program printed")
+        return refuse(403, say("open the link that the program printed"))
     session = gate.exchange(request.query.get("token", ""))
     if session is None:
-        return refuse(403, "this link was used already or is not from this run; take a new one from the program")
+        return refuse(403, say("this link was used already or is not from this run; take a new one from the program"))
     answer = _onward(request)
     answer.set_cookie(gate.cookie, session, httponly=True, samesite="Strict", path="/")
     return answer
@@ -135,7 +136,7 @@ def _caught(refuse: Refuse) -> Middleware:
             return refuse(answer.status, answer.reason)
         except Exception as error:  # its text may quote data: the type alone is logged
             _LOG.error("a page failed: %s", type(error).__name__)
-            return refuse(500, "this page failed; the program's log names the kind of fault")
+            return refuse(500, say("this page failed; the program's log names the kind of fault"))
 
     return caught
 

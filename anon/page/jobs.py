@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from attrs import frozen
 
 from anon.errors import FAULT_IN_THIS_PROGRAM, AnonmlError
+from anon.text.sentences import say
 
 T = TypeVar("T")
 
@@ -54,7 +55,7 @@ class Jobs:
         if not task.done():
             return Outcome("running")
         if task.cancelled():
-            return Outcome("failed", fault="it was stopped")
+            return Outcome("failed", fault=say("it was stopped"))
         error = task.exception()
         if isinstance(error, AnonmlError):
             return Outcome("failed", fault=str(error))

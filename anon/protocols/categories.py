@@ -17,6 +17,7 @@ from attrs import field, frozen
 
 from anon.errors import Malformed
 from anon.study.features import Feature, Label
+from anon.text.sentences import say
 
 Value = float | str | None
 """The result of a query for one record."""
@@ -37,7 +38,10 @@ class TotalMap:
 
     def __attrs_post_init__(self) -> None:
         if not 0 <= self.missing < self.cardinality:
-            raise Malformed(f"missing: expected a category from 0 to {self.cardinality - 1}; do not take part")
+            raise Malformed(say(
+                "missing: expected a category from 0 to {cardinality}; do not take part",
+                cardinality=self.cardinality - 1,
+            ))
 
     def __call__(self, value: Value) -> int:
         """The category of a value; the missing one where the rule has none, fails, or leaves the categories."""

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from anon.study.features import Feature
 from anon.study.manifest import Manifest
+from anon.text.sentences import Sentence, say
 
 
 def bin_names(feature: Feature, cuts: Sequence[float], card: int) -> list[str]:
@@ -43,19 +44,26 @@ def with_label(manifest: Manifest, cells: Sequence[str]) -> list[str]:
     return [f"{name}, {manifest.label.name} {sign}" for name in cells for sign in ("no", "yes")]
 
 
-def category_text(feature: Feature, place: int) -> str:
+def category_text(feature: Feature, place: int) -> Sentence:
     """The statement about somebody that a category of a feature makes, as far as it is known before cuts are found."""
+    return say("{name}: {category}", name=feature.name, category=category_alone(feature, place))
+
+
+def category_alone(feature: Feature, place: int) -> str:
+    """The same without the feature's name."""
     if feature.missing == "own" and place == feature.cardinality - 1:
-        return f"{feature.name}: not known"
+        return say("not known")
     if feature.kind == "categorical":
-        return f"{feature.name}: {feature.categories[place]}"
+        return feature.categories[place]
     if feature.cuts:
-        return f"{feature.name}: {between(feature.cuts, place)}"
-    return f"{feature.name}: part {place + 1} of {feature.bins} from low to high"
+        return between(feature.cuts, place)
+    return say("part {place} of {bins} from low to high", place=place + 1, bins=feature.bins)
 
 
-def between(edges: Sequence[float], place: int) -> str:
+def between(edges: Sequence[float], place: int) -> Sentence:
     """Where a value in this bin lies."""
     if place == 0:
-        return f"up to {edges[0]:g}"
-    return f"above {edges[-1]:g}" if place == len(edges) else f"above {edges[place - 1]:g}, up to {edges[place]:g}"
+        return say("up to {edge:g}", edge=edges[0])
+    if place == len(edges):
+        return say("above {edge:g}", edge=edges[-1])
+    return say("above {low:g}, up to {high:g}", low=edges[place - 1], high=edges[place])

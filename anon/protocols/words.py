@@ -11,6 +11,7 @@ from attrs import frozen
 from anon.ldp import SCALE, Mechanism, format_epsilon
 from anon.ldp.subset import SubsetSelection
 from anon.study.manifest import Survey
+from anon.text.sentences import Sentence, say
 
 FEWEST_CASES = 5
 
@@ -32,14 +33,21 @@ class Probability:
             per *= 10
 
     @property
-    def in_ten(self) -> str:
+    def in_ten(self) -> Sentence:
         """Out of ten people, rounded to the nearest, and never to all of them or none."""
         count = (20 * self.numerator + SCALE) // (2 * SCALE)
-        return "fewer than 1 in 10" if count < 1 else "more than 9 in 10" if count > 9 else f"about {count} in 10"
+        if count < 1:
+            return say("fewer than 1 in 10")
+        return say("more than 9 in 10") if count > 9 else say("about {number} in 10", number=count)
+
+    @property
+    def in_words(self) -> Sentence:
+        """The nearest count of cases, such as "73 of 100"."""
+        count, per = self.cases
+        return say("{cases:,} of {all:,}", cases=count, all=per)
 
     def __str__(self) -> str:
-        count, per = self.cases
-        return f"{count:,} of {per:,}"
+        return self.in_words
 
 
 @frozen
@@ -79,47 +87,90 @@ class PacketKind:
 def mechanism_line(built: Mechanism) -> Line:
     """The content of a mechanism's report and how often it is true, as the consent screen says it."""
     true, other = Probability(built.p), Probability(built.q)
+    odds = {"true": true.in_words, "other": other.in_words}
     if built.name == "krr":
-        others = f"each of the {built.m - 1} others" if built.m > 2 else "the other one"
-        return Line(f"Your true answer is sent in {true} cases, {others} in {other}.", (true, other))
+        if built.m > 2:
+            return Line(
+                say(
+                    "Your true answer is sent in {true} cases, each of the {others} others in {other}.",
+                    **odds,
+                    others=built.m - 1,
+                ),
+                (true, other),
+            )
+        return Line(say("Your true answer is sent in {true} cases, the other one in {other}.", **odds), (true, other))
     if isinstance(built, SubsetSelection):
-        some = f"{built.w} of the {built.m} possible answers are sent"
-        return Line(f"{some}. Your true one is among them in {true} cases, any other in {other}.", (true, other))
-    text = f"{built.m} cells are sent, each marked or not. Your cell is marked in {true} cases, any other in {other}."
-    return Line(text, (true, other))
+        return Line(
+            say(
+                "{sent} of the {possible} possible answers are sent. Your true one is among them in {true} cases, any "
+                "other in {other}.",
+                **odds,
+                sent=built.w,
+                possible=built.m,
+            ),
+            (true, other),
+        )
+    return Line(
+        say(
+            "{cells} cells are sent, each marked or not. Your cell is marked in {true} cases, any other in {other}.",
+            **odds,
+            cells=built.m,
+        ),
+        (true, other),
+    )
 
 
 def mechanism_picture(built: Mechanism) -> Picture:
     """How often a mechanism's report is true, as ten people who answer alike."""
     true, other = Probability(built.p), Probability(built.q)
-    if built.name == "krr":
-        rest = "another answer, drawn at random" if built.m > 2 else "the opposite"
-        return Picture(f"Of people with your answer, {true.in_ten} send it. The rest send {rest}.", true)
-    if isinstance(built, SubsetSelection):
-        sent = f"{built.w} of {built.m} possible answers are sent."
-        return Picture(f"{sent} Of people with your answer, {true.in_ten} send it among them.", true)
-    return Picture(
-        f"A mark is sent for each of {built.m} possible answers. Of people with your answer, {true.in_ten} mark it. "
-        f"Of people with another one, {other.in_ten} mark yours as well.",
-        true,
-    )
+    if built.name == "krr" and built.m > 2:
+        text = say(
+            "Of people with your answer, {share} send it. The rest send another answer, drawn at random.",
+            share=true.in_ten,
+        )
+    elif built.name == "krr":
+        text = say("Of people with your answer, {share} send it. The rest send the opposite.", share=true.in_ten)
+    elif isinstance(built, SubsetSelection):
+        text = say(
+            "{sent} of {possible} possible answers are sent. Of people with your answer, {share} send it among them.",
+            sent=built.w,
+            possible=built.m,
+            share=true.in_ten,
+        )
+    else:
+        text = say(
+            "A mark is sent for each of {possible} possible answers. Of people with your answer, {share} mark it. "
+            "Of people with another one, {others} mark yours as well.",
+            possible=built.m,
+            share=true.in_ten,
+            others=other.in_ten,
+        )
+    return Picture(text, true)
 
 
-def mechanism_odds(mechanism: Mechanism) -> str:
+def mechanism_odds(mechanism: Mechanism) -> Sentence:
     """The same in one line with its cost, as the terminal says it."""
-    true, other = mechanism.p / SCALE, mechanism.q / SCALE
-    cost = f"epsilon {format_epsilon(mechanism.epsilon)}"
+    values = {
+        "all": mechanism.m,
+        "true": mechanism.p / SCALE,
+        "other": mechanism.q / SCALE,
+        "epsilon": format_epsilon(mechanism.epsilon),
+    }
     if mechanism.name == "krr":
-        return (
-            f"One answer out of {mechanism.m}: your true one with {true:.1%}, each of the others with {other:.2%}; "
-            f"{cost}."
+        return say(
+            "One answer out of {all}: your true one with {true:.1%}, each of the others with {other:.2%}; "
+            "epsilon {epsilon}.",
+            **values,
         )
     if isinstance(mechanism, SubsetSelection):
-        return (
-            f"{mechanism.w} answers out of {mechanism.m}: your true one among them with {true:.1%}, each of the others "
-            f"with {other:.1%}; {cost}."
+        return say(
+            "{sent} answers out of {all}: your true one among them with {true:.1%}, each of the others with "
+            "{other:.1%}; epsilon {epsilon}.",
+            **values,
+            sent=mechanism.w,
         )
-    return (
-        f"{mechanism.m} yes-or-no marks, one per possible answer: at your true answer a yes with {true:.1%}, "
-        f"at any other a yes with {other:.1%}; {cost}."
+    return say(
+        "{all} yes-or-no marks, one per possible answer: at your true answer a yes with {true:.1%}, at any other a yes "
+        "with {other:.1%}; epsilon {epsilon}.",
+        **values,
     )

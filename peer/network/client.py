@@ -11,6 +11,7 @@ from attrs import field, frozen
 from anon.errors import Malformed, Unreachable
 from anon.protocols.sizes import LONGEST_UNSEEN_CHAIN
 from anon.route import Route, Starting
+from anon.text.sentences import say
 from anon.transparency.documents import Head, SignedHead, check_body, parse_chain
 from anon.wire.invite import Invite
 from anon.wire.messages import SealedPacket
@@ -76,13 +77,19 @@ class AggregatorClient:
     async def _get(self, what: str, limit: int) -> bytes:
         answer = await self.route.get(self.invite.address, self._path(what), limit)
         if answer.status != 200:
-            raise Unreachable(f"the aggregator does not offer this study now (status {answer.status}); try again later")
+            raise Unreachable(say(
+                "the aggregator does not offer this study now (status {status}); try again later",
+                status=answer.status,
+            ))
         return answer.body
 
     async def _post(self, what: str, body: bytes) -> str:
         answer = await self.route.post(self.invite.address, self._path(what), body, REPLY_BYTES)
         if answer.status != 200:
-            raise Unreachable(f"the aggregator did not take it (status {answer.status}); it is tried again later")
+            raise Unreachable(say(
+                "the aggregator did not take it (status {status}); it is tried again later",
+                status=answer.status,
+            ))
         return parse_reply(answer.body)
 
     def _path(self, what: str) -> str:
@@ -94,5 +101,9 @@ def _taken_apart(heads: Sequence[Head], together_untrusted: bytes) -> list[bytes
     ends = list(accumulate(head.length for head in heads))
     starts = [0, *ends[:-1]]
     if len(together_untrusted) != ends[-1]:
-        raise Malformed(f"documents: expected {ends[-1]} bytes, got {len(together_untrusted)}; they are fetched again")
+        raise Malformed(say(
+            "documents: expected {ends} bytes, got {together_untrusted}; they are fetched again",
+            ends=ends[-1],
+            together_untrusted=len(together_untrusted),
+        ))
     return [check_body(head, together_untrusted[a:b]) for head, a, b in zip(heads, starts, ends, strict=True)]

@@ -10,6 +10,7 @@ from anon.errors import Refused
 from anon.route import DirectRoute, Response, Route, SocksRoute, Starting
 from anon.route.tor import TorKeeper, TorRoute
 from anon.route.tor.following import telling
+from anon.text.sentences import say
 from anon.wire.addresses import is_loopback
 from anon.wire.onion_address import is_onion
 
@@ -69,8 +70,11 @@ class Routes(Route):
         if is_loopback(address):
             return self._direct
         raise Refused(
-            f"{address} is neither an onion address nor one of this machine; ask staff for a link with an onion "
-            "address, or name a proxy: --route socks://HOST:PORT"
+            say(
+                "{address} is neither an onion address nor one of this machine; ask staff for a link with an onion "
+                "address, or name a proxy: --route socks://HOST:PORT",
+                address=address,
+            )
         )
 
     def _percent(self) -> int | None:

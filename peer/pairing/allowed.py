@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from anon.text.sentences import say
+
 _READ: Final = frozenset({"GET", "HEAD"})
 _SEND: Final = frozenset({"POST"})
 
@@ -33,8 +35,10 @@ ALLOWED: Final[Mapping[str, frozenset[str]]] = {
 """Route, as the page's router spells it -> methods."""
 
 REFUSED: Final = (
-    "A paired phone brings files, reads what studies ask, and pauses. Do this on the computer itself: it was not done, "
-    "and nothing was changed."
+    say(
+        "A paired phone brings files, reads what studies ask, and pauses. Do this on the computer itself: it was "
+        "not done, and nothing was changed."
+    )
 )
 
 

@@ -13,6 +13,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from anon.page.gate import POLICY
 from anon.page.guard import protect
+from anon.text.sentences import say
 from peer.pairing.allowed import REFUSED, permitted
 from peer.pairing.phones import PhoneGate
 from peer.web.server import MOST_FORM_BYTES, add_pages
@@ -77,7 +78,7 @@ class PhoneListener:
         async def only_allowed(request: web.Request, handler: Handler) -> web.StreamResponse:
             phone = self._gate.phone_of(request.cookies.get(self._gate.cookie))
             if phone is None:  # revoked since the guard looked
-                return self._site.bare(401, "this phone is not let in any more")
+                return self._site.bare(401, say("this phone is not let in any more"))
             resource = request.match_info.route.resource
             if resource is not None and not permitted(request.method, resource.canonical):
                 return request.app[SITE].page(request, "fault.html", 403, text=REFUSED)

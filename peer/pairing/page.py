@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from aiohttp import web
 
+from anon.text.sentences import say
 from peer.pairing.state import PairingFolder, folder_of
 from peer.store.home import PeerHome
 from peer.web.forms import form_whole
@@ -17,8 +18,8 @@ from peer.web.site import SITE, Site
 
 routes = web.RouteTableDef()
 _POLLS, _POLL_SECONDS = 40, 0.1
-_OFF = "Pairing is off. Links and keys are worth nothing any more."
-_SLOW = "It was asked to; it has not answered yet. Look again in a moment."
+_OFF = say("Pairing is off. Links and keys are worth nothing any more.")
+_SLOW = say("It was asked to; it has not answered yet. Look again in a moment.")
 
 
 @routes.get("/phones")
@@ -47,7 +48,7 @@ async def revoked(request: web.Request) -> web.Response:
     number = await form_whole(request, "number", "phone")
     folder.wish_revoked(number)
     done = await _soon(lambda: not folder.on() or _is_revoked(folder, number))
-    return site.onward(request, "/phones", "This phone is shut out." if done else _SLOW)
+    return site.onward(request, "/phones", say("This phone is shut out.") if done else _SLOW)
 
 
 def pairing_of(site: Site) -> PairingFolder:

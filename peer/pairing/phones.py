@@ -13,6 +13,7 @@ from attrs import define, field, frozen
 
 from anon.errors import Refused
 from anon.page.gate import ENTER, TOKEN_BYTES, Gate
+from anon.text.sentences import say
 from peer.pairing.client_key import ClientKey, draw_client_key
 
 MOST_PHONES = 8
@@ -67,7 +68,7 @@ class PhoneGate(Gate):
     def link_of(self, phone: Phone, origin: str) -> str:
         """The link that lets this phone in, once. Raises `Refused` when it was used."""
         if phone.token is None:
-            raise Refused(f"the link of {phone.name} was used; switch pairing off and on for another")
+            raise Refused(say("the link of {name} was used; switch pairing off and on for another", name=phone.name))
         return f"{origin}{ENTER}?token={phone.token}"
 
     def link(self, origin: str) -> str:
@@ -75,7 +76,7 @@ class PhoneGate(Gate):
         for phone in self.phones:
             if phone.token is not None:
                 return self.link_of(phone, origin)
-        raise Refused("every link was used; switch pairing off and on for another")
+        raise Refused(say("every link was used; switch pairing off and on for another"))
 
     def exchange(self, token_untrusted: str) -> str | None:
         """A phone's one session for its link's token, which is worth nothing afterwards; None for any other."""
@@ -135,13 +136,20 @@ class PhoneGate(Gate):
 
 def _demand_names(names: Sequence[str]) -> None:
     if not 0 < len(names) <= MOST_PHONES:
-        raise Refused(f"expected 1 to {MOST_PHONES} phones, got {len(names)}; name each with --name")
+        raise Refused(say(
+            "expected 1 to {most_phones} phones, got {names}; name each with --name",
+            most_phones=MOST_PHONES,
+            names=len(names),
+        ))
     if any(not _NAME.match(name) for name in names):
         raise Refused(
-            "a phone's name: letters, digits (not alone), blanks, . ' and -, at most 40; choose another with --name"
+            say(
+                "a phone's name: letters, digits (not alone), blanks, . ' and -, at most 40; choose another with "
+                "--name"
+            )
         )
     if len({name.casefold() for name in names}) < len(names):
-        raise Refused("two phones have one name; choose another with --name")
+        raise Refused(say("two phones have one name; choose another with --name"))
 
 
 def _equal(first: str, other: str) -> bool:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from attrs import field, frozen
 
 from anon.errors import Unreachable
+from anon.text.sentences import say
 from anon.wire.invite import Invite
 from peer.app import PeerApp
 from peer.pairing.listener import PhoneListener
@@ -31,9 +32,9 @@ from peer.web.uploads import Staging
 POLL_SECONDS = 0.25
 LARGEST_UPLOAD = 2**30
 MOST_WAITING = 8
-ALL_REVOKED = "every phone is revoked"
-TIME_OVER = "its time is over"
-TOLD = "you switched it off"
+ALL_REVOKED = say("every phone is revoked")
+TIME_OVER = say("its time is over")
+TOLD = say("you switched it off")
 
 
 @frozen
@@ -126,7 +127,9 @@ class Pairing:
             if not gate.admitted():
                 return ALL_REVOKED
             if not standing.onion.alive:
-                raise Unreachable("tor has ended, so pairing is off; `anonml peer pair` begins anew, with other keys")
+                raise Unreachable(say(
+                    "tor has ended, so pairing is off; `anonml peer pair` begins anew, with other keys",
+                ))
 
 
 @frozen

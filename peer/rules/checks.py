@@ -31,6 +31,7 @@ from anon.protocols.sizes import longest_body, most_documents
 from anon.queries.lint import Tables, lint
 from anon.study.features import Feature, Label
 from anon.study.manifest import Manifest, parse_manifest, study_id_of
+from anon.text.sentences import say
 from anon.transparency.closing import Bodies, CheckedLists, Closing, read_closing
 from anon.transparency.documents import Head, SignedHead, encode_chain
 from anon.transparency.equivocation import BadCredential, bad_credential_of
@@ -57,8 +58,11 @@ class Equivocation(Distrust):
 
     def __init__(self, first: SignedHead, second: SignedHead) -> None:
         super().__init__(
-            f"the aggregator signed two different documents number {first.head.number}; nothing more is sent. "
-            "The evidence is kept: export it, and show it to the others"
+            say(
+                "the aggregator signed two different documents number {number}; nothing more is sent. The evidence "
+                "is kept: export it, and show it to the others",
+                number=first.head.number,
+            )
         )
         self.first = first
         self.second = second
@@ -75,8 +79,12 @@ class Misissued(Distrust):
 
     def __init__(self, proof: BadCredential) -> None:
         super().__init__(
-            f"the credential of entry {proof.place} of {proof.size} in the roster is bad: the aggregator would choose "
-            "who can send. Nothing is sent. The evidence is kept: export it, and show it to the others"
+            say(
+                "the credential of entry {place} of {size} in the roster is bad: the aggregator would choose who "
+                "can send. Nothing is sent. The evidence is kept: export it, and show it to the others",
+                place=proof.place,
+                size=proof.size,
+            )
         )
         self.proof = proof
 
@@ -97,17 +105,22 @@ def extend_chain(seen: Sequence[SignedHead], fresh: Sequence[SignedHead]) -> tup
     longer = tuple(fresh if len(fresh) > len(seen) else seen)
     documents = [(signed.head.kind, signed.head.part) for signed in longer]
     if len(set(documents)) != len(documents):
-        raise Distrust("the aggregator published one document twice; nothing is sent")
+        raise Distrust(say("the aggregator published one document twice; nothing is sent"))
     return longer
 
 
 def demand_length(head: Head, longest: int) -> None:
     """Step 1. No document is fetched that claims to be longer than this study's can be. Raises `Distrust`."""
     if not longest or head.length > longest:
-        most = f"can have at most {longest}" if longest else "has no such document"
+        most = say("can have at most {longest}", longest=longest) if longest else say("has no such document")
         raise Distrust(
-            f"the aggregator signed a document ({head.kind}) of {head.length} bytes, and this study {most}; nothing of "
-            "it was fetched and nothing more is sent: tell staff and the other members"
+            say(
+                "the aggregator signed a document ({kind}) of {length} bytes, and this study {most}; nothing of it "
+                "was fetched and nothing more is sent: tell staff and the other members",
+                kind=head.kind,
+                length=head.length,
+                most=most,
+            )
         )
 
 
@@ -118,8 +131,12 @@ def check_sizes(manifest: Manifest, chain: Sequence[SignedHead], seen: int = 0) 
     """
     if len(chain) > most_documents(manifest):
         raise Distrust(
-            f"the aggregator signed {len(chain)} documents, and this study has at most {most_documents(manifest)}; "
-            "nothing of them was fetched and nothing more is sent: tell staff and the other members"
+            say(
+                "the aggregator signed {chain} documents, and this study has at most {manifest}; nothing of them "
+                "was fetched and nothing more is sent: tell staff and the other members",
+                chain=len(chain),
+                manifest=most_documents(manifest),
+            )
         )
     for signed in chain[seen:]:
         demand_length(signed.head, longest_body(manifest, signed.head.kind, signed.head.part))
@@ -136,10 +153,10 @@ def check_continued(
 def check_manifest(body: bytes, invite: Invite) -> Manifest:
     """Step 2. The manifest that the invite names. Raises `Malformed` or `Refused`; nothing was sent."""
     if study_id_of(body) != invite.study:
-        raise Malformed("manifest: not the study of the invite; ask for the invite again")
+        raise Malformed(say("manifest: not the study of the invite; ask for the invite again"))
     manifest = vetted_manifest(body)
     if manifest.aggregator_key != invite.key:
-        raise Malformed("manifest: names another aggregator key than the invite; do not take part")
+        raise Malformed(say("manifest: names another aggregator key than the invite; do not take part"))
     check_address(manifest, invite.address)
     return manifest
 
@@ -153,12 +170,20 @@ def check_address(manifest: Manifest, address: str) -> None:
         return
     if not manifest.address:
         raise Distrust(
-            f"the study names no onion address, so it can be joined only on the machine that serves it, not at "
-            f"{address}; nothing about you was sent: ask staff to publish it with its onion address"
+            say(
+                "the study names no onion address, so it can be joined only on the machine that serves it, not at "
+                "{address}; nothing about you was sent: ask staff to publish it with its onion address",
+                address=address,
+            )
         )
     raise Distrust(
-        f"the link leads to {address}, but the study is served to everybody at {manifest.address}; an address of your "
-        "own would mark all you send as yours. Nothing about you was sent: ask for the link with the study's address"
+        say(
+            "the link leads to {address}, but the study is served to everybody at {address2}; an address of your "
+            "own would mark all you send as yours. Nothing about you was sent: ask for the link with the study's "
+            "address",
+            address=address,
+            address2=manifest.address,
+        )
     )
 
 
@@ -192,8 +217,12 @@ def check_cost(manifest: Manifest, consented: int) -> None:
     if manifest.epsilon > consented:
         symbol = charge_of(manifest).budget.symbol
         raise Refused(
-            f"the study declares {symbol} {format_epsilon(manifest.epsilon)} but {format_epsilon(consented)} was "
-            "consented; nothing is sent"
+            say(
+                "the study declares {symbol} {epsilon} but {consented} was consented; nothing is sent",
+                symbol=symbol,
+                epsilon=format_epsilon(manifest.epsilon),
+                consented=format_epsilon(consented),
+            )
         )
 
 
@@ -218,12 +247,20 @@ def check_roster(
     if index is None:
         raise NotEnrolled
     if entries[index] != own:
-        raise Refused("the roster shows another enrolment than the one sent; nothing is sent")
+        raise Refused(say("the roster shows another enrolment than the one sent; nothing is sent"))
     needed = max(minimum, manifest.cohort.minimum)
     if len(entries) < needed:
-        raise Refused(f"only {len(entries)} enrolled and at least {needed} are demanded; nothing is sent")
+        raise Refused(say(
+            "only {entries} enrolled and at least {needed} are demanded; nothing is sent",
+            entries=len(entries),
+            needed=needed,
+        ))
     if len(entries) > manifest.cohort.maximum:
-        raise Refused(f"{len(entries)} enrolled, more than the {manifest.cohort.maximum} declared; nothing is sent")
+        raise Refused(say(
+            "{entries} enrolled, more than the {maximum} declared; nothing is sent",
+            entries=len(entries),
+            maximum=manifest.cohort.maximum,
+        ))
     return index
 
 
@@ -233,7 +270,7 @@ class NotEnrolled(Refused):
     code: ClassVar[str] = "not-in-roster"
 
     def __init__(self) -> None:
-        super().__init__("the roster closed without this enrolment; nothing is sent, the reservation returns")
+        super().__init__(say("the roster closed without this enrolment; nothing is sent, the reservation returns"))
 
 
 def check_everybody(

@@ -64,7 +64,7 @@ class Policy:
 
     def __attrs_post_init__(self) -> None:
         if min(self.lifetime, self.max_epsilon, self.minimum_window) < 0 or self.minimum_cohort < 2:
-            raise Malformed("policy: expected amounts of 0 or more and a cohort of at least 2")
+            raise Malformed(say("policy: expected amounts of 0 or more and a cohort of at least 2"))
         if not set(self.admissions) <= set(ADMISSIONS):
             raise Malformed(f"policy.admissions: expected some of {', '.join(ADMISSIONS)}")
         demand_limits(self.limits)

@@ -106,13 +106,18 @@ class Ledger:
         """The ledger with this new entry. Raises `Refused` beyond its budget, `Conflict` for a study that holds any."""
         known = self.entry(wanted.study)
         if known is not None and known.held:
-            raise Conflict("this study already holds part of the budget; see what your budget holds")
+            raise Conflict(say("this study already holds part of the budget; see what your budget holds"))
         budget, left = wanted.budget, self.available_of(wanted.budget)
         if wanted.held > left:
             raise Refused(
-                f"the study costs {budget.symbol} {format_epsilon(wanted.held)} and {format_epsilon(left)} of the "
-                f"lifetime budget of {format_epsilon(self.lifetime_of(budget))} is left; decline, or raise the budget "
-                "knowingly"
+                say(
+                    "the study costs {symbol} {held} and {left} of the lifetime budget of {budget} is left; "
+                    "decline, or raise the budget knowingly",
+                    symbol=budget.symbol,
+                    held=format_epsilon(wanted.held),
+                    left=format_epsilon(left),
+                    budget=format_epsilon(self.lifetime_of(budget)),
+                )
             )
         others = tuple(entry for entry in self.entries if entry.study != wanted.study)
         return evolve(self, entries=(*others, wanted))
@@ -122,8 +127,12 @@ class Ledger:
         entry = self._holding(study)
         if amount < 0 or amount > entry.reserved:
             raise Refused(
-                f"a packet costs {entry.budget.symbol} {format_epsilon(amount)} but the study has "
-                f"{format_epsilon(entry.reserved)} reserved; nothing is sent"
+                say(
+                    "a packet costs {symbol} {amount} but the study has {reserved} reserved; nothing is sent",
+                    symbol=entry.budget.symbol,
+                    amount=format_epsilon(amount),
+                    reserved=format_epsilon(entry.reserved),
+                )
             )
         return self._with(evolve(entry, reserved=entry.reserved - amount, spent=entry.spent + amount))
 
@@ -159,7 +168,7 @@ class Ledger:
     def _holding(self, study: bytes) -> Entry:
         entry = self.entry(study)
         if entry is None:
-            raise Refused("this study holds nothing of the budget; join it first")
+            raise Refused(say("this study holds nothing of the budget; join it first"))
         return entry
 
     def _with(self, entry: Entry) -> Ledger:

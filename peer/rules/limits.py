@@ -13,12 +13,13 @@ from attrs import field, frozen
 from anon.errors import Malformed
 from anon.ldp.epsilon import NANO, nano
 from anon.protocols.charge import LOCAL, Budget, Measure, Unit
+from anon.text.sentences import say
 from peer.rules.ledger import Ledger
 
 
 def _amount(_: object, attribute: object, value: int) -> None:
     if type(value) is not int or value < 0:
-        raise Malformed("policy: expected amounts of 0 or more")
+        raise Malformed(say("policy: expected amounts of 0 or more"))
 
 
 @frozen

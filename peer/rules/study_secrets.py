@@ -9,6 +9,7 @@ from attrs import field, frozen
 from anon.credential import CommitmentSecrets, commit
 from anon.errors import Malformed, Refused
 from anon.nacl import CryptoError, SecretBox, SigningKey
+from anon.text.sentences import say
 from anon.wire.cbor import decode, encode
 
 KEY_BYTES = SecretBox.KEY_SIZE
@@ -54,7 +55,7 @@ class StudySecrets:
         """Read back what `to_bytes` wrote. Raises `Malformed` for anything else."""
         parts = decode(data, "stored secrets")
         if not isinstance(parts, list) or len(parts) != 7 or not all(isinstance(parts[at], list) for at in (2, 6)):
-            raise Malformed("stored secrets: damaged; restore the backup")
+            raise Malformed(say("stored secrets: damaged; restore the backup"))
         seed, contribution, nyms, blind, commitment, code, drawn = parts
         return cls(seed, contribution, CommitmentSecrets(tuple(nyms), blind, commitment), code, tuple(drawn))
 
@@ -84,10 +85,10 @@ class Vault:
         if stored[:1] == _PLAIN:
             return stored[1:]
         if self._box is None:
-            raise Refused("the secrets of this home are under a passphrase; give it")
+            raise Refused(say("the secrets of this home are under a passphrase; give it"))
         try:
             return bytes(self._box.decrypt(stored[1:]))
         except CryptoError:
-            raise Refused("the passphrase does not open the secrets of this home; try again") from None
+            raise Refused(say("the passphrase does not open the secrets of this home; try again")) from None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from anon.study.manifest import Manifest
+from anon.text.sentences import say
 from anon.wire.invite import invite_hash
 from anon.wire.messages import Enrolment, seal, sign_enrolment
 from anon.wire.replies import ACCEPTED, BUSY, WITHDRAWN
@@ -31,7 +32,7 @@ async def enrol(run: StudyRun, exchanges: Exchanges, study: Consented) -> None:
 async def withdraw(run: StudyRun, exchanges: Exchanges, study: Leaving) -> None:
     """Deliver the withdrawal, as long as enrolment is open."""
     if run.now() >= study.manifest.timetable.enrol_closes:
-        return run.store.settle_withdrawal(study.study, "left; enrolment had closed, nothing is sent")
+        return run.store.settle_withdrawal(study.study, say("left; enrolment had closed, nothing is sent"))
     word = await exchanges.word(run.tools.client(study).withdraw(study.withdrawal))
     if word == BUSY:
         raise Later

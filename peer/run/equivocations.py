@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from anon.errors import Refused
+from anon.text.sentences import say
 from anon.transparency.equivocation import Proof, parse_kept_evidence
 from anon.transparency.exported_chain import ExportedChain
 from peer.store.records import Study
@@ -30,5 +31,7 @@ def seen_chain(store: Store, study: bytes) -> ExportedChain:
     """The heads of a study that this peer has seen so far. Raises `Refused` before it saw any."""
     known = store.study(study)
     if known.chain_bytes is None:
-        raise Refused("no documents of this study were seen yet; `anonml peer run` fetches them once enrolment closed")
+        raise Refused(say(
+            "no documents of this study were seen yet; `anonml peer run` fetches them once enrolment closed",
+        ))
     return ExportedChain(known.manifest, known.chain_bytes)

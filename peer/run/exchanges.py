@@ -10,6 +10,7 @@ from attrs import evolve
 from anon.errors import Malformed, RejectedProof, Unreachable
 from anon.protocols.contract import DocumentArrived
 from anon.protocols.sizes import longest_body, longest_chain
+from anon.text.sentences import say
 from anon.transparency.documents import Head, SignedHead, find
 from peer.rules.checks import Distrust, check_continued
 from peer.run.context import Later, StudyRun
@@ -22,10 +23,13 @@ FETCH_FAULTS = (Unreachable, Malformed, RejectedProof)
 MOST_WASTED = 256 * 1024 * 1024
 """Bytes of bodies that did not match their heads, after which a study has cost enough."""
 WASTED = (
-    f"the aggregator sent more than {MOST_WASTED >> 20} MiB that did not match what it had signed; nothing more is "
-    "fetched or sent: tell staff"
+    say(
+        "the aggregator sent more than {most_wasted} MiB that did not match what it had signed; nothing more is "
+        "fetched or sent: tell staff",
+        most_wasted=MOST_WASTED >> 20,
+    )
 )
-ANOTHER_KEY = "an answer was signed by another key than the pinned one; nothing of it was believed"
+ANOTHER_KEY = say("an answer was signed by another key than the pinned one; nothing of it was believed")
 """Noted, and no reason to stop: where the route is not an onion address, anybody on the way could have said it."""
 _T = TypeVar("_T")
 

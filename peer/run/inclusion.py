@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 
 from attrs import evolve
 
+from anon.text.sentences import say
 from anon.transparency.documents import Head, SignedHead, find
 from anon.transparency.transcript import transcript_digests
 from peer.rules.packet_lifecycle import PacketEvent, Status
@@ -30,8 +31,8 @@ from peer.threads import heads_off_loop, off_loop
 
 MOST_LISTED = 32 * 1024 * 1024
 """Bytes of transcripts that a peer fetches of one study, on average: some 70,000 packets."""
-NOT_PUBLISHED = "the transcript was not published in time"
-NOT_FETCHED = "a random part of the transcripts was fetched; the others were too many"
+NOT_PUBLISHED = say("the transcript was not published in time")
+NOT_FETCHED = say("a random part of the transcripts was fetched; the others were too many")
 
 
 async def choose_transcripts(run: StudyRun, exchanges: Exchanges, study: Sent) -> None:
@@ -76,7 +77,7 @@ def conclude(run: StudyRun, study: Sent, reason: str) -> None:
         if packet.survey in run.listed
     }
     if not delivered:
-        reason = "nothing was delivered"
+        reason = say("nothing was delivered")
     elif not reason and len(found) < len(delivered):
         reason = NOT_FETCHED
     run.store.inclusion(study.study, found, reason)

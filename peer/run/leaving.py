@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from anon.errors import Refused
+from anon.text.sentences import say
 from anon.wire.messages import seal, sign_withdrawal
 from peer.rules.lifecycle import Event, State
 from peer.rules.study_secrets import StudySecrets
@@ -21,13 +22,13 @@ def departure(study: Study, now: float, opened: Callable[[bytes], bytes]) -> Dep
     Raises `Refused` for a study that is over or was left before.
     """
     if study.state is State.LEAVING:
-        raise Refused("you left this study: the withdrawal is on its way; keep `anonml peer run` running")
+        raise Refused(say("you left this study: the withdrawal is on its way; keep `anonml peer run` running"))
     if is_early(study, now) and isinstance(study, Joined):
         signed = sign_withdrawal(study.study, StudySecrets.from_bytes(opened(study.secrets)).signing_key)
         return Event.OWNER_LEFT_EARLY, seal(signed, study.manifest.sealing_key)
     if study.state in (*OPEN, State.CHECKED, State.SENT):
         return Event.OWNER_STOPPED, None
-    raise Refused(f"this study is over for you already ({study.state}); there is nothing to leave")
+    raise Refused(say("this study is over for you already ({state}); there is nothing to leave", state=study.state))
 
 
 def silent_departure(study: Study) -> Departure:

@@ -10,6 +10,7 @@ from anon.credential import Credential
 from anon.errors import Conflict, Malformed, RejectedProof
 from anon.protocols.contract import DocumentArrived, Record, SurveyAnswer
 from anon.study.manifest import Manifest, Window
+from anon.text.sentences import say
 from peer.data.evaluate import missing, stored
 from peer.data.snapshot import Snapshot
 from peer.protocols.registry import part_of
@@ -114,7 +115,9 @@ def _packets_of(
     run: StudyRun, study: Member, slots: Slots, documents: Sequence[DocumentArrived], send_times: SendTimes
 ) -> tuple[list[Scheduled], list[int]]:
     if not isinstance(study, Answering):
-        raise Conflict("the evaluated features of this study are erased, and a slot is not decided; nothing is sent")
+        raise Conflict(say(
+            "the evaluated features of this study are erased, and a slot is not decided; nothing is sent",
+        ))
     snapshot, secrets = Snapshot.from_bytes(study.snapshot), run.secrets(study)
     inputs = PacketInputs(
         study.manifest, secrets, credential_of(study, secrets), study.seed, snapshot, tuple(documents)

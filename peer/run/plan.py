@@ -27,6 +27,7 @@ from typing import Any
 from attrs import frozen
 
 from anon.study.manifest import Manifest, Window
+from anon.text.sentences import say
 from peer.rules.packet_lifecycle import Status
 from peer.rules.schedule import (
     MAX_ATTEMPTS,
@@ -79,7 +80,7 @@ from peer.store.records import (
 LONGEST_BACKOFF_BASE = 60.0
 LEAD = 30.0
 """The heads are fetched again at most so many seconds before a packet leaves."""
-PASSED = "its window passed"
+PASSED = say("its window passed")
 Slots = Sequence[tuple[int, int]]
 """Slots and the surveys that they drew."""
 
@@ -333,7 +334,7 @@ def hindrance(manifest: Manifest, packet: OutboxEntry, now: float, behind: float
     """The packet is too late, too early, or was tried too often; None when it may leave now."""
     window, margin = window_of(manifest, packet), manifest.timetable.margin
     if packet.attempts >= MAX_ATTEMPTS:
-        return Hindrance("never acknowledged")
+        return Hindrance(say("never acknowledged"))
     if packet.send_at > window.closes - margin:  # a retry for which nothing was left of the window
         return Hindrance(PASSED)
     if overdue(packet.send_at, margin, now) or packet.send_at < earliest(manifest, window, behind):

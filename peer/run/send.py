@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from anon.errors import NotConnected, Unreachable
+from anon.text.sentences import say
 from anon.wire.replies import ACCEPTED, BUSY
 from peer.rules.packet_lifecycle import PacketEvent
 from peer.run.context import Later, StudyRun
@@ -11,7 +12,7 @@ from peer.run.jobs import CheckBefore, CheckHeads, Send
 from peer.run.plan import PASSED, hindrance, is_settled, unanswered_checks, window_of
 from peer.store.records import Member, OutboxEntry
 
-BLANK = "nothing was sent"
+BLANK = say("nothing was sent")
 
 
 async def check_heads(run: StudyRun, exchanges: Exchanges, study: Member, job: CheckHeads) -> None:

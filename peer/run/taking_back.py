@@ -19,6 +19,7 @@ from attrs import frozen
 
 from anon.errors import Refused
 from anon.storage.overwriting import remove_file, remove_folder
+from anon.text.sentences import say
 from peer.data.deleting import delete_all, delete_table, demand_table
 from peer.data.evaluate import missing, stored
 from peer.rules.lifecycle import LAST, State
@@ -29,14 +30,18 @@ from peer.store.records import Study
 from peer.store.store import Store
 
 RUNS = (
-    "another process runs this peer (`anonml peer run` or `open`); stop it where it runs, or by `anonml peer autostart "
-    "off` if it starts at login, and repeat this. Nothing was deleted"
+    say(
+        "another process runs this peer (`anonml peer run` or `open`); stop it where it runs, or by `anonml peer "
+        "autostart off` if it starts at login, and repeat this. Nothing was deleted"
+    )
 )
 _TRACES = (
-    "your data are deleted, but this home's own file still holds traces of them: another program reads it, or the disk "
-    "is full; close other windows of this peer, make room, and repeat this"
+    say(
+        "your data are deleted, but this home's own file still holds traces of them: another program reads it, or "
+        "the disk is full; close other windows of this peer, make room, and repeat this"
+    )
 )
-LEFT = "you left when you deleted your data"
+LEFT = say("you left when you deleted your data")
 
 
 class Choice(StrEnum):

@@ -11,6 +11,7 @@ from anon.errors import Malformed, Refused, RejectedProof
 from anon.protocols.sortition import drawn_surveys, slot_context
 from anon.queries import process
 from anon.study.manifest import Manifest
+from anon.text.sentences import say
 from anon.transparency.closing import CLOSING, Bodies
 from anon.transparency.documents import SignedHead, find
 from peer.data.snapshot import Snapshot
@@ -36,12 +37,12 @@ async def verify(run: StudyRun, exchanges: Exchanges, study: Joined) -> None:
     """Fetch what closed the enrolment, have it checked, and evaluate the features."""
     manifest = study.manifest
     if run.now() >= last_chance(manifest):
-        reason = "the windows passed before the checks could be made; nothing is sent"
+        reason = say("the windows passed before the checks could be made; nothing is sent")
         return run.store.end(study.study, Event.WINDOWS_PASSED, reason)
     await process.start()
     chain = await exchanges.chain(study)
     if find(chain, "abandoned") is not None:
-        reason = "too few enrolled; nothing is sent, the budget is back"
+        reason = say("too few enrolled; nothing is sent, the budget is back")
         return run.store.end(study.study, Event.STUDY_ABANDONED, reason)
     bodies = await _membership_bodies(exchanges, study, chain)
     secrets = run.secrets(study)
@@ -126,4 +127,4 @@ def demand_order(chain: Sequence[SignedHead]) -> None:
     """The roster was signed before the seed was revealed, the seed before the credentials. Raises `Refused`."""
     numbers = [head.number for kind in CLOSING if (head := find(chain, kind)) is not None]
     if numbers != sorted(numbers):
-        raise Refused("the aggregator revealed its random value before it signed the roster; nothing is sent")
+        raise Refused(say("the aggregator revealed its random value before it signed the roster; nothing is sent"))

@@ -7,6 +7,7 @@ from aiohttp import BodyPartReader, MultipartReader, web
 from anon.errors import Malformed, Refused
 from anon.page.gate import FORM_FIELD
 from anon.page.guard import UNREADABLE
+from anon.text.sentences import say
 from peer.web.site import SITE
 
 _FIELD = 4096
@@ -23,7 +24,7 @@ async def form_whole(request: web.Request, name: str, what: str) -> int:
     """A whole number. Raises `Malformed`."""
     text = await form_text(request, name)
     if not text.isdecimal() or len(text) > 15:
-        raise Malformed(f"{what}: expected a whole number; go back and correct it")
+        raise Malformed(say("{what}: expected a whole number; go back and correct it", what=what))
     return int(text)
 
 
@@ -41,14 +42,14 @@ async def form_file(request: web.Request, name: str) -> tuple[BodyPartReader, di
             if part.name == name and site.gate.fits(request.cookies[site.gate.cookie], fields.get(FORM_FIELD, "")):
                 return part, fields
             if len(fields) == _MOST_FIELDS:  # they are held in memory, and nothing else bounds such a form
-                raise Malformed("a form with more fields than any of this page; load the page again")
+                raise Malformed(say("a form with more fields than any of this page; load the page again"))
             fields[part.name or ""] = (await part.read_chunk(_FIELD)).decode("utf-8", "replace")
     except UNREADABLE:
-        raise Malformed("expected a form with a file; load the page again and choose the file") from None
-    raise Refused("no file came with this form of this page; load the page again and choose a file")
+        raise Malformed(say("expected a form with a file; load the page again and choose the file")) from None
+    raise Refused(say("no file came with this form of this page; load the page again and choose a file"))
 
 
 async def _multipart(request: web.Request) -> MultipartReader:
     if request.content_type != "multipart/form-data":
-        raise Malformed("expected a form with a file; load the page again and choose the file")
+        raise Malformed(say("expected a form with a file; load the page again and choose the file"))
     return await request.multipart()

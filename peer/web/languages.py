@@ -134,6 +134,8 @@ def localised(value: object) -> object:
             return filled(pattern, value.values, _FIELDS)
         case Figure():
             return figure(value)
+        case BaseException():
+            return localised(str(value))
         case _:
             return value
 

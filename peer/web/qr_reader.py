@@ -8,6 +8,7 @@ from importlib.util import find_spec
 
 from anon.errors import Malformed, Refused
 from anon.extras import install
+from anon.text.sentences import say
 
 LARGEST = 32 * 2**20
 """Bytes of a picture."""
@@ -29,15 +30,17 @@ def text_in_picture(picture_untrusted: bytes) -> str:
     no code in it or several.
     """
     if not available():
-        raise Refused(f"pictures cannot be read here; paste the link, or `{install('qr')}`")
+        raise Refused(say("pictures cannot be read here; paste the link, or `{command}`", command=install("qr")))
     if not picture_untrusted:
-        raise Malformed("no picture was chosen; choose a photo or a screenshot of the code, or paste the link")
+        raise Malformed(say("no picture was chosen; choose a photo or a screenshot of the code, or paste the link"))
     codes = _codes(picture_untrusted)
     if len(codes) == 1:
         return codes.pop()
     if codes:
-        raise Malformed("several different codes are in this picture; cut out the one of the invite, or paste the link")
-    raise Malformed("no QR code was found in this picture; take it closer and straighter, or paste the link")
+        raise Malformed(say(
+            "several different codes are in this picture; cut out the one of the invite, or paste the link",
+        ))
+    raise Malformed(say("no QR code was found in this picture; take it closer and straighter, or paste the link"))
 
 
 def _codes(picture: bytes) -> set[str]:
@@ -49,10 +52,16 @@ def _codes(picture: bytes) -> set[str]:
         try:
             with Image.open(io.BytesIO(picture), formats=_FORMATS) as opened:
                 if opened.width * opened.height > MOST_PIXELS:
-                    raise Refused(f"a picture of more than {MOST_PIXELS // 10**6} million pixels; make it smaller")
+                    raise Refused(say(
+                        "a picture of more than {most_pixels} million pixels; make it smaller",
+                        most_pixels=MOST_PIXELS // 10**6,
+                    ))
                 grey = opened.convert("L")
         except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
-            raise Malformed(f"not a picture that can be read; expected one of {', '.join(_FORMATS)}") from None
+            raise Malformed(say(
+                "not a picture that can be read; expected one of {formats}",
+                formats=", ".join(_FORMATS),
+            )) from None
     grey.thumbnail((_LONGEST_SIDE, _LONGEST_SIDE))
     pixels = memoryview(grey.tobytes()).cast("B", (grey.height, grey.width))
     formats = zxingcpp.BarcodeFormats(zxingcpp.BarcodeFormat.QRCode)

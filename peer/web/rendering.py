@@ -42,6 +42,10 @@ def _spoken(of: Callable[[str], str]) -> Callable[[object], str]:
     return lambda value: of(str(localised(value)))
 
 
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def _join(values: Iterable[object], separator: str = "") -> str:
     return separator.join(str(localised(value)) for value in values)
 

@@ -17,6 +17,7 @@ from aiohttp.typedefs import Handler
 from anon.errors import AnonmlError, Refused, Unreachable
 from anon.page.gate import Gate, hosts_of
 from anon.page.guard import protect
+from anon.text.sentences import say
 from peer.app import PeerApp
 from peer.run.supervisor import Supervisor
 from peer.store.home import PeerHome
@@ -120,7 +121,10 @@ def _listening(port: int) -> socket.socket:
         listening.bind((HOST, port))
     except (OSError, OverflowError):
         listening.close()
-        raise Refused(f"port {port} of this machine is taken; choose another one with --port, or none") from None
+        raise Refused(say(
+            "port {port} of this machine is taken; choose another one with --port, or none",
+            port=port,
+        )) from None
     return listening
 
 
@@ -134,11 +138,11 @@ async def _explained(request: web.Request, handler: Handler) -> web.StreamRespon
     except AnonmlError as fault:
         return _fault(request, 400, str(fault))
     except web.HTTPNotFound:
-        return _fault(request, 404, "there is no such page")
+        return _fault(request, 404, say("there is no such page"))
     except asyncio.CancelledError:
         if (request_task := asyncio.current_task()) is None or request_task.cancelling():
             raise
-        return _fault(request, 409, "this was begun anew in another window and stopped here; load the page again")
+        return _fault(request, 409, say("this was begun anew in another window and stopped here; load the page again"))
 
 
 def _fault(request: web.Request, status: int, text: str) -> web.Response:

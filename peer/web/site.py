@@ -21,6 +21,7 @@ from anon.page.jobs import Jobs
 from anon.queries.sandbox import plain_tables_of
 from anon.study.features import Table
 from anon.study.manifest import Manifest
+from anon.text.sentences import say
 from anon.wire.invite import Invite
 from peer.app import PeerApp
 from peer.data.readiness import OwnData, own_data
@@ -171,7 +172,7 @@ class Site:
         """The link that waits for an answer. Raises `Refused` when there is none of that study."""
         invite = self.invites.get(self.study_of(request))
         if invite is None:
-            raise Refused("this link is not known any more; paste it again")
+            raise Refused(say("this link is not known any more; paste it again"))
         return invite
 
     async def manifest(self, invite: Invite) -> asyncio.Task[Manifest]:
@@ -196,5 +197,5 @@ def _identifier(text: str) -> bytes:
     except ValueError:
         study = b""
     if len(study) != 32:
-        raise Refused("no study has this name; choose one from the list of your studies")
+        raise Refused(say("no study has this name; choose one from the list of your studies"))
     return study

@@ -9,8 +9,9 @@ from attrs import frozen
 from anon.ldp import NanoEpsilon
 from anon.protocols.categories import feature_category, is_missing, is_missing_label
 from anon.protocols.charge import LOCAL, Budget
-from anon.protocols.names import category_text
+from anon.protocols.names import category_alone
 from anon.study.manifest import Manifest, Window
+from anon.text.sentences import Figure, joined, say
 from anon.wire.replies import ACCEPTED
 from anon.wire.reply_sentences import reply_sentence
 from peer.data.snapshot import Snapshot
@@ -22,28 +23,36 @@ from peer.rules.promise import budget_name
 from peer.store.records import OutboxEntry, Study
 
 STATES = {
-    State.CONSENTED: ("Enrolling", "You said yes. Your enrolment leaves as soon as the aggregator can be reached."),
-    State.ENROLLED: ("Enrolled", "The aggregator has your enrolment. Now everybody waits until enrolment closes."),
-    State.CHECKED: ("Sending", "All checks passed. Your packets leave at random times within their windows."),
-    State.SENT: ("Sent", "Nothing more of yours will leave. Your app waits to find your packet in the transcript."),
-    State.LEAVING: ("Leaving", "You left. The aggregator is being told; nothing else is sent."),
-    State.FINISHED: ("Finished", "This study is over for you."),
-    State.ABANDONED: ("Ended early", "Nothing was sent, and your budget is back."),
-    State.WITHDRAWN: ("Left", "You left this study. Nothing more is sent."),
-    State.REFUSED: ("Not admitted", "The aggregator did not admit you. Nothing was sent, and your budget is back."),
-    State.STOPPED: ("Stopped", "Your app stopped this study, because a check failed. Nothing more is sent."),
+    State.CONSENTED: (say("Enrolling"), say(
+        "You said yes. Your enrolment leaves as soon as the aggregator can be reached.",
+    )),
+    State.ENROLLED: (say("Enrolled"), say(
+        "The aggregator has your enrolment. Now everybody waits until enrolment closes.",
+    )),
+    State.CHECKED: (say("Sending"), say("All checks passed. Your packets leave at random times within their windows.")),
+    State.SENT: (say("Sent"), say(
+        "Nothing more of yours will leave. Your app waits to find your packet in the transcript.",
+    )),
+    State.LEAVING: (say("Leaving"), say("You left. The aggregator is being told; nothing else is sent.")),
+    State.FINISHED: (say("Finished"), say("This study is over for you.")),
+    State.ABANDONED: (say("Ended early"), say("Nothing was sent, and your budget is back.")),
+    State.WITHDRAWN: (say("Left"), say("You left this study. Nothing more is sent.")),
+    State.REFUSED: (say("Not admitted"), say(
+        "The aggregator did not admit you. Nothing was sent, and your budget is back.",
+    )),
+    State.STOPPED: (say("Stopped"), say("Your app stopped this study, because a check failed. Nothing more is sent.")),
 }
 """State -> a word and a sentence."""
 
 STATUSES = {
-    Status.QUEUED: "waits for its time",
-    Status.DELIVERED: "delivered",
-    Status.INCLUDED: "delivered, and found in the published transcript",
-    Status.NOT_INCLUDED: "acknowledged, but not in the published transcript",
-    Status.REFUSED: "refused by the aggregator",
-    Status.GIVEN_UP: "given up; its charge stays",
-    Status.MISSED: "missed; nothing was charged",
-    Status.STOPPED: "stopped; its charge stays",
+    Status.QUEUED: say("waits for its time"),
+    Status.DELIVERED: say("delivered"),
+    Status.INCLUDED: say("delivered, and found in the published transcript"),
+    Status.NOT_INCLUDED: say("acknowledged, but not in the published transcript"),
+    Status.REFUSED: say("refused by the aggregator"),
+    Status.GIVEN_UP: say("given up; its charge stays"),
+    Status.MISSED: say("missed; nothing was charged"),
+    Status.STOPPED: say("stopped; its charge stays"),
 }
 
 
@@ -64,17 +73,21 @@ def sendings(study: Study, outbox: Sequence[OutboxEntry], now: float) -> tuple[S
     manifest = study.manifest
     if not study.draws:
         return tuple(
-            Sending(window, now >= window.closes, "which window is yours is drawn after enrolment closes")
+            Sending(window, now >= window.closes, say("which window is yours is drawn after enrolment closes"))
             for window in manifest.windows
         )
     decided = {queued.slot: queued for queued in outbox}
     found: dict[Window, list[str]] = {}
     for slot, survey in enumerate(study.draws):
         packet = decided.get(slot)
-        words = STATUSES[packet.status] if packet is not None else "is made when what it needs is published"
-        found.setdefault(manifest.survey(survey).window, []).append(f"packet {slot + 1} {words}")
+        words = STATUSES[packet.status] if packet is not None else say("is made when what it needs is published")
+        found.setdefault(manifest.survey(survey).window, []).append(say(
+            "packet {slot} {words}",
+            slot=slot + 1,
+            words=words,
+        ))
     windows = sorted(found, key=lambda window: (window.opens, window.closes))
-    return tuple(Sending(window, now >= window.closes, "; ".join(found[window])) for window in windows)
+    return tuple(Sending(window, now >= window.closes, joined(found[window])) for window in windows)
 
 
 @frozen
@@ -91,7 +104,7 @@ class Meter:
 
 def meter(ledger: Ledger, budget: Budget = LOCAL) -> Meter:
     """A whole budget as the ledger has it."""
-    return _meter("in all", ledger, budget, [entry for entry in ledger.entries if entry.budget == budget])
+    return _meter(say("in all"), ledger, budget, [entry for entry in ledger.entries if entry.budget == budget])
 
 
 def meters_by_data_set(ledger: Ledger) -> tuple[Meter, ...]:
@@ -166,24 +179,23 @@ def own_answers(manifest: Manifest, record: Snapshot) -> tuple[OwnAnswer, ...]:
     for feature in manifest.features:
         value = record.values.get(feature.name)
         if feature.binned_privately:
-            counted = "decided when the cut points are published"
+            counted: str = say("decided when the cut points are published")
         else:
-            counted = category_text(feature, feature_category(feature, value, feature.cuts))
-        plain = counted.removeprefix(f"{feature.name}: ")
-        found.append(OwnAnswer(feature.name, _shown(value), plain, is_missing(feature, value)))
+            counted = category_alone(feature, feature_category(feature, value, feature.cuts))
+        found.append(OwnAnswer(feature.name, _shown(value), counted, is_missing(feature, value)))
     return tuple(found)
 
 
 def own_label(manifest: Manifest, record: Snapshot, category: int) -> OwnAnswer:
     """The same of the label, whose category (0 or 1) is given."""
     missing = is_missing_label(manifest.label, record.label)
-    return OwnAnswer(manifest.label.name, _shown(record.label), "yes" if category else "no", missing)
+    return OwnAnswer(manifest.label.name, _shown(record.label), say("yes") if category else say("no"), missing)
 
 
 def _shown(value: float | str | None) -> str:
     if value is None:
-        return "nothing found"
-    return value if isinstance(value, str) else f"{value:g}"
+        return say("nothing found")
+    return value if isinstance(value, str) else Figure(f"{value:g}")
 
 
 @frozen

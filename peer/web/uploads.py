@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 from anon.errors import Refused
 from anon.storage.private_files import new_private
+from anon.text.sentences import say
 from peer.store.held_folder import HeldFolder, clear_dead
 from peer.store.home import INCOMING
 
@@ -37,7 +38,10 @@ class Staging:
     async def take(self, name_untrusted: str, pieces: AsyncIterator[bytes]) -> str:
         """Store a file that arrives in pieces; its key. Raises `Refused` for one that is too large, or empty."""
         if sum(1 for _ in self._opened().iterdir()) >= self._waiting:
-            raise Refused(f"{self._waiting} files wait already; import them or drop them, then choose this one again")
+            raise Refused(say(
+                "{waiting} files wait already; import them or drop them, then choose this one again",
+                waiting=self._waiting,
+            ))
         key = self._random_bytes(12).hex()
         folder = self._opened() / key
         folder.mkdir(mode=0o700)
@@ -54,22 +58,25 @@ class Staging:
         async for piece in pieces:
             size += len(piece)
             if size > self._largest:
-                raise Refused(f"larger than {self._largest / 2**30:g} GB; import it with `anonml peer import FILE`")
+                raise Refused(say(
+                    "larger than {largest:g} GB; import it with `anonml peer import FILE`",
+                    largest=self._largest / 2**30,
+                ))
             self.demand_room(len(piece))
             file.write(piece)
         if not size:
-            raise Refused("no file was chosen, or it is empty; choose one")
+            raise Refused(say("no file was chosen, or it is empty; choose one"))
 
     def demand_room(self, more: int = 0) -> None:
         """Raises `Refused` unless the disk keeps enough room after so many bytes more."""
         if shutil.disk_usage(self._root.parent).free < _ROOM + more:
-            raise Refused("the disk is nearly full; free some space and choose the file again")
+            raise Refused(say("the disk is nearly full; free some space and choose the file again"))
 
     def file(self, key_untrusted: str) -> Path:
         """The staged file of a key. Raises `Refused` when there is none."""
         folder = self._opened() / key_untrusted
         if not re.fullmatch(r"[0-9a-f]{24}", key_untrusted) or not folder.is_dir():
-            raise Refused("this file is not waiting any more; choose it again")
+            raise Refused(say("this file is not waiting any more; choose it again"))
         return next(folder.iterdir())
 
     def drop(self, key: str) -> None:

@@ -20,6 +20,7 @@ from anon.protocols.histogram import thresholds as cuts
 from anon.protocols.histogram.asked import asks_label
 from anon.protocols.histogram.one_bit import bit_answer
 from anon.study.manifest import Manifest, Survey
+from anon.text.sentences import say
 
 
 @final
@@ -35,7 +36,11 @@ class AnswerMap:
     def __attrs_post_init__(self) -> None:
         combinations = prod(one.cardinality for _, one in self.features) * (self.label.cardinality if self.label else 1)
         if len(self.answers) != combinations:
-            raise Malformed(f"survey: {len(self.answers)} answers to {combinations} combinations; do not take part")
+            raise Malformed(say(
+                "survey: {answers} answers to {combinations} combinations; do not take part",
+                answers=len(self.answers),
+                combinations=combinations,
+            ))
 
     def __call__(self, record: Record) -> RawCategory:
         """The answer of a record, whatever it holds."""
@@ -51,7 +56,10 @@ def answer_map(manifest: Manifest, survey: Survey, published: cuts.Published) ->
     """The map of a survey whose documents have arrived. Raises `Malformed` for a survey that cannot be answered."""
     features = tuple((name, _map(manifest, survey, name, published)) for name in survey.features)
     if tuple(one.cardinality for _, one in features) != survey.cards:
-        raise Malformed(f"survey {survey.survey}: other cardinalities than its features have; do not take part")
+        raise Malformed(say(
+            "survey {survey}: other cardinalities than its features have; do not take part",
+            survey=survey.survey,
+        ))
     if not asks_label(survey):
         return AnswerMap(features, None, tuple(RawCategory(level, survey.m) for level in range(survey.m)))
     return AnswerMap(features, label_map(manifest.label), _answers(survey))

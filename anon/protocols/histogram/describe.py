@@ -18,15 +18,15 @@ from anon.protocols.words import (
     mechanism_picture,
 )
 from anon.study.manifest import Manifest, Survey
+from anon.text.sentences import Sentence, say, say_many
 
 
-def summary(manifest: Manifest) -> str:
+def summary(manifest: Manifest) -> Sentence:
     """How a study of this protocol asks, in one sentence."""
-    if manifest.packets == 1:
-        return "Each member answers one question, drawn at random; the answer is changed at random before it leaves."
-    packets = manifest.packets
-    return (
-        f"Each member answers {packets} questions, drawn at random; each answer is changed at random before it leaves."
+    return say_many(
+        "Each member answers one question, drawn at random; the answer is changed at random before it leaves.",
+        "Each member answers {count} questions, drawn at random; each answer is changed at random before it leaves.",
+        manifest.packets,
     )
 
 
@@ -57,22 +57,24 @@ def _kind(manifest: Manifest, surveys: Sequence[Survey], expected: Fraction) -> 
     )
 
 
-def _drawn(manifest: Manifest, expected: Fraction) -> str:
+def _drawn(manifest: Manifest, expected: Fraction) -> Sentence:
     if manifest.packets > 1:
-        return f"on average {float(expected):.2g} of your {manifest.packets} packets"
+        return say(
+            "on average {some:.2g} of your {packets} packets", some=float(expected), packets=manifest.packets
+        )
     if expected == 1:
-        return "your one packet"
-    return f"your one packet in {Probability(int(expected * SCALE))} cases"
+        return say("your one packet")
+    return say("your one packet in {some} cases", some=Probability(int(expected * SCALE)).in_words)
 
 
-def _asks(survey: Survey) -> str:
+def _asks(survey: Survey) -> Sentence:
     if survey.kind == "histogram":
-        return "one answer that stands for some of the features together with the label"
+        return say("one answer that stands for some of the features together with the label")
     if survey.kind == "bit":
-        return "one plus or minus about one feature and the label"
+        return say("one plus or minus about one feature and the label")
     if survey.kind == "quantile":
-        return "in which of several ranges one number of yours lies"
-    return "whether one number of yours lies above a threshold"
+        return say("in which of several ranges one number of yours lies")
+    return say("whether one number of yours lies above a threshold")
 
 
 def _question(manifest: Manifest, survey: Survey) -> str:
@@ -81,8 +83,20 @@ def _question(manifest: Manifest, survey: Survey) -> str:
     if survey.kind == "bit":
         feature, label = manifest.feature(survey.features[0]), manifest.label.name
         positive = [category_text(feature, place) for place, sign in enumerate(survey.signs) if sign > 0]
-        return f"{label} alone" if len(positive) == len(survey.signs) else f"{' or '.join(positive)}; with {label}"
-    return f"{about} with {manifest.label.name}" if survey.kind == "histogram" else about
+        if len(positive) == len(survey.signs):
+            return say("{label} alone", label=label)
+        return say("{categories}; with {label}", categories=_either(positive), label=label)
+    if survey.kind == "histogram":
+        return say("{features} with {label}", features=about, label=manifest.label.name)
+    return about
+
+
+def _either(choices: Sequence[str]) -> str:
+    """The choices with "or" between them."""
+    found = choices[0]
+    for choice in choices[1:]:
+        found = say("{before} or {choice}", before=found, choice=choice)
+    return found
 
 
 def odds(manifest: Manifest) -> tuple[str, ...]:
@@ -91,11 +105,14 @@ def odds(manifest: Manifest) -> tuple[str, ...]:
     return tuple(_odds_of_bit(survey) if bit else mechanism_odds(survey.build()) for (bit, *_), survey in kinds.items())
 
 
-def _odds_of_bit(survey: Survey) -> str:
+def _odds_of_bit(survey: Survey) -> Sentence:
     built = survey.build()
-    return (
-        f"One plus or minus about one of your categories and the label: rounded at random first, then kept with "
-        f"{built.p / SCALE:.1%} and turned around with {built.q / SCALE:.2%}; epsilon {format_epsilon(built.epsilon)}."
+    return say(
+        "One plus or minus about one of your categories and the label: rounded at random first, then kept with "
+        "{true:.1%} and turned around with {other:.2%}; epsilon {epsilon}.",
+        true=built.p / SCALE,
+        other=built.q / SCALE,
+        epsilon=format_epsilon(built.epsilon),
     )
 
 
@@ -115,19 +132,31 @@ def bit_chance(survey: Survey, sign: int, label: int) -> Probability:
 def _bit_lines(survey: Survey, built: Mechanism) -> tuple[Line, ...]:
     true, other = Probability(built.p), Probability(built.q)
     opening = Line(
-        f"A plus or a minus is sent. Yours is drawn from your answer first, then sent as it is in {true} cases and "
-        f"turned around in {other}.",
+        say(
+            "A plus or a minus is sent. Yours is drawn from your answer first, then sent as it is in {true} cases and "
+            "turned around in {other}.",
+            true=true.in_words,
+            other=other.in_words,
+        ),
         (true, other),
     )
     positive, negative = bit_chance(survey, 1, 1), bit_chance(survey, 1, 0)
     with_sign = Line(
-        f"So somebody for whom the question is a yes sends a plus in {positive} cases if the label is yes too, and in "
-        f"{negative} if it is no.",
+        say(
+            "So somebody for whom the question is a yes sends a plus in {positive} cases if the label is yes too, and "
+            "in {negative} if it is no.",
+            positive=positive.in_words,
+            negative=negative.in_words,
+        ),
         (positive, negative),
     )
     away, both = bit_chance(survey, -1, 1), bit_chance(survey, -1, 0)
     without = Line(
-        f"Somebody for whom it is a no sends a plus in {away} cases if the label is yes, and in {both} if it is no.",
+        say(
+            "Somebody for whom it is a no sends a plus in {away} cases if the label is yes, and in {both} if it is no.",
+            away=away.in_words,
+            both=both.in_words,
+        ),
         (away, both),
     )
     return (opening, with_sign, without) if -1 in survey.signs else (opening, with_sign)
@@ -137,7 +166,10 @@ def _picture(survey: Survey) -> Picture:
     if survey.kind != "bit":
         return mechanism_picture(survey.build())
     kept = Probability(survey.build().p)
-    text = f"A plus or a minus is drawn from your answer. With {kept.in_ten} people it is sent so, else turned around."
+    text = say(
+        "A plus or a minus is drawn from your answer. With {share} people it is sent so, else turned around.",
+        share=kept.in_ten,
+    )
     return Picture(text, kept)
 
 

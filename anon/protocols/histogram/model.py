@@ -24,6 +24,7 @@ from anon.protocols.categories import Value, feature_category
 from anon.protocols.contract import Contribution, Predicted, PublishedModel
 from anon.study.features import Feature, Label, demand_features, demand_names, demand_numbers, one_of
 from anon.study.parsing import make_converter, structure
+from anon.text.sentences import say
 
 VERSION = 1
 THRESHOLD_TOLERANCE = 1e-12
@@ -114,7 +115,11 @@ class Model:
         if self.chance is not None and not 0 <= self.chance <= 1:
             raise InvalidValue("chance: expected a probability")
         if self.version != VERSION:
-            raise InvalidValue(f"version: expected {VERSION}, got {self.version}; update this program")
+            raise InvalidValue(say(
+                "version: expected {version}, got {version2}; update this program",
+                version=VERSION,
+                version2=self.version,
+            ))
         if not 0 < self.base_rate < 1 or not 0 <= self.threshold <= 1:
             raise InvalidValue(
                 "base_rate, threshold: expected a base rate strictly between 0 and 1, a threshold from 0 to 1"
@@ -205,7 +210,7 @@ def from_json(text_untrusted: str) -> Model:
         plain = json.loads(text_untrusted, object_pairs_hook=_unique, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         reason = f" ({error})" if isinstance(error, InvalidValue) else ""
-        raise Malformed(f"model: not the JSON of a model{reason}; fetch it again") from None
+        raise Malformed(say("model: not the JSON of a model{reason}; fetch it again", reason=reason)) from None
     try:
         return structure(_CONVERTER, plain, Model, "model")
     except Malformed as fault:
@@ -216,7 +221,7 @@ def from_json(text_untrusted: str) -> Model:
 def demand_tables(model: PublishedModel) -> Model:
     """The model, which is the histogram's. Raises `Refused` for one of another protocol."""
     if not isinstance(model, Model):
-        raise Refused("the model is not made of tables; this works for the histogram protocol only")
+        raise Refused(say("the model is not made of tables; this works for the histogram protocol only"))
     return model
 
 

@@ -25,6 +25,7 @@ from anon.protocols.histogram.binning import (
 )
 from anon.study.features import MOST_IN_COHORT, Feature
 from anon.study.manifest import Manifest, Survey
+from anon.text.sentences import say
 from anon.wire.cbor import decode, encode
 from anon.wire.messages import VERSION
 
@@ -57,10 +58,13 @@ def check(manifest: Manifest) -> None:
     so on."""
     for survey in manifest.surveys:
         if not asks_label(survey) and not manifest.feature(survey.features[0]).binned_privately:
-            raise Malformed(f"manifest: survey {survey.survey} asks for cuts that are known; do not take part")
+            raise Malformed(say(
+                "manifest: survey {survey} asks for cuts that are known; do not take part",
+                survey=survey.survey,
+            ))
     for feature in manifest.features:
         if feature.binned_privately and not _finds_cuts(feature, surveys_of_feature(manifest, feature.name)):
-            raise Malformed(f"manifest: its surveys about {feature.name} find no cuts; do not take part")
+            raise Malformed(say("manifest: its surveys about {name} find no cuts; do not take part", name=feature.name))
 
 
 def _finds_cuts(feature: Feature, surveys: Sequence[Survey]) -> bool:
@@ -79,7 +83,7 @@ def surveys_of_feature(manifest: Manifest, name: str) -> tuple[Survey, ...]:
     """The surveys that find a feature's cuts, in the order of rounds. Raises `Malformed` when there are none."""
     found = [one for one in manifest.surveys if not asks_label(one) and one.features == (name,)]
     if not found:
-        raise Malformed(f"manifest: no survey finds the cuts of {name}; do not take part")
+        raise Malformed(say("manifest: no survey finds the cuts of {name}; do not take part", name=name))
     return tuple(sorted(found, key=lambda survey: survey.round))
 
 
@@ -124,12 +128,16 @@ def parse(manifest: Manifest, place: Place, body_untrusted: bytes) -> dict[int, 
     what = f"{place[0]} {place[1]}"
     fields = decode(body_untrusted, what)
     if not isinstance(fields, list) or fields[:-1] != _heading(manifest, place) or not isinstance(fields[-1], dict):
-        raise Malformed(f"{what}: not this study's document; nothing is sent")
+        raise Malformed(say("{what}: not this study's document; nothing is sent", what=what))
     rounds = {one.round for one in manifest.surveys if not asks_label(one)}
     turn = next((turn for turn in rounds if place_of(manifest, turn) == place), None)
     expected = {} if turn is None else {one.features[0]: one for one in surveys_of_round(manifest, turn)}
     if set(fields[-1]) != set(expected):
-        raise Malformed(f"{what}: expected the counts of {', '.join(sorted(expected))}; nothing is sent")
+        raise Malformed(say(
+            "{what}: expected the counts of {expected}; nothing is sent",
+            what=what,
+            expected=', '.join(sorted(expected)),
+        ))
     return {one.survey: _answers(what, one, fields[-1][name]) for name, one in expected.items()}
 
 
@@ -139,7 +147,7 @@ def parse_all(manifest: Manifest, bodies_untrusted: Mapping[Place, bytes]) -> Pu
     for turn in sorted({one.round for one in manifest.surveys if not asks_label(one)}):
         place = place_of(manifest, turn)
         if place not in bodies_untrusted:
-            raise Malformed(f"{place[0]} {place[1]}: not among the documents; fetch it")
+            raise Malformed(say("{place} {place2}: not among the documents; fetch it", place=place[0], place2=place[1]))
         published |= parse(manifest, place, bodies_untrusted[place])
     return published
 
@@ -222,11 +230,11 @@ def _row(survey: Survey, answers: RoundCounts) -> list[Any]:
 
 def _answers(what: str, survey: Survey, row: Any) -> RoundCounts:
     if not isinstance(row, list) or len(row) != 2 or type(row[0]) is not int or not 0 <= row[0] <= MOST_IN_COHORT:
-        raise Malformed(f"{what}: expected a number of answers and their counts; nothing is sent")
+        raise Malformed(say("{what}: expected a number of answers and their counts; nothing is sent", what=what))
     n, counts = row
     quantile = survey.kind == "quantile"
     listed = counts if quantile else [counts]
     whole = isinstance(listed, list) and len(listed) == (survey.m if quantile else 1)
     if not whole or not all(type(one) is int and 0 <= one <= n for one in listed):
-        raise Malformed(f"{what}: counts that cannot be; nothing is sent")
+        raise Malformed(say("{what}: counts that cannot be; nothing is sent", what=what))
     return RoundCounts(n, tuple(listed))

@@ -7,6 +7,7 @@ from attrs import evolve
 
 from anon.errors import Malformed, Refused
 from anon.protocols.charge import LOCAL, Budget, Measure, Unit
+from anon.text.sentences import say
 from peer.rules.limits import BudgetLimit, amount_of, limits_shown, with_limit
 from peer.web.forms import form_text
 from peer.web.site import SITE
@@ -42,7 +43,7 @@ async def changed(request: web.Request) -> web.Response:
     """Other limits."""
     site = request.app[SITE]
     site.peer.set_policy(await policy_of(request, site.peer.policy()))
-    return site.onward(request, "/budget", "Your limits are changed.")
+    return site.onward(request, "/budget", say("Your limits are changed."))
 
 
 @routes.post("/budget/other")
@@ -53,18 +54,18 @@ async def changed_other(request: web.Request) -> web.Response:
     try:
         lifetime, most = [amount_of(await form_text(request, name)) for name in ("lifetime", "per_study")]
     except Refused as fault:
-        raise Malformed(f"budget: {fault}; go back and correct it") from None
+        raise Malformed(say("budget: {fault}; go back and correct it", fault=fault)) from None
     policy = site.peer.policy()
     limit = BudgetLimit(asked.measure, asked.unit, lifetime, most)
     site.peer.set_policy(evolve(policy, limits=with_limit(policy.limits, limit)))
-    return site.onward(request, "/budget", "Your limits are changed.")
+    return site.onward(request, "/budget", say("Your limits are changed."))
 
 
 def _budget(measure: str, unit: str) -> Budget:
     try:
         asked = Budget(Measure(measure), Unit(unit))
     except ValueError:
-        raise Malformed("budget: no such measure and unit; go back to the page Budget") from None
+        raise Malformed(say("budget: no such measure and unit; go back to the page Budget")) from None
     if asked == LOCAL:
-        raise Malformed("budget: the limits of this one have a form of their own; go back to the page Budget")
+        raise Malformed(say("budget: the limits of this one have a form of their own; go back to the page Budget"))
     return asked

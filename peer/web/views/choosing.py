@@ -11,6 +11,7 @@ from anon.errors import Malformed, Refused
 from anon.study.features import Table
 from anon.study.manifest import Manifest
 from anon.tables.numerals import Numerals
+from anon.text.sentences import say
 from peer.data.choices import Choices, Person, remembered
 from peer.data.fitting import Fit, People, fit_of, likely, people_in
 from peer.data.preview import PreviewColumn, PreviewTable
@@ -71,9 +72,12 @@ async def _names(request: web.Request, offer: Offer) -> dict[str, str]:
     for lacking in offer.fit.guessed if offer.fit is not None else ():
         chosen = await form_text(request, f"column.{lacking}")
         if not chosen:
-            raise Refused(f"say which column of the file is {lacking}, or that it has none; nothing was imported")
+            raise Refused(say(
+                "say which column of the file is {lacking}, or that it has none; nothing was imported",
+                lacking=lacking,
+            ))
         if chosen in names:
-            raise Refused("one column of the file was chosen twice; choose another, or say that it has none")
+            raise Refused(say("one column of the file was chosen twice; choose another, or say that it has none"))
         if chosen in offer.columns:
             names[chosen] = lacking
     return names
@@ -84,9 +88,9 @@ async def _person(request: web.Request, offer: Offer) -> Person | None:
     if await form_text(request, "whose") == "all" or (offer.people is None and not value):
         return None
     if column not in offer.columns:
-        raise Refused("say which column tells whose row it is; nothing was imported")
+        raise Refused(say("say which column tells whose row it is; nothing was imported"))
     if not value:
-        raise Refused("say which one is you, as the file has it, or that all rows are yours; nothing was imported")
+        raise Refused(say("say which one is you, as the file has it, or that all rows are yours; nothing was imported"))
     return Person(column, value)
 
 
@@ -96,8 +100,8 @@ async def _numerals(request: web.Request, offer: Offer) -> dict[str, Numerals]:
         name = reading.column.name
         chosen = await form_text(request, f"numerals.{name}") or reading.likely
         if chosen is None:
-            raise Refused(f"say how the numbers of {name} are written; nothing was imported")
+            raise Refused(say("say how the numbers of {name} are written; nothing was imported", name=name))
         if chosen not in set(reading.column.readings):
-            raise Malformed("a way to write numbers that this page does not offer; load it again")
+            raise Malformed(say("a way to write numbers that this page does not offer; load it again"))
         found[name] = Numerals(chosen)
     return found

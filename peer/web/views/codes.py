@@ -5,6 +5,7 @@ from __future__ import annotations
 from aiohttp import BodyPartReader, web
 
 from anon.errors import Refused
+from anon.text.sentences import say
 from anon.wire.invite import parse_invite
 from peer.web.forms import form_file
 from peer.web.qr_reader import LARGEST, text_in_picture
@@ -30,5 +31,8 @@ async def _whole(part: BodyPartReader) -> bytes:
     while piece := await part.read_chunk(2**18):
         read += piece
         if len(read) > LARGEST:
-            raise Refused(f"a picture of more than {LARGEST // 2**20} MB; make it smaller, or paste the link")
+            raise Refused(say(
+                "a picture of more than {largest} MB; make it smaller, or paste the link",
+                largest=LARGEST // 2 ** 20,
+            ))
     return bytes(read)

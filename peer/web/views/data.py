@@ -12,6 +12,7 @@ from attrs import frozen
 from anon.errors import Refused
 from anon.study.features import Table
 from anon.study.manifest import Manifest
+from anon.text.sentences import say
 from peer.data.choices import Choices, remembered
 from peer.data.importing import ImportSummary, Mode, Progress, import_file
 from peer.data.preview import PreviewTable
@@ -65,7 +66,7 @@ async def preview(request: web.Request) -> web.StreamResponse:
     name = f"look-{key}"
     looked = await site.work(name, lambda: site.threads.looked(look_at, file, stop=site.stop_of(name)))
     if not looked.done() or looked.cancelled():  # a file that was chosen meanwhile ends it; the next look begins anew
-        return site.waiting(request, "Reading the file", f"/data/preview/{key}?back={_back(request)}")
+        return site.waiting(request, say("Reading the file"), f"/data/preview/{key}?back={_back(request)}")
     preview, tables, wanted = looked.result(), site.tables(), await _wanted(site)
     only = preview.tables[0] if len(preview.tables) == 1 else None
     before = await site.threads.asked(_remembered, site.data_path, wanted.tables)
@@ -98,16 +99,18 @@ async def decided(request: web.Request) -> web.StreamResponse:
     if await form_text(request, "answer") != "import":
         site.forget(f"look-{key}")
         site.staging.drop(key)
-        return site.onward(request, place, "Nothing was imported; the copy of the file is gone.")
+        return site.onward(request, place, say("Nothing was imported; the copy of the file is gone."))
     policy = await policy_of(request, site.reach.policy()) if _sets_budget(request) else None
     table = await form_text(request, "table") or None
     choices = await _chosen(request, table)
     if choices is None:
         place = f"/data/preview/{key}?back={_back(request)}&table={table}"
-        return site.onward(request, place, "A study reads this table. Look at what it asks, then import.")
+        return site.onward(request, place, say("A study reads this table. Look at what it asks, then import."))
     adding = await form_text(request, "mode") == "append"
     if site.paired and not adding:
-        raise Refused("a paired phone adds rows; to put them in place of a table's, do this on the computer itself")
+        raise Refused(say(
+            "a paired phone adds rows; to put them in place of a table's, do this on the computer itself",
+        ))
     if policy is not None:
         site.peer.set_policy(policy)
     watched = _watched(site, request.cookies[site.gate.cookie])
@@ -151,7 +154,7 @@ def _watched(site: Site, session: str) -> Callable[[int], None]:
     def watched(_rows: int) -> None:
         site.staging.demand_room()
         if site.paired and not site.gate.lives(session):
-            raise Refused("this phone was shut out, or pairing ended, meanwhile; nothing was imported")
+            raise Refused(say("this phone was shut out, or pairing ended, meanwhile; nothing was imported"))
 
     return watched
 
@@ -162,15 +165,24 @@ async def imported(request: web.Request) -> web.StreamResponse:
     site, key = request.app[SITE], request.match_info["key"]
     work = site.jobs.get(f"import-{key}")
     if work is None:
-        raise Refused("this import is not known any more; look at your tables")
+        raise Refused(say("this import is not known any more; look at your tables"))
     if not work.done():
-        return site.waiting(request, "Importing the file", f"/data/imported/{key}?back={_back(request)}")
+        return site.waiting(request, say("Importing the file"), f"/data/imported/{key}?back={_back(request)}")
     site.forget(f"import-{key}")
     site.forget(f"look-{key}")
     summary = work.result()
     site.staging.drop(key)
-    lost = f", {counted(summary.skipped, summary.unit)} could not be read" if summary.skipped else ""
-    sentence = f"Imported: {counted(summary.rows, 'row')} into {summary.table}{lost}."
+    rows = counted(summary.rows, "row")
+    if summary.skipped:
+        skipped = counted(summary.skipped, summary.unit)
+        sentence = say(
+            "Imported: {rows} into {table}, {skipped} could not be read.",
+            rows=rows,
+            table=summary.table,
+            skipped=skipped,
+        )
+    else:
+        sentence = say("Imported: {rows} into {table}.", rows=rows, table=summary.table)
     ready = _sets_budget(request) and not (await site.own((await _wanted(site)).tables)).warnings
     return site.onward(request, newest_invite(site) if ready else _PLACES[_back(request)], sentence)
 

@@ -7,6 +7,7 @@ import shutil
 from aiohttp import web
 
 from anon.diagnosis import PEER_CHECKS, Check
+from anon.text.sentences import say
 from peer.rules.lifecycle import LAST
 from peer.run.supervisor import Running
 from peer.web.site import SITE, Site
@@ -21,7 +22,7 @@ async def diagnosis(request: web.Request) -> web.StreamResponse:
     site = request.app[SITE]
     looked = await site.work("diagnosis", lambda: site.threads.asked(_installation))
     if not looked.done():
-        return site.waiting(request, "Looking at this installation")
+        return site.waiting(request, say("Looking at this installation"))
     site.forget("diagnosis")
     return site.page(request, "diagnosis.html", checks=[*await home_checks(site), *looked.result()])
 
@@ -38,32 +39,37 @@ async def home_checks(site: Site) -> list[Check]:
             continue
         stored = site.peer.store.study(status.study)
         if stored.refused:
-            checks.append(Check(f"the study {status.title}", False, stored.refused))
+            checks.append(Check(say("the study {title}", title=status.title), False, stored.refused))
             continue
         lacks = (await site.own(stored.manifest.tables)).warnings
-        action = f"import what is missing on the page Data: {lacks[0]}" if lacks else ""
-        checks.append(Check(f"data for {status.title}", not lacks, action, needed=False))
+        action = say("import what is missing on the page Data: {lacks}", lacks=lacks[0]) if lacks else ""
+        checks.append(Check(say("data for {title}", title=status.title), not lacks, action, needed=False))
         if fault := site.peer.store.troubles(status.study).fault:
-            checks.append(Check(f"the study {status.title} goes on", False, fault))
+            checks.append(Check(say("the study {title} goes on", title=status.title), False, fault))
         elif status.reason:
-            checks.append(Check(f"the aggregator of {status.title}", False, f"ask staff about this: {status.reason}"))
+            checks.append(Check(say("the aggregator of {title}", title=status.title), False, say(
+                "ask staff about this: {reason}",
+                reason=status.reason,
+            )))
     return checks
 
 
 def _running(site: Site) -> Check:
-    name = "your studies are being run"
+    name = say("your studies are being run")
     if site.supervisor.running is Running.HERE:
         return Check(name, True)
     if site.supervisor.running is Running.ELSEWHERE:
-        return Check(f"{name} (by another process on this machine)", True)
-    return Check(name, False, site.supervisor.fault or "close this program and start `anonml peer open` again")
+        return Check(say("{name} (by another process on this machine)", name=name), True)
+    return Check(name, False, site.supervisor.fault or say("close this program and start `anonml peer open` again"))
 
 
 def _unpaused(site: Site) -> Check:
     paused = site.peer.paused_until() is not None
-    return Check("not paused", not paused, "press Go on, on the page Studies" if paused else "", needed=False)
+    return Check(say("not paused"), not paused, say("press Go on, on the page Studies") if paused else "", needed=False)
 
 
 def _room(site: Site) -> Check:
     enough = shutil.disk_usage(site.data_path.parent).free > _LOW_DISK
-    return Check("room on the disk", enough, "" if enough else "free some: packets are stored before they leave")
+    return Check(say(
+        "room on the disk",
+    ), enough, "" if enough else say("free some: packets are stored before they leave"))

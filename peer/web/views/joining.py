@@ -14,6 +14,7 @@ from anon.protocols.categories import label_category
 from anon.protocols.charge import LOCAL
 from anon.protocols.registry import protocol_of
 from anon.study.manifest import Manifest
+from anon.text.sentences import say
 from anon.transparency.fingerprint import study_code
 from anon.wire.invite import parse_invite
 from peer.data.evaluate import LOOK_SECONDS, evaluated
@@ -63,7 +64,7 @@ async def data(request: web.Request) -> web.StreamResponse:
     site = request.app[SITE]
     fetched = await _newest(site)
     if fetched is not None and not fetched.done():
-        return site.waiting(request, "Fetching the study, to see which data it reads")
+        return site.waiting(request, say("Fetching the study, to see which data it reads"))
     manifest = fetched.result() if fetched is not None else None
     own = await site.own(manifest.tables) if manifest is not None else None
     address = next(reversed([*site.invites.values()])).address if manifest is not None else ""
@@ -91,7 +92,7 @@ async def budgeted(request: web.Request) -> web.Response:
     """The owner's limits, as chosen."""
     site = request.app[SITE]
     site.peer.set_policy(await policy_of(request, site.reach.policy()))
-    return site.onward(request, newest_invite(site) or "/start/finish", "Your limits are set.")
+    return site.onward(request, newest_invite(site) or "/start/finish", say("Your limits are set."))
 
 
 @routes.get("/start/finish")
@@ -117,7 +118,7 @@ async def policy_of(request: web.Request, known: Policy) -> Policy:
     try:
         lifetime, most = [nano(await form_text(request, name)) for name in ("lifetime", "per_study")]
     except Refused as fault:
-        raise Malformed(f"budget: {fault}; go back and correct it") from None
+        raise Malformed(say("budget: {fault}; go back and correct it", fault=fault)) from None
     cohort = await form_whole(request, "minimum_cohort", "fewest people")
     window = seconds_of(await form_text(request, "minimum_window") or text_of(known.minimum_window))
     return evolve(known, lifetime=lifetime, max_epsilon=most, minimum_cohort=cohort, minimum_window=window)
@@ -133,10 +134,10 @@ async def consent(request: web.Request) -> web.StreamResponse:
     invite = site.invite_of(request)
     if _joined(site, invite.study):
         del site.invites[invite.study]
-        return site.onward(request, f"/study/{invite.study.hex()}", "You have answered this study already.")
+        return site.onward(request, f"/study/{invite.study.hex()}", say("You have answered this study already."))
     fetched = await site.manifest(invite)
     if not fetched.done():
-        return site.waiting(request, "Fetching the study from the aggregator")
+        return site.waiting(request, say("Fetching the study from the aggregator"))
     manifest, ledger = fetched.result(), site.reach.budget()
     sheet = await site.threads.asked(explain, manifest, site.reach.policy(), ledger, site.now(), invite.address)
     return site.page(
@@ -168,19 +169,21 @@ async def answered(request: web.Request) -> web.Response:
     if await form_text(request, "answer") != "yes":
         site.invites.pop(invite.study, None)
         site.forget(f"invite-{invite.study.hex()}")
-        return site.onward(request, "/", "You declined. Nothing was sent, and the link is forgotten.")
+        return site.onward(request, "/", say("You declined. Nothing was sent, and the link is forgotten."))
     fetched = await site.manifest(invite)
     if not fetched.done():
-        raise Refused("the study is still being fetched; nothing was stored or sent: read it first")
+        raise Refused(say("the study is still being fetched; nothing was stored or sent: read it first"))
     ticked = set((await request.post()).getall("unready", ()))
     if not (await site.own(fetched.result().tables)).lacks <= ticked:
         raise Refused(
-            "your data lacks something that this study reads, and you did not tick all of it; nothing was stored or "
-            "sent: go back, and tick each thing to go on all the same"
+            say(
+                "your data lacks something that this study reads, and you did not tick all of it; nothing was "
+                "stored or sent: go back, and tick each thing to go on all the same"
+            )
         )
     await site.peer.join(invite, await form_whole(request, "epsilon", "epsilon"))
     site.invites.pop(invite.study, None)
-    return site.onward(request, f"/study/{invite.study.hex()}", "You take part. Your enrolment leaves by itself.")
+    return site.onward(request, f"/study/{invite.study.hex()}", say("You take part. Your enrolment leaves by itself."))
 
 
 def _joined(site: Site, study: bytes) -> bool:
@@ -195,5 +198,7 @@ def _own_answers(manifest: Manifest, site: Site) -> tuple[OwnAnswer, ...]:
 
 def _central(manifest: Manifest) -> tuple[str, ...]:
     """The statement for the fewest members with whom the study goes on."""
-    fewest = Batch((manifest.cohort.minimum,) * manifest.packets, "members, the fewest with whom this study goes on")
+    fewest = Batch((manifest.cohort.minimum,) * manifest.packets, say(
+        "members, the fewest with whom this study goes on",
+    ))
     return in_words(account(manifest, fewest))

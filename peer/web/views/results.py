@@ -8,6 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from anon.errors import Refused
+from anon.text.sentences import say
 from anon.transparency.proof_text import evidence_lines
 from peer import predict as local
 from peer.network.client import AggregatorClient
@@ -20,7 +21,7 @@ from peer.web.site import SITE
 routes = web.RouteTableDef()
 Fetch = Callable[[AggregatorClient], Coroutine[Any, Any, object]]
 MOST_REASONS = 5
-ABOVE = "The report as staff published it. Your browser's Back button leads back to your study."
+ABOVE = say("The report as staff published it. Your browser's Back button leads back to your study.")
 
 
 async def _fetched(request: web.Request, what: str, fetch: Fetch, page: str) -> web.Response:
@@ -53,7 +54,7 @@ async def prediction(request: web.Request) -> web.StreamResponse:
     if fetching is None:
         return site.page(request, "prediction.html", manifest=stored.manifest, found=None, place=path)
     if not fetching.done():
-        return site.waiting(request, "Fetching the published model")
+        return site.waiting(request, say("Fetching the published model"))
     if fetching.exception() is not None:
         site.forget(f"model-{key.hex()}")
     model = fetching.result()
@@ -89,9 +90,9 @@ async def report(request: web.Request) -> web.StreamResponse:
     key = site.study_of(request)
     fetching = site.jobs.get(f"report-{key.hex()}")
     if fetching is None:
-        return site.onward(request, f"/study/{key.hex()}", "The report is not fetched yet.")
+        return site.onward(request, f"/study/{key.hex()}", say("The report is not fetched yet."))
     if not fetching.done():
-        return site.waiting(request, "Fetching the published report")
+        return site.waiting(request, say("Fetching the published report"))
     if fetching.exception() is not None:
         site.forget(f"report-{key.hex()}")
     title = site.peer.store.study(key).manifest.title
@@ -119,7 +120,7 @@ async def proof(request: web.Request) -> web.Response:
     site, number = request.app[SITE], request.match_info["number"]
     proofs = await site.threads.asked(proofs_of, stored_proofs(site.peer.store))
     if not (number.isascii() and number.isdigit()) or len(number) > 9 or int(number) >= len(proofs):
-        raise Refused("there is no such proof; choose one from the list")
+        raise Refused(say("there is no such proof; choose one from the list"))
     proof = proofs[int(number)]
     name = f"{proof.study.hex()[:16]}-{proof.number}.evidence"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}

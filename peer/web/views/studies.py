@@ -6,6 +6,7 @@ from aiohttp import web
 
 from anon.accounting.statement import Accounting, in_words
 from anon.errors import Refused
+from anon.text.sentences import say
 from anon.transparency.fingerprint import HeadPrint, head_prints, study_code, words
 from anon.wire.invite import parse_invite
 from peer.rules.lifecycle import LAST, State
@@ -16,7 +17,7 @@ from peer.web.site import SITE, Site
 from peer.web.study_text import STATES, meter, receipt_line, sendings
 
 routes = web.RouteTableDef()
-PAUSES = ((3600, "an hour"), (4 * 3600, "four hours"), (86400, "a day"), (7 * 86400, "a week"))
+PAUSES = ((3600, say("an hour")), (4 * 3600, say("four hours")), (86400, say("a day")), (7 * 86400, say("a week")))
 _SHOWN_WINDOWS = 4
 
 
@@ -118,7 +119,7 @@ async def resume_home(request: web.Request) -> web.Response:
     """Go on."""
     site = request.app[SITE]
     site.reach.resume()
-    return site.onward(request, "/", "Not paused any more. What is due is done at its own times.")
+    return site.onward(request, "/", say("Not paused any more. What is due is done at its own times."))
 
 
 @routes.post("/study/{study}/pause")
@@ -134,14 +135,14 @@ async def resume_study(request: web.Request) -> web.Response:
     site = request.app[SITE]
     key = site.study_of(request)
     site.reach.resume(key)
-    return site.onward(request, f"/study/{key.hex()}", "Not paused any more.")
+    return site.onward(request, f"/study/{key.hex()}", say("Not paused any more."))
 
 
 async def _pause(request: web.Request, key: bytes | None, path: str) -> web.Response:
     site = request.app[SITE]
     seconds = await form_whole(request, "seconds", "pause")
     site.reach.pause(site.now() + seconds, key)
-    return site.onward(request, path, "Paused. Until then nothing leaves and nothing is asked for.")
+    return site.onward(request, path, say("Paused. Until then nothing leaves and nothing is asked for."))
 
 
 @routes.get("/study/{study}/leave")
@@ -167,9 +168,9 @@ async def left(request: web.Request) -> web.Response:
     site = request.app[SITE]
     key = site.study_of(request)
     if await form_text(request, "answer") != "leave":
-        raise Refused("you did not confirm; nothing was changed")
+        raise Refused(say("you did not confirm; nothing was changed"))
     await site.peer.leave(key)
-    return site.onward(request, f"/study/{key.hex()}", "You left this study.")
+    return site.onward(request, f"/study/{key.hex()}", say("You left this study."))
 
 
 def _early(site: Site, state: State, closes: int) -> bool:

@@ -8,6 +8,7 @@ from typing import TypeVar
 from aiohttp import web
 
 from anon.errors import Refused
+from anon.text.sentences import joined, say, say_many
 from peer.data.deleting import demand_table, rows_of
 from peer.run import taking_back_words as words
 from peer.run.taking_back import Choice, TakingBack
@@ -17,7 +18,7 @@ from peer.web.site import SITE, Site
 
 routes = web.RouteTableDef()
 T = TypeVar("T")
-_KEPT = "you did not confirm; nothing was deleted"
+_KEPT = say("you did not confirm; nothing was deleted")
 
 
 @routes.get("/data/delete/{table}")
@@ -46,9 +47,12 @@ async def deleted(request: web.Request) -> web.Response:
         raise Refused(_KEPT)
     choice = _choice(await form_text(request, "studies"))
     concerned = await _alone(site, lambda mine: mine.delete_table(table, choice))
-    which = "the study" if len(concerned) == 1 else f"the {len(concerned)} studies"
-    left = f" You left {which} that read it." if choice is Choice.LEAVE and concerned else ""
-    return site.onward(request, "/data", f"The table {table} is deleted.{left}")
+    notice = [say("The table {table} is deleted.", table=table)]
+    if choice is Choice.LEAVE and concerned:
+        number = len(concerned)
+        left = say_many("You left the study that read it.", "You left the {count} studies that read it.", number)
+        notice.append(left)
+    return site.onward(request, "/data", joined(notice, " "))
 
 
 @routes.get("/data/erase")
@@ -70,9 +74,13 @@ async def erased(request: web.Request) -> web.Response:
     tell = await form_text(request, "tell") != "silent"
     site.clear()
     result = await _alone(site, lambda mine: mine.erase(tell))
-    owed = " Your app now tells the aggregators that you left." if result.leaving else ""
-    listed = f" Left alone, for it is no part of this program: {', '.join(result.unknown)}." if result.unknown else ""
-    return site.onward(request, "/", f"Your data are erased, and you left all studies.{owed}{listed}")
+    notice = [say("Your data are erased, and you left all studies.")]
+    if result.leaving:
+        notice.append(say("Your app now tells the aggregators that you left."))
+    if result.unknown:
+        names = ", ".join(result.unknown)
+        notice.append(say("Left alone, for it is no part of this program: {names}.", names=names))
+    return site.onward(request, "/", joined(notice, " "))
 
 
 async def _alone(site: Site, take: Callable[[TakingBack], T]) -> T:
@@ -92,7 +100,7 @@ def _demand_nothing_is_worked_out(site: Site) -> None:
     for active in site.peer.store.active():
         study = site.peer.store.study(active)
         if isinstance(study, Evaluating) and site.now() < study.evaluation.due:
-            raise Refused("your answers to a study are being worked out right now; in a minute, try again")
+            raise Refused(say("your answers to a study are being worked out right now; in a minute, try again"))
 
 
 def _choices(concerned: Sequence[Study]) -> list[tuple[str, str]]:
@@ -106,4 +114,4 @@ def _choice(text: str) -> Choice:
     try:
         return Choice(text or Choice.GO_ON)
     except ValueError:
-        raise Refused("choose what becomes of the studies; nothing was deleted") from None
+        raise Refused(say("choose what becomes of the studies; nothing was deleted")) from None
