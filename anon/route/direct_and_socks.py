@@ -10,6 +10,7 @@ from attrs import field, frozen
 
 from anon.errors import Refused
 from anon.route.http import HttpRoute, isolated_connector
+from anon.text.sentences import say
 from anon.wire.addresses import is_loopback
 
 DEFAULT_TIMEOUT = 60.0
@@ -26,9 +27,14 @@ class DirectRoute(HttpRoute):
 
     async def _connector(self, address: str) -> aiohttp.BaseConnector:
         if address.rpartition(":")[0].lower() == "localhost":
-            raise Refused("direct route: localhost is a name, and names are not looked up; use 127.0.0.1 in its place")
+            raise Refused(say(
+                "direct route: localhost is a name, and names are not looked up; use 127.0.0.1 in its place",
+            ))
         if not is_loopback(address):
-            raise Refused(f"direct route: {address} is not a loopback address; use --route socks://HOST:PORT")
+            raise Refused(say(
+                "direct route: {address} is not a loopback address; use --route socks://HOST:PORT",
+                address=address,
+            ))
         return aiohttp.TCPConnector(force_close=True, use_dns_cache=False, limit=1)
 
 

@@ -10,6 +10,7 @@ from aiohttp_socks import ProxyConnectionError, ProxyConnector, ProxyError, Prox
 
 from anon.errors import NotConnected, Unreachable, because
 from anon.route.route import Response
+from anon.text.sentences import say
 
 _SKIPPED = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 
@@ -26,14 +27,20 @@ class HttpRoute(ABC):
 
     def _proxy_gone(self, error: Exception) -> Unreachable:
         return Unreachable(
-            f"the proxy did not answer{because(error)}; nothing is lost, check that it runs where --route "
-            "says, and try again"
+            say(
+                "the proxy did not answer{error}; nothing is lost, check that it runs where --route says, and try "
+                "again",
+                error=because(error),
+            )
         )
 
     def _proxy_refused(self, error: Exception) -> Unreachable:
         return Unreachable(
-            f"the proxy could not reach the aggregator{because(error)}; nothing is lost, check that the "
-            "proxy runs and is online, and try again later"
+            say(
+                "the proxy could not reach the aggregator{error}; nothing is lost, check that the proxy runs and "
+                "is online, and try again later",
+                error=because(error),
+            )
         )
 
     async def get(self, address: str, path: str, limit: int) -> Response:
@@ -67,11 +74,11 @@ class HttpRoute(ABC):
             raise self._proxy_refused(error) from None
         except aiohttp.ClientConnectorError as error:
             raise NotConnected(
-                f"the aggregator did not answer{because(error)}; nothing is lost, try again later"
+                say("the aggregator did not answer{error}; nothing is lost, try again later", error=because(error))
             ) from None
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise Unreachable(
-                f"the aggregator did not answer{because(error)}; nothing is lost, try again later"
+                say("the aggregator did not answer{error}; nothing is lost, try again later", error=because(error))
             ) from None
 
 

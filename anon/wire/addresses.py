@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ipaddress import ip_address
 
+from anon.text.sentences import say
 from anon.wire.onion_address import is_onion, onion_fault
 
 ONION_PORT = "80"
@@ -16,8 +17,11 @@ def onion_address_fault(address: str) -> str:
     """
     host, _, port = address.rpartition(":")
     if not is_onion(host):
-        return f"expected an onion address and port {ONION_PORT}"
-    return onion_fault(host) or ("" if port == ONION_PORT else f"expected port {ONION_PORT} of the onion address")
+        return say("expected an onion address and port {onion_port}", onion_port=ONION_PORT)
+    return onion_fault(host) or ("" if port == ONION_PORT else say(
+        "expected port {onion_port} of the onion address",
+        onion_port=ONION_PORT,
+    ))
 
 
 def is_loopback(address: str) -> bool:

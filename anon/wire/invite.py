@@ -9,6 +9,7 @@ from attrs import field, frozen
 
 from anon import labels
 from anon.errors import Malformed
+from anon.text.sentences import say
 from anon.wire.addresses import onion_address_fault
 from anon.wire.cbor import sha256
 from anon.wire.onion_address import is_onion
@@ -33,12 +34,13 @@ class Invite:
 
     def __attrs_post_init__(self) -> None:
         if not _ADDRESS.match(self.address):
-            raise Malformed(f"invite: expected an address host:port, got {self.address!r}; ask for the link again")
+            got = repr(self.address)
+            raise Malformed(say("invite: expected an address host:port, got {got}; ask for the link again", got=got))
         host = self.address.rpartition(":")[0]
         if is_onion(host) and (fault := onion_address_fault(self.address)):
-            raise Malformed(f"invite: {fault}; ask for the link again")
+            raise Malformed(say("invite: {fault}; ask for the link again", fault=fault))
         if len(self.key) != 32 or len(self.study) != 32:
-            raise Malformed("invite: expected a key and a study of 64 hexadecimal digits; ask for the link again")
+            raise Malformed(say("invite: expected a key and a study of 64 hexadecimal digits; ask for the link again"))
 
     def link(self) -> str:
         """The link as text."""
@@ -55,11 +57,11 @@ def parse_invite(link: str) -> Invite:
         study, key = bytes.fromhex(parts.path.strip("/")), bytes.fromhex(fields.pop("key"))
     except (ValueError, KeyError):
         raise Malformed(
-            "invite: not an AnonML link (anonml://ADDRESS/STUDY?key=KEY&code=CODE); ask for it again"
+            say("invite: not an AnonML link (anonml://ADDRESS/STUDY?key=KEY&code=CODE); ask for it again")
         ) from None
     code = fields.pop("code", "")
     if parts.scheme != SCHEME or fields or len(query) != 1 + ("code" in dict(query)) or len(code) > 200:
-        raise Malformed("invite: not an AnonML link (anonml://ADDRESS/STUDY?key=KEY&code=CODE); ask for it again")
+        raise Malformed(say("invite: not an AnonML link (anonml://ADDRESS/STUDY?key=KEY&code=CODE); ask for it again"))
     return Invite(parts.netloc, key, study, code)
 
 

@@ -13,6 +13,7 @@ from attrs import evolve, frozen
 
 from anon.errors import Malformed, Unreachable
 from anon.route.tor.replies import arguments
+from anon.text.sentences import say
 
 FAILURES = 3  # connections in a row that found no route, and none that was made: there is no network
 SKEW_SECONDS = 3600  # a consensus lives three hours; half an hour off tor only mentions
@@ -22,10 +23,10 @@ class Phase(Enum):
     """Where tor is; the value is how a person would say it."""
 
     STARTING = "starting"
-    CONNECTING = "connecting to the network"
-    HANDSHAKING = "greeting a relay"
-    LOADING = "loading the directory"
-    BUILDING = "building a circuit"
+    CONNECTING = say("connecting to the network")
+    HANDSHAKING = say("greeting a relay")
+    LOADING = say("loading the directory")
+    BUILDING = say("building a circuit")
     DONE = "done"
 
 
@@ -72,15 +73,17 @@ REASONS: dict[str, Trouble] = {
     "PT_MISSING": Trouble.NO_TRANSPORT,
 }
 
-_NETWORK = "look whether this machine is online, then try again"
-_BLOCKED = "if others on this network can use Tor try again later, else set bridges in the file that ANONML_TORRC names"
-_LATER = "try again; if it stays so, set bridges in the file that ANONML_TORRC names"
-_CLOCK = "set this machine's clock (date, time and zone), then try again"
-_TRANSPORT = "install the transport that ANONML_TORRC's ClientTransportPlugin names, or correct its path"
-_TORRC = "correct the file that ANONML_TORRC names, or update tor to 0.4.9 or later"
-_IN_USE = "end the other tor that uses this peer's folder, then try again"
-_ENDED = "correct what tor says, then try again"
-_BRIDGE = "ask for another bridge and set it in the file that ANONML_TORRC names"
+_NETWORK = say("look whether this machine is online, then try again")
+_BLOCKED = say(
+    "if others on this network can use Tor try again later, else set bridges in the file that ANONML_TORRC names",
+)
+_LATER = say("try again; if it stays so, set bridges in the file that ANONML_TORRC names")
+_CLOCK = say("set this machine's clock (date, time and zone), then try again")
+_TRANSPORT = say("install the transport that ANONML_TORRC's ClientTransportPlugin names, or correct its path")
+_TORRC = say("correct the file that ANONML_TORRC names, or update tor to 0.4.9 or later")
+_IN_USE = say("end the other tor that uses this peer's folder, then try again")
+_ENDED = say("correct what tor says, then try again")
+_BRIDGE = say("ask for another bridge and set it in the file that ANONML_TORRC names")
 
 # (phase, trouble) -> the one next action. A reason that is not listed under its phase stands under None.
 ACTIONS: dict[tuple[Phase | None, Trouble], str] = {
@@ -187,7 +190,7 @@ class Bootstrap:
         errors = [line.partition("] ")[2] for line in log if "[err]" in line]
         warnings = [line.partition("] ")[2] for line in log if "[warn]" in line and "root" not in line]
         reason = after.said if after.trouble in _FINAL else ""
-        reason = reason or (errors[-1] if errors else warnings[-1] if warnings else "it gave no reason")
+        reason = reason or (errors[-1] if errors else warnings[-1] if warnings else say("it gave no reason"))
         trouble = after.trouble if after.trouble in _FINAL else Trouble.TOR_ENDED
         return evolve(after, trouble=trouble, said=reason[:200])
 
@@ -225,8 +228,14 @@ class Bootstrap:
         reason, action = self.trouble.value, ACTIONS.get((self.phase, self.trouble)) or ACTIONS[None, self.trouble]
         if self.trouble is Trouble.BLOCKED and self.bridges and self.phase in (Phase.CONNECTING, Phase.HANDSHAKING):
             reason, action = "bridge-refused", _BRIDGE
-        quoted = f' (tor says: "{self.said.rstrip(".")}")' if self.said else ""
+        quoted = say(' (tor says: "{value}")', value=self.said.rstrip(".")) if self.said else ""
         return Unreachable(
-            f"tor could not start: {reason} while {self.phase.value} ({self.progress} %){quoted}; "
-            f"nothing is lost, {action}"
+            say(
+                "tor could not start: {reason} while {value} ({progress} %){quoted}; nothing is lost, {action}",
+                reason=reason,
+                value=self.phase.value,
+                progress=self.progress,
+                quoted=quoted,
+                action=action,
+            )
         )

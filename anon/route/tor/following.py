@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
 
+from anon.text.sentences import say
+
 T = TypeVar("T")
 _POLL_SECONDS = 0.2
 
@@ -32,5 +34,5 @@ async def _follow(percent: Callable[[], int | None], tell: Callable[[str], None]
         now = percent()
         if now is not None and now != told:
             told = now
-            tell(f"connecting to Tor: {now} % ...")
+            tell(say("connecting to Tor: {now} % ...", now=now))
         await asyncio.sleep(_POLL_SECONDS)

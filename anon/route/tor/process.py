@@ -24,6 +24,7 @@ from anon.route.tor.bootstrap import Bootstrap
 from anon.route.tor.control import COOKIE_BYTES, Controller, Events, has_unix_sockets
 from anon.route.tor.program import find_tor
 from anon.route.tor.torrc import owned_lines, quoted_path
+from anon.text.sentences import say
 
 _SOCKET_BYTES = 107  # sockaddr_un.sun_path holds 108 with its closing zero; macOS holds 104
 _MAC_SOCKET_BYTES = 103
@@ -104,7 +105,10 @@ class TorProcess:
             if self._process.returncode is not None:
                 raise await self._ended()
             if time.monotonic() > until:
-                raise Unreachable(f"tor did not open its control socket in {seconds:g} seconds; try again")
+                raise Unreachable(say(
+                    "tor did not open its control socket in {seconds:g} seconds; try again",
+                    seconds=seconds,
+                ))
             await asyncio.sleep(_POLL_SECONDS)
         try:
             self.controller = await Controller.connect(self._sockets / "control", cookie, random_bytes, seconds)
@@ -258,7 +262,10 @@ async def _launch(program: Path) -> asyncio.subprocess.Process:
         )
     except OSError as error:
         raise Refused(
-            f"tor cannot be run{because(error)} (no-tor); install it again, or set ANONML_TOR to another"
+            say(
+                "tor cannot be run{error} (no-tor); install it again, or set ANONML_TOR to another",
+                error=because(error),
+            )
         ) from None
 
 
@@ -279,7 +286,11 @@ def _prepare(folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
     except OSError as error:
-        raise Refused(f"tor's folder {folder} cannot be used{because(error)}; choose another --home") from None
+        raise Refused(say(
+            "tor's folder {folder} cannot be used{error}; choose another --home",
+            folder=folder,
+            error=because(error),
+        )) from None
 
 
 def _sockets_in(folder: Path) -> tuple[Path, bool]:

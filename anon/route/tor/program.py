@@ -10,6 +10,7 @@ from pathlib import Path
 
 from anon.errors import Refused, because
 from anon.route.tor.torrc import checked_extra
+from anon.text.sentences import say
 
 _BROWSER = "tor-browser/Browser/TorBrowser/Tor/tor"
 _WINDOWS_BROWSER = "Tor Browser/Browser/TorBrowser/Tor/tor.exe"
@@ -56,7 +57,7 @@ def find_tor() -> Path:
     if named:
         path = Path(named).expanduser()
         if not _runs(path):
-            raise Refused("ANONML_TOR does not name a program that can be run; correct it or unset it")
+            raise Refused(say("ANONML_TOR does not name a program that can be run; correct it or unset it"))
         return path.absolute()
     program = shutil.which("tor")
     if program:
@@ -65,7 +66,10 @@ def find_tor() -> Path:
         if _runs(path):
             return path
     raise Refused(
-        "no tor was found (no-tor); install it (`apt install tor`, `brew install tor`, Tor Browser) or set ANONML_TOR"
+        say(
+            "no tor was found (no-tor); install it (`apt install tor`, `brew install tor`, Tor Browser) or set "
+            "ANONML_TOR"
+        )
     )
 
 
@@ -96,7 +100,13 @@ def extra_lines() -> tuple[str, ...]:
             content = file.read(_EXTRA_BYTES + 1)
         text = content.decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise Refused(f"ANONML_TORRC: the file cannot be read{because(error)}; correct or unset it") from None
+        raise Refused(say(
+            "ANONML_TORRC: the file cannot be read{error}; correct or unset it",
+            error=because(error),
+        )) from None
     if len(content) > _EXTRA_BYTES:
-        raise Refused(f"ANONML_TORRC: its file is longer than {_EXTRA_BYTES} bytes; shorten it")
+        raise Refused(say(
+            "ANONML_TORRC: its file is longer than {extra_bytes} bytes; shorten it",
+            extra_bytes=_EXTRA_BYTES,
+        ))
     return checked_extra(text)

@@ -13,6 +13,7 @@ from attrs import field, frozen
 from anon.errors import Refused, Unreachable, because
 from anon.route.http import HttpRoute, isolated_connector
 from anon.route.tor.shared_client import TorKeeper
+from anon.text.sentences import say
 from anon.wire.onion_address import is_onion, onion_fault
 
 ONION_SECONDS = 90.0  # a dead service whose descriptor is cached would be tried for 120 s
@@ -20,20 +21,22 @@ _REPLY_CODE = re.compile(r"0[xX]([0-9a-fA-F]{1,2})\Z")
 
 # SOCKS reply -> what happened, one next action. F0..F7: tor's ExtendedErrors for onion services; 01..06: RFC 1928.
 REPLIES: dict[int, tuple[str, str]] = {
-    0xF0: ("its onion service is not announced", "it may be down; try again later"),
-    0xF1: ("its onion service's announcement is not valid", "it may be restarting; try again later"),
-    0xF2: ("its onion service did not accept an introduction", "it may be busy or down; try again later"),
-    0xF3: ("its onion service did not come to the meeting point", "try again later"),
-    0xF4: ("its onion service lets in only clients with a key", "ask who runs it for an open address"),
-    0xF5: ("its onion service does not accept this client's key", "ask who runs it for an open address"),
-    0xF6: ("tor says that the onion address is not valid", "ask for the invite link again"),
-    0xF7: ("its onion service could not be introduced to in time", "it may be busy or down; try again later"),
-    0x01: ("tor could not build a circuit", "try again later"),
-    0x02: ("tor does not carry anything but onion traffic here", "ask for the invite link again"),
-    0x03: ("tor has no network", "look whether this machine is online, then try again"),
-    0x04: ("its onion service could not be reached", "it may be down; try again later"),
-    0x05: ("its onion service answers, but nothing listens behind it", "it may be restarting; try again later"),
-    0x06: ("its onion service did not answer in time", "try again later"),
+    0xF0: (say("its onion service is not announced"), say("it may be down; try again later")),
+    0xF1: (say("its onion service's announcement is not valid"), say("it may be restarting; try again later")),
+    0xF2: (say("its onion service did not accept an introduction"), say("it may be busy or down; try again later")),
+    0xF3: (say("its onion service did not come to the meeting point"), say("try again later")),
+    0xF4: (say("its onion service lets in only clients with a key"), say("ask who runs it for an open address")),
+    0xF5: (say("its onion service does not accept this client's key"), say("ask who runs it for an open address")),
+    0xF6: (say("tor says that the onion address is not valid"), say("ask for the invite link again")),
+    0xF7: (say("its onion service could not be introduced to in time"), say("it may be busy or down; try again later")),
+    0x01: (say("tor could not build a circuit"), say("try again later")),
+    0x02: (say("tor does not carry anything but onion traffic here"), say("ask for the invite link again")),
+    0x03: (say("tor has no network"), say("look whether this machine is online, then try again")),
+    0x04: (say("its onion service could not be reached"), say("it may be down; try again later")),
+    0x05: (say(
+        "its onion service answers, but nothing listens behind it",
+    ), say("it may be restarting; try again later")),
+    0x06: (say("its onion service did not answer in time"), say("try again later")),
 }
 
 
@@ -42,11 +45,11 @@ def checked_onion(address: str) -> str:
     in 1..65535. Raises `Refused` else."""
     host, _, port = address.rpartition(":")
     if not is_onion(host):
-        raise Refused("tor route: the address is not an onion address; ask for the aggregator's onion invite link")
+        raise Refused(say("tor route: the address is not an onion address; ask for the aggregator's onion invite link"))
     if not (port.isascii() and port.isdecimal() and len(port) <= 5 and 0 < int(port) < 65536):
-        raise Refused("tor route: expected onion address and port; ask for the invite link again")
+        raise Refused(say("tor route: expected onion address and port; ask for the invite link again"))
     if fault := onion_fault(host):
-        raise Refused(f"tor route: {fault}; ask for the invite link again")
+        raise Refused(say("tor route: {fault}; ask for the invite link again", fault=fault))
     return address
 
 
@@ -76,11 +79,18 @@ class TorRoute(HttpRoute):
 
     def _proxy_gone(self, error: Exception) -> Unreachable:
         self.keeper.lost()
-        return Unreachable(f"tor ended{because(error)}; nothing is lost, try again: it is started anew then")
+        return Unreachable(say(
+            "tor ended{error}; nothing is lost, try again: it is started anew then",
+            error=because(error),
+        ))
 
     def _proxy_refused(self, error: Exception) -> Unreachable:
-        what, action = REPLIES.get(reply_code(error), ("tor could not reach it", "try again later"))
-        return Unreachable(f"the aggregator cannot be reached: {what}; nothing is lost, {action}")
+        what, action = REPLIES.get(reply_code(error), (say("tor could not reach it"), say("try again later")))
+        return Unreachable(say(
+            "the aggregator cannot be reached: {what}; nothing is lost, {action}",
+            what=what,
+            action=action,
+        ))
 
 
 def reply_code(error: Exception) -> int:

@@ -15,6 +15,7 @@ from anon.route.tor.program import extra_lines
 from anon.route.tor.torrc import torrc_of_client
 from anon.storage.locks import locked
 from anon.storage.private_files import held_private, write_private
+from anon.text.sentences import say
 
 BOOTSTRAP_SECONDS = 120.0
 _POLL_SECONDS = 0.2
@@ -85,7 +86,7 @@ class TorKeeper:
                 return shared
             if time.monotonic() > until:
                 raise Unreachable(
-                    "another process of this home is starting tor, not ready yet; nothing is lost, try again later"
+                    say("another process of this home is starting tor, not ready yet; nothing is lost, try again later")
                 )
             await asyncio.sleep(_POLL_SECONDS)
         try:
