@@ -1,4 +1,4 @@
-"""Drafts of studies in the home: a text, and the fields of the form where it was begun with the form.
+"""Drafts of studies in the home: a text, and where it was begun with the form, the form's fields and text.
 
 Each is kept as it is typed, until its study is published or somebody discards it; no restart loses one.
 """
@@ -19,7 +19,7 @@ from anon.storage.private_files import write_private
 
 _ID = re.compile(r"[0-9a-f]{16}\Z")
 _TITLE = re.compile(r'^title\s*=\s*"(.*)"', re.MULTILINE)
-_FOLDER, _TEXT, _FIELDS, _FORMER = "drafts", ".toml", ".json", "draft.toml"
+_FOLDER, _TEXT, _FIELDS, _WRITTEN, _FORMER = "drafts", ".toml", ".json", ".written", "draft.toml"
 LONGEST = 256 * 1024
 """Characters of a text."""
 
@@ -62,6 +62,16 @@ class Drafts:
         """Keep the form's fields."""
         self._write(draft, _FIELDS, json.dumps(dict(fields)))
 
+    def write_text(self, draft: str, text: str) -> None:
+        """Keep a text that the form wrote, and remember it, to know later if somebody changed it."""
+        self.keep_text(draft, text)
+        self._write(draft, _WRITTEN, text)
+
+    def edited(self, draft: str) -> bool:
+        """True if the text is another than the form wrote last. Lines and spaces at its ends do not count."""
+        text, written = self.text(draft), self._read(draft, _WRITTEN)
+        return None not in (text, written) and str(text).strip() != str(written).strip()
+
     def text(self, draft: str) -> str | None:
         """The text, if there is one."""
         return self._read(draft, _TEXT)
@@ -73,7 +83,7 @@ class Drafts:
 
     def forget(self, draft: str) -> None:
         """Its study is published, or it is discarded."""
-        for kind in (_TEXT, _FIELDS):
+        for kind in (_TEXT, _FIELDS, _WRITTEN):
             (self._folder / f"{draft}{kind}").unlink(missing_ok=True)
 
     def all(self) -> list[Draft]:

@@ -1,4 +1,4 @@
-"""The form for a study: its fields, the columns among them, and the study file that they say.
+"""The form for a study: its fields, and the columns among them (`form_file` writes the study file that they say).
 
 Fields are texts, as a browser sends them. A column has the fields c0_name, c0_use, c0_kind and so on; a feature is a
 column that is used and is not the label's.
@@ -9,28 +9,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from itertools import count, takewhile
-from math import isfinite
 
 from attrs import frozen
 
-from aggregator.lab.planning.study_file import literal
 from aggregator.lab.sample_file import SampleColumn
 
 MOST_COLUMNS = 64
 LONGEST_FIELD = 20_000
-TABLE = "person"
 BEGINNING: Mapping[str, str] = {
     "title": "", "purpose": "", "contact": "", "data_source": "",
     "label": "", "label_says": "", "positive": "", "negative": "",
     "rate": "50", "epsilon": "2", "minimum": "100", "admission": "invite", "enrol": "7", "collect": "3",
+    "pace": "", "read": "",
 }
-_COLUMN = re.compile(r"c\d{1,2}_(name|use|kind|says|low|high|bins|categories)\Z")
+"""`pace`: `TRIAL`, or nothing for the durations that are typed. `read`: a sentence about the sample that was read."""
+TRIAL = "trial"
+_COLUMN = re.compile(r"c\d{1,2}_(name|use|kind|says|low|high|bins|cuts|categories|sample)\Z")
 NUMERIC, CATEGORICAL = "numeric", "categorical"
 
 
 @frozen
 class FormColumn:
-    """The fields of one column."""
+    """The fields of one column. `sample`: its bounds or categories as they were read from the sample file."""
 
     number: int
     name: str
@@ -40,7 +40,38 @@ class FormColumn:
     low: str
     high: str
     bins: str
+    cuts: str
     categories: str
+    sample: str
+
+    @property
+    def unchecked(self) -> bool:
+        """True while its range or categories are those of the sample."""
+        return bool(self.sample) and self.sample == _bounds(self.kind, self.low, self.high, self.categories)
+
+    @property
+    def placeholder(self) -> bool:
+        """True while its words are those that the form wrote by itself."""
+        return self.says == words_for(self.name)
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """Its categories."""
+        return tuple(lines_of(self.categories))
+
+
+def words_for(name: str) -> str:
+    """Words to begin from for a column, which staff are asked to correct."""
+    return f"Your {name.replace('_', ' ')}"
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a field that are not empty."""
+    return [line.strip() for line in text.split("\n") if line.strip()]
+
+
+def _bounds(kind: str, low: str, high: str, categories: str) -> str:
+    return f"{low} {high}" if kind == NUMERIC else " | ".join(lines_of(categories))
 
 
 def fields_of(sent: Mapping[str, object]) -> dict[str, str]:
@@ -51,7 +82,21 @@ def fields_of(sent: Mapping[str, object]) -> dict[str, str]:
         for name, value in sent.items()
         if isinstance(value, str) and (name in BEGINNING or _COLUMN.match(name))
     }
-    return {**BEGINNING, **known}
+    return _with_yes({**BEGINNING, **known})
+
+
+def _with_yes(fields: dict[str, str]) -> dict[str, str]:
+    """The same with the one value that can only mean yes, where the label's column has yes and no alone."""
+    if lines_of(fields["positive"]):
+        return fields
+    values = next((one.values for one in columns_of(fields) if one.name == fields["label"]), ())
+    return fields | {"positive": yes_among(values)}
+
+
+def yes_among(values: Iterable[str]) -> str:
+    """The spelling of yes among the values yes and no; nothing where there are others."""
+    spelled = {value.lower(): value for value in values}
+    return spelled["yes"] if spelled.keys() == {"yes", "no"} else ""
 
 
 def columns_of(fields: Mapping[str, str]) -> tuple[FormColumn, ...]:
@@ -66,7 +111,8 @@ def _column(fields: Mapping[str, str], number: int) -> FormColumn:
 
     kind = of("kind", CATEGORICAL)
     return FormColumn(
-        number, of("name"), bool(of("use")), kind, of("says"), of("low"), of("high"), of("bins", "3"), of("categories")
+        number, of("name"), bool(of("use")), kind, of("says"), of("low"), of("high"), of("bins", "3"), of("cuts"),
+        of("categories"), of("sample")
     )
 
 
@@ -77,91 +123,18 @@ def with_columns(fields: Mapping[str, str], found: Iterable[SampleColumn]) -> di
     fresh = [column for column in found if column.name not in names][: MOST_COLUMNS - len(known)]
     added = dict(fields)
     for number, column in enumerate(fresh, len(known)):
+        kind, low, high = NUMERIC if column.numeric else CATEGORICAL, f"{column.low:g}", f"{column.high:g}"
+        categories = "\n".join(column.values)
         parts = {
             "name": column.name,
             "use": "on" if column.numeric or len(column.values) > 1 else "",
-            "kind": NUMERIC if column.numeric else CATEGORICAL,
-            "says": f"Your {column.name.replace('_', ' ')}",
-            "low": f"{column.low:g}",
-            "high": f"{column.high:g}",
+            "kind": kind,
+            "says": words_for(column.name),
+            "low": low,
+            "high": high,
             "bins": "3",
-            "categories": "\n".join(column.values),
+            "categories": categories,
+            "sample": _bounds(kind, low, high, categories),
         }
         added |= {f"c{number}_{part}": value for part, value in parts.items() if value or part != "use"}
     return added
-
-
-def text_of(fields: Mapping[str, str]) -> str:
-    """The study file that the fields say. It may have faults, which a check names by their keys."""
-    label = fields["label"].strip()
-    features = [column for column in columns_of(fields) if column.used and column.name != label]
-    columns = [*(column.name for column in features), label]
-    about = {name: fields[name] for name in ("title", "purpose", "contact", "data_source")}
-    if not about["data_source"].strip():
-        del about["data_source"]
-    sections = [
-        _section("", version=1, **about),
-        _section("[tables]", **{TABLE: columns}),
-        _label(fields, label),
-        *(_feature(column) for column in features),
-        _section("[design]", kind="one-packet", epsilon=_value(fields["epsilon"])),
-        _section("[learning]", classifier="additive", ensemble="soft", score_share=0, base_rate=_share(fields["rate"])),
-        _section("[cohort]", minimum=_value(fields["minimum"]), admission=fields["admission"]),
-        _section("[schedule]", enrol=_days(fields["enrol"]), settle="2h", collect=_days(fields["collect"]),
-                 binning="1d" if any(column.kind == NUMERIC for column in features) else "0s"),
-        _section("[release]", transcript="members", retention="90d"),
-    ]
-    return "\n".join(sections)
-
-
-def _label(fields: Mapping[str, str], label: str) -> str:
-    values = next((_lines(column.categories) for column in columns_of(fields) if column.name == label), [])
-    positive = _lines(fields["positive"])
-    negative = _lines(fields["negative"]) or [value for value in values if value not in positive]
-    return _section(
-        "[label]",
-        name=label,
-        description=fields["label_says"],
-        query=f"SELECT {label} FROM {TABLE}",
-        positive=[_value(value) for value in positive],
-        negative=[_value(value) for value in negative],
-        missing="negative",
-    )
-
-
-def _feature(column: FormColumn) -> str:
-    asked = {"name": column.name, "kind": column.kind, "description": column.says,
-             "query": f"SELECT {column.name} FROM {TABLE}", "missing": "own"}
-    if column.kind == NUMERIC:
-        bounds = {"range": [_value(column.low), _value(column.high)], "bins": _value(column.bins)}
-        return _section("[[features]]", **asked, **bounds)
-    return _section("[[features]]", **asked, categories=_lines(column.categories))
-
-
-def _section(head: str, **entries: object) -> str:
-    lines = [f"{name} = {literal(value)}" for name, value in entries.items()]
-    return "\n".join([*([head] if head else []), *lines, ""])
-
-
-def _lines(text: str) -> list[str]:
-    return [line.strip() for line in text.split("\n") if line.strip()]
-
-
-def _value(text: str) -> int | float | str:
-    """A number where the text is one, with a decimal comma or point; else the text, whose fault a check names."""
-    try:
-        number = float(text.strip().replace(",", "."))
-    except ValueError:
-        return text.strip()
-    if not isfinite(number):
-        return text.strip()
-    return int(number) if number == int(number) else number
-
-
-def _share(text: str) -> float | str:
-    value = _value(text)
-    return value if isinstance(value, str) else round(value / 100, 4)
-
-
-def _days(text: str) -> str:
-    return f"{text.strip()}d" if text.strip().isdecimal() else text.strip()

@@ -146,7 +146,8 @@ SECTIONS: dict[str, type[DesignSection]] = {"one-packet": OnePacket, "paper": Pa
 def _demand_binning_window(proposal: Proposal) -> None:
     if proposal.binned and proposal.schedule.binning < 1:
         raise InvalidValue(
-            f"schedule.binning: required, because cuts of {', '.join(proposal.binned)} are found privately"
+            f"schedule.binning: required, because cuts of {', '.join(proposal.binned)} are found privately; "
+            "or write cuts in place of bins"
         )
 
 

@@ -47,6 +47,19 @@ if (form) {
   });
 }
 
+const label = document.getElementById("label");
+if (label) {
+  label.addEventListener("change", () => {
+    for (const box of document.querySelectorAll("input[data-column]")) {
+      const predicted = box.dataset.column === label.value;
+      if (predicted) box.checked = false;
+      box.closest("p").querySelector(".note").hidden = !predicted;
+    }
+    const yes = document.getElementById("positive");
+    if (!yes.value.trim()) yes.value = label.selectedOptions[0].dataset.yes || "";
+  });
+}
+
 const parts = document.querySelectorAll("[data-live]");
 if (parts.length) {
   const keepFolds = (shown, fresh) => {

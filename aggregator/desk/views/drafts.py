@@ -46,12 +46,12 @@ class DraftPages(DeskPage):
             raise web.HTTPNotFound(reason="no such draft here")
         text = editing.example() if text is None else text
         linted = await asyncio.to_thread(editing.lint_text, text)
-        return self._html("editor.html", request, text=text, linted=linted, draft=draft or Drafts.new())
+        return self._editor(request, text, linted, draft or Drafts.new())
 
     async def check(self, request: web.Request) -> web.Response:
         """Check a study file with scripts off; the text is kept."""
         text, draft = await self._kept(request)
-        return self._html("editor.html", request, text=text, linted=await self._judged(text), draft=draft)
+        return self._editor(request, text, await self._judged(text), draft)
 
     async def lint(self, request: web.Request) -> web.Response:
         """The same as a fragment, while somebody types."""
@@ -63,7 +63,7 @@ class DraftPages(DeskPage):
         text, draft = await self._kept(request)
         linted = await self._judged(text)
         if not linted.ok:
-            return self._html("editor.html", request, text=text, linted=linted, draft=draft)
+            return self._editor(request, text, linted, draft)
         onion = not is_loopback(self._serving)
         return self._html(
             "confirm.html", request, text=text, linted=linted, manifest=linted.manifest, onion=onion, draft=draft
@@ -74,7 +74,7 @@ class DraftPages(DeskPage):
         text, draft = await field_of(request, "text"), await self._draft(request)
         linted = await asyncio.to_thread(editing.lint_text, text)
         if linted.proposal is None:
-            return self._html("editor.html", request, text=text, linted=linted, draft=draft)
+            return self._editor(request, text, linted, draft)
         reach = await field_of(request, "reach")
         if reach not in (ONION, LOOPBACK):
             raise Malformed(f"reach: expected {ONION} or {LOOPBACK}")
@@ -87,6 +87,10 @@ class DraftPages(DeskPage):
         """Throw a draft away."""
         self._drafts.forget(Drafts.demand(await field_of(request, "draft")))
         raise web.HTTPSeeOther("/")
+
+    def _editor(self, request: web.Request, text: str, linted: editing.Linted, draft: str) -> web.Response:
+        has_form = self._drafts.fields(draft) is not None
+        return self._html("editor.html", request, text=text, linted=linted, draft=draft, has_form=has_form)
 
     async def _draft(self, request: web.Request) -> str:
         given = await optional_field(request, "draft")

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from typing import Any
 
 from aiohttp import web
 
 from aggregator.desk import editor as editing
 from aggregator.desk import form
 from aggregator.desk.drafts import Drafts
+from aggregator.desk.form_faults import COLUMN_LABELS, LABELS, form_faults
+from aggregator.desk.form_file import TRIAL_PACE, length_of, text_of
+from aggregator.desk.timeline import in_words
 from aggregator.desk.views.desk_page import field_of, optional_field
 from aggregator.desk.views.drafts import DraftPages
 from aggregator.lab.sample_file import SampleColumn, sample_columns
@@ -33,27 +38,29 @@ class FormPages(DraftPages):
         found: list[SampleColumn] = []
         if (text := await _sample(request)).strip():
             found += await asyncio.to_thread(sample_columns, text)
+            fields["read"] = _read(text, found)
         if named := (await optional_field(request, "new_column")).strip():
             found.append(SampleColumn(sanitised(named), False))
+            fields["read"] = f"The column {found[-1].name} was added."
         fields = form.with_columns(fields, found)
         self._drafts.keep_fields(draft, fields)
-        return self._form(request, draft, fields)
+        return self._form(request, draft, fields, answered=True)
 
     async def form_check(self, request: web.Request) -> web.Response:
         """The form with what to expect of the study."""
         fields, draft = await self._kept_fields(request)
-        return self._form(request, draft, fields, await self._expected(fields))
+        return self._form(request, draft, fields, await self._expected(fields), answered=True)
 
     async def form_outlook(self, request: web.Request) -> web.Response:
         """The same as a fragment, while the slider moves."""
         fields, _ = await self._kept_fields(request)
         linted = await self._expected(fields)
-        return self._html("outlook.html", request, linted=linted, odds=_odds(linted), slow=linted.outlook is None)
+        return self._html("outlook.html", request, **_told(fields, linted))
 
     async def form_text(self, request: web.Request) -> web.Response:
         """Write the study file, and open it in the editor."""
         fields, draft = await self._kept_fields(request)
-        self._drafts.keep_text(draft, form.text_of(fields))
+        self._drafts.write_text(draft, text_of(fields))
         raise web.HTTPSeeOther(f"/editor?draft={draft}")
 
     async def _kept_fields(self, request: web.Request) -> tuple[dict[str, str], str]:
@@ -62,23 +69,51 @@ class FormPages(DraftPages):
         return fields, draft
 
     async def _expected(self, fields: dict[str, str]) -> editing.Linted:
-        return await self._judged(form.text_of(fields))
+        return await self._judged(text_of(fields))
 
     def _form(
-        self, request: web.Request, draft: str, fields: dict[str, str], linted: editing.Linted | None = None
+        self,
+        request: web.Request,
+        draft: str,
+        fields: dict[str, str],
+        linted: editing.Linted | None = None,
+        answered: bool = False,
     ) -> web.Response:
-        written = self._drafts.text(draft)
         return self._html(
             "form.html",
             request,
             draft=draft,
             fields=fields,
             columns=form.columns_of(fields),
-            linted=linted,
-            odds=_odds(linted),
-            slow=linted is not None and linted.outlook is None,
-            edited=written is not None and written != form.text_of(fields),
+            labels=LABELS,
+            column_labels=COLUMN_LABELS,
+            yes_among=form.yes_among,
+            trial=TRIAL_PACE,
+            answered=answered,
+            edited=self._drafts.edited(draft),
+            **_told(fields, linted),
         )
+
+
+def _told(fields: dict[str, str], linted: editing.Linted | None) -> dict[str, Any]:
+    """The part of the page that a check changes."""
+    faults = form_faults(fields, linted.faults) if linted is not None else ()
+    length = length_of(fields)
+    return {
+        "linted": linted,
+        "odds": _odds(linted),
+        "slow": linted is not None and linted.outlook is None,
+        "faults": faults,
+        "at_field": {fault.field: fault.says for fault in faults if fault.field},
+        "length": length,
+        "takes": None if length is None else in_words(length),
+    }
+
+
+def _read(text: str, found: Sequence[SampleColumn]) -> str:
+    rows = max(len([line for line in text.splitlines() if line.strip()]) - 1, 0)
+    people, columns = f"{rows} row{'s' * (rows != 1)}", f"{len(found)} column{'s' * (len(found) != 1)}"
+    return f"{people}, {columns} read: {', '.join(one.name for one in found)}"[: form.LONGEST_FIELD]
 
 
 async def _sample(request: web.Request) -> str:

@@ -101,7 +101,7 @@ def test_from_proposal_to_report_without_scripts(browser: Browser, axe: str, tmp
         Select(browser.find("#label")).select_by_value("left_course")
         browser.type("#positive", "1")
         browser.press("See what to expect")
-        assert "The study is not complete yet" in browser.text and "label.description" in browser.text
+        assert "The study is not complete yet" in browser.text and "in words: fill it in" in browser.text
         look.look("2b-form-faults")
         for field, words in (("#purpose", "To help in time."), ("#contact", "staff@example.org"), ("#label_says", "Whether you left")):
             browser.type(field, words)

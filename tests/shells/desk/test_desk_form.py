@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import json
 import re
 from pathlib import Path
@@ -13,6 +14,8 @@ from typer.testing import CliRunner
 from aggregator.desk import form
 from aggregator.desk.drafts import Drafts
 from aggregator.desk.editor import lint_text
+from aggregator.desk.form_faults import form_faults
+from aggregator.desk.form_file import length_of, text_of
 from aggregator.lab.sample_file import sample_columns
 from anonml import application, wiring
 from tests.support.desk_browser import Desk, opened, words_of
@@ -30,7 +33,7 @@ FILLED = {
 
 
 def _fields(**changed: str) -> dict[str, str]:
-    return form.with_columns(form.fields_of(FILLED | changed), sample_columns(SAMPLE))
+    return form.with_columns(form.fields_of(FILLED), sample_columns(SAMPLE)) | changed
 
 
 def test_a_sample_gives_names_round_ranges_and_shared_values_alone() -> None:
@@ -43,9 +46,9 @@ def test_a_sample_gives_names_round_ranges_and_shared_values_alone() -> None:
 
 
 def test_the_file_that_the_form_writes_lints_and_says_what_was_typed() -> None:
-    linted = lint_text(form.text_of(_fields(title='An "odd" \\ title – ☕🙂\x7f')))
+    linted = lint_text(text_of(_fields(title='An "odd" \\ title – ☕🙂\x7f')))
     assert not linted.ok and "title" in linted.faults[0], "a character that is not seen is refused by its key"
-    linted = lint_text(form.text_of(_fields(title='An "odd" \\ title – ☕🙂')))
+    linted = lint_text(text_of(_fields(title='An "odd" \\ title – ☕🙂')))
     assert linted.ok, linted.faults
     proposal = linted.proposal
     assert proposal is not None and proposal.title == 'An "odd" \\ title – ☕🙂'
@@ -53,14 +56,40 @@ def test_the_file_that_the_form_writes_lints_and_says_what_was_typed() -> None:
     assert proposal.label.positive == (1,) and proposal.label.negative == (0,)
 
 
-@pytest.mark.parametrize(("field", "value", "key"), [
-    ("minimum", "many", "cohort.minimum"), ("epsilon", "0", "design.epsilon"), ("c1_high", "-5", "range"),
-    ("c2_categories", "", "categories"), ("label", "", "label"), ("positive", "", "positive"), ("enrol", "soon", "schedule"),
-    ("admission", "nobody", "admission"), ("c1_low", "nan", "range"), ("title", "", "title"),
+@pytest.mark.parametrize(("field", "value", "at", "word"), [
+    ("minimum", "many", "minimum", "At least so many people"), ("minimum", "1", "minimum", "from 2 on"), ("epsilon", "0", "epsilon", "Epsilon"),
+    ("c1_high", "-5", "c1_low", "hours, From"), ("c1_low", "nan", "c1_low", "hours, From"), ("c1_cuts", "10,40", "c1_cuts", "hours, Own cut points"),
+    ("c2_categories", "", "c2_categories", "forum, Categories"), ("label", "", "label", "choose one"), ("positive", "", "positive", "at least one"),
+    ("positive", "1\n0", "negative", "Values that count as no"), ("enrol", "soon", "enrol", "7d, 12h or 90s"), ("admission", "nobody", "admission", "Admission"),
+    ("title", "", "title", "fill it in"), ("rate", "120", "rate", "below 100"), ("label_says", "", "label_says", "fill it in"), ("c1_use", "", "c1_use", "tick"),
 ])
-def test_a_fault_is_named_by_its_key(field: str, value: str, key: str) -> None:
-    linted = lint_text(form.text_of(_fields() | {field: value}))
-    assert not linted.ok and any(key in fault for fault in linted.faults), linted.faults
+def test_a_fault_is_told_once_in_the_forms_words_at_its_field(field: str, value: str, at: str, word: str) -> None:
+    fields = _fields() | {field: value} | ({"c2_use": ""} if field == "c1_use" else {})
+    linted = lint_text(text_of(fields))
+    told = form_faults(fields, linted.faults)
+    expected = "c0_use" if field == "c1_use" else at
+    assert [fault.field for fault in told] == [expected] and word in told[0].says, (told, linted.faults)
+    assert "study.toml" not in told[0].says and "label." not in told[0].says
+
+
+def test_a_trial_is_over_in_minutes_and_every_length_is_told() -> None:
+    for changed, seconds in (({"pace": "trial"}, 195), ({"pace": "trial", "c1_cuts": "10 40,"}, 160), ({"enrol": "150s", "collect": "12h"}, 151_350)):
+        fields = _fields(**{"minimum": "many"} if "pace" in changed else {}) | changed
+        linted = lint_text(text_of(fields))
+        assert linted.ok and linted.manifest is not None, linted.faults
+        assert length_of(fields) == linted.manifest.timetable.ends - linted.manifest.timetable.published == seconds
+        assert linted.manifest.cohort.minimum == (2 if "pace" in changed else 100)
+        assert linted.manifest.features[0].cuts == ((10, 40) if "c1_cuts" in changed else ())
+    assert length_of(_fields(enrol="soon")) is None
+    (fault,) = lint_text(text_of(_fields()).replace('binning = "1d"', 'binning = "0s"')).faults
+    assert "or write cuts in place of bins" in fault
+
+
+def test_yes_is_filled_in_where_a_column_has_yes_and_no_alone() -> None:
+    columns = sample_columns("left,forum\n" + "Yes,often\nNo,never\n" * 10)
+    assert form.fields_of(form.with_columns(form.fields_of({"label": "left"}), columns))["positive"] == "Yes"
+    assert form.fields_of(form.with_columns(form.fields_of({"label": "forum"}), columns))["positive"] == ""
+    assert form.fields_of(form.with_columns(form.fields_of({"label": "left", "positive": "No"}), columns))["positive"] == "No"
 
 
 async def test_from_a_sample_to_the_editor_with_lints_own_figures(desk: Desk, tmp_path: Path) -> None:
@@ -69,10 +98,21 @@ async def test_from_a_sample_to_the_editor_with_lints_own_figures(desk: Desk, tm
     columns = await desk.upload("/form/columns", "sample", SAMPLE, draft=draft, **FILLED)
     assert columns.status == 200 and "Ask about hours" in words_of(columns.text)
     assert 'name="c0_use" value="on" checked' not in columns.text and 'name="c1_use" value="on" checked' in columns.text
+    assert "60 rows, 4 columns read: student, hours, forum, left_course" in words_of(columns.text)
+    assert columns.text.count('id="answer"') == 1 and 'action="/form#answer"' in columns.text
+    assert "To be checked: this range is taken from the sample" in words_of(columns.text) and "To be corrected" in columns.text
+    assert 'name="c3_use"' not in columns.text and "Nobody is asked about left_course" in words_of(columns.text)
+    checked_page = (await desk.post("/form", draft=draft, **_fields(read="60 rows read", c1_high="80", c1_says="Hours you learned"))).text
+    assert checked_page.count("To be checked") == 1 and checked_page.count("To be corrected") == 1, "of forum alone"
+    assert "60 rows read" in checked_page and checked_page.count('id="answer"') == 1
+    faulty = (await desk.post("/form", draft=draft, **_fields(title="", c1_high="-5"))).text
+    assert faulty.index('id="answer"') < faulty.index("<form method=\"post\" action=\"/form#answer\"")
+    assert '<a href="#title">' in faulty and 'aria-describedby="c1_low-fault" aria-invalid="true"' in faulty and "study.toml" not in faulty
     checked = words_of((await desk.post("/form", draft=draft, **_fields())).text)
+    assert "the study takes 11 d 6 h" in checked
     written = await desk.post("/form/text", draft=draft, **_fields())
     assert written.path == "/editor" and "It can be published" in written.text and "Leaving a course" in written.text
-    (tmp_path / "study.toml").write_text(form.text_of(_fields()), "utf-8")
+    (tmp_path / "study.toml").write_text(text_of(_fields()), "utf-8")
     lint = CliRunner().invoke(application("study"), ["lint", str(tmp_path / "study.toml"), "--json"], obj=wiring())
     figures = json.loads(lint.stdout)
     assert f"its expected ROC AUC is {figures['expected_auc']:.2f}." in checked
@@ -92,7 +132,15 @@ async def test_the_forms_draft_outlives_the_desk(tmp_path: Path) -> None:
             page = (await again.get(f"/form?draft={draft}")).text
             assert 'value="Leaving a course"' in page and "Ask about age_in_years" in words_of(page)
             written = await again.post("/form/text", draft=draft, **FILLED)
-            await again.post("/editor", draft=draft, text="changed = 1")
+            looked = (await again.get(f"/editor?draft={draft}")).text
+            assert f'<a href="/form?draft={draft}">Back to the form of this study</a>' in looked and "Its comments say" in looked
+            shown = re.search(r"<textarea[^>]*>\n(.*?)</textarea>", looked, re.DOTALL)
+            assert shown is not None
+            await again.post("/editor", draft=draft, text=html.unescape(shown[1]).replace("\n", "\r\n"))
+            await again.post("/form", draft=draft, **FILLED | {"epsilon": "3"})
+            assert "was changed in the editor" not in (await again.get(f"/form?draft={draft}")).text
+            bare = (await again.post("/editor", draft=draft, text="changed = 1")).text
+            assert "Its comments say" not in bare
             assert "was changed in the editor" in (await again.get(f"/form?draft={draft}")).text and written.status == 200
             assert (await again.get(f"/form?draft={Drafts.new()}")).status == 404
             assert (await again.post("/form", draft="../x", epsilon="2")).status == 400

@@ -1,0 +1,141 @@
+"""The study file that the form's fields say, and how long the study takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+
+from attrs import evolve, frozen
+
+from aggregator.desk.form import NUMERIC, TRIAL, FormColumn, columns_of, lines_of
+from aggregator.lab.planning.study_file import literal
+from anon.errors import InvalidValue
+from anon.study.proposal import duration
+
+TABLE = "person"
+COMMENTS: Mapping[str, str] = {
+    "[tables]": "The tables of the owner's own data that the queries below read.",
+    "[label]": "The value that is learned. Any value that is neither positive nor negative counts as `missing` says.",
+    "[[features]]": "A question about each person. Numbers are moved into `range`; where `bins` stands, their cuts are "
+    "found privately. `missing`: own is a category of its own.",
+    "[design]": "Each member answers one drawn question; epsilon is everything that a member releases, together.",
+    "[learning]": "`base_rate` is a public guess of the share of positive labels; 0.5 counts as none.",
+    "[cohort]": "With fewer members than `minimum` the study ends, and nothing is sent.",
+    "[schedule]": "Fixed by publishing. `settle` follows each closing; in `binning` cuts are found.",
+    "[release]": "Whom the transcript is for (a statement, not a lock), and how long packets are kept after the end.",
+}
+"""A comment for each section; a file has it above the first of its kind."""
+
+
+@frozen
+class Pace:
+    """The lengths of a study's stages as the study file writes them, and its minimum."""
+
+    enrol: str
+    settle: str
+    binning: str
+    collect: str
+    minimum: str
+
+
+TRIAL_PACE = Pace(enrol="2m", settle="5s", binning="30s", collect="30s", minimum="2")
+"""A study on one computer, to see every stage of it."""
+
+
+def text_of(fields: Mapping[str, str]) -> str:
+    """The study file that the fields say. It may have faults, which a check names by their keys."""
+    label = fields["label"].strip()
+    features, pace = asked_about(fields), pace_of(fields)
+    columns = [*(column.name for column in features), label]
+    about = {name: fields[name] for name in ("title", "purpose", "contact", "data_source")}
+    if not about["data_source"].strip():
+        del about["data_source"]
+    sections = [
+        _section("", version=1, **about),
+        _section("[tables]", **{TABLE: columns}),
+        _label(fields, label),
+        *(_feature(column, first=number == 0) for number, column in enumerate(features)),
+        _section("[design]", kind="one-packet", epsilon=_value(fields["epsilon"])),
+        _section("[learning]", classifier="additive", ensemble="soft", score_share=0, base_rate=_share(fields["rate"])),
+        _section("[cohort]", minimum=_value(pace.minimum), admission=fields["admission"]),
+        _section("[schedule]", enrol=pace.enrol, settle=pace.settle, binning=pace.binning, collect=pace.collect),
+        _section("[release]", transcript="members", retention="90d"),
+    ]
+    return "\n".join(sections)
+
+
+def asked_about(fields: Mapping[str, str]) -> list[FormColumn]:
+    """The columns that are features, in the file's order."""
+    return [column for column in columns_of(fields) if column.used and column.name != fields["label"].strip()]
+
+
+def pace_of(fields: Mapping[str, str]) -> Pace:
+    """The stages' lengths: those typed, or a trial's. Where all cuts are declared there is no window for finding them.
+    """
+    found = TRIAL_PACE if fields["pace"] == TRIAL else Pace(
+        _days(fields["enrol"]), "2h", "1d", _days(fields["collect"]), fields["minimum"]
+    )
+    binned = any(column.kind == NUMERIC and not column.cuts.strip() for column in asked_about(fields))
+    return found if binned else evolve(found, binning="0s")
+
+
+def length_of(fields: Mapping[str, str]) -> int | None:
+    """Seconds from publishing to the results; None while a duration cannot be read."""
+    pace = pace_of(fields)
+    try:
+        enrol, settle, binning, collect = map(duration, (pace.enrol, pace.settle, pace.binning, pace.collect))
+    except InvalidValue:
+        return None
+    return enrol + settle + (binning + settle if binning else 0) + collect + settle
+
+
+def _label(fields: Mapping[str, str], label: str) -> str:
+    values = next((column.values for column in columns_of(fields) if column.name == label), ())
+    positive = lines_of(fields["positive"])
+    negative = lines_of(fields["negative"]) or [value for value in values if value not in positive]
+    return _section(
+        "[label]",
+        name=label,
+        description=fields["label_says"],
+        query=f"SELECT {label} FROM {TABLE}",
+        positive=[_value(value) for value in positive],
+        negative=[_value(value) for value in negative],
+        missing="negative",
+    )
+
+
+def _feature(column: FormColumn, first: bool) -> str:
+    asked = {"name": column.name, "kind": column.kind, "description": column.says,
+             "query": f"SELECT {column.name} FROM {TABLE}", "missing": "own"}
+    if column.kind != NUMERIC:
+        return _section("[[features]]", first, **asked, categories=column.values)
+    spelled = [cut.strip(",") for cut in column.cuts.replace(";", " ").split()]
+    cuts = [cut if "," in cut else _value(cut) for cut in spelled]  # 10,40 may be one number or two
+    divided: dict[str, object] = {"cuts": cuts} if cuts else {"bins": _value(column.bins)}
+    return _section("[[features]]", first, **asked, range=[_value(column.low), _value(column.high)], **divided)
+
+
+def _section(head: str, commented: bool = True, /, **entries: object) -> str:
+    lines = [f"{name} = {literal(value)}" for name, value in entries.items()]
+    comment = [f"# {COMMENTS[head]}"] if commented and head else []
+    return "\n".join([*comment, *([head] if head else []), *lines, ""])
+
+
+def _value(text: str) -> int | float | str:
+    """A number where the text is one, with a decimal comma or point; else the text, whose fault a check names."""
+    try:
+        number = float(text.strip().replace(",", "."))
+    except ValueError:
+        return text.strip()
+    if not isfinite(number):
+        return text.strip()
+    return int(number) if number == int(number) else number
+
+
+def _share(text: str) -> float | str:
+    value = _value(text)
+    return value if isinstance(value, str) else round(value / 100, 4)
+
+
+def _days(text: str) -> str:
+    return f"{text.strip()}d" if text.strip().isdecimal() else text.strip()
