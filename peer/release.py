@@ -98,6 +98,7 @@ class Released:
     epsilon: NanoEpsilon
     sealed: SealedPacket
     digest: bytes = field(repr=False)
+    round: int = 0
 
 
 def release(
@@ -111,7 +112,12 @@ def release(
     report = part_of(manifest).perturb(survey, answering.category, random_bytes)
     packet = _signed(study, answering, report, credential, random_bytes)
     return Released(
-        answering.slot, answering.survey, NanoEpsilon(survey.epsilon), _sealed(manifest, packet), packet_digest(packet)
+        answering.slot,
+        answering.survey,
+        NanoEpsilon(survey.epsilon),
+        _sealed(manifest, packet),
+        packet_digest(packet),
+        survey.round,
     )
 
 

@@ -72,7 +72,7 @@ def conclude(run: StudyRun, study: Sent, reason: str) -> None:
     outbox = run.store.outbox(study.study)
     delivered = [packet for packet in outbox if packet.status is Status.DELIVERED]
     found = {
-        packet.slot: PacketEvent.FOUND if packet.digest in run.listed[packet.survey] else PacketEvent.NOT_FOUND
+        packet.key: PacketEvent.FOUND if packet.digest in run.listed[packet.survey] else PacketEvent.NOT_FOUND
         for packet in delivered
         if packet.survey in run.listed
     }

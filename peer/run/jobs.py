@@ -9,6 +9,7 @@ from attrs import evolve, field, frozen
 from anon.study.manifest import Window
 from anon.transparency.documents import Head
 from peer.rules.schedule import RandomBytes
+from peer.store.records import PacketKey
 
 TranscriptRange = tuple[tuple[int, Head], ...]
 """Surveys and the heads of their transcripts, which follow each other in the chain."""
@@ -67,6 +68,12 @@ class CheckBefore:
 
     slot: int
     send_at: float
+    round: int = 0
+
+    @property
+    def key(self) -> PacketKey:
+        """The packet's place within its study."""
+        return PacketKey(self.round, self.slot)
 
 
 @frozen
@@ -75,6 +82,12 @@ class Send:
 
     slot: int
     send_at: float
+    round: int = 0
+
+    @property
+    def key(self) -> PacketKey:
+        """The packet's place within its study."""
+        return PacketKey(self.round, self.slot)
 
 
 @frozen

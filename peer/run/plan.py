@@ -73,6 +73,7 @@ from peer.store.records import (
     Leaving,
     Member,
     OutboxEntry,
+    PacketKey,
     Sent,
     Study,
 )
@@ -129,7 +130,7 @@ def held_up(memory: RunnerMemory, job: Job, due: float, now: float) -> bool:
     """True if a job fell due while another was under way, and would now begin because that one ended."""
     if not isinstance(job, YIELDING) or not due < memory.ended <= now:
         return False
-    return not (isinstance(job, Send) and memory.last == CheckBefore(job.slot, job.send_at))
+    return not (isinstance(job, Send) and memory.last == CheckBefore(job.slot, job.send_at, job.round))
 
 
 def retry_at(manifest: Manifest, job: Job, failures: int, now: float, random_bytes: RandomBytes) -> float:
@@ -185,7 +186,7 @@ def _miss(study: Member, inputs: PlanInputs) -> Timed:
 
 def _check_before(study: Member, inputs: PlanInputs) -> Timed:
     for packet in inputs.queued:
-        check = CheckBefore(packet.slot, packet.send_at)
+        check = CheckBefore(packet.slot, packet.send_at, packet.round)
         if not _looked(check, inputs):
             # At most half of the time left, so that a check that fails is never repeated at once.
             left = max(0.0, packet.send_at - inputs.now)
@@ -195,8 +196,8 @@ def _check_before(study: Member, inputs: PlanInputs) -> Timed:
 
 def _send(_study: Member, inputs: PlanInputs) -> Timed:
     for packet in inputs.queued:
-        if _looked(CheckBefore(packet.slot, packet.send_at), inputs):
-            yield inputs.at(Send(packet.slot, packet.send_at), packet.send_at)
+        if _looked(CheckBefore(packet.slot, packet.send_at, packet.round), inputs):
+            yield inputs.at(Send(packet.slot, packet.send_at, packet.round), packet.send_at)
 
 
 def _check_heads(study: Member, inputs: PlanInputs) -> Timed:
@@ -292,9 +293,9 @@ def undecided(study: Study, outbox: Sequence[OutboxEntry], window: Window) -> Sl
     ]
 
 
-def is_settled(study: Study, outbox: Sequence[OutboxEntry], now: float, but: int | None = None) -> bool:
-    """True if every slot is decided and nothing is queued, `but` for one number of the outbox."""
-    queued = any(packet.status is Status.QUEUED for packet in outbox if packet.slot != but)
+def is_settled(study: Study, outbox: Sequence[OutboxEntry], now: float, but: PacketKey | None = None) -> bool:
+    """True if every slot is decided and nothing is queued, `but` for one packet of the outbox."""
+    queued = any(packet.status is Status.QUEUED for packet in outbox if packet.key != but)
     return not queued and not waiting(study, outbox, now)
 
 

@@ -10,7 +10,7 @@ from peer.run.context import Later, StudyRun
 from peer.run.exchanges import FETCH_FAULTS, Exchanges
 from peer.run.jobs import CheckBefore, CheckHeads, Send
 from peer.run.plan import PASSED, hindrance, is_settled, unanswered_checks, window_of
-from peer.store.records import Member, OutboxEntry
+from peer.store.records import Member, OutboxEntry, PacketKey
 
 BLANK = say("nothing was sent")
 
@@ -23,7 +23,7 @@ async def check_heads(run: StudyRun, exchanges: Exchanges, study: Member, job: C
 
 async def check_before(run: StudyRun, exchanges: Exchanges, study: Member, job: CheckBefore) -> None:
     """The look before a packet leaves; without an answer the packet gets another time."""
-    packet = _packet(run, study, job.slot)
+    packet = _packet(run, study, job.key)
     if _hindered(run, study, packet):
         return
     try:
@@ -35,14 +35,14 @@ async def check_before(run: StudyRun, exchanges: Exchanges, study: Member, job: 
 
 def put_off(run: StudyRun, study: Member, job: CheckBefore | Send) -> None:
     """Another time for a packet whose job fell due while another one was under way."""
-    packet = _packet(run, study, job.slot)
+    packet = _packet(run, study, job.key)
     if not _hindered(run, study, packet):
         _redraw(run, study, packet)
 
 
 async def send(run: StudyRun, exchanges: Exchanges, study: Member, job: Send) -> None:
     """Let a packet leave: the attempt is counted, and its retry drawn, before the first byte."""
-    packet = _packet(run, study, job.slot)
+    packet = _packet(run, study, job.key)
     window, client = window_of(study.manifest, packet), run.tools.client(study)
     if _hindered(run, study, packet):
         return
@@ -60,12 +60,12 @@ async def send(run: StudyRun, exchanges: Exchanges, study: Member, job: Send) ->
     retry_at = run.departure_times(study.manifest).again_or_end(window)
     if packet.sealed is None:
         return _answered(run, study, packet, PacketEvent.ACCEPTED, BLANK)
-    run.store.attempt(study.study, packet.slot, retry_at)
+    run.store.attempt(study.study, packet.key, retry_at)
     try:
         word = await exchanges.answered(client.submit(packet.sealed))
     except NotConnected:
         send_at = run.departure_times(study.manifest).again_or_end(window)
-        return run.store.not_attempted(study.study, packet.slot, send_at)
+        return run.store.not_attempted(study.study, packet.key, send_at)
     except FETCH_FAULTS:
         return
     if word not in (BUSY, "window-not-open"):
@@ -73,8 +73,8 @@ async def send(run: StudyRun, exchanges: Exchanges, study: Member, job: Send) ->
         _answered(run, study, packet, event, word)
 
 
-def _packet(run: StudyRun, study: Member, slot: int) -> OutboxEntry:
-    return next(packet for packet in run.store.outbox_entries(study.study) if packet.slot == slot)
+def _packet(run: StudyRun, study: Member, key: PacketKey) -> OutboxEntry:
+    return next(packet for packet in run.store.outbox_entries(study.study) if packet.key == key)
 
 
 def _hindered(run: StudyRun, study: Member, packet: OutboxEntry) -> bool:
@@ -94,9 +94,9 @@ def _redraw(run: StudyRun, study: Member, packet: OutboxEntry) -> None:
     if send_at is None:
         _answered(run, study, packet, PacketEvent.GIVEN_UP, PASSED)
     else:
-        run.store.redraw(study.study, packet.slot, send_at)
+        run.store.redraw(study.study, packet.key, send_at)
 
 
 def _answered(run: StudyRun, study: Member, packet: OutboxEntry, event: PacketEvent, word: str) -> None:
-    done = is_settled(study, run.store.outbox_entries(study.study), run.now(), but=packet.slot)
-    run.store.record_reply(study.study, packet.slot, event, word, run.settled_events() if done else ())
+    done = is_settled(study, run.store.outbox_entries(study.study), run.now(), but=packet.key)
+    run.store.record_reply(study.study, packet.key, event, word, run.settled_events() if done else ())

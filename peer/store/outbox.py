@@ -18,7 +18,7 @@ from peer.rules.packet_lifecycle import PacketEffect, PacketEvent, move_packet
 from peer.store import rows
 from peer.store.applying import apply
 from peer.store.database.store_file import StoreFile
-from peer.store.records import COVER_FROM, Evaluating, Evaluation, OutboxEntry, Study, Verified
+from peer.store.records import COVER_FROM, Evaluating, Evaluation, OutboxEntry, PacketKey, Study, Verified
 
 _ATTEMPTS = {PacketEffect.COUNT: 1, PacketEffect.UNCOUNT: -1}
 
@@ -76,7 +76,7 @@ class OutboxStore(StoreFile):
             if not isinstance(known, Evaluating):
                 raise Conflict(say("this study was evaluated before; nothing is evaluated twice"))
             rows.update_study(connection, study, {"snapshot": snapshot, "evaluation": None})
-            _journal(connection, study, packets, missed, known.draws)
+            _journal(connection, known, packets, missed)
 
     def journal(
         self,
@@ -92,7 +92,7 @@ class OutboxStore(StoreFile):
         nothing is stored.
         """
         with self._writing("release") as connection:
-            _journal(connection, study, packets, missed, self._checked(connection, study).draws)
+            _journal(connection, self._checked(connection, study), packets, missed)
             _cover(connection, study, cover)
             for event in events:
                 apply(connection, study, event)
@@ -103,34 +103,34 @@ class OutboxStore(StoreFile):
 
     def outbox_entries(self, study: bytes) -> list[OutboxEntry]:
         """Every decided slot, then every dummy and blank that was journalled."""
-        stored = self._rows("SELECT * FROM outbox WHERE study = ? ORDER BY slot", study)
+        stored = self._rows("SELECT * FROM outbox WHERE study = ? ORDER BY slot, round", study)
         return [rows.to_outbox_entry(row) for row in stored]
 
-    def attempt(self, study: bytes, slot: int, retry_at: float) -> None:
+    def attempt(self, study: bytes, key: PacketKey, retry_at: float) -> None:
         """Count an attempt before its first byte leaves, and store when the retry is due if no answer comes.
 
         Raises `Conflict` when the packet is not queued any more.
         """
         with self._writing("attempt") as connection:
-            _move(connection, study, slot, PacketEvent.ATTEMPTED, {"send_at": retry_at})
+            _move(connection, study, key, PacketEvent.ATTEMPTED, {"send_at": retry_at})
 
-    def not_attempted(self, study: bytes, slot: int, send_at: float) -> None:
+    def not_attempted(self, study: bytes, key: PacketKey, send_at: float) -> None:
         """No byte of the attempt can have left: it does not count, and the packet has this time now."""
         with self._writing("redraw") as connection:
-            _move(connection, study, slot, PacketEvent.NOT_CONNECTED, {"send_at": send_at})
+            _move(connection, study, key, PacketEvent.NOT_CONNECTED, {"send_at": send_at})
 
-    def redraw(self, study: bytes, slot: int, send_at: float) -> None:
+    def redraw(self, study: bytes, key: PacketKey, send_at: float) -> None:
         """A new time for a packet that stays queued."""
         with self._writing("redraw") as connection:
-            _move(connection, study, slot, PacketEvent.REDRAWN, {"send_at": send_at})
+            _move(connection, study, key, PacketEvent.REDRAWN, {"send_at": send_at})
 
     def record_reply(
-        self, study: bytes, slot: int, event: PacketEvent, word: str, events: Iterable[Event] = ()
+        self, study: bytes, key: PacketKey, event: PacketEvent, word: str, events: Iterable[Event] = ()
     ) -> None:
         """The fate of a packet, and what follows from it for the study. Raises `Conflict` for one that was settled
         before."""
         with self._writing("answer") as connection:
-            _move(connection, study, slot, event, {"word": word})
+            _move(connection, study, key, event, {"word": word})
             for study_event in events:
                 apply(connection, study, study_event)
 
@@ -140,11 +140,11 @@ class OutboxStore(StoreFile):
             for event in events:
                 apply(connection, study, event)
 
-    def inclusion(self, study: bytes, found: Mapping[int, PacketEvent], reason: str) -> None:
+    def inclusion(self, study: bytes, found: Mapping[PacketKey, PacketEvent], reason: str) -> None:
         """The findings about each slot in the transcript; the study is over."""
         with self._writing("end") as connection:
-            for slot, event in found.items():
-                _move(connection, study, slot, event)
+            for key, event in found.items():
+                _move(connection, study, key, event)
             apply(connection, study, Event.INCLUSION_SETTLED, reason)
 
     def _checked(self, connection: sqlite3.Connection, study: bytes) -> Study:
@@ -155,10 +155,11 @@ class OutboxStore(StoreFile):
 
 
 def _move(
-    connection: sqlite3.Connection, study: bytes, slot: int, event: PacketEvent, columns: Mapping[str, Any] = {}
+    connection: sqlite3.Connection, study: bytes, key: PacketKey, event: PacketEvent, columns: Mapping[str, Any] = {}
 ) -> None:
     """Move a packet on by its table, and set these columns. Raises `Conflict` where the table has no such move."""
-    row = connection.execute("SELECT * FROM outbox WHERE study = ? AND slot = ?", (study, slot)).fetchone()
+    query = "SELECT * FROM outbox WHERE study = ? AND round = ? AND slot = ?"
+    row = connection.execute(query, (study, *key)).fetchone()
     known = rows.to_outbox_entry(row) if row is not None else None
     try:
         moved = move_packet(known.status if known else None, event)
@@ -167,28 +168,29 @@ def _move(
     if known is None or (PacketEffect.COUNT in moved.effects and known.sealed is None):
         raise Conflict(say("there is no such packet in the outbox; nothing was sent"))
     attempts = known.attempts + sum(_ATTEMPTS.get(effect, 0) for effect in moved.effects)
-    rows.update_packet(connection, study, slot, {"status": moved.status, "attempts": max(0, attempts), **columns})
+    rows.update_packet(connection, study, key, {"status": moved.status, "attempts": max(0, attempts), **columns})
 
 
 def _journal(
-    connection: sqlite3.Connection,
-    study: bytes,
-    packets: Sequence[Scheduled],
-    missed: Sequence[int],
-    draws: Sequence[int],
+    connection: sqlite3.Connection, known: Study, packets: Sequence[Scheduled], missed: Sequence[int]
 ) -> None:
-    ledger = rows.read_ledger(connection)
+    """A slot answers the survey that it drew, so it is decided in that survey's round and in no other."""
+    study, draws, ledger = known.study, known.draws, rows.read_ledger(connection)
     for packet in packets:
         made, moved = packet.released, move_packet(None, PacketEvent.JOURNALLED)
         if PacketEffect.CHARGE in moved.effects:
             ledger = ledger.spend(study, made.epsilon)
         sealed = {"packet": made.sealed.ciphertext, "digest": made.digest, "status": moved.status}
-        known = {"study": study, "slot": made.slot, "survey": made.survey, "epsilon": made.epsilon}
-        rows.insert(connection, "outbox", known | sealed | {"send_at": packet.send_at})
+        if not 0 <= made.slot < len(draws) or draws[made.slot] != made.survey:
+            raise Conflict("this slot drew another survey; nothing is sent")
+        columns = {"study": study, "round": made.round, "slot": made.slot, "survey": made.survey}
+        amount = {"epsilon": made.epsilon, "send_at": packet.send_at}
+        rows.insert(connection, "outbox", columns | amount | sealed)
     for slot in missed:
-        columns = {"study": study, "slot": slot, "survey": draws[slot], "epsilon": 0, "send_at": 0.0}
+        columns = {"study": study, "round": known.manifest.survey(draws[slot]).round, "slot": slot}
         status = move_packet(None, PacketEvent.WINDOW_MISSED).status
-        rows.insert(connection, "outbox", columns | {"status": status})
+        empty = {"survey": draws[slot], "epsilon": 0, "send_at": 0.0, "status": status}
+        rows.insert(connection, "outbox", columns | empty)
     rows.write_entry(connection, ledger, study)
     query = "SELECT count(*) FROM outbox WHERE study = ? AND slot < ?"
     if connection.execute(query, (study, COVER_FROM)).fetchone()[0] == len(draws):
@@ -201,6 +203,7 @@ def _cover(connection: sqlite3.Connection, study: bytes, cover: Sequence[Coverin
     first = max(COVER_FROM, connection.execute(query, (study,)).fetchone()[0])
     status = move_packet(None, PacketEvent.COVER_JOURNALLED).status
     for number, covering in enumerate(cover, first):
-        known = {"study": study, "slot": number, "survey": covering.survey, "epsilon": 0, "send_at": covering.send_at}
+        known = {"study": study, "round": 0, "slot": number, "survey": covering.survey}
         packet = covering.sealed.ciphertext if covering.sealed is not None else None
-        rows.insert(connection, "outbox", known | {"packet": packet, "status": status})
+        own = {"epsilon": 0, "send_at": covering.send_at, "packet": packet, "status": status}
+        rows.insert(connection, "outbox", known | own)

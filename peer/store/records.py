@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from attrs import field, frozen
 
@@ -216,6 +217,13 @@ class Verified:
         return encode_chain(self.chain)
 
 
+class PacketKey(NamedTuple):
+    """The place of a packet within its study: each is decided once. Cover traffic has round 0."""
+
+    round: int
+    slot: int
+
+
 @frozen
 class OutboxEntry:
     """A slot in the outbox, its receipt once `sealed` is erased, a dummy, or a blank. A dummy costs nothing. It has a
@@ -231,3 +239,9 @@ class OutboxEntry:
     attempts: int
     status: Status
     word: str
+    round: int = 0
+
+    @property
+    def key(self) -> PacketKey:
+        """Its place within the study."""
+        return PacketKey(self.round, self.slot)

@@ -34,6 +34,7 @@ from peer.store.records import (
     Evaluation,
     Leaving,
     OutboxEntry,
+    PacketKey,
     Sent,
     Study,
 )
@@ -106,10 +107,11 @@ def update_study(connection: sqlite3.Connection, study: bytes, columns: dict[str
     connection.execute(f"UPDATE studies SET {changes} WHERE study = ?", (*columns.values(), study))
 
 
-def update_packet(connection: sqlite3.Connection, study: bytes, slot: int, columns: dict[str, Any]) -> None:
+def update_packet(connection: sqlite3.Connection, study: bytes, key: PacketKey, columns: dict[str, Any]) -> None:
     """Set columns of a packet in the outbox."""
     changes = ", ".join(f"{name} = ?" for name in columns)
-    connection.execute(f"UPDATE outbox SET {changes} WHERE study = ? AND slot = ?", (*columns.values(), study, slot))
+    where = "WHERE study = ? AND round = ? AND slot = ?"
+    connection.execute(f"UPDATE outbox SET {changes} {where}", (*columns.values(), study, *key))
 
 
 @stored
@@ -162,4 +164,5 @@ def to_outbox_entry(row: sqlite3.Row) -> OutboxEntry:
         attempts=row["attempts"],
         status=Status(row["status"]),
         word=row["word"],
+        round=row["round"],
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from peer.app import PeerApp
+from peer.store.records import PacketKey
 from tests.attacks.test_silence import Machine, sent_at
 from tests.support.fake_aggregator import DECLARED, FakeAggregator
 
@@ -49,7 +50,7 @@ async def test_a_document_shown_early_once_packets_wait_sends_none_before_its_wi
     await machine.live(app, table.settled)
     runner = app._following.runner(aggregator.study)
     runner._run.now._behind = window.closes - table.margin - 60 - aggregator.clock()  # as a transcript's head would have it
-    app.store.redraw(aggregator.study, 0, window.closes - table.margin - 30)
+    app.store.redraw(aggregator.study, PacketKey(0, 0), window.closes - table.margin - 30)
     await machine.live(app, window.closes)
     assert [at for at in sent_at(aggregator) if at < window.opens + table.margin] == []
     app.close()

@@ -155,7 +155,7 @@ def packet_at(machine: Machine, app: PeerApp, before_end: float) -> float:
     window, margin = machine.aggregator.manifest.windows[0], machine.aggregator.manifest.timetable.margin
     send_at = window.closes - margin - before_end
     [slot] = app.status()[0].slots
-    app.store.redraw(machine.aggregator.study, slot.slot, send_at)
+    app.store.redraw(machine.aggregator.study, slot.key, send_at)
     return send_at
 
 

@@ -142,7 +142,7 @@ async def test_overdue_dummies_are_drawn_again_one_by_one_and_never_flushed(tmp_
         (window,) = world.windows
         store, study = world.peers[0].store, world.live.study
         for place, one in enumerate(store.outbox_entries(study)):
-            store.redraw(study, one.slot, window.opens + 15.0 + 4 * place)
+            store.redraw(study, one.key, window.opens + 15.0 + 4 * place)
         world.clock.seconds = woken = window.opens + 60.0
         while (due := await world.peers[0].step(world.live.study)) is not None and due <= woken:
             pass

@@ -20,6 +20,7 @@ from peer.rules.packet_lifecycle import PacketEvent
 from peer.store.backup.archive import backup, restore
 from peer.store.backup.restored import may_have_released
 from peer.store.home import PeerHome
+from peer.store.records import PacketKey
 from tests.peer.test_peer_release import collecting, window
 from tests.support.fake_aggregator import FakeAggregator, peer, reopened, until_closed
 
@@ -29,10 +30,10 @@ NANO = 10**9
 async def test_an_answered_packet_is_not_attempted_again(tmp_path: Path) -> None:
     aggregator = FakeAggregator.with_study()
     app = await collecting(tmp_path, aggregator)
-    app.store.record_reply(aggregator.study, 0, PacketEvent.ACCEPTED, "accepted")
+    app.store.record_reply(aggregator.study, PacketKey(0, 0), PacketEvent.ACCEPTED, "accepted")
     (before,) = app.store.outbox_entries(aggregator.study)
     with pytest.raises(Conflict, match="nothing was sent"):
-        app.store.attempt(aggregator.study, 0, 1e12)
+        app.store.attempt(aggregator.study, PacketKey(0, 0), 1e12)
     (after,) = app.store.outbox_entries(aggregator.study)
     assert (after.attempts, after.send_at) == (before.attempts, before.send_at)
 
@@ -57,7 +58,7 @@ class SlowToBeReady:
 async def test_a_packet_whose_time_passed_while_the_route_got_ready_gets_another_time(tmp_path: Path) -> None:
     aggregator = FakeAggregator.with_study()
     app = await collecting(tmp_path, aggregator, head_checks=0)
-    app.store.redraw(aggregator.study, 0, window(aggregator).opens + 60.0)
+    app.store.redraw(aggregator.study, PacketKey(0, 0), window(aggregator).opens + 60.0)
     app._route_factory = lambda: SlowToBeReady(aggregator, 600.0)
     drawn = window(aggregator).opens + 60.0
     for _ in range(20):

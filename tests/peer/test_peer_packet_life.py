@@ -11,6 +11,7 @@ from benchmarks.diagrams import DIAGRAMS, PAGE, filled, mermaid
 from peer.rules.lifecycle import TABLE, Unlisted
 from peer.rules.packet_lifecycle import PACKET_TABLE, PacketEffect, PacketEvent, Status, move_packet
 from peer.store.outbox import _move
+from peer.store.records import PacketKey
 from tests.peer.test_peer_faults_unnoticed import collecting
 from tests.support.fake_aggregator import FakeAggregator
 
@@ -42,13 +43,13 @@ async def test_the_store_moves_a_packet_along_the_table_alone(tmp_path: Path, st
         connection.execute("UPDATE outbox SET status = ?, attempts = 2", (status,))
         if (status, event) in PACKET_TABLE:
             moved = PACKET_TABLE[status, event]
-            _move(connection, aggregator.study, 0, event)
+            _move(connection, aggregator.study, PacketKey(0, 0), event)
             (after,) = app.store.outbox_entries(aggregator.study)
             change = (PacketEffect.COUNT in moved.effects) - (PacketEffect.UNCOUNT in moved.effects)
             assert (after.status, after.attempts) == (moved.status, 2 + change)
         else:
             with pytest.raises(Conflict, match="nothing was sent"):
-                _move(connection, aggregator.study, 0, event)
+                _move(connection, aggregator.study, PacketKey(0, 0), event)
             (after,) = app.store.outbox_entries(aggregator.study)
             assert (after.status, after.attempts) == (status, 2)
 
@@ -57,10 +58,10 @@ async def test_a_slot_without_a_packet_and_an_erased_packet_are_not_attempted(tm
     aggregator = FakeAggregator.with_study()
     app = await collecting(tmp_path, aggregator)
     with pytest.raises(Conflict, match="nothing was sent"):
-        app.store.attempt(aggregator.study, 7, 1e12)
+        app.store.attempt(aggregator.study, PacketKey(0, 7), 1e12)
     app.store._connection.execute("UPDATE outbox SET packet = NULL")
     with pytest.raises(Conflict, match="nothing was sent"):
-        app.store.attempt(aggregator.study, 0, 1e12)
+        app.store.attempt(aggregator.study, PacketKey(0, 0), 1e12)
     assert [one.attempts for one in app.store.outbox_entries(aggregator.study)] == [0]
 
 

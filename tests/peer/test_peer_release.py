@@ -15,6 +15,7 @@ from peer.app import PeerApp
 from peer.rules.lifecycle import State
 from peer.rules.packet_lifecycle import Status
 from peer.store.home import PeerHome
+from peer.store.records import PacketKey
 from tests.support.fake_aggregator import (
     BINNED,
     DECLARED,
@@ -78,10 +79,10 @@ async def test_retries_send_the_same_bytes_at_most_four_times_and_the_charge_sta
 async def test_an_attempt_that_was_cut_off_is_drawn_anew_and_not_repeated_at_once(tmp_path: Path) -> None:
     aggregator = FakeAggregator.with_study()
     app = await collecting(tmp_path, aggregator)
-    app.store.redraw(aggregator.study, 0, window(aggregator).opens + 600.0)  # so that the retry lies within the window too
+    app.store.redraw(aggregator.study, PacketKey(0, 0), window(aggregator).opens + 600.0)  # so that the retry lies within the window too
     (slot,) = app.store.outbox(aggregator.study)
     aggregator.clock.seconds = slot.send_at
-    app.store.attempt(aggregator.study, 0, slot.send_at + 500)  # killed right after this commit
+    app.store.attempt(aggregator.study, PacketKey(0, 0), slot.send_at + 500)  # killed right after this commit
     app.close()
     app = reopened(PeerHome(tmp_path), aggregator)
     due = await app.step(aggregator.study)
@@ -134,7 +135,7 @@ async def test_after_sleeping_packets_are_drawn_again_one_by_one_and_never_flush
     aggregator = FakeAggregator.with_study(PAPER.replace("bins = 2", "cuts = [40]"))
     app = await collecting(tmp_path, aggregator)
     for slot in (0, 1):
-        app.store.redraw(aggregator.study, slot, window(aggregator).opens + 400 + 100 * slot)
+        app.store.redraw(aggregator.study, PacketKey(0, slot), window(aggregator).opens + 400 + 100 * slot)
     first = app.store.outbox(aggregator.study)
     assert len(first) == 2
     aggregator.clock.seconds = woken = window(aggregator).opens + 600.0

@@ -40,7 +40,7 @@ OLDEST, LATER_ONES = "2b36bc0", ("41e11d4", "fc63503")
 """The commits whose programs wrote the homes."""
 
 LATER = ("pauses", "waiting", "damaged_packets", "enrolment_checks")
-COLUMNS_LATER = ("evaluation", "unit", "condition")
+COLUMNS_LATER = ("evaluation", "unit", "condition", "round")
 STORES = {"ada": "peer.sqlite", "aggregator": "aggregator.sqlite"}
 WHOLE = {"ada": peer.store.database.migrations.SCHEMA, "aggregator": aggregator.store.migrations.SCHEMA}
 
@@ -265,3 +265,44 @@ def test_a_store_whose_making_was_killed_is_made_again(tmp_path: Path) -> None:
     assert home.store_path.stat().st_size > 0
     with closing(Store(home.store_path, os.urandom)) as store:
         assert store.studies() == [] and version_of(home.store_path) == WHOLE["ada"].version
+
+
+def _with_rounds(file: Path) -> tuple[dict[int, int], bytes]:
+    """Make the stored study one of several rounds, as a paper's has, with a packet of its last survey and a dummy."""
+    from tests.support.fake_aggregator import PAPER, FakeAggregator
+
+    manifest = FakeAggregator.with_study(PAPER).manifest
+    rounds = {survey.survey: survey.round for survey in manifest.surveys}
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("DELETE FROM outbox")
+        study = bytes(connection.execute("SELECT study FROM studies").fetchone()[0])
+        connection.execute("UPDATE studies SET manifest = ? WHERE study = ?", (manifest.to_bytes(), study))
+        for slot, survey in [*enumerate(rounds), (300, max(rounds))]:
+            connection.execute(
+                "INSERT INTO outbox (study, slot, survey, epsilon, send_at, status) VALUES (?, ?, ?, 7, 1.5, 'queued')",
+                (study, slot, survey),
+            )
+    return rounds, study
+
+
+def test_a_packet_of_before_has_the_round_of_its_survey(left: Left) -> None:
+    home = PeerHome(left.folder / "ada")
+    rounds, study = _with_rounds(home.store_path)
+    peer.store.database.migrations.upgrade_home(home)
+    with closing(Store(home.store_path, os.urandom)) as store:
+        entries = store.outbox_entries(study)
+    assert [(one.slot, one.survey, one.round) for one in entries[:-1]] == [
+        (slot, survey, rounds[survey]) for slot, survey in enumerate(rounds)
+    ]
+    assert max(rounds.values()) > 0, "the study has one round, and shows nothing"
+    assert (entries[-1].slot, entries[-1].round) == (300, 0)
+    assert {(one.epsilon, one.send_at, one.status) for one in entries} == {(7, 1.5, Status.QUEUED)}
+
+
+def test_a_study_whose_manifest_cannot_be_read_keeps_its_packets(left: Left) -> None:
+    home = PeerHome(left.folder / "ada")
+    before = _packet(home.store_path)
+    with closing(sqlite3.connect(home.store_path)) as connection, connection:
+        connection.execute("UPDATE studies SET manifest = x'00'")
+    peer.store.database.migrations.upgrade_home(home)
+    assert _packet(home.store_path) == before

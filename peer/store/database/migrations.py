@@ -9,6 +9,7 @@
 5. The shortest window to send in has a floor; before, no owner could set one, and it was 0.
 6. A digest of every value is kept (`peer.store.database.integrity`); before, a changed one went unnoticed.
 7. The ledger has a budget for each measure and unit; before, a word named the kind, and there was one kind.
+8. A packet is kept by study, round and slot; before, by study and slot.
 """
 
 from __future__ import annotations
@@ -18,9 +19,12 @@ import math
 import sqlite3
 from pathlib import Path
 
+from anon.errors import Malformed
 from anon.storage.migration import Schema, upgrade
+from anon.study.manifest import parse_manifest
 from peer.store.home import STORE_KEPT, PeerHome
 from peer.store.pausing import TABLE
+from peer.store.records import COVER_FROM
 
 _KEY = "paused"
 FIRST_FLOOR = 600
@@ -80,8 +84,45 @@ def _budgets_have_units(connection: sqlite3.Connection) -> None:
     connection.execute("ALTER TABLE ledger ADD COLUMN condition TEXT NOT NULL DEFAULT ''")
 
 
+_OUTBOX = """CREATE TABLE outbox (
+    study BLOB NOT NULL,
+    round INTEGER NOT NULL,
+    slot INTEGER NOT NULL,
+    survey INTEGER NOT NULL,
+    epsilon INTEGER NOT NULL,
+    packet BLOB,
+    digest BLOB,
+    send_at REAL NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    status TEXT NOT NULL,
+    word TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (study, round, slot)
+) STRICT"""
+
+
+def _packets_have_rounds(connection: sqlite3.Connection) -> None:
+    """The round of a packet is that of its survey; cover traffic, and a study whose manifest this program refuses and
+    so never answers, have round 0."""
+    connection.execute("ALTER TABLE outbox RENAME TO outbox_before")
+    connection.execute(_OUTBOX)
+    kept = "survey, epsilon, packet, digest, send_at, attempts, status, word"
+    connection.execute(f"INSERT INTO outbox SELECT study, 0, slot, {kept} FROM outbox_before")
+    connection.execute("DROP TABLE outbox_before")
+    for study, manifest in connection.execute("SELECT study, manifest FROM studies").fetchall():
+        for survey, number in enumerate(_rounds(manifest)):
+            known = (number, study, survey, COVER_FROM)
+            connection.execute("UPDATE outbox SET round = ? WHERE study = ? AND survey = ? AND slot < ?", known)
+
+
+def _rounds(manifest: bytes) -> tuple[int, ...]:
+    try:
+        return tuple(survey.round for survey in parse_manifest(manifest).surveys)
+    except Malformed:
+        return ()
+
+
 SCHEMA = Schema(
-    7,
+    8,
     {
         1: _pauses_in_a_table,
         2: _links_are_kept,
@@ -89,6 +130,7 @@ SCHEMA = Schema(
         4: _windows_have_a_floor,
         5: _values_have_a_digest,
         6: _budgets_have_units,
+        7: _packets_have_rounds,
     },
     STORE_KEPT,
 )

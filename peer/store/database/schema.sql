@@ -40,10 +40,11 @@ CREATE TABLE studies (
     evaluation TEXT
 ) STRICT;
 
--- One row per slot that was decided: a packet, or that its window was missed. The packet is erased, the row stays as
+-- One row per slot and round that was decided: a packet, or that its window was missed. The packet is erased, the row stays as
 -- the receipt, and its key keeps a slot from ever being perturbed twice.
 CREATE TABLE outbox (
     study BLOB NOT NULL,
+    round INTEGER NOT NULL,
     slot INTEGER NOT NULL,
     survey INTEGER NOT NULL,
     epsilon INTEGER NOT NULL,
@@ -53,7 +54,7 @@ CREATE TABLE outbox (
     attempts INTEGER NOT NULL DEFAULT 0,
     status TEXT NOT NULL,
     word TEXT NOT NULL DEFAULT '',
-    PRIMARY KEY (study, slot)
+    PRIMARY KEY (study, round, slot)
 ) STRICT;
 
 CREATE TABLE evidence (
