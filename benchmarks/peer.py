@@ -30,7 +30,7 @@ from anon.credential import (
     signer_nym_entropy,
 )
 from anon.ldp import NanoEpsilon, RawCategory
-from anon.protocols.contract import SurveyAnswer
+from anon.protocols.outgoing import SurveyAnswer
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.study import parse_proposal
 from anon.study.manifest import Manifest

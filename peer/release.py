@@ -1,10 +1,15 @@
 """The only exit. All that leaves this machine about its owner's data is made here and nowhere else.
 
     RawCategory --mechanism.perturb--> PerturbedReport --token, padding, seal--> SealedPacket --journal--> outbox
+    RawVector   --shares, each sealed--> SealedShares  --token, padding, seal--> SealedPacket --journal--> outbox
+
+The second line is for studies alone whose charge is not local: an exact vector leaves in shares, one to each of several
+recipients (`anon.protocols.outgoing`).
 
 This may leave for an aggregator. Packets alone hold anything of the data:
 
-1. A packet (`release`): study, slot, survey, perturbed report and token, padded to one size and sealed.
+1. A packet (`release`): study, slot, survey, perturbed report or sealed shares, and token. It is padded to one size,
+   and sealed.
 2. Cover traffic, where the study has it (`dummy`): of the same size, made from the study alone.
 3. The enrolment (`peer.run.enrol.sealed_enrolment`): a fresh key, a random contribution, a blind commitment, and a hash
    of the invite code.
@@ -15,14 +20,17 @@ A packet leaves only after these steps:
 
 1. The owner consented to the study's epsilon (`peer.rules.consent`).
 2. Roster and credentials were checked (`peer.rules.checks.check_membership`, called in `peer.run.verify`).
-3. The features were evaluated once, and the protocol's part made categories of them (`peer.protocols.contract`).
-4. `release` perturbed the category of a slot and finished its packet. The mechanism is the survey's.
+3. The features were evaluated once, and the protocol's part made categories or vectors of them
+   (`peer.protocols.contract`).
+4. `release` perturbed the category of a slot, or had its vector cut into sealed shares, and finished its packet. The
+   mechanism is the survey's.
 5. `peer.store.outbox` committed charge and finished packet together. Retries send the same bytes. A slot that is in the
    outbox is never perturbed again.
 6. Its random time came, and the signed heads were looked at once more (`peer.run.plan`, `peer.run.send`).
 
-Types hold the order: `release` has a `PerturbedReport` from a mechanism alone, and the client's `submit` takes a
-`SealedPacket` alone. The owner's page for a paired phone goes to no aggregator (`peer.pairing`).
+Types hold the order. `release` has a `PerturbedReport` from a mechanism alone, and `SealedShares` from seals alone. The
+client's `submit` takes a `SealedPacket` alone. The owner's page for a paired phone goes to no aggregator
+(`peer.pairing`).
 
 The random bytes of every slot are drawn once, when the owner joins (`random_sizes`, `SlotRandomness`), and are stored
 with the study's secrets. So copies of a home, which cannot know of each other, make the same packet of the same answer.
@@ -37,14 +45,17 @@ from typing import final
 from attrs import field, frozen
 
 from anon import labels
-from anon.credential import Credential, present, token_size
+from anon.credential import Credential, present, pseudonym, token_size
 from anon.credential.issuance import SEED_SIZE
 from anon.ldp import NanoEpsilon, PerturbedReport
-from anon.protocols.contract import SurveyAnswer
+from anon.protocols.charge import Measure
+from anon.protocols.outgoing import Contributing, Outgoing, RawVector, SealedShares, SurveyAnswer
+from anon.protocols.registry import charge_of
 from anon.protocols.sortition import slot_context
-from anon.study.manifest import Manifest, Window
+from anon.study.manifest import Manifest, Survey, Window
 from anon.wire.cbor import encode, sha256
 from anon.wire.messages import Dummy, Packet, SealedPacket, packet_size, pad, presentation_header, seal
+from peer.protocols.contract import PerturbingPart, SharingPart
 from peer.protocols.registry import part_of
 
 RandomBytes = Callable[[int], bytes]
@@ -102,18 +113,20 @@ class Released:
 
 
 def release(
-    study: bytes, manifest: Manifest, answering: SurveyAnswer, credential: Credential, random_bytes: RandomBytes
+    study: bytes, manifest: Manifest, outgoing: Outgoing, credential: Credential, random_bytes: RandomBytes
 ) -> Released:
-    """Perturb the answer and finish its packet. `study` is the manifest's id; `random_bytes` its slot's.
+    """Protect the value that is to leave, and finish its packet. `study` is the manifest's id; `random_bytes` its
+    slot's.
 
-    Nothing has left yet: give the result to `Store.journal`. Raises `ValueError` for a category of another survey.
+    Nothing has left yet: give the result to `Store.journal`. Raises `ValueError` for a value of another survey, and for
+    an exact one where the study may not have it.
     """
-    survey = manifest.survey(answering.survey)
-    report = part_of(manifest).perturb(survey, answering.category, random_bytes)
-    packet = _signed(study, answering, report, credential, random_bytes)
+    survey = manifest.survey(outgoing.survey)
+    report = _protected(manifest, survey, outgoing, credential, random_bytes)
+    packet = _signed(study, outgoing, report, credential, random_bytes)
     return Released(
-        answering.slot,
-        answering.survey,
+        outgoing.slot,
+        outgoing.survey,
         NanoEpsilon(survey.epsilon),
         _sealed(manifest, packet),
         packet_digest(packet),
@@ -131,10 +144,44 @@ def packet_digest(packet: Packet) -> bytes:
     return sha256(labels.PACKET_DIGEST, packet.to_bytes())
 
 
+def _protected(
+    manifest: Manifest, survey: Survey, outgoing: Outgoing, credential: Credential, random_bytes: RandomBytes
+) -> PerturbedReport | SealedShares:
+    """The one place at which a raw value becomes one that may leave."""
+    part = part_of(manifest)
+    match outgoing:
+        case SurveyAnswer(category=category) if isinstance(part, PerturbingPart) and not survey.exact:
+            return part.perturb(survey, category, random_bytes)
+        case Contributing(slot=slot, vector=vector) if isinstance(part, SharingPart) and survey.exact:
+            return _shared(part, manifest, survey, slot, vector, credential, random_bytes)
+    raise ValueError("this study has no form in which such a value may leave; nothing is sent")
+
+
+def _shared(
+    part: SharingPart,
+    manifest: Manifest,
+    survey: Survey,
+    slot: int,
+    vector: RawVector,
+    credential: Credential,
+    random_bytes: RandomBytes,
+) -> SealedShares:
+    if charge_of(manifest).measure is Measure.LOCAL or len(vector.values) != survey.m:
+        raise ValueError("only a study whose charge is not local adds up exact vectors, each of the survey's length")
+    tag = pseudonym(credential, slot_context(manifest.study_id, slot))
+    shares = part.share(manifest, survey, slot, vector, tag, random_bytes)
+    survey.demand_report(bytes(shares))
+    return shares
+
+
 def _signed(
-    study: bytes, answering: SurveyAnswer, report: PerturbedReport, credential: Credential, random_bytes: RandomBytes
+    study: bytes,
+    outgoing: Outgoing,
+    report: PerturbedReport | SealedShares,
+    credential: Credential,
+    random_bytes: RandomBytes,
 ) -> Packet:
-    slot, survey = answering.slot, answering.survey
+    slot, survey = outgoing.slot, outgoing.survey
     header = presentation_header(study, slot, survey, bytes(report))
     token = present(credential, slot_context(study, slot), header, random_bytes)
     return Packet(study, slot, survey, bytes(report), token)

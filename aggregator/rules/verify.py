@@ -157,7 +157,7 @@ def check_report(rules: PacketRules, opened: Opened, seed: bytes) -> None:
     if draw(rules.manifest.slots[packet.slot], seed, opened.kept.tag) != packet.survey:  # 7.
         raise PacketRefused("wrong-draw")
     try:
-        rules.manifest.surveys[packet.survey].build().parse(packet.report)  # 8.
+        rules.manifest.surveys[packet.survey].demand_report(packet.report)  # 8.
     except Malformed:
         raise PacketRefused("malformed-report") from None
 

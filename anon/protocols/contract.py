@@ -12,7 +12,7 @@ from typing import Protocol, final
 
 from attrs import field, frozen
 
-from anon.ldp import NanoEpsilon, RawCategory
+from anon.ldp import NanoEpsilon
 from anon.protocols.categories import Value
 from anon.protocols.charge import Charge
 from anon.protocols.words import PacketKind
@@ -34,15 +34,6 @@ class Record:
 
 
 @frozen
-class SurveyAnswer:
-    """A peer's wish to answer a survey: only `peer.release` turns it into something that can leave."""
-
-    slot: int
-    survey: int
-    category: RawCategory
-
-
-@frozen
 class DocumentArrived:
     """A document whose head was verified. `body` still is untrusted content."""
 
@@ -53,10 +44,14 @@ class DocumentArrived:
 
 @frozen
 class Layout:
-    """Every survey that a study can ask, and the slots whose rows name them."""
+    """Every survey that a study can ask, and the slots whose rows name them.
+
+    `part`: what the protocol's own part of the manifest holds, in its one spelling; empty where it needs none.
+    """
 
     surveys: tuple[Survey, ...]
     slots: tuple[Slot, ...]
+    part: bytes = b""
 
 
 @frozen

@@ -8,7 +8,7 @@ from typing import Final
 from attrs import evolve
 
 from anon.errors import Malformed
-from anon.protocols.charge import Charge
+from anon.protocols.charge import Charge, Measure
 from anon.protocols.contract import Layout, PublishedModel, SharedPart
 from anon.protocols.histogram.shared import HistogramProtocol
 from anon.study.designs import FORMS
@@ -54,7 +54,7 @@ def protocol_of(study: Manifest) -> SharedPart:
 
 def layout_of(study: Manifest) -> Layout:
     """The layout that a study was resolved to."""
-    return Layout(study.surveys, study.slots)
+    return Layout(study.surveys, study.slots, study.part)
 
 
 def exposure_of(study: Manifest) -> Charge:
@@ -72,7 +72,11 @@ def check_study(study: Manifest) -> None:
     """Raises `Malformed` unless the study declares at least what it costs, the protocol finds nothing wrong, and every
     survey fits packet and timetable."""
     protocol = protocol_of(study)
+    if study.protocol != protocol.name:
+        raise Malformed(f"manifest: its design is of the protocol {protocol.name}; do not take part")
     charge = exposure_of(study).replacing()
+    if charge.measure is Measure.LOCAL and any(survey.exact for survey in study.surveys):
+        raise Malformed("manifest: it claims a local cost for exact answers; do not take part")
     if study.epsilon < charge.amount:
         raise Malformed(
             f"manifest: declares {charge.budget.symbol} {study.epsilon} but its surveys cost {charge.amount}; "
@@ -85,7 +89,7 @@ def check_study(study: Manifest) -> None:
     for survey in study.surveys:
         if not table.settled <= survey.window.opens < survey.window.closes <= table.ends:
             raise Malformed(f"manifest: survey {survey.survey} is open outside the study's timetable; do not take part")
-        if survey.build().report_size > study.report_size:
+        if survey.report_size > study.report_size:
             raise Malformed(f"manifest: survey {survey.survey} does not fit the packet size; do not take part")
 
 

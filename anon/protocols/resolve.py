@@ -10,7 +10,7 @@ from attrs import frozen
 from anon.errors import Malformed
 from anon.protocols.contract import SharedPart
 from anon.protocols.registry import protocol_for
-from anon.study.manifest import VERSION, Manifest, Timetable, Window, most_in_a_window
+from anon.study.manifest import HISTOGRAM, VERSION, Manifest, Timetable, Window, most_in_a_window
 from anon.study.proposal import Proposal
 
 
@@ -36,6 +36,8 @@ def resolve(
     Raises `Malformed` for a design that cannot be.
     """
     protocol = protocol_for(proposal.design.kind)
+    if proposal.protocol not in (HISTOGRAM, protocol.name):
+        raise Malformed(f"study.toml: protocol: the design {proposal.design.kind} is of {protocol.name}")
     timetable, windows = _timetable(protocol, proposal, now)
     design = protocol.lay_out(proposal, windows, randbelow)
     most = most_in_a_window(design.surveys, design.slots)
@@ -66,9 +68,11 @@ def resolve(
         sealing_key=keys.sealing_key,
         credential_key=keys.credential_key,
         seed_commitment=keys.seed_commitment,
-        report_size=max(survey.build().report_size for survey in design.surveys),
+        report_size=max(survey.report_size for survey in design.surveys),
         cover=proposal.cover,
         address=address,
+        protocol=protocol.name,
+        part=design.part,
     )
 
 

@@ -5,6 +5,7 @@ Later documents only fill named blanks (thresholds, edges) of the surveys listed
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -37,6 +38,13 @@ LARGEST = 2**40
 MOST_ROUNDS = 256
 HEAVIEST_TABLE = 2**28
 """Weights of a slot's rows add up to less: the draw's bias stays below 2**-100 (`anon.protocols.sortition`)."""
+NAME = re.compile(r"[a-z][a-z0-9-]{0,39}\Z")
+EXACT = "exact"
+"""In place of a mechanism's name: nothing perturbs the answer, which is an exact vector and leaves in sealed shares."""
+LONGEST_VECTOR, LONGEST_REPORT, LONGEST_PART = 2**16, 2**22, 2**20
+"""Entries of an exact survey's vector; bytes of its report; bytes of a protocol's part of the manifest."""
+HISTOGRAM = "histogram"
+"""The protocol of a manifest that names none."""
 LONGEST_PURPOSE = 8000
 """Characters."""
 
@@ -59,7 +67,10 @@ class Survey:
     kinds: histogram (features and label), bit (one bit about one feature and the label), quantile (levels of one
     numeric feature) or threshold (one bit about one numeric feature). `p`, `q` are numerators over 2**64; `epsilon`
     counts 1e-9 and is at least the loss recomputed from them. A bit survey has a sign for each category of its feature,
-    and `centre`, a guess of the share of positive labels, over 2**64 (`anon.protocols.histogram.one_bit`)."""
+    and `centre`, a guess of the share of positive labels, over 2**64 (`anon.protocols.histogram.one_bit`).
+
+    An exact survey (`EXACT`) has no mechanism: `m` is the length of its vector, `size` the bytes of its sealed shares,
+    and `epsilon` its part of the study's charge, in 1e-9 of that charge's measure."""
 
     survey: int
     kind: str
@@ -74,14 +85,18 @@ class Survey:
     round: int = 0
     signs: tuple[int, ...] = ()
     centre: int = 0
+    size: int = 0
 
     def __attrs_post_init__(self) -> None:
         self._check_bit()
-        built = from_spec(self.mechanism, self.m, self.p, self.q)
-        if self.epsilon < built.epsilon:
+        if self.exact:
+            self._check_exact()
+        elif self.epsilon < (recomputed := self.build().epsilon):
             raise InvalidValue(
-                f"survey {self.survey}: declares epsilon {self.epsilon}, below the recomputed {built.epsilon}"
+                f"survey {self.survey}: declares epsilon {self.epsilon}, below the recomputed {recomputed}"
             )
+        elif self.size:
+            raise InvalidValue(f"survey {self.survey}: the size of a report follows from its mechanism")
         if self.epsilon >= LARGEST or not 0 <= self.round < MOST_ROUNDS:
             raise InvalidValue(
                 f"survey {self.survey}: expected epsilon below {LARGEST} and a round below {MOST_ROUNDS}"
@@ -102,6 +117,30 @@ class Survey:
             )
         if not 0 < self.centre < SCALE:
             raise InvalidValue(f"survey {self.survey}: expected a centre above 0 and below 2**64")
+
+    def _check_exact(self) -> None:
+        if self.p or self.q or self.epsilon < 0:
+            raise InvalidValue(f"survey {self.survey}: an exact survey has no probabilities and no negative cost")
+        if not 1 <= self.m <= LONGEST_VECTOR or not 1 <= self.size <= LONGEST_REPORT:
+            raise InvalidValue(f"survey {self.survey}: expected a vector and a report of at least one entry and byte")
+
+    @property
+    def exact(self) -> bool:
+        """True if its answer is an exact vector, which no mechanism perturbs."""
+        return self.mechanism == EXACT
+
+    @property
+    def report_size(self) -> int:
+        """Bytes of a report, the same for every answer."""
+        return self.size if self.exact else self.build().report_size
+
+    def demand_report(self, report_untrusted: bytes) -> None:
+        """Raises `Malformed` for bytes that are no report of this survey. The shares of an exact one are opened, and
+        held to be valid, by their recipients alone."""
+        if not self.exact:
+            self.build().parse(report_untrusted)
+        elif len(report_untrusted) != self.size:
+            raise Malformed(f"report: expected {self.size} bytes of sealed shares, got {len(report_untrusted)}")
 
     def build(self) -> Mechanism:
         """The mechanism object of this survey."""
@@ -151,6 +190,7 @@ class Manifest:
 
     `address` is the onion address (`<56 characters>.onion:80`) at which the study is served to everybody; empty for a
     study that is served on one machine's loopback only. `data_source` says where owners find the file of their data.
+    `protocol` names the protocol, and `part` is its own; the histogram's manifests name neither.
     """
 
     version: int
@@ -177,6 +217,8 @@ class Manifest:
     cover: Cover = field(factory=Cover)
     address: str = ""
     data_source: str = ""
+    protocol: str = HISTOGRAM
+    part: bytes = field(default=b"", repr=False)
 
     def __attrs_post_init__(self) -> None:
         if self.version != VERSION:
@@ -196,6 +238,12 @@ class Manifest:
         if not all(0 <= epsilon < LARGEST for epsilon in (self.epsilon, self.epsilon_per_attribute)):
             raise InvalidValue(f"epsilon: expected at least 0 and less than {LARGEST}")
         demand_names(self.features, self.label, self.tables)
+        if not NAME.match(self.protocol):
+            raise InvalidValue("protocol: expected small letters, digits and hyphens (at most 40)")
+        if len(self.part) > (0 if self.protocol == HISTOGRAM else LONGEST_PART):
+            raise InvalidValue(f"part: expected at most {LONGEST_PART} bytes, and none for the histogram")
+        if self.protocol == HISTOGRAM and any(survey.exact for survey in self.surveys):
+            raise InvalidValue("surveys: the histogram perturbs every answer, and has no exact survey")
         _check_shape(self)
 
     @property
@@ -223,7 +271,8 @@ class Manifest:
         raise Malformed(f"feature: the study has none named {name!r}")
 
     def to_bytes(self) -> bytes:
-        """The canonical bytes. Cover, address and data source are named only where there is one: none has one spelling.
+        """The canonical bytes. Cover, address, data source and what is a further protocol's are named only where there
+        is one: none has one spelling.
         """
         return self._bytes
 
@@ -232,9 +281,14 @@ class Manifest:
         plain = _CONVERTER.unstructure(self)
         if not self.cover.connections:
             del plain["cover"]
-        for name in ("address", "data_source"):
+        for name in ("address", "data_source", "part"):
             if not getattr(self, name):
                 del plain[name]
+        if self.protocol == HISTOGRAM:
+            del plain["protocol"]
+        for survey in plain["surveys"]:
+            if not survey["size"]:
+                del survey["size"]
         return encode(plain)
 
     @cached_property
@@ -280,7 +334,7 @@ def _check_shape(manifest: Manifest) -> None:
             raise InvalidValue(f"surveys: expected id {number}, got {survey.survey}")
         if not set(survey.features) <= names or len(set(survey.features)) != len(survey.features):
             raise InvalidValue(f"survey {number}: expected different features of this study")
-    if manifest.report_size != max((survey.build().report_size for survey in manifest.surveys), default=0):
+    if manifest.report_size != max((survey.report_size for survey in manifest.surveys), default=0):
         raise InvalidValue("report_size: expected the size of the largest report")
     _check_slots(manifest)
 

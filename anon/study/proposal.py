@@ -23,6 +23,7 @@ from anon.study.features import (
     demand_names,
     one_of,
 )
+from anon.study.manifest import HISTOGRAM
 from anon.study.parsing import kind_of, make_converter, structure
 from anon.study.texts import demand_seen
 
@@ -188,6 +189,7 @@ class Proposal:
     release: Release = field(factory=Release)
     cover: Cover = field(factory=Cover)
     data_source: str = ""
+    protocol: str = HISTOGRAM
 
     def __attrs_post_init__(self) -> None:
         if self.version != 1:
@@ -262,8 +264,22 @@ def parse_proposal(text: str, what: str = "study.toml") -> Proposal:
     tables = data.get("tables", {})
     if not isinstance(tables, dict):
         raise Malformed(f'{what}.tables: expected a table such as person = ["age", ...], got {kind_of(tables)}')
+    _place_section(data, what)
     data["tables"] = [{"name": name, "columns": columns} for name, columns in tables.items()]
     return structure(_CONVERTER, data, Proposal, what)
+
+
+def _place_section(data: dict[str, Any], what: str) -> None:
+    """A protocol other than the histogram has its settings in a section of its own name, in place of `[design]`."""
+    protocol = data.get("protocol", HISTOGRAM)
+    if protocol == HISTOGRAM:
+        return
+    if not isinstance(protocol, str) or protocol not in SECTIONS:
+        raise Malformed(f"{what}: protocol: expected one that this program has, such as {HISTOGRAM}")
+    section = data.pop(protocol, {})
+    if "design" in data or not isinstance(section, dict) or "kind" in section:
+        raise Malformed(f"{what}: expected the settings of {protocol} in [{protocol}], without a kind, and no [design]")
+    data["design"] = section | {"kind": protocol}
 
 
 def load_proposal(path: Path) -> Proposal:

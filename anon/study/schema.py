@@ -50,6 +50,7 @@ WORDS: Final[dict[str, str]] = {
     "learning": "How the model is fitted.",
     "release": "Who may see the transcript, and how long packets are kept.",
     "cover": "Cover traffic.",
+    "protocol": "The protocol. Every one but the histogram has a section of its own name in place of design.",
     "Label.name": "A name for queries, documents and the model.",
     "Label.description": "In plain words, for the consent screen.",
     "Label.query": "One SELECT on the owner's tables that gives one value.",

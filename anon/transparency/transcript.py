@@ -59,12 +59,11 @@ def published(manifest: Manifest, bodies_untrusted: Iterable[bytes]) -> Publishe
 
 
 def _readable(survey: Survey, plaintexts: Sequence[bytes]) -> tuple[bytes, ...]:
-    mechanism = survey.build()
 
     def counts(plaintext: bytes) -> bool:
         try:
             packet = parse_packet(plaintext)
-            mechanism.parse(packet.report)
+            survey.demand_report(packet.report)
         except Malformed:
             return False
         return packet.survey == survey.survey
@@ -94,5 +93,5 @@ def empty_length(study: bytes, survey: int) -> int:
 def entry_length(manifest: Manifest, survey: Survey) -> int:
     """Bytes that one packet of a survey takes in its transcript; all packets of a survey take as many."""
     slot = next(slot.slot for slot in manifest.slots if any(row.survey == survey.survey for row in slot.rows))
-    report, token = bytes(survey.build().report_size), bytes(token_size(manifest.packets))
+    report, token = bytes(survey.report_size), bytes(token_size(manifest.packets))
     return len(encode(Packet(bytes(32), slot, survey.survey, report, token).to_bytes()))

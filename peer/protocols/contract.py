@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from anon.ldp import PerturbedReport, RandomBytes, RawCategory
-from anon.protocols.contract import DocumentArrived, Place, Record, SurveyAnswer
+from anon.protocols.contract import DocumentArrived, Place, Record
+from anon.protocols.outgoing import Outgoing, RawVector, SealedShares
 from anon.study.manifest import Manifest, Survey
 
 
 class PeerPart(Protocol):
-    """The part on the owner's machine. Only `answers` sees the record, and only `peer.release` calls `perturb`."""
+    """The part on the owner's machine. Only `answers` sees the record.
+
+    A part is a `PerturbingPart`, a `SharingPart`, or both: as its answers are categories or exact vectors.
+    """
 
     def needs(self, manifest: Manifest, survey: int) -> tuple[Place, ...]:
         """The documents (kind, part) without which the survey cannot be answered."""
@@ -26,12 +30,28 @@ class PeerPart(Protocol):
         record: Record,
         slots: Sequence[tuple[int, int]],
         documents: Sequence[DocumentArrived],
-    ) -> tuple[SurveyAnswer, ...]:
+    ) -> tuple[Outgoing, ...]:
         """One answer for each of the slots (slot, survey) whose documents are among these. Raises `Malformed`, and
         never on account of the record: whether there is an answer depends on study and documents alone."""
 
     def random_size(self, survey: Survey) -> int:
-        """Random bytes that `perturb` takes, for every record alike."""
+        """Random bytes that `perturb` or `share` takes, for every record alike."""
+
+
+@runtime_checkable
+class PerturbingPart(PeerPart, Protocol):
+    """The part of a protocol whose answers are categories. Only `peer.release` calls `perturb`."""
 
     def perturb(self, survey: Survey, answer: RawCategory, random_bytes: RandomBytes) -> PerturbedReport:
         """The report of an answer, made by the survey's mechanism. Raises `ValueError` for another survey's answer."""
+
+
+@runtime_checkable
+class SharingPart(PeerPart, Protocol):
+    """The part of a protocol whose answers are exact vectors. Only `peer.release` calls `share`."""
+
+    def share(
+        self, manifest: Manifest, survey: Survey, slot: int, vector: RawVector, tag: bytes, random_bytes: RandomBytes
+    ) -> SealedShares:
+        """The shares of a vector for the packet with this tag (48 bytes), each sealed to its recipient; they have the
+        survey's `size`, whatever the vector. Raises `ValueError` for another survey's vector."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from anon.ldp import PerturbedReport, RandomBytes, RawCategory
-from anon.protocols.contract import DocumentArrived, Place, Record, SurveyAnswer
+from anon.protocols.contract import DocumentArrived, Place, Record
 from anon.protocols.histogram import one_bit, thresholds
 from anon.protocols.histogram.answers import answer_map
+from anon.protocols.outgoing import SurveyAnswer
 from anon.study.manifest import Manifest, Survey
 
 

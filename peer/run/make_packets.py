@@ -8,7 +8,8 @@ from attrs import field, frozen
 
 from anon.credential import Credential
 from anon.errors import Conflict, Malformed, RejectedProof
-from anon.protocols.contract import DocumentArrived, Record, SurveyAnswer
+from anon.protocols.contract import DocumentArrived, Record
+from anon.protocols.outgoing import Outgoing
 from anon.study.manifest import Manifest, Window
 from anon.text.sentences import say
 from peer.data.evaluate import missing, stored
@@ -39,7 +40,7 @@ class PacketInputs:
     snapshot: Snapshot
     documents: tuple[DocumentArrived, ...] = field(default=(), repr=False)
 
-    def answers(self, slots: Slots) -> tuple[SurveyAnswer, ...]:
+    def answers(self, slots: Slots) -> tuple[Outgoing, ...]:
         """One answer for each of the slots (slot, survey) whose documents are there. Raises `Malformed`."""
         record = Record(self.snapshot.values, self.snapshot.label)
         return part_of(self.manifest).answers(self.manifest, record, slots, self.documents)

@@ -9,7 +9,7 @@ from attrs import evolve
 
 from anon.errors import Conflict, Refused
 from anon.ldp import RawCategory
-from anon.protocols.contract import SurveyAnswer
+from anon.protocols.outgoing import SurveyAnswer
 from anon.wire.messages import SealedPacket
 from peer.app import PeerApp
 from peer.rules.lifecycle import State

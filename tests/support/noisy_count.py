@@ -20,9 +20,9 @@ from anon.protocols.contract import (
     Predicted,
     PublishedModel,
     Record,
-    SurveyAnswer,
     Value,
 )
+from anon.protocols.outgoing import SurveyAnswer
 from anon.protocols.words import PacketKind, mechanism_line, mechanism_odds, mechanism_picture
 from anon.study.cost import total_epsilon
 from anon.study.designs import Design, Tables

@@ -89,7 +89,7 @@ def _everything(file: Path) -> dict[str, list[tuple[object, ...]]]:
         rows = {name: connection.execute(f"SELECT {_columns(connection, name)} FROM {name}").fetchall() for name in tables if name not in LATER}
     if "meta" in rows:
         kept = [row for row in rows["meta"] if not str(row[0]).startswith(("paused", "digest"))]
-        rows["meta"] = [(key, {**json.loads(value), "minimum_window": None}) if key == "policy" else (key, value) for key, value in kept]
+        rows["meta"] = [(key, {**json.loads(value), "minimum_window": None, "designs": None}) if key == "policy" else (key, value) for key, value in kept]
     return {name: sorted(found, key=repr) for name, found in rows.items()}
 
 

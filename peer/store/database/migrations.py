@@ -10,6 +10,7 @@
 6. A digest of every value is kept (`peer.store.database.integrity`); before, a changed one went unnoticed.
 7. The ledger has a budget for each measure and unit; before, a word named the kind, and there was one kind.
 8. A packet is kept by study, round and slot; before, by study and slot.
+9. A policy that allows every design names none; before, it named those that the program of its day knew.
 """
 
 from __future__ import annotations
@@ -121,8 +122,17 @@ def _rounds(manifest: bytes) -> tuple[int, ...]:
         return ()
 
 
+def _all_designs_need_no_name(connection: sqlite3.Connection) -> None:
+    """No surface let an owner choose among designs, so both names stand for all."""
+    row = connection.execute("SELECT value FROM meta WHERE key = 'policy'").fetchone()
+    policy = json.loads(row[0]) if row is not None else {}
+    if policy.get("designs") == ["one-packet", "paper"]:
+        del policy["designs"]
+        connection.execute("UPDATE meta SET value = ? WHERE key = 'policy'", (json.dumps(policy),))
+
+
 SCHEMA = Schema(
-    8,
+    9,
     {
         1: _pauses_in_a_table,
         2: _links_are_kept,
@@ -131,6 +141,7 @@ SCHEMA = Schema(
         5: _values_have_a_digest,
         6: _budgets_have_units,
         7: _packets_have_rounds,
+        8: _all_designs_need_no_name,
     },
     STORE_KEPT,
 )

@@ -1,0 +1,94 @@
+"""The values that a protocol may wish to send, and the forms in which they leave. `peer.release` alone turns one into
+the other.
+
+    SurveyAnswer   a category      --a mechanism perturbs it-->            PerturbedReport
+    Contributing   an exact vector --cut into shares, each of them sealed--> SealedShares
+
+Raw values show nothing in their `repr`. A sealed value cannot be built from bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import final
+
+from attrs import field, frozen
+
+from anon.ldp import RawCategory
+
+Seal = Callable[[bytes], bytes]
+"""Seals one share to one recipient, who alone can open it."""
+FEWEST_RECIPIENTS = 2
+_MINT = object()
+
+
+def _whole(_: object, attribute: object, values: Sequence[int]) -> None:
+    if not values or any(type(value) is not int for value in values):
+        raise ValueError("a raw vector has at least one entry, and whole numbers alone")
+
+
+@final
+@frozen
+class RawVector:
+    """One peer's exact contribution to a sum. Never leaves the machine as it is; its repr does not show the values.
+
+    Raises `ValueError` for an empty vector or an entry that is no whole number.
+    """
+
+    values: tuple[int, ...] = field(repr=False, converter=tuple, validator=_whole)
+
+
+@frozen
+class SurveyAnswer:
+    """A peer's wish to answer a survey with a perturbed category."""
+
+    slot: int
+    survey: int
+    category: RawCategory
+
+
+@frozen
+class Contributing:
+    """A peer's wish to add an exact vector to a sum. Only a study whose charge is not local may have it: the vector is
+    protected by those who hold its shares, and by the noise of the sum."""
+
+    slot: int
+    survey: int
+    vector: RawVector
+
+
+Outgoing = SurveyAnswer | Contributing
+"""A wish to send: only `peer.release` turns it into something that can leave."""
+
+
+@final
+@frozen(init=False)
+class SealedShares:
+    """The shares of a vector, each sealed to another recipient, and the part that all may see, as one report.
+
+    Only `sealed` makes them. Beside `anon.ldp.PerturbedReport` this is the only kind of value that enters a packet.
+    """
+
+    data: bytes = field(repr=False)
+
+    def __init__(self, data: bytes, mint: object) -> None:
+        if mint is not _MINT:
+            raise TypeError("only `sealed` makes sealed shares, from a share and a seal for each recipient")
+        self.__attrs_init__(data)
+
+    def __bytes__(self) -> bytes:
+        """The bytes as they go on the wire."""
+        return self.data
+
+
+def sealed(public: bytes, shares: Sequence[bytes], seals: Sequence[Seal]) -> SealedShares:
+    """The public part, then every share sealed to its recipient, in their order.
+
+    Raises `ValueError` for fewer than two recipients, another number of shares, or a seal that adds no byte to a share.
+    """
+    if len(seals) < FEWEST_RECIPIENTS or len(shares) != len(seals):
+        raise ValueError(f"expected a share for each of at least {FEWEST_RECIPIENTS} recipients")
+    closed = [seal(share) for share, seal in zip(shares, seals, strict=True)]
+    if any(len(hidden) <= len(share) for share, hidden in zip(shares, closed, strict=True)):
+        raise ValueError("a share leaves sealed or not at all")
+    return SealedShares(public + b"".join(closed), _MINT)

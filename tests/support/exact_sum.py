@@ -1,0 +1,128 @@
+"""A third protocol: how many say yes, as an exact vector [yes, 1] in shares for two recipients, in each of two rounds.
+
+Its guarantee would be central; no recipient adds noise here, for only what leaves a peer is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from attrs import frozen
+from nacl.public import PrivateKey
+
+from anon.errors import InvalidValue, Malformed
+from anon.ldp import NanoEpsilon, RandomBytes
+from anon.protocols import registry as shared
+from anon.protocols.categories import label_category
+from anon.protocols.charge import Charge, Measure
+from anon.protocols.contract import DocumentArrived, Layout, Place, Record
+from anon.protocols.outgoing import Contributing, Outgoing, RawVector, SealedShares, sealed
+from anon.protocols.words import PacketKind
+from anon.study.cost import total_epsilon
+from anon.study.designs import Design, Tables
+from anon.study.manifest import EXACT, Manifest, Row, Slot, Survey, Window
+from anon.study.proposal import DesignSection, Proposal
+from anon.wire.cbor import decode, encode
+from anon.wire.messages import seal
+from peer.protocols import registry as peers
+from tests.support import noisy_count
+
+NAME, BOX, RHO = "exact-sum", 48, 20_000_000
+KEYS = tuple(PrivateKey.generate() for _ in range(2))
+IF = "one of the two recipients keeps its shares to itself"
+SHARE = 2 * 8
+
+
+@frozen
+class ExactSum(DesignSection):
+    most: int = 1
+
+
+def form(cards: Mapping[str, int], tables: Tables) -> None:
+    if [[survey.kind for survey in surveys] for surveys in tables] != [["sum"], ["sum"]]:
+        raise InvalidValue("design: exact-sum asks in two rounds")
+
+
+class Shared(noisy_count.Shared):
+    name = NAME
+    designs: Mapping[str, Design] = {NAME: Design(ExactSum, form)}
+
+    def lay_out(self, proposal: Proposal, windows: tuple[Window, ...], randbelow: Callable[[int], int]) -> Layout:
+        size = 48 + 2 * (SHARE + BOX)
+        asked = [Survey(number, "sum", (), (), 2, EXACT, 0, 0, RHO, windows[number], number, size=size) for number in range(2)]
+        slots = tuple(Slot(number, (Row(number, 1),)) for number in range(2))
+        return Layout(tuple(asked), slots, encode([bytes(key.public_key) for key in KEYS]))
+
+    def check(self, study: Manifest) -> None:
+        if len(_recipients(study)) != 2:
+            raise Malformed("manifest: expected two recipients; do not take part")
+
+    def exposure(self, design: Layout) -> Charge:
+        return Charge(Measure.ZCDP, total_epsilon(design.surveys, design.slots), condition=IF)
+
+    def per_attribute(self, design: Layout) -> NanoEpsilon:
+        return NanoEpsilon(self.exposure(design).amount)
+
+    def title(self, study: Manifest, survey: Survey) -> str:
+        return f"{study.label.name}, round {survey.round}"
+
+    def odds(self, study: Manifest) -> tuple[str, ...]:
+        return (f"Your exact answer leaves in two shares; the promise holds if {IF}.",)
+
+    def packet_kinds(self, study: Manifest) -> tuple[PacketKind, ...]:
+        return ()
+
+
+def _recipients(study: Manifest) -> list[bytes]:
+    return list(decode(study.part, "recipients"))
+
+
+class Peer:
+    """Its shares are of one size whatever the vector, and add up to it modulo 2**64."""
+
+    def needs(self, manifest: Manifest, survey: int) -> tuple[Place, ...]:
+        return ()
+
+    def check_documents(self, manifest: Manifest, documents: Sequence[DocumentArrived]) -> None:
+        """There are none."""
+
+    def answers(
+        self, manifest: Manifest, record: Record, slots: Sequence[tuple[int, int]], documents: Sequence[DocumentArrived]
+    ) -> tuple[Outgoing, ...]:
+        vector = RawVector((label_category(manifest.label, record.label), 1))
+        return tuple(Contributing(slot, survey, vector) for slot, survey in slots)
+
+    def random_size(self, survey: Survey) -> int:
+        return 8 * survey.m
+
+    def share(
+        self, manifest: Manifest, survey: Survey, slot: int, vector: RawVector, tag: bytes, random_bytes: RandomBytes
+    ) -> SealedShares:
+        drawn = random_bytes(8 * survey.m)
+        first = [int.from_bytes(drawn[8 * place : 8 * place + 8], "big") for place in range(survey.m)]
+        second = [(value - mask) % 2**64 for value, mask in zip(vector.values, first, strict=True)]
+        shares = [b"".join(one.to_bytes(8, "big") for one in each) for each in (first, second)]
+        seals = [lambda plain, key=key: seal(plain, key) for key in _recipients(manifest)]
+        return sealed(tag, shares, seals)
+
+
+def opened(report: bytes) -> list[int]:
+    """The vector, as both recipients together would see it."""
+    from nacl.public import SealedBox
+
+    parts = [report[48 + place * (SHARE + BOX) : 48 + (place + 1) * (SHARE + BOX)] for place in range(2)]
+    plain = [SealedBox(key).decrypt(part) for key, part in zip(KEYS, parts, strict=True)]
+    added = zip(*([int.from_bytes(one[at : at + 8], "big") for at in (0, 8)] for one in plain), strict=True)
+    return [sum(pair) % 2**64 for pair in added]
+
+
+def register() -> None:
+    """Enter the protocol; `forget` takes it out."""
+    shared.register(Shared())
+    peers.PARTS[NAME] = Peer()
+
+
+def forget() -> None:
+    """Take it out again."""
+    shared.forget(Shared())
+    del peers.PARTS[NAME]
