@@ -1,7 +1,8 @@
 """The command `anonml`: the one place that may reach both the peer's and the aggregator's side, each only when asked,
 and that joins the shells: none of them imports another.
 
-For researchers the module offers the estimator and the study of a notebook: `from anonml import Study`.
+For researchers the module offers the estimator, the study of a notebook, published models and the audit, each imported
+when it is asked for: `from anonml import Study`.
 
 Exit codes: 0 done; 1 failed; 2 wrong use of the command line; 3 malformed input; 4 refused by policy; 5 a proof or
 signature was rejected; 6 conflict with what is there; 7 the other side cannot be reached; 8 a
@@ -19,10 +20,12 @@ from typing import TYPE_CHECKING, Any
 from anon.errors import AnonmlError, RejectedProof
 
 if TYPE_CHECKING:
-    from aggregator.estimator import LocallyPrivateClassifier
+    from aggregator.audit import audit
+    from aggregator.estimator import LocallyPrivateClassifier, PublishedClassifier
     from aggregator.notebook import Study
+    from anon.protocols.registry import load_model
 
-__all__ = ["LocallyPrivateClassifier", "Study"]
+__all__ = ["LocallyPrivateClassifier", "PublishedClassifier", "Study", "audit", "load_model"]
 
 # Everything that takes time to import is imported inside `main`, where an early Ctrl-C is still answered in one line.
 
@@ -55,7 +58,10 @@ JOINED = (
 # Names that this module offers to programs, and where they are.
 OFFERED = {
     "LocallyPrivateClassifier": "aggregator.estimator",
+    "PublishedClassifier": "aggregator.estimator",
     "Study": "aggregator.notebook",
+    "audit": "aggregator.audit",
+    "load_model": "anon.protocols.registry",
 }
 
 # (socket, the part of a shell that another one's commands are given); see anon/terminal/wiring.py.

@@ -24,6 +24,7 @@ PUBLIC: dict[str, tuple[str, ...]] = {
     "aggregator.estimator.export": ("to_onnx", "to_skops", "from_skops"),
     "aggregator.notebook": ("Study", "Sample", "Result", "Report", "Expectation", "Table"),
     "aggregator.audit": ("audit", "AuditResult", "Finding"),
+    "anon.protocols.registry": ("load_model",),
     "anon.protocols.histogram.model": ("from_json", "Model"),
 }
 OURS = ("anon", "peer", "aggregator")
@@ -38,7 +39,7 @@ def page() -> str:
         "Written by `python -m benchmarks.api_page` from the docstrings; do not edit it by hand. Longer introductions:",
         "[the estimator](../estimator.md), [notebooks](notebooks.md).",
         "",
-        f"The short way to the two that are used most: `from anonml import {', '.join(OFFERED)}`.",
+        f"The short way to those that are used most: `from anonml import {', '.join(OFFERED)}`.",
         "",
     ]
     for module, names in PUBLIC.items():

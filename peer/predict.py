@@ -16,7 +16,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from anon.errors import Malformed, Refused, because
+from anon.errors import Malformed, Refused
 from anon.protocols.contract import Contribution, PublishedModel
 from anon.protocols.kinds import LONGEST_MANIFEST
 from anon.protocols.registry import read_model
@@ -93,16 +93,6 @@ async def _published(client: AggregatorClient, kind: str) -> bytes:
     if head is None:
         raise Refused(_UNPUBLISHED[kind])
     return await client.body(head, longest_body(manifest, kind))
-
-
-def load_model(path: Path) -> PublishedModel:
-    """A model from a file. Raises `Malformed`."""
-    try:
-        return read_model(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise Malformed(
-            say("{path}: cannot be read{why}; name a model.json", path=str(path), why=because(error))
-        ) from None
 
 
 def unfit(model: PublishedModel, database: Path) -> tuple[str, ...]:

@@ -141,11 +141,14 @@ def test_a_command_loads_only_what_it_needs(words: tuple[str, ...], unneeded: se
 # Names for programs
 
 
-def test_programs_get_the_estimator_and_the_study_by_one_import() -> None:
-    from aggregator.estimator import LocallyPrivateClassifier
+def test_programs_get_what_they_use_most_by_one_import() -> None:
+    from aggregator.audit import audit
+    from aggregator.estimator import LocallyPrivateClassifier, PublishedClassifier
     from aggregator.notebook import Study
 
     assert (anonml.LocallyPrivateClassifier, anonml.Study) == (LocallyPrivateClassifier, Study)
+    assert (anonml.PublishedClassifier, anonml.audit) == (PublishedClassifier, audit)
+    assert all(getattr(anonml, name).__name__ == name for name in anonml.OFFERED)
     assert set(anonml.__all__) == set(anonml.OFFERED) <= set(dir(anonml))
     with pytest.raises(AttributeError, match="no attribute 'Stduy'"):
         _ = anonml.Stduy  # type: ignore[attr-defined]

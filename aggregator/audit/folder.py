@@ -46,11 +46,13 @@ def export(chain: Sequence[SignedHead], bodies: Mapping[int, bytes], directory: 
     return dict(written)
 
 
-def audit(directory: Path, key: bytes | None = None) -> AuditResult:
+def audit(directory: Path | str, key: bytes | None = None) -> AuditResult:
     """`audit_documents` of what `export` wrote, or of the same files fetched from the aggregator.
 
-    Copies of documents under other names must be the same bytes. Other files are named as not checked.
+    `key` is the aggregator's, 32 bytes, where it is known from elsewhere. Copies of documents under other names must be
+    the same bytes. Other files are named as not checked.
     """
+    directory = Path(directory)
     try:
         chain = (directory / HEADS).read_bytes()
         numbered = {path.name: path for path in (directory / DOCUMENTS).iterdir() if _NUMBER.fullmatch(path.name)}

@@ -9,9 +9,8 @@ import typer
 from rich.console import Console
 
 from aggregator.opening import PUBLISH
-from anon.errors import Malformed, Refused, because
-from anon.protocols.contract import PublishedModel
-from anon.protocols.registry import read_model
+from anon.errors import Refused
+from anon.protocols.registry import load_model
 from anon.terminal.options import JsonOption, print_json
 
 
@@ -28,7 +27,7 @@ def export_model(
     """Write a published model as ONNX or skops. Both predict what the model predicts."""
     from aggregator.estimator.export import to_onnx, to_skops
 
-    found = _read(model)
+    found = load_model(model)
     if file.exists():
         raise Refused(f"{file}: is there already; name a new file")
     if file.suffix == ".onnx":
@@ -42,10 +41,3 @@ def export_model(
         print_json({"file": str(file), "bytes": file.stat().st_size, "study": found.study})
     else:
         Console().print(f"written to {file}", highlight=False)
-
-
-def _read(path: Path) -> PublishedModel:
-    try:
-        return read_model(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise Malformed(f"{path}: cannot be read{because(error)}; name the model document") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from math import log
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +19,8 @@ from aggregator.lab.simulation.evaluation import model_scores, probabilities
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import categories, cells
 from aggregator.protocols.histogram.reconstruct import Floats
-from anon.protocols.histogram.model import Model, from_json
+from anon.protocols.histogram.model import Model, demand_tables, from_json
+from anon.protocols.registry import load_model
 
 
 class NotShownWarning(RuntimeWarning):
@@ -128,9 +130,10 @@ class TablePrediction(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 class PublishedClassifier(TablePrediction):
     """A study's published model as a fitted classifier: `PublishedClassifier(text).fit()` learns nothing.
 
-    `model` is the text of the model document. X has the model's features as columns with the values that its queries
-    give: a data frame by name, in any order and among other columns; anything else in the model's order. A missing
-    value is None, NaN or "". Text that is no number raises `ValueError` for a numeric feature.
+    `PublishedClassifier.load("model.json")` does both; `model` is the text of that file. X has the model's features as
+    columns with the values that its queries give: a data frame by name, in any order and among other columns; anything
+    else in the model's order. A missing value is None, NaN or "". Text that is no number raises `ValueError` for a
+    numeric feature.
 
     `predict` is the model's own decision, 1 for the positive label: its threshold is the study's, which need not be
     1/2. Where the study was not shown to beat a guess, `Model.predict` and the commands give no answer. scikit-learn
@@ -140,6 +143,12 @@ class PublishedClassifier(TablePrediction):
 
     def __init__(self, model: str) -> None:
         self.model = model
+
+    @classmethod
+    def load(cls, path: Path | str) -> Self:
+        """The fitted classifier of a `model.json`. Raises `Malformed` for a file that is none, and `Refused` for a
+        model without tables."""
+        return cls(demand_tables(load_model(path)).to_json()).fit()
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
         """Read the model. X and y are ignored: there is nothing left to learn."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Final
 
 from attrs import evolve
 
-from anon.errors import Malformed
+from anon.errors import Malformed, because
 from anon.protocols.charge import Charge, Measure
 from anon.protocols.contract import Layout, PublishedModel, SharedPart
 from anon.protocols.histogram.shared import HistogramProtocol
 from anon.study.designs import FORMS
 from anon.study.manifest import Manifest
 from anon.study.proposal import SECTIONS
+from anon.text.sentences import say
 
 HISTOGRAM: Final = HistogramProtocol()
 
@@ -104,3 +106,13 @@ def read_model(text_untrusted: str) -> PublishedModel:
         if protocol.name == name:
             return protocol.read_model(text_untrusted)
     raise Malformed("model: of a protocol that this program does not know; update this program")
+
+
+def load_model(path: Path | str) -> PublishedModel:
+    """A published model from a file: `model.json` of an export. Raises `Malformed`."""
+    try:
+        return read_model(Path(path).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise Malformed(
+            say("{path}: cannot be read{why}; name a model.json", path=str(path), why=because(error))
+        ) from None

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from attrs import evolve
 
+import anonml
 from aggregator.estimator import LocallyPrivateClassifier, NotShownWarning, PublishedClassifier
+from anon.errors import Malformed
 from anon.protocols.histogram.model import VERSION, Cuts, Model, Table
 from anon.study.features import Feature, Label
 
@@ -108,3 +111,17 @@ def test_a_model_that_was_not_shown_to_beat_a_guess_warns_where_it_is_asked(meth
         warnings.simplefilter("error")
         getattr(PUBLISHED, method)(ROWS)
         assert PUBLISHED.predict(ROWS).tolist() == [1, 0]
+
+
+def test_a_published_model_is_loaded_from_its_file(tmp_path: Path) -> None:
+    """The three lines of docs/estimator.md, and one person by name."""
+    file = tmp_path / "model.json"
+    file.write_text(MODEL.to_json())
+    assert anonml.PublishedClassifier.load(str(file)).predict_proba(ROWS)[:, 1].tolist() == pytest.approx([0.750260, 0.249740], abs=1e-6)
+    one = anonml.load_model(str(file))
+    assert one.predict({"hours": 60, "work": "private"}).positive is True
+    for wrong in ([60, "private"], (60,), 60):
+        with pytest.raises(TypeError, match=r"by feature name, as \{'hours': ..., 'work': ...\}, got"):
+            one.predict(wrong)  # type: ignore[arg-type]
+    with pytest.raises(Malformed, match="name a model"):
+        PublishedClassifier.load(tmp_path / "none.json")

@@ -178,7 +178,17 @@ class Model:
         return None if self.shown is False else self.decide(categories)
 
     def predict(self, values: Mapping[str, Value]) -> Predicted:
-        """Score, answer, and what each table added; nothing of the last where there is no answer."""
+        """Score, answer, and what each table added; nothing of the last where there is no answer.
+
+        Raises `TypeError` for values without the features' names.
+        """
+        given: object = values
+        if not isinstance(given, Mapping):
+            names = ", ".join(f"{feature.name!r}: ..." for feature in self.features[:2])
+            raise TypeError(
+                f"predict: expected one person's values by feature name, as {{{names}}}, got {type(given).__name__}; "
+                "PublishedClassifier takes rows"
+            )
         categories = self.categories(values)
         answer = self.answer(categories)
         moved_by = () if answer is None else self.contributions(categories)
