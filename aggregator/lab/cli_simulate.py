@@ -104,7 +104,7 @@ def _with_epsilon(proposal: Proposal, epsilon: float | None) -> Proposal:
 
 def _show(result: SimulationResult) -> None:
     table = Table("", "mean", "standard error")
-    table.add_row("ROC AUC of the ensemble", f"{result.auc_mean:.4f}", f"{result.auc_se:.4f}")
+    table.add_row("AUC", f"{result.auc_mean:.4f}", f"{result.auc_se:.4f}")
     table.add_row("F1", f"{result.f1_mean:.4f}", f"{result.f1_se:.4f}")
     table.add_row("accuracy", f"{result.accuracy_mean:.4f}", f"{result.accuracy_se:.4f}")
     table.add_row("accuracy of the majority's answer for everybody", f"{result.majority_rate:.4f}", "")
@@ -114,7 +114,9 @@ def _show(result: SimulationResult) -> None:
     console = Console()
     console.print(table)
     console.print(
-        f"{result.trials} trials of {result.peers} peers; record-level epsilon {result.epsilon_record:g}; "
-        f"per-attribute (AnonML eq. 6) {result.epsilon_eq6:g}, which is not the guarantee",
+        f"shown to beat a guess in {round(result.shown * result.trials)} of {result.trials} studies\n"
+        f"one study's AUC spreads by {result.spread:.3f} (standard deviation) around the mean\n"
+        f"{result.peers} peers a study, record-level epsilon {result.epsilon_record:g}; "
+        f"all figures are for {result.scored} other people",
         highlight=False,
     )

@@ -9,6 +9,7 @@ import pytest
 from attrs import evolve
 from sklearn.metrics import roc_auc_score
 
+from aggregator.lab.cli_simulate import _show
 from aggregator.lab.simulation.evaluation import evaluate, model_scores, roc_auc
 from aggregator.lab.simulation.people import people_from_csv, people_from_rows, people_from_values
 from aggregator.lab.simulation.run import Plan, categories, collect, exact_cuts
@@ -227,3 +228,16 @@ def test_a_study_without_binning_has_declared_cuts(people, others):
     study = proposal()
     declared = evolve(study, features=(evolve(study.features[0], bins=0, cuts=(60.0,)), *study.features[1:]))
     assert simulate(declared, people, 3, 1, others).auc_mean == pytest.approx(BEST, abs=0.05)
+
+
+def test_what_decides_and_the_spread_of_one_study_are_told(people, others, capsys):
+    found = simulate(proposal(), people, 6, 1, others, ceilings=False)
+    assert found.scored == 4_000 and found.shown == 1
+    assert found.spread == pytest.approx(found.auc_se * 6**0.5)
+    shuffled = simulate(proposal(), people, 6, 1, others, shuffle_labels=True, ceilings=False)
+    assert shuffled.shown < 0.5
+    assert simulate(proposal(), people, 1, 1, ceilings=False).scored == 1_800, "the rows that are held out"
+    _show(found)
+    said = capsys.readouterr().out
+    assert "shown to beat a guess in 6 of 6 studies" in said and "standard deviation" in said and "eq. 6" not in said
+    assert "for 4000 other people" in " ".join(said.split())

@@ -34,7 +34,9 @@ class SimulationResult:
     """Means over the trials on people who were no peers, with standard errors of the AUC's mean; epsilons as numbers.
 
     `auc_min` and `auc_p01` are the worst trial and the first percentile. `majority_rate`: the accuracy of the answer
-    that most of the scored people have, given to everybody. The keys are documented in docs/figures.md.
+    that most of the scored people have, given to everybody. `shown`: the share of the trials whose model was shown to
+    beat a guess. `spread`: the standard deviation of one study's AUC. `scored`: how many people every trial and every
+    comparison was scored on, none of them a peer. The keys are documented in docs/figures.md.
     """
 
     trials: int
@@ -53,6 +55,9 @@ class SimulationResult:
     epsilon_eq6: float
     auc_ceiling_binned: float
     auc_ceiling_raw: float
+    shown: float
+    spread: float
+    scored: int
 
     def figures(self) -> dict[str, int | float]:
         """The output of `simulate --json`."""
@@ -86,18 +91,20 @@ def simulate(
         raise Malformed("simulate: expected at least 1 trial and at least 1 peer")
     resampled = peers if peers is not None and peers > len(data) else None
     plan = Plan.of(resolve(study, NO_KEYS, 0, lambda below: int(generator.integers(below))))
-    scores = []
+    scores, shown = [], 0
     for done in range(trials):
         chosen = _drawn(data, peers, generator)
         if shuffle_labels:
             chosen = People(chosen.columns, generator.permutation(chosen.labels))
         learned = learn_once(plan, chosen, generator, equal_parts, resampled)
         scores.append(evaluate(learned.model, test))
+        shown += bool(learned.learnable)
         progress(done + 1)
     first = _drawn(data, peers, generator)
     binned, raw = (binned_ceiling(plan, first, test), raw_ceiling(plan, first, test)) if ceilings else (0.0, 0.0)
     rate = float(test.labels.mean())
-    return _result(plan, resampled or len(first), scores, binned, raw, max(rate, 1 - rate))
+    found = _result(plan, resampled or len(first), scores, binned, raw, max(rate, 1 - rate))
+    return evolve(found, shown=shown / trials, scored=len(test))
 
 
 def _drawn(data: People, peers: int | None, generator: np.random.Generator) -> People:
@@ -166,6 +173,9 @@ def _result(
         epsilon_eq6=plan.manifest.epsilon_per_attribute / NANO,
         auc_ceiling_binned=binned,
         auc_ceiling_raw=raw,
+        shown=0.0,
+        spread=float(aucs.std(ddof=1)) if len(aucs) > 1 else 0.0,
+        scored=0,
     )
 
 
