@@ -111,7 +111,7 @@ class Report:
         return f'<iframe src="{source}" sandbox width="100%" height="600" title="report"></iframe>'
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Result:
     """One run of a study: the model, what stands behind it, and how it does on people who took no part."""
 
@@ -127,21 +127,36 @@ class Result:
         """The model."""
         return self.learned.model
 
-    def _repr_html_(self) -> str:
+    def __repr__(self) -> str:
+        """The figures in two lines."""
+        shown = "was shown" if self.model.shown else "was not shown"
+        return f"{self._caption()}\nthe model {shown} to beat a guess; see .report, .model, .evaluation, .scores"
+
+    def _caption(self) -> str:
         evaluation = self.evaluation
         caption = f"ROC AUC {evaluation.auc:.3f} ± {evaluation.auc_error:.3f} on {evaluation.people} people "
-        caption += f"who took no part; record-level epsilon {format_epsilon(self.manifest.epsilon)}"
+        return f"{caption}who took no part; record-level epsilon {format_epsilon(self.manifest.epsilon)}"
+
+    def _repr_html_(self) -> str:
+        caption = self._caption()
         drawing = intervals(self.scores, "AUC of each table with its 95 % interval", 0.5) if self.scores else Markup("")
         return str(Markup("<p>{}</p>{}").format(caption, drawing))
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Expectation:
     """The figures of many runs."""
 
     result: SimulationResult
 
+    def __repr__(self) -> str:
+        """The table as lines of text."""
+        return str(self._table())
+
     def _repr_html_(self) -> str:
+        return self._table()._repr_html_()
+
+    def _table(self) -> Table:
         result = self.result
         rows = (
             ("ROC AUC", f"{result.auc_mean:.4f}", f"{result.auc_se:.4f}"),
@@ -151,7 +166,8 @@ class Expectation:
             ("ROC AUC without privacy, raw features", f"{result.auc_ceiling_raw:.4f}", ""),
         )
         caption = f"{result.trials} runs with {result.peers} peers, record-level epsilon {result.epsilon_record:g}"
-        return Table(caption, ("", "mean", "standard error"), rows)._repr_html_()
+        caption += f"; shown to beat a guess in {round(result.shown * result.trials)} of them"
+        return Table(caption, ("", "mean", "standard error"), rows)
 
 
 class Study:

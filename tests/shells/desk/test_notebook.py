@@ -32,6 +32,7 @@ def test_a_whole_study_in_a_few_lines(study: Study, people: Sample) -> None:
     result = study.run(people, seed=3)
     assert "record-level epsilon 2" in study._repr_html_() and "dropout" in study._repr_html_()
     assert people._repr_html_().count("<tr>") == 9
+    assert "ROC AUC" in str(result) and "to beat a guess" in repr(result) and len(repr(result)) < 400
     assert "ROC AUC" in result._repr_html_() and "<svg" in result._repr_html_()
     assert "Errors by subgroup" in result.report.html and result.report._repr_html_().startswith("<iframe")
     assert result.evaluation.people == 900 and result.evaluation.auc > 0.6
@@ -46,6 +47,7 @@ def test_what_is_shuffled_cannot_be_learned(study: Study, people: Sample) -> Non
 def test_many_runs_and_another_epsilon(study: Study, people: Sample) -> None:
     shown = study.with_design(epsilon=0.5).simulate(people, trials=2)
     assert shown.result.epsilon_record == 0.5 and "standard error" in shown._repr_html_()
+    assert "shown to beat a guess in" in repr(shown) and len(repr(shown)) < 600
 
 
 def test_what_is_shown_is_escaped(people: Sample) -> None:
