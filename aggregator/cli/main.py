@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from aggregator.app import AggregatorApp, StudyStatus
 from aggregator.cli.fingerprint import fingerprint
@@ -150,7 +150,7 @@ def status(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None
     if as_json:
         print_json([study_status(status) for status in statuses])
         return
-    table = Table("study", "title", "phase", "enrolled", "minimum", "accepted", "until")
+    table = Table("study", "title", "phase", "enrolled", "minimum", "accepted", Column("until", overflow="fold"))
     for status in statuses:
         until = instant(status.ends) if status.ends else ""
         counts = (str(number) for number in (status.enrolled, status.minimum, status.accepted))
