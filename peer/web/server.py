@@ -17,10 +17,11 @@ from aiohttp.typedefs import Handler
 from anon.errors import AnonmlError, Refused, Unreachable
 from anon.page.gate import Gate, hosts_of
 from anon.page.guard import protect
-from anon.text.sentences import say
+from anon.text.sentences import Sentence, say
 from peer.app import PeerApp
 from peer.run.supervisor import Supervisor
 from peer.store.home import PeerHome
+from peer.web.languages import ENGLISH, current
 from peer.web.site import SITE, Site
 from peer.web.uploads import Staging
 from peer.web.views import budget, codes, data, diagnosis, joining, language, results, studies, taking_back
@@ -146,7 +147,9 @@ async def _explained(request: web.Request, handler: Handler) -> web.StreamRespon
 
 
 def _fault(request: web.Request, status: int, text: str) -> web.Response:
-    return request.app[SITE].page(request, "fault.html", status, text=text, again=data.after_fault(request))
+    untranslated = not isinstance(text, Sentence) and current().code != ENGLISH
+    again = data.after_fault(request)
+    return request.app[SITE].page(request, "fault.html", status, text=text, untranslated=untranslated, again=again)
 
 
 async def _static(request: web.Request) -> web.Response:

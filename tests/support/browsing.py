@@ -221,8 +221,8 @@ class Browser:
                 found.append(message["params"]["request"]["url"])
         return found
 
-    def serious(self, axe: str) -> list[str]:
-        """The violations that axe calls serious or critical, in words."""
+    def violations(self, axe: str) -> list[str]:
+        """The violations that axe finds, of every level, in words."""
         if not self.driver.execute_script("return Boolean(window.axe)"):
             self.driver.execute_script(axe)
         found = self.driver.execute_async_script(
@@ -231,7 +231,6 @@ class Browser:
         return [
             f"{one['id']} ({one['impact']}): {[node['html'][:120] for node in one['nodes'][:3]]}"
             for one in found
-            if one["impact"] in ("serious", "critical")
         ]
 
 
@@ -256,7 +255,7 @@ class Looker:
             self._at_every_width(f"{name}-unfolded")
         for width, scheme in self._views():
             if self.axe is not None:
-                self.faults += [f"{name} at {width} {scheme}: {fault}" for fault in self.browser.serious(self.axe)]
+                self.faults += [f"{name} at {width} {scheme}: {fault}" for fault in self.browser.violations(self.axe)]
         self.browser.scripts(self.scripts)
         self.browser.view(412, "light")
 
