@@ -1,12 +1,63 @@
-"""The owner's page in every language: sentences, figures and the choice of a language."""
+"""The owner's page in every language: nothing bypasses the catalogues, and each catalogue is whole and fits."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+from string import Formatter
+
 import pytest
+from babel.messages.catalog import Catalog, Message
 
 from anon.text.sentences import Figure, Sentence, from_store, joined, say, say_many, to_store
+from bundle.languages import found_in
 from peer.rules.advice import Advice, Limit, NextStep
-from peer.web.languages import localised, preferred, speaking
+from peer.web.languages import NAMES, catalogue, localised, preferred, speaking
+
+ROOT = Path(__file__).parents[3]
+OTHERS = sorted(set(NAMES) - {"en"})
+_PERCENT = re.compile(r"%\((\w+)\)s")
+_TAG = re.compile(r"</?(\w+)")
+
+
+@pytest.fixture(scope="module")
+def program() -> Catalog:
+    """Every sentence of the program."""
+    return found_in(ROOT)
+
+
+def _ids(found: Catalog) -> set[str | tuple[str, ...]]:
+    return {tuple(each.id) if isinstance(each.id, (tuple, list)) else each.id for each in found if each.id}
+
+
+def _texts(message: Message) -> list[tuple[str, str]]:
+    """Each pattern with its translation."""
+    if isinstance(message.id, str):
+        return [(message.id, str(message.string))]
+    return list(zip(message.id, message.string, strict=True))
+
+
+def _fields(pattern: str) -> set[str]:
+    """The names that a pattern is filled from; the plural's number may be spelled out in a language."""
+    if _PERCENT.search(pattern) or "%%" in pattern:
+        return set(_PERCENT.findall(pattern)) - {"num"}
+    return {name for _, name, _, _ in Formatter().parse(pattern) if name} - {"count"}
+
+
+@pytest.mark.parametrize("code", OTHERS)
+def test_a_catalogue_has_the_sentences_of_the_program_and_no_others(code: str, program: Catalog) -> None:
+    """`make languages` brings it up to date."""
+    assert _ids(catalogue(code)) ^ _ids(program) == set()
+
+
+@pytest.mark.parametrize("code", OTHERS)
+def test_every_sentence_is_translated_with_its_values_and_its_tags(code: str) -> None:
+    for message in catalogue(code):
+        for pattern, translation in _texts(message) if message.id else ():
+            assert translation, pattern
+            assert _fields(translation) == _fields(pattern), pattern
+            assert sorted(_TAG.findall(translation)) == sorted(_TAG.findall(pattern)), pattern
+            assert "fuzzy" not in message.flags, pattern
 
 
 def test_a_sentence_is_english_text_and_remembers_what_it_is_made_of() -> None:
