@@ -63,6 +63,14 @@ def test_enrol_and_verify_do_not_import_each_other() -> None:
     assert not any(name.startswith("aggregator.rules.verify") for name in enrol)
 
 
+def test_peers_tellers_and_aggregators_import_nothing_of_one_another() -> None:
+    """`anon.teller` is a teller's own; everybody else knows `anon.sharing`."""
+    outside = [path for side in SIDES for path in _modules(side) if not path.relative_to(ROOT).as_posix().startswith("anon/teller/")]
+    assert len(outside) > 100
+    wrong = [path.relative_to(ROOT).as_posix() for path in outside if any(name.startswith("anon.teller") for name in _imports(path))]
+    assert wrong == []
+
+
 def test_few_modules_see_concrete_routes() -> None:
     """Rules and sessions get a route as an argument; `app` and `peer.network.routes` choose it."""
     concrete = {"anon.route.direct_and_socks", "anon.route.DirectRoute", "anon.route.SocksRoute", "anon.route.tor.TorRoute", "anon.route.tor.route"}
@@ -157,6 +165,9 @@ CANONICAL = {
     "anon/wire/lists.py": "long lists of byte strings, read where they lie",
     "anon/wire/messages.py": "enrolment, withdrawal, abandonment, roster, seed, credentials, packet, cover",
     "anon/wire/packet_v2.py": "packets of version 2, and what a teller is shown of one",
+    "anon/sharing/arrangement.py": "a study's tellers and sums",
+    "anon/sharing/statements.py": "the statements of tellers",
+    "anon/teller/session.py": "the purpose that a part of a verification key is sealed for",
     "anon/study/manifest.py": "the manifest",
     "anon/transparency/documents.py": "heads and chains of heads",
     "anon/transparency/transcript.py": "transcripts",
@@ -194,6 +205,8 @@ RULES = [
     *sorted(path.relative_to(ROOT).as_posix() for side in SIDES for path in _modules(side) if path.parent.name == "rules"),
     "peer/release.py", "peer/protocols/histogram.py", "peer/protocols/contract.py", "anon/protocols/contract.py",
     "anon/wire/messages.py", "anon/wire/packet_v2.py", "anon/transparency/documents.py",
+    "anon/sharing/arrangement.py", "anon/sharing/sealed_shares.py", "anon/sharing/statements.py", "anon/sharing/combine.py",
+    "anon/teller/rules.py", "anon/teller/session.py",
     "peer/run/plan.py", "peer/run/jobs.py", "peer/run/departures.py",
 ]
 OUTSIDE = {

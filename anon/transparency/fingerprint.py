@@ -38,6 +38,11 @@ def head_words(signed: SignedHead) -> str:
     return _words(sha256(labels.CHAIN_FINGERPRINT, signed.digest()))
 
 
+def teller_words(key: bytes) -> str:
+    """Twelve words joined by "-" that stand for a teller's lasting key: to compare with the teller's own place."""
+    return _words(sha256(labels.TELLER_FINGERPRINT, key))
+
+
 def study_code(study_id: bytes) -> str:
     """The content of a study's QR code: the words and what they are of. Never an invite's code."""
     return f"ANONML-STUDY:{words(study_id).upper()}"

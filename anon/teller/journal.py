@@ -1,0 +1,286 @@
+"""A teller's journal: what it said is written before it is said, in one transaction each, so that it is said once.
+
+SQLite beside the teller's key. No column and no key tells when or in which order a packet came. Shares are erased in
+the transaction that keeps the noisy share; the file keeps no copy of what was erased (secure_delete, and a log that is
+emptied). A disk that keeps old blocks may.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from attrs import field, frozen
+
+from anon.errors import Conflict
+from anon.storage.crash_points import crash_points
+from anon.storage.durable import Kept, connect, reading
+from anon.storage.migration import Schema
+from anon.storage.private_files import made_private
+from anon.teller.rules import Roll
+from anon.wire.packet_v2 import Occasion
+
+KEPT = Kept(
+    "With it are the secrets of running studies and what this teller said in them",
+    "Its studies end; make a new teller. A copy of before would say things twice",
+)
+SCHEMA = Schema(1, {}, KEPT)
+WRITES = ("offer", "study", "key-share", "roll", "shares", "verdicts", "list", "noisy-share", "stop", "erasure")
+POINTS = tuple(f"{side}-commit-of-{write}" for write in WRITES for side in ("before", "after"))
+"""Where a test may kill a teller, on each side of every commit."""
+crash_point = crash_points(POINTS)
+
+_TABLES = """
+CREATE TABLE offers (entry BLOB PRIMARY KEY, sealing BLOB NOT NULL, part BLOB NOT NULL, study BLOB UNIQUE)
+    WITHOUT ROWID;
+CREATE TABLE studies (study BLOB PRIMARY KEY, arrangement BLOB NOT NULL, teller INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE parts (study BLOB, teller INTEGER, part BLOB NOT NULL, PRIMARY KEY (study, teller)) WITHOUT ROWID;
+CREATE TABLE rolls (study BLOB PRIMARY KEY, issuer BLOB NOT NULL, header BLOB NOT NULL, packets INTEGER NOT NULL,
+    members INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE shares (study BLOB, round INTEGER, slot INTEGER, tag BLOB, digest BLOB NOT NULL, verifier BLOB NOT NULL,
+    seed BLOB, output BLOB, message BLOB, accepted INTEGER, PRIMARY KEY (study, round, slot, tag)) WITHOUT ROWID;
+CREATE TABLE ends (study BLOB, round INTEGER, slot INTEGER, list BLOB, noisy BLOB, evidence BLOB,
+    PRIMARY KEY (study, round, slot)) WITHOUT ROWID;
+"""
+_HERE = "study = ? AND round = ? AND slot = ?"
+
+
+@frozen
+class Offer:
+    """A teller's secrets for one study: sealing secret, and its part of the verification key."""
+
+    sealing: bytes = field(repr=False)
+    part: bytes = field(repr=False)
+    study: bytes | None
+
+
+@frozen
+class Share:
+    """A packet's row. `seed`, `output`: the state of its verification, secret; gone once it was refused.
+
+    `message`: a digest of the verifier shares that it was settled by; None before. `accepted`: the verdict.
+    """
+
+    tag: bytes
+    digest: bytes
+    verifier: bytes = field(repr=False)
+    seed: bytes | None = field(repr=False)
+    output: bytes | None = field(repr=False)
+    message: bytes | None = None
+    accepted: bool | None = None
+
+
+@frozen
+class End:
+    """How far an occasion's end has come: the one list, then the one noisy share, or evidence why there is none."""
+
+    list: bytes | None = field(repr=False, default=None)
+    noisy: bytes | None = field(repr=False, default=None)
+    evidence: bytes | None = field(repr=False, default=None)
+
+
+class Journal:
+    """One file. Raises `Damaged` for one that cannot be read, `NoRoom` for a full disk, and then nothing was said."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        SCHEMA.demand_own(file)
+        made_private(file)
+        self._connection = connect(file, KEPT, isolation_level=None, timeout=30)
+        for setting in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON", "trusted_schema = OFF"):
+            self._connection.execute(f"PRAGMA {setting}")
+        if self._connection.execute("PRAGMA user_version").fetchone()[0] == 0:
+            self._connection.execute("BEGIN IMMEDIATE")
+            for statement in _TABLES.split(";"):
+                self._connection.execute(statement)
+            self._connection.execute(f"PRAGMA user_version = {SCHEMA.version}")
+            self._connection.execute("COMMIT")
+        self._empty_log()
+
+    def close(self) -> None:
+        """Let the file go."""
+        self._connection.close()
+
+    # A study
+
+    def keep_offer(self, entry: bytes, offer: Offer) -> None:
+        """Fresh secrets, before their public halves leave."""
+        with self._writing("offer") as connection:
+            connection.execute("INSERT INTO offers VALUES (?, ?, ?, NULL)", (entry, offer.sealing, offer.part))
+
+    def offer(self, entry: bytes) -> Offer | None:
+        """The secrets behind an entry."""
+        row = self._one("SELECT sealing, part, study FROM offers WHERE entry = ?", entry)
+        return Offer(*row) if row else None
+
+    def keep_study(self, study: bytes, arrangement: bytes, teller: int, entry: bytes) -> None:
+        """An entry serves one study, under one arrangement, for ever. Raises `Conflict` for another."""
+        with self._writing("study") as connection:
+            row = self._one("SELECT study FROM offers WHERE entry = ?", entry)
+            held = self._one("SELECT arrangement, teller FROM studies WHERE study = ?", study)
+            if (row and row[0] not in (None, study)) or held not in (None, (arrangement, teller)):
+                raise Conflict("this teller's keys were countersigned for another study; ask it for a new offer")
+            connection.execute("UPDATE offers SET study = ? WHERE entry = ?", (study, entry))
+            connection.execute("INSERT OR IGNORE INTO studies VALUES (?, ?, ?)", (study, arrangement, teller))
+
+    def study(self, study: bytes) -> tuple[bytes, int] | None:
+        """Arrangement and this teller's number."""
+        row = self._one("SELECT arrangement, teller FROM studies WHERE study = ?", study)
+        return (row[0], row[1]) if row else None
+
+    def keep_part(self, study: bytes, teller: int, part: bytes) -> None:
+        """A fellow's part of the verification key. Its commitment was checked, so there is one only."""
+        with self._writing("key-share") as connection:
+            connection.execute("INSERT OR IGNORE INTO parts VALUES (?, ?, ?)", (study, teller, part))
+
+    def parts(self, study: bytes) -> Mapping[int, bytes]:
+        """The fellows' parts of the verification key."""
+        rows = self._connection.execute("SELECT teller, part FROM parts WHERE study = ?", (study,))
+        return {row[0]: row[1] for row in rows.fetchall()}
+
+    def keep_roll(self, study: bytes, roll: Roll) -> None:
+        """The one roster of a study. Raises `Conflict` for another."""
+        with self._writing("roll") as connection:
+            if self.roll(study) not in (None, roll):
+                raise Conflict("a second roster for one study; keep both heads, they are evidence")
+            content = (study, roll.issuer, roll.header, roll.packets, roll.members)
+            connection.execute("INSERT OR IGNORE INTO rolls VALUES (?, ?, ?, ?, ?)", content)
+
+    def roll(self, study: bytes) -> Roll | None:
+        """The signed roster."""
+        row = self._one("SELECT issuer, header, packets, members FROM rolls WHERE study = ?", study)
+        with reading(self._file, KEPT, "roster"):
+            return Roll(*row) if row else None
+
+    # Packets
+
+    def holders(self, occasion: Occasion) -> Mapping[bytes, bytes]:
+        """By tag, the digest of the packet that holds it."""
+        return {row[0]: row[1] for row in self._of(occasion, "SELECT tag, digest FROM shares")}
+
+    def verifiers(self, occasion: Occasion) -> Mapping[bytes, bytes]:
+        """By tag, this teller's verifier share."""
+        return {row[0]: row[1] for row in self._of(occasion, "SELECT tag, verifier FROM shares")}
+
+    def keep_shares(self, occasion: Occasion, shares: Sequence[Share]) -> None:
+        """New packets, whose tags are free."""
+        place = _place(occasion)
+        rows = [(*place, one.tag, one.digest, one.verifier, one.seed, one.output) for one in shares]
+        with self._writing("shares") as connection:
+            self._demand_open(occasion)
+            connection.executemany("INSERT INTO shares VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)", rows)
+
+    def shares(self, occasion: Occasion) -> Iterator[Share]:
+        """Every packet, with its state."""
+        columns = "tag, digest, verifier, seed, output, message, accepted"
+        for row in self._of(occasion, f"SELECT {columns} FROM shares"):
+            tag, digest, verifier, seed, output, message, accepted = row
+            yield Share(tag, digest, verifier, seed, output, message, None if accepted is None else bool(accepted))
+
+    def keep_verdicts(self, occasion: Occasion, verdicts: Mapping[bytes, tuple[bytes, bool]]) -> None:
+        """By tag, the digest of the verifier shares that it was settled by, and the verdict. A refused share goes."""
+        settled = f"UPDATE shares SET message = ?, accepted = ? WHERE {_HERE} AND tag = ? AND message IS NULL"
+        refused = f"UPDATE shares SET seed = NULL, output = NULL WHERE {_HERE} AND accepted = 0"
+        place = _place(occasion)
+        with self._writing("verdicts", erases=True) as connection:
+            self._demand_open(occasion)
+            rows = [(message, int(valid), *place, tag) for tag, (message, valid) in verdicts.items()]
+            connection.executemany(settled, rows)
+            connection.execute(refused, place)
+
+    def accepted(self, occasion: Occasion) -> frozenset[bytes]:
+        """The tags whose vectors are valid."""
+        rows = self._of(occasion, "SELECT tag FROM shares", "AND accepted = 1")
+        return frozenset(row[0] for row in rows)
+
+    def outputs(self, occasion: Occasion, tags: Sequence[bytes]) -> Iterator[bytes]:
+        """The shares of these tags' vectors, one after the other."""
+        query = f"SELECT output FROM shares WHERE {_HERE} AND tag = ?"
+        for tag in tags:
+            row = self._one(query, *_place(occasion), tag)
+            if row is None or row[0] is None:
+                raise KEPT.damaged(self._file, "a share on the list is missing")
+            yield row[0]
+
+    # The end of an occasion
+
+    def end(self, occasion: Occasion) -> End:
+        """How far it has come."""
+        row = self._one(f"SELECT list, noisy, evidence FROM ends WHERE {_HERE}", *_place(occasion))
+        return End(*row) if row else End()
+
+    def keep_list(self, occasion: Occasion, body: bytes) -> None:
+        """The one list. Raises `Conflict` for another, also for one that a crash kept from being signed."""
+        with self._writing("list") as connection:
+            end = self.end(occasion)
+            if end.evidence is not None or end.list not in (None, body):
+                raise Conflict("a second list for one round; the first one holds, and there is never another")
+            content = (*_place(occasion), body)
+            connection.execute("INSERT OR IGNORE INTO ends VALUES (?, ?, ?, ?, NULL, NULL)", content)
+
+    def keep_noisy(self, occasion: Occasion, statement: bytes) -> bytes:
+        """The one noisy share, and in the same transaction every share goes. The statement that holds now."""
+        with self._writing("noisy-share", erases=True) as connection:
+            kept = self.end(occasion).noisy
+            if kept is not None:
+                return kept
+            connection.execute(f"UPDATE ends SET noisy = ? WHERE {_HERE}", (statement, *_place(occasion)))
+            connection.execute(f"DELETE FROM shares WHERE {_HERE}", _place(occasion))
+        return statement
+
+    def stop(self, occasion: Occasion, evidence: bytes) -> None:
+        """No sum of this occasion, ever: every share goes, the evidence stays."""
+        with self._writing("stop", erases=True) as connection:
+            place = _place(occasion)
+            connection.execute("INSERT OR IGNORE INTO ends VALUES (?, ?, ?, NULL, NULL, NULL)", place)
+            connection.execute(f"UPDATE ends SET evidence = ? WHERE {_HERE} AND evidence IS NULL", (evidence, *place))
+            connection.execute(f"DELETE FROM shares WHERE {_HERE}", place)
+
+    def erase(self, study: bytes) -> None:
+        """A study's secrets and shares. All that was signed stays, so that nothing else ever is."""
+        with self._writing("erasure", erases=True) as connection:
+            connection.execute("UPDATE offers SET sealing = x'', part = x'' WHERE study = ?", (study,))
+            for table in ("parts", "shares"):
+                connection.execute(f"DELETE FROM {table} WHERE study = ?", (study,))
+
+    # Parts
+
+    def _demand_open(self, occasion: Occasion) -> None:
+        if self.end(occasion) != End():
+            raise Conflict("the list of this round is closed; nothing is taken any more")
+
+    def _one(self, query: str, *values: object) -> tuple[Any, ...] | None:
+        row = self._connection.execute(query, values).fetchone()
+        return tuple(row) if row else None
+
+    def _of(self, occasion: Occasion, query: str, more: str = "") -> list[tuple[Any, ...]]:
+        where = f"{query} WHERE {_HERE} {more} ORDER BY tag"
+        return self._connection.execute(where, _place(occasion)).fetchall()
+
+    @contextmanager
+    def _writing(self, write: str, erases: bool = False) -> Iterator[sqlite3.Connection]:
+        """One durable transaction. A fault within undoes it."""
+        connection = self._connection
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield connection
+            crash_point(f"before-commit-of-{write}")
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:  # a full disk may have undone it already
+                connection.execute("ROLLBACK")
+            raise
+        crash_point(f"after-commit-of-{write}")
+        if erases:
+            self._empty_log()
+
+    def _empty_log(self) -> None:
+        """Nothing that was erased stays in the log; also at a start, for a process that was killed before it."""
+        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _place(occasion: Occasion) -> tuple[bytes, int, int]:
+    return occasion.study, occasion.round, occasion.slot

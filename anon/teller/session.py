@@ -1,0 +1,328 @@
+"""One teller's part in its studies: the decisions of `rules`, each in the journal before its result leaves.
+
+Every method may be called again, after a crash or by an impatient aggregator, and gives the same bytes again. Nothing
+here waits: a service calls it from a thread of its own, one call at a time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from attrs import field, frozen
+
+from anon import labels
+from anon.credential import Tag
+from anon.errors import AnonmlError, Conflict, Malformed, Refused, RejectedProof
+from anon.nacl import SigningKey
+from anon.sealing import seal
+from anon.sealing.opening import Opener
+from anon.sharing.arrangement import (
+    Arrangement,
+    TellerEntry,
+    key_commitment,
+    parse_arrangement,
+    verification_key,
+)
+from anon.sharing.statements import (
+    AcceptedList,
+    Countersignature,
+    Disagreement,
+    ListSignature,
+    NoisyShare,
+    VerifierShares,
+    arrangement_digest,
+    disagreement_of,
+    parse_disagreement,
+    parse_list,
+    parse_list_signature,
+    parse_verifier_shares,
+)
+from anon.teller import rules
+from anon.teller.journal import Journal, Offer, Share
+from anon.transparency.closing import Bodies
+from anon.transparency.fingerprint import teller_words
+from anon.vdaf.prio3 import Prio3, VerifyState
+from anon.wire.cbor import encode, sha256
+from anon.wire.packet_v2 import VERSION, Occasion, Relayed
+
+SECRET_SIZE = 32
+
+
+class Disagreed(Conflict):
+    """The tellers signed two lists for one sum. No sum is published. `evidence` is for everybody."""
+
+    code = "tellers-disagree"
+
+    def __init__(self, evidence: Disagreement) -> None:
+        super().__init__("the tellers signed two lists for one sum; no sum is published; show the evidence")
+        self.evidence = evidence
+
+
+@frozen
+class Admitted:
+    """The answer to a batch: verifier shares of all that was taken, signed for the fellows, and counts of the rest."""
+
+    statement: bytes = field(repr=False)
+    refused: Mapping[str, int]
+
+
+@frozen
+class _Study:
+    """One study as this teller serves it."""
+
+    study: bytes
+    arrangement: Arrangement = field(repr=False)
+    teller: int
+    offer: Offer = field(repr=False)
+    parts: Mapping[int, bytes] = field(repr=False)
+    roll: rules.Roll | None
+
+    @property
+    def fellows(self) -> list[int]:
+        """The other tellers' numbers."""
+        return [number for number in range(len(self.arrangement.tellers)) if number != self.teller]
+
+    @property
+    def opener(self) -> Opener:
+        """Of this study's sealing key."""
+        return Opener(self.offer.sealing)
+
+    def verification_key(self) -> bytes:
+        """Raises `Refused` until every fellow's part is there: no share is opened before the key is fixed."""
+        known = {**self.parts, self.teller: self.offer.part}
+        if len(known) != len(self.arrangement.tellers):
+            raise Refused("the other tellers' parts of the verification key are missing; pass them on first")
+        return verification_key(self.study, [known[number] for number in sorted(known)])
+
+    def demand_roll(self) -> rules.Roll:
+        """Raises `Refused` before the signed roster came."""
+        if self.roll is None:
+            raise Refused("the signed roster is missing; pass it on first")
+        return self.roll
+
+
+class Teller:
+    """`random_bytes` must be the operating system's: keys, noise and the check of credentials are drawn from it."""
+
+    def __init__(self, key: SigningKey, journal: Journal, random_bytes: Callable[[int], bytes]) -> None:
+        self._key = key
+        self._journal = journal
+        self._random_bytes = random_bytes
+
+    @property
+    def words(self) -> str:
+        """The fingerprint that owners compare with this teller's own place."""
+        return teller_words(bytes(self._key.verify_key))
+
+    # Before a study
+
+    def offer(self, name: str, address: str) -> TellerEntry:
+        """A fresh entry, for one study's manifest. Raises `InvalidValue` for a name or address that is none."""
+        sealing, part = self._random_bytes(SECRET_SIZE), self._random_bytes(SECRET_SIZE)
+        key = bytes(self._key.verify_key)
+        entry = TellerEntry(name, address, key, Opener(sealing).public_key, key_commitment(key, part))
+        self._journal.keep_offer(entry.to_bytes(), Offer(sealing, part, None))
+        return entry
+
+    def countersign(self, study: bytes, arrangement_untrusted: bytes) -> bytes:
+        """This teller's word that it serves this study. Raises `Malformed`, `Refused` if no entry of it is this
+        teller's own, `Conflict` if that entry was countersigned for another study."""
+        arrangement = parse_arrangement(arrangement_untrusted)
+        for teller, entry in enumerate(arrangement.tellers):
+            if self._journal.offer(entry.to_bytes()) is not None:
+                self._journal.keep_study(study, arrangement_untrusted, teller, entry.to_bytes())
+                return Countersignature(study, teller, arrangement_digest(arrangement)).sign(self._key)
+        raise Refused("none of the study's tellers is this one; ask it for an offer, and name it as it is")
+
+    def key_shares(self, study: bytes) -> Mapping[int, bytes]:
+        """For each fellow, this teller's part of the verification key, sealed to it."""
+        mine = self._study(study)
+        tellers = mine.arrangement.tellers
+        return {
+            fellow: seal(mine.offer.part, tellers[fellow].sealing_key, _part_info(study, mine.teller, fellow))
+            for fellow in mine.fellows
+        }
+
+    def take_key_share(self, study: bytes, sender: int, sealed_untrusted: bytes) -> None:
+        """A fellow's part. Raises `Malformed`, or `RejectedProof` for one that is not what the manifest commits to."""
+        mine = self._study(study)
+        if sender not in mine.fellows:
+            raise Malformed("key share: of no other teller of the study")
+        part = mine.opener.open(sealed_untrusted, _part_info(study, sender, mine.teller))
+        entry = mine.arrangement.tellers[sender]
+        if len(part) != SECRET_SIZE or key_commitment(entry.key, part) != entry.commitment:
+            raise RejectedProof("a teller's part of the verification key is not the one it committed to")
+        self._journal.keep_part(study, sender, part)
+
+    def take_roll(self, study: bytes, manifest_untrusted: bytes, heads_untrusted: bytes, bodies: Bodies) -> None:
+        """The signed roster, once. Raises what `rules.read_roll` does, and `Conflict` for a second one."""
+        arrangement, draw = self._study(study).arrangement, self._random_bytes
+        roll = rules.read_roll(manifest_untrusted, study, heads_untrusted, bodies, arrangement.minimum, draw)
+        rules.demand_tokens(roll, arrangement)
+        self._journal.keep_roll(study, roll)
+
+    # A sum
+
+    def admit(self, occasion: Occasion, items_untrusted: Sequence[bytes]) -> Admitted:
+        """Relayed packets, new or again. Raises `Refused` before key and roster are there, `Conflict` after the list.
+        """
+        mine = self._study(occasion.study)
+        roll, key = mine.demand_roll(), mine.verification_key()
+        layout = mine.arrangement.layout(roll.packets)
+        sorted_out = rules.sort_out(items_untrusted, self._journal.holders(occasion), occasion, mine.teller, layout)
+        refused = Counter(sorted_out.refused)
+        shares: dict[bytes, Share] = {}
+        for digest, relayed in self._with_good_tokens(roll, sorted_out.fresh, refused):
+            if relayed.tag in shares:
+                refused[rules.TAG_SPENT] += 1
+                continue
+            try:
+                shares[relayed.tag] = _share(mine, relayed, digest, key)
+            except (Malformed, RejectedProof) as error:
+                refused[error.code] += 1
+        self._journal.keep_shares(occasion, list(shares.values()))  # 7.
+        taken = sorted_out.known | shares.keys()
+        verifiers = {tag: one for tag, one in self._journal.verifiers(occasion).items() if tag in taken}
+        return Admitted(VerifierShares(occasion, mine.teller, verifiers).sign(self._key), dict(refused))
+
+    def settle(self, occasion: Occasion, statements_untrusted: Sequence[bytes]) -> frozenset[bytes]:
+        """Decide about every packet whose verifier shares came from all fellows, once; all tags accepted so far.
+
+        One statement of each fellow. Raises `Malformed`, `RejectedProof`, and `Conflict` if a packet was settled by
+        other verifier shares before: more than one answer would tell a dishonest fellow about the share.
+        """
+        mine = self._study(occasion.study)
+        prio3, fellows = self._prio3(mine, occasion), _by_fellow(mine, occasion, statements_untrusted)
+        context, verdicts = mine.arrangement.context(occasion), dict[bytes, tuple[bytes, bool]]()
+        for share in self._journal.shares(occasion):
+            given = {**{number: said.get(share.tag) for number, said in fellows.items()}, mine.teller: share.verifier}
+            verifiers = [one for _, one in sorted(given.items()) if one is not None]
+            if len(verifiers) < len(given):
+                continue
+            message = sha256(labels.VERIFIER_SHARES, *verifiers)
+            if share.message is None:
+                valid = rules.is_valid(prio3, context, _state(prio3, share), verifiers)
+                verdicts[share.tag] = (message, valid)
+            elif share.message != message:
+                raise Conflict("a second verifier share of one packet; the first one holds")
+        self._journal.keep_verdicts(occasion, verdicts)
+        return self._journal.accepted(occasion)
+
+    def sign_list(self, occasion: Occasion, list_untrusted: bytes) -> bytes:
+        """The one list. Raises `Malformed`, `Refused`, `Conflict` for a second one."""
+        mine = self._study(occasion.study)
+        end = self._journal.end(occasion)
+        if end.list is None:
+            accepted = self._journal.accepted(occasion)
+            members = mine.demand_roll().members
+            rules.check_list(list_untrusted, occasion, accepted, mine.arrangement.minimum, members)
+        self._journal.keep_list(occasion, list_untrusted)  # 4.
+        return ListSignature(occasion, mine.teller, parse_list(list_untrusted, occasion).digest()).sign(self._key)
+
+    def add_noise(self, occasion: Occasion, signatures_untrusted: Sequence[bytes]) -> bytes:
+        """The noisy share, once, after every fellow signed the one list.
+
+        Raises `Malformed`, `RejectedProof`, `Refused` while a fellow or the list is missing, `Disagreed` if a fellow
+        signed another list: then there is never a sum.
+        """
+        mine = self._study(occasion.study)
+        end = self._journal.end(occasion)
+        if end.evidence is not None:
+            raise Disagreed(parse_disagreement(end.evidence, mine.arrangement))
+        if end.list is None:
+            raise Refused("no list was signed for this round and slot")
+        accepted = parse_list(end.list, occasion)
+        self._demand_agreement(mine, accepted, signatures_untrusted)
+        if end.noisy is not None:
+            return end.noisy
+        prio3, asked = self._prio3(mine, occasion), mine.arrangement.sum_of(occasion)
+        outputs = (
+            prio3.circuit.field.decode(one, prio3.circuit.output_length, "share")
+            for one in self._journal.outputs(occasion, accepted.tags)
+        )
+        share = rules.noisy_share(prio3, asked, outputs, self._random_bytes)
+        statement = NoisyShare(occasion, mine.teller, accepted.digest(), share).sign(self._key)
+        return self._journal.keep_noisy(occasion, statement)
+
+    def finish(self, study: bytes) -> None:
+        """The study's end: its keys and shares are erased. All that was signed stays."""
+        self._journal.erase(study)
+
+    # Parts
+
+    def _study(self, study: bytes) -> _Study:
+        kept = self._journal.study(study)
+        if kept is None:
+            raise Refused("this teller did not countersign the study")
+        arrangement, teller = parse_arrangement(kept[0]), kept[1]
+        offer = self._journal.offer(arrangement.tellers[teller].to_bytes())
+        if offer is None or not offer.sealing:
+            raise Refused("the study is over: its keys were erased")
+        return _Study(study, arrangement, teller, offer, self._journal.parts(study), self._journal.roll(study))
+
+    def _prio3(self, mine: _Study, occasion: Occasion) -> Prio3:
+        return mine.arrangement.prio3(mine.arrangement.sum_of(occasion))
+
+    def _with_good_tokens(
+        self, roll: rules.Roll, fresh: Mapping[bytes, Relayed], refused: Counter[str]
+    ) -> list[tuple[bytes, Relayed]]:
+        """Step 4, for a whole batch."""
+        items = [relayed.token_item() for relayed in fresh.values()]
+        verdicts: list[Tag | AnonmlError] = roll.verifier.check_batch(items, self._random_bytes)
+        good = []
+        for (digest, relayed), verdict in zip(fresh.items(), verdicts, strict=True):
+            if isinstance(verdict, AnonmlError):
+                refused[verdict.code] += 1
+            else:
+                good.append((digest, relayed))
+        return good
+
+    def _demand_agreement(self, mine: _Study, accepted: AcceptedList, signatures_untrusted: Sequence[bytes]) -> None:
+        """Every fellow signed the list that this teller signed."""
+        own = ListSignature(accepted.occasion, mine.teller, accepted.digest())
+        agreed = set()
+        for statement in signatures_untrusted:
+            signed = parse_list_signature(statement, mine.arrangement)
+            if signed.occasion != accepted.occasion:
+                raise Malformed("list signature: of another round or slot")
+            if signed.digest != own.digest:
+                evidence = disagreement_of(own.sign(self._key), statement, mine.arrangement)
+                self._journal.stop(accepted.occasion, evidence.to_bytes())
+                raise Disagreed(evidence)
+            agreed.add(signed.teller)
+        if not agreed.issuperset(mine.fellows):
+            raise Refused("another teller's signature of the list is missing; nothing leaves before it is there")
+
+
+def _part_info(study: bytes, sender: int, recipient: int) -> bytes:
+    """The purpose that a part of the verification key is sealed for."""
+    return encode([labels.KEY_SHARE, VERSION, study, sender, recipient])
+
+
+def _share(mine: _Study, relayed: Relayed, digest: bytes, key: bytes) -> Share:
+    """Steps 5 and 6."""
+    prio3 = mine.arrangement.prio3(mine.arrangement.sum_of(relayed.occasion))
+    begun = rules.open_share(relayed, mine.arrangement, prio3, mine.opener, key)
+    output = prio3.circuit.field.encode(begun.state.output_share)
+    return Share(relayed.tag, digest, begun.verifier, begun.state.joint_seed, output)
+
+
+def _state(prio3: Prio3, share: Share) -> VerifyState:
+    """A packet's state, as it was kept. Raises `Malformed` for a damaged one."""
+    if share.seed is None or share.output is None:
+        raise Malformed("share: its state is missing in the journal")
+    output = prio3.circuit.field.decode(share.output, prio3.circuit.output_length, "share")
+    return VerifyState(output, share.seed)
+
+
+def _by_fellow(
+    mine: _Study, occasion: Occasion, statements_untrusted: Sequence[bytes]
+) -> Mapping[int, Mapping[bytes, bytes]]:
+    """By fellow and tag, the verifier shares; one statement of each, in the fellows' order."""
+    if len(statements_untrusted) != len(mine.fellows):
+        raise Malformed(f"verifier shares: expected {len(mine.fellows)} statements, got {len(statements_untrusted)}")
+    return {
+        fellow: parse_verifier_shares(statement, occasion, fellow, mine.arrangement).shares
+        for fellow, statement in zip(mine.fellows, statements_untrusted, strict=True)
+    }

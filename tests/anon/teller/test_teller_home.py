@@ -1,0 +1,84 @@
+"""A teller's folder and journal: one process, one key, a full disk, a file that is damaged or a newer program's."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from anon.errors import Damaged, NoRoom, Refused
+from anon.sharing.arrangement import Sum
+from anon.teller.home import open_home
+from anon.teller.journal import Journal
+from anon.vdaf.circuits import blocks
+from tests.support.tellers import PLACES, SILENT, expected, ready_world
+
+
+def test_a_home_keeps_its_key(tmp_path: Path) -> None:
+    first = open_home(tmp_path / "home", os.urandom)
+    assert bytes(open_home(tmp_path / "home", os.urandom).key) == bytes(first.key)
+    assert first.path.stat().st_mode & 0o777 == 0o700
+
+
+def test_one_process_serves_a_home(tmp_path: Path) -> None:
+    home = open_home(tmp_path, os.urandom)
+    held = home.lock()
+    with pytest.raises(Refused, match="another process"):
+        home.lock()
+    os.close(held)
+    os.close(home.lock())
+
+
+@pytest.mark.parametrize("key", [None, b"", bytes(31)])
+def test_a_key_that_is_gone_or_cut_is_not_replaced(tmp_path: Path, key: bytes | None) -> None:
+    home = open_home(tmp_path, os.urandom)
+    Journal(home.journal).close()
+    (tmp_path / "signing.key").unlink()
+    if key is not None:
+        (tmp_path / "signing.key").write_bytes(key)
+    with pytest.raises(Damaged, match=r"signing\.key"):
+        open_home(tmp_path, os.urandom)
+
+
+def test_the_first_noisy_share_holds(tmp_path: Path) -> None:
+    """Also where two calls got past the look before it."""
+    world = ready_world(tmp_path)
+    journal, occasion = world.journals[0], world.occasion()
+    journal.keep_list(occasion, b"list")
+    assert journal.keep_noisy(occasion, b"first") == b"first"
+    assert journal.keep_noisy(occasion, b"second") == b"first"
+    assert journal.end(occasion).noisy == b"first"
+
+
+def test_a_full_disk_stops_before_anything_is_said(tmp_path: Path) -> None:
+    lengths = (200, 200)
+    asked = Sum(0, 0, "blocks", blocks(lengths).parameters, SILENT)
+    world = ready_world(tmp_path, sums=[asked])
+    packets = world.packets()
+    connection = world.journals[0]._connection
+    pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(NoRoom, match="nothing that was stored is lost"):
+        world.admit(packets)
+    assert not world.journals[0].holders(world.occasion())
+    connection.execute("PRAGMA max_page_count = 1000000")
+    assert world.summed(packets).values == expected(PLACES[:4], lengths)
+
+
+def test_a_damaged_journal_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "teller.sqlite"
+    file.write_bytes(b"not a database, but long enough to be looked at" * 50)
+    with pytest.raises(Damaged, match=r"teller\.sqlite"):
+        Journal(file)
+
+
+def test_the_journal_of_a_newer_program_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "teller.sqlite"
+    Journal(file).close()
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA user_version = 2")
+    with pytest.raises(Refused, match="newer"):
+        Journal(file)
