@@ -20,6 +20,7 @@ from aggregator.app import AggregatorApp, StudyStatus
 from aggregator.network.onion_key import onion_address
 from aggregator.opening import DEFAULT_HOME, HomeOption
 from aggregator.rules.lifecycle import Phase
+from aggregator.study.handout import lower_limit
 from anon.errors import Refused
 from anon.ldp import format_epsilon
 from anon.protocols.registry import protocol_of
@@ -116,6 +117,8 @@ def publish(
 
     manifest, twins = finished(work())
     _show(manifest, as_json, published=True)
+    if lower := lower_limit(manifest):
+        Console(stderr=True).print(lower, highlight=False)
     for twin in twins:
         Console(stderr=True).print(
             f"[bold yellow]caution:[/] a study of this title is open already ({twin[:8]}): who joins both pays twice",

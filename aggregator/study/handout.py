@@ -22,29 +22,53 @@ def wheel() -> str:
     return f"anonml-{version('anonml')}-py3-none-any.whl"
 
 
-def limits(address: str, manifest: Manifest) -> str:
+def limits(address: str, manifest: Manifest, desk: bool = False) -> str:
     """Sentences about links to this address that would lead nowhere on other machines, with the next step; empty for
-    links that work anywhere."""
+    links that work anywhere. `desk`: for a page, in whose terms the next step is."""
     if not is_loopback(address):
         return ""
     if not manifest.address:
+        again = "for people anywhere, through Tor," if desk else "with Tor (without --loopback)"
         return (
             "These links work on this machine alone, because the study was published for this machine. For people "
-            "elsewhere, publish it again with Tor (without --loopback) and draw new links."
+            f"elsewhere, publish it again {again} and draw new links."
         )
+    step = "end the desk in its terminal, start `anonml aggregator desk --onion`," if desk else (
+        "stop it, start it again with --onion,"
+    )
     return (
         "These links work on this machine alone, because the aggregator is not served through Tor now. For people "
-        "elsewhere, stop it, start it again with --onion, and draw new links."
+        f"elsewhere, {step} and draw new links."
+    )
+
+
+USUAL_MINIMUM = 20
+"""The least group that a member's program joins, unless its owner lowers it."""
+
+
+def lower_limit(manifest: Manifest) -> str:
+    """Says of a study with a smaller minimum how its members can join at all; empty for others."""
+    least = manifest.cohort.minimum
+    if least >= USUAL_MINIMUM:
+        return ""
+    return (
+        f"A member's program refuses a group of fewer than {USUAL_MINIMUM}: before they join, all members must lower "
+        f"their own limit with `anonml peer budget --minimum-cohort {least}`."
     )
 
 
 def link_table(links: Sequence[str]) -> str:
-    """CSV with the columns `number` and `link`, one row a person."""
+    """CSV with the columns `number`, `link` and `command` (as it is typed into a terminal), one row a person."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow(("number", "link"))
-    writer.writerows(enumerate(links, 1))
+    writer.writerow(("number", "link", "command"))
+    writer.writerows((number, link, opening(link)) for number, link in enumerate(links, 1))
     return text.getvalue()
+
+
+def opening(link: str) -> str:
+    """The command that opens a link, as it is typed."""
+    return f"anonml peer open '{link}'"
 
 
 def mail(manifest: Manifest, link: str = PLACE) -> str:
@@ -70,7 +94,7 @@ before you decide. Enrolment closes {instant(manifest.timetable.enrol_closes)}.
 1. Install the program from the file that we give you:
    pipx install './{wheel()}'
 2. {whose}
-   anonml peer open '{link}'
+   {opening(link)}
 3. Compare the study's fingerprint with these words before you say yes:
    {words(manifest.study_id)}
 

@@ -15,6 +15,7 @@ from aggregator.desk.drafts import Drafts
 from aggregator.desk.views.desk_page import DeskPage, field_of, optional_field
 from aggregator.lab.planning.outlook import Outlook
 from aggregator.network.onion_key import onion_address
+from aggregator.study.handout import lower_limit
 from anon.errors import Malformed
 from anon.page.gate import Gate
 from anon.study.proposal import Proposal
@@ -66,7 +67,8 @@ class DraftPages(DeskPage):
             return self._editor(request, text, linted, draft)
         onion = not is_loopback(self._serving)
         return self._html(
-            "confirm.html", request, text=text, linted=linted, manifest=linted.manifest, onion=onion, draft=draft
+            "confirm.html", request, text=text, linted=linted, manifest=linted.manifest, onion=onion, draft=draft,
+            lower=lower_limit(linted.manifest) if linted.manifest else "",
         )
 
     async def publish(self, request: web.Request) -> web.Response:

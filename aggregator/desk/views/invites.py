@@ -61,7 +61,7 @@ class InvitePages(DeskPage):
             links=links,
             own=own,
             with_codes=len(links) <= QR_INVITES,
-            limits=limits(address, live.manifest) if address else "",
+            limits=limits(address, live.manifest, desk=True) if address else "",
             mail=mail(live.manifest, PLACE if own or not links else links[0]),
             wheel=wheel(),
             words=words(live.study),

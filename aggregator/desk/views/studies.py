@@ -17,7 +17,7 @@ from aggregator.desk.metrics import CONTENT_TYPE, exposition
 from aggregator.desk.openapi import desk_document, public_document
 from aggregator.desk.rendering import static
 from aggregator.desk.routes import ROUTES
-from aggregator.desk.views.desk_page import field_of
+from aggregator.desk.views.desk_page import field_of, optional_field
 from aggregator.desk.views.form import FormPages
 from aggregator.desk.views.invites import MOST_INVITES, InvitePages
 from aggregator.intake.workers import Workers
@@ -26,10 +26,11 @@ from aggregator.lab.tested_report import full_report
 from aggregator.study.handout import limits
 from aggregator.study.live import LiveStudy
 from anon.errors import AnonmlError, Malformed, Refused
+from anon.ldp import odds_moved
 from anon.page.gate import DOCUMENT_POLICY, Gate
 from anon.page.jobs import Jobs
 from anon.transparency.documents import encode_chain, find
-from anon.transparency.fingerprint import study_code
+from anon.transparency.fingerprint import study_code, words
 from anon.wire.addresses import is_loopback
 
 LARGEST_FORM = 64 * 1024 * 1024
@@ -65,7 +66,7 @@ class Pages(FormPages, InvitePages):
         unread = self._aggregator.unread()
         return self._html(
             "studies.html", request, studies=all_facts, unread=unread, drafts=self._drafts.all(), address=self._serving,
-            key=key.hex(), here=is_loopback(self._serving) if self._serving else False
+            key=key.hex(), key_words=words(key), here=is_loopback(self._serving) if self._serving else False
         )
 
     async def study(self, request: web.Request) -> web.Response:
@@ -79,11 +80,12 @@ class Pages(FormPages, InvitePages):
             reached=await facts.reached_by(live),
             guessing=await facts.is_guessing(live),
             statement=await facts.statement_of(live),
+            odds=odds_moved(live.manifest.epsilon),
             audited=self.jobs.outcome(_job(live, "audit")),
             expected=self.jobs.outcome(_job(live, "forecast")),
             code=study_code(live.study),
             address=self._address(live),
-            limits=limits(self._address(live), live.manifest) if self._address(live) else "",
+            limits=limits(self._address(live), live.manifest, desk=True) if self._address(live) else "",
             most_invites=MOST_INVITES,
         )
 
@@ -125,12 +127,14 @@ class Pages(FormPages, InvitePages):
 
     async def report(self, request: web.Request) -> web.Response:
         """The published report, in a page that may do nothing."""
-        return _document(await _body(self._live(request), "report"))
+        live = self._live(request)
+        return _document(await _body(live, "report"), _saved(live) if request.query.get("save") else "")
 
     async def evaluate(self, request: web.Request) -> web.Response:
         """The report again, with what the model does on a test set that staff give. It is not kept."""
         live = self._live(request)
-        return _document((await full_report(live, self._workers, await field_of(request, "people"))).encode())
+        body = (await full_report(live, self._workers, await field_of(request, "people"))).encode()
+        return _document(body, _saved(live) if await optional_field(request, "save") else "")
 
     async def model(self, request: web.Request) -> web.Response:
         """The published model."""
@@ -180,9 +184,16 @@ class Pages(FormPages, InvitePages):
         return explained
 
 
-def _document(body: bytes) -> web.Response:
-    return web.Response(body=body, content_type="text/html", charset="utf-8",
-                        headers={"Content-Security-Policy": DOCUMENT_POLICY})
+def _document(body: bytes, saved: str = "") -> web.Response:
+    """A page that may do nothing; `saved`: the name under which the browser keeps it as a file instead."""
+    headers = {"Content-Security-Policy": DOCUMENT_POLICY}
+    if saved:
+        headers["Content-Disposition"] = f'attachment; filename="{saved}"'
+    return web.Response(body=body, content_type="text/html", charset="utf-8", headers=headers)
+
+
+def _saved(live: LiveStudy) -> str:
+    return f"report-{live.study.hex()[:8]}.html"
 
 
 async def _body(live: LiveStudy, kind: str) -> bytes:

@@ -9,6 +9,7 @@ import re
 import time
 import zipfile
 from collections.abc import Sequence
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -19,11 +20,14 @@ from aggregator.desk.openapi import public_document
 from aggregator.desk.routes import ROUTES
 from aggregator.desk.steps import Steps
 from aggregator.intake.batcher import Batcher
+from aggregator.study.handout import USUAL_MINIMUM
 from anon.credential import pseudonym
 from anon.page.gate import HEADERS
 from anon.protocols.sortition import slot_context
+from anon.transparency.fingerprint import words
 from anon.wire.invite import parse_invite
 from anon.wire.messages import parse_packet
+from peer.rules.consent import Policy
 from tests.support.clock import Clock
 from tests.support.desk_browser import Desk, opened, words_of
 from tests.support.world import FakePeer, World, begin, make_app, sealed, study_text
@@ -73,7 +77,7 @@ async def test_from_the_editor_to_a_study_with_invites(tmp_path: Path) -> None:
         (live,) = app.studies()
         assert live.manifest.title == "Income" and live.manifest.address == ""
         links = await desk.post(f"{done.path}/invites", count="3", address="127.0.0.1:8750")
-        found = re.findall(r"<code>(anonml://[^<\s]+)</code>", links.text)
+        found = re.findall(r"<code>anonml peer open '(anonml://[^<\s]+)'</code>", links.text)
         codes = {parse_invite(link.replace("&amp;", "&")).code for link in found}
         assert len(found) == len(codes) == 3 and links.text.count("<svg") == 3
         study_page = await desk.get(done.path)
@@ -105,6 +109,52 @@ async def test_a_group_below_fifty_is_not_told_as_fewer_than_fifty_of_it(desk: D
     await _of(desk).collecting(8)
     page = words_of((await desk.get(_at(desk))).text)
     assert "fewer than 50 of 8" not in page and "told when collection has closed (8 are expected)" in page
+
+
+class _Fixed(HTMLParser):
+    """The words of a study's page outside of the parts that renew themselves."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.words, self._depth = "", 0
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._depth += tag == "div" and (self._depth > 0 or "data-live" in dict(attrs))
+
+    def handle_endtag(self, tag: str) -> None:
+        self._depth -= tag == "div" and self._depth > 0
+
+    def handle_data(self, data: str) -> None:
+        self.words += "" if self._depth else f"{data.strip()} "
+
+
+async def test_every_part_that_changes_renews_itself(desk: Desk) -> None:
+    first = (await desk.get(_at(desk))).text
+    await _finished(desk)
+    last = (await desk.get(_at(desk))).text
+    assert "Draw invites" in first and "Draw invites" not in last and "Save the report as a file" in last
+    assert _Fixed(first).words.split() == _Fixed(last).words.split()
+    parts = [re.findall(r'data-live="(\w+)"', page) for page in (first, last)]
+    assert parts[0] == parts[1] and len(set(parts[0])) == len(parts[0]) == 7
+
+
+async def test_the_page_keeps_technical_figures_behind_a_fold(desk: Desk) -> None:
+    page = (await desk.get(_at(desk))).text
+    plain = words_of(re.sub(r"<details.*?</details>", "", page, flags=re.DOTALL))
+    assert "the odds about that member move by at most a factor of" in plain and "replace-one" in words_of(page)
+    assert not any(word in plain for word in ("replace-one", "at delta", "marginals", "Record-level sum"))
+    editor = (await desk.post("/editor", text=study_text())).text
+    assert "krr" in editor and "krr" not in re.sub(r"<details.*?</details>|<textarea.*?</textarea>", "", editor, flags=re.DOTALL)
+    said = words_of((await desk.get("/")).text)
+    assert f"Its key in words {words(desk.app.home.public_key)}" in said and said.index("Its key in words") < said.index(desk.app.home.public_key.hex())
+
+
+async def test_publishing_for_few_says_that_members_lower_their_limit(desk: Desk) -> None:
+    assert Policy().minimum_cohort == USUAL_MINIMUM
+    for minimum, told in ((2, True), (19, True), (20, False)):
+        asked = await desk.post("/editor/confirm", text=study_text(minimum=minimum))
+        assert (f"<code>anonml peer budget --minimum-cohort {minimum}</code>" in asked.text) is told
 
 
 async def test_times_have_utc_beside_them(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,6 +194,10 @@ async def test_the_report_and_its_test_set(desk: Desk) -> None:
     await _finished(desk)
     published = await desk.get(f"{_at(desk)}/report")
     assert "No test set was given" in published.text and "sandbox" in published.headers["Content-Security-Policy"]
+    kept = await desk.get(f"{_at(desk)}/report?save=1")
+    assert kept.text == published.text and "Content-Disposition" not in published.headers
+    assert re.fullmatch(r'attachment; filename="report-[0-9a-f]{8}\.html"', kept.headers["Content-Disposition"])
+    assert "attachment" in (await desk.upload(f"{_at(desk)}/report", "people", PEOPLE, save="1")).headers["Content-Disposition"]
     evaluated = await desk.upload(f"{_at(desk)}/report", "people", PEOPLE)
     said = words_of(evaluated.text)
     assert evaluated.status == 200 and "30 test people" in said and "Errors by subgroup" in said and "ROC curve" in said

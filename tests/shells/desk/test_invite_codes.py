@@ -65,7 +65,7 @@ async def test_the_desk_shows_a_code_beside_each_link(tmp_path: Path) -> None:
             (live,) = app.studies()
             await desk.get(f"/studies/{live.study.hex()}")
             page = await desk.post(f"/studies/{live.study.hex()}/invites", count="2", address="127.0.0.1:8750")
-    links = [one.replace("&amp;", "&") for one in re.findall(r"<code>(anonml://[^<]+)</code>", page.text)]
+    links = [one.replace("&amp;", "&") for one in re.findall(r"<code>anonml peer open '(anonml://[^<]+)'</code>", page.text)]
     drawings = re.findall(r"<svg.*?</svg>", page.text, re.DOTALL)
     assert [_drawn(one) for one in drawings] == links and len(links) == 2
 
