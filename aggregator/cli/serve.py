@@ -34,6 +34,8 @@ from anon.wire.invite import Invite
 ServeDesk = Callable[[AggregatorApp, int, Callable[[str], None]], Awaitable[None]]
 """Serves the staff's pages at a port of this machine, and says the link."""
 HOST, HTTP_PORT = "127.0.0.1", 8750
+REPEATED = 5.0
+"""Seconds between two lines that differ by the number enrolled alone."""
 _OVER = ("published", "abandoned", "erased")
 
 
@@ -159,7 +161,8 @@ class Teller:
     _errors: Console = field(factory=lambda: Console(stderr=True))
     _address: str = ""
     _open: asyncio.Event = field(factory=asyncio.Event)
-    _seen: dict[bytes, str] = field(factory=dict)
+    _seen: dict[bytes, tuple[str, int]] = field(factory=dict)
+    _said: dict[bytes, float] = field(factory=dict)
     _invited: set[bytes] = field(factory=set)
 
     def listening(self, address: str) -> None:
@@ -193,19 +196,28 @@ class Teller:
             self._errors.print(inline(line), style="dim", highlight=False)
 
     async def watch(self) -> None:
-        """Say every change of phase; return once all studies have ended, when asked to."""
+        """Say every change of phase and of how many enrolled; return once all studies have ended, when asked to."""
         await self._open.wait()
         while True:
             statuses = await self.aggregator.status()
             for status in statuses:
-                if self._seen.get(status.study) != str(status.phase):
-                    self._seen[status.study] = str(status.phase)
+                if self.is_news(status):
                     self._phase(status)
                 if self.asked.onion and status.phase not in _OVER and self._named_here(status.study):
                     await self._invite(status)
             if self.asked.until_published and _all_ended(statuses) and _over(self.aggregator):
                 return
             await asyncio.sleep(0.25)
+
+    def is_news(self, status: StudyStatus) -> bool:
+        """Another phase than at the last line; for people also another count, at most every `REPEATED` seconds."""
+        now, shown = time.monotonic(), (str(status.phase), status.enrolled)
+        phase, enrolled = self._seen.get(status.study, ("", 0))
+        late = now - self._said.get(status.study, now) >= REPEATED
+        if phase == shown[0] and (self.asked.as_json or enrolled == shown[1] or not late):
+            return False
+        self._seen[status.study], self._said[status.study] = shown, now
+        return True
 
     def _phase(self, status: StudyStatus) -> None:
         if self.asked.as_json:

@@ -22,7 +22,7 @@ from aggregator.opening import DEFAULT_HOME, HomeOption
 from aggregator.rules.lifecycle import Phase
 from aggregator.study.handout import lower_limit
 from anon.errors import Refused
-from anon.ldp import format_epsilon
+from anon.ldp import format_epsilon, odds_moved
 from anon.protocols.registry import protocol_of
 from anon.study import Manifest, load_proposal
 from anon.study.schema import FILE as SCHEMA_FILE
@@ -153,7 +153,8 @@ def _show(manifest: Manifest, as_json: bool, published: bool, outlook: Mapping[s
             table.add_row(str(survey.survey), asks, survey.mechanism, str(survey.m), cost, share)
     console.print(table)
     console.print(
-        f"{manifest.packets} packet(s) per peer. Record-level epsilon [bold]{format_epsilon(manifest.epsilon)}[/]; "
+        f"{manifest.packets} packet(s) per peer. Record-level epsilon [bold]{format_epsilon(manifest.epsilon)}[/]: "
+        f"the odds about somebody {odds_moved(manifest.epsilon)}; "
         f"per-attribute (AnonML eq. 6) {format_epsilon(manifest.epsilon_per_attribute)}, which is not the guarantee.",
         highlight=False,
     )

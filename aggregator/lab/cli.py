@@ -42,11 +42,15 @@ def synthesize(
     Columns that a feature reads directly get values of its range or categories; all others small whole numbers. The
     label follows the first feature half of the time, so that there is something to find.
     """
-    from aggregator.lab.synthetic import people
+    from aggregator.lab.synthetic import computed, people
 
     if output is not None and output.exists():
         raise Refused(f"{output}: already exists; name another file")
-    header, body = people(load_proposal(file), rows, secrets.SystemRandom())
+    proposal = load_proposal(file)
+    header, body = people(proposal, rows, secrets.SystemRandom())
+    if unfounded := computed(proposal):
+        names = ", ".join(unfounded)
+        typer.echo(f"caution: made-up numbers say little of features that are computed: {names}", err=True)
     with output.open("w", newline="", encoding="utf-8") if output else _stdout() as stream:
         writer = csv.writer(stream)
         writer.writerow(header)

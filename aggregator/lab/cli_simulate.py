@@ -59,6 +59,12 @@ def main(
         proposal = _with_epsilon(load_proposal(study), epsilon)
         people = people_from_csv(proposal, data, person)
         scored = people_from_csv(proposal, test, person) if test else None
+    if people.alike:
+        typer.echo(
+            f"caution: all {len(people)} people count as {people.alike}, so that nothing can be learned. Compare the "
+            "values that label.query gives on this file with label.positive and label.negative.",
+            err=True,
+        )
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("trials", total=trials)
         result = simulate(

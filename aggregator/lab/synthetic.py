@@ -14,12 +14,18 @@ Cell = int | float | str
 
 
 def people(proposal: Proposal, rows: int, random: Random) -> tuple[tuple[str, ...], list[list[Cell]]]:
-    """Header and rows. Raises `Malformed` for a study of several tables, whose pilot needs data of its own."""
+    """Header and rows. Raises `Malformed` for a study of several tables, or whose label is computed: its pilot needs
+    data of its own."""
     if len(proposal.tables) != 1:
         raise Malformed("a study of several tables: write the pilot's data yourself and import it into test peers")
     columns = proposal.tables[0].columns
     direct = {name: feature for feature in proposal.features if (name := _column(feature.query)) in columns}
     label = _column(proposal.label.query)
+    if label not in columns:
+        raise Malformed(
+            "label.query: expected SELECT COLUMN FROM TABLE; a made-up value that a query computes with would match "
+            "neither label.positive nor label.negative; write the pilot's data yourself"
+        )
     return columns, [_row(proposal, columns, direct, label, random) for _ in range(rows)]
 
 
@@ -29,16 +35,21 @@ def _column(query: str) -> str | None:
 
 
 def _row(
-    proposal: Proposal, columns: tuple[str, ...], direct: dict[str, Feature], label: str | None, random: Random
+    proposal: Proposal, columns: tuple[str, ...], direct: dict[str, Feature], label: str, random: Random
 ) -> list[Cell]:
     share = random.random()
     values: dict[str, Cell] = {name: random.randrange(101) for name in columns}
     for rank, (name, feature) in enumerate(direct.items()):
         values[name] = _value(feature, share if rank == 0 else random.random())
-    if label in values:
-        positive = share > 0.5 if random.random() < 0.5 else random.random() < 0.5
-        values[label] = random.choice(proposal.label.positive if positive else proposal.label.negative)
+    positive = share > 0.5 if random.random() < 0.5 else random.random() < 0.5
+    values[label] = random.choice(proposal.label.positive if positive else proposal.label.negative)
     return [values[name] for name in columns]
+
+
+def computed(proposal: Proposal) -> tuple[str, ...]:
+    """The features whose queries compute something: made-up numbers seldom give their values."""
+    columns = {column for table in proposal.tables for column in table.columns}
+    return tuple(feature.name for feature in proposal.features if _column(feature.query) not in columns)
 
 
 def _value(feature: Feature, share: float) -> Cell:

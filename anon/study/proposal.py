@@ -215,6 +215,15 @@ def duration(text: Any) -> int:
     return sum(int(part or 0) * scale for part, scale in zip(match.groups(), _SECONDS.values(), strict=True))
 
 
+def spelled(seconds: int) -> str:
+    """The shortest duration that says so many seconds, such as "90d"."""
+    parts = []
+    for unit, size in _SECONDS.items():
+        count, seconds = divmod(seconds, size)
+        parts += [f"{count}{unit}"] if count else []
+    return "".join(parts) or "0s"
+
+
 def _converter() -> Any:
     converter = make_converter()
 

@@ -25,7 +25,7 @@ from anon.study.features import (
     OneOf,
     Release,
 )
-from anon.study.proposal import MAX_EPSILON, DesignSection, OnePacket, Paper, Proposal, Schedule
+from anon.study.proposal import MAX_EPSILON, DesignSection, OnePacket, Paper, Proposal, Schedule, spelled
 
 FILE = "study.schema.json"
 EDITOR_LINE = f"#:schema {FILE}"
@@ -171,6 +171,8 @@ def _object(cls: type[Any], prefix: str) -> dict[str, Any]:
             required.append(attribute.name)
         elif isinstance(attribute.default, (str, int, float)) and described.get("pattern") != DURATION_PATTERN:
             described["default"] = attribute.default
+        elif isinstance(attribute.default, int):  # a duration
+            described["default"] = spelled(attribute.default)
         properties[attribute.name] = described | {"description": WORDS[key]}
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 

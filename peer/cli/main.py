@@ -124,7 +124,8 @@ def join(
         print_json({"study": study, "epsilon_reserved": reserved, "key": key, "missing": missing_json(own)})
         return
     reserved_text = f"{consent.charge.budget.symbol} {format_epsilon(consent.epsilon)}"
-    Console().print(f"joined; {reserved_text} is reserved. Now: anonml peer run")
+    Console().print(f"joined; {reserved_text} is reserved.")
+    Console().print("One thing to do: keep `anonml peer run` running, or you are not enrolled.")
     if sheet.admission == "allow-list":
         Console().print(f"first give staff your key for this study, to put on their list: {key}", highlight=False)
 

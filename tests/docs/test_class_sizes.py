@@ -7,6 +7,7 @@ import re
 import pytest
 
 from aggregator.lab.simulation.people import people_from_rows
+from anon.ldp import nano, odds_moved
 from anon.study.proposal import load_proposal
 from benchmarks.class_sizes import EPSILONS, HOPELESS, SIZES, WORKS, asking, measure, tables
 from benchmarks.class_sizes import STUDY as CENSUS
@@ -36,6 +37,8 @@ def test_the_rule_of_thumb_is_what_was_measured(many: str, asked: str) -> None:
     """Each size that it names is the first that works."""
     text = PAGE.read_text("utf-8")
     found = shown(text, many)
+    odds = dict(re.findall(r"epsilon (\d) \(odds × ([\d.]+)\)", text))
+    assert odds and all(str(odds_moved(nano(int(epsilon)))).endswith(f" {factor}") for epsilon, factor in odds.items())
     row = re.search(rf"^\| {asked} \| from ([\d,]+) people \| from ([\d,]+) \| from ([\d,]+) \|$", text, re.MULTILINE)
     assert row
     for epsilon, size in zip((4.0, 2.0, 1.0), row.groups(), strict=True):

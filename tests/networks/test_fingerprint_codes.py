@@ -57,7 +57,8 @@ def test_consent_shows_words_and_code_and_never_the_invites_code(command) -> Non
         told = command("look", served.link, "--json").json["fingerprint_qr"]
         assert told == {"text": study_code(served.aggregator.study), "drawing": list(lines)}
         assert code not in told["text"]
-        assert command("join", served.link, "--yes").code == 0
+        joined = command("join", served.link, "--yes")
+        assert joined.code == 0 and "keep `anonml peer run` running, or you are not enrolled" in " ".join(joined.out.split())
         seen = command("fingerprint", "--json").json
         assert [one["kind"] for one in seen["heads"]] == ["manifest"]
         assert command("fingerprint", "--number", "7").code == 4

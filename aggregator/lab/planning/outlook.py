@@ -22,13 +22,20 @@ from anon.study.proposal import Proposal
 ENOUGH, TOO_SMALL = 0.9, 0.5
 """From the first share of studies on a group is large enough; below the second it is too small."""
 
+GRID: tuple[int, ...] = (
+    *(part * decade // 10 for decade in (10, 100, 1_000, 10_000, 100_000) for part in (10, 15, 20, 30, 50, 70)),
+    MOST_IN_COHORT,
+)
+"""Sizes of groups, the same for every study, so that one study has one figure."""
+
+_DECADE = 6
 _PROTOCOL = "histogram"
 
 
 @frozen
 class Outlook:
-    """Figures as `trials.Forecast` has them for `people`; `enough`: the smallest group of those tried that is large
-    enough, None where none is."""
+    """Figures as `trials.Forecast` has them for `people`; `enough`: the smallest group of `GRID` that is large enough
+    for this study, whatever `people` is; None where none is."""
 
     people: int
     epsilon: float
@@ -57,7 +64,10 @@ class Outlook:
             return tuple(lines)
         if self.enough is None:
             return (*lines, "No group that we tried was large enough: ask about fewer features, or raise epsilon.")
-        said = f"About {self.enough:,} people would be enough. With fewer, ask about fewer features, or raise epsilon."
+        fewer = "With fewer, ask about fewer features, or raise epsilon."
+        said = f"About {self.enough:,} people would be enough. {fewer}"
+        if self.enough <= self.people:
+            said = f"This group is at the edge: at about {self.enough:,} people a study begins to be enough. {fewer}"
         return (*lines, said)
 
     def figures(self) -> dict[str, object]:
@@ -95,23 +105,17 @@ def outlook_of_plan(
         return trials.forecast("", epsilon)
 
     known = found or tried(people)
-    enough: int | None = people
-    if known.shown < ENOUGH:
-        doublings = _least(lambda times: tried(people * 2**times).shown >= ENOUGH, _most_doublings(people))
-        enough = None if doublings is None else people * 2**doublings
+    enough = _least(lambda size: tried(size).shown >= ENOUGH)
     return Outlook(people, epsilon, known.auc, known.spread, known.shown, enough)
 
 
-def _most_doublings(people: int) -> int:
-    return max((MOST_IN_COHORT // people).bit_length() - 1, 0)
-
-
-def _least(is_enough: Callable[[int], bool], most: int) -> int | None:
-    """The least number of doublings from 1 to `most` that is enough, by halving; None where `most` is not."""
-    if most < 1 or not is_enough(most):
+def _least(is_enough: Callable[[int], bool]) -> int | None:
+    """The least size of `GRID` that is enough: by decades, then by halving; None where the largest is not."""
+    last: int | None = next((at for at in range(_DECADE, len(GRID), _DECADE) if is_enough(GRID[at])), None)
+    if last is None:
         return None
-    low = 0
-    while most - low > 1:
-        middle = (low + most) // 2
-        low, most = (low, middle) if is_enough(middle) else (middle, most)
-    return most
+    low: int = last - _DECADE  # found too small; the list's first, 10, always is
+    while last - low > 1:
+        middle = (low + last) // 2
+        low, last = (low, middle) if is_enough(GRID[middle]) else (middle, last)
+    return GRID[last]

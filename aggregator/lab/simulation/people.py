@@ -62,6 +62,12 @@ class People:
     def __len__(self) -> int:
         return len(self.labels)
 
+    @property
+    def alike(self) -> str:
+        """The one label that all of them have, positive or negative; nothing where they have both."""
+        positive = int(self.labels.sum())
+        return "positive" if positive == len(self) else "" if positive else "negative"
+
     def take(self, chosen: NDArray[np.int64]) -> People:
         """The chosen people, by position."""
         columns = {name: column.take(chosen) for name, column in self.columns.items()}
