@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from attrs import evolve
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -22,6 +24,7 @@ from peer.data.fitting import people_in
 from peer.data.importing import ImportSummary, Mode, import_file
 from peer.data.preview import Preview, PreviewTable
 from peer.data.reading import counted
+from peer.data.whose import people_of_file, values_of_file
 
 WIDEST = 40
 """Characters of a cell that a preview shows."""
@@ -50,6 +53,36 @@ def _pair(text: str) -> tuple[str, str]:
     if not (sign and name.strip() and value.strip()):
         raise Refused("--column, --person and --numbers take NAME=VALUE, such as --column hours=stunden")
     return name.strip(), value.strip()
+
+
+def yours(file: Path, table: str | None, choices: Choices | None, asks: bool) -> Choices | None:
+    """The choices with whose rows are taken, where the file names several people: asked on a terminal.
+
+    Raises `Refused` with the next step where nobody is there, or `asks` is not set, and as an import does.
+    """
+    named = people_of_file(file, table)
+    if named is None:
+        return choices
+    column, listed = named.column, inline(named.listed)
+    step = f"`--person {column}=YOU` takes the rows of one of them, `--all-rows` says that all rows are yours"
+    refused = Refused(f"{column} names several people ({listed}); nothing was imported: {step}")
+    if not (asks and sys.stdin.isatty()):
+        raise refused
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"{column} names several people ({listed}). Only your own rows are about you.")
+    try:
+        you = console.input("You, as it stands in the file (or * if all rows are yours): ").strip()
+    except EOFError:
+        you = ""
+    if not you:
+        raise refused
+    return choices if you == "*" else evolve(choices or Choices(), person=Person(column, you))
+
+
+def with_values(fault: str, file: Path, table: str | None, choices: Choices | None) -> str:
+    """The fault, and the values that the column of people holds."""
+    held = values_of_file(file, table, choices.person) if choices is not None and choices.person is not None else None
+    return f"{fault}. It holds: {held.listed}" if held is not None else fault
 
 
 def _numerals(how: str) -> Numerals:

@@ -57,6 +57,9 @@ def import_data(
         list[str] | None,
         typer.Option(help="COLUMN=HOW: numbers are written point, decimal (1,5), thousands (1,234), or are text."),
     ] = None,
+    all_rows: Annotated[
+        bool, typer.Option("--all-rows", help="All rows are yours, whatever names stand in them.")
+    ] = False,
     preview: Annotated[bool, typer.Option("--preview", help="Only show what would be imported.")] = False,
     home: HomeOption = DEFAULT_HOME,
     as_json: JsonOption = False,
@@ -66,17 +69,31 @@ def import_data(
     CSV, TSV, JSON Lines, JSON lists, SQLite, Parquet (an extra), edX tracking logs, Moodle logs (CSV or JSON), Google
     Takeout's activity (JSON or HTML, in any language); also as gzip, zip, tar, or a folder.
     """
-    from peer.cli.data import choices_of, preview_json, run_import, show_preview, show_summary, summary_json
+    from peer.cli.data import (
+        choices_of,
+        preview_json,
+        run_import,
+        show_preview,
+        show_summary,
+        summary_json,
+        with_values,
+        yours,
+    )
+    from peer.data.choices import NoSuchPerson
 
+    choices = choices_of(column or [], person, numbers or [])
     try:
         if preview:
             from peer.data.preview import preview as look
 
-            seen = look(file, table=table)
+            seen = look(file, table=table, choices=choices)
             print_json(preview_json(seen)) if as_json else show_preview(seen)
             return
-        choices = choices_of(column or [], person, numbers or [])
+        if not (person or all_rows):
+            choices = yours(file, table, choices, asks=not as_json)
         summary = run_import(home_of(home).data_path, file, table, append, choices)
+    except NoSuchPerson as error:
+        raise Refused(with_values(f"{file}: {error}", file, table, choices)) from None
     except (Malformed, Refused) as error:
         raise type(error)(f"{file}: {error}") from None
     print_json(summary_json(summary)) if as_json else show_summary(summary)

@@ -143,10 +143,13 @@ def _own(sheet: ConsentSheet, home: Path, evaluated: bool) -> OwnData:
     """
     from peer.data.evaluate import uncounted
     from peer.data.readiness import own_data
+    from peer.data.whose import people_held
 
     path = home_of(home).data_path
     own = own_data(path, sheet.tables)
-    return evolve(own, uncounted=uncounted(sheet.manifest, path)) if evaluated else own
+    if not evaluated:
+        return own
+    return evolve(own, uncounted=uncounted(sheet.manifest, path), people=people_held(path, sheet.tables))
 
 
 def _ask(sheet: ConsentSheet, own: OwnData, console: Console) -> None:

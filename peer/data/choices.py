@@ -46,6 +46,10 @@ def _plain(value: str) -> str:
     return " ".join(value.split()).casefold()
 
 
+class NoSuchPerson(Refused):
+    """No row of the file is of the person who was named."""
+
+
 @frozen
 class Choices:
     """`names`: a column of the file -> its name in the table. `person`: whose rows are taken, None for all. `numerals`:

@@ -24,7 +24,7 @@ from anon.storage.private_files import made_private
 from anon.tables.columns import columns_of, sanitised
 from anon.tables.streams import LIMITS, Cell, ImportLimits, Source
 from anon.text.sentences import say
-from peer.data.choices import Choices, declared, remembered
+from peer.data.choices import Choices, NoSuchPerson, declared, remembered
 from peer.data.deleting import empty_log, overwriting
 from peer.data.formats.detect import READABLE, Found, detected
 from peer.data.kept import DATA_KEPT
@@ -241,7 +241,7 @@ def _import(
     names = list(declarations)
     connection.executemany(_insertion(table, names), reading.rows(whose(meter.records(source))))
     if choices.person and not reading.read:
-        raise Refused(
+        raise NoSuchPerson(
             say(
                 "no row has that value in the column {column}; write it as it stands in the file",
                 column=choices.person.column,

@@ -16,6 +16,7 @@ from anon.tables.columns import columns_of
 from anon.tables.numerals import Numerals, readings
 from anon.tables.streams import LIMITS, Cell, ImportLimits, Record, Source
 from anon.text.sentences import Sentence, joined, say
+from peer.data.choices import Choices, NoSuchPerson
 from peer.data.formats.detect import READABLE, detected
 from peer.data.formats.parquet import ParquetSource
 from peer.data.formats.sqlite import TableSource
@@ -85,35 +86,48 @@ def preview(
     table: str | None = None,
     limits: ImportLimits = LIMITS,
     stop: Event | None = None,
+    choices: Choices | None = None,
 ) -> Preview:
     """Look at a file, a folder or an archive. Raises what `import_file` would: `Malformed` or `Refused`.
 
     `rows` is how many first rows each table shows; a set `stop` ends it with `Refused`. An unsafe archive is refused
-    before anything in it is unpacked.
+    before anything in it is unpacked. With `choices` it shows what they leave: looking for the rows of one person may
+    read all of the file.
     """
-    limits = watched(limits, limits.look_seconds, stop)
+    choices = choices or Choices()
+    limits = watched(limits, limits.seconds if choices.person else limits.look_seconds, stop)
     with said_as_a_bad_file(), detected(path, limits) as found:
         meter = Meter(limits, found.size)
-        seen = [_table(name, source, rows, meter) for name, source in named_tables(found, table, limits)]
+        seen = [_table(name, source, rows, meter, choices) for name, source in named_tables(found, table, limits)]
         problems = [*found.notes, *(problem for _table, problems in seen for problem in problems)]
         return Preview(found.format, found.says, tuple(sample for sample, _problems in seen), tuple(problems))
 
 
-def _table(name: str, source: Source, rows: int, meter: Meter) -> tuple[PreviewTable, list[str]]:
+def _table(
+    name: str, source: Source, rows: int, meter: Meter, choices: Choices
+) -> tuple[PreviewTable, list[str]]:
     limits, records = meter.limits, meter.records(source)
+    if choices.person:
+        records = choices.person.rows(records)
     sample: list[Record] = list(islice(records, SAMPLE + 1))
     whole, sample = len(sample) <= SAMPLE, sample[:SAMPLE]
-    columns = columns_of(source, sample, limits, READABLE)
+    if choices.person and not sample:
+        raise NoSuchPerson(say(
+            "no row has that value in the column {column}; write it as it stands in the file",
+            column=choices.person.column,
+        ))
+    columns = columns_of(source, sample, limits, READABLE, choices.numerals)
+    renamed = choices.renamed(columns.values())
     reading = Reading(source.typed, columns, limits, lambda _rows: None)
     first = list(reading.rows(sample))
     shown = PreviewTable(
         name,
         tuple(
-            PreviewColumn(column.name, column.kind, column.numerals, readings(column.shapes))
+            PreviewColumn(renamed[column.name], column.kind, column.numerals, readings(column.shapes))
             for column in columns.values()
         ),
         tuple(map(tuple, first[:rows])),
-        len(first) if whole else _count(source),
+        len(first) if whole else None if choices.person else _count(source),
         tuple(map(tuple, first)),
     )
     return shown, _problems(name, source, reading, whole)

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
@@ -18,6 +19,9 @@ from anon.storage.durable import guarded
 from anon.study.features import Table
 from anon.text.sentences import say
 from peer.data.kept import DATA_KEPT
+
+if TYPE_CHECKING:
+    from peer.data.whose import Named
 
 SAMPLED = 400
 """Places of a table at which rows are measured."""
@@ -67,6 +71,8 @@ class OwnData:
     rows: Mapping[str, int]
     too_large: int = 0
     uncounted: tuple[str, ...] = ()
+    people: tuple[Named, ...] = ()
+    """The tables that name several people, where they were looked for."""
 
     @property
     def lacks(self) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sqlite3
 from contextlib import closing
@@ -9,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from anon.errors import Refused
+from peer.cli.data import yours
+from peer.data.choices import Choices, Person
 from peer.predict import distinct_digits
 from peer.store.home import PeerHome
 from tests.support.peer_command import Command, Served
@@ -240,6 +244,54 @@ def test_columns_may_be_named_as_they_stand_in_the_file(command: Command, tmp_pa
     words = ("--column", "hours=Stunden", "--person", "Wer ist es=ann", "--numbers", "Stunden=decimal")
     assert command("import", file, "--table", "person", *words).code == 0
     assert read_rows(command, "SELECT hours FROM person") == [(1.5,)]
+
+
+SEVERAL = "username,cups\nann,1\nbob,2\n Ann ,3\n"
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_file_of_several_people_is_refused_until_one_is_named(command: Command, tmp_path: Path) -> None:
+    file = _people(tmp_path, SEVERAL)
+    done = command("import", file, "--table", "person")
+    assert done.code == 4 and "username names several people (ann, bob)" in " ".join(done.err.split())
+    assert "--person username=YOU" in done.err and "--all-rows" in done.err and command("tables", "--json").json == {}
+    assert command("import", file, "--json").code == 4
+    assert command("import", file, "--table", "person", "--person", "username=ann").code == 0
+    assert read_rows(command, "SELECT cups FROM person") == [(1,), (3,)]
+    assert command("import", file, "--table", "person", "--all-rows").code == 0
+    assert read_rows(command, "SELECT count(*) FROM person") == [(3,)]
+
+
+def test_people_beyond_the_first_rows_are_noticed_and_ten_are_named(command: Command, tmp_path: Path) -> None:
+    file = _people(tmp_path, "username,cups\n" + "ann,1\n" * 300 + "".join(f"p{number},1\n" for number in range(12)))
+    done = command("import", file)
+    assert done.code == 4 and "p8, …)" in " ".join(done.err.split())
+
+
+def test_on_a_terminal_the_owner_is_asked_which_one_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = _people(tmp_path, SEVERAL)
+    for typed, person in ((" bob \n", Person("username", "bob")), ("*\n", None)):
+        monkeypatch.setattr("sys.stdin", _Terminal(typed))
+        chosen = yours(file, None, Choices(), asks=True)
+        assert chosen is not None and chosen.person == person
+    for typed in ("", "\n"):
+        monkeypatch.setattr("sys.stdin", _Terminal(typed))
+        with pytest.raises(Refused, match="nothing was imported"):
+            yours(file, None, None, asks=True)
+
+
+def test_a_preview_shows_the_rows_of_the_person_who_is_named(command: Command, tmp_path: Path) -> None:
+    file = _people(tmp_path, "username,cups\n" + "ann,1\n" * 300 + "bob,2\n")
+    seen = command("import", file, "--preview", "--person", "username=bob", "--column", "mugs=cups", "--json").json
+    assert (seen["tables"][0]["rows"], seen["tables"][0]["count"]) == ([["bob", 2]], 1)
+    assert [column["name"] for column in seen["tables"][0]["columns"]] == ["username", "mugs"]
+    for option in ((), ("--preview",)):
+        nobody = command("import", file, *option, "--person", "username=4711")
+        assert nobody.code == 4 and "no row has that value" in nobody.err and "It holds: ann, bob" in nobody.err
 
 
 def read_rows(command: Command, query: str) -> list[tuple[object, ...]]:

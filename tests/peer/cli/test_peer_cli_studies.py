@@ -53,6 +53,17 @@ def test_look_names_what_the_owners_data_lacks(command: Command, served: Served)
     assert "person 1" in shown.out
 
 
+def test_look_names_a_table_of_several_people(command: Command, served: Served) -> None:
+    _person(command, "username,age,cups,tired", "ann,30,some,1")
+    assert "several people" not in command("look", served.link).out
+    file = command.home.parent / "person.csv"
+    file.write_text("username,age,cups,tired\nann,30,some,1\nbob,31,some,1\n")
+    assert command("import", file, "--all-rows").code == 0
+    seen = " ".join(command("look", served.link).out.split())
+    assert "person.username names several people (ann, bob): every row counts as yours" in seen
+    assert "--table person --person username=YOU" in seen
+
+
 def test_look_names_the_values_that_would_count_as_missing(command: Command, served: Served) -> None:
     _person(command, "age,cups,tired", "old,many,1")
     seen = command("look", served.link)
