@@ -42,7 +42,7 @@ ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("store",),
         ("data",),
         ("rules", "release"),
-        ("protocols", "threads"),
+        ("protocols", "published_report", "threads"),
     ),
     "aggregator": (
         ("desk", "estimator", "notebook"),

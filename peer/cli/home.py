@@ -200,6 +200,28 @@ def predict(
         show_prediction(prediction, model.label.name, people is not None, MOST_REASONS if people is None else 0)
 
 
+def report(
+    study: Annotated[str, typer.Argument(help="An invite link, or the id of a study you joined.")],
+    file: Annotated[
+        Path | None, typer.Argument(help="The new file to write; report-STUDY.html by default.")
+    ] = None,
+    home: HomeOption = DEFAULT_HOME,
+    route: RouteOption = "auto",
+) -> None:
+    """Fetch the published report of a study and write it as a page that can neither run nor fetch anything."""
+    from peer.network.client import AggregatorClient
+    from peer.predict import fetch_report
+    from peer.published_report import as_page
+
+    routes, invite = routes_of(route, home), _invite_of(study, home)
+    target = file or Path(f"report-{invite.study.hex()[:8]}.html")
+    _demand_new(target)
+    body = finished(fetch_report(AggregatorClient(invite, routes)), routes.close)
+    with target.open("x", encoding="utf-8") as written:
+        written.write(as_page(body, "Report", "The report as staff published it."))
+    Console().print(f"written to {target}; open it in a browser", highlight=False, soft_wrap=True)
+
+
 def _warn(message: str) -> None:
     Console(stderr=True).print(f"[bold yellow]missing:[/] {inline(message)}", highlight=False)
 

@@ -156,7 +156,8 @@ def _show_own(console: Console, own: OwnData) -> None:
         named = ", ".join(map(inline, own.uncounted))
         console.print(f"[bold yellow]missing:[/] your tables give no value that counts for {named}", highlight=False)
     for several in own.people:
-        told = f"{several.table}.{several.column} names several people ({inline(several.listed)}): every row counts as yours"
+        column, listed = f"{several.table}.{several.column}", inline(several.listed)
+        told = f"{column} names several people ({listed}): every row counts as yours"
         step = f"`anonml peer import FILE --table {several.table} --person {several.column}=YOU` keeps only yours"
         console.print(f"[bold yellow]several people:[/] {told}; {step}", highlight=False, soft_wrap=True)
     if own.warnings or own.uncounted:

@@ -13,9 +13,9 @@ from anon.transparency.proof_text import evidence_lines
 from peer import predict as local
 from peer.network.client import AggregatorClient
 from peer.predict import distinct_digits
+from peer.published_report import POLICY, as_page
 from peer.run.equivocations import proofs_of, stored_proofs
 from peer.store.records import Study
-from peer.web.published_report import POLICY, as_page
 from peer.web.site import SITE
 
 routes = web.RouteTableDef()

@@ -29,7 +29,12 @@ _ATTRIBUTES = frozenset(f"{_SAID} {_PLACED}".split()) | _PAINTED
 _FETCHING = re.compile(r"url|src|@import|image|[<\\]", re.IGNORECASE)
 """Of a style or a colour: what could name another place, or hide that it does."""
 _UNSHOWN = frozenset({"script", "style", "title", "template", "noscript", "textarea", "iframe", "object"})
-_HEAD = '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+KEPT = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+"""The part of `POLICY` that a page can carry in itself, for a report that is kept as a file."""
+_HEAD = (
+    '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    f'<meta http-equiv="Content-Security-Policy" content="{KEPT}">'
+)
 
 
 class _Rewriter(HTMLParser):
