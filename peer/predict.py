@@ -19,6 +19,7 @@ from attrs import frozen
 from anon.errors import Malformed, Refused
 from anon.protocols.contract import Contribution, PublishedModel
 from anon.protocols.kinds import LONGEST_MANIFEST
+from anon.protocols.linear_model import LinearModel
 from anon.protocols.registry import read_model
 from anon.protocols.sizes import longest_body
 from anon.queries.answers import Question, Request, Value
@@ -49,7 +50,7 @@ _DEFINES = re.compile(
 class Prediction:
     """`probability` is the model's score in [0, 1]. `positive` is its answer, a yes from `threshold` on. It is None
     where the model was not shown to beat a guess (`PublishedModel.predict`). `moved_by` tells how much each part of the
-    model added.
+    model added. `value`: the predicted number, of a model that predicts one.
     """
 
     who: str
@@ -57,6 +58,7 @@ class Prediction:
     threshold: float
     positive: bool | None
     moved_by: tuple[Contribution, ...]
+    value: float | None = None
 
 
 async def fetch_model(client: AggregatorClient) -> PublishedModel:
@@ -108,6 +110,11 @@ def _unfit(model: PublishedModel, tables: Tables) -> tuple[str, ...]:
         except (Malformed, Refused) as fault:
             found.append(str(fault))
     return tuple(found)
+
+
+def predicted_name(model: PublishedModel) -> str:
+    """The name of what a model predicts: the label, or the column of a real target."""
+    return model.target.name if isinstance(model, LinearModel) and model.target else model.label.name
 
 
 def caution(model: PublishedModel) -> str:
@@ -214,17 +221,17 @@ def write_predictions(predictions: Iterable[Prediction], target: Path) -> int:
 
 
 def _write(writerow: Callable[[Sequence[object]], object], predictions: Iterable[Prediction]) -> int:
-    writerow(("who", "probability", "positive"))
+    """Scores and answers, or the numbers of a model that predicts numbers."""
     count = 0
-    for prediction in predictions:
-        writerow(
-            (
-                prediction.who,
-                f"{prediction.probability:.6f}",
-                "" if prediction.positive is None else int(prediction.positive),
-            )
-        )
-        count += 1
+    for count, prediction in enumerate(predictions, start=1):
+        number = prediction.value is not None
+        if count == 1:
+            writerow(("who", "value") if number else ("who", "probability", "positive"))
+        answer = "" if prediction.positive is None else int(prediction.positive)
+        score = (f"{prediction.probability:.6f}", answer)
+        writerow((prediction.who, *((f"{prediction.value:.9g}",) if number else score)))
+    if not count:
+        writerow(("who", "probability", "positive"))
     return count
 
 
@@ -234,7 +241,7 @@ def _predict(model: PublishedModel, who: str, database: Path, as_of: int) -> Pre
 
 def _prediction(model: PublishedModel, who: str, values: Mapping[str, Value]) -> Prediction:
     found = model.predict(values)
-    return Prediction(who, found.probability, model.threshold, found.positive, found.moved_by)
+    return Prediction(who, found.probability, model.threshold, found.positive, found.moved_by, found.value)
 
 
 def _only_table(model: PublishedModel) -> str:

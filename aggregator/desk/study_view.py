@@ -19,7 +19,7 @@ from anon.accounting.statement import ENROLLED, Batch, account, batch_of_chain, 
 from anon.errors import AnonmlError
 from anon.ldp import format_epsilon
 from anon.protocols.contract import Place, PublishedModel
-from anon.protocols.registry import protocol_of
+from anon.protocols.registry import protocol_of, read_model
 from anon.study.manifest import Manifest, parse_manifest
 from anon.transparency.documents import find
 from anon.transparency.fingerprint import HeadPrint, head_prints, words
@@ -162,7 +162,7 @@ async def model_of(live: LiveStudy) -> PublishedModel | None:
     if head is None:
         return None
     body = await live.body_of(head)
-    return await asyncio.to_thread(lambda: protocol_of(live.manifest).read_model(body.decode()))
+    return await asyncio.to_thread(lambda: read_model(body.decode()))
 
 
 async def reached_by(live: LiveStudy) -> tuple[Reached, ...]:

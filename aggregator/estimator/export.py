@@ -19,6 +19,7 @@ from anon.errors import Refused
 from anon.extras import install
 from anon.protocols.contract import PublishedModel
 from anon.protocols.histogram.model import Model, Table, demand_tables
+from anon.protocols.linear_model import LinearModel
 from anon.study.features import Feature
 
 TRUSTED = ("aggregator.estimator.prediction.PublishedClassifier",)
@@ -33,20 +34,29 @@ def to_onnx(published: PublishedModel) -> bytes:
 
     Inputs: one per feature, by name, shape (rows, 1); numeric ones double, NaN or infinite for missing; categorical
     ones string, anything undeclared for missing. Outputs: `label` (rows,) int64, `Model.decide`; `probabilities`
-    (rows, 2) double, the positive label's second. Raises `Refused` without the `onnx` package, and
-    for a model without tables.
+    (rows, 2) double, the positive label's second. Of a model that predicts a number: `value` (rows,) double alone.
+    Raises `Refused` without the `onnx` package, and for a model of another form.
     """
-    model = demand_tables(published)
     onnx = _package("onnx")
     graph = _Graph(onnx)
+    if isinstance(published, LinearModel):
+        linear_graph(graph, published)
+        return _written(onnx, graph, published)
+    model = demand_tables(published)
     codes = {feature.name: graph.code(feature, model.cuts_of(feature.name)) for feature in model.features}
     total = graph.add("Mul", graph.add("Cast", next(iter(codes.values())), to=onnx.TensorProto.DOUBLE), graph.real(0.0))
     for table, amounts in zip(model.tables, _amounts(model), strict=True):
         total = graph.add("Add", total, graph.add("Gather", graph.reals(amounts), graph.cell(table, codes)))
     graph.finish(model, total)
+    return _written(onnx, graph, model)
+
+
+def _written(onnx: Any, graph: _Graph, model: PublishedModel) -> bytes:
     inputs = [_input(onnx, feature) for feature in model.features]
+    valued = isinstance(model, LinearModel) and model.target is not None
+    outputs = graph.value_output() if valued else graph.outputs()
     made = onnx.helper.make_model(
-        onnx.helper.make_graph(graph.nodes, "anonml", inputs, graph.outputs(), graph.constants),
+        onnx.helper.make_graph(graph.nodes, "anonml", inputs, outputs, graph.constants),
         opset_imports=[onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid("ai.onnx.ml", OPSET_ML)],
         ir_version=IR_VERSION,
         producer_name="anonml",
@@ -84,6 +94,23 @@ def _package(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError:
         raise Refused(f"the package {name.partition('.')[0]} is missing; `{install('export')}`") from None
+
+
+def linear_graph(graph: _Graph, model: LinearModel) -> None:
+    """Each column centred, clipped and weighted by the rule of `anon.sums.columns.Column`; then the sum, and on."""
+    total = graph.real(model.intercept)
+    for column, weight in zip(model.columns, model.weights, strict=True):
+        x = graph.add("Reshape", column.name, graph.constant(np.array([-1], dtype=np.int64)))
+        moved = graph.add("Div", graph.add("Sub", x, graph.real(column.centre)), graph.real(column.width))
+        absent = graph.add("Or", graph.add("IsNaN", moved), graph.add("IsInf", moved))
+        place = graph.add("Where", absent, graph.real(0.0), moved)
+        clipped = graph.add("Min", graph.add("Max", place, graph.real(-1.0)), graph.real(1.0))
+        total = graph.add("Add", total, graph.add("Mul", clipped, graph.real(weight)))
+    if model.target is None:
+        graph.decide(graph.add("Sigmoid", total), model.threshold)
+    else:
+        scaled = graph.add("Mul", total, graph.real(model.target.width))
+        graph.add("Add", scaled, graph.real(model.target.centre), output="value")
 
 
 def _amounts(model: Model) -> list[list[float]]:
@@ -155,7 +182,7 @@ class _Graph:
         return index
 
     def finish(self, model: Model, total: str) -> None:
-        """From the sum over tables to both outputs."""
+        """From the sum over tables to the score, and on."""
         if model.ensemble == "soft":
             base = self.real(log(model.base_rate / (1 - model.base_rate)))
             positive = self.add("Sigmoid", self.add("Add", total, base))
@@ -164,11 +191,19 @@ class _Graph:
             positive = self.add("Min", self.add("Max", half, self.real(0.0)), self.real(1.0))
         else:
             positive = self.add("Add", self.add("Mul", total, self.real(0.0)), self.real(model.base_rate))
-        called = self.add("GreaterOrEqual", positive, self.real(model.threshold - 1e-12))
+        self.decide(positive, model.threshold)
+
+    def decide(self, positive: str, threshold: float) -> None:
+        """From the score to both outputs."""
+        called = self.add("GreaterOrEqual", positive, self.real(threshold - 1e-12))
         self.add("Cast", called, to=self.onnx.TensorProto.INT64, output="label")
         axis = self.constant(np.array([1], dtype=np.int64))
         both = [self.add("Unsqueeze", node, axis) for node in (self.add("Sub", self.real(1.0), positive), positive)]
         self.add("Concat", *both, axis=1, output="probabilities")
+
+    def value_output(self) -> list[Any]:
+        """Of a model that predicts a number."""
+        return [self.onnx.helper.make_tensor_value_info("value", self.onnx.TensorProto.DOUBLE, [None])]
 
     def outputs(self) -> list[Any]:
         proto, info = self.onnx.TensorProto, self.onnx.helper.make_tensor_value_info

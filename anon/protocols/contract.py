@@ -64,11 +64,16 @@ class Contribution:
 
 @frozen
 class Predicted:
-    """A model's score of one record in [0, 1], and its answer; None where it was not shown to beat a guess."""
+    """A model's score of one record in [0, 1], and its answer; None where it was not shown to beat a guess.
+
+    A model that predicts a number gives it as `value`, in the number's own unit, and no answer; the score is then the
+    number's place in the range that the study declared.
+    """
 
     probability: float
     positive: bool | None
     moved_by: tuple[Contribution, ...] = ()
+    value: float | None = None
 
 
 class PublishedModel(Protocol):
@@ -100,7 +105,8 @@ class PublishedModel(Protocol):
         """The score of a record from the raw values of the features' queries. Never raises on account of a value."""
 
     def to_json(self) -> str:
-        """The one spelling of this model. One of another protocol than the histogram names it under "protocol"."""
+        """The one spelling of this model. Tables carry no tag; any other form is named under "form", or the protocol
+        that alone reads it under "protocol"."""
 
 
 class SharedPart(Protocol):

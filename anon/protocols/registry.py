@@ -9,6 +9,7 @@ from typing import Final
 from attrs import evolve
 
 from anon.errors import Malformed, because
+from anon.protocols import linear_model
 from anon.protocols.charge import Charge, Measure
 from anon.protocols.contract import Layout, PublishedModel, SharedPart
 from anon.protocols.histogram.shared import HistogramProtocol
@@ -96,11 +97,17 @@ def check_study(study: Manifest) -> None:
 
 
 def read_model(text_untrusted: str) -> PublishedModel:
-    """A valid model of any protocol from its JSON; one that names none is the histogram's. Raises `Malformed`."""
+    """A valid model from its JSON, by its form, or by its protocol where it names one. One that names neither has the
+    histogram's tables. Raises `Malformed`."""
     try:
         plain = json.loads(text_untrusted)
     except (ValueError, RecursionError):
         plain = None  # the histogram's reader says what is wrong
+    form = plain.get("form") if isinstance(plain, dict) else None
+    if form == linear_model.FORM:
+        return linear_model.from_json(text_untrusted)
+    if form is not None:
+        raise Malformed("model: of a form that this program does not know; update this program")
     name = plain.get("protocol", HISTOGRAM.name) if isinstance(plain, dict) else HISTOGRAM.name
     for protocol in _BY_DESIGN.values():
         if protocol.name == name:

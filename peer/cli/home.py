@@ -196,8 +196,9 @@ def predict(
     if as_json:
         print_json([prediction_json(prediction) for prediction in predicted])
         return
+    name = local.predicted_name(model)
     for prediction in predicted:
-        show_prediction(prediction, model.label.name, people is not None, MOST_REASONS if people is None else 0)
+        show_prediction(prediction, name, people is not None, MOST_REASONS if people is None else 0)
 
 
 def report(

@@ -329,26 +329,31 @@ def _show_entries(console: Console, ledger: Ledger, budget: Budget) -> None:
 
 
 def prediction_json(prediction: Prediction) -> dict[str, Any]:
-    """One prediction."""
-    return {
+    """One prediction; `value` is there where the model predicts a number."""
+    told = {
         "who": prediction.who,
         "probability": prediction.probability,
         "threshold": prediction.threshold,
         "positive": prediction.positive,
     }
+    return told if prediction.value is None else told | {"value": prediction.value}
 
 
 def show_prediction(prediction: Prediction, label: str, name_who: bool, reasons: int) -> None:
-    """The score beside the threshold that decides, and the `reasons` that moved it most; without an answer, neither."""
+    """The score beside the threshold that decides, or a predicted number, and the `reasons` that moved it most; without
+    an answer, no reason."""
     from peer.predict import distinct_digits
 
     score, threshold = distinct_digits(prediction.probability, prediction.threshold)
     who = f"{short(prediction.who)}: " if name_who else ""
-    if prediction.positive is None:
+    if prediction.value is not None:
+        Console().print(f"{who}{short(label)}: {prediction.value:.6g}", highlight=False)
+    elif prediction.positive is None:
         Console().print(f"{who}{short(label)}: no answer (score {score} %)", highlight=False)
         return
-    verdict = "yes" if prediction.positive else "no"
-    Console().print(f"{who}{short(label)}: score {score} %, threshold {threshold} %: {verdict}", highlight=False)
+    else:
+        verdict = "yes" if prediction.positive else "no"
+        Console().print(f"{who}{short(label)}: score {score} %, threshold {threshold} %: {verdict}", highlight=False)
     for part in sorted(prediction.moved_by, key=lambda part: -abs(part.amount))[:reasons]:
         Console().print(f"  {short(', '.join(part.features))}: {part.amount:+.2f}", highlight=False)
 

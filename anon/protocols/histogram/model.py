@@ -12,14 +12,13 @@ the label, so correlated features push probabilities outwards. It ranks; `thresh
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
-from typing import Any
 
 from attrs import field, fields, frozen
 
 from anon.errors import InvalidValue, Malformed, Refused
+from anon.protocols import model_json
 from anon.protocols.categories import Value, feature_category
 from anon.protocols.contract import Contribution, Predicted, PublishedModel
 from anon.study.features import Feature, Label, demand_features, demand_names, demand_numbers, one_of
@@ -210,17 +209,12 @@ class Model:
 
     def to_json(self) -> str:
         """The one spelling of this model: sorted keys, no blanks, ASCII, shortest floats, a final newline."""
-        plain = _CONVERTER.unstructure(self)
-        return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False) + "\n"
+        return model_json.spelled(_CONVERTER.unstructure(self))
 
 
 def from_json(text_untrusted: str) -> Model:
     """A valid model from JSON. Raises `Malformed`: no JSON, unknown or repeated keys, NaN, or an inconsistent model."""
-    try:
-        plain = json.loads(text_untrusted, object_pairs_hook=_unique, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        reason = f" ({error})" if isinstance(error, InvalidValue) else ""
-        raise Malformed(say("model: not the JSON of a model{reason}; fetch it again", reason=reason)) from None
+    plain = model_json.read(text_untrusted)
     try:
         return structure(_CONVERTER, plain, Model, "model")
     except Malformed as fault:
@@ -233,17 +227,6 @@ def demand_tables(model: PublishedModel) -> Model:
     if not isinstance(model, Model):
         raise Refused(say("the model is not made of tables; this works for the histogram protocol only"))
     return model
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    plain = dict(pairs)
-    if len(plain) != len(pairs):
-        raise InvalidValue("a repeated key")
-    return plain
-
-
-def _refuse_constant(text: str) -> Any:
-    raise InvalidValue("a number that is not finite")
 
 
 def _logit(rate: float) -> float:

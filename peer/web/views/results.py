@@ -67,6 +67,7 @@ async def prediction(request: web.Request) -> web.StreamResponse:
         manifest=stored.manifest,
         model=model,
         found=predicted,
+        predicted=local.predicted_name(model),
         score=score,
         threshold=threshold,
         reasons=reasons,

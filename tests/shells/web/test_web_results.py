@@ -18,6 +18,7 @@ from peer.run.supervisor import Running, Supervisor
 from peer.web.site import LIVE
 from tests.support.browsing_model import model_of
 from tests.support.fake_aggregator import until_closed, until_state
+from tests.support.linear import CLASS, NUMBER
 from tests.support.visiting import Visited, visited
 
 
@@ -48,6 +49,24 @@ async def test_the_prediction_is_computed_here_with_what_moved_it(page: Visited)
     import_rows(page.home.data_path, "person", ("age", "cups", "tired"), [(61, "many", 1)])
     again = (await page.get(page.study + "/prediction")).words
     assert "score for you is 83.9 %" in again and len(page.aggregator.gets) == asked + len(fetched)  # nothing is fetched again
+
+
+async def test_a_linear_model_tells_a_class_or_a_number(page: Visited) -> None:
+    await joined(page)
+    import_rows(page.home.data_path, "person", ("age", "cups", "tired"), [(60, 2, 1)])
+    own = {"study": page.aggregator.study.hex()}
+    page.aggregator.publish("model", evolve(NUMBER, **own).to_json().encode())
+    words = await _predicted(page)
+    assert "10 The number that the model predicts for you: sleep." in words and "age up (+0.75)" in words
+    assert "score for you" not in words
+
+
+async def test_a_linear_model_of_a_class_has_a_score(page: Visited) -> None:
+    await joined(page)
+    import_rows(page.home.data_path, "person", ("age", "cups", "tired"), [(60, 2, 1)])
+    page.aggregator.publish("model", evolve(CLASS, study=page.aggregator.study.hex()).to_json().encode())
+    words = await _predicted(page)
+    assert "score for you is 73.1 %" in words and "age towards yes (+0.75)" in words
 
 
 async def test_before_a_model_is_published_it_says_so_and_can_be_asked_again(page: Visited) -> None:
