@@ -91,6 +91,7 @@ def plan(
     console.print(WHY, highlight=False)
     for line in outlook.sentences():
         console.print(line, highlight=False)
+    console.print(_OPTIMISTIC, highlight=False, soft_wrap=True)
     if around:
         grid = Table("people", *(f"{budget:g}" for budget in EPSILONS))
         for size in cohorts:
@@ -100,6 +101,12 @@ def plan(
         console.print(grid)
     if write is not None:
         console.print(f"{write} written with {choice.best.design}; check it with `anonml study lint {write}`")
+
+
+_OPTIMISTIC = (
+    "This is optimistic where your data say less than made-up people do. With last year's data as a CSV file, "
+    "`anonml simulate STUDY.toml --data FILE.csv` is the better forecast."
+)
 
 
 def _cell(forecast: Forecast, too_small: bool) -> str:

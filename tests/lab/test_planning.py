@@ -92,6 +92,7 @@ def test_the_command_writes_a_study_that_lints(tmp_path: Path) -> None:
                  "--populations", "1", "--write", str(target)]  # fmt: skip
     found = CliRunner().invoke(application("study"), arguments)
     assert found.exit_code == 0, found.output
+    assert "This is optimistic" in found.output and "anonml simulate" in found.output
     planned = load_proposal(target)
     assert isinstance(planned.design, OnePacket)
     assert planned.design.epsilon == 0.5
