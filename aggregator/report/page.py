@@ -62,6 +62,11 @@ def render(
     )
 
 
+def ended(sentence: str) -> str:
+    """The sentence with one mark at its end: its own, or a full stop."""
+    return sentence if sentence.endswith(("?", "!", ".")) else f"{sentence}."
+
+
 def _environment() -> Environment:
     found = Environment(
         loader=PackageLoader("aggregator.report"),
@@ -71,7 +76,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=seen,
     )
-    found.filters["instant"] = instant
+    found.filters |= {"instant": instant, "ended": ended}
     found.globals |= {"bars": bars, "intervals": _intervals}
     return found
 

@@ -79,11 +79,12 @@ def mail(manifest: Manifest, link: str = PLACE) -> str:
         whose = "This link admits those on our list:"
     else:
         whose = "This link is for everybody:"
+    title = manifest.title if manifest.title.endswith(("?", "!", ".")) else f"{manifest.title}."
     return f"""Subject: {manifest.title}
 
 Hello,
 
-we ask you to take part in a study: {manifest.title}.
+we ask you to take part in a study: {title}
 
 {manifest.purpose.strip()}
 

@@ -87,8 +87,18 @@ async def test_scores_come_with_their_standard_errors(tmp_path: Path) -> None:
     assert header[3:5] == ["AUC ± s.e.", "F1 ± s.e."]
     scored = [row for row in outline.rows if len(row) == len(header) and row != header]
     assert len(scored) == 2
-    assert all(re.fullmatch(r"[01]\.\d{3} ± 0\.\d{3}|–", cell) for row in scored for cell in row[3:5])
-    assert all((row[3] == "–") == (row[2] == "0") for row in scored)
+    assert all(row[3:6] == [("–" if row[2] == "0" else "too few to say")] * 3 and row[6] == "–" for row in scored)
+    many = [row for row in _read(_of_people(0.8)).rows if len(row) == len(header) and row != header]
+    assert many and all(re.fullmatch(r"[01]\.\d{3} ± 0\.\d{3}", cell) for row in many for cell in row[3:5])
+    assert all(re.fullmatch(r"\d\.\d\d", row[6]) for row in many)
+
+
+async def test_few_reports_tell_nothing_of_hostile_ones_and_no_sentence_ends_twice(tmp_path: Path) -> None:
+    asked = re.sub(r'description = "[^"]*', 'description = "Do you earn more?', study_text(), count=1)
+    few, many = await _report(tmp_path / "home", asked), _of_people(0.8)
+    assert "would have moved by more than" not in few and "is not told: each table rests on fewer than 50" in few
+    assert "would have moved by more than" in many and "is not told" not in many
+    assert "Do you earn more? A score" in few and "?." not in few
 
 
 async def test_the_report_is_whole_and_runs_nothing(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from aggregator.desk.routes import ROUTES
 from aggregator.desk.views.desk_page import field_of, optional_field
 from aggregator.desk.views.form import FormPages
 from aggregator.desk.views.invites import MOST_INVITES, InvitePages
+from aggregator.intake.counters import STEP
 from aggregator.intake.workers import Workers
 from aggregator.lab.planning.forecast import Expected, forecast
 from aggregator.lab.tested_report import full_report
@@ -78,6 +79,7 @@ class Pages(FormPages, InvitePages):
             facts=await facts.facts_of(live),
             estimates=await self._estimates.of(live),
             reached=await facts.reached_by(live),
+            fewest=STEP,
             guessing=await facts.is_guessing(live),
             statement=await facts.statement_of(live),
             odds=odds_moved(live.manifest.epsilon),

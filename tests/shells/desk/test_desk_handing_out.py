@@ -8,6 +8,7 @@ import io
 import re
 from pathlib import Path
 
+from attrs import evolve
 from typer.testing import CliRunner
 
 from aggregator.cli.main import app as commands
@@ -85,6 +86,7 @@ async def test_the_mail_has_the_fingerprint_the_wheel_and_the_place_of_the_link(
     manifest = desk.app.studies()[0].manifest
     text = mail(manifest)
     assert words(manifest.study_id) in text and re.search(r"anonml-[\d.]+-py3-none-any\.whl", text) and text.count(PLACE) == 1
+    assert "study: Income.\n" in text and "study: Why?\n" in mail(evolve(manifest, title="Why?"))
 
 
 async def test_drafts_outlive_the_desk_and_are_listed(tmp_path: Path) -> None:
