@@ -79,6 +79,9 @@ def test_a_home_of_before_gets_the_floor_and_keeps_its_other_limits(tmp_path: Pa
     with closing(sqlite3.connect(home.store_path)) as connection, connection:
         old = json.loads(connection.execute("SELECT value FROM meta WHERE key = 'policy'").fetchone()[0]) | {"minimum_window": 0}
         connection.execute("UPDATE meta SET value = ? WHERE key = 'policy'", (json.dumps(old),))
+        connection.execute("ALTER TABLE ledger RENAME COLUMN measure TO kind")
+        for later in ("unit", "condition"):
+            connection.execute(f"ALTER TABLE ledger DROP COLUMN {later}")
         connection.execute("PRAGMA user_version = 4")
     upgrade_home(home)
     with closing(Store(home.store_path, os.urandom)) as store:
