@@ -85,7 +85,10 @@ def test_without_noise_the_moments_are_those_of_the_people(design: TableSums) ->
         assert covariance == pytest.approx(np.cov(held, bias=True), abs=1e-3)
 
 
-@pytest.mark.parametrize("design", [SINGLES, TableSums((Block(("one", "other"), (3, 2)), Block(("twin",), (3,)), Block(("one",), (3,))))])
+ASKED_TWICE = TableSums((*PAIRS.blocks[1:], Block(("one", "other"), (3, 2)), Block(("one",), (3,))))
+
+
+@pytest.mark.parametrize("design", [PAIRS, ASKED_TWICE])
 def test_contrasts_scatter_as_their_noise_says(design: TableSums) -> None:
     """People and noise drawn anew 600 times: 5 independent directions; a false alarm in 1e-3."""
     found = []
@@ -102,6 +105,17 @@ def test_contrasts_scatter_as_their_noise_says(design: TableSums) -> None:
     distances = np.einsum("ij,jk,ik->i", values @ basis, np.linalg.inv(basis.T @ stated @ basis), values @ basis)
     low, high = chi2.ppf([5e-4, 1 - 5e-4], 5 * len(found))
     assert low < distances.sum() < high
+
+
+def test_chance_in_who_took_part_counts_more_where_no_table_relates_features() -> None:
+    """By a tenth for each of two others; the parties' noise does not."""
+    columns, rows = people(5_000, 9), []
+    columns[1] = np.random.default_rng(9).permutation(columns[1])
+    for design in (SINGLES, PAIRS):
+        moments = moments_of(design, NoisySum(tuple(counted(design, columns)), 5_000, NEXT_TO_NONE, 1))
+        rows.append(moments.noise(np.zeros(8))[:3, :3] - moments.rate_error**2 * np.outer(*[moments.shares[:3] - 1 / 3] * 2))
+    turn = np.array([1.0, -1.0, 0.0])
+    assert turn @ rows[0] @ turn == pytest.approx(1.2 * turn @ rows[1] @ turn, rel=0.01)
 
 
 def test_every_party_adds_its_noise() -> None:
