@@ -7,6 +7,7 @@ selectors by this rule (Persian writes with one of them); text from right to lef
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from functools import lru_cache
 
@@ -21,6 +22,8 @@ LINE_SIGNS = frozenset("\n\t")
 _SEEN = frozenset("LMNPS")
 _FSI, _PDI = "\u2068", "\u2069"
 _RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})
+_WITHIN = re.compile(r"(?<![\n])[ \t]*\n(?![ \t]*(?:\n|\Z|[-*\u2022][ \t]|[0-9]{1,3}[.)][ \t]))[ \t]*")
+"""A line end within a paragraph."""
 _UNNAMED = "no character that has a name"
 
 
@@ -48,6 +51,12 @@ def escaped(text: str, *, lines: bool = False) -> str:
         return text
     allowed = _allowed(text, lines)
     return "".join(sign if fine else f"<U+{ord(sign):04X}>" for sign, fine in zip(text, allowed, strict=True))
+
+
+def paragraphs(text: str) -> str:
+    """The text with the line ends within its paragraphs as spaces; empty lines stay, and lines that begin an entry of a
+    list."""
+    return _WITHIN.sub(" ", text)
 
 
 def isolated(text: str) -> str:

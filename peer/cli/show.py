@@ -14,6 +14,7 @@ from anon.ldp import format_epsilon
 from anon.protocols.charge import LOCAL, Budget, Charge
 from anon.terminal.foreign import Foreign, framed, inline, short
 from anon.terminal.options import local_time
+from anon.text.foreign import paragraphs
 from anon.transparency.fingerprint import study_code
 from anon.wire.reply_sentences import reply_sentence
 from peer.cli.steps import with_command
@@ -109,10 +110,10 @@ def show_sheet(sheet: ConsentSheet, own: OwnData, home: Path, queries: bool) -> 
     console = Console()
     console.rule("A study asks you")
     console.print(framed(sheet.title, "its title, in the words of who asks"))
-    console.print(framed(sheet.purpose, "what it is for, in the words of who asks"))
+    console.print(framed(paragraphs(sheet.purpose), "what it is for, in the words of who asks"))
     console.print(framed(sheet.contact, "who asks, in their own words"))
     if sheet.data_source:
-        console.print(framed(sheet.data_source, "where your file comes from, in the words of who asks"))
+        console.print(framed(paragraphs(sheet.data_source), "where your file comes from, in the words of who asks"))
     fingerprint = f"Fingerprint, to compare with a public place: [bold]{sheet.fingerprint}[/]"
     console.print(fingerprint, highlight=False, soft_wrap=True)
     where = inline(sheet.address) or "one machine alone, through no network"
@@ -344,14 +345,14 @@ def show_prediction(prediction: Prediction, label: str, name_who: bool, reasons:
     an answer, no reason."""
     from peer.predict import distinct_digits
 
-    score, threshold = distinct_digits(prediction.probability, prediction.threshold)
     who = f"{short(prediction.who)}: " if name_who else ""
     if prediction.value is not None:
         Console().print(f"{who}{short(label)}: {prediction.value:.6g}", highlight=False)
     elif prediction.positive is None:
-        Console().print(f"{who}{short(label)}: no answer (score {score} %)", highlight=False)
+        Console().print(f"{who}{short(label)}: no answer", highlight=False)
         return
     else:
+        score, threshold = distinct_digits(prediction.probability, prediction.threshold)
         verdict = "yes" if prediction.positive else "no"
         Console().print(f"{who}{short(label)}: score {score} %, threshold {threshold} %: {verdict}", highlight=False)
     for part in sorted(prediction.moved_by, key=lambda part: -abs(part.amount))[:reasons]:

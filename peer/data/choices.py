@@ -54,12 +54,14 @@ class NoSuchPerson(Refused):
 class Choices:
     """`names`: a column of the file -> its name in the table. `person`: whose rows are taken, None for all. `numerals`:
     a column of the file -> how its numbers are written. `said`: by the owner about this file, not about an earlier one.
+    `left_out`: columns of the file that are not taken over.
     """
 
     names: Mapping[str, str] = field(factory=dict)
     person: Person | None = None
     numerals: Mapping[str, Numerals] = field(factory=dict)
     said: bool = True
+    left_out: frozenset[str] = frozenset()
 
     def renamed(self, columns: Iterable[Column]) -> dict[str, str]:
         """The names in the file -> those in the table, of all columns. Raises `Refused` where two become one, and for a

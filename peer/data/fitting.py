@@ -64,6 +64,8 @@ class Fit:
     spare: tuple[str, ...]
     """The file's columns that may stand for a lacking one."""
     uncounted: tuple[Uncounted, ...]
+    uses: Mapping[str, tuple[str, ...]]
+    """A lacking column -> the sentences of the features that read it."""
     one_row: bool
     """A study reads one value of it, and the file has several rows: each such value would count as missing."""
 
@@ -101,14 +103,24 @@ def fit_of(table: PreviewTable, wanted: Table, studies: Sequence[Manifest], know
         if column in places
         for one in _uncounted(query, column, [row[places[column]] for row in table.sample])
     }
+    for name in wanted.columns:  # also those that a query computes with
+        if name in places and not any(column == name for _query, column in plain):
+            empty = sum(row[places[name]] is None for row in table.sample)
+            if empty:
+                found[name, "empty"] = Uncounted(name, "empty", empty, len(table.sample), ())
+    uses = {name: tuple(one.description for one in asked if _reads(one.query, name)) for name in lacking}
     several = table.count != 1 and len(table.sample) > 1
-    return Fit(wanted.name, guessed, spare, tuple(found.values()), several and bool(plain))
+    return Fit(wanted.name, guessed, spare, tuple(found.values()), uses, several and bool(plain))
 
 
 def plain_column(query: str, table: str) -> str | None:
     """The column that a query reads as it stands, with nothing computed; None for every other query."""
     read = _PLAIN.fullmatch(query)
     return read[1].lower() if read is not None and read[2].lower() == table else None
+
+
+def _reads(query: str, column: str) -> bool:
+    return re.search(rf"\b{re.escape(column)}\b", query, re.IGNORECASE) is not None
 
 
 def _alike(name: str, spare: Sequence[str]) -> str:

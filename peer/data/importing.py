@@ -233,6 +233,7 @@ def _import(
     whose = choices.person.rows if choices.person else (lambda records: records)
     columns = columns_of(source, whose(meter.records(source)), limits, READABLE, choices.numerals)
     renamed = choices.renamed(columns.values())
+    columns = {key: column for key, column in columns.items() if column.name not in choices.left_out}
     declarations = {
         renamed[column.name]: declared(renamed[column.name], column.kind, column.name) for column in columns.values()
     }

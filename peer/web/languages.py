@@ -147,10 +147,10 @@ def figure(text: str) -> str:
 
 
 def instant(seconds: float) -> Markup:
-    """Unix seconds as this machine's clock shows them, for people and for programs."""
+    """Unix seconds as this machine's clock shows them, with its zone, for people and for programs."""
     at = datetime.fromtimestamp(seconds).astimezone()
     said = format_datetime(at, _DATES[current().code], tzinfo=at.tzinfo, locale=current().locale)
-    return Markup('<time datetime="{}">{}</time>').format(at.isoformat(timespec="seconds"), said)
+    return Markup('<time datetime="{}">{} {}</time>').format(at.isoformat(timespec="seconds"), said, at.tzname())
 
 
 def shown(value: object) -> object:

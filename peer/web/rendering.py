@@ -11,6 +11,7 @@ from anon.extras import install
 from anon.ldp import SCALE, format_epsilon, odds_moved
 from anon.page.rendering import coded, qr_drawing, sentence, templates_of
 from anon.protocols.words import Probability
+from anon.text.foreign import paragraphs
 from anon.text.sentences import Sentence, say, say_many
 from peer.rules.durations import text_of
 from peer.rules.promise import held_text
@@ -30,7 +31,7 @@ def environment() -> Environment:
     environment.filters |= {"epsilon": format_epsilon, "instant": instant, "code": code, "lasting": lasting}
     environment.filters |= {"duration": text_of, "share": share, "odds_moved": odds_moved, "people": people_filled}
     environment.filters |= {"coded": _spoken(coded), "sentence": _spoken(sentence), "lower": _spoken(str.lower)}
-    environment.filters |= {"join": _join, "figure": figure, "capital": _spoken(_capital)}
+    environment.filters |= {"join": _join, "figure": figure, "capital": _spoken(_capital), "paragraphs": paragraphs}
     environment.filters |= {"held": lambda amount, budget: held_text(budget, amount)}
     environment.globals["reads_codes"] = available()
     environment.globals["install_qr"] = install("qr")

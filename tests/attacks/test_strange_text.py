@@ -21,7 +21,7 @@ from anon.study.proposal import parse_proposal
 from anon.study.texts import faults_of, texts_of
 from anon.terminal.foreign import Foreign, framed, wrapped
 from anon.text.default_ignorable import BLANK, DEFAULT_IGNORABLE
-from anon.text.foreign import MOST_MARKS, escaped, fault, isolated, shown
+from anon.text.foreign import MOST_MARKS, escaped, fault, isolated, paragraphs, shown
 from anon.wire.cbor import encode
 from peer.cli.show import show_sheet
 from peer.data.readiness import own_data
@@ -269,3 +269,15 @@ async def test_the_editor_gives_back_what_was_typed(tmp_path: Path) -> None:
         page = await desk.post("/editor", text=text)
         assert "title: U+3164 (HANGUL FILLER) at character" in unescape(page.text)
         assert f'title = "{HEBREW}\u3164"' in unescape(page.text)
+
+
+@pytest.mark.parametrize(("text", "shown"), [
+    ("Ask your teacher\nfor the log.", "Ask your teacher for the log."),
+    ("One  \n  two", "One two"),
+    ("One\n\nTwo\nthree", "One\n\nTwo three"),
+    ("Steps:\n1. open\n2. save\n- or not", "Steps:\n1. open\n2. save\n- or not"),
+    ("1.5 cups\nof tea\n", "1.5 cups of tea\n"),
+    ("", ""),
+])  # fmt: skip
+def test_a_paragraph_in_triple_quotes_is_one_line(text: str, shown: str) -> None:
+    assert paragraphs(text) == shown

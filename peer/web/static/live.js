@@ -3,6 +3,7 @@
 (() => {
   const parts = document.querySelectorAll("[data-live]");
   if (!parts.length) return;
+  const known = new Map(Array.from(parts, (part) => [part.id, part.innerHTML])); // as the server wrote them: an opened fold is no change
   async function look() {
     if (document.hidden) return;
     try {
@@ -11,7 +12,8 @@
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
       for (const part of parts) {
         const other = fresh.getElementById(part.id);
-        if (other && !part.contains(document.activeElement) && part.innerHTML !== other.innerHTML) {
+        if (other && !part.contains(document.activeElement) && known.get(part.id) !== other.innerHTML) {
+          known.set(part.id, other.innerHTML);
           part.replaceChildren(...other.childNodes);
         }
       }

@@ -40,6 +40,8 @@ class Offer:
     people: People | None
     readings: tuple[Reading, ...]
     several: bool
+    unread: tuple[str, ...] = ()
+    """Columns that no study reads, where one reads others of this table."""
 
 
 async def offer_of(site: Site, table: PreviewTable, wanted: Table | None, studies: Sequence[Manifest]) -> Offer:
@@ -50,7 +52,15 @@ async def offer_of(site: Site, table: PreviewTable, wanted: Table | None, studie
         fit = await site.threads.asked(fit_of, table, wanted, studies, known)
     columns = tuple(column.name for column in table.columns)
     several = table.count is None or table.count > 1
-    return Offer(columns, fit, people_in(table), tuple(_readings(table, wanted, fit)), several)
+    readings, unread = tuple(_readings(table, wanted, fit)), _unread(columns, wanted, studies)
+    return Offer(columns, fit, people_in(table), readings, several, unread)
+
+
+def _unread(columns: Sequence[str], wanted: Table | None, studies: Sequence[Manifest]) -> tuple[str, ...]:
+    if wanted is None:
+        return ()
+    read = {name for study in studies for table in study.tables if table.name == wanted.name for name in table.columns}
+    return tuple(name for name in columns if name not in read)
 
 
 def _readings(table: PreviewTable, wanted: Table | None, fit: Fit | None) -> list[Reading]:
@@ -64,7 +74,13 @@ def _readings(table: PreviewTable, wanted: Table | None, fit: Fit | None) -> lis
 
 async def choices_of(request: web.Request, offer: Offer) -> Choices:
     """The owner's choices in the form. Raises `Refused` for what is left open, with what to say."""
-    return Choices(await _names(request, offer), await _person(request, offer), await _numerals(request, offer))
+    names = await _names(request, offer)
+    kept = offer.unread if await form_text(request, "unread") == "keep" else names
+    left_out = frozenset(offer.unread) - frozenset(kept)
+    if left_out == frozenset(offer.columns):
+        left_out = frozenset()
+    numerals = {name: how for name, how in (await _numerals(request, offer)).items() if name not in left_out}
+    return Choices(names, await _person(request, offer), numerals, left_out=left_out)
 
 
 async def _names(request: web.Request, offer: Offer) -> dict[str, str]:

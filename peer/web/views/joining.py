@@ -14,7 +14,7 @@ from anon.protocols.categories import label_category
 from anon.protocols.charge import LOCAL
 from anon.protocols.registry import protocol_of
 from anon.study.manifest import Manifest
-from anon.text.sentences import say
+from anon.text.sentences import say, say_many
 from anon.transparency.fingerprint import study_code
 from anon.wire.invite import parse_invite
 from peer.data.evaluate import LOOK_SECONDS, evaluated
@@ -157,6 +157,7 @@ async def consent(request: web.Request) -> web.StreamResponse:
         central=await site.threads.asked(_central, manifest) if sheet.charge.budget == LOCAL else (),
         window=time_to_send(manifest),
         short=is_short(manifest),
+        own_minimum=_own_minimum(site.reach.policy()),
         place=f"/invite/{invite.study.hex()}",
     )
 
@@ -183,7 +184,17 @@ async def answered(request: web.Request) -> web.Response:
         )
     await site.peer.join(invite, await form_whole(request, "epsilon", "epsilon"))
     site.invites.pop(invite.study, None)
-    return site.onward(request, f"/study/{invite.study.hex()}", say("You take part. Your enrolment leaves by itself."))
+    return site.onward(request, f"/study/{invite.study.hex()}", say(
+        "You take part. Your enrolment leaves by itself. Keep this program running until your packet is sent; it may "
+        "be closed and started again meanwhile.",
+    ))
+
+
+def _own_minimum(policy: Policy) -> str:
+    """From whom the fewest people come that a study must have."""
+    if policy.minimum_cohort == Policy().minimum_cohort:
+        return say("{demanded} people, set by the program at the start", demanded=policy.minimum_cohort)
+    return say_many("{count} person", "{count} people", policy.minimum_cohort)
 
 
 def _joined(site: Site, study: bytes) -> bool:

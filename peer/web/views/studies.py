@@ -10,6 +10,7 @@ from anon.text.sentences import say
 from anon.transparency.fingerprint import HeadPrint, head_prints, study_code, words
 from anon.wire.invite import parse_invite
 from peer.rules.lifecycle import LAST, State
+from peer.rules.packet_lifecycle import Status
 from peer.store.records import Study
 from peer.view import accounting_of
 from peer.web.forms import form_text, form_whole
@@ -90,6 +91,8 @@ async def study(request: web.Request) -> web.Response:
         said=STATES[stored.state],
         over=stored.state in LAST,
         leaving=stored.state is State.LEAVING,
+        waits=stored.state in (State.CONSENTED, State.ENROLLED, State.CHECKED),
+        queued=any(slot.status is Status.QUEUED for slot in status.slots),
         windows=sendings(stored, status.slots, site.now()),
         receipts=[receipt_line(status.title, slot, status.budget) for slot in status.slots],
         accounting=in_words(accounting) if accounting is not None else (),

@@ -94,6 +94,15 @@ def test_a_prediction_by_a_model_that_noise_explains_is_said_with_caution(comman
     assert "expected a probability" in command("predict", tmp_path / "odd.json").err
 
 
+def test_without_an_answer_no_score_is_told(command: Command, tmp_path: Path) -> None:
+    command("import", _people(tmp_path, "cups\nmany\n"), "--table", "person")
+    file = tmp_path / "told.json"
+    file.write_text(json.dumps(MODEL | {"chance": 0.31, "shown": False}))
+    told = command("predict", file)
+    assert "tired: no answer" in told.out and "88" not in told.out
+    assert command("predict", file, "--json").json[0]["probability"] > 0.8
+
+
 def test_predictions_go_to_a_new_file_only(command: Command, model: Path, tmp_path: Path) -> None:
     people, target = _people(tmp_path, "who,cups\na,many\nb,few\n"), tmp_path / "p.csv"
     words = ("predict", model, "--people", people, "--person", "who", "--output")

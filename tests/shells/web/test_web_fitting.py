@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.fake_aggregator import DECLARED
 from tests.support.visiting import Got, Visited, visited
 
 SLEEP = b"years,cups,tired\n41,many,0\n"
@@ -66,6 +67,33 @@ async def test_a_column_that_is_not_there_is_confirmed_and_never_refused(newcome
 async def test_a_column_that_has_all_words_of_the_name_is_suggested(newcomer: Visited) -> None:
     seen = await newcomer.upload("sleep.csv", b"Age in years,cups,tired\n41,many,0\n", "start")
     assert '<option value="age_in_years" selected>' in seen.text
+
+
+async def test_columns_that_no_study_reads_stay_out_unless_they_are_kept(newcomer: Visited) -> None:
+    page = newcomer
+    file = b"years,cups,tired,remark\n41,many,0,secret\n"
+    seen = await page.upload("sleep.csv", file, "start")
+    assert "left out unless you keep them: years, remark" in seen.words and "Your age." in seen.words
+    await _import(page, seen, **{"column.age": "years"})
+    assert page.server.site.tables() == {"person": ("age", "cups", "tired")}
+    again = await page.upload("sleep.csv", file, "start")
+    await _import(page, again, **{"column.age": "years", "unread": "keep", "mode": "replace"})
+    assert page.server.site.tables() == {"person": ("age", "cups", "tired", "remark")}
+
+
+async def test_empty_cells_of_a_computed_column_are_named(tmp_path: Path) -> None:
+    text = DECLARED.replace('"SELECT age FROM person"', '"SELECT avg(age) FROM person"')
+    assert text != DECLARED
+    async with visited(tmp_path, text=text, data=False) as page:
+        page.server.site.invites[page.aggregator.study] = page.aggregator.invite
+        await page.get("/start/data")
+        seen = await page.upload("sleep.csv", b"age,cups,tired\n41,many,0\n,few,1\n", "start")
+        assert "age : 1 of the first 2 rows are empty" in seen.words
+
+
+async def test_no_column_is_chosen_to_say_whose_row_it_is(newcomer: Visited) -> None:
+    seen = await newcomer.upload("sleep.csv", b"age,cups,tired\n41,many,0\n30,few,1\n", "start")
+    assert seen.form(_place(seen, newcomer))["person_column"] == "" and "More limits" in seen.words
 
 
 async def test_a_log_of_many_people_asks_which_one_is_you(newcomer: Visited) -> None:

@@ -195,7 +195,7 @@ async def test_no_is_the_first_button_and_the_one_that_enter_presses(page: Visit
     text = await looked(page)
     form = text.partition(f'<form method="post" action="{page.invite}">')[2].partition("</form>")[0]
     assert form.index('value="no"') < form.index('value="yes"')
-    assert 'class="main" name="answer" value="no"' in form
+    assert form.count("<button name=") == 2, "both weigh the same"
     got = await page.submit(page.invite, page.invite)  # no button at all: a no
     assert "You declined" in got.words and page.peer.status() == [] and page.aggregator.posts == []
     assert (await page.get(page.invite)).status == 400  # the link is forgotten
@@ -207,6 +207,30 @@ async def test_a_yes_reserves_and_asks_nothing_more(page: Visited) -> None:
     assert (one.state, one.reserved) == (State.CONSENTED, page.aggregator.manifest.epsilon)
     again = await page.submit("/", "/link", link=page.aggregator.invite.link())
     assert again.url.endswith(page.study) and "answered this study already" in again.words
+
+
+async def test_a_yes_says_to_keep_the_program_running(page: Visited) -> None:
+    await looked(page)
+    got = await page.submit(page.invite, page.invite, answer="yes")
+    assert got.words.count("Keep this program running until your packet is sent") == 2, "the notice, and the study's page"
+
+
+async def test_ones_own_minimum_is_told_before_the_decision(page: Visited) -> None:
+    page.peer.set_policy(attrs.evolve(page.peer.policy(), minimum_cohort=20))
+    first = (await looked(page)).partition("All details")[0]
+    assert "(20 people, set by the program at the start) stops this study for you if fewer enrol" in first
+    assert 'href="/budget#minimum_cohort"' in first
+    page.peer.set_policy(attrs.evolve(page.peer.policy(), minimum_cohort=3))
+    assert "stops this study for you" not in (await page.get(page.invite)).text.partition("All details")[0]
+
+
+async def test_all_that_depends_on_the_state_renews_itself(page: Visited) -> None:
+    """Each form and heading of a study's page that comes or goes lies in a part that `live.js` renews."""
+    await joined(page)
+    early = (await page.get(page.study)).text
+    live = "".join(re.findall(r'<div id="\w+" data-live>(.*?)\n?</div>\n(?=<div id|<h2>One story)', early, re.DOTALL))
+    for part in ("/pause", "/leave", "Sending windows", "The model and you", "Keep this program running"):
+        assert part in early and part in live, part
 
 
 async def test_a_yes_is_for_the_epsilon_that_was_shown(page: Visited) -> None:
