@@ -69,6 +69,7 @@ _BY_TYPE: dict[str, tuple[dict[str, str], str | None]] = {
     "int": (_OF_WHOLE, "N"),
     "integer": (_OF_WHOLE, "N"),
     "float": (_OF_NUMBERS, "EPSILON"),
+    "choice": ({}, "WHICH"),
 }
 """By the first word of a type's name, which differs between versions of typer."""
 

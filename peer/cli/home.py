@@ -120,8 +120,8 @@ def budget(
     minimum_window: Annotated[
         str | None, typer.Option(help="Set the shortest window to send in (30s, 10m, 2h, 0).")
     ] = None,
-    measure: Annotated[Measure, typer.Option(help="The measure of privacy that the limits are about.")] = Measure.LOCAL,
-    unit: Annotated[Unit, typer.Option(help="The unit of privacy that the limits are about.")] = Unit.PERSON,
+    measure: Annotated[Measure, typer.Option(help="The measure: pure-local, pure-central or zcdp.")] = Measure.LOCAL,
+    unit: Annotated[Unit, typer.Option(help="The unit of privacy: person or record.")] = Unit.PERSON,
     home: HomeOption = DEFAULT_HOME,
     as_json: JsonOption = False,
 ) -> None:
