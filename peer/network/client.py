@@ -76,6 +76,11 @@ class AggregatorClient:
 
     async def _get(self, what: str, limit: int) -> bytes:
         answer = await self.route.get(self.invite.address, self._path(what), limit)
+        if answer.status == 404:
+            raise Unreachable(say(
+                "the aggregator there does not serve this study (status 404): another aggregator may answer at this "
+                "address, or the study is not served now; ask staff for the link again"
+            ))
         if answer.status != 200:
             raise Unreachable(say(
                 "the aggregator does not offer this study now (status {status}); try again later",

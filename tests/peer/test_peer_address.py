@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from attrs import define, evolve, field
 
-from anon.errors import Refused
+from anon.errors import Refused, Unreachable
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.route import Response
 from anon.study.proposal import parse_proposal
@@ -133,6 +133,26 @@ async def test_a_model_is_not_fetched_for_an_address_of_ones_own(tmp_path: Path)
         await fetch_model(AggregatorClient(liar.invite(OWN), liar))
     with pytest.raises(Refused, match="no model is published yet"):
         await fetch_model(AggregatorClient(liar.invite(HONEST), liar))
+
+
+@define
+class Stranger:
+    """A route to an aggregator without any study of ours: it answers every path with one status."""
+
+    status: int
+
+    async def get(self, _address: str, _path: str, _limit: int) -> Response:
+        return Response(self.status, b"")
+
+    async def post(self, _address: str, _path: str, _body: bytes, _limit: int) -> Response:
+        return Response(self.status, b"")
+
+
+@pytest.mark.parametrize(("status", "said"), [(404, "another aggregator may answer"), (503, "try again later")])
+async def test_a_study_unknown_at_the_address_may_be_anothers_address(status: int, said: str) -> None:
+    invite = served_at(HONEST).invite
+    with pytest.raises(Unreachable, match=said):
+        await AggregatorClient(invite, Stranger(status)).chain()
 
 
 def test_the_liar_cannot_name_two_addresses_under_one_fingerprint() -> None:
