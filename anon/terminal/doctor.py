@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 from rich.console import Console
 
-from anon.diagnosis import CHECKS
+from anon.diagnosis import CHECKS, Check
 from anon.terminal.foreign import inline
 from anon.terminal.options import JsonOption, print_json
 
@@ -21,7 +21,13 @@ def main(as_json: JsonOption = False) -> None:
     else:
         for finding in findings:
             mark = "[green]ok[/]  " if finding.ok else "[red]no[/]  "
-            line = finding.name if finding.ok else f"{finding.name}: {finding.action}"
+            line = finding.name if finding.ok else f"{finding.name}: {_of_tor(finding)}{finding.action}"
             Console().print(mark + inline(line), highlight=False, soft_wrap=True)
     if not all(needed.ok for needed in findings if needed.needed):
         raise typer.Exit(1)
+
+
+def _of_tor(finding: Check) -> str:
+    if finding.name != "tor":
+        return ""
+    return "a study on this machine alone (--loopback) needs none; for people elsewhere: "
