@@ -110,7 +110,7 @@ def join(
         raise Refused(f"not joined: this study is {closed(sheet)}")
     own = _own(sheet, home, evaluated=not yes)
     if not as_json:
-        show_sheet(sheet, own, home, queries=False)
+        show_sheet(sheet, own, home, queries=False, code=not yes)
     if sheet.objections:
         raise Refused("not joined: " + "; ".join(map(with_command, sheet.objections)))
     if not yes:

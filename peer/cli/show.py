@@ -103,8 +103,8 @@ def _question_json(question: Question) -> dict[str, str]:
     return {"name": question.name, "sentence": question.sentence, "query": question.query}
 
 
-def show_sheet(sheet: ConsentSheet, own: OwnData, home: Path, queries: bool) -> None:
-    """A consent sheet: who asks, what, when, at which price, and what stands against it."""
+def show_sheet(sheet: ConsentSheet, own: OwnData, home: Path, queries: bool, code: bool = True) -> None:
+    """A consent sheet: who asks, what, when, at which price, and what stands against it; `code` draws its QR code."""
     from anon.terminal import qr
 
     console = Console()
@@ -118,7 +118,8 @@ def show_sheet(sheet: ConsentSheet, own: OwnData, home: Path, queries: bool) -> 
     console.print(fingerprint, highlight=False, soft_wrap=True)
     where = inline(sheet.address) or "one machine alone, through no network"
     console.print(f"Served to everybody at {where}; the fingerprint covers that.", highlight=False, soft_wrap=True)
-    qr.show(console, study_code(sheet.study))
+    if code:
+        qr.show(console, study_code(sheet.study))
     table = Table("what", "in words", title="One perturbed packet about some of these, with the label")
     for question in (*sheet.features, sheet.label):
         table.add_row(Foreign(question.name), Foreign(question.sentence, lines=True))

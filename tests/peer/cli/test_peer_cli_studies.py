@@ -136,6 +136,15 @@ def test_a_yes_given_before_evaluates_nothing(command: Command, served: Served) 
     assert command("join", served.link, "--yes").code == 0 and len(evaluated) == 2
 
 
+def test_a_yes_given_before_draws_no_code(command: Command, served: Served) -> None:
+    _person(command)
+    command("budget", "--minimum-cohort", "3")
+    asked, given = command("join", served.link, typed="n\n"), command("join", served.link, "--yes")
+    assert (asked.code, given.code) == (4, 0)
+    assert "\N{FULL BLOCK}" in asked.out and "\N{FULL BLOCK}" not in given.out
+    assert "Fingerprint, to compare" in given.out
+
+
 def test_without_data_a_yes_is_asked_for_twice(command: Command, served: Served) -> None:
     declined = command("join", served.link, typed="y\nn\n")
     assert declined.code == 4 and "declined" in declined.err
