@@ -81,9 +81,10 @@ def lint(
     proposal = load_proposal(file)
     manifest, _ = prepare(proposal, bytes(32), time.time(), secrets.token_bytes, secrets.randbelow)
     outlooks = [found for of in wiring_of(context).all("outlook") if (found := of(proposal, manifest, cohort))]
-    _show(manifest, as_json, published=False, outlook=outlooks[0].figures() if outlooks else {})
+    verdict, *reasons = [line for one in outlooks for line in one.sentences()] or [""]
+    _show(manifest, as_json, published=False, outlook=outlooks[0].figures() if outlooks else {}, verdict=verdict)
     if not as_json:
-        for line in [line for one in outlooks for line in one.sentences()]:
+        for line in reasons:
             Console().print(line, highlight=False)
 
 
@@ -130,7 +131,13 @@ def _is_twin(other: StudyStatus, title: str) -> bool:
     return other.title == title and other.phase == Phase.ENROLLING
 
 
-def _show(manifest: Manifest, as_json: bool, published: bool, outlook: Mapping[str, object] | None = None) -> None:
+def _show(
+    manifest: Manifest,
+    as_json: bool,
+    published: bool,
+    outlook: Mapping[str, object] | None = None,
+    verdict: str = "",
+) -> None:
     if as_json:
         print_json(_figures(manifest) | dict(outlook or {}))
         return
@@ -138,6 +145,8 @@ def _show(manifest: Manifest, as_json: bool, published: bool, outlook: Mapping[s
     state = "is published" if published else "can be published"
     named = f" as {manifest.study_id.hex()}" if published else ""
     console.print(f"[bold]{short(manifest.title)}[/] {state}{named}", highlight=False)
+    if verdict:
+        console.print(f"[bold]{verdict}[/]", highlight=False)
     if published:
         console.print(
             f"fingerprint [bold]{words(manifest.study_id)}[/]: put it where everyone can compare it", highlight=False

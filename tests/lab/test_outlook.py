@@ -41,6 +41,7 @@ def _json(*words: str) -> dict[str, object]:
 def test_lint_says_in_words_that_a_group_is_too_small_and_how_many_would_do() -> None:
     few = CliRunner().invoke(application("study"), ["lint", str(EXAMPLE)], obj=wiring(), env={"COLUMNS": "200"}).stdout
     assert "100 people are too few for this study at epsilon 2." in few and "people would be enough" in few
+    assert "can be published" in few.splitlines()[0] and "are too few" in few.splitlines()[1]
     assert "the odds about somebody move by at most a factor of 7.39" in few
     enough = _json("lint", str(EXAMPLE))["people_enough"]
     assert isinstance(enough, int) and 200 <= enough <= 3200
