@@ -1,1 +1,1 @@
-"""The peer: keeps its owner's data, asks its owner, and lets only perturbed, sealed packets leave."""
+"""The peer keeps its owner's data and asks its owner. Perturbed answers or sealed shares of them leave."""

@@ -28,7 +28,7 @@ from anon.queries.process import at_once
 from anon.queries.sandbox import plain_tables_of
 from anon.storage.durable import connect
 from anon.storage.private_files import new_private_text
-from anon.text.sentences import joined, say
+from anon.text.sentences import Sentence, joined, say
 from anon.transparency.documents import find
 from peer.data.evaluate_here import LONGEST_EVALUATION, evaluate_here
 from peer.data.importing import import_file, import_rows
@@ -63,7 +63,12 @@ class Prediction:
 
 async def fetch_model(client: AggregatorClient) -> PublishedModel:
     """The published model, under a signed head of the study at its own address. Raises `Refused` when there is none."""
-    body = await _published(client, "model")
+    body = await _published(
+        client,
+        "model",
+        say("heads: the first document is not the manifest; do not use the model"),
+        say("no model is published yet; try again after the study's end (`anonml peer status`)"),
+    )
     model = await off_loop(read_model, body.decode("utf-8", "replace"))
     if model.study != client.invite.study.hex():
         raise Malformed(say("model: of another study than its head says; do not use it"))
@@ -72,28 +77,23 @@ async def fetch_model(client: AggregatorClient) -> PublishedModel:
 
 async def fetch_report(client: AggregatorClient) -> bytes:
     """The published report (HTML of staff), under a signed head. Raises `Refused` when there is none."""
-    return await _published(client, "report")
+    return await _published(
+        client,
+        "report",
+        say("heads: the first document is not the manifest; do not use the report"),
+        say("no report is published yet; try again after the study's end (`anonml peer status`)"),
+    )
 
 
-_MISLEADING = {
-    "model": say("heads: the first document is not the manifest; do not use the model"),
-    "report": say("heads: the first document is not the manifest; do not use the report"),
-}
-_UNPUBLISHED = {
-    "model": say("no model is published yet; try again after the study's end (`anonml peer status`)"),
-    "report": say("no report is published yet; try again after the study's end (`anonml peer status`)"),
-}
-
-
-async def _published(client: AggregatorClient, kind: str) -> bytes:
+async def _published(client: AggregatorClient, kind: str, misleading: Sentence, unpublished: Sentence) -> bytes:
     chain = await client.chain()
     first = find(chain, "manifest")
     if first is None:
-        raise Malformed(_MISLEADING[kind])
+        raise Malformed(misleading)
     manifest = await off_loop(check_manifest, await client.body(first, LONGEST_MANIFEST), client.invite)
     head = find(chain, kind)
     if head is None:
-        raise Refused(_UNPUBLISHED[kind])
+        raise Refused(unpublished)
     return await client.body(head, longest_body(manifest, kind))
 
 

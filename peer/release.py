@@ -81,7 +81,8 @@ class SlotRandomness:
 
     * One packet: the drawn bytes are uniform and in no relation to the mask, so their sum is uniform whatever the mask
       is. The mechanism's promise rests on the operating system alone, never on SHAKE-256.
-    * Two copies of a home and the same grounds: the same packet, byte for byte. Nothing is perturbed a second time.
+    * Two copies of a home and the same grounds: the same packet under its seal, byte for byte. Nothing is
+      perturbed a second time.
     * Two copies and other grounds (the aggregator told each another story, or the data of one were changed): as if
       drawn anew, as long as SHAKE-256 is a pseudorandom function. Without the mask both answers would be moved by the
       same noise, and their difference would be plain. `peer.store.backup.archive` keeps the snapshots of copies equal.

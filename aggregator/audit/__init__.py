@@ -7,7 +7,8 @@
 2. Bodies: each is there once and has the length and digest of its head.
 3. Order and completeness: the documents come in the order of `anon.protocols.kinds`, and each has what it rests on.
 4. Cost and design: `anon.protocols.registry.check_study` recomputes every epsilon of the manifest.
-5. Enrolments: the roster is as large as the manifest allows. Every credential works for its entry of the roster, so
+5. Enrolments: the number of entries in the roster lies between the manifest's minimum and maximum. The revealed seed
+   opens its commitment. Every credential works for its entry of the roster, so
    that nobody was shut out (`anon.transparency.closing`).
 6. Packets: each transcript is of one survey and strictly sorted by tag, so that no tag counts twice. Each packet is
    well formed, its draw matches its tag (`aggregator.rules.verify`), and its token verifies.

@@ -10,7 +10,7 @@
  5. digest already accepted: the same answer, also after closing   `acknowledged`
  6. window by arrival, and its packets not counted yet      `check_window`
  7. the draw matches the tag (`anon.protocols.sortition.draw`)     `check_report`
- 8. report well formed for the survey's mechanism           `check_report`
+ 8. report well formed for the survey's mechanism, or of the length of an exact survey's shares   `check_report`
  9. token holds (`aggregator.intake.crypto_jobs.verify_tokens`), in batches off the event loop
 10. one transaction inserting unique (slot, tag)            `PacketStore.insert`, then `settle`
 

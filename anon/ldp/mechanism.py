@@ -47,7 +47,7 @@ class RawCategory:
 class PerturbedReport:
     """Bytes that went through a mechanism, or were parsed as the report of one. Only a mechanism makes them.
 
-    This is the only kind of value that may be sealed into a packet.
+    Of answers that are categories, this is the only kind of value that may be sealed into a packet.
     """
 
     data: bytes

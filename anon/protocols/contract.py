@@ -27,7 +27,8 @@ Place = tuple[str, int]
 @final
 @frozen
 class Record:
-    """A snapshot's values by feature name, and the label's. Raw: only categories are derived from it."""
+    """A snapshot's values by feature name, and the label's. Raw: categories are derived from it, and exact
+    vectors in a protocol whose promise is central."""
 
     values: Mapping[str, Value] = field(repr=False)
     label: Value = field(repr=False)

@@ -9,6 +9,10 @@
    every peer and the audit call it.
 5. The owner's ledger reserves the declared cost, and spends each packet's own (`peer.rules.ledger`).
 
+The amount is epsilon where the protocol's promise is local. Other protocols declare rho or a central epsilon in its
+place. `anon.protocols.charge` has the measures, units, neighbours and conditions. `charge_of` in
+`anon.protocols.registry` is a study's charge.
+
 `anon.ldp.composition` adds up. `anon.accounting` states the cost after anonymous delivery, which depends on others and
 enters no budget.
 """

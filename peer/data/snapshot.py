@@ -41,7 +41,8 @@ def _fixed(values: Mapping[str, Value]) -> Mapping[str, Value]:
 
 @frozen
 class Snapshot:
-    """Raw values of one peer at one instant. Never shown by `repr`, never sent; only categories derive from it."""
+    """Raw values of one peer at one instant. Never shown by `repr`, never sent. Categories derive from it,
+    and exact vectors in a protocol whose promise is central."""
 
     as_of: int
     values: Mapping[str, Value] = field(repr=False, converter=_fixed, validator=_are_values)

@@ -1,3 +1,3 @@
 """A phone of the owner's, let in for a while. Rules: `phones`, `allowed`, `client_key`.
 
-`onion`, `listener` and `folder` do the I/O; `service` brings them together (docs/pairing.md, docs/decisions/0020)."""
+`onion`, `listener` and `state` do the I/O; `service` brings them together (docs/pairing.md, docs/decisions/0020)."""

@@ -1,5 +1,7 @@
 """When packets leave: drawn at random, stored, never flushed. Pure; instants are unix seconds.
 
+`peer.run.plan` decides which job is due next; this module only draws the times.
+
 A packet's time is uniform over its survey's window without the clock margin at both ends, or over what is left of that
 when the packet is made late. It is drawn from the operating system's randomness and from nothing in the data.
 

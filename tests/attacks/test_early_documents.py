@@ -31,7 +31,7 @@ async def test_a_roster_shown_early_makes_no_packet_leave_before_its_window(tmp_
     other packet comes before the window opens: an early one would be known for that peer's, and so would its next."""
     machine, app = await enrolled(tmp_path, DAY.replace('collect = "1h"', f'collect = "{collect}"'))
     aggregator = machine.aggregator
-    aggregator.close()
+    aggregator.close(early=True)
     window, margin = aggregator.manifest.windows[0], aggregator.manifest.timetable.margin
     await machine.live(app, window.closes)
     assert "behind" in app.store.troubles(aggregator.study).told()
@@ -46,7 +46,7 @@ async def test_a_document_shown_early_once_packets_wait_sends_none_before_its_wi
     aggregator = machine.aggregator
     table, window = aggregator.manifest.timetable, aggregator.manifest.windows[0]
     await machine.live(app, table.enrol_closes)
-    aggregator.close()
+    aggregator.close(early=True)
     await machine.live(app, table.settled)
     runner = app._following.runner(aggregator.study)
     runner._run.now._behind = window.closes - table.margin - 60 - aggregator.clock()  # as a transcript's head would have it
