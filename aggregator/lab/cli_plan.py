@@ -43,8 +43,8 @@ def plan(
     """
     from aggregator.lab.planning.outlook import TOO_SMALL, outlook_of_plan
     from aggregator.lab.planning.plan import choose_design, settled, survey_of_choices
+    from aggregator.lab.planning.study_file import changes, to_toml
     from aggregator.lab.planning.study_file import chart as draw
-    from aggregator.lab.planning.study_file import to_toml
     from aggregator.lab.planning.trials import plan_of
 
     proposal = load_proposal(file)
@@ -101,6 +101,9 @@ def plan(
         console.print(grid)
     if write is not None:
         console.print(f"{write} written with {choice.best.design}; check it with `anonml study lint {write}`")
+        for line in changes(proposal, choice.proposal):
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+        console.print("Comments are not kept, and lengths of time are written in seconds.", highlight=False)
 
 
 _OPTIMISTIC = (

@@ -96,6 +96,7 @@ def test_the_command_writes_a_study_that_lints(tmp_path: Path) -> None:
     planned = load_proposal(target)
     assert isinstance(planned.design, OnePacket)
     assert planned.design.epsilon == 0.5
+    assert "[design] epsilon: " in found.output and " -> 0.5" in found.output
     assert CliRunner().invoke(application("study"), ["lint", str(target)]).exit_code == 0
     assert CliRunner().invoke(application("study"), arguments).exit_code != 0, "it never overwrites"
 

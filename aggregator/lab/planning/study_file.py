@@ -38,6 +38,21 @@ def to_toml(proposal: Proposal) -> str:
     return "\n".join(lines) + "\n"
 
 
+def changes(before: Proposal, after: Proposal) -> list[str]:
+    """A line for each key of design and learning whose value differs, defaults included."""
+    lines = []
+    for name in ("design", "learning"):
+        old, new = asdict(getattr(before, name)), asdict(getattr(after, name))
+        for key in [*new, *(key for key in old if key not in new)]:
+            if old.get(key) != new.get(key):
+                lines.append(f"[{name}] {key}: {_told(old, key)} -> {_told(new, key)}")
+    return lines
+
+
+def _told(values: dict[str, Any], key: str) -> str:
+    return literal(values[key]) if values.get(key) is not None else "not set"
+
+
 def _section(name: str, value: Any, repeated: bool = False) -> list[str]:
     head = f"[[{name}]]" if repeated else f"[{name}]"
     body = [
