@@ -168,6 +168,7 @@ def _version_of(program: Path) -> str:
     return done.stdout
 
 
+TOR_CHECK: Callable[[], Check] = _tor
 PEER_CHECKS: tuple[Callable[[], Check], ...] = (
     _python,
     lambda: _parts(say("parts of the peer"), PEER_PARTS, _INSTALL, needed=True),
@@ -176,7 +177,7 @@ PEER_CHECKS: tuple[Callable[[], Check], ...] = (
     _queries,
     _cryptography,
     _token,
-    _tor,
+    TOR_CHECK,
 )
 CHECKS: tuple[Callable[[], Check], ...] = (
     *PEER_CHECKS[:2],

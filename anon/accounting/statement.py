@@ -141,6 +141,15 @@ def in_words(accounting: Accounting) -> tuple[str, ...]:
     return (*lines, say("That holds only if {conditions}.", conditions=joined(CONDITIONS)))
 
 
+def for_owner(accounting: Accounting) -> tuple[str, ...]:
+    """The same, with one sentence in place of central figures that all are the local epsilon."""
+    lines = in_words(accounting)
+    if not accounting.central or any(bound.amplified for bound in accounting.central):
+        return lines
+    alone = lines[: 2 + (len(accounting.local) > 1)]
+    return (*alone, say("Hiding among the others adds nothing here: they are too few. The local epsilon stands."))
+
+
 def _central(found: Central) -> str:
     if found.amplified:
         return rounded_up(found.epsilon)

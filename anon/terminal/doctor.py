@@ -20,7 +20,7 @@ def main(as_json: JsonOption = False) -> None:
         print_json([{"name": finding.name, "ok": finding.ok, "action": finding.action} for finding in findings])
     else:
         for finding in findings:
-            mark = "[green]ok[/]  " if finding.ok else "[red]no[/]  "
+            mark = "[green]ok[/]  " if finding.ok else "[red]no[/]  " if finding.needed else "no  "
             line = finding.name if finding.ok else f"{finding.name}: {_of_tor(finding)}{finding.action}"
             Console().print(mark + inline(line), highlight=False, soft_wrap=True)
     if not all(needed.ok for needed in findings if needed.needed):

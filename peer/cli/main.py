@@ -5,6 +5,7 @@ Help shows the commands in four groups; within a group they stand in the order o
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,12 +17,13 @@ from rich.console import Console
 from anon.errors import Conflict, Refused
 from anon.ldp import format_epsilon, nano
 from anon.terminal.foreign import short
-from anon.terminal.options import JsonOption, StudyOption, finished, print_json
+from anon.terminal.options import JsonOption, StudyOption, finished, local_time, print_json
 from anon.terminal.wiring import wiring_of
 from anon.wire.invite import parse_invite
 from peer.cli import equivocation as proof_commands
 from peer.cli import home as own_commands
 from peer.cli import pause as pause_commands
+from peer.cli.coming import KEEP_RUNNING, coming
 from peer.cli.show import (
     closed,
     is_closed,
@@ -51,6 +53,7 @@ from peer.opening import (
     pick,
     routes_of,
 )
+from peer.rules.lifecycle import LAST
 from peer.store.store import REJOINABLE
 
 if TYPE_CHECKING:
@@ -58,7 +61,7 @@ if TYPE_CHECKING:
     from peer.data.readiness import OwnData
     from peer.network.routes import Routes
     from peer.rules.consent import ConsentSheet
-    from peer.rules.lifecycle import State
+    from peer.store.summaries import StudyStatus
     from peer.view import HomeView
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Keep your data, join studies, see what was sent.")
@@ -76,7 +79,9 @@ def look(
     """Fetch and verify a study and show what it asks and costs. Nothing from your data leaves."""
     routes, invite = routes_of(route, home), parse_invite(link)
     peer = open_peer(home, routes)
-    state = _state(peer, invite.study)
+    known = _status(peer, invite.study)
+    state = known.state if known is not None else None
+    member = known if known is not None and known.state not in LAST else None
     if state is not None and not as_json:
         Console().print(f"You have joined this study already: {state}. `anonml peer status` shows more.")
     sheet = finished(peer.look(invite), routes.close)
@@ -84,9 +89,9 @@ def look(
     if as_json:
         print_json(sheet_json(sheet, own) | {"joined": state, "closed": is_closed(sheet)})
         return
-    if is_closed(sheet):
+    if is_closed(sheet) and member is None:
         Console().print(f"This study is {closed(sheet)}.", highlight=False)
-    show_sheet(sheet, own, home, queries)
+    show_sheet(sheet, own, home, queries, member=member)
 
 
 @app.command(rich_help_panel=START)
@@ -103,8 +108,9 @@ def join(
     """Show a study, ask you, and on a yes reserve its epsilon and store your enrolment. `run` sends it."""
     routes, invite = routes_of(route, home), parse_invite(link)
     peer = open_peer(home, routes)
-    if (state := _state(peer, invite.study)) is not None and state not in REJOINABLE:
-        raise Conflict(f"you have joined this study already: {state}. `anonml peer status` shows more")
+    known = _status(peer, invite.study)
+    if known is not None and known.state not in REJOINABLE:
+        raise Conflict(f"you have joined this study already: {known.state}. `anonml peer status` shows more")
     sheet = finished(peer.look(invite), routes.close)
     if is_closed(sheet):
         raise Refused(f"not joined: this study is {closed(sheet)}")
@@ -126,13 +132,14 @@ def join(
     reserved_text = f"{consent.charge.budget.symbol} {format_epsilon(consent.epsilon)}"
     Console().print(f"joined; {reserved_text} is reserved.")
     Console().print("One thing to do: keep `anonml peer run` running, or you are not enrolled.")
+    Console().print(KEEP_RUNNING, highlight=False)
     if sheet.admission == "allow-list":
         Console().print(f"first give staff your key for this study, to put on their list: {key}", highlight=False)
 
 
-def _state(peer: HomeView, study: bytes) -> State | None:
+def _status(peer: HomeView, study: bytes) -> StudyStatus | None:
     """Where a study stands that was joined here; None for one that was not."""
-    return next((status.state for status in peer.status() if status.study == study), None)
+    return next((status for status in peer.status() if status.study == study), None)
 
 
 def _own(sheet: ConsentSheet, home: Path, evaluated: bool) -> OwnData:
@@ -215,9 +222,9 @@ async def _watch(peer: PeerApp, max_seconds: float | None, once: bool) -> None:
         for status in peer.status():
             if seen.get(status.study) != str(status.state):
                 seen[status.study] = str(status.state)
-                console.print(
-                    f"{status.study.hex()[:8]} {short(status.title)}: [bold]{status.state}[/]", highlight=False
-                )
+                told = coming(peer.store.study(status.study), time.time())
+                where = f"{status.study.hex()[:8]} {short(status.title)}: [bold]{status.state}[/]"
+                console.print(f"{local_time(time.time())} {where}", told, sep="; " if told else "", highlight=False)
         if not once and seen and not peer.store.active():
             running.cancel()
         await asyncio.wait({running}, timeout=0.5)

@@ -17,6 +17,7 @@ from anon.terminal.options import local_time
 from anon.text.foreign import paragraphs
 from anon.transparency.fingerprint import study_code
 from anon.wire.reply_sentences import reply_sentence
+from peer.cli.coming import SET_ASIDE, coming
 from peer.cli.steps import with_command
 from peer.opening import NO_STUDIES
 from peer.rules.consent import ConsentSheet, Policy, Question
@@ -24,7 +25,8 @@ from peer.rules.durations import text_of
 from peer.rules.ledger import Ledger
 from peer.rules.lifecycle import LAST
 from peer.rules.limits import limits_shown
-from peer.rules.promise import budget_name, held_text
+from peer.rules.packet_lifecycle import Status
+from peer.rules.promise import budget_change, budget_name, held_text, per_attribute
 from peer.store.summaries import Receipt, StudyStatus
 from peer.view import HomeView
 
@@ -103,8 +105,16 @@ def _question_json(question: Question) -> dict[str, str]:
     return {"name": question.name, "sentence": question.sentence, "query": question.query}
 
 
-def show_sheet(sheet: ConsentSheet, own: OwnData, home: Path, queries: bool, code: bool = True) -> None:
-    """A consent sheet: who asks, what, when, at which price, and what stands against it; `code` draws its QR code."""
+def show_sheet(
+    sheet: ConsentSheet,
+    own: OwnData,
+    home: Path,
+    queries: bool,
+    code: bool = True,
+    member: StudyStatus | None = None,
+) -> None:
+    """A consent sheet: who asks, what, when, at which price, and what stands against it; `code` draws its QR code. To a
+    `member` the cost is told as it is held, and nothing stands against a yes that was given."""
     from anon.terminal import qr
 
     console = Console()
@@ -126,10 +136,17 @@ def show_sheet(sheet: ConsentSheet, own: OwnData, home: Path, queries: bool, cod
     console.print(table)
     if queries:
         _show_queries(console, sheet)
-    for line in (sheet.summary, *sheet.odds, *sheet.statements, *_times(sheet)):
+    moved = budget_change(sheet.budget_before, sheet.budget_after)
+    passed_over = {per_attribute(sheet.epsilon_eq6), *([moved] if member is not None else ())}
+    stated = [line for line in sheet.statements if line not in passed_over]
+    for line in (sheet.summary, *sheet.odds, *stated, *_times(sheet)):
         console.print(f"- {inline(with_command(line))}", highlight=False)
     _show_own(console, own)
-    for line in sheet.objections:
+    if member is not None:
+        spent, reserved = held_text(member.budget, member.spent), held_text(member.budget, member.reserved)
+        held = f"{spent} spent and {reserved} reserved of your budget"
+        console.print(f"You take part in this study. It holds {held}.", highlight=False)
+    for line in sheet.objections if member is None else ():
         console.print(f"[bold red]not possible:[/] {inline(with_command(line))}", highlight=False)
     hint = "" if queries else "The queries: anonml peer look LINK --queries. "
     console.print(f"{hint}Your data: {inline(str(home))}", style="dim", highlight=False)
@@ -204,6 +221,11 @@ def show_status(peer: HomeView) -> None:
             Foreign(status.reason, lines=True),
         )
     Console().print(table)
+    for status in statuses:
+        if told := coming(peer.store.study(status.study), time.time()):
+            Console().print(f"{status.study.hex()[:8]} {status.state}: {told}", highlight=False, soft_wrap=True)
+    if any(slot.status is Status.QUEUED for status in statuses for slot in status.slots):
+        Console().print(SET_ASIDE, highlight=False)
     if peer.evidence():
         Console().print("a proof against an aggregator is kept; `anonml peer evidence --export FILE` writes it")
     _show_pauses(peer, [shown.study for shown in statuses if shown.state not in LAST])
@@ -240,7 +262,7 @@ def receipt_json(receipt: Receipt, cost: Accounting | None) -> dict[str, Any]:
 
 def show_receipts(receipts: list[Receipt], costs: Mapping[bytes, Accounting | None]) -> None:
     """All receipts as a table, then what the packets of each study cost together."""
-    from anon.accounting.statement import in_words
+    from anon.accounting.statement import for_owner
 
     table = Table("study", "slot", "survey", "epsilon", "status", "what the aggregator said")
     for receipt in receipts:
@@ -259,7 +281,7 @@ def show_receipts(receipts: list[Receipt], costs: Mapping[bytes, Accounting | No
     for study, accounting in costs.items():
         if accounting is not None:
             console.print(f"[bold]{short(titles[study])}[/]", highlight=False)
-            for line in in_words(accounting):
+            for line in for_owner(accounting):
                 console.print(inline(line), highlight=False)
 
 

@@ -108,12 +108,23 @@ def cost_statements(
             "Whatever anyone believed about you, and even if all packets are linked, the odds of it {moved}.",
             moved=odds_moved(charge.amount),
         ),
-        say(
-            "Per-attribute (AnonML eq. 6): {epsilon}. This is not the guarantee.",
-            epsilon=format_epsilon(manifest.epsilon_per_attribute),
-        ),
-        say("Your budget: {now} now, {left} with this study. What is unused returns.", now=now, left=after),
+        per_attribute(manifest.epsilon_per_attribute),
+        budget_change(left, max(0, left - charge.amount)),
         say("That you take part is visible to the aggregator. Your true answer is not: it sees the changed one."),
+    )
+
+
+def per_attribute(epsilon: int) -> Sentence:
+    """The figure of the dissertation's equation 6, which promises nothing."""
+    return say("Per-attribute (AnonML eq. 6): {epsilon}. This is not the guarantee.", epsilon=format_epsilon(epsilon))
+
+
+def budget_change(before: int, after: int) -> Sentence:
+    """The budget without a study, and with it."""
+    return say(
+        "Your budget: {now} now, {left} with this study. What is unused returns.",
+        now=format_epsilon(before),
+        left=format_epsilon(after),
     )
 
 

@@ -6,8 +6,9 @@ import shutil
 
 from aiohttp import web
 
-from anon.diagnosis import PEER_CHECKS, Check
+from anon.diagnosis import PEER_CHECKS, TOR_CHECK, Check
 from anon.text.sentences import say
+from anon.wire.addresses import is_loopback
 from peer.rules.lifecycle import LAST
 from peer.run.supervisor import Running
 from peer.web.site import SITE, Site
@@ -20,15 +21,22 @@ _LOW_DISK = 256 * 2**20
 async def diagnosis(request: web.Request) -> web.StreamResponse:
     """The installation's checks (`anonml doctor`) and this home's."""
     site = request.app[SITE]
-    looked = await site.work("diagnosis", lambda: site.threads.asked(_installation))
+    looked = await site.work("diagnosis", lambda: site.threads.asked(_installation, _may_need_tor(site)))
     if not looked.done():
         return site.waiting(request, say("Looking at this installation"))
     site.forget("diagnosis")
     return site.page(request, "diagnosis.html", checks=[*await home_checks(site), *looked.result()])
 
 
-def _installation() -> list[Check]:
-    return [check() for check in PEER_CHECKS]
+def _installation(with_tor: bool) -> list[Check]:
+    return [check() for check in PEER_CHECKS if with_tor or check is not TOR_CHECK]
+
+
+def _may_need_tor(site: Site) -> bool:
+    """False where every study and link of this home is for this machine alone."""
+    joined = (site.peer.store.study(status.study).invite for status in site.peer.status() if status.state not in LAST)
+    addresses = [invite.address for invite in (*joined, *site.invites.values())]
+    return not addresses or not all(map(is_loopback, addresses))
 
 
 async def home_checks(site: Site) -> list[Check]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from anon.accounting.statement import Accounting, in_words
+from anon.accounting.statement import Accounting, for_owner
 from anon.errors import Refused
 from anon.text.sentences import say
 from anon.transparency.fingerprint import HeadPrint, head_prints, study_code, words
@@ -95,7 +95,7 @@ async def study(request: web.Request) -> web.Response:
         queued=any(slot.status is Status.QUEUED for slot in status.slots),
         windows=sendings(stored, status.slots, site.now()),
         receipts=[receipt_line(status.title, slot, status.budget) for slot in status.slots],
-        accounting=in_words(accounting) if accounting is not None else (),
+        accounting=for_owner(accounting) if accounting is not None else (),
         fingerprint=words(key),
         qr_text=study_code(key),
         heads=heads,

@@ -176,6 +176,25 @@ def test_a_joined_study_says_so_before_anything_is_asked(command: Command, serve
     assert command("join", served.link, "--yes").code == 0  # who left early may come back
 
 
+def test_a_member_is_told_the_cost_that_is_held_and_no_objection(command: Command, served: Served) -> None:
+    _person(command)
+    before = " ".join(command("look", served.link).out.split())
+    assert "Your budget: 10 now, 8 with this study" in before and "Per-attribute" not in before
+    command("budget", "--lifetime", "2", "--minimum-cohort", "3")
+    done = command("join", served.link, "--yes")
+    assert done.code == 0 and "Keep it running until your packet is sent" in " ".join(done.out.split())
+    shown = " ".join(command("look", served.link).out.split())
+    assert "You take part in this study. It holds 0 spent and 2 reserved" in shown
+    assert "with this study" not in shown and "not possible" not in shown
+
+
+def test_status_and_run_say_what_comes_next_and_when(command: Command, served: Served) -> None:
+    _joined(command, served)
+    assert "before enrolment closes at " in " ".join(command("status").out.split())
+    told = " ".join(command("run", "--once", "--max-seconds", "2").out.split())
+    assert "enrolled: waits until enrolment closes at" in told
+
+
 def test_a_closed_study_says_so_on_the_first_line(command: Command, served: Served) -> None:
     closes = served.aggregator.manifest.timetable.enrol_closes
     assert command("look", served.link, "--json").json["closed"] is False
