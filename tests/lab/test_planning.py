@@ -16,7 +16,7 @@ from aggregator.lab.planning import plan, population
 from aggregator.lab.planning.candidates import candidates
 from aggregator.lab.planning.plan import choose_design, survey_of_choices
 from aggregator.lab.planning.population import Assumptions, made_up
-from aggregator.lab.planning.study_file import chart, to_toml
+from aggregator.lab.planning.study_file import changes, chart, to_toml
 from aggregator.lab.simulation.run import categories
 from anon.errors import Malformed
 from anon.study import load_proposal, parse_proposal
@@ -99,6 +99,16 @@ def test_the_command_writes_a_study_that_lints(tmp_path: Path) -> None:
     assert "[design] epsilon: " in found.output and " -> 0.5" in found.output
     assert CliRunner().invoke(application("study"), ["lint", str(target)]).exit_code == 0
     assert CliRunner().invoke(application("study"), arguments).exit_code != 0, "it never overwrites"
+
+
+def test_every_change_of_a_written_study_is_told() -> None:
+    before = load_proposal(CENSUS / "study.toml")
+    first, *others = before.features
+    after = evolve(before, features=(evolve(first, bins=first.bins + 1), *others[1:], evolve(first, name="another")))
+    assert changes(before, before) == []
+    told = changes(before, after)
+    assert f"[features: {first.name}] bins: {first.bins} -> {first.bins + 1}" in told
+    assert f"[features: {others[0].name}] left out" in told and "[features: another] added" in told
 
 
 class _Third(np.random.Generator):

@@ -39,14 +39,25 @@ def to_toml(proposal: Proposal) -> str:
 
 
 def changes(before: Proposal, after: Proposal) -> list[str]:
-    """A line for each key of design and learning whose value differs, defaults included."""
-    lines = []
-    for name in ("design", "learning"):
-        old, new = asdict(getattr(before, name)), asdict(getattr(after, name))
-        for key in [*new, *(key for key in old if key not in new)]:
-            if old.get(key) != new.get(key):
-                lines.append(f"[{name}] {key}: {_told(old, key)} -> {_told(new, key)}")
-    return lines
+    """A line for each key of the design, the learning or a feature whose value differs, defaults included."""
+    lines = _changed("design", before.design, after.design) + _changed("learning", before.learning, after.learning)
+    known = {feature.name: feature for feature in before.features}
+    for feature in after.features:
+        if feature.name in known:
+            lines += _changed(f"features: {feature.name}", known.pop(feature.name), feature)
+        else:
+            lines.append(f"[features: {feature.name}] added")
+    return [*lines, *(f"[features: {name}] left out" for name in known)]
+
+
+def _changed(section: str, before: Any, after: Any) -> list[str]:
+    """The changed keys of two values of attrs."""
+    old, new = asdict(before), asdict(after)
+    return [
+        f"[{section}] {key}: {_told(old, key)} -> {_told(new, key)}"
+        for key in [*new, *(key for key in old if key not in new)]
+        if old.get(key) != new.get(key)
+    ]
 
 
 def _told(values: dict[str, Any], key: str) -> str:
