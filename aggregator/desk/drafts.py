@@ -62,7 +62,7 @@ class Drafts:
         """Keep the form's fields."""
         self._write(draft, _FIELDS, json.dumps(dict(fields)))
 
-    def write_text(self, draft: str, text: str) -> None:
+    def keep_written(self, draft: str, text: str) -> None:
         """Keep a text that the form wrote, and remember it, to know later if somebody changed it."""
         self.keep_text(draft, text)
         self._write(draft, _WRITTEN, text)

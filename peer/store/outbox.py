@@ -182,7 +182,7 @@ def _journal(
             ledger = ledger.spend(study, made.epsilon)
         sealed = {"packet": made.sealed.ciphertext, "digest": made.digest, "status": moved.status}
         if not 0 <= made.slot < len(draws) or draws[made.slot] != made.survey:
-            raise Conflict("this slot drew another survey; nothing is sent")
+            raise Conflict(say("this slot drew another survey; nothing is sent"))
         columns = {"study": study, "round": made.round, "slot": made.slot, "survey": made.survey}
         amount = {"epsilon": made.epsilon, "send_at": packet.send_at}
         rows.insert(connection, "outbox", columns | amount | sealed)

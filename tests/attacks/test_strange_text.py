@@ -7,6 +7,7 @@ import re
 import sys
 import unicodedata
 from html import unescape
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +17,20 @@ from rich.console import Console
 from rich.table import Table
 
 from anon.errors import Malformed
+from anon.page.rendering import templates_of
 from anon.study.manifest import Manifest, parse_manifest
 from anon.study.proposal import parse_proposal
 from anon.study.texts import faults_of, texts_of
 from anon.terminal.foreign import Foreign, framed, wrapped
 from anon.text.default_ignorable import BLANK, DEFAULT_IGNORABLE
-from anon.text.foreign import MOST_MARKS, escaped, fault, isolated, paragraphs, shown
+from anon.text.foreign import MOST_MARKS, escaped, fault, isolated, paragraphs, seen, shown
+from anon.text.sentences import say
 from anon.wire.cbor import encode
 from peer.cli.show import show_sheet
 from peer.data.readiness import own_data
 from peer.rules.consent import Policy, explain
 from peer.rules.ledger import Ledger
+from peer.web import languages
 from tests.support.clock import START, Clock
 from tests.support.desk_browser import opened
 from tests.support.fake_aggregator import DECLARED, FakeAggregator
@@ -217,7 +221,10 @@ def test_one_module_alone_escapes_for_the_terminal_and_every_template_has_the_sa
         for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
             if isinstance(call.func, ast.Name) and call.func.id == "Environment":
                 given = {one.arg: one.value for one in call.keywords}
-                assert isinstance(given["finalize"], ast.Name) and given["finalize"].id == "seen", file
+                assert isinstance(given["finalize"], ast.Name) and given["finalize"].id in ("seen", "shown"), file
+    assert signature(templates_of).parameters["shown"].default is seen
+    for text in ("plain", "\u202ehidden", "\u200b", "<b>"):  # the owner's page translates first, and shows in the same way
+        assert languages.shown(text) == seen(text) == languages.shown(say("{text}", text=text))
     assert users == ["anon/terminal/foreign.py"]
 
 

@@ -162,7 +162,9 @@ def test_texts_and_missing_values() -> None:
     assert here > 0.6
     assert there < 0.4
     assert missing < 0.4
-    learned.predict_proba([["unheard of", "no number"], [None, 1e300], [3.5, float("nan")]])
+    learned.predict_proba([["unheard of", 30.0], [None, 1e300], [3.5, float("nan")]])
+    with pytest.raises(ValueError, match="x1: expected numbers"):
+        learned.predict_proba([["here", "no number"]])
 
 
 def test_data_frames_bring_their_names() -> None:

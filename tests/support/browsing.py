@@ -174,8 +174,10 @@ class Browser:
         self.settle()
 
     def type(self, selector: str, words: str) -> None:
-        """Into a field, in place of what is in it."""
+        """Into a field, in place of what is in it. A fold that it lies in is opened first."""
         box = self.find(selector)
+        for folded in box.find_elements(By.XPATH, "ancestor::details[not(@open)]/summary"):
+            folded.click()
         box.clear()
         box.send_keys(words)
 

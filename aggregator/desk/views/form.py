@@ -60,7 +60,7 @@ class FormPages(DraftPages):
     async def form_text(self, request: web.Request) -> web.Response:
         """Write the study file, and open it in the editor."""
         fields, draft = await self._kept_fields(request)
-        self._drafts.write_text(draft, text_of(fields))
+        self._drafts.keep_written(draft, text_of(fields))
         raise web.HTTPSeeOther(f"/editor?draft={draft}")
 
     async def _kept_fields(self, request: web.Request) -> tuple[dict[str, str], str]:

@@ -20,8 +20,8 @@ from tests.support.browsing_model import model_of
 from tests.support.fake_aggregator import advance, until_state
 from tests.support.visiting import Got, visited
 
-OWN = {"anonml", "epsilon", "tor", "python", "english", "deutsch", "español", "nederlands"}
-"""Names of programs and languages, and the unit of the budget."""
+OWN = {"anonml", "epsilon", "tor", "python", "usr", "sbin", "bin", "english", "deutsch", "español", "nederlands"}
+"""Names of programs with their paths, names of languages, and the unit of the budget."""
 FOREIGN = {"code", "pre", "bdi", "time", "style", "script"}
 """Elements whose text is not ours: commands, the study's text, times in the language's own form."""
 SPOKEN = ("aria-label", "title", "placeholder", "alt", "data-name")
