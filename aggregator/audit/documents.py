@@ -12,7 +12,7 @@ from typing import Any
 from attrs import evolve
 
 from aggregator.audit.result import AuditResult, Finding
-from aggregator.protocols.contract import Learned
+from aggregator.protocols.contract import Learned, Round, SummingPart
 from aggregator.protocols.registry import part_of
 from aggregator.rules.refusal import PacketRefused
 from aggregator.rules.verify import Opened, PacketRules, check_report, read_packet
@@ -61,6 +61,8 @@ class _Audit:
         self.chain = chain
         self.findings: list[Finding] = []
         self.bodies: dict[tuple[str, int], bytes] = {}
+        self.tags: dict[int, tuple[bytes, ...]] = {}
+        self.left_out: dict[int, int] = {}
         self.enrolled = 0
         self.packets = 0
         self.model_checked = False
@@ -94,6 +96,7 @@ class _Audit:
             self.report_checked,
             self.report,
             not_checked=unlike,
+            not_summed=self.left_out,
         )
 
     def note(self, document: str, fault: str) -> None:
@@ -184,6 +187,7 @@ class _Audit:
     def _check_packets(self, survey: int, opened: Sequence[Opened], rules: PacketRules, seed: bytes) -> None:
         name = f"transcript {survey}"
         self.packets += len(opened)
+        self.tags[survey] = tuple(packet.kept.tag for packet in opened)
         if any(packet.packet.survey != survey for packet in opened):
             self.note(name, "holds packets of another survey")
             return
@@ -212,8 +216,15 @@ class _Audit:
                 continue
             name = f"{one.document[0]} {one.document[1]}"
             with _noting(self, name):
-                if self.bodies.get(one.document) != counted(self.protocol_part, self.manifest, number, packets):
+                if isinstance(self.protocol_part, SummingPart):
+                    self._check_sums(self.protocol_part, number, one)
+                elif self.bodies.get(one.document) != counted(self.protocol_part, self.manifest, number, packets):
                     self.note(name, "its counts are not those of the transcripts")
+
+    def _check_sums(self, summing: SummingPart, number: int, one: Round) -> None:
+        tags = {survey: self.tags.get(survey, ()) for survey in one.surveys}
+        body = self.bodies.get(one.document or ("", 0), b"")
+        self.left_out |= summing.check_sums(self.manifest, number, body, tags)
 
     def _check_model(self) -> None:
         if find(self.chain, "model") is None or ("model", 0) not in self.bodies:

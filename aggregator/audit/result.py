@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from attrs import field, frozen
@@ -27,7 +28,8 @@ class AuditResult:
 
     `report`: the page that the documents give, "" where they give none; `report_checked`: the published one is the same
     but for counts of refusals, which only the aggregator knows. `pinned`: the key was known from elsewhere.
-    `not_checked`: files that were compared with nothing.
+    `not_checked`: files that were compared with nothing. `not_summed`: by survey, packets of its transcript that the
+    tellers' sum leaves out.
     """
 
     study: bytes
@@ -39,6 +41,7 @@ class AuditResult:
     report: str = field(default="", repr=False)
     pinned: bool = False
     not_checked: tuple[str, ...] = ()
+    not_summed: Mapping[int, int] = field(factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -56,6 +59,7 @@ class AuditResult:
             "report_checked": self.report_checked,
             "key_checked": self.pinned,
             "not_checked": list(self.not_checked),
+            "not_summed": {str(survey): count for survey, count in self.not_summed.items()},
             "findings": [{"document": finding.document, "fault": finding.fault} for finding in self.findings],
         }
 
@@ -68,6 +72,7 @@ class AuditResult:
         faults = f"{len(lines)} fault{'' if len(lines) == 1 else 's'}"
         lines = [head, *lines, "everything published fits together" if self.ok else faults]
         lines += [f"not checked: {name}" for name in self.not_checked]
+        lines += [_not_summed(survey, count) for survey, count in self.not_summed.items() if count]
         return [*lines, *self._beyond()] if self.ok else lines
 
     def _beyond(self) -> list[str]:
@@ -78,3 +83,8 @@ class AuditResult:
         if self.report_checked:
             lines.append("the report's counts of refusals are the aggregator's word")
         return [*lines, UNSEEN]
+
+
+def _not_summed(survey: int, count: int) -> str:
+    packets = "1 packet of its transcript is" if count == 1 else f"{count} packets of its transcript are"
+    return f"survey {survey}: {packets} not in the sum; a teller refused them, or the aggregator left them out"

@@ -1,13 +1,13 @@
 """The contract of a protocol's aggregator part. Pure: published bytes in, documents and figures out.
 
-Everything here follows from published documents alone, so that the audit repeats it: `counted` for every round that has
-a document, then `learn`.
+Everything here follows from published documents alone, so that the audit repeats it: for every round that has a
+document `counted`, or `check_sums` where a study's tellers made it, then `learn`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from attrs import field, frozen
 
@@ -60,14 +60,11 @@ class Learned(Protocol):
 
 
 class AggregatorPart(Protocol):
-    """The part that runs at the aggregator and, for everything published, in the audit."""
+    """The part that runs at the aggregator and, for everything published, in the audit. One whose rounds have documents
+    is a `CountingPart` or a `SummingPart`."""
 
     def rounds(self, study: Manifest) -> tuple[Round, ...]:
         """Every round in order; at least one. Their windows do not overlap."""
-
-    def counted(self, study: Manifest, number: int, reports: Mapping[int, Sequence[bytes]]) -> bytes:
-        """The document published after round `number`, from the accepted reports of each of its surveys. Asked only
-        where the round has a document."""
 
     def learn(
         self,
@@ -95,3 +92,25 @@ class AggregatorPart(Protocol):
 
     def report(self, study: Manifest, learned: Learned) -> ReportPart:
         """The protocol's share of the report."""
+
+
+@runtime_checkable
+class CountingPart(AggregatorPart, Protocol):
+    """The part of a protocol whose rounds are counted from their reports by anybody."""
+
+    def counted(self, study: Manifest, number: int, reports: Mapping[int, Sequence[bytes]]) -> bytes:
+        """The document published after round `number`, from the accepted reports of each of its surveys. Asked only
+        where the round has a document."""
+
+
+@runtime_checkable
+class SummingPart(AggregatorPart, Protocol):
+    """The part of a protocol whose rounds are summed by the study's tellers (`anon.sharing`). A round's document is
+    that of `anon.sharing.round_document`: nobody can make it again, and everybody can check it."""
+
+    def check_sums(
+        self, study: Manifest, number: int, body_untrusted: bytes, tags: Mapping[int, Sequence[bytes]]
+    ) -> Mapping[int, int]:
+        """By survey of round `number`, how many of its published packets its sum leaves out. `tags`: by survey, those
+        of its transcript. Raises `Malformed` or `RejectedProof` for a document that does not verify, or whose list
+        names a tag that no transcript has."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from aggregator.intake.counters import Traffic
-from aggregator.protocols.contract import AggregatorPart, Learned
+from aggregator.protocols.contract import AggregatorPart, CountingPart, Learned
 from aggregator.protocols.registry import part_of
 from aggregator.report.page import render
 from anon.protocols.contract import Place
@@ -19,7 +19,10 @@ _REFUSED = re.compile(r'<tr><th>refused: ([a-z-]+)</th><td class="n">([0-9]{1,12
 
 
 def counted(part: AggregatorPart, manifest: Manifest, number: int, packets: Mapping[int, Sequence[bytes]]) -> bytes:
-    """The document after round `number`, from the accepted packets of each of its surveys."""
+    """The document after round `number`, from the accepted packets of each of its surveys. Raises `TypeError` for a
+    protocol whose rounds nobody counts."""
+    if not isinstance(part, CountingPart):
+        raise TypeError("a round with a document, of a protocol that does not count")
     asked = part.rounds(manifest)[number].surveys
     return part.counted(manifest, number, {survey: reports(packets.get(survey, ())) for survey in asked})
 

@@ -1,0 +1,140 @@
+"""The document of a round of exact sums: of each slot the list, and every teller's signature and noisy share.
+
+    [2, study, round, [[slot, list, [signature, ...], [noisy share, ...]], ...]]
+
+Signatures and shares are in the tellers' order. Anybody adds up from it alone, and no aggregator can add up otherwise:
+`anon.sharing.combine` says what each part is held to. A list may leave out packets that were accepted. That is no fault
+of the document, and `demand_listed` says how many it leaves out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from attrs import field, frozen
+
+from anon.errors import Malformed
+from anon.sharing.arrangement import Arrangement
+from anon.sharing.combine import NoisySum, combine
+from anon.sharing.statements import DIGEST_SIZE, parse_list
+from anon.wire.cbor import decode, encode
+from anon.wire.lists import list_length
+from anon.wire.packet_v2 import TAG_BYTES, VERSION, Occasion
+
+_SIGNATURE_SIZE = 64
+_WHAT = "document of sums"
+
+
+@frozen
+class SlotSum:
+    """One slot: the list, and of each teller its signature of the list and its noisy share."""
+
+    slot: int
+    accepted: bytes = field(repr=False)
+    signatures: tuple[bytes, ...] = field(repr=False)
+    shares: tuple[bytes, ...] = field(repr=False)
+
+
+@frozen
+class RoundSums:
+    """All slots of a round, in order."""
+
+    study: bytes
+    round: int
+    slots: tuple[SlotSum, ...]
+
+    def to_bytes(self) -> bytes:
+        """The canonical bytes."""
+        rows = [[one.slot, one.accepted, list(one.signatures), list(one.shares)] for one in self.slots]
+        return encode([VERSION, self.study, self.round, rows])
+
+
+def read_round_sums(body_untrusted: bytes, study: bytes, round_number: int) -> RoundSums:
+    """The parts of the document, held to its form alone. Raises `Malformed`."""
+    fields = decode(body_untrusted, _WHAT)
+    if not isinstance(fields, list) or len(fields) != 4 or fields[:3] != [VERSION, study, round_number]:
+        raise Malformed(f"{_WHAT}: of another study, round or version")
+    rows = fields[3] if isinstance(fields[3], list) else []
+    slots = tuple(map(_slot, rows))
+    if not slots or any(one.slot >= other.slot for one, other in pairwise(slots)):
+        raise Malformed(f"{_WHAT}: expected at least one slot, each once, in order")
+    return RoundSums(study, round_number, slots)
+
+
+def parse_round_sums(
+    arrangement: Arrangement, study: bytes, round_number: int, body_untrusted: bytes
+) -> Mapping[int, NoisySum]:
+    """By slot, the sum. Every slot of the round is there, and nothing else.
+
+    Raises `Malformed`, and `RejectedProof` for a signature or a share that is not its teller's, for this list.
+    """
+    document = read_round_sums(body_untrusted, study, round_number)
+    asked = [one.slot for one in arrangement.sums if one.round == round_number]
+    if [one.slot for one in document.slots] != asked:
+        raise Malformed(f"{_WHAT}: expected the slots {asked} of round {round_number}")
+    return {
+        one.slot: combine(
+            arrangement, Occasion(study, round_number, one.slot), one.accepted, one.signatures, one.shares
+        )
+        for one in document.slots
+    }
+
+
+def demand_listed(
+    arrangement: Arrangement,
+    study: bytes,
+    round_number: int,
+    body_untrusted: bytes,
+    tags: Mapping[int, Sequence[bytes]],
+) -> Mapping[int, int]:
+    """By slot, how many of the published packets the sum leaves out. `tags`: by slot, those of its transcript.
+
+    Raises what `parse_round_sums` does, and `Malformed` for a list with a tag that no transcript has.
+    """
+    parse_round_sums(arrangement, study, round_number, body_untrusted)
+    left_out = {}
+    for one in read_round_sums(body_untrusted, study, round_number).slots:
+        published = frozenset(tags.get(one.slot, ()))
+        summed = parse_list(one.accepted, Occasion(study, round_number, one.slot)).tags
+        if strangers := len(frozenset(summed) - published):
+            raise Malformed(f"{_WHAT}: {strangers} packets of slot {one.slot} were summed and are in no transcript")
+        left_out[one.slot] = len(published) - len(summed)
+    return left_out
+
+
+def longest_round_sums(arrangement: Arrangement, round_number: int, members: int) -> int:
+    """Bytes of the document of a round in which so many members are summed: no honest one is longer."""
+    slots = [one.slot for one in arrangement.sums if one.round == round_number]
+    asked = [_longest_slot(arrangement, slot, round_number, members) for slot in slots]
+    return len(RoundSums(bytes(32), round_number, tuple(asked)).to_bytes())
+
+
+def _longest_slot(arrangement: Arrangement, slot: int, round_number: int, members: int) -> SlotSum:
+    occasion = Occasion(bytes(32), round_number, slot)
+    heading, digest = occasion.heading(), bytes(DIGEST_SIZE)
+    tags = len(encode([*heading, 0])) - 1 + list_length(members, len(encode(bytes(TAG_BYTES))))
+    circuit = arrangement.prio3(arrangement.sum_of(occasion)).circuit
+    share = bytes(circuit.field.size * circuit.output_length)
+    tellers = range(len(arrangement.tellers))
+    return SlotSum(
+        slot,
+        bytes(tags),
+        tuple(_statement([*heading, teller, digest]) for teller in tellers),
+        tuple(_statement([*heading, teller, digest, share]) for teller in tellers),
+    )
+
+
+def _statement(body: Sequence[Any]) -> bytes:
+    return encode([encode(list(body)), bytes(_SIGNATURE_SIZE)])
+
+
+def _slot(row_untrusted: object) -> SlotSum:
+    row = row_untrusted
+    if not isinstance(row, list) or [type(one) for one in row] != [int, bytes, list, list]:
+        raise Malformed(f"{_WHAT}: expected four fields for each slot")
+    slot, accepted, signatures, shares = row
+    if not all(type(one) is bytes for one in (*signatures, *shares)):
+        raise Malformed(f"{_WHAT}: expected signatures and shares as byte strings")
+    return SlotSum(slot, accepted, tuple(signatures), tuple(shares))
