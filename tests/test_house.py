@@ -168,6 +168,7 @@ CANONICAL = {
     "anon/sharing/arrangement.py": "a study's tellers and sums",
     "anon/sharing/statements.py": "the statements of tellers",
     "anon/sharing/round_document.py": "the document of a round of sums",
+    "anon/sharing/exchange.py": "the calls of tellers",
     "anon/teller/session.py": "the purpose that a part of a verification key is sealed for",
     "anon/study/manifest.py": "the manifest",
     "anon/transparency/documents.py": "heads and chains of heads",
@@ -207,6 +208,7 @@ RULES = [
     "peer/release.py", "peer/protocols/histogram.py", "peer/protocols/contract.py", "anon/protocols/contract.py",
     "anon/wire/messages.py", "anon/wire/packet_v2.py", "anon/transparency/documents.py",
     "anon/sharing/arrangement.py", "anon/sharing/sealed_shares.py", "anon/sharing/statements.py", "anon/sharing/combine.py", "anon/sharing/round_document.py",
+    "anon/sharing/exchange.py",
     "anon/teller/rules.py", "anon/teller/session.py",
     "peer/run/plan.py", "peer/run/jobs.py", "peer/run/departures.py",
 ]

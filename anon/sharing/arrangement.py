@@ -162,6 +162,11 @@ class Arrangement:
         return (prio3.public_share_size, prio3.leader_share_size, *helpers)
 
 
+def parse_entry(data_untrusted: bytes) -> TellerEntry:
+    """A teller's entry from its canonical bytes. Raises `Malformed`."""
+    return TellerEntry(*_fields(decode(data_untrusted, "teller's entry"), (str, str, bytes, bytes, bytes)))
+
+
 def parse_arrangement(data_untrusted: bytes) -> Arrangement:
     """An arrangement from its canonical bytes. Raises `Malformed`."""
     version, minimum, tellers, sums = _fields(decode(data_untrusted, "arrangement"), (int, int, list, list))

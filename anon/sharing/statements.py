@@ -23,7 +23,7 @@ from typing import Any
 from attrs import field, frozen
 
 from anon import labels
-from anon.errors import Malformed, RejectedProof
+from anon.errors import Conflict, Malformed, RejectedProof
 from anon.nacl import BadSignatureError, SigningKey, VerifyKey
 from anon.sharing.arrangement import Arrangement
 from anon.wire.cbor import decode, encode, sha256
@@ -223,6 +223,16 @@ class Disagreement:
     def to_bytes(self) -> bytes:
         """The one spelling: [label, first statement, second statement], the smaller first."""
         return encode([labels.DISAGREEMENT, self.first, self.second])
+
+
+class Disagreed(Conflict):
+    """The tellers signed two lists for one sum. No sum is published. `evidence` is for everybody."""
+
+    code = "tellers-disagree"
+
+    def __init__(self, evidence: Disagreement) -> None:
+        super().__init__("the tellers signed two lists for one sum; no sum is published; show the evidence")
+        self.evidence = evidence
 
 
 def disagreement_of(one: bytes, other: bytes, arrangement: Arrangement) -> Disagreement:

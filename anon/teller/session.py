@@ -27,7 +27,7 @@ from anon.sharing.arrangement import (
 from anon.sharing.statements import (
     AcceptedList,
     Countersignature,
-    Disagreement,
+    Disagreed,
     ListSignature,
     NoisyShare,
     VerifierShares,
@@ -47,16 +47,6 @@ from anon.wire.cbor import encode, sha256
 from anon.wire.packet_v2 import VERSION, Occasion, Relayed
 
 SECRET_SIZE = 32
-
-
-class Disagreed(Conflict):
-    """The tellers signed two lists for one sum. No sum is published. `evidence` is for everybody."""
-
-    code = "tellers-disagree"
-
-    def __init__(self, evidence: Disagreement) -> None:
-        super().__init__("the tellers signed two lists for one sum; no sum is published; show the evidence")
-        self.evidence = evidence
 
 
 @frozen

@@ -12,8 +12,8 @@ import pytest
 from anon.noise import DiscreteGaussian
 from anon.sharing.arrangement import Arrangement
 from anon.sharing.combine import combine
+from anon.sharing.statements import Disagreed
 from anon.teller import journal
-from anon.teller.session import Disagreed
 from tests.support.teller_process import KilledTeller
 from tests.support.tellers import PLACES, World, expected, make_world, ready_world
 

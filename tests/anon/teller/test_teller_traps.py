@@ -17,6 +17,7 @@ from anon.sharing.arrangement import Arrangement
 from anon.sharing.sealed_shares import sealed_shares
 from anon.sharing.statements import (
     AcceptedList,
+    Disagreed,
     ListSignature,
     VerifierShares,
     check_countersignatures,
@@ -24,7 +25,7 @@ from anon.sharing.statements import (
     parse_list,
     parse_verifier_shares,
 )
-from anon.teller.session import Disagreed, Teller
+from anon.teller.session import Teller
 from anon.transparency.closing import CLOSING, Bodies
 from anon.transparency.documents import SignedHead, encode_chain, sign_head
 from anon.vdaf.binding import sharing_nonce

@@ -1,0 +1,329 @@
+"""The wire between a study's aggregator and one of its tellers, for both of them: pure functions on bytes.
+
+A call is a POST to `/v1/<name>`. Its body is canonical CBOR, [request, signature], both byte strings: the aggregator
+signs SHA-256(label, teller's key, name, request) by the key that the study's manifest names. So strangers, who can read
+a teller's address in any manifest, can ask for nothing but an offer. `entry` is that offer: there is no study yet, and
+its body is the request alone. GET `/v1/words` is anybody's.
+
+| name | request | reply |
+|---|---|---|
+| words | | [name, words] |
+| entry | [name, address] | the entry, canonical bytes |
+| countersign | [manifest] | `Countersignature` |
+| key-shares | [study] | {fellow: sealed part of the verification key} |
+| key-share | [study, sender, sealed part] | [] |
+| roll | [study, heads, roster, seed, credentials] | [] |
+| admit | [study, round, slot, [relayed packet, ...]] | [`VerifierShares`, {code: how many were refused}] |
+| settle | [study, round, slot, [each fellow's `VerifierShares`, ...]] | [every tag accepted so far, ...] |
+| list | [study, round, slot, list] | `ListSignature` |
+| noise | [study, round, slot, [each fellow's `ListSignature`, ...]] | `NoisyShare` |
+| finish | [study] | [] |
+
+All calls may be repeated, and then say the same again. Packets go in `batches`, and each batch is settled with the
+fellows' statements about that same batch: `settle` decides about the packets that those statements name. A refusal is
+JSON, {"error": code, "message": text}, and a disagreement adds "evidence" in hexadecimal.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from attrs import field, frozen
+
+from anon import labels
+from anon.errors import (
+    FAULT_IN_THIS_PROGRAM,
+    AnonmlError,
+    Conflict,
+    Damaged,
+    Malformed,
+    NoRoom,
+    Refused,
+    RejectedProof,
+    Unreachable,
+)
+from anon.nacl import BadSignatureError, SigningKey, VerifyKey
+from anon.sharing.arrangement import Arrangement, TellerEntry, parse_entry
+from anon.sharing.statements import Disagreed, parse_disagreement
+from anon.text.foreign import brief, escaped
+from anon.wire.cbor import decode, encode, sha256
+from anon.wire.packet_v2 import STUDY_BYTES, TAG_BYTES, Occasion
+
+T = TypeVar("T")
+PREFIX = "/v1/"
+WORDS_PATH = PREFIX + "words"
+SHORT, LARGEST_FAULT = 2**14, 2**16
+"""Bytes of a call that carries no packets; of a refusal."""
+MOST_IN_A_BATCH, BATCH_BYTES = 128, 2**22
+"""Packets, and bytes: a teller takes such a batch in a few seconds, well within the time of a slow route."""
+
+
+@frozen
+class Call:
+    """One of the calls: the kinds of its request's fields, and the most bytes of its body and of its reply."""
+
+    kinds: tuple[type, ...]
+    most_body: int = SHORT
+    most_reply: int = SHORT
+
+
+CALLS: Mapping[str, Call] = {
+    "entry": Call((str, str)),
+    "countersign": Call((bytes,), most_body=2**22),
+    "key-shares": Call((bytes,)),
+    "key-share": Call((bytes, int, bytes)),
+    "roll": Call((bytes, bytes, bytes, bytes, bytes), most_body=2**25),
+    "admit": Call((bytes, int, int, list), most_body=2**24, most_reply=2**24),
+    "settle": Call((bytes, int, int, list), most_body=2**25, most_reply=2**23),
+    "list": Call((bytes, int, int, bytes), most_body=2**23),
+    "noise": Call((bytes, int, int, list), most_reply=2**21),
+    "finish": Call((bytes,)),
+}
+
+
+@frozen
+class Asked(Generic[T]):
+    """A call as an aggregator makes it: post `body` to `path`, then give the answer to `answered`."""
+
+    name: str
+    request: bytes = field(repr=False)
+    read: Callable[[bytes], T] = field(repr=False)
+
+    @property
+    def path(self) -> str:
+        """The path that it is posted to."""
+        return PREFIX + self.name
+
+    @property
+    def most_reply(self) -> int:
+        """The longest answer to read, in bytes."""
+        return max(CALLS[self.name].most_reply, LARGEST_FAULT)
+
+    def body(self, key: SigningKey | None, teller: bytes) -> bytes:
+        """The bytes to post, signed by the aggregator's `key` for the teller with this lasting key. `entry` needs
+        neither."""
+        if self.name == "entry" or key is None:
+            return self.request
+        return encode([self.request, key.sign(request_digest(teller, self.name, self.request)).signature])
+
+    def answered(self, status: int, body_untrusted: bytes, arrangement: Arrangement | None = None) -> T:
+        """The reply. Raises the typed error that the teller told, `Malformed` for a reply of another form, and
+        `Unreachable` for an answer that is no teller's. `arrangement`: of the study, to check evidence with."""
+        if status != 200:
+            raise read_fault(body_untrusted, arrangement)
+        return self.read(body_untrusted)
+
+
+def request_digest(teller: bytes, name: str, request: bytes) -> bytes:
+    """The digest that an aggregator signs: for this teller and this call alone."""
+    return sha256(labels.TELLER_REQUEST, teller, name.encode(), request)
+
+
+# The aggregator's side
+
+
+def ask_entry(name: str, address: str) -> Asked[TellerEntry]:
+    """A fresh entry for one study. The teller refuses another name or address than its own."""
+    return Asked("entry", encode([name, address]), parse_entry)
+
+
+def ask_countersign(manifest: bytes) -> Asked[bytes]:
+    """This teller's countersignature."""
+    return Asked("countersign", encode([manifest]), _statement)
+
+
+def ask_key_shares(study: bytes) -> Asked[Mapping[int, bytes]]:
+    """By fellow, a part of the verification key, sealed to it."""
+    return Asked("key-shares", encode([study]), _key_shares)
+
+
+def ask_key_share(study: bytes, sender: int, sealed: bytes) -> Asked[None]:
+    """Pass a fellow's part on."""
+    return Asked("key-share", encode([study, sender, sealed]), _nothing)
+
+
+def ask_roll(study: bytes, heads: bytes, roster: bytes, seed: bytes, credentials: bytes) -> Asked[None]:
+    """Pass on the documents that closed the enrolment, with the chain of heads."""
+    return Asked("roll", encode([study, heads, roster, seed, credentials]), _nothing)
+
+
+def ask_admit(occasion: Occasion, items: Sequence[bytes]) -> Asked[tuple[bytes, Mapping[str, int]]]:
+    """Relayed packets, one of `batches`: verifier shares of those that were taken, and counts of the refused."""
+    return Asked("admit", encode([*_place(occasion), list(items)]), _admitted)
+
+
+def ask_settle(occasion: Occasion, statements: Sequence[bytes]) -> Asked[frozenset[bytes]]:
+    """The verifier shares of each fellow, in the fellows' order, about one batch: every tag accepted so far."""
+    return Asked("settle", encode([*_place(occasion), list(statements)]), _tags)
+
+
+def ask_list(occasion: Occasion, body: bytes) -> Asked[bytes]:
+    """The signature of the one list."""
+    return Asked("list", encode([*_place(occasion), body]), _statement)
+
+
+def ask_noise(occasion: Occasion, signatures: Sequence[bytes]) -> Asked[bytes]:
+    """The noisy share, once each fellow's signature of the list is there."""
+    return Asked("noise", encode([*_place(occasion), list(signatures)]), _statement)
+
+
+def ask_finish(study: bytes) -> Asked[None]:
+    """The study is over; the teller erases its secrets."""
+    return Asked("finish", encode([study]), _nothing)
+
+
+def read_words(body_untrusted: bytes) -> tuple[str, str]:
+    """A teller's name and words, as GET `/v1/words` answers. Raises `Malformed`."""
+    name, words = _listed(decode(body_untrusted, "words"), (str, str), "words")
+    return name, words
+
+
+def batches(items: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Relayed packets in batches of bounded size, in their order; one packet at least in each."""
+    batch: list[bytes] = []
+    size = 0
+    for item in items:
+        if batch and (len(batch) == MOST_IN_A_BATCH or size + len(item) > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(item)
+        size += len(item)
+    if batch:
+        yield batch
+
+
+def _statement(body: bytes) -> bytes:
+    return body
+
+
+def _nothing(body_untrusted: bytes) -> None:
+    if body_untrusted != encode([]):
+        raise Malformed("teller's reply: expected an empty list")
+
+
+def _key_shares(body_untrusted: bytes) -> Mapping[int, bytes]:
+    plain = decode(body_untrusted, "teller's reply")
+    if type(plain) is not dict or not all(type(key) is int and type(one) is bytes for key, one in plain.items()):
+        raise Malformed("teller's reply: expected a sealed part for each fellow")
+    return plain
+
+
+def _admitted(body_untrusted: bytes) -> tuple[bytes, Mapping[str, int]]:
+    statement, counts = _listed(decode(body_untrusted, "teller's reply"), (bytes, dict), "teller's reply")
+    if not all(type(code) is str and type(count) is int and count > 0 for code, count in counts.items()):
+        raise Malformed("teller's reply: expected a count for each reason")
+    return statement, {brief(code): count for code, count in counts.items()}
+
+
+def _tags(body_untrusted: bytes) -> frozenset[bytes]:
+    tags = decode(body_untrusted, "teller's reply")
+    if type(tags) is not list or not all(type(tag) is bytes and len(tag) == TAG_BYTES for tag in tags):
+        raise Malformed("teller's reply: expected tags")
+    return frozenset(tags)
+
+
+def _place(occasion: Occasion) -> list[Any]:
+    return [occasion.study, occasion.round, occasion.slot]
+
+
+def _listed(plain_untrusted: object, kinds: Sequence[type], what: str) -> list[Any]:
+    if type(plain_untrusted) is not list or [type(one) for one in plain_untrusted] != list(kinds):
+        raise Malformed(f"{what}: expected {len(kinds)} fields of the documented kinds")
+    return plain_untrusted
+
+
+# The teller's side
+
+
+@frozen
+class Signed:
+    """A call's request as it came, before it is decoded: nothing large is built for a stranger."""
+
+    name: str
+    request: bytes = field(repr=False)
+    signature: bytes = field(repr=False)
+
+    @property
+    def study(self) -> bytes:
+        """The study that it is about, the first field of every such request. Raises `Malformed`."""
+        head = encode(bytes(STUDY_BYTES))[:-STUDY_BYTES]
+        if self.request[1 : 1 + len(head)] != head or len(self.request) < 1 + len(head) + STUDY_BYTES:
+            raise Malformed("request: expected the id of a study first")
+        return self.request[1 + len(head) : 1 + len(head) + STUDY_BYTES]
+
+    def fields(self, aggregator: bytes, teller: bytes) -> list[Any]:
+        """The request's fields. Raises `RejectedProof` unless this aggregator signed it for this teller, `Malformed`.
+        """
+        try:
+            VerifyKey(aggregator).verify(request_digest(teller, self.name, self.request), self.signature)
+        except (BadSignatureError, ValueError, TypeError):
+            raise RejectedProof("a request is not signed by the study's aggregator") from None
+        return read_request(self.name, self.request)
+
+
+def read_signed(name: str, body_untrusted: bytes) -> Signed:
+    """A signed body. Raises `Malformed`."""
+    return Signed(name, *_listed(decode(body_untrusted, "request"), (bytes, bytes), "request"))
+
+
+def read_request(name: str, request_untrusted: bytes) -> list[Any]:
+    """The fields of a request, of the kinds of its call. Raises `Malformed`."""
+    fields = _listed(decode(request_untrusted, "request"), CALLS[name].kinds, "request")
+    if CALLS[name].kinds[-1] is list and not all(type(item) is bytes for item in fields[-1]):
+        raise Malformed("request: expected a list of byte strings")
+    return fields
+
+
+def reply(value: Any) -> bytes:
+    """A reply's bytes: a statement as it is, anything else as canonical CBOR."""
+    return value if isinstance(value, bytes) else encode(value)
+
+
+# Errors
+
+_TYPED: Mapping[str, tuple[type[AnonmlError], int]] = {
+    error.code: (error, status)
+    for error, status in (
+        (Malformed, 400), (RejectedProof, 401), (Refused, 403), (Conflict, 409), (Damaged, 500), (Unreachable, 503),
+        (NoRoom, 507),
+    )
+}
+_OWN = {
+    Damaged.code: "a file of the teller is damaged, and it stops; the person who runs it must look",
+    NoRoom.code: "the teller's disk is full; nothing is lost, ask the person who runs it to make room",
+}
+"""In place of messages that name files of the teller's machine."""
+_NO_TELLER = "no teller answers at this address, or one of another version; check the address"
+
+
+def fault(error: Exception) -> tuple[int, bytes]:
+    """Status and body of a refusal. A fault of the program tells nothing of itself."""
+    if isinstance(error, Disagreed):
+        return 409, _json(error.code, str(error), evidence=error.evidence.to_bytes().hex())
+    kind = next((kind for kind, _ in _TYPED.values() if isinstance(error, kind)), None)
+    if kind is None:
+        return 500, _json(AnonmlError.code, FAULT_IN_THIS_PROGRAM)
+    return _TYPED[kind.code][1], _json(kind.code, _OWN.get(kind.code, str(error)))
+
+
+def read_fault(body_untrusted: bytes, arrangement: Arrangement | None = None) -> AnonmlError:
+    """The typed error that a teller told: its evidence is checked, its text made harmless."""
+    try:
+        told = json.loads(body_untrusted[:LARGEST_FAULT])
+        code, message = str(told["error"]), escaped(str(told["message"])[:500])
+        if code == Disagreed.code and arrangement is not None:
+            return Disagreed(parse_disagreement(bytes.fromhex(told["evidence"]), arrangement))
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return Unreachable(_NO_TELLER)
+    except AnonmlError:
+        return RejectedProof("a teller tells of a disagreement, and its evidence proves nothing")
+    if code == Disagreed.code:
+        return Conflict(message)
+    known = _TYPED.get(code)
+    return known[0](message) if known is not None else Unreachable(f"the teller cannot answer: {brief(message)}")
+
+
+def _json(code: str, message: str, **more: str) -> bytes:
+    return json.dumps({"error": code, "message": message, **more}).encode()
