@@ -191,11 +191,14 @@ async def peers_study(folder: Path) -> tuple[KilledStudy, Ended]:
         residents = await study.settle_in(len(CASES) + 1)
         await study.start()
         async with asyncio.TaskGroup() as group:
+            leaving = []
             for case, resident in zip(CASES, residents, strict=False):
-                group.create_task(case.scene(study, resident, case.point))
+                scene = group.create_task(case.scene(study, resident, case.point))
+                leaving += [scene] if case.scene is killed_leaving else []
             group.create_task(stays_away(study, residents[-1], "after-commit-of-release"))
             for resident in residents:
                 await resident.enrolled()
+            await asyncio.gather(*leaving)  # a withdrawal after enrolment has closed would not count
             study.jump(study.manifest.timetable.enrol_closes - 2)
         return study, Ended(study)
 
