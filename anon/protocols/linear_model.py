@@ -13,14 +13,13 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from attrs import field, fields, frozen
+from attrs import field, frozen
 
-from anon.errors import InvalidValue, Malformed
+from anon.errors import InvalidValue
 from anon.protocols import model_json
 from anon.protocols.categories import Value
 from anon.protocols.contract import Contribution, Predicted
 from anon.study.features import Feature, Label, demand_names, demand_numbers
-from anon.study.parsing import make_converter, structure
 from anon.sums.columns import Column
 
 FORM: Final = "linear"
@@ -86,29 +85,15 @@ class LinearModel:
         if self.target is not None:
             place = (min(max(total, -1.0), 1.0) + 1) / 2
             return Predicted(place, None, moved_by, None if self.shown is False else self.target.value(total))
-        probability = _logistic(total)
+        probability = model_json.logistic(total)
         answer = None if self.shown is False else probability >= self.threshold - TOLERANCE
         return Predicted(probability, answer, moved_by)
 
     def to_json(self) -> str:
         """The one spelling of this model."""
-        return model_json.spelled(_CONVERTER.unstructure(self))
+        return model_json.spelled(self)
 
 
 def from_json(text_untrusted: str) -> LinearModel:
     """A valid model from JSON. Raises `Malformed`: no JSON, unknown or repeated keys, NaN, or an inconsistent model."""
-    plain = model_json.read(text_untrusted)
-    try:
-        return structure(_CONVERTER, plain, LinearModel, "model")
-    except Malformed as fault:
-        newer = isinstance(plain, dict) and plain.keys() - {one.name for one in fields(LinearModel)}
-        raise Malformed(f"{fault}{'; a newer program may have written it: update this one' * bool(newer)}") from None
-
-
-def _logistic(log_odds: float) -> float:
-    if log_odds >= 0:
-        return 1 / (1 + math.exp(-log_odds))
-    return math.exp(log_odds) / (1 + math.exp(log_odds))
-
-
-_CONVERTER = make_converter()
+    return model_json.read_as(text_untrusted, LinearModel)

@@ -1,18 +1,42 @@
-"""The JSON of published models: one spelling each, and a strict reader."""
+"""The JSON of published models, one spelling each, with a strict reader; and the logistic function of their scores."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+import math
+from typing import Any, TypeVar
+
+from attrs import AttrsInstance, fields
 
 from anon.errors import InvalidValue, Malformed
+from anon.study.parsing import make_converter, structure
 from anon.text.sentences import say
 
+Model = TypeVar("Model", bound=AttrsInstance)
 
-def spelled(plain: object) -> str:
+
+def spelled(model: AttrsInstance) -> str:
     """Sorted keys, no blanks, ASCII, shortest floats, a final newline. Raises `ValueError` for a number that is not
     finite."""
+    plain = _CONVERTER.unstructure(model)
     return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def read_as(text_untrusted: str, kind: type[Model]) -> Model:
+    """A valid model of this class. Raises `Malformed`: no JSON, unknown or repeated keys, NaN, inconsistent values."""
+    plain = read(text_untrusted)
+    try:
+        return structure(_CONVERTER, plain, kind, "model")
+    except Malformed as fault:
+        newer = isinstance(plain, dict) and plain.keys() - {one.name for one in fields(kind)}
+        raise Malformed(f"{fault}{'; a newer program may have written it: update this one' * bool(newer)}") from None
+
+
+def logistic(log_odds: float) -> float:
+    """The probability of log-odds, without overflow."""
+    if log_odds >= 0:
+        return 1 / (1 + math.exp(-log_odds))
+    return math.exp(log_odds) / (1 + math.exp(log_odds))
 
 
 def read(text_untrusted: str) -> Any:
@@ -33,3 +57,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(text: str) -> Any:
     raise InvalidValue("a number that is not finite")
+
+
+_CONVERTER = make_converter()

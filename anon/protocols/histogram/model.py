@@ -15,14 +15,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from attrs import field, fields, frozen
+from attrs import field, frozen
 
 from anon.errors import InvalidValue, Malformed, Refused
 from anon.protocols import model_json
 from anon.protocols.categories import Value, feature_category
 from anon.protocols.contract import Contribution, Predicted, PublishedModel
 from anon.study.features import Feature, Label, demand_features, demand_names, demand_numbers, one_of
-from anon.study.parsing import make_converter, structure
 from anon.text.sentences import say
 
 VERSION = 1
@@ -161,7 +160,7 @@ class Model:
         """
         amounts = [part.amount for part in self.contributions(categories)]
         if self.ensemble == "soft":
-            return _logistic(_logit(self.base_rate) + math.fsum(amounts))
+            return model_json.logistic(_logit(self.base_rate) + math.fsum(amounts))
         return min(max((1 + math.fsum(amounts)) / 2, 0.0), 1.0) if self._weight > 0 else self.base_rate
 
     def decide(self, categories: Mapping[str, int]) -> bool:
@@ -209,17 +208,12 @@ class Model:
 
     def to_json(self) -> str:
         """The one spelling of this model: sorted keys, no blanks, ASCII, shortest floats, a final newline."""
-        return model_json.spelled(_CONVERTER.unstructure(self))
+        return model_json.spelled(self)
 
 
 def from_json(text_untrusted: str) -> Model:
     """A valid model from JSON. Raises `Malformed`: no JSON, unknown or repeated keys, NaN, or an inconsistent model."""
-    plain = model_json.read(text_untrusted)
-    try:
-        return structure(_CONVERTER, plain, Model, "model")
-    except Malformed as fault:
-        newer = isinstance(plain, dict) and plain.keys() - {one.name for one in fields(Model)}
-        raise Malformed(f"{fault}{'; a newer program may have written it: update this one' * bool(newer)}") from None
+    return model_json.read_as(text_untrusted, Model)
 
 
 def demand_tables(model: PublishedModel) -> Model:
@@ -231,12 +225,3 @@ def demand_tables(model: PublishedModel) -> Model:
 
 def _logit(rate: float) -> float:
     return math.log(rate / (1 - rate))
-
-
-def _logistic(log_odds: float) -> float:
-    if log_odds >= 0:
-        return 1 / (1 + math.exp(-log_odds))
-    return math.exp(log_odds) / (1 + math.exp(log_odds))
-
-
-_CONVERTER = make_converter()
