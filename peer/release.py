@@ -68,7 +68,8 @@ def random_sizes(manifest: Manifest) -> tuple[int, ...]:
     They do not depend on which row the slot will draw, which nobody knows yet.
     """
     part = part_of(manifest)
-    most = [max(part.random_size(manifest.survey(row.survey)) for row in slot.rows) for slot in manifest.slots]
+    asked = [[manifest.survey(row.survey) for row in slot.rows] for slot in manifest.slots]
+    most = [max(part.random_size(manifest, survey) for survey in surveys) for surveys in asked]
     return tuple(size + SEED_SIZE + MASK_KEY_SIZE for size in most)
 
 

@@ -10,7 +10,8 @@ from attrs import field, frozen
 from anon import labels
 from anon.errors import Malformed
 from anon.wire.cbor import sha256
-from anon.wire.messages import parse_packet
+from anon.wire.packet_v2 import PublishedPacket, Relayed, is_of
+from anon.wire.published import parse
 
 Place = tuple[int, bytes]
 """Slot and tag."""
@@ -18,13 +19,17 @@ Place = tuple[int, bytes]
 
 @frozen
 class Accepted:
-    """One packet to keep: its place, survey, whole plaintext and that plaintext's digest."""
+    """One packet to keep: its place, survey, whole plaintext and that plaintext's digest.
+
+    A packet of version 2 is kept in its published form. Beside it there are its sealed shares, until they are relayed.
+    """
 
     slot: int
     tag: bytes
     survey: int
     plaintext: bytes = field(repr=False)
     digest: bytes
+    shares: tuple[bytes, ...] = field(default=(), repr=False)
 
     @property
     def place(self) -> Place:
@@ -36,8 +41,19 @@ class Accepted:
         if sha256(labels.PACKET_DIGEST, self.plaintext) != self.digest:
             return False
         try:
-            said = parse_packet(self.plaintext)
+            said = parse(self.plaintext)
         except Malformed:
             return False
         tag = said.token[: len(self.tag)]
         return (said.study, said.slot, said.survey, tag) == (study, self.slot, self.survey, self.tag)
+
+
+def relayed(plaintext: bytes, teller: int, share: bytes) -> Relayed | None:
+    """A kept packet as this teller is shown it, with its share; None where the share is not the one of the packet."""
+    try:
+        packet = parse(plaintext)
+    except Malformed:
+        return None
+    if not isinstance(packet, PublishedPacket) or not 0 <= teller < len(packet.digests):
+        return None
+    return packet.relayed(teller, share) if is_of(share, packet.digests[teller]) else None

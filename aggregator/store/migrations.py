@@ -3,6 +3,7 @@ of `studies`, `enrolments` and `packets`.
 
 0. The first schema, which had no number.
 1. The same with a number, so that an older program's database is told from a newer one's.
+2. A table of sealed shares beside the packets.
 """
 
 from __future__ import annotations
@@ -27,4 +28,12 @@ def _numbered(_connection: sqlite3.Connection) -> None:
     """Nothing but the number changes."""
 
 
-SCHEMA = Schema(1, {0: _numbered}, KEPT)
+def _shares(connection: sqlite3.Connection) -> None:
+    """None of the packets that are there has shares."""
+    connection.execute(
+        "CREATE TABLE packet_shares (study BLOB NOT NULL, slot INTEGER NOT NULL, teller INTEGER NOT NULL, "
+        "tag BLOB NOT NULL, share BLOB NOT NULL, PRIMARY KEY (study, slot, teller, tag)) WITHOUT ROWID"
+    )
+
+
+SCHEMA = Schema(2, {0: _numbered, 1: _shares}, KEPT)

@@ -3,12 +3,14 @@ which order or from where a packet came. Nothing here knows who enrolled.
 
 No plaintext leaves this module that is not the one that was accepted: each is compared with its row's digest and key.
 A row that fails is damaged. It is left out of what is read, and once `leave_out` has listed it, of every count as well.
+
+Sealed shares have a table of their own. They are never published, and are erased once their sum is.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
 from sqlalchemy import (
     Column,
@@ -28,14 +30,15 @@ from sqlalchemy import (
 from sqlalchemy.dialects.sqlite import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from aggregator.rules.accepted import Accepted, Place
+from aggregator.rules.accepted import Accepted, Place, relayed
 from aggregator.store.crash_points import crash_point
 from aggregator.store.studies import Database
 from aggregator.store.tables import bytes_column, key_column, study_table
 from anon.study.manifest import Manifest
+from anon.wire.packet_v2 import Relayed
 
 TABLES = MetaData()
-_AT_ONCE = 400
+_AT_ONCE, _RELAYED_AT_ONCE = 400, 64
 
 _packets = study_table(
     TABLES,
@@ -46,6 +49,16 @@ _packets = study_table(
     bytes_column("plaintext"),
     bytes_column("digest", 32),
 )
+
+_shares = study_table(
+    TABLES,
+    "packet_shares",
+    Column("slot", Integer, primary_key=True),
+    Column("teller", Integer, primary_key=True),
+    key_column("tag", 48),
+    bytes_column("share"),
+)
+"""The sealed shares of packets, each under its teller's number."""
 
 _damaged = study_table(
     TABLES,
@@ -84,6 +97,9 @@ class PacketStore:
                     fresh[packet.place] = packet
             if fresh:
                 await connection.execute(insert(_packets), [_row(study, fresh[place]) for place in sorted(fresh)])
+            shares = [row for place in sorted(fresh) for row in _rows_of_shares(study, fresh[place])]
+            if shares:
+                await connection.execute(insert(_shares), shares)
             crash_point("before-commit-of-packets")
         crash_point("after-commit-of-packets")
         return holders
@@ -93,6 +109,36 @@ class PacketStore:
         here = (_packets.c.slot == slot) & (_packets.c.survey == survey)
         rows = await self._read(study, here & ~_left_out())
         return tuple(packet.plaintext for packet in await asyncio.to_thread(_sound, study, rows))
+
+    async def relayed(self, study: bytes, slot: int, survey: int, teller: int) -> AsyncIterator[Relayed]:
+        """The packets of a survey as this teller is shown them, in the order of their tags; a few in memory at a time.
+
+        A share that is no longer the one that was accepted is left out, and so is one that was erased.
+        """
+        columns = (_TAG.label("tag"), cast(_packets.c.plaintext, LargeBinary), cast(_shares.c.share, LargeBinary))
+        own = (_shares.c[name] == _packets.c[name] for name in ("study", "slot", "tag"))
+        joined = _packets.join(_shares, and_(*own))
+        here = (_packets.c.study == study) & (_packets.c.slot == slot) & (_packets.c.survey == survey) & ~_left_out()
+        query = select(*columns).select_from(joined).where(here & (_shares.c.teller == teller))
+        after = b""
+        while True:
+            page = query.where(_packets.c.tag > after).order_by(_packets.c.tag).limit(_RELAYED_AT_ONCE)
+            async with self._database.read() as connection:
+                rows = list(await connection.execute(page))
+            for _tag, plaintext, share in rows:
+                if (shown := relayed(plaintext, teller, share)) is not None:
+                    yield shown
+            if len(rows) < _RELAYED_AT_ONCE:
+                return
+            after = rows[-1].tag
+
+    async def erase_shares(self, study: bytes, slots: Iterable[int]) -> None:
+        """Delete every sealed share of these slots; the file keeps no copy (secure_delete)."""
+        async with self._database.write() as connection:
+            here = (_shares.c.study == study) & _shares.c.slot.in_(list(slots))
+            await connection.execute(delete(_shares).where(here))
+            crash_point("before-erasure")
+        crash_point("after-erasure")
 
     async def leave_out(
         self, study: bytes, manifest: Manifest, surveys: Iterable[int], strays: bool
@@ -148,7 +194,7 @@ class PacketStore:
     async def erase(self, study: bytes) -> None:
         """Delete every packet of a study; the file keeps no copy (secure_delete)."""
         async with self._database.write() as connection:
-            for table in (_packets, _damaged):
+            for table in (_packets, _shares, _damaged):
                 await connection.execute(delete(table).where(table.c.study == study))
             crash_point("before-erasure")
         crash_point("after-erasure")
@@ -200,3 +246,10 @@ def _row(study: bytes, packet: Accepted) -> dict[str, bytes | int]:
         "plaintext": packet.plaintext,
         "digest": packet.digest,
     }
+
+
+def _rows_of_shares(study: bytes, packet: Accepted) -> list[dict[str, bytes | int]]:
+    return [
+        {"study": study, "slot": packet.slot, "teller": teller, "tag": packet.tag, "share": share}
+        for teller, share in enumerate(packet.shares)
+    ]

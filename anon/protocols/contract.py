@@ -111,13 +111,21 @@ class PublishedModel(Protocol):
 
 
 class SharedPart(Protocol):
-    """The shared part of a protocol. `designs`: each `design.kind` of a study file that is this protocol's."""
+    """The shared part of a protocol. `designs`: each `design.kind` of a study file that is its own."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def designs(self) -> Mapping[str, Design]: ...
+
+    @property
+    def packet_versions(self) -> tuple[int, ...]:
+        """The versions that packets of its studies may have (`Manifest.packet_version`). New studies have the first."""
+
+    def share_sizes(self, study: Manifest) -> tuple[int, ...]:
+        """Bytes of each recipient's share once it is sealed (`anon.wire.packet_v2.Layout.sealed_shares`), the same in
+        every packet; none where answers are perturbed."""
 
     def windows(self, proposal: Proposal, settled: int) -> tuple[Window, ...]:
         """The window of every round, in order, the first opening at `settled` (unix seconds). Raises `Malformed`."""

@@ -64,21 +64,23 @@ Outgoing = SurveyAnswer | Contributing
 @final
 @frozen(init=False)
 class SealedShares:
-    """The shares of a vector, each sealed to another recipient, and the part that all may see, as one report.
+    """The shares of a vector, each sealed to another recipient, and the part that all may see.
 
-    Only `sealed` makes them. Beside `anon.ldp.PerturbedReport` this is the only kind of value that enters a packet.
+    Only `sealed` makes them. Beside `anon.ldp.PerturbedReport` this is the only kind of value that enters a packet:
+    `public` as its report, `shares` as its shares.
     """
 
-    data: bytes = field(repr=False)
+    public: bytes = field(repr=False)
+    shares: tuple[bytes, ...] = field(repr=False)
 
-    def __init__(self, data: bytes, mint: object) -> None:
+    def __init__(self, public: bytes, shares: tuple[bytes, ...], mint: object) -> None:
         if mint is not _MINT:
             raise TypeError("only `sealed` makes sealed shares, from a share and a seal for each recipient")
-        self.__attrs_init__(data)
+        self.__attrs_init__(public, shares)
 
     def __bytes__(self) -> bytes:
-        """The bytes as they go on the wire."""
-        return self.data
+        """Public part and shares in one, as a packet of version 1 has them."""
+        return self.public + b"".join(self.shares)
 
 
 def sealed(public: bytes, shares: Sequence[bytes], seals: Sequence[Seal]) -> SealedShares:
@@ -88,7 +90,7 @@ def sealed(public: bytes, shares: Sequence[bytes], seals: Sequence[Seal]) -> Sea
     """
     if len(seals) < FEWEST_RECIPIENTS or len(shares) != len(seals):
         raise ValueError(f"expected a share for each of at least {FEWEST_RECIPIENTS} recipients")
-    closed = [seal(share) for share, seal in zip(shares, seals, strict=True)]
+    closed = tuple(seal(share) for share, seal in zip(shares, seals, strict=True))
     if any(len(hidden) <= len(share) for share, hidden in zip(shares, closed, strict=True)):
         raise ValueError("a share leaves sealed or not at all")
-    return SealedShares(public + b"".join(closed), _MINT)
+    return SealedShares(public, closed, _MINT)

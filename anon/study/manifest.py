@@ -6,7 +6,7 @@ Later documents only fill named blanks (thresholds, edges) of the surveys listed
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from attrs import field, frozen
@@ -14,6 +14,7 @@ from attrs import field, frozen
 from anon import labels
 from anon.errors import InvalidValue, Malformed
 from anon.ldp import SCALE, Mechanism, from_spec
+from anon.sealing import PUBLIC_KEY_SIZE
 from anon.study.designs import demand_design
 from anon.study.features import (
     LATEST,
@@ -31,6 +32,7 @@ from anon.study.features import (
 from anon.study.parsing import make_converter, structure
 from anon.wire.addresses import onion_address_fault
 from anon.wire.cbor import decode, encode, sha256
+from anon.wire.messages import KEY_BYTES
 
 VERSION = 1
 LARGEST = 2**40
@@ -47,6 +49,10 @@ HISTOGRAM = "histogram"
 """The protocol of a manifest that names none."""
 LONGEST_PURPOSE = 8000
 """Characters."""
+
+
+SEALING_KEYS: Mapping[int, int] = {KEY_BYTES: 1, PUBLIC_KEY_SIZE: 2}
+"""The version of a study's packets by the bytes of its sealing key."""
 
 
 @frozen
@@ -223,10 +229,12 @@ class Manifest:
     def __attrs_post_init__(self) -> None:
         if self.version != VERSION:
             raise InvalidValue(f"version: expected {VERSION}, got {self.version}; update this program")
-        sizes = {"aggregator_key": 32, "sealing_key": 32, "credential_key": 96, "seed_commitment": 32}
+        sizes = {"aggregator_key": 32, "credential_key": 96, "seed_commitment": 32}
         for name, size in sizes.items():
             if len(getattr(self, name)) != size:
                 raise InvalidValue(f"{name}: expected {size} bytes")
+        if len(self.sealing_key) not in SEALING_KEYS:
+            raise InvalidValue(f"sealing_key: expected {' or '.join(map(str, SEALING_KEYS))} bytes")
         for name in ("title", "contact"):
             demand_line(name, getattr(self, name))
         for name in ("purpose", "data_source"):
@@ -245,6 +253,12 @@ class Manifest:
         if self.protocol == HISTOGRAM and any(survey.exact for survey in self.surveys):
             raise InvalidValue("surveys: the histogram perturbs every answer, and has no exact survey")
         _check_shape(self)
+
+    @property
+    def packet_version(self) -> int:
+        """The version of the study's packets, which the length of its sealing key says: 1 for a key of NaCl's boxes, 2
+        for a key of HPKE with X-Wing (`anon.sealing`)."""
+        return SEALING_KEYS[len(self.sealing_key)]
 
     @property
     def packets(self) -> int:

@@ -108,11 +108,72 @@ class PacketV2:
         """The canonical plaintext."""
         return encode([*self.occasion.heading(), self.survey, self.report, list(self.shares), self.token])
 
+    def published(self) -> PublishedPacket:
+        """The form in which it is published, and in which the aggregator keeps it."""
+        return PublishedPacket(self.occasion, self.survey, self.report, self.digests, self.token)
+
     def relayed(self, teller: int) -> Relayed:
         """The part that this teller is shown."""
-        return Relayed(
-            self.occasion, self.survey, self.report, self.digests, teller, self.shares[teller], self.token
-        )
+        return self.published().relayed(teller, self.shares[teller])
+
+
+@frozen
+class PublishedPacket:
+    """A packet as a transcript has it: in place of every sealed share its digest. No sealed share is ever published.
+
+        [2, study, round, slot, survey, report, [digest, ...], token]
+    """
+
+    occasion: Occasion
+    survey: int
+    report: bytes = field(repr=False)
+    digests: tuple[bytes, ...] = field(repr=False)
+    token: bytes = field(repr=False)
+
+    @property
+    def study(self) -> bytes:
+        """The study's id."""
+        return self.occasion.study
+
+    @property
+    def slot(self) -> int:
+        """The slot's number."""
+        return self.occasion.slot
+
+    @property
+    def tag(self) -> bytes:
+        """The token's first 48 bytes; proven only once the token verifies."""
+        return self.token[:TAG_BYTES]
+
+    def presentation_header(self) -> bytes:
+        """The header that the token signs."""
+        return presentation_header(self.occasion, self.survey, self.report, self.digests)
+
+    def to_bytes(self) -> bytes:
+        """The canonical bytes."""
+        return encode([*self.occasion.heading(), self.survey, self.report, list(self.digests), self.token])
+
+    def relayed(self, teller: int, share: bytes) -> Relayed:
+        """The part that this teller is shown, with its share."""
+        return Relayed(self.occasion, self.survey, self.report, self.digests, teller, share, self.token)
+
+
+def parse_published(data_untrusted: bytes) -> PublishedPacket:
+    """A published packet. Its lengths are the study's to check. Raises `Malformed`."""
+    fields = _fields(data_untrusted, "packet")
+    _demand_kinds(fields, (int, bytes, int, int, int, bytes, list, bytes))
+    _, study, round_number, slot, survey, report, digests, token = fields
+    _demand_kinds(digests, (bytes,) * len(digests))
+    if not 0 <= survey < MOST_SURVEYS or len(digests) > MOST_TELLERS:
+        raise Malformed(f"packet: expected a survey below {MOST_SURVEYS} and at most {MOST_TELLERS} shares")
+    if any(len(digest) != DIGEST_BYTES for digest in digests):
+        raise Malformed(f"packet: expected digests of {DIGEST_BYTES} bytes")
+    return PublishedPacket(Occasion(study, round_number, slot), survey, report, tuple(digests), token)
+
+
+def is_of(share_untrusted: bytes, digest: bytes) -> bool:
+    """True if a sealed share is the one with this digest."""
+    return sha256(labels.SEALED_SHARE, share_untrusted) == digest
 
 
 @frozen
@@ -127,7 +188,7 @@ class Layout:
     def plain_size(self) -> int:
         """The constant size of the plaintext: the longest canonical packet and its length prefix."""
         occasion = Occasion(bytes(STUDY_BYTES), MOST_ROUNDS - 1, MOST_SLOTS - 1)
-        shares = tuple(bytes(size + OVERHEAD) for size in self.shares)
+        shares = tuple(bytes(size) for size in self.sealed_shares)
         return 4 + len(PacketV2(occasion, MOST_SURVEYS - 1, bytes(self.report), shares, bytes(self.token)).to_bytes())
 
     @property
@@ -135,9 +196,14 @@ class Layout:
         """The constant size on the wire."""
         return self.plain_size + OVERHEAD
 
+    @property
+    def sealed_shares(self) -> tuple[int, ...]:
+        """The length of each share once it is sealed."""
+        return tuple(size + OVERHEAD for size in self.shares)
+
     def demand_shares(self, shares: Sequence[bytes]) -> None:
         """Raises `Malformed` unless there is a sealed share of its length for each teller."""
-        if [len(share) for share in shares] != [size + OVERHEAD for size in self.shares]:
+        if tuple(len(share) for share in shares) != self.sealed_shares:
             raise Malformed(f"packet: expected {len(self.shares)} shares of the study's lengths")
 
 
@@ -211,7 +277,7 @@ def parse_relayed(data_untrusted: bytes, layout: Layout) -> Relayed:
     _demand_lengths(survey, report, token, layout)
     if not 0 <= teller < len(layout.shares) or len(share) != layout.shares[teller] + OVERHEAD:
         raise Malformed("relayed packet: expected a share of the study's length for one of its tellers")
-    if digests[teller] != sha256(labels.SEALED_SHARE, share):
+    if not is_of(share, digests[teller]):
         raise Malformed("relayed packet: the share is not the one of the packet")
     return Relayed(Occasion(study, round_number, slot), survey, report, tuple(digests), teller, share, token)
 

@@ -34,8 +34,9 @@ class PeerPart(Protocol):
         """One answer for each of the slots (slot, survey) whose documents are among these. Raises `Malformed`, and
         never on account of the record: whether there is an answer depends on study and documents alone."""
 
-    def random_size(self, survey: Survey) -> int:
-        """Random bytes that `perturb` or `share` takes, for every record alike."""
+    def random_size(self, manifest: Manifest, survey: Survey) -> int:
+        """Random bytes that `perturb` or `share` takes, for every record alike. The seals of shares take none of
+        them."""
 
 
 @runtime_checkable

@@ -43,7 +43,7 @@ class HistogramPart:
             if all(before.survey in published for before in thresholds.asked_before(manifest, survey))
         )
 
-    def random_size(self, survey: Survey) -> int:
+    def random_size(self, manifest: Manifest, survey: Survey) -> int:
         """See `PeerPart`."""
         return one_bit.random_size(survey)
 

@@ -113,7 +113,7 @@ def test_a_vector_shows_nothing_and_sealed_shares_are_made_of_seals_alone() -> N
         with pytest.raises(ValueError, match="whole numbers"):
             RawVector(wrong)
     with pytest.raises(TypeError):
-        SealedShares(b"raw", object())
+        SealedShares(b"raw", (), object())
     for shares, seals in (([b"a"], [bytes.upper]), ([b"a", b"b"], [bytes.upper]), ([b"a", b"b"], [bytes, bytes.upper])):
         with pytest.raises(ValueError, match=r"recipients|sealed or not"):
             sealed(b"", shares, seals)

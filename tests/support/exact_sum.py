@@ -45,6 +45,7 @@ def form(cards: Mapping[str, int], tables: Tables) -> None:
 
 class Shared(noisy_count.Shared):
     name = NAME
+    packet_versions = (1,)
     designs: Mapping[str, Design] = {NAME: Design(ExactSum, form)}
 
     def lay_out(self, proposal: Proposal, windows: tuple[Window, ...], randbelow: Callable[[int], int]) -> Layout:
@@ -92,7 +93,7 @@ class Peer:
         vector = RawVector((label_category(manifest.label, record.label), 1))
         return tuple(Contributing(slot, survey, vector) for slot, survey in slots)
 
-    def random_size(self, survey: Survey) -> int:
+    def random_size(self, manifest: Manifest, survey: Survey) -> int:
         return 8 * survey.m
 
     def share(

@@ -78,7 +78,11 @@ def counts_in(study: Manifest, number: int, body_untrusted: bytes) -> tuple[int,
 
 class Shared:
     name = "noisy-count"
+    packet_versions = (1, 2)
     designs: Mapping[str, Design] = {"noisy-count": Design(NoisyCount, form)}
+
+    def share_sizes(self, study: Manifest) -> tuple[int, ...]:
+        return ()
 
     def windows(self, proposal: Proposal, settled: int) -> tuple[Window, ...]:
         length, gap = proposal.schedule.collect, proposal.schedule.settle
@@ -146,7 +150,7 @@ class Peer:
             said[1] = int(yes == (2 * ayes > n))
         return tuple(SurveyAnswer(slot, survey, RawCategory(said[survey], 2)) for slot, survey in slots if survey in said)
 
-    def random_size(self, survey: Survey) -> int:
+    def random_size(self, manifest: Manifest, survey: Survey) -> int:
         return survey.build().random_size
 
     def perturb(self, survey: Survey, answer: RawCategory, random_bytes: RandomBytes) -> PerturbedReport:

@@ -30,6 +30,12 @@ class HistogramProtocol:
     name = "histogram"
     designs: Mapping[str, Design] = {"one-packet": Design(OnePacket, one_packet), "paper": Design(Paper, paper)}
 
+    packet_versions = (1, 2)
+
+    def share_sizes(self, study: Manifest) -> tuple[int, ...]:
+        """None: every answer is perturbed."""
+        return ()
+
     def windows(self, proposal: Proposal, settled: int) -> tuple[Window, ...]:
         """One window for each binning round, then collection."""
         schedule = proposal.schedule

@@ -132,3 +132,12 @@ def test_the_mechanism_in_a_survey_is_the_one_declared() -> None:
     for survey in manifest_of().surveys:
         assert survey.build() == from_spec(survey.mechanism, survey.m, survey.p, survey.q)
         assert survey.build().epsilon <= survey.epsilon
+
+
+@pytest.mark.parametrize(("length", "version"), [(32, 1), (1216, 2)])
+def test_the_sealing_key_says_the_version_of_packets(length: int, version: int) -> None:
+    manifest = evolve(manifest_of(), sealing_key=bytes(length))
+    assert parse_manifest(manifest.to_bytes()).packet_version == version
+    for wrong in (length - 1, length + 1, 0):
+        with pytest.raises(Malformed, match="sealing_key: expected 32 or 1216 bytes"):
+            evolve(manifest, sealing_key=bytes(wrong))

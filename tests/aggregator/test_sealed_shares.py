@@ -1,0 +1,96 @@
+"""Sealed shares are kept beside their packets, shown to one teller at a time in the order of tags, and erased."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from aggregator.rules.accepted import Accepted
+from aggregator.store import migrations, packets
+from aggregator.store.packets import PacketStore
+from aggregator.store.studies import Database
+from anon import labels
+from anon.wire.cbor import sha256
+from anon.wire.packet_v2 import Occasion, PacketV2, Relayed
+
+STUDY, OTHER = bytes(range(32)), bytes(32)
+COUNT = packets._RELAYED_AT_ONCE + 3
+
+
+def packet(number: int, slot: int = 0, survey: int = 0, study: bytes = STUDY) -> PacketV2:
+    tag = hashlib.sha384(bytes([number])).digest()
+    shares = tuple(b"%d for teller %d of slot %d" % (number, teller, slot) for teller in range(2))
+    return PacketV2(Occasion(study, slot, slot), survey, b"report", shares, tag + bytes(336))
+
+
+def kept(sent: PacketV2) -> Accepted:
+    plaintext = sent.published().to_bytes()
+    digest = sha256(labels.PACKET_DIGEST, plaintext)
+    return Accepted(sent.occasion.slot, sent.tag, sent.survey, plaintext, digest, sent.shares)
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[PacketStore]:
+    database = Database(tmp_path / "aggregator.sqlite")
+    await database.create(packets.TABLES)
+    store = PacketStore(database)
+    await store.insert(STUDY, [kept(packet(number)) for number in range(COUNT)])
+    await store.insert(STUDY, [kept(packet(number, slot=1, survey=1)) for number in range(3)])
+    await store.insert(OTHER, [kept(packet(0, study=OTHER))])
+    yield store
+    await database.close()
+
+
+async def shown(store: PacketStore, slot: int = 0, teller: int = 0, study: bytes = STUDY) -> list[Relayed]:
+    return [one async for one in store.relayed(study, slot, slot, teller)]
+
+
+@pytest.mark.parametrize("teller", [0, 1])
+async def test_a_teller_is_shown_its_shares_in_the_order_of_tags(store: PacketStore, teller: int) -> None:
+    sent = sorted((packet(number) for number in range(COUNT)), key=lambda one: one.tag)
+    assert await shown(store, teller=teller) == [one.relayed(teller) for one in sent]
+    assert len(await shown(store, slot=1, teller=teller)) == 3
+    assert await shown(store, teller=2) == []
+
+
+async def test_nothing_that_is_published_holds_a_share(store: PacketStore) -> None:
+    published = b"".join(await store.of_survey(STUDY, 0, 0))
+    assert len(published) > 0 and not any(share in published for number in range(COUNT) for share in packet(number).shares)
+    again = await store.insert(STUDY, [kept(packet(0))])
+    assert again[0, packet(0).tag] == kept(packet(0)).digest
+
+
+async def test_erased_shares_leave_their_packets(store: PacketStore, tmp_path: Path) -> None:
+    before = await store.of_survey(STUDY, 0, 0)
+    await store.erase_shares(STUDY, [0])
+    assert [await shown(store, teller=teller) for teller in (0, 1)] == [[], []]
+    assert await store.of_survey(STUDY, 0, 0) == before
+    assert len(await shown(store, slot=1)) == 3 and len(await shown(store, study=OTHER)) == 1
+    await store.erase(STUDY)
+    assert await shown(store, slot=1) == [] and len(await shown(store, study=OTHER)) == 1
+    await store.compact()
+    assert b"for teller 1 of slot 1" not in (tmp_path / "aggregator.sqlite").read_bytes()
+
+
+async def test_a_damaged_share_is_shown_to_nobody(store: PacketStore, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "aggregator.sqlite")) as connection, connection:
+        tag = packet(1).tag
+        connection.execute("UPDATE packet_shares SET share = x'00' WHERE slot = 0 AND teller = 1 AND tag = ?", (tag,))
+    assert len(await shown(store, teller=0)) == COUNT
+    assert len(await shown(store, teller=1)) == COUNT - 1 and tag not in {one.tag for one in await shown(store, teller=1)}
+
+
+async def test_a_database_of_before_gets_the_table_that_a_new_one_has(store: PacketStore, tmp_path: Path) -> None:
+    def columns(file: Path) -> list[tuple[object, ...]]:
+        with closing(sqlite3.connect(file)) as connection:
+            return connection.execute("PRAGMA table_info(packet_shares)").fetchall()
+
+    old = tmp_path / "old.sqlite"
+    with closing(sqlite3.connect(old)) as connection:
+        migrations.SCHEMA.steps[1](connection)
+    assert columns(old) == columns(tmp_path / "aggregator.sqlite") != []
