@@ -19,7 +19,6 @@ from attrs import frozen
 from aggregator.intake.counters import STEP
 from aggregator.intake.workers import Workers
 from aggregator.network import http
-from aggregator.network.onion_key import OnionKey
 from aggregator.rules.enrol import draw_invites
 from aggregator.rules.faults import Fault, pause_after, repeated, tell
 from aggregator.rules.lifecycle import Phase
@@ -37,6 +36,7 @@ from aggregator.study.live import LiveStudy, Tools, load_study
 from aggregator.study.publish import prepare
 from anon.errors import Damaged, Refused
 from anon.route import Route, SocksRoute
+from anon.serving.onion_key import OnionKey
 from anon.storage.home import RESTORED
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
@@ -192,7 +192,7 @@ class AggregatorApp:
         tor is restarted. Raises `Refused` when another process serves this home and when all studies that go on name
         other addresses to their peers, `Unreachable` when the address never came up.
         """
-        from aggregator.network.onion_service import (  # late: not needed to serve without Tor
+        from anon.serving.onion_service import (  # late: not needed to serve without Tor
             OnionService,
             leave_socket,
             socket_of,

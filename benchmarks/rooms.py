@@ -20,11 +20,11 @@ Graph = Mapping[str, frozenset[str]]
 
 ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "anon": (
-        ("testnet",),
+        ("testnet", "teller"),
         ("terminal",),
         ("diagnosis",),
-        ("protocols", "accounting", "teller"),
-        ("transparency", "sharing"),
+        ("protocols", "accounting"),
+        ("transparency", "sharing", "serving"),
         ("route", "study"),
         ("wire", "tables"),
         ("sealing",),
@@ -64,6 +64,7 @@ SHELLS: Mapping[str, frozenset[str]] = {
     "anon.page": frozenset(),
     "anon.terminal": frozenset(),
     "anon.testnet": frozenset({"anon.terminal"}),
+    "anon.teller": frozenset({"anon.terminal"}),
     "peer.opening": frozenset({"anon.terminal"}),
     "peer.cli": frozenset({"anon.terminal", "peer.opening"}),
     "peer.desktop": frozenset({"anon.page", "anon.terminal", "peer.opening"}),

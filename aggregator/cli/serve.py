@@ -18,10 +18,10 @@ from rich.console import Console
 
 from aggregator.app import AggregatorApp, StudyStatus
 from aggregator.cli.fingerprint import show_study_code
-from aggregator.network.onion_key import OnionKey, draw_key, keep_key
 from aggregator.opening import DEFAULT_HOME, HomeOption, RestoredOption, study_status
 from anon.errors import Refused
 from anon.page.browser import open_link
+from anon.serving.onion_key import OnionKey, draw_key, keep_key
 from anon.study.manifest import Manifest
 from anon.terminal.foreign import inline, short
 from anon.terminal.options import JsonOption, finished, print_json

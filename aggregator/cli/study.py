@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from aggregator.app import AggregatorApp, StudyStatus
-from aggregator.network.onion_key import onion_address
+from aggregator.network.onion_address import onion_address
 from aggregator.opening import DEFAULT_HOME, HomeOption
 from aggregator.rules.lifecycle import Phase
 from aggregator.study.handout import lower_limit

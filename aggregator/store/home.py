@@ -22,6 +22,7 @@ from aggregator.store.duplicate_home import MOVED, demand_here, mark
 from anon.credential import SecretKey, generate_secret_key, public_key
 from anon.errors import Malformed, Refused, because
 from anon.protocols.resolve import StudyKeys
+from anon.serving.onion_key import ONION_KEY
 from anon.storage.durable import Kept, connect, first_unsound, reading
 from anon.storage.home import RESTORED
 from anon.storage.private_files import held_private, new_private, write_private
@@ -29,7 +30,6 @@ from anon.wire.cbor import decode, encode
 from anon.wire.messages import seed_commitment
 
 DATABASE = "aggregator.sqlite"
-ONION_KEY = "onion.key"
 _SIGNING = "signing.key"
 _STUDIES = "studies"
 _LOCK = "lock"

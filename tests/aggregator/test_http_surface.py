@@ -16,6 +16,7 @@ import pytest
 
 from aggregator.network import http
 from anon.route import DirectRoute
+from anon.serving import quiet_http
 from anon.transparency.documents import check_body, parse_chain
 from anon.wire.replies import REPLY_BYTES, parse_reply
 from tests.support.world import FakePeer, World
@@ -192,7 +193,7 @@ async def test_nothing_is_decompressed(served: tuple[World, Place]) -> None:
 
 async def test_who_says_nothing_is_not_waited_for(served: tuple[World, Place], monkeypatch: pytest.MonkeyPatch) -> None:
     running, port = served
-    monkeypatch.setattr(http, "READ_SECONDS", 0.2)
+    monkeypatch.setattr(quiet_http, "READ_SECONDS", 0.2)
     assert await _raw(port, b"") == b""
     assert await _raw(port, b"GET / HTTP/1.1\r\nHost:") == b""
     slow = f"POST /v1/{running.live.study.hex()}/packets HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx".encode()
@@ -211,7 +212,7 @@ async def test_one_connection_too_many_costs_the_oldest_that_says_nothing_its_pl
     served: tuple[World, Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, port = served
-    monkeypatch.setattr(http, "MOST_CONNECTIONS", 2)
+    monkeypatch.setattr(quiet_http, "MOST_CONNECTIONS", 2)
     silent = [await _connection(port) for _ in range(2)]
     await asyncio.sleep(0.05)
     assert b"404" in await _raw(port, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -227,7 +228,7 @@ async def test_one_connection_too_many_is_closed_when_all_others_are_served(
     served: tuple[World, Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     running, port = served
-    monkeypatch.setattr(http, "MOST_CONNECTIONS", 1)
+    monkeypatch.setattr(quiet_http, "MOST_CONNECTIONS", 1)
     _, writer = await _connection(port)
     writer.write(f"POST /v1/{running.live.study.hex()}/packets HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n".encode())
     await asyncio.sleep(0.05)
@@ -240,7 +241,7 @@ async def test_who_reads_nothing_is_cut_off_in_the_end(
     served: tuple[World, Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     running, port = served
-    monkeypatch.setattr(http, "LONGEST_SECONDS", 0.3)
+    monkeypatch.setattr(quiet_http, "LONGEST_SECONDS", 0.3)
 
     async def huge(number: int) -> bytes:
         return bytes(64 * 2**20)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from aggregator.network import http
+from anon.serving import quiet_http
 from tests.support.clock import Clock
 from tests.support.world import World, begin, make_app, study_text
 
@@ -31,7 +32,7 @@ def _live_timers() -> int:
 
 def _handlers() -> int:
     gc.collect()
-    return sum(isinstance(one, http._Quiet) for one in gc.get_objects())
+    return sum(isinstance(one, quiet_http._Quiet) for one in gc.get_objects())
 
 
 async def _come_and_go(port: int, said: bytes) -> None:

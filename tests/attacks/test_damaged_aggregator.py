@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from aggregator.network.onion_key import keep_key, kept_key
 from aggregator.store.home import backup, restore
 from anon.errors import AnonmlError, Damaged, Malformed, NoRoom
+from anon.serving.onion_key import keep_key, kept_key
 from tests.attacks.damage import harms
 from tests.support.clock import Clock
 from tests.support.world import begin, in_memory, make_app, sealed, study_text

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from aggregator.network.onion_key import OnionKey, draw_key, keep_key, kept_key, parse_key
-from aggregator.network.onion_service import leave_socket, socket_of
 from aggregator.store.home import backup, open_home, restore
 from anon.errors import Malformed
+from anon.serving.onion_key import OnionKey, draw_key, keep_key, kept_key, parse_key
+from anon.serving.onion_service import leave_socket, socket_of
 from anon.wire.invite import Invite, parse_invite
 from anon.wire.onion_address import is_onion, onion_fault, onion_host
 

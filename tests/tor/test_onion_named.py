@@ -8,9 +8,10 @@ import pytest
 from attrs import evolve
 
 from aggregator.app import AggregatorApp
-from aggregator.network.onion_key import draw_key, keep_key, kept_key, onion_address
+from aggregator.network.onion_address import onion_address
 from aggregator.store.home import open_home
 from anon.errors import Malformed, Refused
+from anon.serving.onion_key import draw_key, keep_key, kept_key
 from anon.study.manifest import parse_manifest
 from anon.wire.cbor import decode, encode
 from anon.wire.onion_address import onion_host

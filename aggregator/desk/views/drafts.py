@@ -14,7 +14,7 @@ from aggregator.desk import editor as editing
 from aggregator.desk.drafts import Drafts
 from aggregator.desk.views.desk_page import DeskPage, field_of, optional_field
 from aggregator.lab.planning.outlook import Outlook
-from aggregator.network.onion_key import onion_address
+from aggregator.network.onion_address import onion_address
 from aggregator.study.handout import lower_limit
 from anon.errors import Malformed
 from anon.page.gate import Gate

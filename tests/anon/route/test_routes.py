@@ -102,8 +102,8 @@ async def test_socks_takes_fresh_credentials_and_leaves_names_to_the_proxy(monke
         monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolved)
         route = SocksRoute("127.0.0.1", port)
         for _ in range(3):
-            assert (await route.post("aggregator.network.onion_service:80", "/v1/x", b"body", 100)).body == b"ok"
-    assert [target[:2] for target in seen.targets] == [(3, b"aggregator.network.onion_service")] * 3
+            assert (await route.post("anon.serving.onion_service:80", "/v1/x", b"body", 100)).body == b"ok"
+    assert [target[:2] for target in seen.targets] == [(3, b"anon.serving.onion_service")] * 3
     assert len({user for user, _ in seen.logins}) == len({password for _, password in seen.logins}) == 3
     assert {len(user) for user, _ in seen.logins} == {32}
     assert len(set(seen.heads)) == 1
@@ -138,7 +138,7 @@ async def test_nobody_there_and_silence_are_unreachable() -> None:
 
 async def test_a_proxy_that_is_not_there_is_unreachable() -> None:
     with pytest.raises(Unreachable, match="check that it runs"):
-        await SocksRoute("127.0.0.1", 1).get("aggregator.network.onion_service:80", "/", 10)
+        await SocksRoute("127.0.0.1", 1).get("anon.serving.onion_service:80", "/", 10)
 
 
 @pytest.mark.parametrize("greeting", [b"", b"\x05\xff", b"HTTP/1.1 400 Bad Request\r\n\r\n"])
@@ -150,7 +150,7 @@ async def test_something_else_than_a_proxy_is_unreachable(greeting: bytes) -> No
 
     async with _server(Seen(), other) as port:
         with pytest.raises(Unreachable, match="proxy"):
-            await SocksRoute("127.0.0.1", port).get("aggregator.network.onion_service:80", "/", 10)
+            await SocksRoute("127.0.0.1", port).get("anon.serving.onion_service:80", "/", 10)
 
 
 async def test_a_proxy_that_is_silent_is_unreachable() -> None:
@@ -160,7 +160,7 @@ async def test_a_proxy_that_is_silent_is_unreachable() -> None:
 
     async with _server(Seen(), silent) as port:
         with pytest.raises(Unreachable, match="nothing is lost"):
-            await SocksRoute("127.0.0.1", port, timeout=0.2).get("aggregator.network.onion_service:80", "/", 10)
+            await SocksRoute("127.0.0.1", port, timeout=0.2).get("anon.serving.onion_service:80", "/", 10)
 
 
 async def test_cookies_are_not_kept() -> None:

@@ -1,4 +1,4 @@
-"""The key of the aggregator's onion service, and the address that is nothing but its public half.
+"""The key of an onion service, and the address that is nothing but its public half.
 
 Tor's control port takes and gives the secret half as an expanded Ed25519 key (scalar || prefix, 64 bytes), in base64.
 """
@@ -11,14 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from attrs import field, frozen
-from nacl.bindings import crypto_scalarmult_ed25519_base_noclamp
 
-from aggregator.store.home import ONION_KEY, Home
 from anon.errors import Malformed
 from anon.storage.private_files import write_private
 from anon.wire.addresses import ONION_PORT
-from anon.wire.onion_address import is_onion, onion_host
+from anon.wire.onion_address import onion_host
 
+ONION_KEY = "onion.key"
+"""The name of the key's file in a home."""
 _SCHEME = "ED25519-V3:"
 
 
@@ -38,6 +38,8 @@ class OnionKey:
 
     def address(self) -> str:
         """host:port of the service."""
+        from nacl.bindings import crypto_scalarmult_ed25519_base_noclamp  # late: no phone has it, and none serves
+
         return f"{onion_host(crypto_scalarmult_ed25519_base_noclamp(self.expanded[:32]))}:{ONION_PORT}"
 
 
@@ -72,12 +74,3 @@ def keep_key(home: Path, random_bytes: Callable[[int], bytes]) -> OnionKey:
         key = draw_key(random_bytes)
         write_private(home / ONION_KEY, key.text().encode() + b"\n")
     return key
-
-
-def onion_address(home: Home, random_bytes: Callable[[int], bytes]) -> str:
-    """The host:port at which a home's studies are served to everybody. It is that of the onion service that runs, kept
-    or passing. Otherwise it is that of the key kept in the home, drawn when there is none."""
-    serving = home.served_at()
-    if is_onion(serving.rpartition(":")[0]):
-        return serving
-    return keep_key(home.path, random_bytes).address()

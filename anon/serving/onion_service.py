@@ -1,4 +1,4 @@
-"""The aggregator's place in Tor: one private tor, one v3 onion service, one socket file behind it, no network address.
+"""A service's place in Tor: one private tor, one v3 onion service, one socket file behind it, no network address.
 
     start tor -> bootstrap -> ADD_ONION with the kept key -> probe the own onion from outside -> announce, once
          ^                                                                                          |
@@ -21,11 +21,11 @@ from pathlib import Path
 
 from attrs import field, frozen
 
-from aggregator.network.onion_key import OnionKey
 from anon.errors import Unreachable
 from anon.route import Route
 from anon.route.tor import TorProcess, extra_lines, torrc_of_client
 from anon.route.tor.following import telling
+from anon.serving.onion_key import OnionKey
 from anon.wire.addresses import ONION_PORT
 
 BOOTSTRAP_SECONDS = 120.0
