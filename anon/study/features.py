@@ -12,7 +12,7 @@ from typing import Any
 from attrs import field, frozen
 
 from anon.errors import InvalidValue
-from anon.study.parsing import kind_of
+from anon.study.parsing import LEFT_OUT, kind_of
 from anon.text.foreign import named
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}\Z")
@@ -147,6 +147,13 @@ class Label:
             demand_line("positive, negative", value)
 
 
+def _signs(value: Any) -> Any:
+    """The one spelling of `Feature.expects`: a single sign is a list of one, and nothing but zeros is an empty list."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = (value,)
+    return () if isinstance(value, tuple) and all(type(sign) is int and sign == 0 for sign in value) else value
+
+
 @frozen
 class Feature:
     """One feature: a query on the owner's data and the total map from its value to one of `cardinality` categories.
@@ -157,6 +164,11 @@ class Feature:
     `shares`: a public guess of how common each category is, in order, from published statistics and never from the
     data; learning and planning use it where nothing was measured. It needs no promise to be right: it is taken to be
     off by about 0.1.
+
+    `expects`: the direction that staff expect, written before anybody answered. Numeric: one sign, 1 where larger
+    numbers should go with the positive label, -1 where smaller ones should. Categorical: a sign for each of
+    `categories`, or 0. Empty for no expectation. It is public and costs no epsilon. Learning leans on it where answers
+    say little, and answers overrule it.
     """
 
     name: str = field(validator=_named)
@@ -170,6 +182,7 @@ class Feature:
     scale: str = field(default="linear", validator=one_of("linear", "log"))
     categories: tuple[str, ...] = ()
     shares: tuple[float, ...] = ()
+    expects: tuple[int, ...] = field(default=(), converter=_signs, metadata=LEFT_OUT)
 
     def __attrs_post_init__(self) -> None:
         for name, values in (("range", self.range), ("cuts", self.cuts), ("shares", self.shares)):
@@ -183,6 +196,10 @@ class Feature:
             len(self.shares) != self.cardinality or min(self.shares) < 0 or abs(sum(self.shares) - 1) > 0.01
         ):
             raise InvalidValue(f"shares: expected {self.cardinality} numbers of at least 0 that sum to 1")
+        signs = 1 if self.kind == "numeric" else len(self.categories)
+        if self.expects and (len(self.expects) != signs or not set(self.expects) <= {-1, 0, 1}):
+            wanted = "1, -1 or 0" if self.kind == "numeric" else f"{signs} numbers 1, -1 or 0, one for each category"
+            raise InvalidValue(f"expects: expected {wanted}")
 
     def _check_numeric(self) -> None:
         if self.categories:

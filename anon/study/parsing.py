@@ -16,7 +16,7 @@ from cattrs.errors import (
     IterableValidationError,
     IterableValidationNote,
 )
-from cattrs.gen import make_dict_structure_fn
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
 from anon.errors import InvalidValue, Malformed
 from anon.text.foreign import escaped
@@ -26,6 +26,9 @@ T = TypeVar("T")
 MOST_FAULTS = 20
 """Faults of one list that are found; the others show when these are mended."""
 _WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false", bytes: "bytes"}
+
+LEFT_OUT = {"left out": True}
+"""The metadata of an attribute that is not spelled where it has its default: bytes from before it existed stay."""
 
 _KEYED = re.compile(r"[a-z_.]+(, [a-z_.]+)*: ")
 
@@ -80,7 +83,21 @@ def make_converter() -> Converter:
     converter.register_structure_hook_func(_is_tuple, lambda value, tp: _structure_tuple(converter, value, tp))
     converter.register_structure_hook_func(_is_scalar_union, _structure_union)
     converter.register_unstructure_hook(bytes, lambda value: value)
+    converter.register_unstructure_hook_factory(_leaves_out, lambda cls: _spelled_without_defaults(cls, converter))
     return converter
+
+
+def _left_out(cls: type) -> list[str]:
+    return [one.name for one in attrs.fields(cls) if one.metadata.get("left out")]
+
+
+def _leaves_out(cls: Any) -> bool:
+    return isinstance(cls, type) and attrs.has(cls) and bool(_left_out(cls))
+
+
+def _spelled_without_defaults(cls: type, converter: Converter) -> Any:
+    left_out: dict[str, Any] = {name: override(omit_if_default=True) for name in _left_out(cls)}
+    return make_dict_unstructure_fn(cls, converter, **left_out)
 
 
 def _is_tuple(tp: Any) -> bool:

@@ -256,6 +256,14 @@ def _converter() -> Any:
         return plain_release(value, tp)
 
     converter.register_structure_hook(Release, release)
+    plain_feature = converter.get_structure_hook(Feature)
+
+    def feature(value: Any, tp: Any) -> Any:
+        if isinstance(value, dict) and type(value.get("expects")) is int:
+            value = value | {"expects": [value["expects"]]}
+        return plain_feature(value, tp)
+
+    converter.register_structure_hook(Feature, feature)
     return converter
 
 

@@ -68,6 +68,7 @@ WORDS: Final[dict[str, str]] = {
     "Feature.scale": "How levels are spread over the range while cuts are looked for.",
     "Feature.categories": "The texts that the query may give.",
     "Feature.shares": "A public guess of how common each category is, never from the data.",
+    "Feature.expects": "The direction you expect: 1, -1 or 0; one of them for each category. Never from the data.",
     "OnePacket.kind": "Each member answers one drawn question with the whole budget.",
     "OnePacket.epsilon": "Everything that a member releases about itself, together.",
     "OnePacket.mechanism": "auto takes the least error of the label contrast.",
@@ -116,6 +117,10 @@ _BOUNDS: Final[dict[str, dict[str, Any]]] = {
     "Feature.range": {"minItems": 2, "maxItems": 2},
     "Feature.bins": {"minimum": 0, "maximum": MAX_BINS},
     "Feature.categories": {"maxItems": MAX_CATEGORIES, "uniqueItems": True},
+    "Feature.expects": {
+        "type": ["integer", "array"], "minimum": -1, "maximum": 1,
+        "items": {"type": "integer", "minimum": -1, "maximum": 1},
+    },
     "features": {"minItems": 1},
     "OnePacket.kind": {"const": "one-packet"},
     "Paper.kind": {"const": "paper"},

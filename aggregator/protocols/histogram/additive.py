@@ -7,6 +7,9 @@ alike (a line plus a smooth part). It leaves their size tau to the moments. The 
 tau, 0 among them. Each is weighted by how well it explains the measurements. So where nothing can be learnt the model
 says the base rate. Negative and impossible estimates enter as they are.
 
+Staff may declare directions (`Feature.expects`). Then half of the prior weight of any effect goes to w ~ N(mu d, tau^2
+K), d being the declared direction, over a grid of mu. The measurements decide how much that half counts.
+
 S is known within a feature. Between two features it is measured only by tables of both. It is shrunk towards none by
 its noise, block by block. A study of single features or of bits is learned as if features were unrelated. That ranks
 well and is too sure of itself. `ASSUMED_RELATION` takes that back when effects become log-odds.
@@ -27,6 +30,10 @@ from aggregator.protocols.histogram.reconstruct import Floats
 TAUS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 """Prior standard deviations of an effect, in units of probability. The first has a prior weight of one half: that no
 feature goes with the label; the others share the rest."""
+
+SHIFTS = (0.01, 0.02, 0.04, 0.08, 0.12)
+"""The sizes mu of an effect along a declared direction, in units of probability, alike a priori. Together they have
+half of the weight of any effect; the other half is that of effects around 0."""
 
 SMOOTH = 2.0
 """How far the smooth part of a numeric feature reaches, its whole range being 1."""
@@ -63,10 +70,10 @@ def fit(moments: Moments) -> Additive:
     """The model that the moments speak for, however likely noise alone is. Deterministic."""
     asked = measurements(moments)
     seen = asked.seen()
-    chance = p_value(seen, TAUS[1:])
-    weights, effects, spread = _posterior(seen, asked.kernel)
+    chance = p_value(seen, TAUS[1:], SHIFTS)
+    weights, effects, spread = _posterior(asked, seen)
     for _ in range(ROUNDS):
-        weights, effects, spread = _posterior(asked.seen(effects), asked.kernel, chance <= LEVEL)
+        weights, effects, spread = _posterior(asked, asked.seen(effects), chance <= LEVEL)
     return _as_log_odds(moments, asked.covariance, asked.kept, effects, spread, weights[0], chance)
 
 
@@ -74,7 +81,8 @@ def fit(moments: Moments) -> Additive:
 class Measurements:
     """The measurements, as `values` (M,) = `rows` (M, D) @ `covariance` S (D, D) @ effects w (D,) + noise.
 
-    `kernel`: the prior covariance of w at tau = 1. `kept`: as in `indicator_covariance`.
+    `kernel`: the prior covariance of w at tau = 1. `direction`: d (D,), of which the prior mean of w is a multiple.
+    `kept`: as in `indicator_covariance`.
     """
 
     moments: Moments
@@ -83,6 +91,7 @@ class Measurements:
     covariance: Floats
     kept: dict[tuple[str, str], float]
     kernel: Floats
+    direction: Floats
 
     def seen(self, effects: Floats | None = None) -> WhitenedMeasurements:
         """The measurements with the noise that they have if these are the effects; by default, none.
@@ -95,7 +104,8 @@ class Measurements:
             second = self.moments.second_variance
             doubt = np.where(np.isfinite(second), second, 0.0) / 2 @ effects**2
             noise = self.moments.noise(centred(self.moments, effects)) + np.diag(self.rows**2 @ doubt)
-        return WhitenedMeasurements.of(self.values, self.rows @ self.covariance, self.kernel, noise)
+        design = self.rows @ self.covariance
+        return WhitenedMeasurements.of(self.values, design, self.kernel, noise, self.direction)
 
 
 def measurements(moments: Moments) -> Measurements:
@@ -103,7 +113,8 @@ def measurements(moments: Moments) -> Measurements:
     covariance, kept = indicator_covariance(moments)
     rows = np.vstack([np.eye(moments.coordinates.size)[moments.measured], moments.signs])
     values = np.concatenate([moments.contrast[moments.measured], moments.bits])
-    return Measurements(moments, rows, values, covariance, kept, prior(moments.coordinates))
+    kernel, direction = prior(moments.coordinates), declared_direction(moments)
+    return Measurements(moments, rows, values, covariance, kept, kernel, direction)
 
 
 def centred(moments: Moments, effects: Floats) -> Floats:
@@ -128,6 +139,26 @@ def prior(coordinates: Coordinates) -> Floats:
             block[:ordered, :ordered] = smooth + np.outer(at, at)
         kernel[place, place] = block
     return kernel
+
+
+def declared_direction(moments: Moments) -> Floats:
+    """d (D,): what the declared signs say of each category, against the mean over the people of its feature.
+
+    The bins of a numeric feature are equally spaced from -1 to 1, times its sign; a category of a categorical feature
+    has its own sign. Of a missing value as a category of its own nothing is expected.
+    """
+    coordinates = moments.coordinates
+    found = np.zeros(coordinates.size)
+    for name, numeric, own, signs in zip(
+        coordinates.names, coordinates.numeric, coordinates.own_missing, coordinates.expects, strict=False
+    ):
+        place = coordinates.places[name]
+        told = slice(place.start, place.stop - (1 if own else 0))
+        if not signs or told.stop == told.start:
+            continue
+        at = signs[0] * np.linspace(-1, 1, told.stop - told.start) if numeric else np.array(signs, dtype=float)
+        found[told] = at - moments.shares[told] @ at / moments.shares[told].sum()
+    return found
 
 
 def indicator_covariance(moments: Moments) -> tuple[Floats, dict[tuple[str, str], float]]:
@@ -156,23 +187,40 @@ def indicator_covariance(moments: Moments) -> tuple[Floats, dict[tuple[str, str]
     return covariance, kept
 
 
-def _posterior(seen: WhitenedMeasurements, kernel: Floats, certain: bool = False) -> tuple[Floats, Floats, Floats]:
-    """The weight of each tau, and the mean (D,) and covariance (D, D) of w averaged over them.
+def _posterior(asked: Measurements, seen: WhitenedMeasurements, certain: bool = False) -> tuple[Floats, Floats, Floats]:
+    """The weight of each prior, that of no effect first, and the mean (D,) and covariance (D, D) of w over them.
 
-    `certain`: that there is any effect was tested, and tau = 0 is out of question.
+    `certain`: that there is any effect was tested, and no effect is out of question.
     """
-    scores = np.array([seen.log_bayes_factor(tau) for tau in TAUS])
-    weights = np.exp(scores - scores.max())
-    weights[1:] /= len(TAUS) - 1
+    shifts, taus, alike = _priors(seen.directed)
+    scores = np.array(
+        [seen.log_bayes_factor(tau, shift) for tau, shift in zip(taus.tolist(), shifts.tolist(), strict=True)]
+    )
+    weights = np.exp(scores - scores.max()) / alike
     weights[0] *= not certain
     weights /= weights.sum()
-    kept = np.array([tau**2 / (1 + tau**2 * seen.strengths) for tau in TAUS])
-    means = (kept * seen.z) @ seen.gain.T
+    kept = np.array([tau**2 / (1 + tau**2 * seen.strengths) for tau in taus.tolist()])
+    means = (kept * (seen.z - shifts[:, None] * seen.expected)) @ seen.gain.T
+    if seen.directed:
+        means += shifts[:, None] * asked.direction
     effects = weights @ means
-    within = kernel * float(weights @ np.array(TAUS) ** 2)
-    told = weights @ (kept * np.array(TAUS)[:, None] ** 2)
+    within = asked.kernel * float(weights @ taus**2)
+    told = weights @ (kept * taus[:, None] ** 2)
     apart = means - effects
     return weights, effects, within - (seen.gain * told) @ seen.gain.T + (apart * weights[:, None]).T @ apart
+
+
+def _priors(directed: bool) -> tuple[Floats, Floats, Floats]:
+    """mu and tau of each prior, that of no effect first, and with how many others it shares its part of the weight."""
+    sizes = np.array(TAUS[1:])
+    halves = 2 if directed else 1
+    shifts, taus = [np.zeros(1 + len(sizes))], [np.array(TAUS)]
+    alike = [np.ones(1), np.full(len(sizes), float(halves * len(sizes)))]
+    for shift in SHIFTS if directed else ():
+        shifts.append(np.full(len(sizes), shift))
+        taus.append(sizes)
+        alike.append(np.full(len(sizes), float(halves * len(sizes) * len(SHIFTS))))
+    return np.concatenate(shifts), np.concatenate(taus), np.concatenate(alike)
 
 
 def _as_log_odds(

@@ -50,6 +50,7 @@ def coordinates_of(features: Sequence[Feature]) -> Coordinates:
         tuple(feature.cardinality for feature in features),
         tuple(feature.kind == "numeric" for feature in features),
         tuple(feature.missing == "own" for feature in features),
+        tuple(feature.expects for feature in features),
     )
 
 

@@ -82,12 +82,16 @@ class BitTally:
 
 @frozen
 class Coordinates:
-    """Where each feature's categories lie among all D coordinates."""
+    """Where each feature's categories lie among all D coordinates.
+
+    `expects`: for each feature the signs that staff declared (`Feature.expects`), or nothing for any.
+    """
 
     names: tuple[str, ...]
     cards: tuple[int, ...]
     numeric: tuple[bool, ...]
     own_missing: tuple[bool, ...]
+    expects: tuple[tuple[int, ...], ...] = ()
     places: Mapping[str, slice] = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:

@@ -6,6 +6,9 @@ function of independent z. Without any effect z is standard normal, whatever the
 distribution under noise alone is known exactly, but for the normal shape of sums of reports. It is drawn, always from
 the same numbers, so that equal tallies give an equal answer. A Bayes factor has mean 1 under noise alone. So one of t
 or more has a chance of at most 1/t (Ville's inequality). A large one needs no drawing.
+
+Where staff declared a direction d, half of the average is over w ~ N(mu d, tau^2 K) for several mu > 0. That changes
+the statistic and not the noise: the chance is as exact as before, whatever was declared before anybody answered.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from attrs import frozen
+from attrs import Factory, field, frozen
 
 from aggregator.protocols.histogram.reconstruct import Floats
 
@@ -38,40 +41,72 @@ class WhitenedMeasurements:
     """Measurements in the coordinates where noise is white and prior effects are unrelated.
 
     `strengths` (M,): prior variance of each z at tau = 1. `gain` (D, M): prior covariance of w with each z at tau = 1.
+    `expected` (M,): the mean of each z where the effects are the declared direction d; zeros where nothing is declared.
     """
 
     z: Floats
     strengths: Floats
     gain: Floats
+    expected: Floats = field(default=Factory(lambda self: np.zeros(len(self.z)), takes_self=True))
 
     @staticmethod
-    def of(values: Floats, design: Floats, kernel: Floats, noise: Floats) -> WhitenedMeasurements:
-        """`values` (M,) = `design` (M, D) @ effects + noise; `kernel` K (D, D). Raises `LinAlgError` for no noise."""
+    def of(
+        values: Floats, design: Floats, kernel: Floats, noise: Floats, direction: Floats | None = None
+    ) -> WhitenedMeasurements:
+        """`values` (M,) = `design` (M, D) @ effects + noise; `kernel` K (D, D); `direction` d (D,), none for zeros.
+
+        Raises `LinAlgError` for no noise.
+        """
         if not len(values):
             return WhitenedMeasurements(np.zeros(0), np.zeros(0), np.zeros((len(kernel), 0)))
         whiten = np.linalg.inv(np.linalg.cholesky(noise))
         clear = whiten @ design
         strengths, turned = np.linalg.eigh(clear @ kernel @ clear.T)
-        return WhitenedMeasurements(turned.T @ whiten @ values, np.maximum(strengths, 0.0), kernel @ clear.T @ turned)
+        z, gain = turned.T @ whiten @ values, kernel @ clear.T @ turned
+        expected = np.zeros(len(z)) if direction is None else turned.T @ (clear @ direction)
+        return WhitenedMeasurements(z, np.maximum(strengths, 0.0), gain, expected)
 
-    def log_bayes_factor(self, tau: float) -> float:
-        """The log Bayes factor of effects of this size against none."""
-        return float(_log_factor(self.z[None, :], self.strengths, tau)[0])
+    def log_bayes_factor(self, tau: float, shift: float = 0.0) -> float:
+        """The log Bayes factor of w ~ N(shift d, tau^2 K) against no effect."""
+        z = self.z[None, :]
+        found = _log_factor(z, self.strengths, tau)
+        if shift:
+            found = found + _gained(z, self, tau, (shift,))[0]
+        return float(found[0])
+
+    @property
+    def directed(self) -> bool:
+        """True if a direction is declared of which the measurements can say something."""
+        return bool(self.expected.any())
 
 
-def p_value(seen: WhitenedMeasurements, taus: Sequence[float]) -> float:
-    """The chance that noise alone would explain the average of these effect sizes at least as well: a p-value."""
-    if not seen.strengths.any():
+def p_value(seen: WhitenedMeasurements, taus: Sequence[float], shifts: Sequence[float] = ()) -> float:
+    """The chance that noise alone would explain the average of these effect sizes at least as well: a p-value.
+
+    `shifts`: the sizes mu along the declared direction, where there is one.
+    """
+    if not seen.strengths.any() and not seen.directed:
         return 1.0
-    found = _average(seen.z[None, :], seen.strengths, taus)[0]
+    found = _average(seen.z[None, :], seen, taus, shifts)[0]
     if found > _CERTAIN:
         return float(np.exp(-found))
-    drawn = _average(_standard_normal(len(seen.z)), seen.strengths, taus)
+    drawn = _average(_standard_normal(len(seen.z)), seen, taus, shifts)
     return float(1 + np.sum(drawn >= found)) / (1 + _DRAWS)
 
 
-def _average(z: Floats, strengths: Floats, taus: Sequence[float]) -> Floats:
-    factors = np.column_stack([_log_factor(z, strengths, tau) for tau in taus])
+def _average(z: Floats, seen: WhitenedMeasurements, taus: Sequence[float], shifts: Sequence[float]) -> Floats:
+    """The log of the average Bayes factor of each row of z, shape (draws,): half of it along a declared direction."""
+    around_zero = np.column_stack([_log_factor(z, seen.strengths, tau) for tau in taus])
+    found = _log_mean(around_zero)
+    if not seen.directed or not shifts:
+        return found
+    sizes = zip(around_zero.T, taus, strict=True)
+    along = [factor + gained for factor, tau in sizes for gained in _gained(z, seen, tau, shifts)]
+    both: Floats = np.logaddexp(found, _log_mean(np.column_stack(along))) - np.log(2)
+    return both
+
+
+def _log_mean(factors: Floats) -> Floats:
     top = factors.max(axis=1)
     found: Floats = top + np.log(np.exp(factors - top[:, None]).mean(axis=1))
     return found
@@ -81,6 +116,13 @@ def _log_factor(z: Floats, strengths: Floats, tau: float) -> Floats:
     signal = tau**2 * strengths
     found: Floats = 0.5 * (z**2 @ (signal / (1 + signal)) - np.log1p(signal).sum())
     return found
+
+
+def _gained(z: Floats, seen: WhitenedMeasurements, tau: float, shifts: Sequence[float]) -> list[Floats]:
+    """By how much the log Bayes factor of each row of z rises where w is around mu d and not 0, for each mu."""
+    seen_sharply = seen.expected / (1 + tau**2 * seen.strengths)
+    line, bend = z @ seen_sharply, float(seen.expected @ seen_sharply)
+    return [shift * line - shift**2 / 2 * bend for shift in shifts]
 
 
 @lru_cache(maxsize=8)

@@ -75,7 +75,7 @@ def test_the_observed_study_counts_among_the_draws() -> None:
     """A p-value is (1 + draws at least as extreme) / (1 + draws): never 0, and a draw equal to the study counts."""
     strengths = np.array([1.0, 0.5, 2.0])
     drawn = chance._standard_normal(3)
-    averages = chance._average(drawn, strengths, [1.0])
+    averages = chance._average(drawn, WhitenedMeasurements(drawn[0], strengths, np.eye(3)), [1.0], ())
     most = int(np.argmax(averages))
     assert averages[most] < chance._CERTAIN
     seen = WhitenedMeasurements(drawn[most], strengths, np.eye(3))

@@ -81,6 +81,10 @@ TAMPERINGS = {
     "unknown mechanism": lambda f: f["surveys"][1].update(mechanism="none"),
     "escape sequences in the purpose": lambda f: f.update(purpose="good\x1b[2J\x1b[8m"),
     "text that runs backwards": lambda f: f["features"][0].update(description="\u202eabc"),
+    "no direction, which has one spelling": lambda f: f["features"][0].update(expects=[]),
+    "a direction of zeros": lambda f: f["features"][0].update(expects=[0]),
+    "a direction without its list": lambda f: f["features"][0].update(expects=1),
+    "a direction of two": lambda f: f["features"][0].update(expects=[2]),
     "a line written over": lambda f: f.update(contact="staff\rnobody"),
     "a contact that adds a fingerprint": lambda f: f.update(contact="staff\nFingerprint, to compare: abc-def"),
     "a title of two lines": lambda f: f.update(title="Sleep\n0badcafe Another study: sent"),
@@ -105,6 +109,15 @@ def test_a_data_source_is_in_the_manifest_only_where_there_is_one() -> None:
     said = evolve(plain, data_source="Profile, then\nDownload my data.")
     assert "data_source" not in decode(plain.to_bytes()) and decode(said.to_bytes())["data_source"] == said.data_source
     assert parse_manifest(said.to_bytes()) == said and said.study_id != plain.study_id
+
+
+def test_a_direction_is_in_the_manifest_only_where_there_is_one() -> None:
+    """So studies of earlier versions keep their bytes; models too, which carry the features."""
+    plain = manifest_of()
+    assert "expects" not in decode(plain.to_bytes())["features"][0]
+    told = manifest_of(GOOD.replace('missing = "own"', 'missing = "own"\nexpects = -1'))
+    assert [one.get("expects") for one in decode(told.to_bytes())["features"]] == [[-1], None]
+    assert parse_manifest(told.to_bytes()) == told and told.study_id != plain.study_id
 
 
 @pytest.mark.parametrize("name", TAMPERINGS)

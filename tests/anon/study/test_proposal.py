@@ -64,6 +64,14 @@ def test_a_whole_study_loads_with_defaults() -> None:
     assert proposal.learning.ensemble == "soft"
 
 
+def test_a_direction_is_a_sign_or_one_for_each_category() -> None:
+    up = GOOD.replace('missing = "own"', 'missing = "own"\nexpects = 1')
+    both = up.replace('missing = "Male"', 'missing = "Male"\nexpects = [-1, 0]')
+    assert [one.expects for one in parse_proposal(both).features] == [(1,), (-1, 0)]
+    nothing = both.replace("expects = 1", "expects = 0").replace("[-1, 0]", "[0, 0]")
+    assert [one.expects for one in parse_proposal(nothing).features] == [(), ()]
+
+
 FAULTS = [
     (
         "unknown key at the top",
@@ -100,6 +108,10 @@ FAULTS = [
     ("minimum of one", "minimum = 100", "minimum = 1", ["cohort", "minimum"]),
     ("admission", "minimum = 100", 'minimum = 100\nadmission = "all"', ["cohort.admission", "allow-list"]),
     ("a value on both sides", 'negative = ["<=50K"]', 'negative = [">50K"]', ["label", "common value"]),
+    ("a direction of two", 'missing = "own"', 'missing = "own"\nexpects = 2', ["features[0]", "expects", "1, -1 or 0"]),
+    ("signs for too few", 'missing = "Male"', 'missing = "Male"\nexpects = 1', ["features[1]", "expects", "2 numbers"]),
+    ("a sign in words", 'missing = "own"', 'missing = "own"\nexpects = "up"', ["features[0].expects", "expected a list"]),
+    ("a sign that is true", 'missing = "own"', 'missing = "own"\nexpects = [true]', ["features[0].expects", "whole number"]),
     ("subset of strangers", "epsilon = 2.0", 'epsilon = 2.0\nsubsets = [["height"]]', ["design.subsets"]),
 ]
 
