@@ -143,6 +143,7 @@ def _skipping(folder: Path, demanded: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=surroundings, cwd=folder, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.process
 def test_ci_fails_where_something_is_skipped(tmp_path: Path) -> None:
     for name, text in SKIPPING.items():
         (tmp_path / f"test_{name}.py").write_text(text)

@@ -20,7 +20,7 @@ LEVEL = 0.001
 KINDS = ("roster", "manifest", "key", "thresholds", "edges")
 SHARES = (0.1, 0.3, 0.5)
 FETCHES = (1, 2, 3, 5)
-CASES = [(0.3, fetches, 100) for fetches in FETCHES] + [(0.1, 3, 60), (0.5, 3, 60)]
+CASES = [(0.3, fetches, 40) for fetches in FETCHES] + [(0.5, 3, 40)]
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -53,7 +53,7 @@ def test_the_measured_rate_is_the_computed_one(stage: Scene, lies: float, fetche
 
 
 def test_a_liar_that_can_tell_requests_apart_is_caught_by_the_heads_alone(stage: Scene) -> None:
-    found = fates(stage, 2, 0.5, 60, linked=True)
+    found = fates(stage, 2, 0.5, 40, linked=True)
     compared(stage, found, 2, 0.5, linked=True)
 
 

@@ -167,8 +167,12 @@ class Browser:
             if one.text.strip() == words and one.is_displayed()
         ]
         assert found, f"no button {words!r} on {self.path}: {self.text[:300]}"
+        self.follow(found[0])
+
+    def follow(self, element: WebElement) -> None:
+        """Click, and wait for the page that it leads to."""
         before = self.find("html").id
-        found[0].click()
+        element.click()
         wait = WebDriverWait(self.driver, 20, poll_frequency=0.05)
         wait.until(lambda driver: driver.find_element(By.CSS_SELECTOR, "html").id != before)
         self.settle()
@@ -239,14 +243,21 @@ class Browser:
 class Looker:
     """Keeps a picture of each page at every width, light and dark, and what is wrong with it.
 
-    `axe`: the checker's script, if there is one. `scripts`: whether pages are looked at with scripts on; they are on for
+    `axe`: the checker's script, if there is one; it checks the narrowest light and the widest dark view. `scripts`: whether pages are looked at with scripts on; they are on for
     unfolding and for the checker in any case.
     """
 
     def __init__(
-        self, browser: Browser, axe: str | None, prefix: str = "", widths: Sequence[int] = WIDTHS, scripts: bool = True
+        self,
+        browser: Browser,
+        axe: str | None,
+        prefix: str = "",
+        widths: Sequence[int] = WIDTHS,
+        scripts: bool = True,
+        schemes: Sequence[str] = SCHEMES,
     ) -> None:
-        self.browser, self.axe, self.prefix, self.widths, self.scripts = browser, axe, prefix, widths, scripts
+        self.browser, self.axe, self.prefix, self.scripts = browser, axe, prefix, scripts
+        self.views = [(width, scheme) for scheme, width in product(schemes, widths)]
         self.faults: list[str] = []
 
     def look(self, name: str) -> None:
@@ -255,23 +266,19 @@ class Looker:
         self.browser.scripts(True)
         if self.browser.unfold():
             self._at_every_width(f"{name}-unfolded")
-        for width, scheme in self._views():
-            if self.axe is not None:
-                self.faults += [f"{name} at {width} {scheme}: {fault}" for fault in self.browser.violations(self.axe)]
+        for width, scheme in dict.fromkeys((self.views[0], self.views[-1])) if self.axe is not None else ():
+            self.browser.view(width, scheme)
+            self.faults += [f"{name} at {width} {scheme}: {fault}" for fault in self.browser.violations(self.axe)]
         self.browser.scripts(self.scripts)
         self.browser.view(412, "light")
 
     def _at_every_width(self, name: str) -> None:
-        for width, scheme in self._views():
+        for width, scheme in self.views:
+            self.browser.view(width, scheme)
             self.browser.shot(f"{self.prefix}{name}-{width}-{scheme}")
             if (wider := self.browser.overflow()) > 0:
                 self.faults.append(f"{name} at {width}: {wider} px too wide")
             self.faults += [f"{name} at {width}: a part cannot be seen of {part}" for part in self.browser.clipped()]
-
-    def _views(self) -> Iterator[tuple[int, str]]:
-        for scheme, width in product(SCHEMES, self.widths):
-            self.browser.view(width, scheme)
-            yield width, scheme
 
 
 @contextmanager

@@ -141,7 +141,7 @@ def walk(browser: Browser, live: Living, folder: Path, look: Looker | None) -> N
     assert "Your data are erased" in browser.text and live.call(live.page.server.site.tables) == {}
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(320, "dark"), (412, "light"), (1280, "light")])
+@pytest.mark.parametrize(("width", "scheme"), [(320, "dark"), (1280, "light")])
 def test_the_whole_way_with_scripts_off(browser: Browser, tmp_path: Path, width: int, scheme: str) -> None:
     with living(tmp_path / "home", text=STUDY, data=False, start=MONDAY) as live:
         browser.view(width, scheme)
