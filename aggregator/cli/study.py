@@ -20,13 +20,14 @@ from aggregator.app import AggregatorApp, StudyStatus
 from aggregator.network.onion_address import onion_address
 from aggregator.opening import DEFAULT_HOME, HomeOption
 from aggregator.rules.lifecycle import Phase
+from aggregator.study.expected import expected_of
 from aggregator.study.handout import lower_limit
 from anon.errors import Refused
 from anon.ldp import format_epsilon, odds_moved
 from anon.protocols.registry import protocol_of
 from anon.study import Manifest, load_proposal
 from anon.study.schema import FILE as SCHEMA_FILE
-from anon.terminal.foreign import short
+from anon.terminal.foreign import inline, short
 from anon.terminal.options import JsonOption, finished, print_json
 from anon.terminal.wiring import wiring_of
 from anon.text.instants import instant
@@ -84,7 +85,7 @@ def lint(
     verdict, *reasons = [line for one in outlooks for line in one.sentences()] or [""]
     _show(manifest, as_json, published=False, outlook=outlooks[0].figures() if outlooks else {}, verdict=verdict)
     if not as_json:
-        for line in reasons:
+        for line in (*reasons, *map(inline, expected_of(manifest))):
             Console().print(line, highlight=False)
 
 

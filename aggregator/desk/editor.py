@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 
 from aggregator.desk.drafts import LONGEST
 from aggregator.lab.planning.outlook import Outlook, outlook_of
+from aggregator.study.expected import expected_of
 from aggregator.study.publish import prepare
 from anon.errors import AnonmlError
 from anon.ldp import format_epsilon
@@ -48,6 +49,11 @@ class Linted:
     def epsilon(self) -> str:
         """The record-level epsilon."""
         return format_epsilon(self.manifest.epsilon) if self.manifest else ""
+
+    @property
+    def expected(self) -> tuple[str, ...]:
+        """The directions that the file declares, in words."""
+        return expected_of(self.manifest) if self.manifest else ()
 
     @property
     def asks(self) -> tuple[DraftRequest, ...]:

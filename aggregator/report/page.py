@@ -19,6 +19,7 @@ from aggregator.report.charts import Interval, bars, curve, intervals
 from aggregator.report.evaluation import FEWEST, Evaluation
 from anon.accounting.statement import Batch, account, batch_of_reports, in_words
 from anon.ldp import format_epsilon, odds_moved
+from anon.protocols.names import expectation
 from anon.protocols.registry import protocol_of
 from anon.study.manifest import Manifest
 from anon.text.foreign import seen
@@ -58,6 +59,7 @@ def render(
         fewest=FEWEST,
         retention=_length(manifest.release.retention),
         rarity=_rarity(learned.model.chance),
+        expected={one.name: expectation(one, manifest.label.name) for one in manifest.features if one.expects},
         **part.values,
     )
 

@@ -60,6 +60,27 @@ def category_alone(feature: Feature, place: int) -> str:
     return say("part {place} of {bins} from low to high", place=place + 1, bins=feature.bins)
 
 
+def expectation(feature: Feature, label: str) -> str:
+    """The direction that staff declared for a feature, in words; empty where they declared none."""
+    if not feature.expects:
+        return ""
+    name = feature.name
+    if feature.kind == "numeric" and feature.expects[0] > 0:
+        return say("Staff expect that the higher {name} is, the more often {label} is a yes.", name=name, label=label)
+    if feature.kind == "numeric":
+        return say("Staff expect that the higher {name} is, the less often {label} is a yes.", name=name, label=label)
+    signed = list(zip(feature.categories, feature.expects, strict=True))
+    more, less = (", ".join(word for word, sign in signed if sign == wanted) for wanted in (1, -1))
+    if not less:
+        return say("Staff expect that {label} is a yes more often for: {more}.", label=label, more=more)
+    if not more:
+        return say("Staff expect that {label} is a yes less often for: {less}.", label=label, less=less)
+    return say(
+        "Staff expect that {label} is a yes more often for: {more}; and less often for: {less}.",
+        label=label, more=more, less=less,
+    )  # fmt: skip
+
+
 def between(edges: Sequence[float], place: int) -> Sentence:
     """Where a value in this bin lies."""
     if place == 0:

@@ -200,6 +200,12 @@ class Proposal:
         demand_seen(self)
         demand_names(self.features, self.label, self.tables)
         self.design.demand(self)
+        declared = [feature.name for feature in self.features if feature.expects]
+        if declared and self.protocol == HISTOGRAM and self.learning.classifier != "additive":
+            raise InvalidValue(
+                f'learning.classifier: only "additive" learns from what {", ".join(declared)} expects; set it, or '
+                "leave expects out"
+            )
 
     @property
     def binned(self) -> tuple[str, ...]:

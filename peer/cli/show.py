@@ -102,7 +102,8 @@ def missing_json(own: OwnData) -> dict[str, list[str]]:
 
 
 def _question_json(question: Question) -> dict[str, str]:
-    return {"name": question.name, "sentence": question.sentence, "query": question.query}
+    found = {"name": question.name, "sentence": question.sentence, "query": question.query}
+    return found | ({"expects": question.expects} if question.expects else {})
 
 
 def show_sheet(
@@ -134,6 +135,9 @@ def show_sheet(
     for question in (*sheet.features, sheet.label):
         table.add_row(Foreign(question.name), Foreign(question.sentence, lines=True))
     console.print(table)
+    for question in sheet.features:
+        if question.expects:
+            console.print(f"- {inline(question.expects)}", highlight=False)
     if queries:
         _show_queries(console, sheet)
     moved = budget_change(sheet.budget_before, sheet.budget_after)

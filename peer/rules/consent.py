@@ -21,6 +21,7 @@ from anon.errors import Malformed, Refused
 from anon.ldp import NanoEpsilon, format_epsilon
 from anon.ldp.epsilon import NANO
 from anon.protocols.charge import LOCAL, Budget, Charge
+from anon.protocols.names import expectation
 from anon.protocols.registry import charge_of, exposure_of, known_designs, protocol_of
 from anon.protocols.sizes import longest_at_once
 from anon.study.features import Table
@@ -196,11 +197,15 @@ def is_short(manifest: Manifest) -> bool:
 
 @frozen
 class Question:
-    """A feature or the label as the owner sees it: its sentence and the query that computes it."""
+    """A feature or the label as the owner sees it: its sentence and the query that computes it.
+
+    `expects`: the direction that staff expect of a feature, in words; empty without one.
+    """
 
     name: str
     sentence: str
     query: str
+    expects: str = ""
 
 
 @frozen
@@ -270,7 +275,13 @@ def explain(
         packets=manifest.packets,
         label=Question(manifest.label.name, manifest.label.description, manifest.label.query.strip()),
         features=tuple(
-            Question(feature.name, feature.description, feature.query.strip()) for feature in manifest.features
+            Question(
+                feature.name,
+                feature.description,
+                feature.query.strip(),
+                expectation(feature, manifest.label.name),
+            )
+            for feature in manifest.features
         ),
         tables=manifest.tables,
         summary=protocol_of(manifest).summary(manifest),
@@ -301,6 +312,13 @@ def _statements(manifest: Manifest, cost: Sequence[Sentence], policy: Policy) ->
         say("Until enrolment closes you can leave and are struck off. Later you can stop, and nothing more is sent."),
         say("A packet that was sent cannot be called back."),
     ]
+    if any(feature.expects for feature in manifest.features):
+        lines.append(
+            say(
+                "Staff wrote down what they expect of some features before anybody answered. That changes nothing of "
+                "what your machine sends, and costs you nothing. The model leans on it where answers say little."
+            )
+        )
     if manifest.cover.connections:
         lines.append(
             say(

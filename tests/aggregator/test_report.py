@@ -109,13 +109,13 @@ async def test_the_report_is_whole_and_runs_nothing(tmp_path: Path) -> None:
     assert "://" not in page
 
 
-def _of_people(going_with: float) -> str:
+def _of_people(going_with: float, text: str = "") -> str:
     """The report of 4,000 people; the label is the sex in a share `going_with` of them, and else a coin's."""
     generator = np.random.default_rng(3)
     sexes, ages = generator.integers(2, size=4000), generator.integers(20, 80, size=4000)
     labels = np.where(generator.random(4000) < going_with, sexes, generator.integers(2, size=4000))
     people = People({"sex": Column(("Female", "Male"), sexes), "age": Column(tuple(range(20, 80)), ages - 20)}, labels)
-    manifest = resolve(parse_proposal(study_text()), NO_KEYS, 0, lambda below: int(generator.integers(below)))
+    manifest = resolve(parse_proposal(text or study_text()), NO_KEYS, 0, lambda below: int(generator.integers(below)))
     learned = run_once(manifest, people, generator)
     return page.render(manifest, learned, Traffic(4000, {}, {}), {one.survey: 2000 for one in manifest.surveys}, evaluate_model(learned.model, people))
 
@@ -139,6 +139,14 @@ def test_no_score_of_a_model_that_was_not_shown_stands_open() -> None:
     shown, guessing = (_unfolded(_of_people(going_with)) for going_with in (0.8, 0.0))
     for words in ("AUC ± s.e.", "ROC AUC", "What moves a prediction", "AUC of each table"):
         assert words in shown and words not in guessing, words
+
+
+def test_declared_directions_stand_in_the_report() -> None:
+    told = study_text("bits").replace('missing = "own"', 'missing = "own"\nexpects = -1')
+    report = _of_people(0.8, told)
+    assert "the higher age is, the less often income is a yes" in report and "declared the expected directions" in report
+    plain = _of_people(0.8, study_text("bits"))
+    assert "Staff expect" not in plain and "expected directions" not in plain
 
 
 def test_bars_have_one_scale_and_zeros_have_none() -> None:

@@ -115,7 +115,8 @@ def test_a_direction_is_in_the_manifest_only_where_there_is_one() -> None:
     """So studies of earlier versions keep their bytes; models too, which carry the features."""
     plain = manifest_of()
     assert "expects" not in decode(plain.to_bytes())["features"][0]
-    told = manifest_of(GOOD.replace('missing = "own"', 'missing = "own"\nexpects = -1'))
+    learned = GOOD + '[learning]\nclassifier = "additive"\n'
+    told = manifest_of(learned.replace('missing = "own"', 'missing = "own"\nexpects = -1'))
     assert [one.get("expects") for one in decode(told.to_bytes())["features"]] == [[-1], None]
     assert parse_manifest(told.to_bytes()) == told and told.study_id != plain.study_id
 

@@ -65,7 +65,8 @@ def test_a_whole_study_loads_with_defaults() -> None:
 
 
 def test_a_direction_is_a_sign_or_one_for_each_category() -> None:
-    up = GOOD.replace('missing = "own"', 'missing = "own"\nexpects = 1')
+    learned = GOOD + '[learning]\nclassifier = "additive"\n'
+    up = learned.replace('missing = "own"', 'missing = "own"\nexpects = 1')
     both = up.replace('missing = "Male"', 'missing = "Male"\nexpects = [-1, 0]')
     assert [one.expects for one in parse_proposal(both).features] == [(1,), (-1, 0)]
     nothing = both.replace("expects = 1", "expects = 0").replace("[-1, 0]", "[0, 0]")
@@ -108,6 +109,7 @@ FAULTS = [
     ("minimum of one", "minimum = 100", "minimum = 1", ["cohort", "minimum"]),
     ("admission", "minimum = 100", 'minimum = 100\nadmission = "all"', ["cohort.admission", "allow-list"]),
     ("a value on both sides", 'negative = ["<=50K"]', 'negative = [">50K"]', ["label", "common value"]),
+    ("a direction nothing learns from", 'missing = "own"', 'missing = "own"\nexpects = 1', ["learning.classifier", "additive", "age"]),
     ("a direction of two", 'missing = "own"', 'missing = "own"\nexpects = 2', ["features[0]", "expects", "1, -1 or 0"]),
     ("signs for too few", 'missing = "Male"', 'missing = "Male"\nexpects = 1', ["features[1]", "expects", "2 numbers"]),
     ("a sign in words", 'missing = "own"', 'missing = "own"\nexpects = "up"', ["features[0].expects", "expected a list"]),

@@ -459,3 +459,13 @@ def test_commands_in_a_faults_words_look_like_commands_and_stay_text() -> None:
     assert coded("start `anonml <b>` again") == "start <code>anonml &lt;b&gt;</code> again"
     assert coded("<i> `x`") == "&lt;i&gt; <code>x</code>"
     assert sentence("port <1>: see `anonml doctor`") == "Port &lt;1&gt;: see <code>anonml doctor</code>." and sentence("Why?") == "Why?"
+
+
+async def test_an_expected_direction_is_told_on_the_consent_screen(tmp_path: Path) -> None:
+    told = DECLARED.replace("[schedule]", '[learning]\nclassifier = "additive"\n[schedule]').replace(
+        "cuts = [30, 60]", "cuts = [30, 60]\nexpects = -1"
+    )
+    async with visited(tmp_path, text=told) as page:
+        text = await looked(page)
+    assert "Staff expect that the higher age is, the less often tired is a yes." in text
+    assert "costs you nothing" in text
