@@ -67,7 +67,7 @@ async def fetch_model(client: AggregatorClient) -> PublishedModel:
         client,
         "model",
         say("heads: the first document is not the manifest; do not use the model"),
-        say("no model is published yet; try again after the study's end (`anonml peer status`)"),
+        say("no model is published yet; try again later"),
     )
     model = await off_loop(read_model, body.decode("utf-8", "replace"))
     if model.study != client.invite.study.hex():
@@ -81,7 +81,7 @@ async def fetch_report(client: AggregatorClient) -> bytes:
         client,
         "report",
         say("heads: the first document is not the manifest; do not use the report"),
-        say("no report is published yet; try again after the study's end (`anonml peer status`)"),
+        say("no report is published yet; try again later"),
     )
 
 

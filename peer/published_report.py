@@ -73,11 +73,12 @@ class _Rewriter(HTMLParser):
             self.written.append(escape(shown(data, lines=True)))
 
 
-def as_page(body_untrusted: bytes, title: str, above: str) -> str:
-    """The report as a whole page, with a sentence of ours above it. Whatever the bytes are, there is one."""
+def as_page(body_untrusted: bytes, title: str, above: str, lang: str = "en") -> str:
+    """The report as a whole page, with a sentence of ours above it, in `lang`. Whatever the bytes are, there is one."""
     rewriter = _Rewriter()
     rewriter.feed(body_untrusted.decode("utf-8", "replace"))
     rewriter.close()
     style = "".join(sheet for sheet in rewriter.styles if not _FETCHING.search(sheet))
     head = f"{_HEAD}<title>{escape(shown(title))}</title><style>{style}</style></head>"
-    return f"{head}<body><p><strong>{escape(above)}</strong></p><main>{''.join(rewriter.written)}</main></body></html>"
+    said = f'<p lang="{escape(lang)}"><strong>{escape(above)}</strong></p>'
+    return f"{head}<body>{said}<main>{''.join(rewriter.written)}</main></body></html>"

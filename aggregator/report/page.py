@@ -113,7 +113,10 @@ def _rarity(chance: float | None) -> str:
 
 
 def _length(seconds: int) -> str:
-    return f"{seconds / 86400:.3g} days" if seconds >= 86400 else f"{seconds / 3600:.2g} hours"
+    units = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
+    length, unit = next(((length, unit) for length, unit in units if seconds >= length), units[-1])
+    count = f"{seconds / length:.3g}"
+    return f"{count} {unit}{'' if count == '1' else 's'}"
 
 
 def _slot(manifest: Manifest, number: int) -> dict[str, object]:

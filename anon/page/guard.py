@@ -133,7 +133,7 @@ def _caught(refuse: Refuse) -> Middleware:
         except web.HTTPException as answer:
             if answer.status < 400:
                 raise
-            return refuse(answer.status, answer.reason)
+            return refuse(answer.status, say("there is no such page") if answer.status == 404 else answer.reason)
         except Exception as error:  # its text may quote data: the type alone is logged
             _LOG.error("a page failed: %s", type(error).__name__)
             return refuse(500, say("this page failed; the program's log names the kind of fault"))

@@ -31,7 +31,7 @@ from anon.protocols.sizes import longest_body, most_documents
 from anon.queries.lint import Tables, lint
 from anon.study.features import Feature, Label
 from anon.study.manifest import Manifest, parse_manifest, study_id_of
-from anon.text.sentences import say
+from anon.text.sentences import say, say_many
 from anon.transparency.closing import Bodies, CheckedLists, Closing, read_closing
 from anon.transparency.documents import Head, SignedHead, encode_chain
 from anon.transparency.equivocation import BadCredential, bad_credential_of
@@ -250,9 +250,10 @@ def check_roster(
         raise Refused(say("the roster shows another enrolment than the one sent; nothing is sent"))
     needed = max(minimum, manifest.cohort.minimum)
     if len(entries) < needed:
-        raise Refused(say(
-            "only {entries} enrolled and at least {needed} are demanded; nothing is sent",
-            entries=len(entries),
+        raise Refused(say_many(
+            "only {count} member enrolled and at least {needed} are demanded; nothing is sent",
+            "only {count} members enrolled and at least {needed} are demanded; nothing is sent",
+            len(entries),
             needed=needed,
         ))
     if len(entries) > manifest.cohort.maximum:

@@ -26,17 +26,17 @@ async def enrol(run: StudyRun, exchanges: Exchanges, study: Consented) -> None:
     elif word == BUSY:
         raise Later
     else:
-        run.store.end(study.study, Event.ENROLMENT_REFUSED, f"not admitted; {reply_sentence(word)}")
+        run.store.end(study.study, Event.ENROLMENT_REFUSED, say("not admitted; {answer}", answer=reply_sentence(word)))
 
 
 async def withdraw(run: StudyRun, exchanges: Exchanges, study: Leaving) -> None:
     """Deliver the withdrawal, as long as enrolment is open."""
     if run.now() >= study.manifest.timetable.enrol_closes:
-        return run.store.settle_withdrawal(study.study, say("left; enrolment had closed, nothing is sent"))
+        return run.store.settle_withdrawal(study.study, say("you left; enrolment had closed, nothing is sent"))
     word = await exchanges.word(run.tools.client(study).withdraw(study.withdrawal))
     if word == BUSY:
         raise Later
-    reason = "left" if word == WITHDRAWN else f"left; {reply_sentence(word)}"
+    reason = say("you left") if word == WITHDRAWN else say("you left; {answer}", answer=reply_sentence(word))
     return run.store.settle_withdrawal(study.study, reason)
 
 

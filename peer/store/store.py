@@ -127,7 +127,7 @@ class Store(ErasingStore, OutboxStore, TroubleStore):
     def leave(self, study: bytes, event: Event, withdrawal: bytes | None) -> None:
         """The owner leaves: the reservation returns at once, because nothing will be sent any more."""
         with self._writing("leaving") as connection:
-            apply(connection, study, event, say("the owner left"))
+            apply(connection, study, event, say("you left"))
             connection.execute("UPDATE studies SET withdrawal = ? WHERE study = ?", (withdrawal, study))
 
     def settle_withdrawal(self, study: bytes, reason: str) -> None:

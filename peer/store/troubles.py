@@ -8,10 +8,10 @@ nothing about the owner. Every function works inside the caller's transaction.
 from __future__ import annotations
 
 import sqlite3
-from datetime import UTC, datetime
 
 from attrs import frozen
 
+from anon.text.instants import instant
 from anon.text.sentences import Sentence, from_store, joined, say, say_many, to_store
 from peer.store.database.store_file import StoreFile
 
@@ -36,10 +36,10 @@ class Troubles:
         if self.fault:
             sentences.append(say("cannot go on: {fault}; it is tried again by itself", fault=self.fault))
         if self.silent_since is not None:
-            since = f"{datetime.fromtimestamp(self.silent_since, UTC):%Y-%m-%d %H:%M}"
-            sentences.append(
-                say("cannot reach the aggregator, since {since} UTC; it is tried again by itself", since=since)
-            )
+            sentences.append(say(
+                "cannot reach the aggregator, since {since}; it is tried again by itself",
+                since=instant(self.silent_since),
+            ))
         return joined(sentence for sentence in sentences if sentence)
 
 

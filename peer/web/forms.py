@@ -8,6 +8,7 @@ from anon.errors import Malformed, Refused
 from anon.page.gate import FORM_FIELD
 from anon.page.guard import UNREADABLE
 from anon.text.sentences import say
+from peer.web.languages import figure
 from peer.web.site import SITE
 
 _FIELD = 4096
@@ -18,6 +19,12 @@ async def form_text(request: web.Request, name: str) -> str:
     """A field, without blanks around it; empty when there is none."""
     value = (await request.post()).get(name, "")
     return value.strip() if isinstance(value, str) else ""
+
+
+async def form_decimal(request: web.Request, name: str) -> str:
+    """A number as `nano` reads it: the page's own decimal comma, as it stands in the form already, is a point."""
+    text = await form_text(request, name)
+    return text.replace(",", ".") if figure(".") == "," and text.count(",") == 1 and "." not in text else text
 
 
 async def form_whole(request: web.Request, name: str, what: str) -> int:

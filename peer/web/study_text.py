@@ -31,7 +31,7 @@ STATES = {
     )),
     State.CHECKED: (say("Sending"), say("All checks passed. Your packets leave at random times within their windows.")),
     State.SENT: (say("Sent"), say(
-        "Nothing more of yours will leave. Your app waits to find your packet in the transcript.",
+        "Nothing more of yours will leave. This program waits to find your packet in the transcript.",
     )),
     State.LEAVING: (say("Leaving"), say("You left. The aggregator is being told; nothing else is sent.")),
     State.FINISHED: (say("Finished"), say("This study is over for you.")),
@@ -40,7 +40,9 @@ STATES = {
     State.REFUSED: (say("Not admitted"), say(
         "The aggregator did not admit you. Nothing was sent, and your budget is back.",
     )),
-    State.STOPPED: (say("Stopped"), say("Your app stopped this study, because a check failed. Nothing more is sent.")),
+    State.STOPPED: (say("Stopped"), say(
+        "This program stopped the study, because a check failed. Nothing more is sent.",
+    )),
 }
 """State -> a word and a sentence."""
 

@@ -9,7 +9,7 @@ from anon.errors import Malformed, Refused
 from anon.protocols.charge import LOCAL, Budget, Measure, Unit
 from anon.text.sentences import say
 from peer.rules.limits import BudgetLimit, amount_of, limits_shown, with_limit
-from peer.web.forms import form_text
+from peer.web.forms import form_decimal, form_text
 from peer.web.site import SITE
 from peer.web.study_text import meter, meters_by_data_set, other_budgets
 from peer.web.views.joining import policy_of
@@ -52,7 +52,7 @@ async def changed_other(request: web.Request) -> web.Response:
     site = request.app[SITE]
     asked = _budget(await form_text(request, "measure"), await form_text(request, "unit"))
     try:
-        lifetime, most = [amount_of(await form_text(request, name)) for name in ("lifetime", "per_study")]
+        lifetime, most = [amount_of(await form_decimal(request, name)) for name in ("lifetime", "per_study")]
     except Refused as fault:
         raise Malformed(say("budget: {fault}; go back and correct it", fault=fault)) from None
     policy = site.peer.policy()

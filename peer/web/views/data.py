@@ -86,7 +86,7 @@ async def preview(request: web.Request) -> web.StreamResponse:
         tables=tables,
         back=_back(request),
         policy=site.reach.policy() if _sets_budget(request) else None,
-        step=3,
+        step=2,
         steps=STEPS,
     )
 
@@ -202,8 +202,12 @@ def _sets_budget(request: web.Request) -> bool:
 
 
 def after_fault(request: web.Request) -> str:
-    """Where to choose another file, or to correct what was written beside one; nothing away from a file's import."""
+    """Where to go on after a fault: the form or the file to correct, or the study; empty for the front page."""
     site = request.app[SITE]
+    if request.path.startswith("/budget"):
+        return "/budget"
+    if request.path.endswith(("/report", "/prediction")):
+        return request.path.rpartition("/")[0]
     if not request.path.startswith("/data/"):
         return ""
     if request.method == "POST" and request.path != UPLOAD:

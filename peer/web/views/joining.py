@@ -21,7 +21,7 @@ from peer.data.evaluate import LOOK_SECONDS, evaluated
 from peer.rules.consent import Policy, explain, is_short, time_to_send
 from peer.rules.durations import seconds_of, text_of
 from peer.rules.lifecycle import LAST
-from peer.web.forms import form_text, form_whole
+from peer.web.forms import form_decimal, form_text, form_whole
 from peer.web.site import SITE, Site
 from peer.web.study_text import OwnAnswer, earlier_studies, meter, own_answers, own_label
 
@@ -116,7 +116,7 @@ async def _newest(site: Site) -> asyncio.Task[Manifest] | None:
 async def policy_of(request: web.Request, known: Policy) -> Policy:
     """The policy with the form's limits. Raises `Malformed` or `Refused` with what to correct."""
     try:
-        lifetime, most = [nano(await form_text(request, name)) for name in ("lifetime", "per_study")]
+        lifetime, most = [nano(await form_decimal(request, name)) for name in ("lifetime", "per_study")]
     except Refused as fault:
         raise Malformed(say("budget: {fault}; go back and correct it", fault=fault)) from None
     cohort = await form_whole(request, "minimum_cohort", "fewest people")

@@ -91,6 +91,8 @@ async def study(request: web.Request) -> web.Response:
         said=STATES[stored.state],
         over=stored.state in LAST,
         leaving=stored.state is State.LEAVING,
+        stopped=stored.state is State.STOPPED,
+        ended=stored.state is State.FINISHED or site.now() >= manifest.timetable.ends,
         waits=stored.state in (State.CONSENTED, State.ENROLLED, State.CHECKED),
         queued=any(slot.status is Status.QUEUED for slot in status.slots),
         windows=sendings(stored, status.slots, site.now()),
@@ -145,7 +147,7 @@ async def _pause(request: web.Request, key: bytes | None, path: str) -> web.Resp
     site = request.app[SITE]
     seconds = await form_whole(request, "seconds", "pause")
     site.reach.pause(site.now() + seconds, key)
-    return site.onward(request, path, say("Paused. Until then nothing leaves and nothing is asked for."))
+    return site.onward(request, path, say("Paused. Meanwhile nothing leaves and nothing is asked for."))
 
 
 @routes.get("/study/{study}/leave")

@@ -74,9 +74,9 @@ async def erased(request: web.Request) -> web.Response:
     tell = await form_text(request, "tell") != "silent"
     site.clear()
     result = await _alone(site, lambda mine: mine.erase(tell))
-    notice = [say("Your data are erased, and you left all studies.")]
+    notice = [say("Your data are erased. You take part in no study any more.")]
     if result.leaving:
-        notice.append(say("Your app now tells the aggregators that you left."))
+        notice.append(say("This program now tells the aggregators that you left."))
     if result.unknown:
         names = ", ".join(result.unknown)
         notice.append(say("Left alone, for it is no part of this program: {names}.", names=names))

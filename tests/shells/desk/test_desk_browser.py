@@ -199,7 +199,9 @@ def test_the_slider_tells_what_to_expect_by_keyboard_and_the_draft_stays(browser
         sample.write_text("hours,left\n" + "".join(f"{n},{n % 2}\n" for n in range(40)))
         browser.find("#sample").send_keys(str(sample))
         browser.press("Read the columns")
+        assert "nobody is asked about it" not in browser.text, "nothing is predicted yet"
         Select(browser.find("#label")).select_by_value("left")
+        assert browser.text.count("nobody is asked about it") == 1
         browser.type("#positive", "1")
         browser.type("#label_says", "Whether you left")
         wait = WebDriverWait(browser.driver, 90, poll_frequency=0.2)
@@ -209,5 +211,6 @@ def test_the_slider_tells_what_to_expect_by_keyboard_and_the_draft_stays(browser
         assert browser.find("#epsilon-now").text == "3"
         assert browser.driver.execute_script("return document.activeElement.id") == "epsilon"
         browser.open(desk.desk.origin + "/")
+        assert "Go on in the editorGo" not in browser.text
         browser.press("Go on in the form")
         assert browser.find("#epsilon").get_attribute("value") == "3" and browser.find("#positive").get_attribute("value") == "1"

@@ -16,6 +16,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 from peer.rules.lifecycle import State
 from tests.support.browsing import Browser, Living, Looker, living, missing
 from tests.support.browsing_model import model_of
+from tests.support.real_exports import moodle_csv
 
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(bool(missing()), reason=missing())]
 
@@ -201,6 +202,21 @@ def test_a_log_of_many_and_consent_by_keyboard_alone(browser: Browser, axe: str,
         browser.driver.switch_to.active_element.send_keys(Keys.ENTER)
         WebDriverWait(browser.driver, 10).until(lambda _driver: "You take part" in browser.text)
         assert looker.faults == []
+
+
+def test_a_log_of_many_columns_can_be_read_on_a_phone(browser: Browser, tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text(moodle_csv("de"))
+    with living(tmp_path / "home", text=STUDY, data=False, start=MONDAY) as live:
+        browser.view(390, "light")
+        browser.open(live.page.server.link)
+        browser.open(live.page.server.address + "/data")
+        browser.find("#file").send_keys(str(log))
+        browser.find("form[action='/data/upload'] button").click()
+        browser.settle()
+        assert "moodle_log" in browser.text and browser.clipped() == [] and browser.overflow() <= 0
+        links = browser.driver.find_elements("css selector", "nav a")
+        assert len({link.location["y"] for link in links}) == 1, "the five pages' links share one line"
 
 
 def test_live_parts_follow_by_themselves_and_leave_a_form_alone(browser: Browser, tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ async def test_a_fault_is_said_with_what_to_do_and_the_run_goes_on_after_it(page
     page.peer._route_factory = refused  # type: ignore[assignment]
     task = asyncio.create_task(supervisor.run())
     await _until(lambda: page.peer.status()[0].reason)
-    assert "cannot go on: tor is missing: install it; it is tried again by itself" in (await page.get("/")).words
+    assert "Cannot go on: tor is missing: install it; it is tried again by itself" in (await page.get("/")).words
     assert "Do this: tor is missing: install it" in (await page.get("/diagnosis")).words
     page.peer._route_factory = good
     page.aggregator.clock.seconds += 60
