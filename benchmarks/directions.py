@@ -6,7 +6,8 @@ Each study is the one that `study plan` chooses without seeing the data. `plan`:
 are declared. Directions, ranges and cuts are those of `benchmarks.declared`. All fits of a trial read the same packets:
 without directions, with the `right` signs, with a `third` of them turned around, and with all turned (`wrong`). Scored
 is the ROC AUC on people who were no peers; `rule`: that of the sum of the declared signs, which asks nobody. `shown`:
-the share of studies whose model is said to beat a guess; `ece`: the calibration error.
+the share of studies whose model is said to beat a guess; `ece`: the calibration error. `shown_score`: the share of
+studies in which the declared score would say that what staff expect is true here.
 
 Every trial is kept in benchmarks/out/directions.jsonl as soon as it is done, and a further run goes on from there: a
 trial's chance depends on its cell and number alone. --shuffled permutes the labels of the peers, so that `shown` is the
@@ -42,9 +43,11 @@ from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import Plan, categories, collect
 from aggregator.protocols.histogram.additive import fit
 from aggregator.protocols.histogram.additive_model import coordinates_of
+from aggregator.protocols.histogram.declared_score import SHARES, mean_sign, score_test
 from aggregator.protocols.histogram.moments import gather
 from aggregator.protocols.histogram.noise_test import FALSE_ALARM, LEVEL
 from aggregator.protocols.histogram.reconstruct import Floats
+from anon.ldp import SCALE, build, nano
 from anon.study.features import Feature, Learning
 from anon.study.proposal import Proposal, load_proposal
 from benchmarks.declared import SETS, Column, DataSet
@@ -57,6 +60,8 @@ PEERS = (300, 1000, 2000, 5000, 0)
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 SIGNS = ("none", "right", "third", "wrong")
 MOST_SCORED = 4000
+SCORED = 3000
+"""Studies of the declared score."""
 POPULATIONS = 8
 """Made-up populations that a design is chosen on; more would change few choices and take most of the time."""
 GOAL_GAIN, GOAL_LOSS, GOAL_WRONG = 0.04, 0.003, 0.03
@@ -150,16 +155,41 @@ def _asked(column: Column, cells: Sequence[str]) -> Asked:
 
 def rule_auc(of: DataSet, test: People) -> float:
     """The AUC of the sum of declared directions over declared cuts: nobody is asked."""
+    return roc_auc(declared_sum(of, test), test.labels == 1)
+
+
+def declared_sum(of: DataSet, people: People) -> Floats:
+    """The sum of the declared directions of each person, shape (people,)."""
     features = study_of(of, True).features
-    total = np.zeros(len(test))
+    total = np.zeros(len(people))
     signs = signs_of(of, np.zeros(len(of.columns), dtype=bool))
     for feature, own in zip(features, signs, strict=True):
-        place = categories((feature,), test, {})[feature.name]
+        place = categories((feature,), people, {})[feature.name]
         if own and feature.kind == "numeric":
             total += own[0] * np.linspace(-1, 1, feature.cardinality)[place]
         elif own:
             total += np.array(own)[place]
-    return roc_auc(total, test.labels == 1)
+    return total
+
+
+def shown_by_score(cell: Cell, people: People) -> float:
+    """The share of studies of the same size and epsilon in which the declared score says that what staff expect is true
+    (`aggregator.protocols.histogram.declared_score`). A report of a random person is a plus with one chance, so that
+    the counts of `SCORED` studies are drawn at once."""
+    generator = cell.generator(0, 2)
+    labels = generator.permutation(people.labels) if cell.shuffled else people.labels
+    score = np.where(declared_sum(cell.of, people) > 0, 1.0, -1.0)
+    mechanism = build("krr", 2, nano(cell.epsilon))
+    centre, kept, turned = cell.of.base_rate, mechanism.p / SCALE, mechanism.q / SCALE
+    scale = max(centre, 1 - centre)
+    found = []
+    for values, share, size in zip(
+        (score * (labels - centre) / scale, (labels - centre) / scale, score), SHARES, (scale, scale, 1.0), strict=True
+    ):
+        asked, plus = round(share * (cell.peers or len(people))), float((1 + values.mean()) / 2)
+        counted = generator.binomial(asked, plus * kept + (1 - plus) * turned, SCORED)
+        found.append(mean_sign(mechanism, counted, asked, size))
+    return float(score_test(*found).shown.mean())
 
 
 def one_trial(cell: Cell, plan: Plan, people: People, test: People, trial: int) -> dict[str, dict[str, float]]:
@@ -249,8 +279,8 @@ def missed(rows: Sequence[Figure], shuffled: bool, trials: int) -> list[str]:
     faults = []
     if shuffled:
         most = FALSE_ALARM + 3 * sqrt(FALSE_ALARM * (1 - FALSE_ALARM) / trials)
-        wrong = [row for row in rows if _number(row["shown_right"]) > most]
-        return [f"{_name(row)}: false alarms {row['shown_right']}" for row in wrong]
+        alarms = [(row, kind) for row in rows for kind in ("shown_right", "shown_score") if _number(row[kind]) > most]
+        return [f"{_name(row)}: false alarms, {kind} {row[kind]}" for row, kind in alarms]
     for row in rows:
         loss, error = _number(row["none"]) - _number(row["right"]), _number(row["right_gain_se"])
         if loss > GOAL_LOSS + 2 * error:
@@ -299,7 +329,8 @@ def main() -> int:
             for epsilon in options.epsilon:
                 for cuts in (False, True):
                     cell = Cell(of, peers, epsilon, cuts, options.shuffled)
-                    rows.append(measure(cell, data, options.trials, OUT / "directions.jsonl") | {"rule": rule})
+                    row = measure(cell, data, options.trials, OUT / "directions.jsonl")
+                    rows.append(row | {"rule": rule, "shown_score": round(shown_by_score(cell, data[0]), 4)})
                     print(rows[-1], file=sys.stderr, flush=True)
     add_gains(rows)
     publish("directions-shuffled" if options.shuffled else "directions", rows, {"trials": options.trials, "seed": SEED})
