@@ -4,7 +4,7 @@
     RawVector   --shares, each sealed--> SealedShares  --token, padding, seal--> SealedPacket --journal--> outbox
 
 The second line is for studies alone whose charge is not local: an exact vector leaves in shares, one to each of several
-recipients (`anon.protocols.outgoing`).
+recipients (`anon.protocols.outgoing`). Only packets of version 2 hold shares (`Manifest.packet_version`).
 
 This may leave for an aggregator. Packets alone hold anything of the data:
 
@@ -42,19 +42,21 @@ import hashlib
 from collections.abc import Callable
 from typing import final
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from anon import labels
-from anon.credential import Credential, present, pseudonym, token_size
+from anon.credential import Credential, present, pseudonym
 from anon.credential.issuance import SEED_SIZE
 from anon.ldp import NanoEpsilon, PerturbedReport
 from anon.protocols.charge import Measure
 from anon.protocols.outgoing import Contributing, Outgoing, RawVector, SealedShares, SurveyAnswer
+from anon.protocols.posts import sealed_dummy, sealed_packet
 from anon.protocols.registry import charge_of
-from anon.protocols.sortition import slot_context
+from anon.protocols.sortition import occasion_of, slot_context, tag_context
 from anon.study.manifest import Manifest, Survey, Window
 from anon.wire.cbor import encode, sha256
-from anon.wire.messages import Dummy, Packet, SealedPacket, packet_size, pad, presentation_header, seal
+from anon.wire.messages import Dummy, Packet, SealedPacket, presentation_header
+from anon.wire.packet_v2 import PacketV2
 from peer.protocols.contract import PerturbingPart, SharingPart
 from peer.protocols.registry import part_of
 
@@ -83,7 +85,7 @@ class SlotRandomness:
     * One packet: the drawn bytes are uniform and in no relation to the mask, so their sum is uniform whatever the mask
       is. The mechanism's promise rests on the operating system alone, never on SHAKE-256.
     * Two copies of a home and the same grounds: the same packet under its seal, byte for byte. Nothing is
-      perturbed a second time.
+      perturbed a second time. Of an exact vector the shares are the same, each under a seal of its own.
     * Two copies and other grounds (the aggregator told each another story, or the data of one were changed): as if
       drawn anew, as long as SHAKE-256 is a pseudorandom function. Without the mask both answers would be moved by the
       same noise, and their difference would be plain. `peer.store.backup.archive` keeps the snapshots of copies equal.
@@ -104,7 +106,7 @@ class SlotRandomness:
 
 @frozen
 class Released:
-    """A finished packet and what it costs (1e-9). `digest` is of its plaintext, to find it in the transcript."""
+    """A finished packet and what it costs (1e-9). `digest` is of its published form, to find it in the transcript."""
 
     slot: int
     survey: int
@@ -125,12 +127,12 @@ def release(
     """
     survey = manifest.survey(outgoing.survey)
     report = _protected(manifest, survey, outgoing, credential, random_bytes)
-    packet = _signed(study, outgoing, report, credential, random_bytes)
+    packet = _signed(study, manifest, outgoing, report, credential, random_bytes)
     return Released(
         outgoing.slot,
         outgoing.survey,
         NanoEpsilon(survey.epsilon),
-        _sealed(manifest, packet),
+        sealed_packet(manifest, packet),
         packet_digest(packet),
         survey.round,
     )
@@ -138,12 +140,13 @@ def release(
 
 def dummy(study: bytes, manifest: Manifest, window: Window) -> SealedPacket:
     """Cover traffic for a window: made from the study alone, of a packet's size. It says nothing about the owner."""
-    return _padded(manifest, Dummy(study, window.opens, window.closes).to_bytes())
+    return sealed_dummy(manifest, Dummy(study, window.opens, window.closes))
 
 
-def packet_digest(packet: Packet) -> bytes:
-    """The digest of a packet's canonical plaintext, 32 bytes."""
-    return sha256(labels.PACKET_DIGEST, packet.to_bytes())
+def packet_digest(packet: Packet | PacketV2) -> bytes:
+    """The digest of a packet as its transcript will have it, 32 bytes."""
+    published = packet.published() if isinstance(packet, PacketV2) else packet
+    return sha256(labels.PACKET_DIGEST, published.to_bytes())
 
 
 def _protected(
@@ -170,29 +173,31 @@ def _shared(
 ) -> SealedShares:
     if charge_of(manifest).measure is Measure.LOCAL or len(vector.values) != survey.m:
         raise ValueError("only a study whose charge is not local adds up exact vectors, each of the survey's length")
-    tag = pseudonym(credential, slot_context(manifest.study_id, slot))
-    shares = part.share(manifest, survey, slot, vector, tag, random_bytes)
-    survey.demand_report(bytes(shares))
-    return shares
+    tag = pseudonym(credential, tag_context(manifest, slot))
+    return part.share(manifest, survey, slot, vector, tag, random_bytes)
 
 
 def _signed(
     study: bytes,
+    manifest: Manifest,
     outgoing: Outgoing,
     report: PerturbedReport | SealedShares,
     credential: Credential,
     random_bytes: RandomBytes,
-) -> Packet:
+) -> Packet | PacketV2:
     slot, survey = outgoing.slot, outgoing.survey
-    header = presentation_header(study, slot, survey, bytes(report))
-    token = present(credential, slot_context(study, slot), header, random_bytes)
-    return Packet(study, slot, survey, bytes(report), token)
+    public, shares = _parts(report)
+    if manifest.packet_version == 1:
+        if shares:
+            raise ValueError("a packet of version 1 holds no shares; nothing is sent")
+        header = presentation_header(study, slot, survey, public)
+        return Packet(study, slot, survey, public, present(credential, slot_context(study, slot), header, random_bytes))
+    unsigned = PacketV2(occasion_of(manifest, slot), survey, public, shares, b"")
+    context, header = unsigned.occasion.tag_context(), unsigned.presentation_header()
+    return evolve(unsigned, token=present(credential, context, header, random_bytes))
 
 
-def _sealed(manifest: Manifest, packet: Packet) -> SealedPacket:
-    return _padded(manifest, packet.to_bytes())
-
-
-def _padded(manifest: Manifest, plaintext: bytes) -> SealedPacket:
-    size = packet_size(manifest.report_size, token_size(manifest.packets))
-    return SealedPacket(seal(pad(plaintext, size), manifest.sealing_key))
+def _parts(report: PerturbedReport | SealedShares) -> tuple[bytes, tuple[bytes, ...]]:
+    if isinstance(report, SealedShares):
+        return report.public, report.shares
+    return bytes(report), ()

@@ -9,6 +9,7 @@ from aggregator.intake.crypto_jobs import verify_commitments
 from aggregator.intake.workers import Workers
 from aggregator.rules.enrol import Applicant, decide_enrolment, decide_withdrawal, open_enrolment, open_withdrawal
 from aggregator.rules.refusal import PacketRefused
+from aggregator.rules.unseal import StudyOpener
 from aggregator.store.enrolments import EnrolStore, EnrolTransaction
 from aggregator.store.studies import Clock
 from anon.study.manifest import Manifest
@@ -19,11 +20,11 @@ class EnrolmentIntake:
     """One study's admissions. It closes by the manifest's clock, and for good once the roster was taken."""
 
     def __init__(
-        self, study: bytes, manifest: Manifest, sealing_key: bytes, store: EnrolStore, workers: Workers, now: Clock
+        self, study: bytes, manifest: Manifest, opener: StudyOpener, store: EnrolStore, workers: Workers, now: Clock
     ) -> None:
         self._study = study
         self._manifest = manifest
-        self._sealing_key = sealing_key
+        self._opener = opener
         self._store = store
         self._workers = workers
         self._now = now
@@ -34,7 +35,7 @@ class EnrolmentIntake:
         """The answer's word."""
         arrived = self._now()
         try:
-            applicant = open_enrolment(sealed_untrusted, self._sealing_key, self._study, self._manifest.packets)
+            applicant = open_enrolment(sealed_untrusted, self._opener, self._study, self._manifest.packets)
             return await self._batcher.submit((applicant, arrived))
         except PacketRefused as turned:
             return turned.word
@@ -43,7 +44,7 @@ class EnrolmentIntake:
         """The answer's word."""
         arrived = self._now()
         try:
-            key = open_withdrawal(sealed_untrusted, self._sealing_key, self._study, self._manifest.packets)
+            key = open_withdrawal(sealed_untrusted, self._opener, self._study, self._manifest.packets)
             async with self._store.change(self._study, "withdrawal") as change:
                 standing = await change.standing(key, b"")
                 if decide_withdrawal(standing, self._closed(arrived), await change.withdrawn()):

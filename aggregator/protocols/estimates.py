@@ -11,7 +11,7 @@ from aggregator.intake.counters import STEP
 from aggregator.protocols.tally import tally
 from anon.ldp import SCALE
 from anon.study.manifest import Survey
-from anon.wire.messages import parse_packet
+from anon.wire.published import parse
 
 NORMAL_95 = 1.959964
 MOST_ROWS = 64
@@ -52,7 +52,7 @@ def estimate(survey: Survey, title: str, names: Sequence[str], plaintexts: Seque
     """The unbiased shares from these accepted packets, at least one. `names` are those of the last categories; a
     yes/no question names its yes alone."""
     n, mechanism = len(plaintexts), survey.build()
-    counts = tally(mechanism, [mechanism.parse(parse_packet(one).report) for one in plaintexts])
+    counts = tally(mechanism, [mechanism.parse(parse(one).report) for one in plaintexts])
     gap, floor = (mechanism.p - mechanism.q) / SCALE, mechanism.q / SCALE
     rates = [min(max(int(count) / n, floor / 2), 1 - floor / 2) for count in counts]
     shares = [(int(count) / n - floor) / gap for count in counts]

@@ -11,13 +11,15 @@ from attrs import field, frozen
 
 from aggregator.rules.enrolled import Enrolled, Standing
 from aggregator.rules.refusal import PacketRefused
+from aggregator.rules.unseal import StudyOpener
 from anon import labels
 from anon.errors import Malformed, RejectedProof
 from anon.study.features import Cohort
 from anon.wire.cbor import sha256
 from anon.wire.invite import Invite, invite_hash
-from anon.wire.messages import COMMITMENT_POINT_BYTES, SEAL_OVERHEAD, Enrolment, RosterEntry, parse_enrolment, unseal
+from anon.wire.messages import COMMITMENT_POINT_BYTES, SEAL_OVERHEAD, Enrolment, RosterEntry, parse_enrolment
 from anon.wire.messages import parse_withdrawal as read_withdrawal
+from anon.wire.packet_v2 import enrolment_info, withdrawal_info
 from anon.wire.replies import BUSY
 
 LARGEST = 2048
@@ -42,10 +44,10 @@ class Applicant:
         return Enrolled(enrolment.key, enrolment.contribution, enrolment.commitment)
 
 
-def open_enrolment(sealed_untrusted: bytes, private_key: bytes, study: bytes, packets: int) -> Applicant:
+def open_enrolment(sealed_untrusted: bytes, opener: StudyOpener, study: bytes, packets: int) -> Applicant:
     """The enrolment inside. Raises `PacketRefused`. The proof of its commitment is checked off the event
     loop."""
-    plaintext = _open(sealed_untrusted, private_key, packets)
+    plaintext = _open(sealed_untrusted, opener, enrolment_info(study), packets)
     try:
         enrolment = parse_enrolment(plaintext, study, packets)
     except Malformed:
@@ -55,9 +57,9 @@ def open_enrolment(sealed_untrusted: bytes, private_key: bytes, study: bytes, pa
     return Applicant(enrolment, sha256(labels.ENROLMENT, plaintext))
 
 
-def open_withdrawal(sealed_untrusted: bytes, private_key: bytes, study: bytes, packets: int) -> bytes:
+def open_withdrawal(sealed_untrusted: bytes, opener: StudyOpener, study: bytes, packets: int) -> bytes:
     """The key that leaves. Raises `PacketRefused`."""
-    plaintext = _open(sealed_untrusted, private_key, packets)
+    plaintext = _open(sealed_untrusted, opener, withdrawal_info(study), packets)
     try:
         return read_withdrawal(plaintext, study)
     except Malformed:
@@ -121,11 +123,11 @@ def draw_invites(
     return tuple((Invite(address, key, study, code), invite_hash(study, code)) for code in codes)
 
 
-def _open(sealed_untrusted: bytes, private_key: bytes, packets: int) -> bytes:
+def _open(sealed_untrusted: bytes, opener: StudyOpener, info: bytes, packets: int) -> bytes:
     if not SEAL_OVERHEAD < len(sealed_untrusted) <= largest_enrolment(packets):
         raise PacketRefused("wrong-size")
     try:
-        return unseal(sealed_untrusted, private_key)
+        return opener.open(sealed_untrusted, info)
     except Malformed:
         raise PacketRefused("sealed-to-another-key") from None
 

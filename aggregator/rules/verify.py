@@ -5,18 +5,19 @@
 
  1. size: every packet of a study has one                   `open_packet`
  2. unseal, with the study's key                            `open_packet`
- 3. canonical decode (`anon.wire.messages.parse_packet`)    `open_packet`
- 4. this study; known slot and survey                       `open_packet`
+ 3. canonical decode, in the study's version of packets     `open_packet`
+ 4. this study; known slot, of its own round, and survey     `open_packet`
  5. digest already accepted: the same answer, also after closing   `acknowledged`
  6. window by arrival, and its packets not counted yet      `check_window`
  7. the draw matches the tag (`anon.protocols.sortition.draw`)     `check_report`
- 8. report well formed for the survey's mechanism, or of the length of an exact survey's shares   `check_report`
+ 8. report well formed for the survey's mechanism, or of the length of an exact survey's public share   `check_report`
  9. token holds (`aggregator.intake.crypto_jobs.verify_tokens`), in batches off the event loop
 10. one transaction inserting unique (slot, tag)            `PacketStore.insert`, then `settle`
 
 In a study with cover traffic a plaintext may be a dummy. It goes through steps 1 to 4 and 6 and is then dropped with
 the word of an accepted packet: it has no digest, draw, report, token or row.
 
+Sealed shares are of their recipients' lengths (step 3). What is in them their recipients alone can see and refuse.
 Decided in `PacketIntake` between steps 5 and 6: before credentials are issued, the word is `window-not-open`.
 Not decided here: who sent it. Nothing of an enrolment can be reached from this module.
 """
@@ -27,13 +28,19 @@ from attrs import field, frozen
 
 from aggregator.rules.accepted import Accepted
 from aggregator.rules.refusal import PacketRefused
+from aggregator.rules.unseal import StudyOpener
 from anon import labels
 from anon.credential import token_size
 from anon.errors import Malformed
-from anon.protocols.sortition import draw, slot_context
+from anon.protocols.posts import layout_of_packets, plain_size, recipients, sealed_size
+from anon.protocols.sortition import draw, occasion_of, slot_context
 from anon.study.manifest import Manifest, Window
 from anon.wire.cbor import sha256
-from anon.wire.messages import SEAL_OVERHEAD, Packet, packet_size, parse_dummy, parse_packet, unpad, unseal
+from anon.wire.messages import Dummy, parse_dummy, unpad
+from anon.wire.packet_v2 import VERSION as VERSION_2
+from anon.wire.packet_v2 import Occasion, PacketV2, PublishedPacket, packet_info
+from anon.wire.packet_v2 import parse_packet as parse_packet_v2
+from anon.wire.published import Published, parse, version_of
 from anon.wire.replies import ACCEPTED
 
 TAG_BYTES = 48
@@ -41,14 +48,16 @@ TAG_BYTES = 48
 
 @frozen
 class Opened:
-    """A packet that passed steps 1 to 4. Its token is not verified yet."""
+    """A packet that passed steps 1 to 4, in its published form. Its token is not verified yet."""
 
-    packet: Packet
+    packet: Published
     kept: Accepted
 
     def token_item(self) -> tuple[bytes, bytes, bytes]:
         """Token, pseudonym context and presentation header: what step 9 needs."""
         packet = self.packet
+        if isinstance(packet, PublishedPacket):
+            return packet.token, packet.occasion.tag_context(), packet.presentation_header()
         return packet.token, slot_context(packet.study, packet.slot), packet.presentation_header()
 
     def window(self, rules: PacketRules) -> Window:
@@ -69,22 +78,39 @@ class OpenedDummy:
 
 @frozen
 class PacketRules:
-    """The parts of a study that steps 1 to 4 need. Bytes: sealing key 32."""
+    """The parts of a study that steps 1 to 4 need. `sealing_key`: the secret one, 32 bytes; the audit has none.
+
+    `token_bytes`, `plain_bytes` and `sealed_bytes`: lengths that all tokens, all plaintexts with their padding, and all
+    packets on the wire have. `recipients`: how many shares each has. `occasions`: the slots, in packets of version 2.
+    """
 
     study: bytes
     manifest: Manifest
     sealing_key: bytes = field(repr=False)
     token_bytes: int = field(init=False)
     plain_bytes: int = field(init=False)
+    sealed_bytes: int = field(init=False)
+    recipients: int = field(init=False)
+    occasions: tuple[Occasion, ...] = field(init=False, repr=False)
+    opener: StudyOpener = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "token_bytes", token_size(self.manifest.packets))
-        object.__setattr__(self, "plain_bytes", packet_size(self.manifest.report_size, self.token_bytes))
+        manifest = self.manifest
+        computed = {
+            "token_bytes": token_size(manifest.packets),
+            "plain_bytes": plain_size(manifest),
+            "sealed_bytes": sealed_size(manifest),
+            "recipients": recipients(manifest),
+            "occasions": tuple(occasion_of(manifest, slot.slot) for slot in manifest.slots),
+            "opener": StudyOpener(manifest.packet_version, self.sealing_key),
+        }
+        for name, value in computed.items():
+            object.__setattr__(self, name, value)
 
     @property
-    def sealed_bytes(self) -> int:
-        """The size of every packet of the study on the wire."""
-        return self.plain_bytes + SEAL_OVERHEAD
+    def version(self) -> int:
+        """The version of the study's packets."""
+        return self.manifest.packet_version
 
 
 def open_packet(rules: PacketRules, sealed_untrusted: bytes) -> Opened | OpenedDummy:
@@ -92,23 +118,36 @@ def open_packet(rules: PacketRules, sealed_untrusted: bytes) -> Opened | OpenedD
     if len(sealed_untrusted) != rules.sealed_bytes:  # 1.
         raise PacketRefused("wrong-size")
     try:
-        padded = unseal(sealed_untrusted, rules.sealing_key)  # 2.
+        padded = rules.opener.open(sealed_untrusted, packet_info(rules.study))  # 2.
     except Malformed:
         raise PacketRefused("sealed-to-another-key") from None
+    if rules.version == VERSION_2:
+        return _open_packet_v2(rules, padded)
     try:
         plaintext = unpad(padded, rules.plain_bytes)  # 3.
     except Malformed:
         raise PacketRefused("malformed") from None
-    dummy = _dummy(rules, plaintext) if rules.manifest.cover.connections else None
-    return dummy or read_packet(rules, plaintext)
-
-
-def _dummy(rules: PacketRules, plaintext_untrusted: bytes) -> OpenedDummy | None:
-    """Steps 3 and 4 for cover traffic; None for anything else. Raises `PacketRefused`."""
     try:
-        dummy = parse_dummy(plaintext_untrusted)
+        dummy = parse_dummy(plaintext) if rules.manifest.cover.connections else None
     except Malformed:
-        return None
+        dummy = None
+    return read_packet(rules, plaintext) if dummy is None else _dummy(rules, dummy)
+
+
+def _open_packet_v2(rules: PacketRules, padded_untrusted: bytes) -> Opened | OpenedDummy:
+    try:
+        packet = parse_packet_v2(padded_untrusted, layout_of_packets(rules.manifest))  # 3.
+    except Malformed:
+        raise PacketRefused("malformed") from None
+    if isinstance(packet, PacketV2):
+        return _known(rules, packet.published(), packet.shares)
+    if not rules.manifest.cover.connections:
+        raise PacketRefused("malformed")
+    return _dummy(rules, packet)
+
+
+def _dummy(rules: PacketRules, dummy: Dummy) -> OpenedDummy:
+    """Step 4 for cover traffic. Raises `PacketRefused`."""
     if dummy.study != rules.study:
         raise PacketRefused("wrong-study")
     window_named = (dummy.opens, dummy.closes)
@@ -119,22 +158,32 @@ def _dummy(rules: PacketRules, plaintext_untrusted: bytes) -> OpenedDummy | None
 
 
 def read_packet(rules: PacketRules, plaintext_untrusted: bytes) -> Opened:
-    """Steps 3 and 4, also for a plaintext out of a transcript. Raises `PacketRefused`."""
+    """Steps 3 and 4 for a packet in its published form, also for one out of a transcript. Raises `PacketRefused`."""
     try:
-        packet = parse_packet(plaintext_untrusted)
+        packet = parse(plaintext_untrusted)
     except Malformed:
         raise PacketRefused("malformed") from None
+    if version_of(packet) != rules.version:
+        raise PacketRefused("malformed")
+    return _known(rules, packet)
+
+
+def _known(rules: PacketRules, packet: Published, shares: tuple[bytes, ...] = ()) -> Opened:
+    """Step 4. Raises `PacketRefused`."""
     if packet.study != rules.study:
         raise PacketRefused("wrong-study")
-    if len(packet.token) != rules.token_bytes:
+    digests = packet.digests if isinstance(packet, PublishedPacket) else ()
+    if len(packet.token) != rules.token_bytes or len(digests) != rules.recipients:
         raise PacketRefused("malformed")
     if not 0 <= packet.slot < len(rules.manifest.slots):  # 4.
         raise PacketRefused("unknown-slot")
+    if isinstance(packet, PublishedPacket) and packet.occasion != rules.occasions[packet.slot]:
+        raise PacketRefused("unknown-slot")
     if not 0 <= packet.survey < len(rules.manifest.surveys):
         raise PacketRefused("unknown-survey")
-    digest = sha256(labels.PACKET_DIGEST, plaintext_untrusted)
-    kept = Accepted(packet.slot, packet.token[:TAG_BYTES], packet.survey, plaintext_untrusted, digest)
-    return Opened(packet, kept)
+    plaintext = packet.to_bytes()
+    digest = sha256(labels.PACKET_DIGEST, plaintext)
+    return Opened(packet, Accepted(packet.slot, packet.token[:TAG_BYTES], packet.survey, plaintext, digest, shares))
 
 
 def acknowledged(opened: Opened, stored_digest: bytes | None) -> bool:

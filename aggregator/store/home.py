@@ -22,10 +22,12 @@ from aggregator.store.duplicate_home import MOVED, demand_here, mark
 from anon.credential import SecretKey, generate_secret_key, public_key
 from anon.errors import Malformed, Refused, because
 from anon.protocols.resolve import StudyKeys
+from anon.sealing.opening import Opener
 from anon.serving.onion_key import ONION_KEY
 from anon.storage.durable import Kept, connect, first_unsound, reading
 from anon.storage.home import RESTORED
 from anon.storage.private_files import held_private, new_private, write_private
+from anon.study.manifest import SEALING_KEYS
 from anon.wire.cbor import decode, encode
 from anon.wire.messages import seed_commitment
 
@@ -36,7 +38,6 @@ _LOCK = "lock"
 _PLACE = "serving"
 _FAULTS = "faults.json"
 _DIGESTS, _FINAL = "digests.json", "final"
-_VERSION = 1
 _RESTORE = "Restore a backup into an empty folder: `anonml aggregator restore FILE --home FOLDER`"
 KEPT = Kept(
     "With it are enrolments, packets and published documents of its studies; the key files beside it are not touched, "
@@ -56,6 +57,8 @@ BACKUP_KEPT = Kept(
 class StudySecrets:
     """One study's secrets: sealing key, credential key and the value that opens everything hidden; 32 bytes each.
 
+    The sealing key is of the kind that packets of this version are sealed to (`Manifest.packet_version`).
+
     The values form a hash chain, so that one commitment in the manifest fixes both. It commits to `seed_value`,
     revealed when the roster closes. That in turn commits to `score_value`, revealed when collection closes.
     """
@@ -63,10 +66,13 @@ class StudySecrets:
     sealing_key: bytes = field(repr=False)
     credential_key: SecretKey = field(repr=False)
     score_value: bytes = field(repr=False)
+    packet_version: int = 1
 
     def __attrs_post_init__(self) -> None:
         if any(len(part) != 32 for part in (self.sealing_key, self.credential_key, self.score_value)):
             raise Malformed("study keys: expected three values of 32 bytes; restore the backup")
+        if self.packet_version not in SEALING_KEYS.values():
+            raise Malformed("study keys: unknown version")
 
     @property
     def seed_value(self) -> bytes:
@@ -75,13 +81,16 @@ class StudySecrets:
 
     def public(self, aggregator_key: bytes) -> StudyKeys:
         """The manifest's fields for these secrets."""
-        sealing = bytes(PrivateKey(self.sealing_key).public_key)
+        if self.packet_version == 1:
+            sealing = bytes(PrivateKey(self.sealing_key).public_key)
+        else:
+            sealing = Opener(self.sealing_key).public_key
         return StudyKeys(aggregator_key, sealing, public_key(self.credential_key), seed_commitment(self.seed_value))
 
 
-def draw_study_secrets(random_bytes: Callable[[int], bytes]) -> StudySecrets:
-    """Fresh secrets for one study."""
-    return StudySecrets(random_bytes(32), generate_secret_key(random_bytes), random_bytes(32))
+def draw_study_secrets(random_bytes: Callable[[int], bytes], packet_version: int = 1) -> StudySecrets:
+    """Fresh secrets for one study with packets of this version."""
+    return StudySecrets(random_bytes(32), generate_secret_key(random_bytes), random_bytes(32), packet_version)
 
 
 @frozen
@@ -103,7 +112,7 @@ class Home:
 
     def store_secrets(self, study: bytes, secrets: StudySecrets) -> None:
         """Keep a study's secrets, durably, before its manifest exists anywhere."""
-        body = encode([_VERSION, secrets.sealing_key, secrets.credential_key, secrets.score_value])
+        body = encode([secrets.packet_version, secrets.sealing_key, secrets.credential_key, secrets.score_value])
         write_private(self.secrets_path(study), body)
 
     def load_secrets(self, study: bytes) -> StudySecrets:
@@ -113,9 +122,7 @@ class Home:
             raise KEYS_KEPT.damaged(path, "missing")
         with reading(path, KEYS_KEPT, "study keys"):
             version, sealing, credential, score = decode(path.read_bytes(), "study keys")
-            if version != _VERSION:
-                raise Malformed("study keys: unknown version")
-            return StudySecrets(sealing, SecretKey(credential), score)
+            return StudySecrets(sealing, SecretKey(credential), score, version)
 
     def secrets_path(self, study: bytes) -> Path:
         """The file of a study's secrets."""

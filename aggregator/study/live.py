@@ -70,7 +70,7 @@ class LiveStudy:
         self.packet_intake = PacketIntake(rules, tools.packets, tools.workers, tools.now)
         self.packet_intake.frozen_until = progress.frozen
         self.enrolment_intake = EnrolmentIntake(
-            self.study, self.manifest, secrets.sealing_key, tools.enrolments, tools.workers, tools.now
+            self.study, self.manifest, rules.opener, tools.enrolments, tools.workers, tools.now
         )
         self.fault: Fault | None = None
         """Why it does not go on; None while it does."""

@@ -30,6 +30,7 @@ from typing import Final
 from attrs import frozen
 
 from anon.credential import SIGNATURE_SIZE
+from anon.protocols.posts import recipients
 from anon.protocols.registry import protocol_of
 from anon.study.manifest import Manifest, Survey
 from anon.transparency.closing import CLOSING
@@ -112,7 +113,7 @@ def _credentials(study: Manifest, _part: int) -> int:
 def _transcript(study: Manifest, part: int) -> int:
     survey = study.surveys[part]
     empty = empty_length(bytes(32), survey.survey)
-    return empty - 1 + list_length(most_drawn(study, survey), entry_length(study, survey))
+    return empty - 1 + list_length(most_drawn(study, survey), entry_length(study, survey, recipients(study)))
 
 
 def _model(study: Manifest, _part: int) -> int:

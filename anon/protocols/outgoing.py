@@ -78,10 +78,6 @@ class SealedShares:
             raise TypeError("only `sealed` makes sealed shares, from a share and a seal for each recipient")
         self.__attrs_init__(public, shares)
 
-    def __bytes__(self) -> bytes:
-        """Public part and shares in one, as a packet of version 1 has them."""
-        return self.public + b"".join(self.shares)
-
 
 def sealed(public: bytes, shares: Sequence[bytes], seals: Sequence[Seal]) -> SealedShares:
     """The public part, then every share sealed to its recipient, in their order.

@@ -16,7 +16,8 @@ from anon.study.proposal import Proposal
 
 @frozen
 class StudyKeys:
-    """The public keys of one study and the commitment to its hidden random value; 32, 32, 96 and 32 bytes."""
+    """The public keys of one study and the commitment to its hidden random value; 32, 32, 96 and 32 bytes. A sealing
+    key for packets of version 2 has 1216."""
 
     aggregator_key: bytes
     sealing_key: bytes

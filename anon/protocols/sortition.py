@@ -4,7 +4,7 @@
    anyone enrols.
 2. The seed is SHA-256(label, manifest, roster body, value) (`anon.wire.messages.study_seed`). The manifest commits to
    the value, and it is revealed once the roster is frozen. From then on nobody can choose the seed.
-3. The tag is the peer's pseudonym in the slot's context (`slot_context`, `anon.credential.pseudonym`). The aggregator
+3. The tag is the peer's pseudonym in the slot's context (`tag_context`, `anon.credential.pseudonym`). The aggregator
    cannot know it before the packet arrives. So it aims a question at nobody.
 4. `draw` takes SHA-256(label, seed, slot, tag) and finds the row by its weight.
 5. A peer draws for its own tags after the roster's check (`drawn_surveys`, called in `peer.run.verify`).
@@ -18,8 +18,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from anon import labels
+from anon.errors import Malformed
 from anon.study.manifest import Manifest, Slot
 from anon.wire.cbor import sha256
+from anon.wire.packet_v2 import VERSION, Occasion
 
 
 def draw(slot: Slot, seed: bytes, tag: bytes) -> int:
@@ -50,6 +52,20 @@ def in_score_cohort(score_seed: bytes, tag: bytes, share: float) -> bool:
     return point < int(share * 2**64)
 
 
+def occasion_of(manifest: Manifest, slot: int) -> Occasion:
+    """A slot in packets of version 2. Raises `Malformed` for a slot that the study does not have."""
+    if not 0 <= slot < len(manifest.slots):
+        raise Malformed(f"slot: expected 0 to {len(manifest.slots) - 1}, got {slot}")
+    return Occasion(manifest.study_id, manifest.round_of(manifest.slots[slot]), slot)
+
+
+def tag_context(manifest: Manifest, slot: int) -> bytes:
+    """The pseudonym context of a slot, in packets of the study's version. Raises `Malformed` for an unknown slot."""
+    if manifest.packet_version == VERSION:
+        return occasion_of(manifest, slot).tag_context()
+    return slot_context(manifest.study_id, slot)
+
+
 def slot_context(study_id: bytes, slot: int) -> bytes:
-    """The pseudonym context of a slot: SHA-256(label, study id, slot)."""
+    """The pseudonym context of a slot in packets of version 1: SHA-256(label, study id, slot)."""
     return sha256(labels.SLOT_CONTEXT, study_id, slot.to_bytes(2, "big"))

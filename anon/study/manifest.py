@@ -75,8 +75,8 @@ class Survey:
     counts 1e-9 and is at least the loss recomputed from them. A bit survey has a sign for each category of its feature,
     and `centre`, a guess of the share of positive labels, over 2**64 (`anon.protocols.histogram.one_bit`).
 
-    An exact survey (`EXACT`) has no mechanism: `m` is the length of its vector, `size` the bytes of its sealed shares,
-    and `epsilon` its part of the study's charge, in 1e-9 of that charge's measure."""
+    An exact survey (`EXACT`) has no mechanism: `m` is the length of its vector, `size` the bytes that a packet shows of
+    it to all, and `epsilon` its part of the study's charge, in 1e-9 of that charge's measure."""
 
     survey: int
     kind: str
@@ -141,12 +141,12 @@ class Survey:
         return self.size if self.exact else self.build().report_size
 
     def demand_report(self, report_untrusted: bytes) -> None:
-        """Raises `Malformed` for bytes that are no report of this survey. The shares of an exact one are opened, and
-        held to be valid, by their recipients alone."""
+        """Raises `Malformed` for bytes that are no report of this survey. An exact one's shares stand beside it, and
+        their recipients alone can open them and see if they are valid."""
         if not self.exact:
             self.build().parse(report_untrusted)
         elif len(report_untrusted) != self.size:
-            raise Malformed(f"report: expected {self.size} bytes of sealed shares, got {len(report_untrusted)}")
+            raise Malformed(f"report: expected {self.size} bytes of the public share, got {len(report_untrusted)}")
 
     def build(self) -> Mechanism:
         """The mechanism object of this survey."""
@@ -252,6 +252,8 @@ class Manifest:
             raise InvalidValue(f"part: expected at most {LONGEST_PART} bytes, and none for the histogram")
         if self.protocol == HISTOGRAM and any(survey.exact for survey in self.surveys):
             raise InvalidValue("surveys: the histogram perturbs every answer, and has no exact survey")
+        if self.packet_version == 1 and any(survey.exact for survey in self.surveys):
+            raise InvalidValue("surveys: packets of version 1 hold no shares of an exact answer")
         _check_shape(self)
 
     @property
@@ -276,6 +278,11 @@ class Manifest:
         if not 0 <= survey < len(self.surveys):
             raise Malformed(f"survey: expected 0 to {len(self.surveys) - 1}, got {survey}")
         return self.surveys[survey]
+
+    def round_of(self, slot: Slot) -> int:
+        """The round of a slot in packets of version 2: the earliest of its rows'. A slot is answered once, whichever of
+        its rows was drawn, so it has one round."""
+        return min(self.survey(row.survey).round for row in slot.rows)
 
     def feature(self, name: str) -> Feature:
         """The feature of this name. Raises `Malformed` when there is none."""

@@ -1,4 +1,4 @@
-"""Transcripts: every accepted packet of a survey, sorted by tag."""
+"""Transcripts: every accepted packet of a survey, sorted by tag, in its published form (`anon.wire.published`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from anon.errors import Malformed
 from anon.study.manifest import Manifest, Survey
 from anon.wire.cbor import decode, encode, sha256
 from anon.wire.lists import byte_strings
-from anon.wire.messages import VERSION, Packet, parse_packet
+from anon.wire.messages import VERSION, Packet
+from anon.wire.packet_v2 import DIGEST_BYTES, Occasion, PublishedPacket
+from anon.wire.published import parse, version_of
 
 
 @frozen
@@ -53,27 +55,27 @@ def published(manifest: Manifest, bodies_untrusted: Iterable[bytes]) -> Publishe
         survey, plaintexts = parse_transcript(body, manifest.study_id)
         if survey not in surveys:
             raise Malformed("transcript: of a survey that the study does not have")
-        packets[survey] = _readable(surveys[survey], plaintexts)
+        packets[survey] = _readable(manifest.packet_version, surveys[survey], plaintexts)
         unreadable += len(plaintexts) - len(packets[survey])
     return Published(packets, unreadable)
 
 
-def _readable(survey: Survey, plaintexts: Sequence[bytes]) -> tuple[bytes, ...]:
+def _readable(version: int, survey: Survey, plaintexts: Sequence[bytes]) -> tuple[bytes, ...]:
 
     def counts(plaintext: bytes) -> bool:
         try:
-            packet = parse_packet(plaintext)
+            packet = parse(plaintext)
             survey.demand_report(packet.report)
         except Malformed:
             return False
-        return packet.survey == survey.survey
+        return (version_of(packet), packet.survey) == (version, survey.survey)
 
     return tuple(packet_untrusted for packet_untrusted in plaintexts if counts(packet_untrusted))
 
 
 def reports(plaintexts: Sequence[bytes]) -> tuple[bytes, ...]:
     """The reports inside accepted packets."""
-    return tuple(parse_packet(plaintext).report for plaintext in plaintexts)
+    return tuple(parse(plaintext).report for plaintext in plaintexts)
 
 
 def transcript_digests(body_untrusted: bytes, study: bytes, survey: int) -> frozenset[bytes]:
@@ -90,8 +92,13 @@ def empty_length(study: bytes, survey: int) -> int:
     return len(transcript_body(study, survey, ()))
 
 
-def entry_length(manifest: Manifest, survey: Survey) -> int:
-    """Bytes that one packet of a survey takes in its transcript; all packets of a survey take as many."""
-    slot = next(slot.slot for slot in manifest.slots if any(row.survey == survey.survey for row in slot.rows))
+def entry_length(manifest: Manifest, survey: Survey, recipients: int = 0) -> int:
+    """Bytes that one packet of a survey takes in its transcript; all packets of a survey take as many. `recipients`:
+    how many shares each has."""
+    slot = next(slot for slot in manifest.slots if any(row.survey == survey.survey for row in slot.rows))
     report, token = bytes(survey.report_size), bytes(token_size(manifest.packets))
-    return len(encode(Packet(bytes(32), slot, survey.survey, report, token).to_bytes()))
+    if manifest.packet_version == 1:
+        return len(encode(Packet(bytes(32), slot.slot, survey.survey, report, token).to_bytes()))
+    occasion = Occasion(bytes(32), manifest.round_of(slot), slot.slot)
+    digests = (bytes(DIGEST_BYTES),) * recipients
+    return len(encode(PublishedPacket(occasion, survey.survey, report, digests, token).to_bytes()))

@@ -60,6 +60,16 @@ def packet_info(study: bytes) -> bytes:
     return encode([labels.PACKET_SEAL, VERSION, study])
 
 
+def enrolment_info(study: bytes) -> bytes:
+    """The purpose that an enrolment is sealed for."""
+    return encode([labels.ENROLMENT_SEAL, VERSION, study])
+
+
+def withdrawal_info(study: bytes) -> bytes:
+    """The purpose that a withdrawal is sealed for."""
+    return encode([labels.WITHDRAWAL_SEAL, VERSION, study])
+
+
 def share_info(occasion: Occasion, tag: bytes, teller: int) -> bytes:
     """The purpose that a share is sealed for: label, version, study, round, slot, tag and the teller's number."""
     return encode([labels.SHARE_SEAL, *occasion.heading(), tag, teller])
@@ -178,7 +188,7 @@ def is_of(share_untrusted: bytes, digest: bytes) -> bool:
 
 @frozen
 class Layout:
-    """The lengths of a study's packets, in bytes: report, the share of each teller before it is sealed, token."""
+    """The lengths of a study's packets, in bytes: longest report, each teller's share before it is sealed, token."""
 
     report: int
     shares: tuple[int, ...]
@@ -223,7 +233,10 @@ def _sealed(plaintext: bytes, study: bytes, layout: Layout, sealing_key: bytes) 
 
 
 def parse_packet(padded_untrusted: bytes, layout: Layout) -> PacketV2 | Dummy:
-    """A packet or a dummy of the study's lengths, after its seal was opened. Raises `Malformed`."""
+    """A packet or a dummy of the study's lengths, after its seal was opened. Raises `Malformed`.
+
+    A report is no longer than the longest; its own length is that of its survey, which is checked elsewhere.
+    """
     plaintext = unpad(padded_untrusted, layout.plain_size)
     fields = _fields(plaintext, "packet")
     if len(fields) == 5 and fields[1] == COVER:
@@ -232,7 +245,7 @@ def parse_packet(padded_untrusted: bytes, layout: Layout) -> PacketV2 | Dummy:
     _demand_kinds(fields, (int, bytes, int, int, int, bytes, list, bytes))
     _, study, round_number, slot, survey, report, shares, token = fields
     _demand_kinds(shares, (bytes,) * len(layout.shares))
-    _demand_lengths(survey, report, token, layout)
+    _demand_lengths(survey, report, token, layout, shortest=0)
     layout.demand_shares(shares)
     return PacketV2(Occasion(study, round_number, slot), survey, report, tuple(shares), token)
 
@@ -274,7 +287,7 @@ def parse_relayed(data_untrusted: bytes, layout: Layout) -> Relayed:
     _demand_kinds(fields, (int, bytes, int, int, int, bytes, list, int, bytes, bytes))
     _, study, round_number, slot, survey, report, digests, teller, share, token = fields
     _demand_kinds(digests, (bytes,) * len(layout.shares))
-    _demand_lengths(survey, report, token, layout)
+    _demand_lengths(survey, report, token, layout, shortest=layout.report)
     if not 0 <= teller < len(layout.shares) or len(share) != layout.shares[teller] + OVERHEAD:
         raise Malformed("relayed packet: expected a share of the study's length for one of its tellers")
     if not is_of(share, digests[teller]):
@@ -294,8 +307,8 @@ def _demand_kinds(fields: Sequence[Any], kinds: Sequence[type]) -> None:
         raise Malformed(f"packet: expected {len(kinds)} fields of the documented kinds")
 
 
-def _demand_lengths(survey: int, report: bytes, token: bytes, layout: Layout) -> None:
+def _demand_lengths(survey: int, report: bytes, token: bytes, layout: Layout, shortest: int) -> None:
     if not 0 <= survey < MOST_SURVEYS:
         raise Malformed(f"packet: expected a survey below {MOST_SURVEYS}")
-    if len(report) != layout.report or len(token) != layout.token:
-        raise Malformed(f"packet: expected {layout.report} bytes of report and {layout.token} of token")
+    if not shortest <= len(report) <= layout.report or len(token) != layout.token:
+        raise Malformed(f"packet: expected at most {layout.report} bytes of report, and {layout.token} of token")

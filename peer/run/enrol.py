@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from anon.protocols import posts
 from anon.study.manifest import Manifest
 from anon.text.sentences import say
 from anon.wire.invite import invite_hash
-from anon.wire.messages import Enrolment, seal, sign_enrolment
+from anon.wire.messages import Enrolment, sign_enrolment
 from anon.wire.replies import ACCEPTED, BUSY, WITHDRAWN
 from anon.wire.reply_sentences import reply_sentence
 from peer.rules.lifecycle import Event
@@ -50,4 +51,4 @@ def sealed_enrolment(manifest: Manifest, secrets: StudySecrets) -> bytes:
         secrets.commitment.commitment_with_proof,
         invite_hash(study, secrets.invite_code),
     )
-    return seal(sign_enrolment(enrolment, secrets.signing_key), manifest.sealing_key)
+    return posts.sealed_enrolment(manifest, sign_enrolment(enrolment, secrets.signing_key))

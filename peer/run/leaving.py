@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from anon.errors import Refused
+from anon.protocols.posts import sealed_withdrawal
 from anon.text.sentences import say
-from anon.wire.messages import seal, sign_withdrawal
+from anon.wire.messages import sign_withdrawal
 from peer.rules.lifecycle import Event, State
 from peer.rules.study_secrets import StudySecrets
 from peer.store.records import Joined, Study
@@ -25,7 +26,7 @@ def departure(study: Study, now: float, opened: Callable[[bytes], bytes]) -> Dep
         raise Refused(say("you left this study: the withdrawal is on its way; keep `anonml peer run` running"))
     if is_early(study, now) and isinstance(study, Joined):
         signed = sign_withdrawal(study.study, StudySecrets.from_bytes(opened(study.secrets)).signing_key)
-        return Event.OWNER_LEFT_EARLY, seal(signed, study.manifest.sealing_key)
+        return Event.OWNER_LEFT_EARLY, sealed_withdrawal(study.manifest, signed)
     if study.state in (*OPEN, State.CHECKED, State.SENT):
         return Event.OWNER_STOPPED, None
     raise Refused(say("this study is over for you already ({state}); there is nothing to leave", state=study.state))

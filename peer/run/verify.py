@@ -8,7 +8,7 @@ from attrs import evolve
 
 from anon.credential import Credential, pseudonym
 from anon.errors import Malformed, Refused, RejectedProof
-from anon.protocols.sortition import drawn_surveys, slot_context
+from anon.protocols.sortition import drawn_surveys, tag_context
 from anon.queries import process
 from anon.study.manifest import Manifest
 from anon.text.sentences import say
@@ -108,13 +108,13 @@ async def _checked(
         run.tools.random_bytes,
         run.tools.checked,
     )
-    draws = await off_loop(drawn, manifest, study.study, member)
+    draws = await off_loop(drawn, manifest, member)
     return member, Verified(chain, member.roster_digest, member.seed, member.signature, draws)
 
 
-def drawn(manifest: Manifest, study: bytes, member: Membership) -> tuple[int, ...]:
+def drawn(manifest: Manifest, member: Membership) -> tuple[int, ...]:
     """The survey that each slot's pseudonym draws."""
-    tags = [pseudonym(member.credential, slot_context(study, number)) for number in range(manifest.packets)]
+    tags = [pseudonym(member.credential, tag_context(manifest, number)) for number in range(manifest.packets)]
     return drawn_surveys(manifest, member.seed, tags)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from aggregator.audit import audit_documents
 from aggregator.rules.lifecycle import Phase
 from anon.protocols.histogram.model import from_json
 from anon.protocols.sizes import longest_body
@@ -17,13 +18,13 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("design", ["cuts", "quantile", "median", "bits"])
-async def test_a_study_runs_to_its_model(tmp_path: Path, design: str) -> None:
+async def test_a_study_runs_to_its_model(tmp_path: Path, design: str, packet_version: int) -> None:
     async with in_memory(tmp_path / "home", study_text(design)) as running:
         live = running.live
         peers = await running.enrol(10)
         await running.close_enrolment(peers)
-        assert live.phase is Phase.SETTLING
-        sent = [packet for peer in peers for packet in (peer.packet(slot) for slot in range(live.manifest.packets))]
+        assert live.phase is Phase.SETTLING and live.manifest.packet_version == packet_version
+        sent = [packet for peer in peers for packet in (peer.any_packet(slot) for slot in range(live.manifest.packets))]
         accepted = 0
         for window in [one.window for one in live.rounds]:
             await running.go_to(window.opens)
@@ -37,6 +38,9 @@ async def test_a_study_runs_to_its_model(tmp_path: Path, design: str) -> None:
         documents = await published(live)
         for (kind, part), body in documents.items():
             assert len(body) <= longest_body(live.manifest, kind, part), kind
+        numbered = {one.head.number: await live.body_of(one.head) for one in live.chain}
+        audited = audit_documents(live.heads(), numbered, running.app.home.public_key)
+        assert audited.ok and audited.model_checked and audited.packets == accepted, audited.lines()
         transcripts = [decode(body) for (kind, _), body in documents.items() if kind == "transcript"]
         assert sum(len(one[3]) for one in transcripts) == accepted
         model = from_json(documents["model", 0].decode())

@@ -10,15 +10,17 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
+from anon import labels
 from anon.errors import Malformed
 from anon.ldp import RawCategory
 from anon.protocols.charge import Budget, Measure, Unit, local
 from anon.protocols.outgoing import Contributing, RawVector, SealedShares, SurveyAnswer, sealed
 from anon.protocols.registry import charge_of, check_study, protocol_of
 from anon.protocols.resolve import resolve
+from anon.sealing import PUBLIC_KEY_SIZE
 from anon.study.manifest import EXACT, parse_manifest
 from anon.study.proposal import parse_proposal
-from anon.wire.cbor import decode, encode
+from anon.wire.cbor import decode, encode, sha256
 from peer.data.importing import import_rows
 from peer.release import release
 from peer.run.context import credential_of
@@ -32,6 +34,7 @@ ROOT = Path(__file__).resolve().parents[2]
 STUDY = COUNTED.replace('[design]\nkind = "noisy-count"\nepsilon = 2.0', "[exact-sum]\nmost = 1").replace(
     "version = 1", 'version = 1\nprotocol = "exact-sum"'
 )
+KEYS_OF_2 = evolve(KEYS, sealing_key=bytes(PUBLIC_KEY_SIZE))
 ZCDP = Budget(Measure.ZCDP, Unit.PERSON)
 
 
@@ -54,10 +57,13 @@ async def test_a_whole_life_of_two_rounds(tmp_path: Path) -> None:
     app.close()
     app = reopened(app._home, aggregator)  # what was made is journalled, and is not made again
     assert [one.key for one in app.store.outbox(aggregator.study)] == [PacketKey(0, 0), PacketKey(1, 1)]
+    known = [one.digest for one in app.store.outbox(aggregator.study)]
     await advance(app, aggregator)
-    packets = list(aggregator.accepted.values())
-    assert [exact_sum.opened(packet.report) for packet in packets] == [[1, 1], [1, 1]]
-    assert all(packet.report[:48] == packet.token[:48] for packet in packets), "the shares are for another tag"
+    packets = list(aggregator.accepted_v2.values())
+    assert [(packet.occasion.round, packet.occasion.slot) for packet in packets] == [(0, 0), (1, 1)]
+    assert [exact_sum.opened(packet) for packet in packets] == [[1, 1], [1, 1]]
+    assert all(packet.report == packet.tag for packet in packets), "the shares are for another tag"
+    assert known == [sha256(labels.PACKET_DIGEST, packet.published().to_bytes()) for packet in packets]
     (entry,) = app.budget().entries
     assert (entry.spent, entry.reserved, entry.budget, entry.condition) == (2 * exact_sum.RHO, 0, ZCDP, exact_sum.IF)
 
@@ -100,7 +106,10 @@ async def test_what_may_not_leave_is_refused(ready, monkeypatch: pytest.MonkeyPa
     histogram = FakeAggregator.with_study(DECLARED).manifest
     refused(contribution(1, 1), histogram)
     monkeypatch.setattr(exact_sum.Peer, "share", lambda *_: sealed(b"", [b"a", b"b"], [lambda one: bytes(20)] * 2))
-    with pytest.raises(Malformed, match="sealed shares"):
+    with pytest.raises(Malformed, match="bytes of the public share"):
+        release(manifest.study_id, manifest, contribution(1, 1), credential, os.urandom)
+    monkeypatch.setattr(exact_sum.Peer, "share", lambda *_: sealed(bytes(48), [b"a", b"b"], [lambda one: bytes(20)] * 2))
+    with pytest.raises(Malformed, match="2 shares of the study's lengths"):
         release(manifest.study_id, manifest, contribution(1, 1), credential, os.urandom)
     monkeypatch.undo()
     monkeypatch.setattr(exact_sum.Shared, "exposure", lambda *_: local(manifest.epsilon))
@@ -133,17 +142,27 @@ def test_no_other_module_of_the_peer_opens_a_vector_or_asks_for_shares() -> None
 
 
 def manifest():
-    return resolve(parse_proposal(STUDY), KEYS, now=1_800_000_000)
+    return resolve(parse_proposal(STUDY), KEYS_OF_2, now=1_800_000_000)
 
 
 def test_the_manifest_names_the_protocol_and_carries_its_part() -> None:
     study = manifest()
     assert (study.protocol, protocol_of(study).name, study.design) == (exact_sum.NAME,) * 3
-    assert decode(study.part, "part") == [bytes(key.public_key) for key in exact_sum.KEYS]
+    assert decode(study.part, "part") == [key.public_key for key in exact_sum.KEYS]
     again = parse_manifest(study.to_bytes())
     assert again == study and again.study_id == study.study_id
     check_study(again)
     assert charge_of(again).budget == ZCDP and [survey.exact for survey in again.surveys] == [True, True]
+
+
+def test_exact_answers_and_their_protocol_demand_packets_of_version_2(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Malformed, match="version 1 hold no shares"):
+        resolve(parse_proposal(STUDY), KEYS, now=1_800_000_000)
+    study = manifest()
+    assert study.packet_version == 2
+    monkeypatch.setattr(exact_sum.Shared, "packet_versions", (1,))
+    with pytest.raises(Malformed, match="packets of version 2, but its protocol has those of 1"):
+        check_study(study)
 
 
 def test_a_histogram_manifest_names_neither() -> None:

@@ -1,4 +1,5 @@
 """A third protocol: how many say yes, as an exact vector [yes, 1] in shares for two recipients, in each of two rounds.
+Its packets are of version 2.
 
 Its guarantee would be central; no recipient adds noise here, for only what leaves a peer is looked at.
 """
@@ -8,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from attrs import frozen
-from nacl.public import PrivateKey
 
 from anon.errors import InvalidValue, Malformed
 from anon.ldp import NanoEpsilon, RandomBytes
@@ -17,18 +17,21 @@ from anon.protocols.categories import label_category
 from anon.protocols.charge import Charge, Measure
 from anon.protocols.contract import DocumentArrived, Layout, Place, Record
 from anon.protocols.outgoing import Contributing, Outgoing, RawVector, SealedShares, sealed
+from anon.protocols.sortition import occasion_of
 from anon.protocols.words import PacketKind
+from anon.sealing import OVERHEAD, seal
+from anon.sealing.opening import Opener
 from anon.study.cost import total_epsilon
 from anon.study.designs import Design, Tables
 from anon.study.manifest import EXACT, Manifest, Row, Slot, Survey, Window
 from anon.study.proposal import DesignSection, Proposal
 from anon.wire.cbor import decode, encode
-from anon.wire.messages import seal
+from anon.wire.packet_v2 import Occasion, PacketV2, Relayed, share_info
 from peer.protocols import registry as peers
 from tests.support import noisy_count
 
-NAME, BOX, RHO = "exact-sum", 48, 20_000_000
-KEYS = tuple(PrivateKey.generate() for _ in range(2))
+NAME, RHO = "exact-sum", 20_000_000
+KEYS = tuple(Opener(bytes([number]) * 32) for number in range(2))
 IF = "one of the two recipients keeps its shares to itself"
 SHARE = 2 * 8
 
@@ -45,18 +48,20 @@ def form(cards: Mapping[str, int], tables: Tables) -> None:
 
 class Shared(noisy_count.Shared):
     name = NAME
-    packet_versions = (1,)
+    packet_versions = (2,)
     designs: Mapping[str, Design] = {NAME: Design(ExactSum, form)}
 
     def lay_out(self, proposal: Proposal, windows: tuple[Window, ...], randbelow: Callable[[int], int]) -> Layout:
-        size = 48 + 2 * (SHARE + BOX)
-        asked = [Survey(number, "sum", (), (), 2, EXACT, 0, 0, RHO, windows[number], number, size=size) for number in range(2)]
+        asked = [Survey(number, "sum", (), (), 2, EXACT, 0, 0, RHO, windows[number], number, size=48) for number in range(2)]
         slots = tuple(Slot(number, (Row(number, 1),)) for number in range(2))
-        return Layout(tuple(asked), slots, encode([bytes(key.public_key) for key in KEYS]))
+        return Layout(tuple(asked), slots, encode([key.public_key for key in KEYS]))
 
     def check(self, study: Manifest) -> None:
         if len(_recipients(study)) != 2:
             raise Malformed("manifest: expected two recipients; do not take part")
+
+    def share_sizes(self, study: Manifest) -> tuple[int, ...]:
+        return (SHARE + OVERHEAD,) * 2
 
     def exposure(self, design: Layout) -> Charge:
         return Charge(Measure.ZCDP, total_epsilon(design.surveys, design.slots), condition=IF)
@@ -103,18 +108,33 @@ class Peer:
         first = [int.from_bytes(drawn[8 * place : 8 * place + 8], "big") for place in range(survey.m)]
         second = [(value - mask) % 2**64 for value, mask in zip(vector.values, first, strict=True)]
         shares = [b"".join(one.to_bytes(8, "big") for one in each) for each in (first, second)]
-        seals = [lambda plain, key=key: seal(plain, key) for key in _recipients(manifest)]
+        occasion = occasion_of(manifest, slot)
+        seals = [
+            lambda plain, key=key, number=number: seal(plain, key, share_info(occasion, tag, number))
+            for number, key in enumerate(_recipients(manifest))
+        ]
         return sealed(tag, shares, seals)
 
 
-def opened(report: bytes) -> list[int]:
-    """The vector, as both recipients together would see it."""
-    from nacl.public import SealedBox
+def share_of(occasion: Occasion, tag: bytes, recipient: int, share: bytes) -> list[int]:
+    """The part of a vector that one recipient opens. Raises `RejectedProof` for a share of another purpose."""
+    plain = KEYS[recipient].open(share, share_info(occasion, tag, recipient))
+    return [int.from_bytes(plain[at : at + 8], "big") for at in (0, 8)]
 
-    parts = [report[48 + place * (SHARE + BOX) : 48 + (place + 1) * (SHARE + BOX)] for place in range(2)]
-    plain = [SealedBox(key).decrypt(part) for key, part in zip(KEYS, parts, strict=True)]
-    added = zip(*([int.from_bytes(one[at : at + 8], "big") for at in (0, 8)] for one in plain), strict=True)
-    return [sum(pair) % 2**64 for pair in added]
+
+def total(shares: Sequence[Sequence[int]]) -> list[int]:
+    """The sum of parts, modulo 2**64."""
+    return [sum(column) % 2**64 for column in zip(*shares, strict=True)]
+
+
+def opened(packet: PacketV2) -> list[int]:
+    """The vector, as both recipients together would see it."""
+    return total([share_of(packet.occasion, packet.tag, number, share) for number, share in enumerate(packet.shares)])
+
+
+def added(shown: Sequence[Sequence[Relayed]]) -> list[int]:
+    """The sum of all vectors, from what each recipient was shown."""
+    return total([share_of(one.occasion, one.tag, one.teller, one.share) for each in shown for one in each])
 
 
 def register() -> None:

@@ -11,8 +11,11 @@ from nacl.signing import SigningKey
 
 from anon.credential import blind_sign, commit, generate_secret_key, public_key, signer_nym_entropy, token_size
 from anon.errors import Unreachable
+from anon.protocols.posts import layout_of_packets
+from anon.protocols.registry import protocol_for
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.route import Response
+from anon.sealing.opening import Opener
 from anon.study.manifest import Manifest
 from anon.study.proposal import parse_proposal
 from anon.transparency.documents import SignedHead, body_digest, encode_chain, sign_head
@@ -35,6 +38,8 @@ from anon.wire.messages import (
     unpad,
     unseal,
 )
+from anon.wire.packet_v2 import PacketV2, enrolment_info, packet_info, withdrawal_info
+from anon.wire.packet_v2 import parse_packet as parse_packet_v2
 from anon.wire.replies import ACCEPTED, WITHDRAWN, encode_reply
 from peer.app import PeerApp
 from peer.data.evaluate import at_once
@@ -65,7 +70,8 @@ PAPER = sleep_study(
 
 @define
 class FakeAggregator:
-    """The aggregator of one study. `posts` records every body that arrived, by path."""
+    """The aggregator of one study. `posts` records every body that arrived, by path. `sealing` is the secret of its
+    sealing key, of either kind."""
 
     manifest: Manifest
     key: SigningKey
@@ -77,6 +83,7 @@ class FakeAggregator:
     bodies: list[bytes] = field(factory=list)
     enrolments: dict[bytes, Enrolment] = field(factory=dict)
     accepted: dict[tuple[int, bytes], Packet] = field(factory=dict)
+    accepted_v2: dict[tuple[int, bytes], PacketV2] = field(factory=dict)
     posts: list[tuple[str, bytes, float]] = field(factory=list)
     gets: list[tuple[str, float]] = field(factory=list)
     deaf: set[str] = field(factory=set)
@@ -92,10 +99,12 @@ class FakeAggregator:
         key, sealing = SigningKey.generate(), PrivateKey.generate()
         issuer, value = generate_secret_key(os.urandom), os.urandom(32)
         clock = clock or Clock()
-        keys = StudyKeys(
-            bytes(key.verify_key), bytes(sealing.public_key), bytes(public_key(issuer)), seed_commitment(value)
-        )
-        manifest = resolve(parse_proposal(text), keys, int(clock()))
+        proposal = parse_proposal(text)
+        public = bytes(sealing.public_key)
+        if protocol_for(proposal.design.kind).packet_versions[0] == 2:
+            public = Opener(bytes(sealing)).public_key
+        keys = StudyKeys(bytes(key.verify_key), public, bytes(public_key(issuer)), seed_commitment(value))
+        manifest = resolve(proposal, keys, int(clock()))
         aggregator = cls(manifest, key, sealing, issuer, value, clock)
         aggregator.publish("manifest", manifest.to_bytes())
         return aggregator
@@ -171,7 +180,8 @@ class FakeAggregator:
     def transcribe(self) -> None:
         """Publish every survey's transcript."""
         for survey in self.manifest.surveys:
-            packets = sorted((p for p in self.accepted.values() if p.survey == survey.survey), key=lambda p: p.token)
+            accepted = [*self.accepted.values(), *(one.published() for one in self.accepted_v2.values())]
+            packets = sorted((p for p in accepted if p.survey == survey.survey), key=lambda p: p.token)
             body = encode([1, self.study, survey.survey, [one.to_bytes() for one in packets]])
             self.publish("transcript", body, survey.survey)
 
@@ -193,10 +203,17 @@ class FakeAggregator:
         self.posts.append((what, body, self.clock()))
         if what in self.says:
             return Response(200, encode_reply(self.says[what]))
-        word = getattr(self, f"take_{what}")(unseal(body, bytes(self.sealing)))
+        word = getattr(self, f"take_{what}")(self.opened(what, body))
         if what in self.deaf:
             raise Unreachable("deaf")
         return Response(200, encode_reply(word))
+
+    def opened(self, what: str, body: bytes) -> bytes:
+        """The plaintext of a post."""
+        if self.manifest.packet_version == 1:
+            return unseal(body, bytes(self.sealing))
+        infos = {"enrol": enrolment_info, "withdraw": withdrawal_info, "packets": packet_info}
+        return Opener(bytes(self.sealing)).open(body, infos[what](self.study))
 
     def take_enrol(self, plaintext: bytes) -> str:
         enrolment = parse_enrolment(plaintext, self.study, self.manifest.packets)
@@ -207,9 +224,17 @@ class FakeAggregator:
         return WITHDRAWN if self.enrolments.pop(parse_withdrawal(plaintext, self.study), None) else "not-enrolled"
 
     def take_packets(self, plaintext: bytes) -> str:
+        if self.manifest.packet_version == 2:
+            return self._take_v2(plaintext)
         size = packet_size(self.manifest.report_size, token_size(self.manifest.packets))
         packet = parse_packet(unpad(plaintext, size))
         known = self.accepted.setdefault((packet.slot, packet.token[:48]), packet)
+        return ACCEPTED if known == packet else "tag-spent"
+
+    def _take_v2(self, plaintext: bytes) -> str:
+        packet = parse_packet_v2(plaintext, layout_of_packets(self.manifest))
+        assert isinstance(packet, PacketV2)
+        known = self.accepted_v2.setdefault((packet.occasion.slot, packet.tag), packet)
         return ACCEPTED if known == packet else "tag-spent"
 
     def sent(self, what: str) -> list[bytes]:

@@ -19,8 +19,10 @@ from aggregator.study.live import LiveStudy
 from anon.credential import Credential, commit, finalize, present, pseudonym, signer_nym_entropy
 from anon.errors import Malformed, Unreachable
 from anon.ldp import RawCategory
-from anon.protocols.sortition import draw, slot_context
+from anon.protocols.posts import sealed_enrolment, sealed_withdrawal
+from anon.protocols.sortition import draw, occasion_of, slot_context, tag_context
 from anon.route import Response
+from anon.sealing import seal as hpke_seal
 from anon.study import parse_proposal
 from anon.study.manifest import Manifest, Window
 from anon.transparency.documents import body_digest, find
@@ -40,8 +42,8 @@ from anon.wire.messages import (
     sign_withdrawal,
     study_seed,
     unpad,
-    unseal,
 )
+from anon.wire.packet_v2 import PacketV2, packet_info
 from anon.wire.replies import encode_reply
 from peer.app import PeerApp
 from peer.data.evaluate import at_once
@@ -114,11 +116,11 @@ class FakePeer:
 
     def sealed_enrolment(self) -> bytes:
         """As it is posted."""
-        return seal(self.enrolment(), self.manifest.sealing_key)
+        return sealed_enrolment(self.manifest, self.enrolment())
 
     def sealed_withdrawal(self) -> bytes:
         """As it is posted."""
-        return seal(sign_withdrawal(self.study, self.key), self.manifest.sealing_key)
+        return sealed_withdrawal(self.manifest, sign_withdrawal(self.study, self.key))
 
     async def take_credential(self, live: LiveStudy) -> None:
         """Fetch what was published and finish the credential; every check of it must pass."""
@@ -135,7 +137,7 @@ class FakePeer:
 
     def drawn(self, slot: int = 0) -> int:
         """The survey this peer must answer in a slot."""
-        tag = pseudonym(self._holding(), slot_context(self.study, slot))
+        tag = pseudonym(self._holding(), tag_context(self.manifest, slot))
         return draw(self.manifest.slots[slot], self.seed, tag)
 
     def report(self, survey: int, category: int = 0) -> bytes:
@@ -147,20 +149,51 @@ class FakePeer:
         self, slot: int = 0, survey: int | None = None, report: bytes | None = None, category: int = 0
     ) -> Packet:
         """A packet with a valid token for what it says."""
+        made = self.any_packet(slot, survey, report, category)
+        assert isinstance(made, Packet)
+        return made
+
+    def packet_v2(
+        self, slot: int = 0, survey: int | None = None, report: bytes | None = None, category: int = 0
+    ) -> PacketV2:
+        """The same in a study with packets of version 2."""
+        made = self.any_packet(slot, survey, report, category)
+        assert isinstance(made, PacketV2)
+        return made
+
+    def any_packet(
+        self, slot: int = 0, survey: int | None = None, report: bytes | None = None, category: int = 0
+    ) -> Packet | PacketV2:
+        """The same, of the study's version."""
         asked = self.drawn(slot) if survey is None else survey
         answer = self.report(asked, category) if report is None else report
+        if self.manifest.packet_version == 2:
+            return self.signed(PacketV2(occasion_of(self.manifest, slot), asked, answer, (), b""))
         proof = presentation_header(self.study, slot, asked, answer)
         token = present(self._holding(), slot_context(self.study, slot), proof, os.urandom)
         return Packet(self.study, slot, asked, answer, token)
+
+    def signed(self, packet: PacketV2) -> PacketV2:
+        """The same with a valid token for what it says."""
+        context, proof = packet.occasion.tag_context(), packet.presentation_header()
+        return evolve(packet, token=present(self._holding(), context, proof, os.urandom))
 
     def _holding(self) -> Credential:
         assert self.credential is not None
         return self.credential
 
 
-def sealed(live: LiveStudy, packet: Packet) -> bytes:
-    """A packet as it is posted."""
-    return seal(pad(packet.to_bytes(), live.packet_intake.rules.plain_bytes), live.manifest.sealing_key)
+def sealed(live: LiveStudy, packet: Packet | PacketV2) -> bytes:
+    """A packet as it is posted, whatever it says."""
+    return posted(live, packet.to_bytes())
+
+
+def posted(live: LiveStudy, plaintext: bytes) -> bytes:
+    """Any plaintext, padded and sealed as packets of the study are."""
+    padded = pad(plaintext, live.packet_intake.rules.plain_bytes)
+    if live.manifest.packet_version == 2:
+        return hpke_seal(padded, live.manifest.sealing_key, packet_info(live.study))
+    return seal(padded, live.manifest.sealing_key)
 
 
 async def published(live: LiveStudy) -> dict[tuple[str, int], bytes]:
@@ -264,7 +297,7 @@ class World:
         """The same, and a packet of each is accepted."""
         peers = await self.collecting(count)
         for peer in peers:
-            assert await self.live.submit(sealed(self.live, peer.packet())) == "accepted"
+            assert await self.live.submit(sealed(self.live, peer.any_packet())) == "accepted"
         return peers
 
     async def go_to(self, when: float) -> None:
@@ -331,7 +364,7 @@ class World:
     def opened(self, body: bytes) -> bytes:
         """The plaintext of a sealed packet."""
         rules = self.live.packet_intake.rules
-        return unpad(unseal(body, rules.sealing_key), rules.plain_bytes)
+        return unpad(rules.opener.open(body, packet_info(self.live.study)), rules.plain_bytes)
 
     def is_dummy(self, body: bytes) -> bool:
         """True if a post carries cover."""

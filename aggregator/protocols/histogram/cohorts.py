@@ -17,7 +17,7 @@ from aggregator.protocols.tally import tally
 from anon.ldp import SCALE, Mechanism
 from anon.protocols.sortition import in_score_cohort
 from anon.study.manifest import Manifest, Survey
-from anon.wire.messages import Packet, parse_packet
+from anon.wire.published import Published, parse
 
 _TAG_BYTES = 48
 
@@ -39,13 +39,13 @@ def tally_cohorts(manifest: Manifest, score_value: bytes, packets: Mapping[int, 
     train, score, bits = [], [], []
     for survey in manifest.surveys:
         if survey.kind == "histogram":
-            parsed = [parse_packet(one) for one in packets.get(survey.survey, ())]
+            parsed = [parse(one) for one in packets.get(survey.survey, ())]
             share = manifest.learning.score_share
             scoring = [in_score_cohort(score_value, one.token[:_TAG_BYTES], share) for one in parsed]
             train.append(_tally(survey, [one for one, takes in zip(parsed, scoring, strict=True) if not takes]))
             score.append(_tally(survey, [one for one, takes in zip(parsed, scoring, strict=True) if takes]))
         elif survey.kind == "bit":
-            bits.append(_bit_tally(survey, [parse_packet(one) for one in packets.get(survey.survey, ())]))
+            bits.append(_bit_tally(survey, [parse(one) for one in packets.get(survey.survey, ())]))
     return Cohorts(tuple(train), tuple(score), tuple(bits))
 
 
@@ -62,13 +62,13 @@ def learn_study(
     return learn(subject, cohorts.train, cohorts.score, manifest.learning, bits=cohorts.bits)
 
 
-def _tally(survey: Survey, packets: Sequence[Packet]) -> SurveyTally:
+def _tally(survey: Survey, packets: Sequence[Published]) -> SurveyTally:
     mechanism = survey.build()
     counts = tally(mechanism, [mechanism.parse(packet.report) for packet in packets])
     return SurveyTally(survey.survey, survey.features, survey.cards, mechanism, counts, len(packets))
 
 
-def _bit_tally(survey: Survey, packets: Sequence[Packet]) -> BitTally:
+def _bit_tally(survey: Survey, packets: Sequence[Published]) -> BitTally:
     mechanism = survey.build()
     counts = tally(mechanism, [mechanism.parse(packet.report) for packet in packets])
     return bit_tally(survey, mechanism, counts, len(packets))

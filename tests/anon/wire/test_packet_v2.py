@@ -145,7 +145,7 @@ def spelled(number: int, value: object) -> bytes:
 
 BAD = [
     b"", b"\x80", b"\x00", encode([1]), spelled(0, 1), spelled(0, True), spelled(1, b"short"), spelled(2, -1), spelled(2, 2**16),
-    spelled(3, 256), spelled(4, -1), spelled(4, "0"), spelled(5, b"r"), spelled(6, []), spelled(6, [b"", b""]), spelled(6, [1, 2]),
+    spelled(3, 256), spelled(4, -1), spelled(4, "0"), spelled(5, b"r" * 65), spelled(6, []), spelled(6, [b"", b""]), spelled(6, [1, 2]),
     spelled(6, [*packet().shares, b""]), spelled(7, TOKEN + b"\0"), packet().to_bytes() + b"\0",
     encode([2, "cover", STUDY, 1]), encode([2, "cover", STUDY, 1, "2"]), encode([2, "other", STUDY, 1, 2]),
 ]
