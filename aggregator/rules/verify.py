@@ -17,7 +17,7 @@
 In a study with cover traffic a plaintext may be a dummy. It goes through steps 1 to 4 and 6 and is then dropped with
 the word of an accepted packet: it has no digest, draw, report, token or row.
 
-Sealed shares are of their recipients' lengths (step 3). What is in them their recipients alone can see and refuse.
+Sealed shares are of their recipients' lengths (step 3). Their recipients alone can open them, and refuse them.
 Decided in `PacketIntake` between steps 5 and 6: before credentials are issued, the word is `window-not-open`.
 Not decided here: who sent it. Nothing of an enrolment can be reached from this module.
 """
