@@ -149,6 +149,17 @@ def test_declared_directions_stand_in_the_report() -> None:
     assert "Staff expect" not in plain and "expected directions" not in plain
 
 
+def test_reports_that_all_train_are_not_said_to_score() -> None:
+    shared, alone = _of_people(0.8), _of_people(0.8, study_text("bits"))
+    assert "20 % of the reports" in shared and "0 % of the reports" not in alone
+    assert "All reports train, and none only scores" in alone
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(100, "1.67 minutes"), (3600, "1 hour"), (90 * 86400, "90 days"), (30, "30 seconds")])
+def test_a_length_is_told_in_its_largest_unit(seconds: int, said: str) -> None:
+    assert page._length(seconds) == said
+
+
 def test_bars_have_one_scale_and_zeros_have_none() -> None:
     report = _of_people(0.8)
     drawn = re.findall(r'width="([\d.]+)" height="14" fill="[^"]+"/><text [^>]*>([+-][\d.]+)<', report)
