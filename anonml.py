@@ -34,6 +34,7 @@ COMMANDS = {
     "peer": ("peer.cli.main", "Keep your data, join studies, see what was sent."),
     "aggregator": ("aggregator.cli.main", "Run studies: invite, serve, watch, export, audit."),
     "study": ("aggregator.cli.study", "Write, check and publish a study; try it on synthetic data."),
+    "teller": ("anon.teller.cli", "Be one of the tellers that add up a study's vectors, with noise."),
     "simulate": ("aggregator.lab.cli_simulate", "Predict a study's result on data you have, without any network."),
     "evidence": ("anon.terminal.equivocation", "Check or make a proof against an aggregator; needs no home."),
     "demo": ("examples.demo", "Run a whole study on this machine: census or mooc."),

@@ -16,7 +16,11 @@ from anon.terminal.placeholders import MEANING, placed
 from tests.docs.repository import ROOT, modules
 from tests.support.peer_command import Command
 
-GROUPS = {"peer": ["Start", "Watch", "Privacy", "Devices"], "aggregator": ["Run", "Watch", "Publish", "Keep"]}
+GROUPS = {
+    "peer": ["Start", "Watch", "Privacy", "Devices"],
+    "aggregator": ["Run", "Watch", "Publish", "Keep"],
+    "teller": ["Run", "Watch"],
+}
 
 
 def below(command: Any) -> list[Any]:

@@ -1,6 +1,7 @@
 """A teller: it adds up one share of every accepted vector, adds its noise, and lets nothing else out.
 
 Two to four tellers, run by different people, serve a study. Read `rules` (the numbered decisions, on bytes), `journal`
-(what survives a crash, written before anything leaves), `session` (the two together). Peers and aggregators import
-nothing of this room; what they know of tellers is in `anon.sharing`.
+(what survives a crash, written before anything leaves), `session` (the two together), `calls` (who may ask for what),
+`service` (over HTTP) and `cli`. Peers and aggregators import nothing of this room; what they know of tellers is in
+`anon.sharing`.
 """

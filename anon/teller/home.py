@@ -1,22 +1,41 @@
-"""A teller's folder: its lasting key, its journal, and a lock that one process holds."""
+"""A teller's folder: its lasting key, its name and address, its journal, and a lock that one process holds."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 from attrs import field, frozen
 
-from anon.errors import Refused
+from anon.errors import InvalidValue, Refused
 from anon.nacl import SigningKey
-from anon.storage.durable import Kept
+from anon.sharing.arrangement import LONGEST_TEXT
+from anon.storage.durable import Kept, reading
 from anon.storage.locks import locked
 from anon.storage.private_files import held_private, write_private
+from anon.text.foreign import fault
 
-DATABASE, SIGNING, LOCK = "teller.sqlite", "signing.key", "lock"
+DATABASE, SIGNING, LOCK, PLACE = "teller.sqlite", "signing.key", "lock", "place.json"
 _RESTORE = "The studies that it serves cannot go on: a copy of before would sign and add noise a second time"
 KEYS_KEPT = Kept("Without it nothing can be signed any more; the journal is not touched", _RESTORE)
+
+PLACE_KEPT = Kept("It holds the teller's name and address, and nothing secret", "Run `anonml teller init` again")
+
+
+@frozen
+class Place:
+    """How studies name a teller: its name, and host:port of its onion service or of this machine. Raises
+    `InvalidValue`."""
+
+    name: str
+    address: str
+
+    def __attrs_post_init__(self) -> None:
+        for what, text in (("name", self.name), ("address", self.address)):
+            if not 0 < len(text) <= LONGEST_TEXT or fault(text):
+                raise InvalidValue(f"teller's {what}: expected a line of at most {LONGEST_TEXT} plain characters")
 
 
 @frozen
@@ -30,6 +49,16 @@ class TellerHome:
     def journal(self) -> Path:
         """The journal's file."""
         return self.path / DATABASE
+
+    def keep_place(self, place: Place) -> None:
+        """The name and address from now on. Studies that were countersigned under others keep those."""
+        write_private(self.path / PLACE, json.dumps({"name": place.name, "address": place.address}).encode())
+
+    def place(self) -> Place:
+        """Raises `Damaged` for a file that cannot be read."""
+        with reading(self.path / PLACE, PLACE_KEPT, "its content"):
+            told = json.loads((self.path / PLACE).read_bytes())
+            return Place(told["name"], told["address"])
 
     def lock(self) -> int:
         """A descriptor that keeps other processes out until it is closed. Raises `Refused` if one is in."""
@@ -53,3 +82,10 @@ def open_home(path: Path, random_bytes: Callable[[int], bytes]) -> TellerHome:
     if len(seed) != 32:
         raise KEYS_KEPT.damaged(key, f"{len(seed)} bytes in place of 32")
     return TellerHome(path, SigningKey(seed))
+
+
+def existing_home(path: Path, random_bytes: Callable[[int], bytes]) -> TellerHome:
+    """The home at `path`, when a teller lives there. Raises `Refused`: a mistyped path must not make a new one."""
+    if not (path / PLACE).is_file():
+        raise Refused(f"{path}: no teller here; check --home, or make one: `anonml teller init --name NAME`")
+    return open_home(path, random_bytes)

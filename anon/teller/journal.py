@@ -8,14 +8,14 @@ emptied). A disk that keeps old blocks may.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from attrs import field, frozen
 
-from anon.errors import Conflict
+from anon.errors import Conflict, Refused
 from anon.storage.crash_points import crash_points
 from anon.storage.durable import Kept, connect, reading
 from anon.storage.migration import Schema
@@ -34,9 +34,10 @@ POINTS = tuple(f"{side}-commit-of-{write}" for write in WRITES for side in ("bef
 crash_point = crash_points(POINTS)
 
 _TABLES = """
-CREATE TABLE offers (entry BLOB PRIMARY KEY, sealing BLOB NOT NULL, part BLOB NOT NULL, study BLOB UNIQUE)
-    WITHOUT ROWID;
-CREATE TABLE studies (study BLOB PRIMARY KEY, arrangement BLOB NOT NULL, teller INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE offers (entry BLOB PRIMARY KEY, sealing BLOB NOT NULL, part BLOB NOT NULL, study BLOB UNIQUE,
+    number INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE studies (study BLOB PRIMARY KEY, arrangement BLOB NOT NULL, teller INTEGER NOT NULL,
+    manifest BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE parts (study BLOB, teller INTEGER, part BLOB NOT NULL, PRIMARY KEY (study, teller)) WITHOUT ROWID;
 CREATE TABLE rolls (study BLOB PRIMARY KEY, issuer BLOB NOT NULL, header BLOB NOT NULL, packets INTEGER NOT NULL,
     members INTEGER NOT NULL) WITHOUT ROWID;
@@ -46,6 +47,9 @@ CREATE TABLE ends (study BLOB, round INTEGER, slot INTEGER, list BLOB, noisy BLO
     PRIMARY KEY (study, round, slot)) WITHOUT ROWID;
 """
 _HERE = "study = ? AND round = ? AND slot = ?"
+_OPEN = "SELECT count(*) FROM studies JOIN offers USING (study) WHERE offers.sealing != x''"
+MOST_OFFERS, MOST_STUDIES = 256, 64
+"""Offers that no study used yet: a further one drops the oldest of them. Studies that are not over."""
 
 
 @frozen
@@ -107,29 +111,44 @@ class Journal:
     # A study
 
     def keep_offer(self, entry: bytes, offer: Offer) -> None:
-        """Fresh secrets, before their public halves leave."""
+        """Fresh secrets, before their public halves leave. Of those that no study used, the newest `MOST_OFFERS` stay.
+        """
+        number = "SELECT coalesce(max(number), 0) + 1 FROM offers"
+        newest = "SELECT entry FROM offers WHERE study IS NULL ORDER BY number DESC LIMIT ?"
         with self._writing("offer") as connection:
-            connection.execute("INSERT INTO offers VALUES (?, ?, ?, NULL)", (entry, offer.sealing, offer.part))
+            content = (entry, offer.sealing, offer.part)
+            connection.execute(f"INSERT INTO offers VALUES (?, ?, ?, NULL, ({number}))", content)
+            old = f"DELETE FROM offers WHERE study IS NULL AND entry NOT IN ({newest})"
+            connection.execute(old, (MOST_OFFERS,))
 
     def offer(self, entry: bytes) -> Offer | None:
         """The secrets behind an entry."""
         row = self._one("SELECT sealing, part, study FROM offers WHERE entry = ?", entry)
         return Offer(*row) if row else None
 
-    def keep_study(self, study: bytes, arrangement: bytes, teller: int, entry: bytes) -> None:
-        """An entry serves one study, under one arrangement, for ever. Raises `Conflict` for another."""
+    def keep_study(self, study: bytes, arrangement: bytes, teller: int, entry: bytes, manifest: bytes) -> None:
+        """An entry serves one study, under one arrangement, for ever. Raises `Conflict` for another, `Refused` for one
+        study too many."""
         with self._writing("study") as connection:
             row = self._one("SELECT study FROM offers WHERE entry = ?", entry)
             held = self._one("SELECT arrangement, teller FROM studies WHERE study = ?", study)
             if (row and row[0] not in (None, study)) or held not in (None, (arrangement, teller)):
                 raise Conflict("this teller's keys were countersigned for another study; ask it for a new offer")
+            if held is None and connection.execute(_OPEN).fetchone()[0] >= MOST_STUDIES:
+                raise Refused(f"this teller serves {MOST_STUDIES} studies, and takes no more; ask when one is over")
             connection.execute("UPDATE offers SET study = ? WHERE entry = ?", (study, entry))
-            connection.execute("INSERT OR IGNORE INTO studies VALUES (?, ?, ?)", (study, arrangement, teller))
+            content = (study, arrangement, teller, manifest)
+            connection.execute("INSERT OR IGNORE INTO studies VALUES (?, ?, ?, ?)", content)
 
     def study(self, study: bytes) -> tuple[bytes, int] | None:
         """Arrangement and this teller's number."""
         row = self._one("SELECT arrangement, teller FROM studies WHERE study = ?", study)
         return (row[0], row[1]) if row else None
+
+    def manifest(self, study: bytes) -> bytes | None:
+        """The manifest that was countersigned."""
+        row = self._one("SELECT manifest FROM studies WHERE study = ?", study)
+        return row[0] if row else None
 
     def keep_part(self, study: bytes, teller: int, part: bytes) -> None:
         """A fellow's part of the verification key. Its commitment was checked, so there is one only."""
@@ -173,12 +192,14 @@ class Journal:
             self._demand_open(occasion)
             connection.executemany("INSERT INTO shares VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)", rows)
 
-    def shares(self, occasion: Occasion) -> Iterator[Share]:
-        """Every packet, with its state."""
+    def shares(self, occasion: Occasion, tags: Iterable[bytes]) -> Iterator[Share]:
+        """The packets with these tags that are here, each with its state; one at a time is in memory."""
         columns = "tag, digest, verifier, seed, output, message, accepted"
-        for row in self._of(occasion, f"SELECT {columns} FROM shares"):
-            tag, digest, verifier, seed, output, message, accepted = row
-            yield Share(tag, digest, verifier, seed, output, message, None if accepted is None else bool(accepted))
+        for one in tags:
+            row = self._one(f"SELECT {columns} FROM shares WHERE {_HERE} AND tag = ?", *_place(occasion), one)
+            if row is not None:
+                tag, digest, verifier, seed, output, message, accepted = row
+                yield Share(tag, digest, verifier, seed, output, message, None if accepted is None else bool(accepted))
 
     def keep_verdicts(self, occasion: Occasion, verdicts: Mapping[bytes, tuple[bytes, bool]]) -> None:
         """By tag, the digest of the verifier shares that it was settled by, and the verdict. A refused share goes."""

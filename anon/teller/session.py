@@ -115,13 +115,15 @@ class Teller:
         self._journal.keep_offer(entry.to_bytes(), Offer(sealing, part, None))
         return entry
 
-    def countersign(self, study: bytes, arrangement_untrusted: bytes) -> bytes:
-        """This teller's word that it serves this study. Raises `Malformed`, `Refused` if no entry of it is this
-        teller's own, `Conflict` if that entry was countersigned for another study."""
+    def countersign(self, study: bytes, arrangement_untrusted: bytes, manifest: bytes) -> bytes:
+        """This teller's word that it serves this study. The caller took both out of the manifest, which is kept.
+
+        Raises `Malformed`, `Refused` if no entry of it is this teller's own or this is one study too many, `Conflict`
+        if that entry was countersigned for another study."""
         arrangement = parse_arrangement(arrangement_untrusted)
         for teller, entry in enumerate(arrangement.tellers):
             if self._journal.offer(entry.to_bytes()) is not None:
-                self._journal.keep_study(study, arrangement_untrusted, teller, entry.to_bytes())
+                self._journal.keep_study(study, arrangement_untrusted, teller, entry.to_bytes(), manifest)
                 return Countersignature(study, teller, arrangement_digest(arrangement)).sign(self._key)
         raise Refused("none of the study's tellers is this one; ask it for an offer, and name it as it is")
 
@@ -179,17 +181,17 @@ class Teller:
     def settle(self, occasion: Occasion, statements_untrusted: Sequence[bytes]) -> frozenset[bytes]:
         """Decide about every packet whose verifier shares came from all fellows, once; all tags accepted so far.
 
-        One statement of each fellow. Raises `Malformed`, `RejectedProof`, and `Conflict` if a packet was settled by
-        other verifier shares before: more than one answer would tell a dishonest fellow about the share.
+        One statement of each fellow, about the same packets: a packet that one of them leaves out waits. Raises
+        `Malformed`, `RejectedProof`, and `Conflict` if a packet was settled by other verifier shares before: more than
+        one answer would tell a dishonest fellow about the share.
         """
         mine = self._study(occasion.study)
         prio3, fellows = self._prio3(mine, occasion), _by_fellow(mine, occasion, statements_untrusted)
         context, verdicts = mine.arrangement.context(occasion), dict[bytes, tuple[bytes, bool]]()
-        for share in self._journal.shares(occasion):
-            given = {**{number: said.get(share.tag) for number, said in fellows.items()}, mine.teller: share.verifier}
-            verifiers = [one for _, one in sorted(given.items()) if one is not None]
-            if len(verifiers) < len(given):
-                continue
+        named = set[bytes].intersection(*(set(said) for said in fellows.values()))
+        for share in self._journal.shares(occasion, sorted(named)):
+            given = {**{number: said[share.tag] for number, said in fellows.items()}, mine.teller: share.verifier}
+            verifiers = [one for _, one in sorted(given.items())]
             message = sha256(labels.VERIFIER_SHARES, *verifiers)
             if share.message is None:
                 valid = rules.is_valid(prio3, context, _state(prio3, share), verifiers)

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / ".venv" / "mobile"
 ONLY_NATIVE = (
     *("anon.credential.arkworks", "anon.nacl.libsodium", "anon.sealing.openssl", "anon.sealing.opening"),
-    *("anon.teller.rules", "anon.teller.journal", "anon.teller.session"),
+    *(f"anon.teller.{name}" for name in ("rules", "journal", "session", "calls", "service", "overview")),
 )
 """Of the last row: a phone is no teller, and opens nothing."""
 

@@ -29,6 +29,8 @@ from tests.support.reopened_teller import reopened
 LENGTHS = (2, 3)
 SILENT = Fraction(1, 1000)
 """A variance whose noise is 0, but for one draw in 10^200."""
+MANIFEST = b"manifest"
+"""A teller keeps it, and reads nothing in it."""
 PLACES = [[0, 2], [1, 0], [1, 2], [0, 1], [1, 1]]
 
 
@@ -115,7 +117,7 @@ class World:
     def join_up(self) -> None:
         """Countersignatures, parts of the key, roster."""
         for teller in self.tellers:
-            teller.countersign(self.study, self.arrangement.to_bytes())
+            teller.countersign(self.study, self.arrangement.to_bytes(), MANIFEST)
         for number, teller in enumerate(self.tellers):
             for fellow, part in teller.key_shares(self.study).items():
                 self.tellers[fellow].take_key_share(self.study, number, part)

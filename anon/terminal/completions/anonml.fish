@@ -2,7 +2,7 @@ function __anonml_at
     set -l path ''
     for word in (commandline -opc)[2..-1]
         switch "$path $word"
-            case ' peer' ' peer autostart' ' peer autostart off' ' peer autostart on' ' peer autostart status' ' peer backup' ' peer begin-anew' ' peer budget' ' peer delete' ' peer erase' ' peer evidence' ' peer fingerprint' ' peer import' ' peer join' ' peer key' ' peer leave' ' peer look' ' peer notify' ' peer notify off' ' peer notify on' ' peer notify status' ' peer notify test' ' peer open' ' peer pair' ' peer passphrase' ' peer pause' ' peer predict' ' peer receipts' ' peer report' ' peer restore' ' peer resume' ' peer run' ' peer status' ' peer tables' ' peer tray' ' peer window' ' aggregator' ' aggregator allow' ' aggregator audit' ' aggregator backup' ' aggregator desk' ' aggregator export' ' aggregator export-model' ' aggregator fingerprint' ' aggregator init' ' aggregator invite' ' aggregator openapi' ' aggregator report' ' aggregator restore' ' aggregator serve' ' aggregator status' ' study' ' study init' ' study lint' ' study plan' ' study publish' ' study schema' ' study synthesize' ' simulate' ' evidence' ' evidence check' ' evidence compare' ' demo' ' testnet' ' testnet down' ' testnet status' ' testnet up' ' doctor' ' support-bundle' ' completion' ' completion bash' ' completion zsh' ' completion fish' ' help' ' help peer' ' help peer autostart' ' help peer autostart off' ' help peer autostart on' ' help peer autostart status' ' help peer backup' ' help peer begin-anew' ' help peer budget' ' help peer delete' ' help peer erase' ' help peer evidence' ' help peer fingerprint' ' help peer import' ' help peer join' ' help peer key' ' help peer leave' ' help peer look' ' help peer notify' ' help peer notify off' ' help peer notify on' ' help peer notify status' ' help peer notify test' ' help peer open' ' help peer pair' ' help peer passphrase' ' help peer pause' ' help peer predict' ' help peer receipts' ' help peer report' ' help peer restore' ' help peer resume' ' help peer run' ' help peer status' ' help peer tables' ' help peer tray' ' help peer window' ' help aggregator' ' help aggregator allow' ' help aggregator audit' ' help aggregator backup' ' help aggregator desk' ' help aggregator export' ' help aggregator export-model' ' help aggregator fingerprint' ' help aggregator init' ' help aggregator invite' ' help aggregator openapi' ' help aggregator report' ' help aggregator restore' ' help aggregator serve' ' help aggregator status' ' help study' ' help study init' ' help study lint' ' help study plan' ' help study publish' ' help study schema' ' help study synthesize' ' help simulate' ' help evidence' ' help evidence check' ' help evidence compare' ' help demo' ' help testnet' ' help testnet down' ' help testnet status' ' help testnet up' ' help doctor' ' help support-bundle' ' help completion' ' help completion bash' ' help completion zsh' ' help completion fish'
+            case ' peer' ' peer autostart' ' peer autostart off' ' peer autostart on' ' peer autostart status' ' peer backup' ' peer begin-anew' ' peer budget' ' peer delete' ' peer erase' ' peer evidence' ' peer fingerprint' ' peer import' ' peer join' ' peer key' ' peer leave' ' peer look' ' peer notify' ' peer notify off' ' peer notify on' ' peer notify status' ' peer notify test' ' peer open' ' peer pair' ' peer passphrase' ' peer pause' ' peer predict' ' peer receipts' ' peer report' ' peer restore' ' peer resume' ' peer run' ' peer status' ' peer tables' ' peer tray' ' peer window' ' aggregator' ' aggregator allow' ' aggregator audit' ' aggregator backup' ' aggregator desk' ' aggregator export' ' aggregator export-model' ' aggregator fingerprint' ' aggregator init' ' aggregator invite' ' aggregator openapi' ' aggregator report' ' aggregator restore' ' aggregator serve' ' aggregator status' ' study' ' study init' ' study lint' ' study plan' ' study publish' ' study schema' ' study synthesize' ' teller' ' teller init' ' teller serve' ' teller status' ' teller words' ' simulate' ' evidence' ' evidence check' ' evidence compare' ' demo' ' testnet' ' testnet down' ' testnet status' ' testnet up' ' doctor' ' support-bundle' ' completion' ' completion bash' ' completion zsh' ' completion fish' ' help' ' help peer' ' help peer autostart' ' help peer autostart off' ' help peer autostart on' ' help peer autostart status' ' help peer backup' ' help peer begin-anew' ' help peer budget' ' help peer delete' ' help peer erase' ' help peer evidence' ' help peer fingerprint' ' help peer import' ' help peer join' ' help peer key' ' help peer leave' ' help peer look' ' help peer notify' ' help peer notify off' ' help peer notify on' ' help peer notify status' ' help peer notify test' ' help peer open' ' help peer pair' ' help peer passphrase' ' help peer pause' ' help peer predict' ' help peer receipts' ' help peer report' ' help peer restore' ' help peer resume' ' help peer run' ' help peer status' ' help peer tables' ' help peer tray' ' help peer window' ' help aggregator' ' help aggregator allow' ' help aggregator audit' ' help aggregator backup' ' help aggregator desk' ' help aggregator export' ' help aggregator export-model' ' help aggregator fingerprint' ' help aggregator init' ' help aggregator invite' ' help aggregator openapi' ' help aggregator report' ' help aggregator restore' ' help aggregator serve' ' help aggregator status' ' help study' ' help study init' ' help study lint' ' help study plan' ' help study publish' ' help study schema' ' help study synthesize' ' help teller' ' help teller init' ' help teller serve' ' help teller status' ' help teller words' ' help simulate' ' help evidence' ' help evidence check' ' help evidence compare' ' help demo' ' help testnet' ' help testnet down' ' help testnet status' ' help testnet up' ' help doctor' ' help support-bundle' ' help completion' ' help completion bash' ' help completion zsh' ' help completion fish'
                 set path "$path $word"
         end
     end
@@ -11,6 +11,7 @@ end
 complete -c anonml -f -n '__anonml_at '"'"''"'"'' -a peer -d 'Keep your data, join studies, see what was sent.'
 complete -c anonml -f -n '__anonml_at '"'"''"'"'' -a aggregator -d 'Run studies: invite, serve, watch, export, audit.'
 complete -c anonml -f -n '__anonml_at '"'"''"'"'' -a study -d 'Write, check and publish a study; try it on synthetic data.'
+complete -c anonml -f -n '__anonml_at '"'"''"'"'' -a teller -d 'Be a teller: add up shares of a study'"'"'s vectors, with noise.'
 complete -c anonml -f -n '__anonml_at '"'"''"'"'' -a simulate -d 'Run the study many times on your data and print means with standard errors, beside what no privacy would give.'
 complete -c anonml -f -n '__anonml_at '"'"''"'"'' -a evidence -d 'Check or make a proof against an aggregator.'
 complete -c anonml -f -n '__anonml_at '"'"''"'"'' -a demo -d 'Run a whole study with real peers on this machine, and say in words what came of it. The report is kept.'
@@ -314,6 +315,26 @@ complete -c anonml -n '__anonml_at '"'"' study schema'"'"'' -l help
 complete -c anonml -n '__anonml_at '"'"' study synthesize'"'"'' -l help
 complete -c anonml -n '__anonml_at '"'"' study synthesize'"'"'' -l output
 complete -c anonml -n '__anonml_at '"'"' study synthesize'"'"'' -l rows
+complete -c anonml -f -n '__anonml_at '"'"' teller'"'"'' -a init -d 'Make the teller'"'"'s directory, its lasting key and its onion address; or give it another name.'
+complete -c anonml -f -n '__anonml_at '"'"' teller'"'"'' -a serve -d 'Answer the aggregators of this teller'"'"'s studies, until stopped (Ctrl-C). Safe to stop or kill at any time.'
+complete -c anonml -f -n '__anonml_at '"'"' teller'"'"'' -a status -d 'The studies that this teller countersigned, and how far each of their sums is.'
+complete -c anonml -f -n '__anonml_at '"'"' teller'"'"'' -a words -d 'This teller'"'"'s name, address and words: put the words in a public place of your own, for owners to compare.'
+complete -c anonml -n '__anonml_at '"'"' teller'"'"'' -l help
+complete -c anonml -n '__anonml_at '"'"' teller init'"'"'' -l help
+complete -c anonml -n '__anonml_at '"'"' teller init'"'"'' -l home
+complete -c anonml -n '__anonml_at '"'"' teller init'"'"'' -l json
+complete -c anonml -n '__anonml_at '"'"' teller init'"'"'' -l loopback
+complete -c anonml -n '__anonml_at '"'"' teller init'"'"'' -l name
+complete -c anonml -n '__anonml_at '"'"' teller init'"'"'' -l port
+complete -c anonml -n '__anonml_at '"'"' teller serve'"'"'' -l help
+complete -c anonml -n '__anonml_at '"'"' teller serve'"'"'' -l home
+complete -c anonml -n '__anonml_at '"'"' teller serve'"'"'' -l json
+complete -c anonml -n '__anonml_at '"'"' teller status'"'"'' -l help
+complete -c anonml -n '__anonml_at '"'"' teller status'"'"'' -l home
+complete -c anonml -n '__anonml_at '"'"' teller status'"'"'' -l json
+complete -c anonml -n '__anonml_at '"'"' teller words'"'"'' -l help
+complete -c anonml -n '__anonml_at '"'"' teller words'"'"'' -l home
+complete -c anonml -n '__anonml_at '"'"' teller words'"'"'' -l json
 complete -c anonml -n '__anonml_at '"'"' simulate'"'"'' -l data
 complete -c anonml -n '__anonml_at '"'"' simulate'"'"'' -l epsilon
 complete -c anonml -n '__anonml_at '"'"' simulate'"'"'' -l help
@@ -376,6 +397,7 @@ complete -c anonml -f -n '__anonml_at '"'"' completion'"'"'' -a fish -d ''
 complete -c anonml -f -n '__anonml_at '"'"' help'"'"'' -a peer -d 'Keep your data, join studies, see what was sent.'
 complete -c anonml -f -n '__anonml_at '"'"' help'"'"'' -a aggregator -d 'Run studies: invite, serve, watch, export, audit.'
 complete -c anonml -f -n '__anonml_at '"'"' help'"'"'' -a study -d 'Write, check and publish a study; try it on synthetic data.'
+complete -c anonml -f -n '__anonml_at '"'"' help'"'"'' -a teller -d 'Be a teller: add up shares of a study'"'"'s vectors, with noise.'
 complete -c anonml -f -n '__anonml_at '"'"' help'"'"'' -a simulate -d 'Run the study many times on your data and print means with standard errors, beside what no privacy would give.'
 complete -c anonml -f -n '__anonml_at '"'"' help'"'"'' -a evidence -d 'Check or make a proof against an aggregator.'
 complete -c anonml -f -n '__anonml_at '"'"' help'"'"'' -a demo -d 'Run a whole study with real peers on this machine, and say in words what came of it. The report is kept.'
@@ -438,6 +460,10 @@ complete -c anonml -f -n '__anonml_at '"'"' help study'"'"'' -a plan -d 'Compare
 complete -c anonml -f -n '__anonml_at '"'"' help study'"'"'' -a publish -d 'Publish a study: from now on nothing in it can change, and its clock runs.'
 complete -c anonml -f -n '__anonml_at '"'"' help study'"'"'' -a schema -d 'Print the JSON Schema of study files. `#:schema FILE` in a study'"'"'s first line tells editors where it is.'
 complete -c anonml -f -n '__anonml_at '"'"' help study'"'"'' -a synthesize -d 'Write made-up people for a pilot (`anonml simulate STUDY.toml --data FILE`) before anyone is asked.'
+complete -c anonml -f -n '__anonml_at '"'"' help teller'"'"'' -a init -d 'Make the teller'"'"'s directory, its lasting key and its onion address; or give it another name.'
+complete -c anonml -f -n '__anonml_at '"'"' help teller'"'"'' -a serve -d 'Answer the aggregators of this teller'"'"'s studies, until stopped (Ctrl-C). Safe to stop or kill at any time.'
+complete -c anonml -f -n '__anonml_at '"'"' help teller'"'"'' -a status -d 'The studies that this teller countersigned, and how far each of their sums is.'
+complete -c anonml -f -n '__anonml_at '"'"' help teller'"'"'' -a words -d 'This teller'"'"'s name, address and words: put the words in a public place of your own, for owners to compare.'
 complete -c anonml -f -n '__anonml_at '"'"' help evidence'"'"'' -a check -d 'Verify evidence with nothing but the file. Exit code 0: it proves what it prints; 5: it proves nothing.'
 complete -c anonml -f -n '__anonml_at '"'"' help evidence'"'"'' -a compare -d 'Compare what two people were told. Exit code 0: one story as far as both go; 1: two, and here is the proof.'
 complete -c anonml -f -n '__anonml_at '"'"' help testnet'"'"'' -a down -d 'End the network and all its processes, and remove its files.'

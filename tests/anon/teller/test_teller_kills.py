@@ -15,7 +15,7 @@ from anon.sharing.combine import combine
 from anon.sharing.statements import Disagreed
 from anon.teller import journal
 from tests.support.teller_process import KilledTeller
-from tests.support.tellers import PLACES, World, expected, make_world, ready_world
+from tests.support.tellers import MANIFEST, PLACES, World, expected, make_world, ready_world
 
 NOISE = 1000
 WAY = [write for write in journal.WRITES if write != "stop"]
@@ -68,7 +68,7 @@ class Way:
         world, study = self.world, self.world.study
         entries = [self.ask(number, "offer", f"teller {number}", f"place {number}") for number in range(len(world.tellers))]
         world.arrangement = Arrangement(3, tuple(entries), world.arrangement.sums)
-        self.every("countersign", lambda _number: (study, world.arrangement.to_bytes()))
+        self.every("countersign", lambda _number: (study, world.arrangement.to_bytes(), MANIFEST))
         parts = self.every("key_shares", lambda _number: (study,))
         self.every("take_key_share", lambda number: (study, 1 - number, parts[1 - number][number]))
         self.every("take_roll", lambda _number: (study, *world.closing()))

@@ -33,7 +33,18 @@ from anon.wire.messages import encode_credentials, encode_seed
 from anon.wire.packet_v2 import Occasion, PacketV2, seal_shares
 from tests.anon.vdaf.parties import LyingBlocks
 from tests.support.fake_aggregator import PAPER, FakeAggregator
-from tests.support.tellers import LENGTHS, PLACES, Member, World, a_sum, enrolled, expected, make_world, ready_world
+from tests.support.tellers import (
+    LENGTHS,
+    MANIFEST,
+    PLACES,
+    Member,
+    World,
+    a_sum,
+    enrolled,
+    expected,
+    make_world,
+    ready_world,
+)
 
 
 @pytest.fixture(scope="module")
@@ -220,7 +231,7 @@ def test_nothing_is_taken_before_key_and_roster_are_there(tmp_path: Path) -> Non
     with pytest.raises(Refused, match="countersign"):
         world.tellers[0].admit(world.occasion(), [packet])
     for teller in world.tellers:
-        teller.countersign(world.study, world.arrangement.to_bytes())
+        teller.countersign(world.study, world.arrangement.to_bytes(), MANIFEST)
     with pytest.raises(Refused, match="roster"):
         world.tellers[0].admit(world.occasion(), [packet])
     world.tellers[0].take_roll(world.study, *world.closing())
@@ -241,7 +252,7 @@ def test_a_part_of_the_key_that_was_not_committed_to_is_refused(tmp_path: Path) 
 
     world = make_world(tmp_path)
     for teller in world.tellers:
-        teller.countersign(world.study, world.arrangement.to_bytes())
+        teller.countersign(world.study, world.arrangement.to_bytes(), MANIFEST)
     info = encode([labels.KEY_SHARE, 2, world.study, 1, 0])
     key = world.arrangement.tellers[0].sealing_key
     for part in (os.urandom(32), b"", os.urandom(33)):
@@ -259,17 +270,17 @@ def test_an_offer_serves_one_study(tmp_path: Path) -> None:
     world = ready_world(tmp_path)
     teller, arrangement = world.tellers[0], world.arrangement
     with pytest.raises(Conflict, match="another study"):
-        teller.countersign(bytes(32), arrangement.to_bytes())
+        teller.countersign(bytes(32), arrangement.to_bytes(), MANIFEST)
     with pytest.raises(Conflict):
-        teller.countersign(world.study, evolve(arrangement, minimum=2).to_bytes())
+        teller.countersign(world.study, evolve(arrangement, minimum=2).to_bytes(), MANIFEST)
     changed = evolve(arrangement, tellers=(evolve(arrangement.tellers[0], name="renamed"), arrangement.tellers[1]))
     with pytest.raises(Refused, match="none of the study's tellers is this one"):
-        Teller(SigningKey.generate(), world.journals[0], os.urandom).countersign(world.study, changed.to_bytes())
+        Teller(SigningKey.generate(), world.journals[0], os.urandom).countersign(world.study, changed.to_bytes(), MANIFEST)
 
 
 def test_a_countersignature_of_another_study_or_teller_is_refused(tmp_path: Path) -> None:
     world = make_world(tmp_path)
-    statements = [teller.countersign(world.study, world.arrangement.to_bytes()) for teller in world.tellers]
+    statements = [teller.countersign(world.study, world.arrangement.to_bytes(), MANIFEST) for teller in world.tellers]
     other: Arrangement = evolve(world.arrangement, minimum=2)
     for study, arrangement, given in [
         (bytes(32), world.arrangement, statements),
@@ -305,7 +316,7 @@ def test_a_second_roster_is_refused(tmp_path: Path) -> None:
 def test_a_roster_that_is_not_signed_or_another_study_s_is_refused(tmp_path: Path) -> None:
     world, other = make_world(tmp_path / "one"), make_world(tmp_path / "other")
     for teller in world.tellers:
-        teller.countersign(world.study, world.arrangement.to_bytes())
+        teller.countersign(world.study, world.arrangement.to_bytes(), MANIFEST)
     manifest, heads, bodies = world.closing()
     bad = [
         (manifest, heads, evolve(bodies, roster=other.closing()[2].roster)),
@@ -324,7 +335,7 @@ def test_another_manifest_under_signed_heads_of_this_study_is_refused(tmp_path: 
     """An aggregator that keeps its key and puts another manifest's roster and issuing key under heads of this study."""
     world, other = make_world(tmp_path / "one"), make_world(tmp_path / "other")
     for teller in world.tellers:
-        teller.countersign(world.study, world.arrangement.to_bytes())
+        teller.countersign(world.study, world.arrangement.to_bytes(), MANIFEST)
     manifest = evolve(other.aggregator.manifest, aggregator_key=world.aggregator.manifest.aggregator_key)
     twin = FakeAggregator(
         manifest, world.aggregator.key, other.aggregator.sealing, other.aggregator.issuer, other.aggregator.value, other.aggregator.clock
@@ -343,7 +354,7 @@ def test_a_roster_below_the_minimum_or_with_a_bad_credential_is_refused(tmp_path
         ready_world(tmp_path / "small", minimum=5)
     world = make_world(tmp_path / "bad")
     for teller in world.tellers:
-        teller.countersign(world.study, world.arrangement.to_bytes())
+        teller.countersign(world.study, world.arrangement.to_bytes(), MANIFEST)
     aggregator = world.aggregator
     roster, signatures = aggregator.bodies[1], aggregator.signatures(aggregator.bodies[1])
     forged = aggregator.signatures(roster, generate_secret_key(os.urandom))
@@ -500,7 +511,7 @@ def test_tellers_that_disagree_stop_the_sum_with_evidence(tmp_path: Path) -> Non
         with pytest.raises(Disagreed):
             world.tellers[number].add_noise(world.occasion(), [agreeing(world, number)])
         assert world.journals[number].end(world.occasion()).noisy is None
-        assert not list(world.journals[number].shares(world.occasion()))
+        assert not list(world.journals[number].holders(world.occasion()))
         with pytest.raises(Conflict):
             world.tellers[number].sign_list(world.occasion(), world.list_of(accepted))
 

@@ -17,7 +17,7 @@ from anon.sharing.statements import check_countersignatures
 from anon.vdaf.circuits import ball
 from anon.wire.packet_v2 import PacketV2
 from tests.support.fake_aggregator import PAPER
-from tests.support.tellers import PLACES, SILENT, World, a_sum, expected, make_world, ready_world
+from tests.support.tellers import MANIFEST, PLACES, SILENT, World, a_sum, expected, make_world, ready_world
 
 
 @pytest.mark.parametrize("tellers", [2, 3, 4])
@@ -67,7 +67,7 @@ def files_of(folder: Path) -> bytes:
 
 def kept_shares(world: World) -> list[bytes]:
     """The first bytes of every share of a vector, and of every state, in the journals."""
-    found = [share for journal in world.journals for share in journal.shares(world.occasion())]
+    found = [share for journal in world.journals for share in journal.shares(world.occasion(), journal.holders(world.occasion()))]
     return [part[:24] for share in found for part in (share.output, share.seed) if part is not None]
 
 
@@ -92,7 +92,7 @@ def test_a_refused_share_is_erased_when_it_is_refused(tmp_path: Path) -> None:
     packets = other.packets()
     packets[0] = other.members[0].packet(other.arrangement, other.occasion(), PLACES[0], spoiled)
     statements = other.admit(packets)
-    state = next(share for share in other.journals[1].shares(other.occasion()) if share.tag == packets[0].tag)
+    state = next(other.journals[1].shares(other.occasion(), [packets[0].tag]))
     assert packets[0].tag not in other.settle(statements)
     assert state.output is not None and state.output[:24] not in files_of(tmp_path / "other" / "1")
 
@@ -127,7 +127,7 @@ def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
 
 def test_everybody_can_add_up_and_check_who_serves(tmp_path: Path) -> None:
     world = make_world(tmp_path)
-    statements = [teller.countersign(world.study, world.arrangement.to_bytes()) for teller in world.tellers]
+    statements = [teller.countersign(world.study, world.arrangement.to_bytes(), MANIFEST) for teller in world.tellers]
     check_countersignatures(world.study, world.arrangement, statements)
     world.join_up()
     body = world.list_of(world.settle(world.admit(world.packets())))

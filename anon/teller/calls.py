@@ -1,0 +1,95 @@
+"""A teller's answers to the calls of `anon.sharing.exchange`: bytes in, bytes out; who may ask is decided here.
+
+A call about a study is answered to the aggregator whose key is in the manifest that was countersigned. A stranger may
+ask for an offer, and may have a study of its own countersigned: neither shows or changes anything of another study.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from attrs import field, frozen
+
+from anon.errors import Refused
+from anon.nacl import SigningKey
+from anon.sharing.exchange import read_request, read_signed, reply
+from anon.study.manifest import parse_manifest
+from anon.teller.home import Place
+from anon.teller.journal import Journal
+from anon.teller.session import Teller
+from anon.transparency.closing import Bodies
+from anon.wire.packet_v2 import Occasion
+
+Answer = Callable[[list[Any]], Any]
+
+
+@frozen
+class Calls:
+    """Nothing here waits, and one call is made at a time."""
+
+    key: SigningKey = field(repr=False)
+    place: Place
+    journal: Journal
+    random_bytes: Callable[[int], bytes]
+
+    @property
+    def teller(self) -> Teller:
+        """The decisions."""
+        return Teller(self.key, self.journal, self.random_bytes)
+
+    def answer(self, name: str, body_untrusted: bytes) -> bytes:
+        """The reply to a call. Raises what the teller does, and `RejectedProof` for a request of another signer."""
+        if name == "entry":
+            return self._offer(*read_request(name, body_untrusted))
+        if name == "countersign":
+            return self._countersign(body_untrusted)
+        signed, own = read_signed(name, body_untrusted), bytes(self.key.verify_key)
+        manifest = self.journal.manifest(signed.study)
+        if manifest is None:
+            raise Refused("this teller did not countersign the study")
+        said = self._answers()[name](signed.fields(_aggregator_of(manifest), own))
+        return reply([] if said is None else said)
+
+    def _offer(self, name: str, address: str) -> bytes:
+        """Raises `Refused` unless the study names this teller as it calls itself."""
+        if (name, address) != (self.place.name, self.place.address):
+            raise Refused(f"this teller is named {self.place.name} and served at {self.place.address}; name it so")
+        return self.teller.offer(name, address).to_bytes()
+
+    def _countersign(self, body_untrusted: bytes) -> bytes:
+        signed = read_signed("countersign", body_untrusted)
+        (manifest_untrusted,) = read_request("countersign", signed.request)
+        manifest = parse_manifest(manifest_untrusted)
+        signed.fields(manifest.aggregator_key, bytes(self.key.verify_key))
+        return self.teller.countersign(manifest.study_id, manifest.part, manifest_untrusted)
+
+    def _answers(self) -> Mapping[str, Answer]:
+        teller = self.teller
+        return {
+            "key-shares": lambda given: dict(teller.key_shares(*given)),
+            "key-share": lambda given: teller.take_key_share(*given),
+            "roll": lambda given: self._take_roll(*given),
+            "admit": lambda given: _admitted(teller, *given),
+            "settle": lambda given: sorted(teller.settle(Occasion(*given[:3]), given[3])),
+            "list": lambda given: teller.sign_list(Occasion(*given[:3]), given[3]),
+            "noise": lambda given: teller.add_noise(Occasion(*given[:3]), given[3]),
+            "finish": lambda given: teller.finish(*given),
+        }
+
+    def _take_roll(self, study: bytes, heads: bytes, roster: bytes, seed: bytes, credentials: bytes) -> None:
+        manifest = self.journal.manifest(study) or b""
+        self.teller.take_roll(study, manifest, heads, Bodies(roster, seed, credentials))
+
+
+@lru_cache(maxsize=8)
+def _aggregator_of(manifest: bytes) -> bytes:
+    """The key of a manifest that was read before."""
+    return parse_manifest(manifest).aggregator_key
+
+
+def _admitted(teller: Teller, study: bytes, number: int, slot: int, items: list[bytes]) -> list[Any]:
+    admitted = teller.admit(Occasion(study, number, slot), items)
+    return [admitted.statement, dict(admitted.refused)]
+

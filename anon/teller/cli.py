@@ -1,0 +1,139 @@
+"""`anonml teller ...`: be one of the tellers of a study. Every command that reads takes --json."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anon.errors import Refused
+from anon.terminal.options import JsonOption, finished, print_json
+
+if TYPE_CHECKING:
+    from anon.teller.overview import StudyOverview
+
+RUN, WATCH = "Run", "Watch"
+DEFAULT_HOME = Path(os.environ.get("ANONML_TELLER_HOME", "~/.anonml-teller")).expanduser()
+HOST, PORT = "127.0.0.1", 8760
+HomeOption = Annotated[Path, typer.Option("--home", help="The teller's directory. Make no backup of it.")]
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Be a teller: add up shares of a study's vectors, with noise."
+)
+
+
+@app.command(rich_help_panel=RUN)
+def init(
+    name: Annotated[str, typer.Option(help="The teller's name in studies: the person or office that runs it.")],
+    loopback: Annotated[
+        bool, typer.Option("--loopback", help="To try it on this machine alone: no Tor, and no protection by it.")
+    ] = False,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="With --loopback: the port.")] = PORT,
+    home: HomeOption = DEFAULT_HOME,
+    as_json: JsonOption = False,
+) -> None:
+    """Make the teller's directory, its lasting key and its onion address; or give it another name."""
+    from anon.serving.onion_key import keep_key
+    from anon.teller.home import PLACE, Place, open_home
+
+    if port != PORT and not loopback:
+        raise Refused("--port goes with --loopback; an onion service needs none")
+    address = f"{HOST}:{port}" if loopback else ""
+    Place(name, address or HOST)  # before anything is made
+    opened = open_home(home, os.urandom)
+    address = address or keep_key(home, os.urandom).address()
+    if (home / PLACE).exists() and opened.place().address != address:
+        raise Refused(f"this teller is served at {opened.place().address}, and studies name it so; use another --home")
+    opened.keep_place(Place(name, address))
+    _show(home, as_json)
+
+
+@app.command(rich_help_panel=RUN)
+def serve(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
+    """Answer the aggregators of this teller's studies, until stopped (Ctrl-C). Safe to stop or kill at any time."""
+    from anon.teller.home import existing_home
+    from anon.terminal.progress import on_one_line
+
+    opened = existing_home(home, os.urandom)
+
+    def ready(address: str) -> None:
+        if as_json:
+            print_json({"address": address, "words": _words(home)})
+        else:
+            sys.stdout.write(f"teller {opened.place().name} serving at {address} (Ctrl-C stops; nothing is lost)\n")
+            sys.stdout.write(f"its words: {_words(home)}\n")
+            if address.startswith(HOST):
+                sys.stdout.write("for an aggregator on this machine alone; others need `init` without --loopback\n")
+            sys.stdout.flush()
+
+    def say(line: str) -> None:
+        if not as_json:
+            sys.stderr.write(line + "\n")
+
+    async def work() -> None:
+        from anon.teller import service
+
+        serving = asyncio.ensure_future(service.serve(opened, os.urandom, ready, say, on_one_line))
+        with suppress(NotImplementedError):
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
+        await serving
+
+    with suppress(KeyboardInterrupt, asyncio.CancelledError):
+        finished(work())
+
+
+@app.command(rich_help_panel=WATCH)
+def words(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
+    """This teller's name, address and words: put the words in a public place of your own, for owners to compare."""
+    _show(home, as_json)
+
+
+@app.command(rich_help_panel=WATCH)
+def status(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
+    """The studies that this teller countersigned, and how far each of their sums is."""
+    from anon.teller.home import existing_home
+    from anon.teller.overview import overview
+
+    studies = overview(existing_home(home, os.urandom).journal)
+    if as_json:
+        print_json([study.figures() for study in studies])
+        return
+    if not studies:
+        sys.stdout.write("no study yet: name, address and words go to the staff of one (`anonml teller words`)\n")
+        return
+    for line in _lines(studies):
+        sys.stdout.write(line + "\n")
+
+
+def _lines(studies: Sequence[StudyOverview]) -> Iterator[str]:
+    from anon.terminal.foreign import short
+
+    for study in studies:
+        members = "" if study.members is None else f", {study.members} members"
+        yield f"{study.study.hex()[:8]} {short(study.title)}: {study.stage}{members}"
+        for one in study.sums:
+            packets = f"packets taken {one.taken}, accepted {one.accepted}"
+            yield f"  round {one.round}, slot {one.slot}: {one.stage}; {packets}"
+
+
+def _show(home: Path, as_json: bool) -> None:
+    from anon.teller.home import existing_home
+
+    place = existing_home(home, os.urandom).place()
+    if as_json:
+        print_json({"home": str(home), "name": place.name, "address": place.address, "words": _words(home)})
+        return
+    sys.stdout.write(f"teller {place.name}\naddress {place.address}\nwords {_words(home)}\n")
+
+
+def _words(home: Path) -> str:
+    from anon.teller.home import existing_home
+    from anon.transparency.fingerprint import teller_words
+
+    return teller_words(bytes(existing_home(home, os.urandom).key.verify_key))

@@ -1,0 +1,213 @@
+"""A teller as a service over HTTP: calls come in, and one at a time is made in a thread of its own.
+
+The journal decides everything; a process that is killed at any time loses no more than an answer, which is asked for
+again. Nothing is logged but faults of this machine. Strangers can reach a teller, so bodies are bounded, each and in
+their sum. A noisy share leaves at a whole number of steps after it was asked for, and nothing else is answered
+meanwhile: the time that drawing the noise takes depends on the noise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from math import ceil
+from typing import TypeVar
+
+from aiohttp import web
+from attrs import define, field
+
+from anon.errors import AnonmlError, Damaged, Malformed, NoRoom, Unreachable
+from anon.route import SocksRoute
+from anon.serving import quiet_http
+from anon.serving.onion_key import ONION_KEY, keep_key
+from anon.sharing.exchange import CALLS, PREFIX, WORDS_PATH, fault, reply
+from anon.teller.calls import Calls
+from anon.teller.home import KEYS_KEPT, TellerHome
+from anon.teller.journal import Journal
+from anon.transparency.fingerprint import teller_words
+from anon.wire.addresses import is_loopback
+
+T = TypeVar("T")
+UPLOAD_SECONDS = 300
+"""For one body: a roster of 10 MB comes in that time at 35 KB a second."""
+MOST_WAITING = 2**27
+"""Bytes of all bodies that came and are not yet answered."""
+NOISE_STEP = 2.0
+"""Seconds. Drawing the noise of 65,536 entries takes less."""
+_BUSY = "this teller is busy; nothing is lost, ask again later"
+_LOG = logging.getLogger(__name__)
+
+
+@define
+class Service:
+    """Answers the calls of one home. `run` makes it; `fault` is set when the teller must stop."""
+
+    words: str
+    name: str
+    calls: Calls
+    worker: ThreadPoolExecutor
+    fault: asyncio.Future[None]
+    _turn: asyncio.Lock = field(factory=asyncio.Lock)
+    _waiting: int = 0
+    _full: bool = False
+    _stopped: bool = False
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        """The answer to one request."""
+        path = request.rel_url.raw_path
+        name = path.removeprefix(PREFIX)
+        if request.rel_url.raw_query_string:
+            return quiet_http.closing(404)
+        if request.method == "GET" and path == WORDS_PATH:
+            return quiet_http.closing(200, reply([self.name, self.words]))
+        if request.method != "POST" or not path.startswith(PREFIX) or name not in CALLS:
+            return quiet_http.closing(404)
+        try:
+            return quiet_http.closing(200, await self._answered(request, name))
+        except Exception as error:
+            self._note(error)
+            return quiet_http.closing(*fault(error))
+
+    async def _answered(self, request: web.BaseRequest, name: str) -> bytes:
+        """Raises `Malformed` for a body that is too long or too slow, `Unreachable` for one too many."""
+        most = min(CALLS[name].most_body, MOST_WAITING - self._waiting)
+        length = request.content_length
+        if length is None or length > CALLS[name].most_body:
+            raise Malformed(f"{name}: expected a body of a stated length of at most {CALLS[name].most_body} bytes")
+        if length > most:
+            raise Unreachable(_BUSY)
+        self._waiting += length
+        try:
+            body = await quiet_http.read_body(request, length, UPLOAD_SECONDS)
+            if body is None or len(body) != length:
+                raise Malformed(f"{name}: the body did not come whole")
+            return await self._in_turn(name, body)
+        except TimeoutError:
+            raise Malformed(f"{name}: the body took longer than {UPLOAD_SECONDS} s") from None
+        finally:
+            self._waiting -= length
+
+    async def _in_turn(self, name: str, body: bytes) -> bytes:
+        """One call at a time. It is finished also for an asker who has gone."""
+        making = asyncio.ensure_future(self._made(name, body))
+        making.add_done_callback(lambda made: made.cancelled() or made.exception())
+        return await asyncio.shield(making)
+
+    async def _made(self, name: str, body: bytes) -> bytes:
+        async with self._turn:
+            if self._stopped:
+                raise Unreachable(_BUSY)
+            began = time.monotonic()
+            try:
+                said = await in_thread(self.worker, lambda: self.calls.answer(name, body))
+                self._full = False
+                return said
+            finally:
+                if name == "noise":
+                    took = time.monotonic() - began
+                    await asyncio.sleep(ceil(took / NOISE_STEP) * NOISE_STEP - took)
+
+    async def stop(self) -> None:
+        """Finish the call that is being made, and close the journal."""
+        self._stopped = True
+        async with self._turn:
+            await in_thread(self.worker, self.calls.journal.close)
+
+    def _note(self, error: Exception) -> None:
+        """Tell the person who runs this teller of faults of this machine, and of nothing else."""
+        if isinstance(error, Damaged) and not self.fault.done():
+            self.fault.set_exception(error)
+        elif isinstance(error, NoRoom):
+            if not self._full:
+                _LOG.error("%s", error)
+            self._full = True
+        elif not isinstance(error, AnonmlError):
+            _LOG.error("a call failed: %s", type(error).__name__)
+
+
+async def in_thread(worker: ThreadPoolExecutor, work: Callable[[], T]) -> T:
+    """The result of work in the one thread that the journal belongs to."""
+    return await asyncio.get_running_loop().run_in_executor(worker, work)
+
+
+@asynccontextmanager
+async def opened(home: TellerHome, random_bytes: Callable[[int], bytes]) -> AsyncIterator[Service]:
+    """The service of a home, which no other process serves meanwhile. Raises `Refused`, `Damaged`, `NoRoom`.
+
+    At the end the call that is being made is finished, and the journal is closed.
+    """
+    place, held = home.place(), home.lock()
+    worker = ThreadPoolExecutor(1, thread_name_prefix="teller")
+    try:
+        journal = await in_thread(worker, lambda: Journal(home.journal))
+        calls = Calls(home.key, place, journal, random_bytes)
+        words = teller_words(bytes(home.key.verify_key))
+        broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        service = Service(words, place.name, calls, worker, broken)
+        try:
+            yield service
+        finally:
+            if broken.done() and not broken.cancelled():
+                broken.exception()  # told where it is waited for
+            await asyncio.shield(service.stop())
+    finally:
+        worker.shutdown(wait=True)
+        os.close(held)
+
+
+async def serve(
+    home: TellerHome,
+    random_bytes: Callable[[int], bytes],
+    ready: Callable[[str], None],
+    say: Callable[[str], None] = lambda line: None,
+    progress: Callable[[str], None] = lambda line: None,
+) -> None:
+    """Answer at the home's own address until cancelled; `ready` hears the address once it answers. For `say` and
+    `progress` see `OnionService`. Raises `Damaged` once the journal is, `Unreachable` if the address never came up."""
+    address = home.place().address
+    async with opened(home, random_bytes) as service:
+        if is_loopback(address):
+            await _at_loopback(service, address, ready)
+        else:
+            await _at_onion(service, home, address, random_bytes, ready, say, progress)
+
+
+async def _at_loopback(service: Service, address: str, ready: Callable[[str], None]) -> None:
+    host, _, port = address.rpartition(":")
+    runner, _ = await quiet_http.listen(service.answer, host.strip("[]"), int(port))
+    try:
+        ready(address)
+        await service.fault
+    finally:
+        await runner.cleanup()
+
+
+async def _at_onion(
+    service: Service,
+    home: TellerHome,
+    address: str,
+    random_bytes: Callable[[int], bytes],
+    ready: Callable[[str], None],
+    say: Callable[[str], None],
+    progress: Callable[[str], None],
+) -> None:
+    from anon.serving.onion_service import OnionService, leave_socket, socket_of  # late: not needed without Tor
+
+    key = keep_key(home.path, random_bytes)
+    if key.address() != address:
+        raise KEYS_KEPT.damaged(home.path / ONION_KEY, "not the key of this teller's address")
+    socket = socket_of(home.path)
+    onion = OnionService(key, socket, home.path / "tor", SocksRoute, ready, say, progress)
+    runner = await quiet_http.listen_unix(service.answer, socket)
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(onion.run())
+            await service.fault
+    finally:
+        await runner.cleanup()
+        leave_socket(socket)

@@ -1,0 +1,355 @@
+"""A teller's answers to calls: to the study's aggregator alone, once, and nothing to garbage; the service around them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from attrs import define
+
+from anon.errors import Conflict, Damaged, Malformed, Refused, RejectedProof
+from anon.nacl import SigningKey
+from anon.sharing import exchange
+from anon.sharing.arrangement import parse_entry
+from anon.sharing.exchange import CALLS, Asked
+from anon.teller import service
+from anon.teller.calls import Calls
+from anon.teller.home import Place, TellerHome, open_home
+from anon.teller.journal import MOST_OFFERS, MOST_STUDIES, Journal
+from anon.wire.cbor import encode
+from tests.support.served_tellers import join_up, sum_study
+from tests.support.tellers import PLACES, World, expected
+
+HERE = "127.0.0.1:8760"
+
+
+@define
+class AskedTeller:
+    """The methods of `Teller` by way of the bytes of `Calls`."""
+
+    calls: Calls
+    aggregator: SigningKey | None = None
+
+    @property
+    def key(self) -> bytes:
+        return bytes(self.calls.key.verify_key)
+
+    def ask(self, asked: Asked[Any], signer: SigningKey | None = None) -> Any:
+        return asked.answered(200, self.calls.answer(asked.name, asked.body(signer or self.aggregator, self.key)))
+
+    def __getattr__(self, name: str) -> Any:
+        asks = {
+            "key_shares": exchange.ask_key_shares, "take_key_share": exchange.ask_key_share, "settle": exchange.ask_settle,
+            "sign_list": exchange.ask_list, "add_noise": exchange.ask_noise, "finish": exchange.ask_finish,
+        }
+        return lambda *given: self.ask(asks[name](*given))
+
+    def countersign(self, _study: bytes, _arrangement: bytes, manifest: bytes) -> Any:
+        return self.ask(exchange.ask_countersign(manifest))
+
+    def take_roll(self, study: bytes, _manifest: bytes, heads: bytes, bodies: Any) -> Any:
+        return self.ask(exchange.ask_roll(study, heads, bodies.roster, bodies.seed, bodies.credentials))
+
+    def admit(self, occasion: Any, items: Any) -> Any:
+        statement, refused = self.ask(exchange.ask_admit(occasion, items))
+        return type("Said", (), {"statement": statement, "refused": refused})
+
+
+def asked_teller(folder: Path, number: int = 0) -> AskedTeller:
+    home = open_home(folder / str(number), os.urandom)
+    return AskedTeller(Calls(home.key, Place(f"teller {number}", HERE), Journal(home.journal), os.urandom))
+
+
+def joined(folder: Path) -> World:
+    """A study of two tellers that are asked through their calls, ready for packets."""
+    tellers: Any = [asked_teller(folder, number) for number in (0, 1)]
+    world = sum_study([teller.ask(exchange.ask_entry(f"teller {number}", HERE)) for number, teller in enumerate(tellers)])
+    for teller in tellers:
+        teller.aggregator = world.aggregator.key
+    world.tellers = tellers
+    join_up(world)
+    return world
+
+
+def test_a_whole_sum_by_calls(tmp_path: Path) -> None:
+    world = joined(tmp_path)
+    assert world.summed(world.packets()).values == expected(PLACES[:4])
+
+
+def test_packets_in_batches_are_summed_as_at_once(tmp_path: Path) -> None:
+    """Each batch is settled by the statements about it, and a batch that comes again says the same."""
+    world = joined(tmp_path)
+    packets = world.packets()
+    for part in (packets[:1], packets[1:3], packets[3:], packets[:1]):
+        statements = world.admit(part)
+        accepted = world.settle(statements)
+    assert accepted == {packet.tag for packet in packets}
+    signatures = world.signatures(body := world.list_of(accepted))
+    assert len(set(world.noisy(signatures))) == 2 and body
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if name != "entry"])
+def test_a_stranger_is_told_nothing_about_a_study(tmp_path: Path, name: str) -> None:
+    """Another key, no signature, another teller's request, and a study that this teller does not have."""
+    world = joined(tmp_path)
+    teller: Any = world.tellers[0]
+    study, occasion = world.study, world.occasion()
+    ask = {
+        "countersign": exchange.ask_countersign(world.aggregator.manifest.to_bytes()),
+        "key-shares": exchange.ask_key_shares(study), "key-share": exchange.ask_key_share(study, 1, b"x"),
+        "roll": exchange.ask_roll(study, b"", b"", b"", b""), "admit": exchange.ask_admit(occasion, []),
+        "settle": exchange.ask_settle(occasion, []), "list": exchange.ask_list(occasion, b""),
+        "noise": exchange.ask_noise(occasion, []), "finish": exchange.ask_finish(study),
+    }[name]
+    assert world.aggregator.key is teller.aggregator
+    with pytest.raises(RejectedProof):
+        teller.ask(ask, SigningKey.generate())
+    with pytest.raises(RejectedProof):
+        teller.calls.answer(name, encode([ask.request, bytes(64)]))
+    with pytest.raises(RejectedProof):
+        teller.calls.answer(name, ask.body(world.aggregator.key, world.tellers[1].key))  # type: ignore[attr-defined]
+    with pytest.raises(Malformed):
+        teller.calls.answer(name, ask.request)
+    if name != "countersign":
+        with pytest.raises(Refused, match="did not countersign"):
+            asked_teller(tmp_path, 7).ask(ask, world.aggregator.key)
+    assert world.summed(world.packets()).values == expected(PLACES[:4])
+
+
+def test_late_again_and_a_second_list(tmp_path: Path) -> None:
+    world = joined(tmp_path)
+    packets, occasion = world.packets(), world.occasion()
+    teller: Any = world.tellers[0]
+    statements = world.admit(packets)
+    accepted = world.settle(statements)
+    again = world.members[0].packet(world.arrangement, occasion, [1, 1])
+    assert teller.admit(occasion, [again.relayed(0).to_bytes()]).refused == {"tag-spent": 1}
+    signatures = world.signatures(body := world.list_of(accepted))
+    with pytest.raises(Conflict, match="second list"):
+        teller.sign_list(occasion, world.list_of(accepted - {packets[0].tag}))
+    with pytest.raises(Conflict):
+        teller.admit(occasion, [again.relayed(0).to_bytes()])
+    assert teller.sign_list(occasion, body) == signatures[0]
+    with pytest.raises(Refused, match="missing"):
+        teller.add_noise(occasion, [])
+    first = teller.add_noise(occasion, [signatures[1]])
+    assert teller.add_noise(occasion, [signatures[1]]) == first
+
+
+def test_another_name_or_address_gets_no_offer(tmp_path: Path) -> None:
+    teller = asked_teller(tmp_path)
+    for name, address in (("Mallory", HERE), ("teller 0", "127.0.0.1:1")):
+        with pytest.raises(Refused, match="teller 0"):
+            teller.ask(exchange.ask_entry(name, address))
+
+
+def test_offers_that_nobody_uses_are_dropped_and_used_ones_stay(tmp_path: Path) -> None:
+    teller = asked_teller(tmp_path)
+    journal = teller.calls.journal
+    asked = exchange.ask_entry("teller 0", HERE)
+    first = teller.ask(asked)
+    world = sum_study([first, asked_teller(tmp_path, 1).ask(exchange.ask_entry("teller 1", HERE))])
+    teller.ask(exchange.ask_countersign(world.aggregator.manifest.to_bytes()), world.aggregator.key)
+    second = teller.ask(asked)
+    later = [teller.ask(asked) for _ in range(MOST_OFFERS)]
+    assert journal.offer(first.to_bytes()) is not None and journal.offer(second.to_bytes()) is None
+    assert all(journal.offer(one.to_bytes()) is not None for one in later)
+
+
+def test_no_more_studies_than_it_may_serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is over makes room for the next. A repeated countersignature is no further study."""
+    monkeypatch.setattr("anon.teller.journal.MOST_STUDIES", 1)
+    assert MOST_STUDIES > 1
+    teller, other = asked_teller(tmp_path), asked_teller(tmp_path, 1)
+
+    def study() -> World:
+        return sum_study([one.ask(exchange.ask_entry(f"teller {number}", HERE)) for number, one in enumerate((teller, other))])
+
+    def countersign(world: World) -> None:
+        teller.ask(exchange.ask_countersign(world.aggregator.manifest.to_bytes()), world.aggregator.key)
+
+    first, second = study(), study()
+    countersign(first)
+    countersign(first)
+    with pytest.raises(Refused, match="takes no more"):
+        countersign(second)
+    teller.ask(exchange.ask_finish(first.study), first.aggregator.key)
+    countersign(second)
+
+
+# The service
+
+
+@asynccontextmanager
+async def serving(folder: Path) -> AsyncIterator[tuple[service.Service, int]]:
+    home = open_home(folder, os.urandom)
+    home.keep_place(Place("teller 0", HERE))
+    async with service.opened(home, os.urandom) as made:
+        runner, port = await service.quiet_http.listen(made.answer, "127.0.0.1", 0)
+        yield made, port
+        await runner.cleanup()
+
+
+async def post(port: int, path: str, body: Any, method: str = "POST") -> tuple[int, bytes, set[str]]:
+    async with aiohttp.ClientSession() as session, session.request(method, f"http://127.0.0.1:{port}{path}", data=body) as answer:
+        return answer.status, await answer.read(), set(answer.headers)
+
+
+ENTRY = encode(["teller 0", HERE])
+
+
+async def test_words_and_entries_are_for_everybody(tmp_path: Path) -> None:
+    async with serving(tmp_path) as (made, port):
+        status, body, headers = await post(port, exchange.WORDS_PATH, None, "GET")
+        assert status == 200 and exchange.read_words(body) == ("teller 0", made.words)
+        assert headers <= {"Content-Length", "Connection"}
+        status, body, _ = await post(port, "/v1/entry", ENTRY)
+        assert status == 200 and parse_entry(body).address == HERE
+
+
+@pytest.mark.parametrize(("path", "method"), [
+    ("/v1/entry", "GET"), ("/v1/words", "POST"), ("/v1/words?x", "GET"), ("/", "GET"), ("/v1/none", "POST"), ("/v1/entry/", "POST"),
+    ("/v1/entry", "PUT"), (f"/v1/{'0' * 64}/heads", "GET"),
+])
+async def test_anything_else_is_not_there(tmp_path: Path, path: str, method: str) -> None:
+    async with serving(tmp_path) as (_, port):
+        assert (await post(port, path, None if method == "GET" else ENTRY, method))[:2] == (404, b"")
+
+
+@pytest.mark.parametrize("body", [b"", b"\xff", b"x" * 100, encode([]), encode(["teller 0"]), encode({}), os.urandom(200)])
+@pytest.mark.parametrize("name", CALLS)
+async def test_garbage_is_told_so(tmp_path: Path, name: str, body: bytes) -> None:
+    async with serving(tmp_path) as (_, port):
+        status, said, _ = await post(port, f"/v1/{name}", body)
+        assert (status, json.loads(said)["error"]) == (400, "malformed")
+
+
+async def test_a_body_that_is_too_long_or_of_unknown_length_is_not_read(tmp_path: Path) -> None:
+    async def endless() -> AsyncIterator[bytes]:
+        yield b"x"
+
+    async with serving(tmp_path) as (_, port):
+        for body in (bytes(CALLS["finish"].most_body + 1), endless()):
+            status, said, _ = await post(port, "/v1/finish", body)
+            assert status == 400 and b"stated length" in said
+
+
+async def test_all_bodies_together_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A further one is sent away until one of them is answered."""
+    monkeypatch.setattr(service, "MOST_WAITING", 100)
+    async with serving(tmp_path) as (made, port):
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"POST /v1/entry HTTP/1.1\r\nHost: x\r\nContent-Length: 90\r\n\r\nx")
+        await writer.drain()
+        await asyncio.sleep(0.2)
+        assert (await post(port, "/v1/entry", ENTRY))[0] == 503
+        writer.close()
+        await asyncio.sleep(0.2)
+        assert (await post(port, "/v1/entry", ENTRY))[0] == 200 and made._waiting == 0
+
+
+async def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The log says so once, until a call was answered again."""
+    async with serving(tmp_path) as (made, port):
+        connection = made.calls.journal._connection
+        pages = await service.in_thread(made.worker, lambda: connection.execute("PRAGMA page_count").fetchone()[0])
+
+        async def most(count: int) -> None:
+            await service.in_thread(made.worker, lambda: connection.execute(f"PRAGMA max_page_count = {count}").fetchone())
+
+        await most(pages)
+        answers = [await post(port, "/v1/entry", ENTRY) for _ in range(40)]
+        full = [body for status, body, _ in answers if status == 507]
+        assert len(full) > 1 and not any(str(tmp_path).encode() in body for body in full)
+        assert caplog.text.count("cannot be written") == 1
+        await most(1_000_000)
+        assert (await post(port, "/v1/entry", ENTRY))[0] == 200
+
+
+async def test_a_damaged_journal_ends_the_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ready = asyncio.Event()
+    home = open_home(tmp_path, os.urandom)
+    with pytest.MonkeyPatch.context() as patched:
+        from tests.support.served_tellers import free_port
+
+        home.keep_place(Place("teller 0", f"127.0.0.1:{(port := free_port())}"))
+        patched.setattr(Journal, "keep_offer", _broken)
+        running = asyncio.ensure_future(service.serve(home, os.urandom, lambda _address: ready.set()))
+        await ready.wait()
+        status, body, _ = await post(port, "/v1/entry", encode(["teller 0", f"127.0.0.1:{port}"]))
+        assert status == 500 and b"damaged" in body and str(tmp_path).encode() not in body
+        with pytest.raises(Damaged, match="journal"):
+            await running
+    held_again(home)
+
+
+def _broken(*_given: object) -> None:
+    raise Damaged("the journal")
+
+
+def held_again(home: TellerHome) -> None:
+    """The lock is free."""
+    os.close(home.lock())
+
+
+async def test_a_fault_of_the_program_says_its_kind_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def fail(*_given: object) -> None:
+        raise ValueError("secret")
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Journal, "keep_offer", fail)
+        async with serving(tmp_path) as (_, port):
+            status, body, _ = await post(port, "/v1/entry", ENTRY)
+    assert status == 500 and b"secret" not in body
+    assert "a call failed: ValueError" in caplog.text and "secret" not in caplog.text
+
+
+async def test_nothing_is_logged_about_calls(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        async with serving(tmp_path) as (_, port):
+            await post(port, "/v1/entry", ENTRY)
+            await post(port, "/v1/admit", b"x")
+    assert [record.getMessage() for record in caplog.records if record.name.startswith(("anon", "aiohttp"))] == []
+
+
+async def test_noise_leaves_at_whole_steps_and_holds_up_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "NOISE_STEP", 0.5)
+    async with serving(tmp_path) as (_, port):
+        began = time.monotonic()
+        noise = asyncio.ensure_future(post(port, "/v1/noise", b"x"))
+        await asyncio.sleep(0.1)
+        await post(port, "/v1/entry", ENTRY)
+        assert (await noise)[0] == 400
+        assert 0.45 < time.monotonic() - began < 5
+
+
+async def test_a_call_is_finished_before_the_journal_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[object] = []
+    keep = Journal.keep_offer
+
+    def slowly(*given: Any) -> None:
+        time.sleep(0.5)
+        keep(*given)
+        kept.append(given)
+
+    monkeypatch.setattr(Journal, "keep_offer", slowly)
+    async with service.opened(_made(tmp_path), os.urandom) as made:
+        making = asyncio.ensure_future(made._in_turn("entry", ENTRY))
+        await asyncio.sleep(0.1)
+        making.cancel()
+    assert len(kept) == 1
+
+
+def _made(folder: Path) -> TellerHome:
+    home = open_home(folder, os.urandom)
+    home.keep_place(Place("teller 0", HERE))
+    return home

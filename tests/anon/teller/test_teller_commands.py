@@ -1,0 +1,83 @@
+"""`anonml teller`: a home is made once and served where it says, and a mistyped one is not made."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from anon.errors import Damaged, InvalidValue, Refused
+from anon.sharing import exchange
+from anon.teller.calls import Calls
+from anon.teller.cli import app
+from anon.teller.home import PLACE, existing_home
+from anon.teller.journal import Journal
+from anon.wire.onion_address import onion_fault
+from tests.support.served_tellers import sum_study
+
+
+def run(*words: str | Path) -> str:
+    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def told(*words: str | Path) -> Any:
+    return json.loads(run(*words, "--json"))
+
+
+def test_a_teller_is_made_with_an_onion_address_and_keeps_it(tmp_path: Path) -> None:
+    made = told("init", "--name", "Ann", "--home", tmp_path / "home")
+    host, _, port = made["address"].rpartition(":")
+    assert onion_fault(host) == "" and port == "80"
+    renamed = told("init", "--name", "Ann and Bo", "--home", tmp_path / "home")
+    assert renamed == {**made, "name": "Ann and Bo"} == told("words", "--home", tmp_path / "home")
+    assert made["words"] in run("words", "--home", tmp_path / "home")
+    with pytest.raises(Refused, match="is served at"):
+        run("init", "--name", "Ann", "--loopback", "--home", tmp_path / "home")
+
+
+@pytest.mark.parametrize("words", [["--port", "99"], ["--loopback", "--name", ""], ["--loopback", "--name", "a\x1bb"], ["--name", "x" * 201]])
+def test_a_wrong_wish_makes_nothing(tmp_path: Path, words: list[str]) -> None:
+    with pytest.raises((Refused, InvalidValue)):
+        run("init", *([] if "--name" in words else ["--name", "Ann"]), *words, "--home", tmp_path / "home")
+    assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.parametrize("command", ["serve", "words", "status"])
+def test_a_mistyped_home_is_not_made(tmp_path: Path, command: str) -> None:
+    with pytest.raises(Refused, match="no teller here"):
+        run(command, "--home", tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_place_that_is_damaged_is_named(tmp_path: Path) -> None:
+    run("init", "--name", "Ann", "--loopback", "--home", tmp_path)
+    for damage in (b"", b"{}", b"[]", b'{"name": "", "address": "x"}', b'{"name": 1, "address": "x"}'):
+        (tmp_path / PLACE).write_bytes(damage)
+        with pytest.raises(Damaged, match="place"):
+            run("words", "--home", tmp_path)
+
+
+def test_status_shows_each_study(tmp_path: Path) -> None:
+    run("init", "--name", "Ann", "--loopback", "--home", tmp_path / "home")
+    run("init", "--name", "Bo", "--loopback", "--home", tmp_path / "other")
+    assert told("status", "--home", tmp_path / "home") == []
+    assert "no study yet" in run("status", "--home", tmp_path / "home")
+    calls = []
+    for name in ("home", "other"):
+        home = existing_home(tmp_path / name, os.urandom)
+        calls.append(Calls(home.key, home.place(), Journal(home.journal), os.urandom))
+    entries = [exchange.parse_entry(one.answer("entry", exchange.ask_entry(one.place.name, one.place.address).request)) for one in calls]
+    world = sum_study(entries)
+    asked = exchange.ask_countersign(world.aggregator.manifest.to_bytes())
+    calls[0].answer("countersign", asked.body(world.aggregator.key, bytes(calls[0].key.verify_key)))
+    (study,) = told("status", "--home", tmp_path / "home")
+    assert (study["study"], study["stage"], study["members"]) == (world.study.hex(), "countersigned", None)
+    assert study["sums"] == [{"round": 0, "slot": 0, "stage": "waiting", "taken": 0, "accepted": 0}]
+    assert world.study.hex()[:8] in run("status", "--home", tmp_path / "home")
+    assert told("status", "--home", tmp_path / "other") == []
