@@ -24,7 +24,9 @@ from aggregator.study.expected import expected_of
 from aggregator.study.handout import lower_limit
 from anon.errors import Refused
 from anon.ldp import format_epsilon, odds_moved
-from anon.protocols.registry import protocol_of
+from anon.protocols.cost_words import cost_in_words, is_local, promise_in_words
+from anon.protocols.registry import charge_of, protocol_of
+from anon.protocols.resolve import drafted
 from anon.study import Manifest, load_proposal
 from anon.study.schema import FILE as SCHEMA_FILE
 from anon.terminal.foreign import inline, short
@@ -79,7 +81,7 @@ def lint(
     """
     from aggregator.study.publish import prepare
 
-    proposal = load_proposal(file)
+    proposal = drafted(load_proposal(file))
     manifest, _ = prepare(proposal, bytes(32), time.time(), secrets.token_bytes, secrets.randbelow)
     outlooks = [found for of in wiring_of(context).all("outlook") if (found := of(proposal, manifest, cohort))]
     verdict, *reasons = [line for one in outlooks for line in one.sentences()] or [""]
@@ -154,7 +156,7 @@ def _show(
         )
         where = manifest.address or "this machine alone"
         console.print(f"served at {where}: peers take no other address", highlight=False, soft_wrap=True)
-    table = Table("survey", "asks", "mechanism", "m", "epsilon", "share of its slot")
+    table = Table("survey", "asks", "mechanism", "m", charge_of(manifest).budget.symbol, "share of its slot")
     for slot in manifest.slots:
         for row in slot.rows:
             survey = manifest.survey(row.survey)
@@ -163,13 +165,28 @@ def _show(
             table.add_row(str(survey.survey), asks, survey.mechanism, str(survey.m), cost, share)
     console.print(table)
     console.print(
-        f"{manifest.packets} packet(s) per peer. Record-level epsilon [bold]{format_epsilon(manifest.epsilon)}[/]: "
-        f"the odds about somebody {odds_moved(manifest.epsilon)}; "
-        f"per-attribute (AnonML eq. 6) {format_epsilon(manifest.epsilon_per_attribute)}, which is not the guarantee.",
+        f"{manifest.packets} packet(s) per peer. {_cost(manifest)}",
         highlight=False,
     )
     for name, at in (("enrolment closes", manifest.timetable.enrol_closes), ("results from", manifest.timetable.ends)):
         console.print(f"{name} {instant(at)}", highlight=False)
+
+
+def _cost(manifest: Manifest) -> str:
+    if not is_local(manifest):
+        cost = cost_in_words(manifest)
+        return f"Each member's cost: [bold]{cost}[/]; {promise_in_words(manifest)}."
+    return (
+        f"Record-level epsilon [bold]{format_epsilon(manifest.epsilon)}[/]: "
+        f"the odds about somebody {odds_moved(manifest.epsilon)}; "
+        f"per-attribute (AnonML eq. 6) {format_epsilon(manifest.epsilon_per_attribute)}, which is not the guarantee."
+    )
+
+
+def _amounts(manifest: Manifest) -> dict[str, float]:
+    if not is_local(manifest):
+        return {charge_of(manifest).budget.symbol: manifest.epsilon / 1e9}
+    return {"epsilon_record": manifest.epsilon / 1e9, "epsilon_eq6": manifest.epsilon_per_attribute / 1e9}
 
 
 def _figures(manifest: Manifest) -> dict[str, object]:
@@ -179,8 +196,7 @@ def _figures(manifest: Manifest) -> dict[str, object]:
         "address": manifest.address,
         "surveys": len(manifest.surveys),
         "packets": manifest.packets,
-        "epsilon_record": manifest.epsilon / 1e9,
-        "epsilon_eq6": manifest.epsilon_per_attribute / 1e9,
+        **_amounts(manifest),
         "enrol_closes": manifest.timetable.enrol_closes,
         "ends": manifest.timetable.ends,
     }

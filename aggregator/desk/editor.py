@@ -14,7 +14,9 @@ from aggregator.study.expected import expected_of
 from aggregator.study.publish import prepare
 from anon.errors import AnonmlError
 from anon.ldp import format_epsilon
-from anon.protocols.registry import protocol_of
+from anon.protocols.cost_words import cost_in_words, promise_in_words
+from anon.protocols.registry import charge_of, protocol_of
+from anon.protocols.resolve import drafted
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal, parse_proposal
 
@@ -46,9 +48,19 @@ class Linted:
         return self.manifest is not None
 
     @property
-    def epsilon(self) -> str:
-        """The record-level epsilon."""
-        return format_epsilon(self.manifest.epsilon) if self.manifest else ""
+    def cost(self) -> str:
+        """A member's cost, with the name of its measure."""
+        return cost_in_words(self.manifest) if self.manifest else ""
+
+    @property
+    def promise(self) -> str:
+        """The meaning of the cost."""
+        return promise_in_words(self.manifest) if self.manifest else ""
+
+    @property
+    def symbol(self) -> str:
+        """The name of the cost's amount."""
+        return charge_of(self.manifest).budget.symbol if self.manifest else ""
 
     @property
     def expected(self) -> tuple[str, ...]:
@@ -87,7 +99,7 @@ def lint_text(text: str) -> Linted:
         return Linted((f"the file is longer than {LONGEST // 1024} KiB",))
     try:
         proposal = parse_proposal(text)
-        manifest, _ = prepare(proposal, bytes(32), time.time(), secrets.token_bytes, secrets.randbelow)
+        manifest, _ = prepare(drafted(proposal), bytes(32), time.time(), secrets.token_bytes, secrets.randbelow)
     except AnonmlError as fault:
         return Linted(tuple(str(fault).splitlines()))
     return Linted((), proposal, manifest)

@@ -15,10 +15,10 @@ from aggregator.protocols.contract import Reached
 from aggregator.protocols.estimates import Estimate
 from aggregator.rules.lifecycle import Phase
 from aggregator.study.live import LiveStudy
-from anon.accounting.statement import ENROLLED, Batch, account, batch_of_chain, batch_of_reports, in_words
+from anon.accounting.statement import ENROLLED, Batch, batch_of_chain, batch_of_reports
 from anon.errors import AnonmlError
-from anon.ldp import format_epsilon
 from anon.protocols.contract import Place, PublishedModel
+from anon.protocols.cost_words import cost_in_words, promise_in_words, statement
 from anon.protocols.registry import protocol_of, read_model
 from anon.study.manifest import Manifest, parse_manifest
 from anon.transparency.documents import find
@@ -53,7 +53,8 @@ class StudyFacts:
     phase: str
     left: str
     fingerprint: str
-    epsilon: str
+    cost: str
+    promise: str
     enrolled: Count
     enough: bool
     accepted: Count
@@ -100,7 +101,8 @@ async def facts_of(live: LiveStudy) -> StudyFacts:
         phase=live.state,
         left=time_left(live.ends, live.tools.now()),
         fingerprint=words(live.study),
-        epsilon=format_epsilon(manifest.epsilon),
+        cost=cost_in_words(manifest),
+        promise=promise_in_words(manifest),
         enrolled=Count(enrolled, True) if left else Count(enrolled // STEP * STEP, False),
         enough=enrolled >= manifest.cohort.minimum,
         accepted=Count(accepted, True) if closed else Count(accepted // STEP * STEP, False),
@@ -153,7 +155,7 @@ async def statement_of(live: LiveStudy) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def _accounting(manifest_bytes: bytes, batch: Batch) -> tuple[str, ...]:
-    return in_words(account(parse_manifest(manifest_bytes), batch))
+    return statement(parse_manifest(manifest_bytes), batch)
 
 
 async def model_of(live: LiveStudy) -> PublishedModel | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from aggregator.protocols.contract import AggregatorPart
 from aggregator.protocols.histogram.part import HistogramPart
+from aggregator.protocols.sum.part import SumPart
 from anon.errors import Malformed
-from anon.protocols.registry import HISTOGRAM, protocol_of
+from anon.protocols.registry import HISTOGRAM, SUM, protocol_of
 from anon.study.manifest import Manifest
 
-PARTS: dict[str, AggregatorPart] = {HISTOGRAM.name: HistogramPart()}
+PARTS: dict[str, AggregatorPart] = {HISTOGRAM.name: HistogramPart(), SUM.name: SumPart()}
 
 
 def part_of(manifest: Manifest) -> AggregatorPart:

@@ -17,10 +17,11 @@ from aggregator.protocols.contract import Learned
 from aggregator.protocols.registry import part_of
 from aggregator.report.charts import Interval, bars, curve, intervals
 from aggregator.report.evaluation import FEWEST, Evaluation
-from anon.accounting.statement import Batch, account, batch_of_reports, in_words
+from anon.accounting.statement import Batch, batch_of_reports
 from anon.ldp import format_epsilon, odds_moved
+from anon.protocols.cost_words import cost_in_words, is_local, promise_in_words, statement
 from anon.protocols.names import expectation
-from anon.protocols.registry import protocol_of
+from anon.protocols.registry import charge_of, protocol_of
 from anon.study.manifest import Manifest
 from anon.text.foreign import seen
 from anon.text.instants import instant
@@ -47,12 +48,16 @@ def render(
         accepted=sum(accepted.values()),
         unreadable=unreadable,
         fingerprint=words(manifest.study_id),
+        local=is_local(manifest),
+        cost=cost_in_words(manifest),
+        promise=promise_in_words(manifest),
+        symbol=charge_of(manifest).budget.symbol,
         epsilon=format_epsilon(manifest.epsilon),
         epsilon_per_attribute=format_epsilon(manifest.epsilon_per_attribute),
         odds=odds_moved(manifest.epsilon),
         slots=[_slot(manifest, number) for number in range(len(manifest.slots))],
         anonymous=manifest.cohort.admission != "open",
-        accounting=in_words(account(manifest, _batch(manifest, accepted))),
+        accounting=statement(manifest, _batch(manifest, accepted)),
         evaluation=evaluation,
         roc=_roc(evaluation),
         calibration=_calibration(evaluation),

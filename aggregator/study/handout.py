@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 from anon.ldp import format_epsilon
+from anon.protocols.cost_words import cost_in_words, is_local, promise_in_words
+from anon.protocols.registry import protocol_of
 from anon.study.manifest import Manifest
 from anon.text.instants import instant
 from anon.transparency.fingerprint import words
@@ -71,6 +73,14 @@ def opening(link: str) -> str:
     return f"anonml peer open '{link}'"
 
 
+def _leaves(manifest: Manifest) -> str:
+    if is_local(manifest):
+        return f"""Your data stay on your own computer. A single noisy answer
+or a few of them leave it, with a record-level epsilon of {format_epsilon(manifest.epsilon)} in all."""
+    return f"""{protocol_of(manifest).summary(manifest)}
+It costs {cost_in_words(manifest)}; {promise_in_words(manifest)}."""
+
+
 def mail(manifest: Manifest, link: str = PLACE) -> str:
     """A mail to those who are asked; `link` is the one for all, or the place of each person's own."""
     if manifest.cohort.admission == "invite":
@@ -88,8 +98,7 @@ we ask you to take part in a study: {title}
 
 {manifest.purpose.strip()}
 
-Taking part is voluntary. Your data stay on your own computer. A single noisy answer
-or a few of them leave it, with a record-level epsilon of {format_epsilon(manifest.epsilon)} in all. You see everything
+Taking part is voluntary. {_leaves(manifest)} You see everything
 before you decide. Enrolment closes {instant(manifest.timetable.enrol_closes)}.
 
 1. Install the program from the file that we give you:

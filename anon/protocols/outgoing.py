@@ -9,7 +9,7 @@ Raw values show nothing in their `repr`. A sealed value cannot be built from byt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import final
 
 from attrs import field, frozen
@@ -20,6 +20,10 @@ Seal = Callable[[bytes], bytes]
 """Seals one share to one recipient, who alone can open it."""
 FEWEST_RECIPIENTS = 2
 _MINT = object()
+
+
+def _entries(values: Iterable[int]) -> tuple[int, ...]:
+    return tuple(values)
 
 
 def _whole(_: object, attribute: object, values: Sequence[int]) -> None:
@@ -35,7 +39,7 @@ class RawVector:
     Raises `ValueError` for an empty vector or an entry that is no whole number.
     """
 
-    values: tuple[int, ...] = field(repr=False, converter=tuple, validator=_whole)
+    values: tuple[int, ...] = field(repr=False, converter=_entries, validator=_whole)
 
 
 @frozen

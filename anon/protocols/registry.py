@@ -13,12 +13,14 @@ from anon.protocols import linear_model
 from anon.protocols.charge import Charge, Measure
 from anon.protocols.contract import Layout, PublishedModel, SharedPart
 from anon.protocols.histogram.shared import HistogramProtocol
+from anon.protocols.sum.shared import SumProtocol
 from anon.study.designs import FORMS
 from anon.study.manifest import Manifest
-from anon.study.proposal import SECTIONS
+from anon.study.proposal import PROTOCOLS, SECTIONS
 from anon.text.sentences import say
 
 HISTOGRAM: Final = HistogramProtocol()
+SUM: Final = SumProtocol()
 
 _BY_DESIGN: dict[str, SharedPart] = {}
 
@@ -27,15 +29,18 @@ def register(protocol: SharedPart) -> None:
     """Enter a protocol with its designs. From then on study files and manifests may name them."""
     for kind, design in protocol.designs.items():
         SECTIONS[kind], FORMS[kind], _BY_DESIGN[kind] = design.section, design.form, protocol
+    PROTOCOLS.add(protocol.name)
 
 
 def forget(protocol: SharedPart) -> None:
     """Take a protocol's designs out again."""
     for kind in protocol.designs:
         del SECTIONS[kind], FORMS[kind], _BY_DESIGN[kind]
+    PROTOCOLS.discard(protocol.name)
 
 
 register(HISTOGRAM)
+register(SUM)
 
 
 def known_designs() -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from attrs import frozen
 from anon.errors import Malformed
 from anon.protocols.contract import SharedPart
 from anon.protocols.registry import protocol_for
+from anon.protocols.sum import arranged
 from anon.study.manifest import HISTOGRAM, VERSION, Manifest, Timetable, Window, most_in_a_window
 from anon.study.proposal import Proposal
 
@@ -75,6 +76,11 @@ def resolve(
         protocol=protocol.name,
         part=design.part,
     )
+
+
+def drafted(proposal: Proposal) -> Proposal:
+    """The proposal as it can be looked at before publishing: with stand-ins for the entries of its tellers."""
+    return arranged.drafted(proposal)
 
 
 def _timetable(protocol: SharedPart, proposal: Proposal, now: int) -> tuple[Timetable, tuple[Window, ...]]:

@@ -69,14 +69,14 @@ class Picture:
 @frozen
 class PacketKind:
     """The surveys of one kind and mechanism: how often they are drawn, what is sent, how often it is true. `survey` is
-    one of them, `questions` says what each is about."""
+    one of them, `questions` says what each is about. A packet that is always true has no picture."""
 
     survey: Survey
     questions: tuple[str, ...]
     drawn: str
     asks: str
     lines: tuple[Line, ...]
-    picture: Picture
+    picture: Picture | None
 
     @property
     def surveys(self) -> int:

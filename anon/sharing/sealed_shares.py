@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
+from anon.sealing import seal
 from anon.sharing.arrangement import Arrangement
 from anon.vdaf.binding import sharing_nonce
-from anon.wire.packet_v2 import Occasion, seal_shares
+from anon.vdaf.prio3 import Sharing
+from anon.wire.packet_v2 import Occasion, seal_shares, share_info
 
 
 def sealed_shares(
@@ -22,8 +25,27 @@ def sealed_shares(
     `InvalidValue` for a measurement that the sum's proof does not accept, `Malformed` for a teller's key to which
     nothing can be sealed.
     """
-    prio3 = arrangement.prio3(arrangement.sum_of(occasion))
-    randomness = random_bytes(prio3.randomness_size)
-    sharing = prio3.shard(arrangement.context(occasion), measurement, sharing_nonce(tag), randomness)
+    sharing = open_shares(arrangement, occasion, measurement, tag, random_bytes)
     keys = [teller.sealing_key for teller in arrangement.tellers]
     return sharing.public_share, seal_shares(occasion, tag, sharing.input_shares, keys)
+
+
+def open_shares(
+    arrangement: Arrangement,
+    occasion: Occasion,
+    measurement: Sequence[int],
+    tag: bytes,
+    random_bytes: Callable[[int], bytes],
+) -> Sharing:
+    """The public share and the shares before they are sealed: they must not leave so. As `sealed_shares`."""
+    prio3 = arrangement.prio3(arrangement.sum_of(occasion))
+    randomness = random_bytes(prio3.randomness_size)
+    return prio3.shard(arrangement.context(occasion), measurement, sharing_nonce(tag), randomness)
+
+
+def seals(arrangement: Arrangement, occasion: Occasion, tag: bytes) -> tuple[Callable[[bytes], bytes], ...]:
+    """For each teller, in their order, the seal of its share."""
+    return tuple(
+        partial(seal, public_key=teller.sealing_key, info=share_info(occasion, tag, number))
+        for number, teller in enumerate(arrangement.tellers)
+    )

@@ -35,6 +35,9 @@ class AskedSurvey(Protocol):
     @property
     def m(self) -> int: ...
 
+    @property
+    def parameters(self) -> tuple[int, ...]: ...
+
 
 class AskedRow(Protocol):
     """A row of a slot's table."""

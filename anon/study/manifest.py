@@ -76,7 +76,8 @@ class Survey:
     and `centre`, a guess of the share of positive labels, over 2**64 (`anon.protocols.histogram.one_bit`).
 
     An exact survey (`EXACT`) has no mechanism: `m` is the length of its vector, `size` the bytes that a packet shows of
-    it to all, and `epsilon` its part of the study's charge, in 1e-9 of that charge's measure."""
+    it to all, and `epsilon` its part of the study's charge, in 1e-9 of that charge's measure. `parameters` are what
+    else its protocol needs to make the vector, in that protocol's order."""
 
     survey: int
     kind: str
@@ -92,9 +93,14 @@ class Survey:
     signs: tuple[int, ...] = ()
     centre: int = 0
     size: int = 0
+    parameters: tuple[int, ...] = ()
 
     def __attrs_post_init__(self) -> None:
         self._check_bit()
+        if self.parameters and (not self.exact or not all(0 <= one < LARGEST for one in self.parameters)):
+            raise InvalidValue(
+                f"survey {self.survey}: parameters belong to an exact survey, and are from 0 to below {LARGEST}"
+            )
         if self.exact:
             self._check_exact()
         elif self.epsilon < (recomputed := self.build().epsilon):
@@ -308,8 +314,9 @@ class Manifest:
         if self.protocol == HISTOGRAM:
             del plain["protocol"]
         for survey in plain["surveys"]:
-            if not survey["size"]:
-                del survey["size"]
+            for name in ("size", "parameters"):
+                if not survey[name]:
+                    del survey[name]
         return encode(plain)
 
     @cached_property

@@ -6,7 +6,7 @@ import re
 import tomllib
 from math import comb
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from attrs import field, frozen
 
@@ -20,6 +20,7 @@ from anon.study.features import (
     Release,
     Table,
     demand_features,
+    demand_line,
     demand_names,
     one_of,
 )
@@ -28,14 +29,17 @@ from anon.study.parsing import kind_of, make_converter, structure
 from anon.study.texts import demand_seen
 
 _MECHANISM = one_of("auto", "krr", "subset", "rappor", "pq")
+_HEX = re.compile(r"(?:[0-9a-f]{2})*\Z")
 _SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?\Z")
 MAX_EPSILON = 20.0
 MOST_SUBSETS = 4000
 """As many as the paper's design can have. One is resolved in about 2 ms, and every peer fetches them all."""
+LONGEST_NAME, LONGEST_ADDRESS, LONGEST_ENTRY = 60, 200, 8000
+"""Characters of a teller's name, address and entry. Names of four fit one line of the consent screen."""
 
 
-def _epsilon(_: object, attribute: Any, value: float) -> None:
+def epsilon_in_range(_: object, attribute: Any, value: float) -> None:
     if not 0 < value <= MAX_EPSILON:
         raise InvalidValue(
             f"{attribute.name}: expected a number above 0 and at most {MAX_EPSILON:g}, got {kind_of(value)}"
@@ -44,9 +48,13 @@ def _epsilon(_: object, attribute: Any, value: float) -> None:
 
 @frozen
 class DesignSection:
-    """The `[design]` of a study file. Each protocol derives a class for each of its designs."""
+    """The `[design]` of a study file. Each protocol derives a class for each of its designs.
+
+    `has_tellers`: the answers leave in shares, for the tellers that the file names.
+    """
 
     kind: str
+    has_tellers: ClassVar[bool] = False
 
     def demand(self, proposal: Proposal) -> None:
         """Raises `InvalidValue` for a study file that the design cannot run."""
@@ -63,7 +71,7 @@ class OnePacket(DesignSection):
     features where they are public knowledge. `label_share` of the weight asks about the label alone.
     """
 
-    epsilon: float = field(validator=_epsilon)
+    epsilon: float = field(validator=epsilon_in_range)
     mechanism: str = field(default="auto", validator=_MECHANISM)
     subset_size: int = 1
     subsets: tuple[tuple[str, ...], ...] = ()
@@ -110,8 +118,8 @@ class Paper(DesignSection):
     """The paper's design: `subsets_per_partition` (k_h) histogram slots of `partitions` (k_p) rows with `subset_size`
     (k_s) features each, and one binning slot per numeric feature without declared cuts."""
 
-    epsilon_histogram: float = field(validator=_epsilon)
-    epsilon_binning: float = field(validator=_epsilon)
+    epsilon_histogram: float = field(validator=epsilon_in_range)
+    epsilon_binning: float = field(validator=epsilon_in_range)
     partitions: int = 20
     subset_size: int = 1
     subsets_per_partition: int = 2
@@ -143,6 +151,9 @@ class Paper(DesignSection):
 SECTIONS: dict[str, type[DesignSection]] = {"one-packet": OnePacket, "paper": Paper}
 """The class of each `design.kind`; a protocol's registration enters its own."""
 
+PROTOCOLS: set[str] = {HISTOGRAM}
+"""The protocols that a file may name; a protocol's registration enters its own."""
+
 
 def _demand_binning_window(proposal: Proposal) -> None:
     if proposal.binned and proposal.schedule.binning < 1:
@@ -172,6 +183,24 @@ class Schedule:
 
 
 @frozen
+class TellerPlace:
+    """A teller as staff name it. `entry`: its canonical offer for this study as hex digits; left out, publishing asks
+    the teller for it."""
+
+    name: str
+    address: str
+    entry: str = ""
+
+    def __attrs_post_init__(self) -> None:
+        for what, text, most in (("name", self.name, LONGEST_NAME), ("address", self.address, LONGEST_ADDRESS)):
+            if not text.strip():
+                raise InvalidValue(f"{what}: expected some text")
+            demand_line(what, text, most)
+        if len(self.entry) > LONGEST_ENTRY or not _HEX.match(self.entry):
+            raise InvalidValue(f"entry: expected at most {LONGEST_ENTRY} hex digits; left out, publishing asks for it")
+
+
+@frozen
 class Proposal:
     """A study as proposed. `resolve` turns it into the manifest."""
 
@@ -190,6 +219,7 @@ class Proposal:
     cover: Cover = field(factory=Cover)
     data_source: str = ""
     protocol: str = HISTOGRAM
+    tellers: tuple[TellerPlace, ...] = ()
 
     def __attrs_post_init__(self) -> None:
         if self.version != 1:
@@ -199,6 +229,8 @@ class Proposal:
                 raise InvalidValue(f"{name}: expected some text; people read it before they say yes")
         demand_seen(self)
         demand_names(self.features, self.label, self.tables)
+        if self.tellers and not self.design.has_tellers:
+            raise InvalidValue(f"tellers: the design {self.design.kind} has none; leave them out")
         self.design.demand(self)
         declared = [feature.name for feature in self.features if feature.expects]
         if declared and self.protocol == HISTOGRAM and self.learning.classifier != "additive":
@@ -293,10 +325,10 @@ def parse_proposal(text: str, what: str = "study.toml") -> Proposal:
 
 
 def _place_section(data: dict[str, Any], what: str) -> None:
-    """A protocol other than the histogram has its settings in a section of its own name, in place of `[design]`."""
+    """A protocol with a design of its own name has its settings in a section of that name, in place of `[design]`."""
     protocol = data.get("protocol", HISTOGRAM)
-    if protocol == HISTOGRAM:
-        return
+    if protocol == HISTOGRAM or (isinstance(protocol, str) and protocol in PROTOCOLS - SECTIONS.keys()):
+        return  # `[design]` names one of the protocol's designs
     if not isinstance(protocol, str) or protocol not in SECTIONS:
         raise Malformed(f"{what}: protocol: expected one that this program has, such as {HISTOGRAM}")
     section = data.pop(protocol, {})

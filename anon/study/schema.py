@@ -25,7 +25,28 @@ from anon.study.features import (
     OneOf,
     Release,
 )
-from anon.study.proposal import MAX_EPSILON, DesignSection, OnePacket, Paper, Proposal, Schedule, spelled
+from anon.study.proposal import (
+    LONGEST_ADDRESS,
+    LONGEST_ENTRY,
+    LONGEST_NAME,
+    MAX_EPSILON,
+    DesignSection,
+    OnePacket,
+    Paper,
+    Proposal,
+    Schedule,
+    TellerPlace,
+    spelled,
+)
+from anon.study.sum_designs import (
+    FEWEST_TELLERS,
+    MOST_REACH,
+    MOST_SUMMED_ROUNDS,
+    MOST_TELLERS,
+    Gradient,
+    Moments,
+    TablesSum,
+)
 
 FILE = "study.schema.json"
 EDITOR_LINE = f"#:schema {FILE}"
@@ -33,7 +54,8 @@ EDITOR_LINE = f"#:schema {FILE}"
 
 DURATION_PATTERN = "^(\\d+d)?(\\d+h)?(\\d+m)?(\\d+s)?$"
 _SCALARS = {str: "string", int: "integer", float: "number", bool: "boolean"}
-_SECTIONS = (Label, Feature, OnePacket, Paper, Schedule, Cohort, Learning, Release, Cover)
+_DESIGNS = (OnePacket, Paper, TablesSum, Moments, Gradient)
+_SECTIONS = (Label, Feature, *_DESIGNS, Schedule, Cohort, Learning, Release, Cover, TellerPlace)
 
 WORDS: Final[dict[str, str]] = {
     "version": "Of this format: 1.",
@@ -50,7 +72,8 @@ WORDS: Final[dict[str, str]] = {
     "learning": "How the model is fitted.",
     "release": "Who may see the transcript, and how long packets are kept.",
     "cover": "Cover traffic.",
-    "protocol": "The protocol. Every one but the histogram has a section of its own name in place of design.",
+    "protocol": "The protocol: histogram, or sum for exact sums. Left out, the design names it.",
+    "tellers": "Who adds up exact sums, two to four; for the designs of exact sums alone.",
     "Label.name": "A name for queries, documents and the model.",
     "Label.description": "In plain words, for the consent screen.",
     "Label.query": "One SELECT on the owner's tables that gives one value.",
@@ -89,6 +112,25 @@ WORDS: Final[dict[str, str]] = {
     "Paper.binning": "By a median in rounds, or by quantiles of one small histogram.",
     "Paper.binning_rounds": "Rounds of the median search.",
     "Paper.binning_levels": "Levels of the histogram for quantiles.",
+    "TablesSum.kind": "Tables of counts, summed exactly and published with noise.",
+    "TablesSum.epsilon": "Central, at delta 1e-6, of all that is published: if one teller is honest.",
+    "TablesSum.pairs": "Pairs of features that get a table of both, without the label.",
+    "Moments.kind": "Products of every two columns, summed exactly and published with noise; a linear model.",
+    "Moments.epsilon": "Central, at delta 1e-6, of all that is published: if one teller is honest.",
+    "Moments.target": "The feature that is predicted; left out, the label is.",
+    "Moments.reach": "Whole numbers on each side of a column's centre.",
+    "Moments.target_weight": "How much louder the target is than a feature.",
+    "Moments.norm": "The longest record, as a part of one with all columns at their ends; longer ones are shrunk.",
+    "Gradient.kind": "Logistic regression in rounds, each from a sum of clipped gradients.",
+    "Gradient.epsilon": "Central, at delta 1e-6, of all rounds together: if one teller is honest.",
+    "Gradient.rounds": "Rounds, each with a packet of every member and a window of its own.",
+    "Gradient.step": "The length of a step.",
+    "Gradient.momentum": "The part of the last step that goes on.",
+    "Gradient.clip": "The longest gradient; longer ones are shrunk.",
+    "Gradient.last": "Over how many last rounds the weights are averaged; left out, a third.",
+    "TellerPlace.name": "A name that members read before they say yes.",
+    "TellerPlace.address": "Where the teller is reached.",
+    "TellerPlace.entry": "The teller's offer for this study in hex digits; left out, publishing asks for it.",
     "Schedule.enrol": "From publishing until the roster closes.",
     "Schedule.settle": "After each closing, before the next window opens.",
     "Schedule.collect": "The window in which packets are sent.",
@@ -127,6 +169,24 @@ _BOUNDS: Final[dict[str, dict[str, Any]]] = {
     "OnePacket.epsilon": {"exclusiveMinimum": 0, "maximum": MAX_EPSILON},
     "Paper.epsilon_histogram": {"exclusiveMinimum": 0, "maximum": MAX_EPSILON},
     "Paper.epsilon_binning": {"exclusiveMinimum": 0, "maximum": MAX_EPSILON},
+    "TablesSum.kind": {"const": "tables-sum"},
+    "Moments.kind": {"const": "moments"},
+    "Gradient.kind": {"const": "gradient"},
+    "TablesSum.epsilon": {"exclusiveMinimum": 0, "maximum": MAX_EPSILON},
+    "Moments.epsilon": {"exclusiveMinimum": 0, "maximum": MAX_EPSILON},
+    "Gradient.epsilon": {"exclusiveMinimum": 0, "maximum": MAX_EPSILON},
+    "Moments.reach": {"minimum": 1, "maximum": MOST_REACH},
+    "Moments.target_weight": {"minimum": 1, "maximum": MOST_REACH},
+    "Moments.norm": {"minimum": 0.01, "maximum": 1},
+    "Gradient.rounds": {"minimum": 1, "maximum": MOST_SUMMED_ROUNDS},
+    "Gradient.step": {"minimum": 0.001, "maximum": 100},
+    "Gradient.momentum": {"minimum": 0, "maximum": 0.99},
+    "Gradient.clip": {"minimum": 0.01, "maximum": 100},
+    "Gradient.last": {"minimum": 0, "maximum": MOST_SUMMED_ROUNDS},
+    "tellers": {"minItems": FEWEST_TELLERS, "maxItems": MOST_TELLERS},
+    "TellerPlace.name": {"minLength": 1, "maxLength": LONGEST_NAME},
+    "TellerPlace.address": {"minLength": 1, "maxLength": LONGEST_ADDRESS},
+    "TellerPlace.entry": {"pattern": "^([0-9a-f]{2})*$", "maxLength": LONGEST_ENTRY},
     "OnePacket.subset_size": {"minimum": 1, "maximum": 6},
     "Paper.subset_size": {"minimum": 1, "maximum": 6},
     "OnePacket.binning_share": {"minimum": 0.01, "maximum": 0.5},
@@ -184,7 +244,7 @@ def _object(cls: type[Any], prefix: str) -> dict[str, Any]:
 
 def _of_type(hint: Any) -> dict[str, Any]:
     if hint is DesignSection:
-        hint = OnePacket | Paper
+        return {"anyOf": [_of_type(kind) for kind in _DESIGNS]}
     if hint in _SCALARS:
         return {"type": _SCALARS[hint]}
     if hint in _SECTIONS:

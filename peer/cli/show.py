@@ -131,7 +131,10 @@ def show_sheet(
     console.print(f"Served to everybody at {where}; the fingerprint covers that.", highlight=False, soft_wrap=True)
     if code:
         qr.show(console, study_code(sheet.study))
-    table = Table("what", "in words", title="One perturbed packet about some of these, with the label")
+    about = "One perturbed packet about some of these, with the label"
+    if sheet.charge.budget != LOCAL:
+        about = "Exact numbers computed from these leave in sealed shares"
+    table = Table("what", "in words", title=about)
     for question in (*sheet.features, sheet.label):
         table.add_row(Foreign(question.name), Foreign(question.sentence, lines=True))
     console.print(table)

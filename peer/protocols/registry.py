@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from anon.errors import Malformed
-from anon.protocols.registry import HISTOGRAM, protocol_of
+from anon.protocols.registry import HISTOGRAM, SUM, protocol_of
 from anon.study.manifest import Manifest
 from peer.protocols.contract import PeerPart
 from peer.protocols.histogram import HistogramPart
+from peer.protocols.sum import SumPart
 
-PARTS: dict[str, PeerPart] = {HISTOGRAM.name: HistogramPart()}
+PARTS: dict[str, PeerPart] = {HISTOGRAM.name: HistogramPart(), SUM.name: SumPart()}
 
 
 def part_of(manifest: Manifest) -> PeerPart:

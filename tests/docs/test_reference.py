@@ -56,6 +56,7 @@ def test_every_word_and_code_of_a_failure_is_explained() -> None:
 def test_every_key_of_a_study_file_stands_in_its_section(key: str) -> None:
     section, _, name = key.rpartition(".")
     titles = {"": "The file itself", "OnePacket": "one-packet", "Paper": '"paper"'}
+    titles |= {"TablesSum": "tables-sum", "Moments": '"moments"', "Gradient": '"gradient"', "TellerPlace": "[[tellers]]"}
     title = titles.get(section, f"[{section.lower()}")
     chapter = next(one for one in STUDY_PAGE.split("\n## ")[1:] if title in one.partition("\n")[0])
     assert f"| `{name}` |" in chapter

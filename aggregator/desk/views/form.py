@@ -17,7 +17,6 @@ from aggregator.desk.timeline import in_words
 from aggregator.desk.views.desk_page import field_of, optional_field
 from aggregator.desk.views.drafts import DraftPages
 from aggregator.lab.sample_file import SampleColumn, sample_columns
-from anon.ldp import odds_moved
 from anon.tables.columns import sanitised
 
 
@@ -101,7 +100,6 @@ def _told(fields: dict[str, str], linted: editing.Linted | None) -> dict[str, An
     length = length_of(fields)
     return {
         "linted": linted,
-        "odds": _odds(linted),
         "slow": linted is not None and linted.outlook is None,
         "faults": faults,
         "at_field": {fault.field: fault.says for fault in faults if fault.field},
@@ -120,7 +118,3 @@ async def _sample(request: web.Request) -> str:
     """The text of the uploaded file; empty where none was chosen."""
     given = (await request.post()).get("sample")
     return await field_of(request, "sample") if isinstance(given, web.FileField) and given.filename else ""
-
-
-def _odds(linted: editing.Linted | None) -> str:
-    return odds_moved(linted.manifest.epsilon) if linted is not None and linted.manifest is not None else ""

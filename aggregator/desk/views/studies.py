@@ -27,7 +27,6 @@ from aggregator.lab.tested_report import full_report
 from aggregator.study.handout import limits
 from aggregator.study.live import LiveStudy
 from anon.errors import AnonmlError, Malformed, Refused
-from anon.ldp import odds_moved
 from anon.page.gate import DOCUMENT_POLICY, Gate
 from anon.page.jobs import Jobs
 from anon.transparency.documents import encode_chain, find
@@ -82,7 +81,6 @@ class Pages(FormPages, InvitePages):
             fewest=STEP,
             guessing=await facts.is_guessing(live),
             statement=await facts.statement_of(live),
-            odds=odds_moved(live.manifest.epsilon),
             audited=self.jobs.outcome(_job(live, "audit")),
             expected=self.jobs.outcome(_job(live, "forecast")),
             code=study_code(live.study),

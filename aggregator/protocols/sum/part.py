@@ -1,0 +1,151 @@
+"""The protocol `sum` at the aggregator: rounds whose sums the tellers publish, and the model that follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+
+from attrs import evolve, frozen
+
+from aggregator.protocols.contract import Learned, Reached, ReportPart, Round
+from aggregator.protocols.estimates import Estimate
+from aggregator.protocols.linear_report import linear_report
+from aggregator.protocols.sum.published import NoisySum
+from anon.errors import Malformed
+from anon.protocols.contract import Place, PublishedModel
+from anon.protocols.linear_model import LinearModel
+from anon.protocols.sum.design import CONSTANT, GRADIENT, TABLES, column_of, summed_of
+from anon.protocols.sum.standing import RoundSum, arrangement_of, final_weights, place_of, read_sums, sum_asked
+from anon.sharing.round_document import demand_listed
+from anon.study.manifest import Manifest, Survey
+from anon.sums.moments import MomentSums
+from anon.sums.tables import TableSums
+
+
+@frozen
+class LearnedLinear:
+    """A linear model. Nothing else stands behind it than the published sums."""
+
+    model: LinearModel
+
+
+class SumPart:
+    """See `aggregator.protocols.contract`."""
+
+    def rounds(self, study: Manifest) -> tuple[Round, ...]:
+        """One for each survey. The stored word is that of collection."""
+        if len(study.surveys) == 1:
+            return (_round(study.surveys[0], "collection"),)
+        return tuple(_round(one, f"round {one.round + 1} of {len(study.surveys)}") for one in study.surveys)
+
+    def check_sums(
+        self, study: Manifest, number: int, body_untrusted: bytes, tags: Mapping[int, Sequence[bytes]]
+    ) -> Mapping[int, int]:
+        """See `SummingPart`. Each round has one survey, and its number is the round's."""
+        slot = sum_asked(study, number).slot
+        arrangement, by_slot = arrangement_of(study), {slot: tags.get(number, ())}
+        left_out = demand_listed(arrangement, study.study_id, number, body_untrusted, by_slot)
+        return {number: left_out[slot]}
+
+    def learn(
+        self,
+        study: Manifest,
+        documents: Mapping[Place, bytes],
+        score_value: bytes,
+        packets: Mapping[int, Sequence[bytes]],
+    ) -> Learned:
+        """The model of the published sums. Every packet trains: none is kept for scoring."""
+        return learned_from(study, read_sums(study, documents, len(study.surveys)))
+
+    def reached(self, model: PublishedModel) -> tuple[Reached, ...]:
+        """None: no packet was kept for scoring."""
+        return ()
+
+    def estimate(
+        self,
+        study: Manifest,
+        survey: Survey,
+        documents: Mapping[Place, bytes],
+        plaintexts: Sequence[bytes],
+        final: bool,
+    ) -> Estimate | None:
+        """None: sealed shares tell the aggregator nothing."""
+        return None
+
+    def report(self, study: Manifest, learned: Learned) -> ReportPart:
+        """The tables with their effects, or the linear model's columns."""
+        if isinstance(learned, LearnedLinear):
+            return linear_report(learned.model)
+        from aggregator.protocols.histogram.report import values_of
+        from aggregator.protocols.histogram.results import LearnedStudy
+
+        if not isinstance(learned, LearnedStudy):
+            raise TypeError(f"not learned by the protocol of sums: {type(learned).__name__}")
+        template = files("aggregator.protocols.sum").joinpath("tables.html").read_text("utf-8")
+        return ReportPart(template, values_of(study, learned))
+
+
+def learned_from(study: Manifest, sums: Sequence[RoundSum], with_influence: bool = True) -> Learned:
+    """The model of these sums, one for each round. Raises `Malformed` for sums that do not fit the study."""
+    kind = study.surveys[0].kind
+    if kind == TABLES:
+        return _learned_tables(study, sums[0], with_influence)
+    if kind == GRADIENT:
+        intercept, *weights = final_weights(study, sums)
+        return LearnedLinear(_linear(study, tuple(feature.name for feature in study.features), weights, intercept))
+    return LearnedLinear(_ridge(study, sums[0]))
+
+
+def _round(survey: Survey, name: str) -> Round:
+    return Round(survey.window, "collecting", name, (survey.survey,), place_of(survey.round))
+
+
+def _noisy(study: Manifest, found: RoundSum) -> NoisySum:
+    parties = len(arrangement_of(study).tellers)
+    return NoisySum(found.values, found.accepted, found.noise / parties, parties)
+
+
+def _learned_tables(study: Manifest, found: RoundSum, with_influence: bool) -> Learned:
+    from aggregator.protocols.histogram.results import Subject  # late: a server starts without scikit-learn
+    from aggregator.protocols.sum.tables import learn_tables
+
+    design = summed_of(study, study.surveys[0])
+    if not isinstance(design, TableSums):
+        raise Malformed("sums: expected those of tables")
+    cuts = {one.name: one.cuts for one in study.features if one.kind == "numeric"}
+    shares = {one.name: one.shares for one in study.features if one.shares}
+    subject = Subject(study.study_id.hex(), study.title, study.label, study.features, cuts, shares)
+    learned = learn_tables(subject, design, _noisy(study, found), study.learning, with_influence)
+    return evolve(learned, model=evolve(learned.model, chance=learned.chance, shown=learned.learnable))
+
+
+def _ridge(study: Manifest, found: RoundSum) -> LinearModel:
+    """The regression of the target. A label's score, from -1 to 1, is the probability's distance from 1/2, doubled; as
+    log-odds it is doubled once more, which agrees with it around 0 and everywhere in order and sign."""
+    from aggregator.protocols.sum.moments import ridge
+
+    survey = study.surveys[0]
+    design = summed_of(study, survey)
+    if not isinstance(design, MomentSums):
+        raise Malformed("sums: expected those of moments")
+    target = design.columns[-1]
+    of_label = target.name == study.label.name
+    model = ridge(design, target.name, _noisy(study, found))
+    stretch = 2.0 if of_label else 1.0
+    weights = {column.name: stretch * weight for column, weight in zip(model.columns, model.weights, strict=True)}
+    intercept = weights.pop(CONSTANT)
+    fitted = _linear(study, tuple(weights), tuple(weights.values()), intercept)
+    return fitted if of_label else evolve(fitted, target=column_of(study.feature(target.name)))
+
+
+def _linear(study: Manifest, names: Sequence[str], weights: Sequence[float], intercept: float) -> LinearModel:
+    features = tuple(study.feature(name) for name in names)
+    return LinearModel(
+        study=study.study_id.hex(),
+        title=study.title,
+        label=study.label,
+        features=features,
+        columns=tuple(map(column_of, features)),
+        weights=tuple(weights),
+        intercept=intercept,
+    )

@@ -1,0 +1,139 @@
+"""From a study file to surveys and sums: the noise is sought, the tellers are named, nothing is left open."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final
+
+from attrs import evolve
+
+from anon.accounting.noisy_sums import sigma_squared_for
+from anon.accounting.zcdp import NanoRho, gaussian_rho
+from anon.errors import InvalidValue, Malformed
+from anon.ldp import NanoEpsilon, nano
+from anon.protocols.contract import Layout
+from anon.protocols.sum.design import GRADIENT, MOMENTS, SCALE, TABLES, shape_of, sum_of
+from anon.sealing import PUBLIC_KEY_SIZE
+from anon.sharing.arrangement import COMMITMENT_SIZE, KEY_SIZE, LEAST_MEMBERS, Arrangement, TellerEntry, parse_entry
+from anon.study.features import Cohort
+from anon.study.manifest import EXACT, Row, Slot, Survey, Window
+from anon.study.proposal import Proposal, TellerPlace
+from anon.study.sum_designs import Gradient, Moments, TablesSum
+
+DELTA: Final = Decimal("1e-6")
+"""The delta of every promise of this protocol."""
+
+
+def fewest(cohort: Cohort) -> int:
+    """The fewest members of a sum: half of the smallest roster, so that some may stay away."""
+    return max(LEAST_MEMBERS, -(-cohort.minimum // 2))
+
+
+def rounds_of(proposal: Proposal) -> int:
+    """How many sums are published, one after the other."""
+    return proposal.design.rounds if isinstance(proposal.design, Gradient) else 1
+
+
+def lay_out(proposal: Proposal, windows: tuple[Window, ...]) -> Layout:
+    """Surveys, slots and the arrangement. Raises `Malformed`."""
+    drafts = [_draft(proposal, window, number) for number, window in enumerate(windows)]
+    sigma_squared = noise_for(drafts[0], nano(_epsilon(proposal)), len(drafts))
+    entries = tuple(map(entry_of, proposal.tellers))
+    sums = tuple(sum_of(one, one.round, sigma_squared) for one in drafts)
+    arrangement = Arrangement(fewest(proposal.cohort), entries, sums)
+    size = arrangement.prio3(sums[0]).public_share_size
+    asked = tuple(evolve(one, epsilon=rho_of(one, sigma_squared), size=size) for one in drafts)
+    return Layout(asked, tuple(Slot(one.round, (Row(one.survey, 1),)) for one in asked), arrangement.to_bytes())
+
+
+def rho_of(survey: Survey, sigma_squared: Fraction) -> NanoRho:
+    """The cost of a survey's sum to one person, who is replaced by another: with the noise of a single teller."""
+    return gaussian_rho(shape_of(survey).sensitivity_squared("replace-one"), sigma_squared)
+
+
+def noise_for(survey: Survey, epsilon: NanoEpsilon, rounds: int) -> Fraction:
+    """The variance of each teller's noise that keeps so many rounds of a sum to (epsilon, `DELTA`)."""
+    shape = shape_of(survey)
+    return _sigma_squared(shape.sensitivity_squared("replace-one"), shape.changed("replace-one"), epsilon, rounds)
+
+
+@lru_cache(maxsize=64)
+def _sigma_squared(sensitivity_squared: int, changed: int, epsilon: NanoEpsilon, rounds: int) -> Fraction:
+    return sigma_squared_for(sensitivity_squared, changed, epsilon, DELTA, rounds)
+
+
+def entry_of(place: TellerPlace) -> TellerEntry:
+    """A teller's entry, of the name and address that staff wrote. Raises `Malformed`."""
+    if not place.entry:
+        raise Malformed(f"study.toml: tellers: {place.name} has no entry; publishing asks the teller for it")
+    entry = parse_entry(bytes.fromhex(place.entry))
+    if (entry.name, entry.address) != (place.name, place.address):
+        raise Malformed(
+            f"study.toml: tellers: the entry of {place.name} is of another name or address; leave it out, publishing "
+            "asks the teller for a new one"
+        )
+    return entry
+
+
+def drafted(proposal: Proposal) -> Proposal:
+    """The same with a stand-in for each teller's entry that is left out: for looking at a study before it is published.
+
+    No teller has the keys of a stand-in. So none countersigns a study of it, and nothing could be sent.
+    """
+    return evolve(proposal, tellers=tuple(map(_stand_in, proposal.tellers)))
+
+
+def _stand_in(place: TellerPlace) -> TellerPlace:
+    if place.entry:
+        return place
+    drawn = hashlib.shake_256(f"{place.name}\n{place.address}".encode())
+    key, rest = drawn.digest(KEY_SIZE), drawn.digest(KEY_SIZE + PUBLIC_KEY_SIZE + COMMITMENT_SIZE)[KEY_SIZE:]
+    entry = TellerEntry(place.name, place.address, key, rest[:PUBLIC_KEY_SIZE], rest[PUBLIC_KEY_SIZE:])
+    return evolve(place, entry=entry.to_bytes().hex())
+
+
+def _epsilon(proposal: Proposal) -> str:
+    if not isinstance(proposal.design, TablesSum | Moments | Gradient):
+        raise TypeError(f"no design of exact sums: {proposal.design.kind}")
+    return str(proposal.design.epsilon)
+
+
+def _draft(proposal: Proposal, window: Window, number: int) -> Survey:
+    """The survey of a round, without its cost and size."""
+    kind, features, cards, parameters = _asked(proposal)
+    m = 1
+    made = Survey(number, kind, features, cards, m, EXACT, 0, 0, 0, window, number, size=1, parameters=parameters)
+    try:
+        return evolve(made, m=shape_of(made).length)
+    except InvalidValue as fault:
+        raise Malformed(f"study.toml: design: {fault}; take fewer features or a smaller reach") from None
+
+
+def _asked(proposal: Proposal) -> tuple[str, tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
+    design, names = proposal.design, tuple(feature.name for feature in proposal.features)
+    if isinstance(design, TablesSum):
+        places = tuple(names.index(name) for pair in design.pairs for name in pair)
+        return TABLES, names, tuple(feature.cardinality for feature in proposal.features), places
+    if isinstance(design, Moments):
+        return _moments(design, names)
+    if isinstance(design, Gradient):
+        ratios = [Fraction(str(one)) for one in (design.clip, design.step, design.momentum)]
+        last = design.last or max(1, design.rounds // 3)
+        numbers = [number for ratio in ratios for number in (ratio.numerator, ratio.denominator)]
+        return GRADIENT, names, (1,) * len(names), (SCALE, *numbers, last)
+    raise TypeError(f"no design of exact sums: {design.kind}")
+
+
+def _moments(design: Moments, names: Sequence[str]) -> tuple[str, tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
+    """A number that is predicted is the last column and has its own reach; the label's stands in the parameters."""
+    columns = (*(name for name in names if name != design.target), *((design.target,) if design.target else ()))
+    louder = design.reach * design.target_weight
+    reaches = [louder if name == design.target else design.reach for name in columns]
+    label_reach = 0 if design.target else louder
+    largest = min(reaches) ** 2 + sum(reach**2 for reach in reaches) + label_reach**2
+    radius_squared = max(1, int(Fraction(str(design.norm)) ** 2 * largest))
+    return MOMENTS, columns, tuple(reaches), (radius_squared, label_reach)

@@ -1,0 +1,141 @@
+"""The words of a study of exact sums: what leaves, who the tellers are, what is promised, and when it does not hold."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from anon.accounting.noisy_sums import NoisySum, epsilon_of
+from anon.protocols.sum.arranged import DELTA
+from anon.protocols.sum.design import GRADIENT, TABLES, shape_of
+from anon.protocols.sum.standing import arrangement_of
+from anon.protocols.words import Line, PacketKind
+from anon.sharing.arrangement import Arrangement
+from anon.study.manifest import Manifest, Survey
+from anon.sums.tables import TableSums
+from anon.text.sentences import Figure, Sentence, joined, say, say_many
+
+
+def condition(arrangement: Arrangement) -> Sentence:
+    """When the promise holds, in words that follow "if"."""
+    return say(
+        "at least one of the tellers {tellers} keeps its shares to itself",
+        tellers=_names(arrangement),
+    )
+
+
+def _names(arrangement: Arrangement) -> Sentence:
+    *others, last = [teller.name for teller in arrangement.tellers]
+    return say("{tellers} and {last}", tellers=joined(others, ", "), last=last)
+
+
+def summary(study: Manifest) -> Sentence:
+    """How the study asks, in one sentence."""
+    tellers = _names(arrangement_of(study))
+    if study.surveys[0].kind == GRADIENT:
+        return say_many(
+            "Each member sends exact numbers in one round, in shares; {tellers} add them up over all members, and "
+            "only sums with noise are published.",
+            "Each member sends exact numbers in each of {count} rounds, in shares; {tellers} add them up over all "
+            "members, and only sums with noise are published.",
+            len(study.surveys),
+            tellers=tellers,
+        )
+    return say(
+        "Each member sends exact numbers once, in shares; {tellers} add them up over all members, and only the sum "
+        "with noise is published.",
+        tellers=tellers,
+    )
+
+
+def title(study: Manifest, survey: Survey) -> Sentence:
+    """The question of a survey, in a few words."""
+    if survey.kind == TABLES:
+        return say_many(
+            "counts in {count} table",
+            "counts in {count} tables",
+            len(_tables(survey).blocks),
+        )
+    if survey.kind == GRADIENT:
+        return say("gradient of {label}, round {round}", label=study.label.name, round=survey.round + 1)
+    return say("products of every two of {count} columns", count=_columns(survey))
+
+
+def odds(study: Manifest) -> tuple[Sentence, ...]:
+    """The content of a packet, its recipients, the promise, and the view of all tellers together."""
+    arrangement = arrangement_of(study)
+    return (
+        leaves(study, study.surveys[0]),
+        say(
+            "It is cut into {count} shares, one for each teller: {tellers}. One share alone shows nothing.",
+            count=len(arrangement.tellers),
+            tellers=_names(arrangement),
+        ),
+        say(
+            "The tellers add up the shares of all members and add noise. What is published keeps to epsilon {epsilon} "
+            "at delta {delta}, if at least one of them is honest.",
+            epsilon=promised(study),
+            delta=str(DELTA),
+        ),
+        say(
+            "If all of them work together, they see your exact answers: without your name, but so exact that they may "
+            "tell who you are."
+        ),
+    )
+
+
+def leaves(study: Manifest, survey: Survey) -> Sentence:
+    """The content of a packet."""
+    if survey.kind == TABLES:
+        return say_many(
+            "Your exact answer leaves, as a mark in one cell of {count} table.",
+            "Your exact answers leave, as a mark in one cell of each of {count} tables.",
+            len(_tables(survey).blocks),
+        )
+    if survey.kind == GRADIENT:
+        return say_many(
+            "Numbers computed from your exact answers leave once: how far a common model is off for you, column by "
+            "column.",
+            "Numbers computed from your exact answers leave {count} times: how far a common model is off for you, "
+            "column by column.",
+            len(study.surveys),
+        )
+    return say(
+        "Your exact answers leave, as {count} numbers: the product of every two of your values.", count=survey.m
+    )
+
+
+def packet_kinds(study: Manifest) -> tuple[PacketKind, ...]:
+    """The one kind of packet. It is true always, so it has no odds and no picture."""
+    survey = study.surveys[0]
+    many = study.packets > 1
+    drawn = say("each of your {count} packets", count=study.packets) if many else say("your one packet")
+    asks = say("exact numbers in sealed shares")
+    lines = tuple(Line(line, ()) for line in odds(study))
+    return (PacketKind(survey, (title(study, survey),), drawn, asks, lines, None),)
+
+
+def promised(study: Manifest) -> Figure:
+    """The central epsilon of all that is published, at `DELTA`, rounded up to hundredths."""
+    return Figure(f"{-(-_epsilon(study) // 10**7) / 100:g}")
+
+
+@lru_cache(maxsize=64)
+def _epsilon(study: Manifest) -> int:
+    sums = []
+    for survey, one in zip(study.surveys, arrangement_of(study).sums, strict=True):
+        shape = shape_of(survey)
+        changed = shape.changed("replace-one")
+        sums.append(NoisySum(shape.sensitivity_squared("replace-one"), changed, one.sigma_squared))
+    return epsilon_of(sums, DELTA)
+
+
+def _tables(survey: Survey) -> TableSums:
+    shape = shape_of(survey)
+    if not isinstance(shape, TableSums):
+        raise TypeError(f"no tables: {survey.kind}")
+    return shape
+
+
+def _columns(survey: Survey) -> int:
+    shape = shape_of(survey)
+    return 0 if isinstance(shape, TableSums) else len(shape.columns)

@@ -1,0 +1,159 @@
+"""The sums of a study by its surveys: what a member adds, how much one person changes it, and how its proof is made.
+
+A survey says all of it in fields that every manifest has:
+
+* `tables-sum`: one survey of kind `tables`. Cards are the features' categories. Parameters: the places of the features
+  of each pair, one pair after the other.
+* `moments`: one survey of kind `moments`. Cards are the reaches of the columns; a number that is the target stands
+  last. Parameters: the largest sum of squares of a record, and the label's reach, or 0 where a number is the target.
+* `gradient`: for each round a survey of kind `gradient`. Cards are 1. Parameters: the scale; numerator and denominator
+  of clip, step and momentum; over how many last rounds the weights are averaged.
+
+The columns of numbers are a constant 1, the features, and for moments the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final
+
+from attrs import evolve
+
+from anon.errors import InvalidValue, Malformed
+from anon.sharing.arrangement import Sum
+from anon.study.designs import AskedSurvey, Tables
+from anon.study.features import Feature
+from anon.study.manifest import Manifest, Survey
+from anon.study.sum_designs import MOST_SUMMED_ROUNDS
+from anon.sums.columns import Column
+from anon.sums.gradient import Descent, GradientSums
+from anon.sums.moments import MomentSums
+from anon.sums.sensitivity import ball_of
+from anon.sums.tables import TableSums, tables_of
+from anon.vdaf.circuits import Ball, Blocks, ball, blocks
+
+TABLES: Final = "tables"
+MOMENTS: Final = "moments"
+GRADIENT: Final = "gradient"
+CONSTANT: Final = "1"
+"""The name of the column that is 1 in every record. No feature can have it."""
+SCALE: Final = 1024
+"""The integer that stands for a gradient's entry of 1."""
+
+Summed = TableSums | MomentSums | GradientSums
+
+
+def _demand_single(cards: Mapping[str, int], asked: Tables) -> None:
+    """The form of `tables-sum` and `moments`: one slot, whose one survey adds up its vector. Raises `InvalidValue`."""
+    if [len(surveys) for surveys in asked] != [1] or asked[0][0].kind not in (TABLES, MOMENTS):
+        raise InvalidValue("design: a sum of tables or moments has one slot with one survey")
+    _demand_form(cards, asked[0][0])
+
+
+def tables_form(cards: Mapping[str, int], asked: Tables) -> None:
+    """The form of `tables-sum`. Raises `InvalidValue`."""
+    _demand_single(cards, asked)
+    if asked[0][0].kind != TABLES or asked[0][0].cards != tuple(cards.values()):
+        raise InvalidValue("design: tables-sum counts the categories of every feature")
+
+
+def moments_form(cards: Mapping[str, int], asked: Tables) -> None:
+    """The form of `moments`. Raises `InvalidValue`."""
+    _demand_single(cards, asked)
+    if asked[0][0].kind != MOMENTS:
+        raise InvalidValue("design: moments adds up products of columns")
+
+
+def gradient_form(cards: Mapping[str, int], asked: Tables) -> None:
+    """The form of `gradient`: a slot for each round, all of them alike. Raises `InvalidValue`."""
+    if not 1 <= len(asked) <= MOST_SUMMED_ROUNDS or any(len(surveys) != 1 for surveys in asked):
+        raise InvalidValue(f"design: gradient has 1 to {MOST_SUMMED_ROUNDS} slots with one survey each")
+    first = asked[0][0]
+    alike = {(one.kind, one.features, one.cards, one.m, one.parameters) for (one,) in asked}
+    if first.kind != GRADIENT or len(alike) != 1:
+        raise InvalidValue("design: gradient asks the same in every round")
+    _demand_form(cards, first)
+    _descent(first, len(asked), 1, Fraction(0))
+
+
+def _demand_form(cards: Mapping[str, int], survey: AskedSurvey) -> None:
+    if {*survey.features} != cards.keys() or len(survey.features) != len(cards):
+        raise InvalidValue(f"survey {survey.survey}: expected every feature once")
+    if survey.m != shape_of(survey).length:
+        raise InvalidValue(f"survey {survey.survey}: expected a vector of {shape_of(survey).length} entries")
+
+
+def shape_of(survey: AskedSurvey) -> Summed:
+    """The sum of a survey, with columns of a width of 1: enough for lengths and sensitivity. Raises `InvalidValue`."""
+    return _shape(survey.kind, survey.features, survey.cards, survey.parameters)
+
+
+@lru_cache(maxsize=256)
+def _shape(kind: str, features: tuple[str, ...], cards: tuple[int, ...], parameters: tuple[int, ...]) -> Summed:
+    if kind == TABLES and len(parameters) % 2 == 0 and all(place < len(features) for place in parameters):
+        named = [features[place] for place in parameters]
+        pairs = list(zip(named[::2], named[1::2], strict=True))
+        return tables_of(dict(zip(features, cards, strict=True)), pairs)
+    if kind == MOMENTS and len(parameters) == 2:
+        radius_squared, label_reach = parameters
+        reaches = (min(cards, default=0), *cards, *((label_reach,) if label_reach else ()))
+        names = (CONSTANT, *features, *(("",) if label_reach else ()))
+        return MomentSums(_units(names, reaches), radius_squared)
+    if kind == GRADIENT and len(parameters) == 8 and 0 not in (parameters[2], parameters[4], parameters[6]):
+        names = (CONSTANT, *features)
+        return GradientSums(_units(names, (1,) * len(names)), parameters[0], Fraction(parameters[1], parameters[2]))
+    raise InvalidValue(f"survey: expected {TABLES}, {MOMENTS} or {GRADIENT} with the parameters of its design")
+
+
+def _units(names: tuple[str, ...], reaches: tuple[int, ...]) -> tuple[Column, ...]:
+    return tuple(Column(name, 0.0, 1.0, reach) for name, reach in zip(names, reaches, strict=True))
+
+
+def summed_of(study: Manifest, survey: Survey) -> Summed:
+    """The sum of a survey as members add to it: each column centred in its feature's range. Raises `Malformed`."""
+    shape = shape_of(survey)
+    if isinstance(shape, TableSums):
+        return shape
+    return evolve(shape, columns=tuple(_column(study, one) for one in shape.columns))
+
+
+def _column(study: Manifest, unit: Column) -> Column:
+    if unit.name == CONSTANT:
+        return unit
+    return column_of(study.feature(unit.name), unit.reach) if unit.name else evolve(unit, name=study.label.name)
+
+
+def column_of(feature: Feature, reach: int = 1) -> Column:
+    """The column of a feature: its range becomes -1 to 1. Raises `Malformed` for a feature that is no number."""
+    if feature.kind != "numeric":
+        raise Malformed(f"feature {feature.name}: a column is a number")
+    low, high = feature.range
+    return Column(feature.name, (low + high) / 2, (high - low) / 2, reach)
+
+
+def circuit_of(survey: AskedSurvey) -> tuple[str, Blocks | Ball]:
+    """The proof that a member's vector is one that the survey can have. Raises `InvalidValue`."""
+    shape = shape_of(survey)
+    if isinstance(shape, TableSums):
+        return "blocks", blocks(shape.lengths)
+    bits, radius = ball_of(shape.contribution_norm_squared)
+    return "ball", ball(shape.length, bits, radius)
+
+
+def sum_of(survey: Survey, slot: int, sigma_squared: Fraction) -> Sum:
+    """The sum that the tellers add up for a survey, with this variance of each one's noise. Raises `InvalidValue`."""
+    kind, circuit = circuit_of(survey)
+    return Sum(survey.round, slot, kind, circuit.parameters, sigma_squared)
+
+
+def descent_of(survey: Survey, rounds: int, units: int, noise: Fraction) -> Descent:
+    """The declared way from a round's sum over so many members to the next weights. `noise`: of all tellers together.
+    Raises `InvalidValue`."""
+    return _descent(survey, rounds, units, noise)
+
+
+def _descent(survey: AskedSurvey, rounds: int, units: int, noise: Fraction) -> Descent:
+    _, _, _, step, per_step, momentum, per_momentum, last = survey.parameters
+    return Descent(rounds, Fraction(step, per_step), Fraction(momentum, per_momentum), units, noise, last)

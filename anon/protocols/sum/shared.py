@@ -1,0 +1,156 @@
+"""The protocol `sum` as both sides know it: what a study of it must satisfy, exposes and says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import pairwise
+
+from anon.errors import Malformed
+from anon.ldp import NanoEpsilon
+from anon.protocols import linear_model
+from anon.protocols.charge import Charge, Measure
+from anon.protocols.contract import Layout, Place, PublishedModel
+from anon.protocols.histogram.model import from_json
+from anon.protocols.sum import arranged, describe
+from anon.protocols.sum.design import gradient_form, moments_form, sum_of, summed_of, tables_form
+from anon.protocols.sum.standing import arrangement_of, place_of
+from anon.protocols.words import PacketKind
+from anon.sealing import OVERHEAD
+from anon.sharing.arrangement import Arrangement, TellerEntry, parse_arrangement
+from anon.sharing.round_document import longest_round_sums
+from anon.study.designs import Design
+from anon.study.manifest import Manifest, Survey, Window
+from anon.study.proposal import LONGEST_ADDRESS, LONGEST_NAME, Proposal
+from anon.study.sum_designs import Gradient, Moments, TablesSum
+from anon.text.foreign import fault
+
+_NUMBER, _TEXT = 32, 6
+"""Characters of the longest float in JSON with its comma; bytes that JSON may make of one byte of a text."""
+
+
+class SumProtocol:
+    """Exact vectors, whose sums the study's tellers publish with noise (Prio3 and the discrete Gaussian). See
+    `contract`."""
+
+    name = "sum"
+    packet_versions = (2,)
+    designs: Mapping[str, Design] = {
+        "tables-sum": Design(TablesSum, tables_form),
+        "moments": Design(Moments, moments_form),
+        "gradient": Design(Gradient, gradient_form),
+    }
+
+    def windows(self, proposal: Proposal, settled: int) -> tuple[Window, ...]:
+        """One for each round, as long as `schedule.collect` and `schedule.settle` apart."""
+        length, turn = proposal.schedule.collect, proposal.schedule.collect + proposal.schedule.settle
+        starts = (settled + number * turn for number in range(arranged.rounds_of(proposal)))
+        return tuple(Window(start, start + length) for start in starts)
+
+    def lay_out(self, proposal: Proposal, windows: tuple[Window, ...], randbelow: Callable[[int], int]) -> Layout:
+        """See `contract`. Nothing is drawn."""
+        return arranged.lay_out(proposal, windows)
+
+    def check(self, study: Manifest) -> None:
+        """The tellers add up what the surveys say, under proofs of just that, with the noise that the cost declares."""
+        with _declining():
+            arrangement = arrangement_of(study)
+            _demand_surveys(study)
+            for teller in arrangement.tellers:
+                _demand_words(teller)
+            if arrangement.minimum != (fewest := arranged.fewest(study.cohort)):
+                raise Malformed(f"a sum needs {arrangement.minimum} members, expected {fewest}")
+            _demand_sums(study, arrangement)
+
+    def exposure(self, design: Layout) -> Charge:
+        """The rho of all sums, each with the noise of a single teller: the others' counts for nothing."""
+        with _declining():
+            arrangement = parse_arrangement(design.part)
+            if len(arrangement.sums) != len(design.surveys):
+                raise Malformed("expected a sum for each survey")
+            pairs = zip(design.surveys, arrangement.sums, strict=True)
+            rho = sum(arranged.rho_of(survey, one.sigma_squared) for survey, one in pairs)
+        return Charge(Measure.ZCDP, rho, condition=describe.condition(arrangement))
+
+    def per_attribute(self, design: Layout) -> NanoEpsilon:
+        """There is no such figure: the whole amount."""
+        return NanoEpsilon(self.exposure(design).amount)
+
+    def share_sizes(self, study: Manifest) -> tuple[int, ...]:
+        """See `contract`."""
+        return tuple(size + OVERHEAD for size in arrangement_of(study).layout(study.packets).shares)
+
+    def documents(self, study: Manifest) -> Mapping[Place, int]:
+        """The sums of each round."""
+        arrangement, most = arrangement_of(study), study.cohort.maximum
+        return {
+            place_of(one.round): longest_round_sums(arrangement, one.round, most) for one in arrangement.sums
+        }
+
+    def longest_model(self, study: Manifest) -> int:
+        """Its texts are the manifest's. Tables hold three numbers for each cell of a feature, and cuts; a linear model
+        has four for each column."""
+        cells = sum(feature.cardinality for feature in study.features)
+        return _TEXT * len(study.to_bytes()) + _NUMBER * (5 * cells + 16 * (len(study.features) + 2))
+
+    def summary(self, study: Manifest) -> str:
+        """See `contract`."""
+        return describe.summary(study)
+
+    def title(self, study: Manifest, survey: Survey) -> str:
+        """See `contract`."""
+        return describe.title(study, survey)
+
+    def odds(self, study: Manifest) -> tuple[str, ...]:
+        """No odds, for every packet is exact: what leaves, to whom, what is promised, and what it rests on."""
+        return describe.odds(study)
+
+    def packet_kinds(self, study: Manifest) -> tuple[PacketKind, ...]:
+        """See `contract`."""
+        return describe.packet_kinds(study)
+
+    def read_model(self, text_untrusted: str) -> PublishedModel:
+        """Tables, or the linear form. Neither names this protocol, so that any program predicts from them."""
+        return linear_model.from_json(text_untrusted) if '"form"' in text_untrusted else from_json(text_untrusted)
+
+
+@contextmanager
+def _declining() -> Iterator[None]:
+    """A fault of the manifest, with the next step."""
+    try:
+        yield
+    except Malformed as fault:
+        raise Malformed(f"manifest: {fault}; do not take part") from None
+
+
+def _demand_surveys(study: Manifest) -> None:
+    if not all(survey.exact for survey in study.surveys):
+        raise Malformed("a study of sums has exact surveys alone")
+    if [slot.rows[0].survey for slot in study.slots] != [survey.survey for survey in study.surveys]:
+        raise Malformed("expected the survey of each slot in the slots' order")
+    if [survey.round for survey in study.surveys] != [*range(len(study.surveys))]:
+        raise Malformed("expected the rounds in order, one survey each")
+    if any(one.window.closes >= other.window.opens for one, other in pairwise(study.surveys)):
+        raise Malformed("a round opens before the one before it has closed")
+    for survey in study.surveys:
+        summed_of(study, survey)
+        if survey.signs or survey.centre:
+            raise Malformed(f"survey {survey.survey} is exact and has no signs")
+
+
+def _demand_words(teller: TellerEntry) -> None:
+    """The owner reads them."""
+    for what, text, most in (("name", teller.name, LONGEST_NAME), ("address", teller.address, LONGEST_ADDRESS)):
+        if len(text) > most or not text.strip() or fault(text):
+            raise Malformed(f"a teller's {what} is not one line of {most} plain characters")
+
+
+def _demand_sums(study: Manifest, arrangement: Arrangement) -> None:
+    size = arrangement.prio3(arrangement.sums[0]).public_share_size
+    for slot, (survey, one) in enumerate(zip(study.surveys, arrangement.sums, strict=True)):
+        if one != sum_of(survey, slot, one.sigma_squared):
+            raise Malformed(f"the tellers would add up something else than survey {survey.survey} says")
+        if survey.epsilon != arranged.rho_of(survey, one.sigma_squared):
+            raise Malformed(f"survey {survey.survey} declares other noise than the tellers would add")
+        if survey.size != size:
+            raise Malformed(f"survey {survey.survey} has packets of another size")

@@ -1,0 +1,82 @@
+"""The published sums of a study, read and verified, and the gradient's weights that follow from them to the bit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import lru_cache
+
+from attrs import field, frozen
+
+from anon.errors import Malformed
+from anon.protocols.contract import Place
+from anon.protocols.sum.design import SCALE, descent_of, shape_of
+from anon.sharing.arrangement import Arrangement, Sum, parse_arrangement
+from anon.sharing.round_document import parse_round_sums
+from anon.study.manifest import Manifest
+from anon.sums.gradient import Standing
+
+SUMS = "sums"
+"""The kind of a round's document."""
+
+
+@frozen
+class RoundSum:
+    """A round's verified sum: its entries, how many members it is over, and the noise of all tellers on each entry."""
+
+    values: tuple[int, ...] = field(repr=False)
+    accepted: int
+    noise: Fraction
+
+
+def arrangement_of(study: Manifest) -> Arrangement:
+    """The tellers and sums of a study. Raises `Malformed`."""
+    return _parsed(study.part)
+
+
+@lru_cache(maxsize=16)
+def _parsed(part: bytes) -> Arrangement:
+    return parse_arrangement(part)
+
+
+def place_of(number: int) -> Place:
+    """The document of a round."""
+    return SUMS, number
+
+
+def sum_asked(study: Manifest, number: int) -> Sum:
+    """The one sum of a round. Raises `Malformed` where there is none."""
+    for one in arrangement_of(study).sums:
+        if one.round == number:
+            return one
+    raise Malformed(f"sums: the study has no round {number}")
+
+
+def read_sum(study: Manifest, number: int, body_untrusted: bytes) -> RoundSum:
+    """The sum in a round's document. Raises `Malformed`, and `RejectedProof` for a signature that does not verify."""
+    asked, arrangement = sum_asked(study, number), arrangement_of(study)
+    found = parse_round_sums(arrangement, study.study_id, number, body_untrusted)[asked.slot]
+    return RoundSum(found.values, found.accepted, asked.sigma_squared * len(arrangement.tellers))
+
+
+def read_sums(study: Manifest, documents: Mapping[Place, bytes], rounds: int) -> list[RoundSum]:
+    """The sums of the first rounds, in order. Raises `Malformed` where one is missing, and what `read_sum` does."""
+    if missing := [number for number in range(rounds) if place_of(number) not in documents]:
+        raise Malformed(f"sums: expected the document of round {missing[0]}")
+    return [read_sum(study, number, documents[place_of(number)]) for number in range(rounds)]
+
+
+def standing_after(study: Manifest, sums: Sequence[RoundSum]) -> Standing:
+    """The gradient's weights after these rounds. Raises `Malformed`."""
+    survey, rounds = study.survey(0), len(study.surveys)
+    standing = descent_of(survey, rounds, 1, Fraction(0)).start(shape_of(survey).length)
+    for one in sums:
+        way = descent_of(survey, rounds, one.accepted, one.noise)
+        standing = way.after(standing, one.values, SCALE)
+    return standing
+
+
+def final_weights(study: Manifest, sums: Sequence[RoundSum]) -> tuple[float, ...]:
+    """The weights of the model, the constant's first. Raises `Malformed` before the last round."""
+    standing = standing_after(study, sums)
+    return descent_of(study.survey(0), len(study.surveys), 1, Fraction(0)).final(standing)

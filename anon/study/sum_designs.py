@@ -1,0 +1,129 @@
+"""The sections of a study file whose answers are exact and whose sums are noisy: tables, second moments, gradients.
+
+Each promises a central (epsilon, delta), delta being 1e-6, for one person replaced by another. It holds if one of the
+study's tellers is honest.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import ClassVar
+
+from attrs import field, frozen
+
+from anon.errors import InvalidValue
+from anon.study.features import Feature, demand_features
+from anon.study.proposal import DesignSection, Proposal, epsilon_in_range
+
+FEWEST_TELLERS, MOST_TELLERS = 2, 4
+MOST_SUMMED_ROUNDS = 60
+MOST_REACH = 1024
+
+
+@frozen
+class _ExactSums(DesignSection):
+    """The part that all of them share."""
+
+    epsilon: float = field(validator=epsilon_in_range)
+    has_tellers: ClassVar[bool] = True
+
+    def demand(self, proposal: Proposal) -> None:
+        """See `DesignSection`."""
+        demand_features(proposal.features)
+        names = [teller.name for teller in proposal.tellers]
+        if not FEWEST_TELLERS <= len(names) <= MOST_TELLERS:
+            raise InvalidValue(
+                f"tellers: expected {FEWEST_TELLERS} to {MOST_TELLERS}, got {len(names)}; each is a [[tellers]] with a "
+                "name and an address"
+            )
+        if len(set(names)) != len(names) or len({teller.address for teller in proposal.tellers}) != len(names):
+            raise InvalidValue("tellers: expected another name and another address of each")
+
+
+@frozen
+class TablesSum(_ExactSums):
+    """Of each feature a table of counts by category and label, all of them in one sum, learned by the additive model.
+
+    `pairs`: features that get a table of both together, without the label. Each table takes its part of epsilon.
+    """
+
+    pairs: tuple[tuple[str, str], ...] = ()
+
+    def demand(self, proposal: Proposal) -> None:
+        """See `DesignSection`."""
+        super().demand(proposal)
+        if proposal.binned:
+            raise InvalidValue(
+                f"features: tables-sum asks once and finds no cuts; write cuts in place of bins of "
+                f"{', '.join(proposal.binned)}"
+            )
+        known = {frozenset(pair) for pair in combinations((feature.name for feature in proposal.features), 2)}
+        asked = [frozenset(pair) for pair in self.pairs]
+        if len(set(asked)) != len(asked) or not set(asked) <= known:
+            raise InvalidValue("design.pairs: expected different pairs of features that exist")
+
+
+@frozen
+class Moments(_ExactSums):
+    """The products of every two columns, summed once: a linear model of the target by the other columns.
+
+    The columns are the features, each centred in its range, and the target. `target`: a feature that is predicted; left
+    out, the label is. `reach`: the whole numbers on each side of a column's centre. `target_weight`: how much louder
+    the target is than a feature. `norm`: the longest record, as a part of one with all columns at their ends. Longer
+    records are shrunk, and the noise is smaller.
+    """
+
+    target: str = ""
+    reach: int = 16
+    target_weight: int = 1
+    norm: float = 1.0
+
+    def __attrs_post_init__(self) -> None:
+        if not 1 <= self.reach <= MOST_REACH or not 1 <= self.target_weight <= MOST_REACH:
+            raise InvalidValue(f"reach, target_weight: expected 1 to {MOST_REACH}")
+        if not 0.01 <= self.norm <= 1:
+            raise InvalidValue(f"norm: expected 0.01 to 1, got {self.norm}")
+
+    def demand(self, proposal: Proposal) -> None:
+        """See `DesignSection`."""
+        super().demand(proposal)
+        _demand_columns(proposal.features)
+        names = {feature.name for feature in proposal.features}
+        if self.target and (self.target not in names or len(names) < 2):
+            raise InvalidValue("design.target: expected the name of a feature, and a feature beside it")
+
+
+@frozen
+class Gradient(_ExactSums):
+    """Logistic regression of the label in `rounds`, each from the sum of all members' gradients at the last weights.
+
+    `step` and `momentum` are those of the descent. `clip`: the longest gradient; longer ones are shrunk. The final
+    weights are the mean over the `last` rounds; left out (0), over a third of them.
+    """
+
+    rounds: int = 30
+    step: float = 2.0
+    momentum: float = 0.9
+    clip: float = 1.0
+    last: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        if not 1 <= self.rounds <= MOST_SUMMED_ROUNDS or not 0 <= self.last <= self.rounds:
+            raise InvalidValue(f"rounds, last: expected 1 to {MOST_SUMMED_ROUNDS} rounds, and no more last ones")
+        if not 0.001 <= self.step <= 100 or not 0 <= self.momentum <= 0.99 or not 0.01 <= self.clip <= 100:
+            raise InvalidValue("step, momentum, clip: expected 0.001 to 100, 0 to 0.99, and 0.01 to 100")
+
+    def demand(self, proposal: Proposal) -> None:
+        """See `DesignSection`."""
+        super().demand(proposal)
+        _demand_columns(proposal.features)
+
+
+def _demand_columns(features: tuple[Feature, ...]) -> None:
+    """A column is a number whose missing value counts as the middle of its range."""
+    if wrong := [feature.name for feature in features if feature.kind != "numeric"]:
+        raise InvalidValue(f"features: this design adds up numbers; leave out {', '.join(wrong)}, or take tables-sum")
+    if wrong := [feature.name for feature in features if feature.missing != "own"]:
+        raise InvalidValue(
+            f'features: a missing value counts as the middle of the range; write missing = "own" of {", ".join(wrong)}'
+        )

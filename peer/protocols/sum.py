@@ -1,0 +1,99 @@
+"""The protocol `sum` on the owner's machine: the exact vector of each round, cut into shares for the study's tellers.
+
+Pure. A vector is made of categories or columns that are total over values: a missing one, a text or no number has its
+place like any other. A gradient's round needs the sums of all rounds before it, from which its weights are recomputed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from anon.errors import Malformed
+from anon.ldp import RandomBytes
+from anon.protocols.categories import feature_map, label_category
+from anon.protocols.contract import DocumentArrived, Place, Record
+from anon.protocols.outgoing import Contributing, RawVector, SealedShares, sealed
+from anon.protocols.sum.design import CONSTANT, GRADIENT, shape_of, summed_of
+from anon.protocols.sum.standing import SUMS, arrangement_of, place_of, read_sum, read_sums, standing_after
+from anon.sharing.sealed_shares import open_shares, seals
+from anon.study.manifest import Manifest, Survey
+from anon.sums.gradient import GradientSums
+from anon.sums.moments import MomentSums
+from anon.sums.tables import TableSums
+from anon.wire.packet_v2 import Occasion
+
+
+class SumPart:
+    """See `peer.protocols.contract`."""
+
+    def needs(self, manifest: Manifest, survey: int) -> tuple[Place, ...]:
+        """See `PeerPart`."""
+        return tuple(place_of(number) for number in range(manifest.survey(survey).round))
+
+    def check_documents(self, manifest: Manifest, documents: Sequence[DocumentArrived]) -> None:
+        """Every signature, list and share of every sum, and the weights that follow from them."""
+        sums = [read_sum(manifest, one.part, one.body) for one in documents if one.kind == SUMS]
+        if sums and [one.part for one in documents if one.kind == SUMS] == [*range(len(sums))]:
+            standing_after(manifest, sums)
+
+    def answers(
+        self,
+        manifest: Manifest,
+        record: Record,
+        slots: Sequence[tuple[int, int]],
+        documents: Sequence[DocumentArrived],
+    ) -> tuple[Contributing, ...]:
+        """See `PeerPart`."""
+        bodies = {(one.kind, one.part): one.body for one in documents}
+        asked = [(slot, manifest.survey(survey)) for slot, survey in slots]
+        ready = [(slot, one) for slot, one in asked if {*self.needs(manifest, one.survey)} <= bodies.keys()]
+        if not ready:
+            return ()
+        sums = read_sums(manifest, bodies, max(survey.round for _, survey in ready))
+        made = []
+        for slot, survey in ready:
+            weights = standing_after(manifest, sums[: survey.round]).weights if survey.kind == GRADIENT else ()
+            vector = RawVector(vector_of(manifest, survey, record, weights))
+            made.append(Contributing(slot, survey.survey, vector))
+        return tuple(made)
+
+    def random_size(self, manifest: Manifest, survey: Survey) -> int:
+        """See `PeerPart`."""
+        arrangement = arrangement_of(manifest)
+        return arrangement.prio3(arrangement.sums[survey.survey]).randomness_size
+
+    def share(
+        self, manifest: Manifest, survey: Survey, slot: int, vector: RawVector, tag: bytes, random_bytes: RandomBytes
+    ) -> SealedShares:
+        """See `SharingPart`."""
+        if len(vector.values) != survey.m:
+            raise ValueError(f"expected a vector of {survey.m} entries")
+        arrangement, occasion = arrangement_of(manifest), Occasion(manifest.study_id, survey.round, slot)
+        measured = measurement(survey, vector.values)
+        sharing = open_shares(arrangement, occasion, measured, tag, random_bytes)
+        return sealed(sharing.public_share, sharing.input_shares, seals(arrangement, occasion, tag))
+
+
+def vector_of(manifest: Manifest, survey: Survey, record: Record, weights: Sequence[int] = ()) -> Sequence[int]:
+    """The exact vector of a record, whatever it holds. `weights`: the gradient's, as they stand before its round."""
+    label = label_category(manifest.label, record.label)
+    match summed_of(manifest, survey):
+        case TableSums() as tables:
+            return tables.vector(_categories(manifest, record), label)
+        case MomentSums() as moments:
+            return moments.vector([{**record.values, CONSTANT: 1, manifest.label.name: 2 * label - 1}])
+        case GradientSums() as gradient:
+            return gradient.vector([({**record.values, CONSTANT: 1}, label)], weights)
+    raise Malformed("survey: of no sum that this program knows; update it")
+
+
+def _categories(manifest: Manifest, record: Record) -> dict[str, int]:
+    return {one.name: feature_map(one, one.cuts)(record.values.get(one.name)) for one in manifest.features}
+
+
+def measurement(survey: Survey, values: Sequence[int]) -> list[int]:
+    """The vector as its proof takes it: the place of the one in each block of a table, else the entries."""
+    shape = shape_of(survey)
+    if not isinstance(shape, TableSums):
+        return list(values)
+    return [cells.index(1) for cells in shape.split(values)]

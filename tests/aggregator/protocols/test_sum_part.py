@@ -1,0 +1,184 @@
+"""The aggregator's part of `sum`: rounds, documents that are checked, and the models that published sums determine."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+from aggregator.intake.counters import Traffic
+from aggregator.lab.simulation.sum_noise import simulated_noise
+from aggregator.protocols.contract import SummingPart
+from aggregator.protocols.histogram.results import Subject
+from aggregator.protocols.registry import part_of
+from aggregator.protocols.sum.gradient import learn_gradient
+from aggregator.protocols.sum.moments import ridge
+from aggregator.protocols.sum.part import SumPart
+from aggregator.protocols.sum.published import NoisySum
+from aggregator.protocols.sum.tables import learn_tables
+from aggregator.report.page import render
+from anon.errors import AnonmlError, Malformed, RejectedProof
+from anon.protocols.contract import DocumentArrived, Place, Record
+from anon.protocols.linear_model import LinearModel
+from anon.protocols.registry import protocol_of, read_model
+from anon.protocols.sum.design import CONSTANT, summed_of
+from anon.protocols.sum.standing import arrangement_of
+from anon.study.manifest import Manifest
+from anon.sums.gradient import Descent, GradientSums
+from anon.sums.moments import MomentSums
+from anon.sums.tables import TableSums
+from anon.wire.packet_v2 import TAG_BYTES
+from peer.protocols.sum import SumPart as PeerPart
+from tests.support.sums import GRADIENT, MOMENTS, SLEEP, TABLES, document, manifest_of
+
+PART = SumPart()
+PEOPLE = 4000
+
+
+def people(seed: int = 3) -> list[Record]:
+    """Those who sleep little are tired, and the older sleep less."""
+    spring = np.random.default_rng(seed)
+    age, cups = spring.uniform(0, 100, PEOPLE), spring.integers(0, 3, PEOPLE)
+    sleep = np.clip(9 - age / 20 + spring.normal(0, 1, PEOPLE), 0, 12)
+    tired = spring.random(PEOPLE) < 1 / (1 + np.exp(2 * (sleep - 6.5)))
+    words = ("none", "some", "many")
+    rows = zip(age.tolist(), sleep.tolist(), cups.tolist(), tired.tolist(), strict=True)
+    return [Record({"age": a, "sleep": s, "cups": words[c]}, int(t)) for a, s, c, t in rows]
+
+
+RECORDS = people()
+
+
+def published(study: Manifest, seed: int = 1) -> tuple[dict[Place, bytes], list[tuple[int, ...]]]:
+    """The documents of all rounds, from every peer's own vector and simulated noise of two parties, and the sums."""
+    spring, documents, sums = np.random.default_rng(seed), dict[Place, bytes](), list[tuple[int, ...]]()
+    for survey in study.surveys:
+        arrived = [DocumentArrived("sums", part, body) for (_, part), body in documents.items()]
+        vectors = [PeerPart().answers(study, one, [(survey.round, survey.survey)], arrived)[0] for one in _kinds(study)]
+        total = np.sum([one.vector.values for one in vectors], axis=0)
+        noise = simulated_noise(arrangement_of(study).sums[0].sigma_squared, 2, survey.m, spring)
+        sums.append(tuple(int(one) for one in total + noise))
+        documents["sums", survey.round] = document(study, survey.round, sums[-1], len(vectors))
+    return documents, sums
+
+
+def _kinds(study: Manifest) -> list[Record]:
+    return RECORDS[:400] if len(study.surveys) > 1 else RECORDS
+
+
+def learned(study: Manifest, documents: dict[Place, bytes]):
+    return PART.learn(study, documents, b"", {})
+
+
+@pytest.mark.parametrize("design", [TABLES, MOMENTS, SLEEP, GRADIENT])
+def test_a_model_comes_back_from_its_json_and_predicts(design: str) -> None:
+    study = manifest_of(design)
+    model = learned(study, published(study)[0]).model
+    again = read_model(model.to_json())
+    assert again == model and len(model.to_json()) <= protocol_of(study).longest_model(study)
+    assert protocol_of(study).read_model(model.to_json()) == model
+    rested, weary = ({"age": 50.0, "sleep": hours, "cups": "some"} for hours in (10.0, 2.0))
+    if design != SLEEP:
+        assert model.predict(weary).probability > 0.5 > model.predict(rested).probability
+    assert all(0 <= model.predict({"age": value}).probability <= 1 for value in (None, float("nan"), "x", -1e300))
+
+
+def test_tables_give_the_model_of_the_learner() -> None:
+    study = manifest_of(TABLES)
+    documents, (values,) = published(study)
+    design = summed_of(study, study.surveys[0])
+    assert isinstance(design, TableSums)
+    cuts = {one.name: one.cuts for one in study.features if one.kind == "numeric"}
+    subject = Subject(study.study_id.hex(), study.title, study.label, study.features, cuts)
+    noisy = NoisySum(values, PEOPLE, arrangement_of(study).sums[0].sigma_squared, 2)
+    expected = learn_tables(subject, design, noisy, study.learning)
+    model = learned(study, documents).model
+    assert model == evolve(expected.model, chance=expected.chance, shown=expected.learnable) and model.shown
+    assert model.classifier == "additive" and {one.features for one in model.tables} == {("age",), ("sleep",), ("cups",)}
+
+
+def test_moments_give_the_regression_as_log_odds_and_a_number_in_its_own_unit() -> None:
+    study = manifest_of(MOMENTS)
+    documents, (values,) = published(study)
+    design = summed_of(study, study.surveys[0])
+    assert isinstance(design, MomentSums)
+    noisy = NoisySum(values, PEOPLE, arrangement_of(study).sums[0].sigma_squared, 2)
+    linear, model = ridge(design, "tired", noisy), learned(study, documents).model
+    assert isinstance(model, LinearModel) and [one.name for one in linear.columns] == [CONSTANT, "age", "sleep"]
+    assert (model.intercept, *model.weights) == tuple(2 * weight for weight in linear.weights)
+    number = manifest_of(SLEEP)
+    model = learned(number, published(number)[0]).model
+    assert isinstance(model, LinearModel) and model.target is not None and model.target.name == "sleep"
+    assert [one.name for one in model.features] == ["age"]
+    young, old = (model.predict({"age": age}).value for age in (10.0, 60.0))
+    assert young == pytest.approx(8.5, abs=0.5) and old == pytest.approx(6.0, abs=0.5)
+
+
+def test_a_gradient_gives_the_weights_of_the_descent() -> None:
+    study = manifest_of(GRADIENT)
+    documents, sums = published(study)
+    design, one = summed_of(study, study.surveys[0]), arrangement_of(study).sums[0]
+    assert isinstance(design, GradientSums)
+    way = Descent(3, Fraction(2), Fraction(9, 10), 400, one.sigma_squared * 2, 1)
+    linear = learn_gradient(design, way, [NoisySum(values, 400, one.sigma_squared, 2) for values in sums])
+    model = learned(study, documents).model
+    assert isinstance(model, LinearModel) and (model.intercept, *model.weights) == linear.weights
+    assert model.weights[1] < 0
+
+
+def test_learning_needs_every_document_and_refuses_one_that_was_altered() -> None:
+    study = manifest_of(GRADIENT)
+    documents, _ = published(study)
+    with pytest.raises(Malformed, match="round 1"):
+        learned(study, {place: body for place, body in documents.items() if place != ("sums", 1)})
+    body = documents["sums", 2]
+    with pytest.raises(AnonmlError):
+        learned(study, {**documents, ("sums", 2): body[:-70] + bytes([body[-70] ^ 1]) + body[-69:]})
+    with pytest.raises(AnonmlError):
+        learned(study, {**documents, ("sums", 2): documents["sums", 1]})
+
+
+def test_rounds_have_the_windows_and_documents_of_the_surveys() -> None:
+    assert isinstance(part_of(manifest_of()), SummingPart)
+    (only,) = PART.rounds(manifest_of(TABLES))
+    assert (only.state, only.name, only.surveys, only.document) == ("collecting", "collection", (0,), ("sums", 0))
+    study = manifest_of(GRADIENT)
+    rounds = PART.rounds(study)
+    assert [one.name for one in rounds] == ["round 1 of 3", "round 2 of 3", "round 3 of 3"]
+    assert [one.window for one in rounds] == [survey.window for survey in study.surveys]
+    assert [one.document for one in rounds] == [("sums", number) for number in range(3)]
+
+
+def test_sums_are_checked_against_the_transcript() -> None:
+    study = manifest_of(GRADIENT)
+    body = document(study, 1, [1, 2, 3], 4)
+    tags = [place.to_bytes(TAG_BYTES, "big") for place in range(6)]
+    assert PART.check_sums(study, 1, body, {1: tags}) == {1: 2}
+    with pytest.raises(Malformed, match="in no transcript"):
+        PART.check_sums(study, 1, body, {1: tags[:3]})
+    with pytest.raises((Malformed, RejectedProof)):
+        PART.check_sums(study, 0, body, {0: tags})
+    with pytest.raises(Malformed, match="at least 2"):
+        PART.check_sums(study, 1, document(study, 1, [1, 2, 3], 1), {1: tags})
+
+
+def test_the_desk_is_told_no_estimate_and_no_score() -> None:
+    study = manifest_of()
+    documents, _ = published(study)
+    assert PART.estimate(study, study.surveys[0], documents, [b"packet"], True) is None
+    assert PART.reached(learned(study, documents).model) == ()
+
+
+@pytest.mark.parametrize("design", [TABLES, MOMENTS, SLEEP, GRADIENT])
+def test_the_report_states_a_central_cost_and_its_condition(design: str) -> None:
+    study = manifest_of(design)
+    found = learned(study, published(study)[0])
+    page = render(study, found, Traffic(10, {}, {}), {0: 10})
+    assert "at least one of the tellers clinic and students keeps its shares to itself" in page
+    assert "central epsilon 1.0" in page and "rho 0.02" in page
+    for local in ("local epsilon", "Record-level", "record-level", "perturbed packets", "made noisy before it left"):
+        assert local not in page
+    assert "exact numbers in sealed shares" in page
+    assert ("The model" in page) and ("What moves a prediction" in page or "Weight" in page)

@@ -1,0 +1,81 @@
+"""Studies of exact sums for tests, the keys of their tellers, and rounds' documents of sums that a test chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from anon.nacl import SigningKey
+from anon.protocols.resolve import StudyKeys, resolve
+from anon.protocols.sum.standing import arrangement_of, sum_asked
+from anon.sealing import PUBLIC_KEY_SIZE
+from anon.sealing.opening import Opener
+from anon.sharing.arrangement import TellerEntry
+from anon.sharing.round_document import RoundSums, SlotSum
+from anon.sharing.statements import AcceptedList, ListSignature, NoisyShare
+from anon.study.manifest import Manifest
+from anon.study.proposal import parse_proposal
+from anon.wire.packet_v2 import TAG_BYTES, Occasion
+from tests.support.studies import categorical, head_of, label_of, numeric, study
+
+KEYS = StudyKeys(bytes(32), bytes(PUBLIC_KEY_SIZE), bytes(96), bytes(32))
+NAMES = ("clinic", "students")
+TABLES = 'kind = "tables-sum"\nepsilon = 1.0'
+MOMENTS = 'kind = "moments"\nepsilon = 1.0'
+SLEEP = 'kind = "moments"\nepsilon = 1.0\ntarget = "sleep"\ntarget_weight = 2'
+GRADIENT = 'kind = "gradient"\nepsilon = 1.0\nrounds = 3'
+
+
+@cache
+def signing_key(number: int) -> SigningKey:
+    return SigningKey(bytes([number + 1]) * 32)
+
+
+@cache
+def opener(number: int) -> Opener:
+    return Opener(bytes([number + 1]) * 32)
+
+
+def entry(number: int, name: str) -> TellerEntry:
+    key = bytes(signing_key(number).verify_key)
+    return TellerEntry(name, f"place {number}", key, opener(number).public_key, bytes([number]) * 32)
+
+
+def tellers(names: Sequence[str] = NAMES, entries: bool = True) -> str:
+    """The `[[tellers]]` of a study file."""
+    lines = []
+    for number, name in enumerate(names):
+        given = f'entry = "{entry(number, name).to_bytes().hex()}"\n' if entries else ""
+        lines.append(f'[[tellers]]\nname = "{name}"\naddress = "place {number}"\n{given}')
+    return "".join(lines)
+
+
+def sum_study(design: str = TABLES, said: str | None = None, minimum: int = 4) -> str:
+    """A study file of exact sums; tables also ask a text."""
+    features = [numeric("age", (0, 100), "cuts = [30, 60]"), numeric("sleep", (0, 12), "cuts = [6]")]
+    features += [categorical("cups", ["none", "some", "many"])] if "tables-sum" in design else []
+    label = label_of("tired", 1, 0)
+    head = head_of("Sleep", "To test sums.", ["age", "sleep", "cups", "tired"], label, features)
+    lengths = {"enrol": "1h", "settle": "10m", "collect": "1h"}
+    text = study(head, design, lengths, f"minimum = {minimum}\nmaximum = 1000")
+    return text.replace("version = 1", 'version = 1\nprotocol = "sum"') + (tellers() if said is None else said)
+
+
+def manifest_of(design: str = TABLES, said: str | None = None) -> Manifest:
+    return resolve(parse_proposal(sum_study(design, said)), KEYS, 1_800_000_000)
+
+
+def document(study: Manifest, number: int, values: Sequence[int], members: int) -> bytes:
+    """The document of a round in which so many were summed: the first teller's share is the sum, the other's is 0."""
+    arrangement, asked = arrangement_of(study), sum_asked(study, number)
+    field = arrangement.prio3(asked).circuit.field
+    occasion = Occasion(study.study_id, number, asked.slot)
+    tags = tuple(place.to_bytes(TAG_BYTES, "big") for place in range(members))
+    accepted = AcceptedList(occasion, tags)
+    shares = [field.encode([value % field.modulus for value in values]), field.encode([0] * len(values))]
+    signed = [ListSignature(occasion, one, accepted.digest()).sign(signing_key(one)) for one in range(len(shares))]
+    noisy = [
+        NoisyShare(occasion, one, accepted.digest(), share).sign(signing_key(one)) for one, share in enumerate(shares)
+    ]
+    slot = SlotSum(asked.slot, accepted.to_bytes(), tuple(signed), tuple(noisy))
+    return RoundSums(study.study_id, number, (slot,)).to_bytes()
