@@ -43,11 +43,12 @@ from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import Plan, categories, collect
 from aggregator.protocols.histogram.additive import fit
 from aggregator.protocols.histogram.additive_model import coordinates_of
-from aggregator.protocols.histogram.declared_score import SHARES, mean_sign, score_test
+from aggregator.protocols.histogram.declared_score import Estimate, mean_sign, score_test
 from aggregator.protocols.histogram.moments import gather
 from aggregator.protocols.histogram.noise_test import FALSE_ALARM, LEVEL
 from aggregator.protocols.histogram.reconstruct import Floats
 from anon.ldp import SCALE, build, nano
+from anon.protocols.histogram.declared import SHARES, far_centre
 from anon.study.features import Feature, Learning
 from anon.study.proposal import Proposal, load_proposal
 from benchmarks.declared import SETS, Column, DataSet
@@ -180,16 +181,18 @@ def shown_by_score(cell: Cell, people: People) -> float:
     labels = generator.permutation(people.labels) if cell.shuffled else people.labels
     score = np.where(declared_sum(cell.of, people) > 0, 1.0, -1.0)
     mechanism = build("krr", 2, nano(cell.epsilon))
-    centre, kept, turned = cell.of.base_rate, mechanism.p / SCALE, mechanism.q / SCALE
-    scale = max(centre, 1 - centre)
-    found = []
-    for values, share, size in zip(
-        (score * (labels - centre) / scale, (labels - centre) / scale, score), SHARES, (scale, scale, 1.0), strict=True
-    ):
-        asked, plus = round(share * (cell.peers or len(people))), float((1 + values.mean()) / 2)
-        counted = generator.binomial(asked, plus * kept + (1 - plus) * turned, SCORED)
-        found.append(mean_sign(mechanism, counted, asked, size))
-    return float(score_test(*found).shown.mean())
+    near = round(cell.of.base_rate * SCALE)
+    far = far_centre(near)
+    found: list[Estimate] = []
+    for signs, at, share in zip((score, score, np.ones(1)), (near, far, near), SHARES, strict=True):
+        centre = at / SCALE
+        scale = max(centre, 1 - centre)
+        plus = float((1 + signs * (labels - centre) / scale).mean() / 2)
+        asked = round(share * (cell.peers or len(people)))
+        told = plus * mechanism.p / SCALE + (1 - plus) * mechanism.q / SCALE
+        found.append(mean_sign(mechanism, generator.binomial(asked, told, SCORED), asked, scale))
+    chances = score_test(found[0], found[1], found[2], (far - near) / SCALE).chance
+    return float((chances <= LEVEL).mean())
 
 
 def one_trial(cell: Cell, plan: Plan, people: People, test: People, trial: int) -> dict[str, dict[str, float]]:

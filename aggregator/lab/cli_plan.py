@@ -15,7 +15,9 @@ from anon.study import load_proposal
 from anon.terminal.options import JsonOption, print_json
 
 if TYPE_CHECKING:
+    from aggregator.lab.planning.outlook import Outlook
     from aggregator.lab.planning.trials import Forecast
+    from anon.study.proposal import Proposal
 
 WHY = (
     "→ is the design of the verdict below and of --write: the highest expected AUC, or one with tables where that "
@@ -91,7 +93,7 @@ def plan(
     console.print(WHY, highlight=False)
     for line in outlook.sentences():
         console.print(line, highlight=False)
-    console.print(_OPTIMISTIC, highlight=False, soft_wrap=True)
+    console.print(_closing(outlook, proposal), highlight=False, soft_wrap=True)
     if around:
         grid = Table("people", *(f"{budget:g}" for budget in EPSILONS))
         for size in cohorts:
@@ -106,10 +108,22 @@ def plan(
         console.print("Comments are not kept, and lengths of time are written in seconds.", highlight=False)
 
 
+_SCORE = (
+    "A declared score needs far fewer people. It makes no model and answers one question: is what you expect true "
+    'here? Write asks = "score" under [design], and cuts for every number.\n'
+)
 _OPTIMISTIC = (
     "This is optimistic where your data say less than made-up people do. With last year's data as a CSV file, "
     "`anonml simulate STUDY.toml --data FILE.csv` is the better forecast."
 )
+
+
+def _closing(outlook: Outlook, proposal: Proposal) -> str:
+    """The last words: the declared score where a model cannot be had, and how far to trust the figures."""
+    from anon.protocols.histogram.declared import declared
+
+    offered = outlook.verdict != "enough" and len(declared(proposal.features)) > 1
+    return f"{_SCORE if offered else ''}{_OPTIMISTIC}"
 
 
 def _cell(forecast: Forecast, too_small: bool) -> str:

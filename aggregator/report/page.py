@@ -84,7 +84,7 @@ def _environment() -> Environment:
         finalize=seen,
     )
     found.filters |= {"instant": instant, "ended": ended}
-    found.globals |= {"bars": bars, "intervals": _intervals}
+    found.globals |= {"bars": bars, "intervals": _intervals, "rarity_of": _rarity}
     return found
 
 

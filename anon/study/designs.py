@@ -131,8 +131,8 @@ def _demand_cells(cards: Mapping[str, int], survey: AskedSurvey) -> None:
 
 
 def _demand_bit(cards: Mapping[str, int], survey: AskedSurvey) -> None:
-    if survey.cards != (cards[survey.features[0]],):
-        raise InvalidValue(f"survey {survey.survey}: expected the cardinality of {survey.features[0]}")
+    if survey.cards != tuple(cards[name] for name in survey.features):
+        raise InvalidValue(f"survey {survey.survey}: expected the cardinality of {', '.join(survey.features)}")
 
 
 def _demand_levels(_: Mapping[str, int], survey: AskedSurvey) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from math import prod
 
 from attrs import field, frozen
 
@@ -41,6 +42,8 @@ MOST_ROUNDS = 256
 HEAVIEST_TABLE = 2**28
 """Weights of a slot's rows add up to less: the draw's bias stays below 2**-100 (`anon.protocols.sortition`)."""
 NAME = re.compile(r"[a-z][a-z0-9-]{0,39}\Z")
+MOST_SIGNS = 4096
+"""Of a one-bit survey about several features: a sign for each combination of their categories."""
 EXACT = "exact"
 """In place of a mechanism's name: nothing perturbs the answer, which is an exact vector and leaves in sealed shares."""
 LONGEST_VECTOR, LONGEST_REPORT, LONGEST_PART = 2**16, 2**22, 2**20
@@ -72,8 +75,9 @@ class Survey:
     """One question. `kind` is a word of the study's protocol, and `round` a number of that protocol's. The histogram's
     kinds: histogram (features and label), bit (one bit about one feature and the label), quantile (levels of one
     numeric feature) or threshold (one bit about one numeric feature). `p`, `q` are numerators over 2**64; `epsilon`
-    counts 1e-9 and is at least the loss recomputed from them. A bit survey has a sign for each category of its feature,
-    and `centre`, a guess of the share of positive labels, over 2**64 (`anon.protocols.histogram.one_bit`).
+    counts 1e-9 and is at least the loss recomputed from them. A bit survey has a sign for each category of its feature
+    (of several: for each combination, the last feature's category changing fastest), and `centre`, a guess of the share
+    of positive labels, over 2**64 (`anon.protocols.histogram.one_bit`).
 
     An exact survey (`EXACT`) has no mechanism: `m` is the length of its vector, `size` the bytes that a packet shows of
     it to all, and `epsilon` its part of the study's charge, in 1e-9 of that charge's measure. `parameters` are what
@@ -123,9 +127,11 @@ class Survey:
             return
         if self.m != 2 or self.mechanism != "krr":
             raise InvalidValue(f"survey {self.survey}: a one-bit survey is answered by binary random response")
-        if len(self.features) != 1 or len(self.signs) != self.cards[0] or not 1 in set(self.signs) <= {-1, 1}:
+        cells = prod(self.cards) if self.features else 0
+        if cells > MOST_SIGNS or len(self.signs) != cells or not 1 in set(self.signs) <= {-1, 1}:
             raise InvalidValue(
-                f"survey {self.survey}: expected one feature, and a sign for each of its categories, some 1"
+                f"survey {self.survey}: expected a sign for each combination of its features' categories, at most "
+                f"{MOST_SIGNS}, some 1"
             )
         if not 0 < self.centre < SCALE:
             raise InvalidValue(f"survey {self.survey}: expected a centre above 0 and below 2**64")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from math import comb
+from math import comb, prod
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,7 +24,7 @@ from anon.study.features import (
     demand_names,
     one_of,
 )
-from anon.study.manifest import HISTOGRAM
+from anon.study.manifest import HISTOGRAM, MOST_SIGNS
 from anon.study.parsing import kind_of, make_converter, structure
 from anon.study.texts import demand_seen
 
@@ -69,6 +69,8 @@ class OnePacket(DesignSection):
     label before rounding; left out (0), it is `learning.base_rate`, the public guess of the share of positive labels. A
     centre of 0.5 makes less noise, but then learning must know how common each category is: declare `shares` of
     features where they are public knowledge. `label_share` of the weight asks about the label alone.
+    `asks = "score"`: one bit about all features with a declared direction at once, whether they point to a yes, and the
+    label. It tests what staff expect and makes no model (`anon.protocols.histogram.declared`).
     """
 
     epsilon: float = field(validator=epsilon_in_range)
@@ -77,7 +79,7 @@ class OnePacket(DesignSection):
     subsets: tuple[tuple[str, ...], ...] = ()
     binning_share: float = 0.1
     binning_levels: int = 16
-    asks: str = field(default="tables", validator=one_of("tables", "bits"))
+    asks: str = field(default="tables", validator=one_of("tables", "bits", "score"))
     centre: float = 0.0
     label_share: float = 0.03
 
@@ -86,8 +88,8 @@ class OnePacket(DesignSection):
             raise InvalidValue(f"centre: expected a share from 0.001 to 0.999, got {self.centre}")
         if not 0 <= self.label_share <= 0.5:
             raise InvalidValue(f"label_share: expected 0 to 0.5, got {self.label_share}")
-        if self.asks == "bits" and (self.subsets or self.subset_size != 1):
-            raise InvalidValue('subsets, subset_size: belong to asks = "tables"; a bit is about one feature')
+        if self.asks != "tables" and (self.subsets or self.subset_size != 1):
+            raise InvalidValue('subsets, subset_size: belong to asks = "tables"; a bit names its own')
         if not 1 <= self.subset_size <= 6:
             raise InvalidValue(f"subset_size: expected 1 to 6, got {self.subset_size}")
         if not 0.01 <= self.binning_share <= 0.5:
@@ -108,7 +110,9 @@ class OnePacket(DesignSection):
         for subset in self.subsets:
             if not subset or len(set(subset)) != len(subset) or not set(subset) <= known:
                 raise InvalidValue("design.subsets: expected lists of different feature names that exist")
-        if self.asks == "bits" and proposal.learning.classifier != "additive":
+        if self.asks == "score":
+            _demand_score(proposal)
+        if self.asks != "tables" and proposal.learning.classifier != "additive":
             raise InvalidValue('learning.classifier: one-bit packets are learned by "additive"')
         _demand_binning_window(proposal)
 
@@ -153,6 +157,19 @@ SECTIONS: dict[str, type[DesignSection]] = {"one-packet": OnePacket, "paper": Pa
 
 PROTOCOLS: set[str] = {HISTOGRAM}
 """The protocols that a file may name; a protocol's registration enters its own."""
+
+
+def _demand_score(proposal: Proposal) -> None:
+    declared = [feature for feature in proposal.features if feature.expects]
+    if len(declared) < 2:
+        raise InvalidValue("design.asks: the score needs at least two features that say what they expects")
+    if proposal.binned:
+        raise InvalidValue(f"design.asks: the score needs declared cuts; {', '.join(proposal.binned)} have none")
+    if (cells := prod(feature.cardinality for feature in declared)) > MOST_SIGNS:
+        raise InvalidValue(
+            f"design.asks: the declared features have {cells} combinations of categories, more than {MOST_SIGNS}; "
+            "declare fewer cuts, or directions of fewer features"
+        )
 
 
 def _demand_binning_window(proposal: Proposal) -> None:

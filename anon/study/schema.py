@@ -99,7 +99,7 @@ WORDS: Final[dict[str, str]] = {
     "OnePacket.subsets": "The combinations of features that are asked; left out, all of subset_size.",
     "OnePacket.binning_share": "The share of members who help to find cuts instead.",
     "OnePacket.binning_levels": "How many levels a question about cuts has.",
-    "OnePacket.asks": "tables: features with the label; bits: one bit about one feature and the label.",
+    "OnePacket.asks": "tables: features with the label; bits: one bit about one of them; score: about all directions.",
     "OnePacket.centre": "Subtracted from the label before a bit is drawn; 0 takes learning.base_rate.",
     "OnePacket.label_share": "The share of bits that ask about the label alone.",
     "Paper.kind": "The paper's design of several packets.",

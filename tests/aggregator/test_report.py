@@ -160,6 +160,19 @@ def test_a_length_is_told_in_its_largest_unit(seconds: int, said: str) -> None:
     assert page._length(seconds) == said
 
 
+def test_a_study_of_the_score_says_what_was_tested() -> None:
+    text = study_text("bits").replace('asks = "bits"', 'asks = "score"').replace("bins = 3", "cuts = [30, 50]\nexpects = 1").replace(
+        'missing = "Male"', 'missing = "Male"\nexpects = [-1, 1]'
+    )
+    true, unclear = _of_people(0.9, text), _of_people(0.0, text)
+    assert "What staff expect is true here:" in true and "made no model" in true
+    assert re.search(r"(about \d+|no more than 1) in 1,000 such studies would point this way", true)
+    assert "We cannot say that what staff expect is true here" in unclear
+    for report in (true, unclear):
+        assert "We found nothing that can be told from chance" not in report and "that what was asked goes with" not in report
+    assert "declared score" not in _of_people(0.9) and "staff expect is true" not in _of_people(0.9)
+
+
 def test_bars_have_one_scale_and_zeros_have_none() -> None:
     report = _of_people(0.8)
     drawn = re.findall(r'width="([\d.]+)" height="14" fill="[^"]+"/><text [^>]*>([+-][\d.]+)<', report)

@@ -17,6 +17,7 @@ from aggregator.lab.planning.forecast import forecast
 from aggregator.lab.planning.outlook import Outlook, outlook_of
 from aggregator.lab.planning.population import Assumptions, tells
 from aggregator.lab.planning.trials import worlds_of
+from anon.errors import Refused
 from anon.study import load_proposal
 from anonml import application, wiring
 
@@ -96,3 +97,22 @@ def test_people_are_made_up_only_where_there_is_something_to_find() -> None:
 def test_the_verdict_in_words(shown: float, enough: int | None, says: str) -> None:
     said = " ".join(Outlook(100, 1.0, 0.6, 0.1, shown, enough).sentences())
     assert says in said and ("raise epsilon" in said) == (shown < 0.9)
+
+
+def test_a_study_of_the_score_has_no_outlook_of_a_model_and_plan_offers_it(tmp_path: Path) -> None:
+    """Where the group is too small for a model and directions are declared; without them nothing is said of it."""
+    told = EXAMPLE.read_text("utf-8").replace('ensemble = "soft"', 'classifier = "additive"\nscore_share = 0').replace(
+        "bins = 3 ", "cuts = [10, 40]\nexpects = 1 "
+    ).replace('missing = "never"', 'missing = "never"\nexpects = [-1, 0, 1]')
+    scored = lint_text(told.replace("binning_share = 0.1", 'asks = "score"\nbinning_share = 0.1'))
+    assert scored.ok, scored.faults
+    assert with_outlook(scored).outlook is None
+    assert scored.manifest is not None
+    with pytest.raises(Refused, match="makes no model"):
+        forecast(scored.manifest.to_bytes(), 100)
+    for text, offered in ((told, True), (EXAMPLE.read_text("utf-8"), False)):
+        file = tmp_path / f"{offered}.toml"
+        file.write_text(text, "utf-8")
+        words = ["plan", str(file), "--epsilon", "1", "--cohort", "60", "--only", "--populations", "2"]
+        done = CliRunner().invoke(application("study"), words, obj=wiring(), catch_exceptions=False)
+        assert done.exit_code == 0 and ("A declared score needs far fewer people" in done.output) == offered

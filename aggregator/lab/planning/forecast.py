@@ -14,7 +14,9 @@ from aggregator.lab.planning.population import Assumptions
 from aggregator.lab.planning.trials import SEED, collected_in, worlds_of
 from aggregator.lab.simulation.run import Plan
 from aggregator.lab.simulation.simulate import learn_collected
+from anon.errors import Refused
 from anon.ldp import NANO
+from anon.protocols.histogram.asked import asks_score
 from anon.study.manifest import parse_manifest
 
 POPULATIONS = 4
@@ -30,8 +32,13 @@ class Expected:
 
 
 def forecast(manifest_bytes: bytes, people: int) -> Expected:
-    """Simulate the study with so many people; the outlook is that of `study lint` for as many."""
+    """Simulate the study with so many people; the outlook is that of `study lint` for as many.
+
+    Raises `Refused` for a study of the declared score, which makes no model.
+    """
     manifest = parse_manifest(manifest_bytes)
+    if any(map(asks_score, manifest.surveys)):
+        raise Refused("this study tests what staff expect and makes no model; its report says if that is true here")
     plan, tables = Plan.of(manifest), []
     for number, world in enumerate(worlds_of(manifest, POPULATIONS, Assumptions())):
         learned = learn_collected(plan, collected_in(plan, world, people, SEED, number))

@@ -14,6 +14,7 @@ from aggregator.lab.planning.population import Assumptions
 from aggregator.lab.planning.trials import SEED, Forecast, Trials, plan_of, populations_for, worlds_of
 from aggregator.lab.simulation.run import Plan
 from anon.ldp import NANO
+from anon.protocols.histogram.asked import asks_score
 from anon.protocols.registry import protocol_of
 from anon.study.features import MOST_IN_COHORT
 from anon.study.manifest import Manifest
@@ -85,9 +86,10 @@ class Outlook:
 def outlook_of(proposal: Proposal, manifest: Manifest, people: int | None = None) -> Outlook | None:
     """Of a study that is not published, for so many people, or for its minimum. Deterministic; some seconds.
 
-    `manifest`: what the proposal resolves to. None for a study of another protocol, which nothing here can simulate.
+    `manifest`: what the proposal resolves to. None for a study of another protocol, which nothing here can simulate,
+    and of the declared score, which makes no model.
     """
-    if protocol_of(manifest).name != _PROTOCOL:
+    if protocol_of(manifest).name != _PROTOCOL or any(map(asks_score, manifest.surveys)):
         return None
     return outlook_of_plan(plan_of(proposal), manifest, people or manifest.cohort.minimum, manifest.epsilon / NANO)
 

@@ -8,6 +8,7 @@ import numpy as np
 from attrs import evolve
 
 from aggregator.protocols.histogram.additive import Additive, fit, indicator_covariance
+from aggregator.protocols.histogram.declared_score import declared_score
 from aggregator.protocols.histogram.empirical_bayes import smoothed
 from aggregator.protocols.histogram.moments import BitTally, Coordinates, Moments, gather
 from aggregator.protocols.histogram.reconstruct import Floats, Histogram, SurveyTally, pool, reconstruct
@@ -40,7 +41,8 @@ def learn_jointly(
         tables.append(table_of(moments, found, feature, result.scores, learning))
         results.append(result)
     model = subject.model("soft", "additive", moments.rate, moments.rate, tables)
-    return published(LearnedStudy(model, tuple(results), moments.rate, found.null, found.chance))
+    learned = LearnedStudy(model, tuple(results), moments.rate, found.null, found.chance, declared_score(bits))
+    return published(learned)
 
 
 def coordinates_of(features: Sequence[Feature]) -> Coordinates:
@@ -124,7 +126,7 @@ def _influence(
 
     A lying report moves a table's shares by 1/(p - q) of itself and a bit's mean by 2 scale/(p - q).
     """
-    asked = [one for one in bits if one.n > 0 and not one.asks_label_alone]
+    asked = [one for one in bits if one.n > 0 and not one.asks_label_alone and not one.several]
     gain = max((_gain(one) for one in tables if feature.name in one.features and one.n > 0), default=0.0)
     return influence_of(moments, found, feature, gain, [2 * one.scale * _gain(one) for one in asked])
 

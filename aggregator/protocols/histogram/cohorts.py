@@ -15,6 +15,7 @@ from aggregator.protocols.histogram.moments import BitTally
 from aggregator.protocols.histogram.reconstruct import Counts, SurveyTally
 from aggregator.protocols.tally import tally
 from anon.ldp import SCALE, Mechanism
+from anon.protocols.histogram.asked import asks_score
 from anon.protocols.sortition import in_score_cohort
 from anon.study.manifest import Manifest, Survey
 from anon.wire.published import Published, parse
@@ -76,4 +77,5 @@ def _bit_tally(survey: Survey, packets: Sequence[Published]) -> BitTally:
 
 def bit_tally(survey: Survey, mechanism: Mechanism, counts: Counts, n: int) -> BitTally:
     """The counts of a one-bit survey, as learning needs them."""
-    return BitTally(survey.survey, survey.features[0], survey.signs, survey.centre / SCALE, mechanism, counts, n)
+    feature, centre = survey.features[0], survey.centre / SCALE
+    return BitTally(survey.survey, feature, survey.signs, centre, mechanism, counts, n, asks_score(survey))

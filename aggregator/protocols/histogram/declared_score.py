@@ -1,32 +1,31 @@
 """Is it true here, what staff expect? One bit about all declared directions at once, and a one-sided test.
 
-b(x) is the sign of the sum of the declared directions (`Feature.expects`) over a person's categories: +1 for who should
-be positive, -1 for the others and where the directions cancel out. Some members answer a one-bit packet about b (y -
-a), with the label y and the public guess a of its rate (`anon.protocols.histogram.one_bit`). With c = max(a, 1 - a) and
+b(x) is +1 for a person whose features point to a yes, else -1 (`anon.protocols.histogram.declared`). Most members
+answer a one-bit packet about b (y - a), with the label y and the public guess a of its rate. With c = max(a, 1 - a) and
 k of n reports a plus, T = c (2 k/n - 1) / tanh(epsilon/2) estimates E[b (y - a)]. Its variance is at most c^2 / (n
 tanh^2(epsilon/2)).
 
 Where b says nothing of the label, E[b (y - a)] is E[b] (rate - a): not 0 when the guess is off and b is lopsided. So a
-few members answer about the label alone, and a few about b alone, and the product of these two estimates is taken off.
-Its error enters the test's. Everything that the test takes for the error is an upper bound but for terms of its third
-order, so that a false guess raises no false alarm.
+few members answer around a centre far from a. E[b (y - a)] is a line in a, and two points of it are known. A few
+answer about the label alone, so that the line can be read at the estimated rate. There it is the covariance of b with
+the label. The errors of all three enter the test's, each with an upper bound, so that a false guess raises no false
+alarm.
 
-One number comes of it and no model: it needs far fewer people than a model does. Nothing here asks anybody yet: no
-design of a study file names this survey.
+One number comes of it and no model: it needs far fewer people than a model does.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from attrs import frozen
 from scipy.special import ndtr
 
+from aggregator.protocols.histogram.moments import BitTally
 from aggregator.protocols.histogram.noise_test import LEVEL
 from aggregator.protocols.histogram.reconstruct import Counts, Floats
 from anon.ldp import SCALE, Mechanism
-
-SHARES = (0.8, 0.1, 0.1)
-"""Of the members: those asked about b and the label, about the label alone, and about b alone."""
 
 
 @frozen(eq=False)
@@ -48,32 +47,49 @@ class ScoreTest:
     error: Floats
     chance: Floats
 
+
+@frozen
+class DeclaredScore:
+    """The test of one study, as in `ScoreTest`, and how many reports it read."""
+
+    value: float
+    error: float
+    chance: float
+    reports: int
+
     @property
-    def shown(self) -> Floats:
-        """1 where what staff expect is said to be true here, else 0."""
-        found: Floats = (self.chance <= LEVEL).astype(float)
-        return found
+    def shown(self) -> bool:
+        """True if what staff expect is said to be true here."""
+        return self.chance <= LEVEL
 
 
-def mean_sign(mechanism: Mechanism, plus: Counts, n: int, scale: float = 1.0) -> Estimate:
-    """`scale` times the mean of the signs before random response, of `plus` reports of a plus among n.
-
-    Of no report the value is 0 and the variance infinite.
-    """
-    counted = np.asarray(plus, dtype=float)
-    if n < 1:
-        return Estimate(np.zeros_like(counted), np.full_like(counted, np.inf))
+def mean_sign(mechanism: Mechanism, plus: Counts, n: int, scale: float) -> Estimate:
+    """`scale` times the mean of the signs before random response, of `plus` reports of a plus among `n` >= 1."""
     gap = (mechanism.p - mechanism.q) / SCALE
-    value: Floats = scale * (2 * counted / n - 1) / gap
+    value: Floats = scale * (2 * np.asarray(plus, dtype=float) / n - 1) / gap
     return Estimate(value, np.full_like(value, scale**2 / (n * gap**2)))
 
 
-def score_test(scored: Estimate, label: Estimate, score: Estimate) -> ScoreTest:
-    """`scored`: of b (y - a); `label`: of y - a; `score`: of b. One of them without a report makes a chance of 1."""
-    known = np.isfinite(scored.variance) & np.isfinite(label.variance) & np.isfinite(score.variance)
-    off, lean = np.clip(label.value, -1, 1), np.clip(score.value, -1, 1)
-    value = scored.value - lean * off
-    with np.errstate(invalid="ignore"):
-        error = np.sqrt(scored.variance + lean**2 * label.variance + off**2 * score.variance)
-    error = np.where(known, error, np.inf)
-    return ScoreTest(value, error, np.where(known, ndtr(-value / error), 1.0))
+def score_test(near: Estimate, far: Estimate, label: Estimate, apart: float) -> ScoreTest:
+    """`near`, `far`: of b (y - centre), the far centre larger by `apart`; `label`: of y less the near centre."""
+    off = np.clip(label.value, -1, 1)
+    lean, part = np.clip((near.value - far.value) / apart, -1, 1), off / apart
+    value = near.value + part * (far.value - near.value)
+    error = np.sqrt((1 - part) ** 2 * near.variance + part**2 * far.variance + lean**2 * label.variance)
+    return ScoreTest(value, error, ndtr(-value / error))
+
+
+def declared_score(bits: Sequence[BitTally]) -> DeclaredScore | None:
+    """The test of a study; None where it was not asked. Without reports of any of its surveys the chance is 1."""
+    asked = [one for one in bits if one.several]
+    labels = [one for one in bits if one.asks_label_alone and not one.several]
+    if len(asked) != 2 or not labels:
+        return None
+    (near, far), label = asked, labels[0]
+    reports = near.n + far.n + label.n
+    if 0 in (near.n, far.n, label.n):
+        return DeclaredScore(0.0, float("inf"), 1.0, reports)
+    read = [mean_sign(one.mechanism, one.counts[1], one.n, one.scale) for one in (near, far, label)]
+    off = Estimate(read[2].value + label.centre - near.centre, read[2].variance)
+    found = score_test(read[0], read[1], off, far.centre - near.centre)
+    return DeclaredScore(float(found.value), float(found.error), float(found.chance), reports)

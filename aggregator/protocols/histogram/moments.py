@@ -47,7 +47,11 @@ RAREST = 0.005
 
 @frozen(eq=False)
 class BitTally:
-    """How many of `n` reports of a one-bit survey say -1 and +1; `centre` is a, `signs` one per category."""
+    """How many of `n` reports of a one-bit survey say -1 and +1; `centre` is a, `signs` one per category.
+
+    `several`: it asks about several features at once (the declared score), of which `feature` is the first. That is no
+    measurement of one feature's contrasts.
+    """
 
     survey: int
     feature: str
@@ -56,6 +60,7 @@ class BitTally:
     mechanism: Mechanism
     counts: Counts
     n: int
+    several: bool = False
 
     @property
     def asks_label_alone(self) -> bool:
@@ -186,7 +191,7 @@ def gather(
     """The moments of everything counted. `guessed_shares`: by feature, declared or from binning. A rate of 1/2 is
     no guess."""
     told = [tally for tally in tables if tally.n > 0]
-    asked = [tally for tally in bits if tally.n > 0]
+    asked = [tally for tally in bits if tally.n > 0 and not tally.several]
     guessed = [table_noise(one, unrelated_cells(_alike(one), guessed_rate)) for one in told]
     rough, _, _ = _rate(guessed, asked, guessed_rate)
     read = [table_noise(one, unrelated_cells(_alike(one), rough)) for one in told]

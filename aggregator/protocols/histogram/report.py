@@ -54,6 +54,7 @@ def values_of(manifest: Manifest, learned: LearnedStudy) -> Mapping[str, object]
         "influence": max((one.influence for one in learned.partitions), default=0.0),
         "scores": _scores(learned, STEP),
         "clearest": _clearest(learned),
+        "declared": learned.declared,
         **_weights(manifest, learned),
     }
 

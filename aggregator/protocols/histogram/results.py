@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from attrs import evolve, field, frozen
 
+from aggregator.protocols.histogram.declared_score import DeclaredScore
 from aggregator.protocols.histogram.noise_test import ABSTAIN_FROM, LEVEL
 from aggregator.protocols.histogram.reconstruct import Floats
 from aggregator.protocols.histogram.scoring import Scores
@@ -79,7 +80,7 @@ class LearnedStudy:
 
     `null`: the probability that nothing measured can be told from noise (additive classifier only, else 0). `chance`:
     how often noise alone would count as much as was counted (`noise_test.p_value`; of tables
-    `table_noise_test.chance_of_tables`).
+    `table_noise_test.chance_of_tables`). `declared`: the test of what staff expect, where the study asked it.
     """
 
     model: Model
@@ -87,6 +88,7 @@ class LearnedStudy:
     base_rate: float
     null: float = 0.0
     chance: float = 1.0
+    declared: DeclaredScore | None = None
 
     @property
     def learnable(self) -> bool:

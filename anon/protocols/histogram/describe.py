@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from anon.ldp import SCALE, Mechanism, format_epsilon
+from anon.protocols.histogram.asked import asks_score
 from anon.protocols.histogram.one_bit import plus_share
 from anon.protocols.names import category_text
 from anon.protocols.words import (
@@ -70,6 +71,8 @@ def _drawn(manifest: Manifest, expected: Fraction) -> Sentence:
 def _asks(survey: Survey) -> Sentence:
     if survey.kind == "histogram":
         return say("one answer that stands for some of the features together with the label")
+    if asks_score(survey):
+        return say("one plus or minus about the label and whether your features point to a yes, as staff expect")
     if survey.kind == "bit":
         return say("one plus or minus about one feature and the label")
     if survey.kind == "quantile":
@@ -80,6 +83,8 @@ def _asks(survey: Survey) -> Sentence:
 def _question(manifest: Manifest, survey: Survey) -> str:
     """The subject of a survey."""
     about = ", ".join(survey.features)
+    if asks_score(survey):
+        return say("{features}: do they point to a yes; with {label}", features=about, label=manifest.label.name)
     if survey.kind == "bit":
         feature, label = manifest.feature(survey.features[0]), manifest.label.name
         positive = [category_text(feature, place) for place, sign in enumerate(survey.signs) if sign > 0]
@@ -176,5 +181,7 @@ def _picture(survey: Survey) -> Picture:
 def survey_title(manifest: Manifest, survey: Survey) -> str:
     """The question of a survey."""
     asked = " × ".join(survey.features)
+    if asks_score(survey):
+        return f"the declared score of {asked}, and {manifest.label.name}"
     kinds = {"histogram": f"{asked} × {manifest.label.name}", "bit": f"one bit about {asked} and {manifest.label.name}"}
     return kinds.get(survey.kind, f"cuts of {asked}")

@@ -9,7 +9,7 @@ from anon.errors import Malformed
 from anon.ldp import NanoEpsilon
 from anon.protocols.charge import Charge, local
 from anon.protocols.contract import Layout, Place
-from anon.protocols.histogram import describe
+from anon.protocols.histogram import declared, describe
 from anon.protocols.histogram import thresholds as cuts
 from anon.protocols.histogram.asked import asks_label
 from anon.protocols.histogram.design import Windows, binning_rounds, lay_out
@@ -49,8 +49,9 @@ class HistogramProtocol:
         return lay_out(proposal, Windows(windows[:-1], windows[-1]), randbelow)
 
     def check(self, study: Manifest) -> None:
-        """Every cut can be found."""
+        """Every cut can be found, and a declared score is that of the declared directions."""
         cuts.check(study)
+        declared.check(study)
 
     def exposure(self, design: Layout) -> Charge:
         """The record-level epsilon by the surveys' actual probabilities; delta is 0 (pure)."""
