@@ -315,8 +315,8 @@ def _statements(manifest: Manifest, cost: Sequence[Sentence], policy: Policy) ->
     if any(feature.expects for feature in manifest.features):
         lines.append(
             say(
-                "Staff wrote down what they expect of some features before anybody answered. That changes nothing of "
-                "what your machine sends, and costs you nothing. The model leans on it where answers say little."
+                "Staff wrote down what they expect of some features before anybody answered. That says nothing about "
+                "you and costs you nothing. The results lean on it where answers say little, or say if it is true."
             )
         )
     if manifest.cover.connections:
