@@ -39,7 +39,7 @@ def far_centre(centre: int) -> int:
 
 
 def directions(feature: Feature) -> tuple[Fraction, ...]:
-    """What each category of a feature adds to the sum. One number for each, from -1 to 1."""
+    """The number, from -1 to 1, that each category of a feature adds to the sum."""
     own = (Fraction(0),) if feature.missing == "own" else ()
     if feature.kind == "categorical":
         return (*map(Fraction, feature.expects), *own)
