@@ -16,7 +16,7 @@ import aiohttp
 import pytest
 from attrs import define
 
-from anon.errors import Conflict, Damaged, Malformed, Refused, RejectedProof
+from anon.errors import Conflict, Damaged, Malformed, Refused, RejectedProof, Unreachable
 from anon.nacl import SigningKey
 from anon.sharing import exchange
 from anon.sharing.arrangement import parse_entry
@@ -288,7 +288,7 @@ async def test_a_damaged_journal_ends_the_service(tmp_path: Path, monkeypatch: p
         status, body, _ = await post(port, "/v1/entry", encode(["teller 0", f"127.0.0.1:{port}"]))
         assert status == 500 and b"damaged" in body and str(tmp_path).encode() not in body
         with pytest.raises(Damaged, match="journal"):
-            await running
+            await asyncio.wait_for(running, 20)
     held_again(home)
 
 
@@ -333,20 +333,27 @@ async def test_noise_leaves_at_whole_steps_and_holds_up_the_rest(tmp_path: Path,
 
 
 async def test_a_call_is_finished_before_the_journal_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept: list[object] = []
-    keep = Journal.keep_offer
+    """Another one that waits for its turn is sent away."""
+    done: list[str] = []
+    keep, close = Journal.keep_offer, Journal.close
 
     def slowly(*given: Any) -> None:
         time.sleep(0.5)
         keep(*given)
-        kept.append(given)
+        done.append("kept")
+
+    def closed(journal: Journal) -> None:
+        close(journal)
+        done.append("closed")
 
     monkeypatch.setattr(Journal, "keep_offer", slowly)
+    monkeypatch.setattr(Journal, "close", closed)
     async with service.opened(_made(tmp_path), os.urandom) as made:
         making = asyncio.ensure_future(made._in_turn("entry", ENTRY))
         await asyncio.sleep(0.1)
         making.cancel()
-    assert len(kept) == 1
+    late = await asyncio.gather(made._in_turn("entry", ENTRY), return_exceptions=True)
+    assert done == ["kept", "closed"] and isinstance(late[0], Unreachable)
 
 
 def _made(folder: Path) -> TellerHome:
