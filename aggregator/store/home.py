@@ -93,6 +93,10 @@ def draw_study_secrets(random_bytes: Callable[[int], bytes], packet_version: int
     return StudySecrets(random_bytes(32), generate_secret_key(random_bytes), random_bytes(32), packet_version)
 
 
+ERASED = StudySecrets(bytes(32), SecretKey(bytes(32)), bytes(32))
+"""In place of the secrets of a study that is erased: they open nothing that a peer sealed."""
+
+
 @frozen
 class Home:
     """An aggregator's directory. Make it with `open_home`."""
@@ -123,6 +127,17 @@ class Home:
         with reading(path, KEYS_KEPT, "study keys"):
             version, sealing, credential, score = decode(path.read_bytes(), "study keys")
             return StudySecrets(sealing, SecretKey(credential), score, version)
+
+    def erase_secrets(self, study: bytes) -> None:
+        """Overwrite and remove a study's secrets, as far as the disk allows; nothing recorded opens with them later."""
+        path = self.secrets_path(study)
+        if not path.exists():
+            return
+        with path.open("r+b") as kept:
+            kept.write(bytes(path.stat().st_size))
+            kept.flush()
+            os.fsync(kept.fileno())
+        path.unlink()
 
     def secrets_path(self, study: bytes) -> Path:
         """The file of a study's secrets."""

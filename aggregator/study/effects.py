@@ -62,6 +62,8 @@ async def _perform(study: LiveStudy, event: Event) -> None:
     for effect in effects:
         await _EFFECTS[effect](study)
     await study.reach(phase, turn_after(study.turn, event))
+    if phase is Phase.ERASED:  # last, since a study that is not erased is loaded with its keys
+        study.tools.home.erase_secrets(study.study)
 
 
 async def publish_abandoned(study: LiveStudy) -> None:
@@ -133,6 +135,7 @@ async def publish_counts(study: LiveStudy) -> None:
     packets = {one.survey: await _packets(study, one) for one in surveys}
     body = await asyncio.to_thread(counted, study.protocol_part, study.manifest, study.turn, packets)
     await study.publish(*closed.document, body)
+    await study.tools.packets.erase_shares(study.study, [slot_of(study.manifest, one) for one in closed.surveys])
 
 
 async def freeze_last_round(study: LiveStudy) -> None:

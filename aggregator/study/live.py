@@ -20,7 +20,7 @@ from aggregator.rules.lifecycle import Phase, deadline, read_word, word_of
 from aggregator.rules.refusal import PacketRefused
 from aggregator.rules.verify import PacketRules
 from aggregator.store.enrolments import EnrolStore
-from aggregator.store.home import KEPT, Home, StudySecrets
+from aggregator.store.home import ERASED, KEPT, Home, StudySecrets
 from aggregator.store.packets import PacketStore, in_words, slot_of
 from aggregator.store.studies import Clock, Progress, StudyStore
 from anon.errors import Damaged
@@ -268,7 +268,12 @@ async def load_study(tools: Tools, progress: Progress) -> LiveStudy:
     with reading(tools.home.database, KEPT, f"study {progress.study.hex()[:8]}, manifest"):
         if manifest is None:
             raise KeyError("manifest")
-        study = LiveStudy(tools, progress, manifest, tools.home.load_secrets(progress.study))
+        over = progress.phase == Phase.ERASED
+        study = LiveStudy(tools, progress, manifest, ERASED if over else tools.home.load_secrets(progress.study))
+    if over:  # also where a crash, or an earlier version, left its keys
+        tools.home.erase_secrets(study.study)
+        await study.refresh()
+        return study
     named = study.manifest
     keys = StudyKeys(named.aggregator_key, named.sealing_key, named.credential_key, named.seed_commitment)
     tools.home.demand_keys_of(study.study, study.secrets, keys)

@@ -49,6 +49,7 @@ async def test_a_study_runs_to_its_model(tmp_path: Path, design: str, packet_ver
         assert len(parse_chain(live.heads(), running.app.home.public_key, live.study)) == len(documents)
         await running.go_to(live.manifest.timetable.ends + 101)
         assert live.phase is Phase.ERASED
+        assert not running.app.home.secrets_path(live.study).exists()
         assert await running.app._tools.packets.counts(live.study) == {}
         assert await live.document(next(h.head.number for h in live.chain if h.head.kind == "transcript")) is None
 

@@ -6,10 +6,14 @@ Its guarantee would be central; no recipient adds noise here, for only what leav
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 
+from aggregator.protocols import registry as aggregators
+from aggregator.protocols.contract import Round
+from anon.credential import pseudonym
 from anon.errors import InvalidValue, Malformed
 from anon.ldp import NanoEpsilon, RandomBytes
 from anon.protocols import registry as shared
@@ -29,6 +33,7 @@ from anon.wire.cbor import decode, encode
 from anon.wire.packet_v2 import Occasion, PacketV2, Relayed, share_info
 from peer.protocols import registry as peers
 from tests.support import noisy_count
+from tests.support.world import FakePeer
 
 NAME, RHO = "exact-sum", 20_000_000
 KEYS = tuple(Opener(bytes([number]) * 32) for number in range(2))
@@ -59,6 +64,9 @@ class Shared(noisy_count.Shared):
     def check(self, study: Manifest) -> None:
         if len(_recipients(study)) != 2:
             raise Malformed("manifest: expected two recipients; do not take part")
+
+    def documents(self, study: Manifest) -> Mapping[Place, int]:
+        return {}
 
     def share_sizes(self, study: Manifest) -> tuple[int, ...]:
         return (SHARE + OVERHEAD,) * 2
@@ -116,6 +124,27 @@ class Peer:
         return sealed(tag, shares, seals)
 
 
+def packet(peer: FakePeer, vector: tuple[int, ...], slot: int = 0) -> PacketV2:
+    """A whole packet of a member with this vector."""
+    assert peer.credential is not None
+    manifest, occasion = peer.manifest, occasion_of(peer.manifest, slot)
+    tag = pseudonym(peer.credential, occasion.tag_context())
+    made = Peer().share(manifest, manifest.survey(slot), slot, RawVector(vector), tag, os.urandom)
+    return peer.signed(PacketV2(occasion, slot, made.public, made.shares, b""))
+
+
+class Aggregator(noisy_count.Aggregator):
+    """Its rounds publish nothing: the sums are for the recipients."""
+
+    def rounds(self, study: Manifest) -> tuple[Round, ...]:
+        return tuple(evolve(one, document=None) for one in super().rounds(study))
+
+    def learn(
+        self, study: Manifest, documents: Mapping[Place, bytes], score_value: bytes, packets: Mapping[int, Sequence[bytes]]
+    ) -> noisy_count.Counted:
+        return noisy_count.Counted(noisy_count.CountModel(NAME, study.study_id.hex(), study.title, study.label, 0.5))
+
+
 def share_of(occasion: Occasion, tag: bytes, recipient: int, share: bytes) -> list[int]:
     """The part of a vector that one recipient opens. Raises `RejectedProof` for a share of another purpose."""
     plain = KEYS[recipient].open(share, share_info(occasion, tag, recipient))
@@ -140,10 +169,10 @@ def added(shown: Sequence[Sequence[Relayed]]) -> list[int]:
 def register() -> None:
     """Enter the protocol; `forget` takes it out."""
     shared.register(Shared())
-    peers.PARTS[NAME] = Peer()
+    peers.PARTS[NAME], aggregators.PARTS[NAME] = Peer(), Aggregator()
 
 
 def forget() -> None:
     """Take it out again."""
     shared.forget(Shared())
-    del peers.PARTS[NAME]
+    del peers.PARTS[NAME], aggregators.PARTS[NAME]
