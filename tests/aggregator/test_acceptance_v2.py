@@ -11,13 +11,17 @@ from attrs import evolve
 
 from aggregator.audit import audit_documents
 from aggregator.rules.lifecycle import Phase
+from anon.protocols import posts
 from anon.protocols.registry import HISTOGRAM
+from anon.sealing import pure
 from anon.sealing import seal as hpke_seal
 from anon.sealing.opening import Opener
 from anon.transparency.transcript import parse_transcript
+from anon.wire import packet_v2
 from anon.wire.cbor import encode
 from anon.wire.messages import Packet, pad, seal
 from anon.wire.packet_v2 import Occasion, PacketV2, enrolment_info, packet_info, parse_published
+from peer.rules.packet_lifecycle import Status
 from tests.peer.test_exact_release import STUDY as EXACT
 from tests.support import exact_sum
 from tests.support.world import FakePeer, World, has, in_memory, posted, published, sealed, study_text
@@ -181,3 +185,26 @@ async def test_a_study_of_exact_sums_keeps_relays_and_never_publishes_shares(tmp
         await running.go_to(live.manifest.timetable.ends + live.manifest.release.retention + 1)
         assert live.phase is Phase.ERASED
         assert [one async for one in store.relayed(live.study, 0, 0, 0)] == []
+
+
+async def test_what_a_phone_seals_in_python_alone_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Real peers from joining to inclusion; each seal of theirs is the one that phones have."""
+    sealed_in_python: list[bytes] = []
+
+    def seal_as_a_phone(plaintext: bytes, public_key: bytes, info: bytes) -> bytes:
+        sealed_in_python.append(info)
+        return pure.seal(plaintext, public_key, info)
+
+    monkeypatch.setattr(HISTOGRAM, "packet_versions", (2, 1))
+    monkeypatch.setattr(packet_v2, "seal", seal_as_a_phone)
+    monkeypatch.setattr(posts, "hpke_seal", seal_as_a_phone)
+    async with in_memory(tmp_path / "aggregator", study_text("cuts", connections=2)) as running:
+        study = running.live.study
+        await running.settle_in(2)
+        await running.go_on()
+        assert set(sealed_in_python) == {packet_info(study), enrolment_info(study)}
+        posts_of_packets = [one for route in running.routes for one in route.packets()]
+        assert {len(one.body or b"") for one in posts_of_packets} == {running.live.packet_intake.rules.sealed_bytes}
+        assert {one.answer for one in posts_of_packets} == {b"accepted".ljust(64)}
+        for app in running.peers:
+            assert [slot.status for slot in app.status()[0].slots] == [Status.INCLUDED]
