@@ -143,6 +143,21 @@ def test_any_shell_can_be_deleted(tmp_path: Path) -> None:
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
 
 
+def test_no_tests_name_depends_on_chance() -> None:
+    """Workers collect the tests on their own, and none runs where two of them found different names."""
+    chance = {"urandom", "token_bytes", "token_hex", "randbytes", "random", "randint", "uuid4", "time", "now"}
+    called = [
+        (path.name, node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id)
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for function in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for decorator in function.decorator_list
+        for node in ast.walk(decorator)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name)
+    ]
+    assert [(name, call) for name, call in called if call in chance] == []
+
+
 def test_no_module_is_longer_than_400_lines() -> None:
     lines = {
         path.relative_to(ROOT).as_posix(): len(path.read_text(encoding="utf-8").splitlines())

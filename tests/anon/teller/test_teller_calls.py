@@ -225,7 +225,7 @@ async def test_anything_else_is_not_there(tmp_path: Path, path: str, method: str
         assert (await post(port, path, None if method == "GET" else ENTRY, method))[:2] == (404, b"")
 
 
-@pytest.mark.parametrize("body", [b"", b"\xff", b"x" * 100, encode([]), encode(["teller 0"]), encode({}), os.urandom(200)])
+@pytest.mark.parametrize("body", [b"", b"\xff", b"x" * 100, encode([]), encode(["teller 0"]), encode({}), bytes(range(200))])
 @pytest.mark.parametrize("name", CALLS)
 async def test_garbage_is_told_so(tmp_path: Path, name: str, body: bytes) -> None:
     async with serving(tmp_path) as (_, port):
