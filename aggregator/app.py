@@ -23,20 +23,28 @@ from aggregator.rules.enrol import draw_invites
 from aggregator.rules.faults import Fault, pause_after, repeated, tell
 from aggregator.rules.lifecycle import Phase
 from aggregator.store import enrolments as enrol_store
+from aggregator.store import lists as list_store
 from aggregator.store import packets as packet_store
 from aggregator.store import studies as store
 from aggregator.store.duplicate_home import demand_alone, demand_here, demand_silent, settled
 from aggregator.store.enrolments import EnrolStore
 from aggregator.store.home import Home, open_home
+from aggregator.store.lists import ListStore
 from aggregator.store.migrations import upgrade_home
 from aggregator.store.packets import PacketStore
 from aggregator.store.studies import Clock, Database, Progress, StudyStore
 from aggregator.study.carry import carry
 from aggregator.study.live import LiveStudy, Tools, load_study
 from aggregator.study.publish import prepare
+from aggregator.tellers.http_link import TELLER_SECONDS, HttpLink
+from aggregator.tellers.link import TellerLink
+from aggregator.tellers.publishing import tellers_ready
+from aggregator.tellers.study_tellers import LinkTo
 from anon.errors import Damaged, Refused
-from anon.route import Route, SocksRoute
+from anon.route import DirectRoute, Route, SocksRoute
+from anon.route.tor import TorKeeper, TorRoute
 from anon.serving.onion_key import OnionKey
+from anon.sharing.arrangement import Arrangement
 from anon.storage.home import RESTORED
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
@@ -44,7 +52,7 @@ from anon.wire.addresses import is_loopback
 from anon.wire.invite import Invite
 
 _LONGEST_SLEEP = 0.5
-_OVER = frozenset({Phase.PUBLISHED, Phase.ABANDONED, Phase.ERASED})
+_OVER = frozenset({Phase.PUBLISHED, Phase.ABANDONED, Phase.ENDED, Phase.ERASED})
 
 
 @frozen
@@ -78,6 +86,7 @@ class AggregatorApp:
         now: Clock = time.time,
         random_bytes: Callable[[int], bytes] = secrets.token_bytes,
         processes: int = 1,
+        link_to: LinkTo | None = None,
     ) -> None:
         self.home: Home = open_home(home, random_bytes)
         self._random_bytes = random_bytes
@@ -87,9 +96,12 @@ class AggregatorApp:
             StudyStore(self._database),
             EnrolStore(self._database),
             PacketStore(self._database),
+            ListStore(self._database),
             Workers(processes),
             now,
+            link_to or self._link,
         )
+        self._keeper = TorKeeper(self.home.path / "tor-to-tellers")
         self._studies: dict[bytes, LiveStudy] = {}
         self._unread: dict[bytes, tuple[Progress, Fault]] = {}
         self._told: dict[bytes, str] = {}
@@ -97,7 +109,7 @@ class AggregatorApp:
     async def __aenter__(self) -> Self:
         """Open the database and take up every study where it was left."""
         await asyncio.to_thread(upgrade_home, self.home)
-        await self._database.create(store.TABLES, enrol_store.TABLES, packet_store.TABLES)
+        await self._database.create(store.TABLES, enrol_store.TABLES, packet_store.TABLES, list_store.TABLES)
         await self._load()
         return self
 
@@ -106,20 +118,23 @@ class AggregatorApp:
         for study in self._studies.values():
             await study.stop()
         self._tools.workers.close()
+        await self._keeper.close()
         await self._database.close()
 
     async def create_study(self, proposal: Proposal, address: str = "") -> Manifest:
         """Publish a study now: its secrets first, then manifest and signed head in one transaction.
 
         `address` is the onion address at which peers will be served, which its manifest names to everybody; without one
-        they can join on this machine alone. Raises `Malformed` or `Refused` for a query or a design that cannot be.
+        they can join on this machine alone. The study's tellers countersign it first. Raises `Malformed` or `Refused`
+        for a query or a design that cannot be, and `TellerAway` or `TellerRefuses`, with nothing published.
         """
         demand_here(self.home.path)
         now, randbelow = self._tools.now(), secrets.randbelow
         manifest, kept = prepare(proposal, self.home.public_key, now, self._random_bytes, randbelow, address)
+        beside = await tellers_ready(manifest, self._tools.link_to)
         study = manifest.study_id
         self.home.store_secrets(study, kept)
-        await self._tools.studies.add(study, Phase.ENROLLING, manifest.to_bytes(), self.home.signing_key)
+        await self._tools.studies.add(study, Phase.ENROLLING, manifest.to_bytes(), self.home.signing_key, beside)
         await self._load()
         return manifest
 
@@ -277,7 +292,7 @@ class AggregatorApp:
         return [_unread(progress, fault) for progress, fault in self._unread.values()]
 
     async def _status(self, live: LiveStudy, fault: str) -> StudyStatus:
-        closed = live.phase in (Phase.LEARNING, Phase.PUBLISHED, Phase.ERASED, Phase.ABANDONED)
+        closed = live.phase in (_OVER | {Phase.LEARNING})
         accepted = sum((await live.accepted()).values())
         return StudyStatus(
             study=live.study,
@@ -294,8 +309,16 @@ class AggregatorApp:
             left_out=await live.left_out(),
         )
 
+    def _link(self, address: str, key: bytes = b"", arrangement: Arrangement | None = None) -> TellerLink:
+        """Over loopback, or through a tor of this home's own that carries nothing else."""
+        loopback = is_loopback(address)
+        route = DirectRoute(TELLER_SECONDS) if loopback else TorRoute(self._keeper, TELLER_SECONDS)
+        return HttpLink(route, address, self.home.signing_key, key, arrangement)
+
     def _until_next(self) -> float:
         now = self._tools.now()
+        if any(live.waits for live in self.studies()):
+            return _LONGEST_SLEEP
         ends = (live.ends for live in self.studies())
         return min((max(end - now, 0.0) for end in ends if end is not None), default=86400.0)
 

@@ -52,7 +52,7 @@ ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("app",),
         ("audit", "network"),
         ("study",),
-        ("report",),
+        ("report", "tellers"),
         ("protocols",),
         ("intake",),
         ("store",),

@@ -15,16 +15,17 @@ from attrs import evolve
 from anon.errors import Malformed, Refused
 from anon.nacl import SALT_BYTES, passphrase_key
 from anon.protocols.kinds import LONGEST_MANIFEST
+from anon.protocols.sizes import longest_body
 from anon.route import Route
 from anon.study.manifest import Manifest
 from anon.text.sentences import say
 from anon.transparency.closing import CheckedLists
-from anon.transparency.documents import SignedHead, encode_chain
+from anon.transparency.documents import SignedHead, encode_chain, find
 from anon.wire.invite import Invite
 from peer.data.evaluate import Evaluate, by_deadline
 from peer.network.client import AggregatorClient
 from peer.release import random_sizes
-from peer.rules.checks import check_address, check_continued, check_manifest
+from peer.rules.checks import check_address, check_continued, check_manifest, check_tellers
 from peer.rules.consent import Consent, ConsentSheet, Policy, decide, explain
 from peer.rules.ledger import Entry, Ledger
 from peer.rules.lifecycle import LAST, State
@@ -268,6 +269,9 @@ class PeerApp(HomeView):
             body = await client.body(chain[0].head, LONGEST_MANIFEST)
             manifest = await off_loop(check_manifest, body, invite)
             chain = await heads_off_loop(check_continued, manifest, (), chain)
+            signed = find(chain, "tellers")
+            told = None if signed is None else await client.body(signed, longest_body(manifest, signed.kind))
+            await off_loop(check_tellers, manifest, told)
             self._manifests[invite.study] = (chain, body, manifest)
         chain, body, manifest = self._manifests[invite.study]
         if manifest.aggregator_key != invite.key:

@@ -6,13 +6,16 @@
    Without that nothing can be checked, and it raises.
 2. Bodies: each is there once and has the length and digest of its head.
 3. Order and completeness: the documents come in the order of `anon.protocols.kinds`, and each has what it rests on.
-4. Cost and design: `anon.protocols.registry.check_study` recomputes every epsilon of the manifest.
+4. Cost and design: `anon.protocols.registry.check_study` recomputes every epsilon of the manifest. Every teller that it
+   names countersigned it. Evidence of two lists is evidence.
 5. Enrolments: the number of entries in the roster lies between the manifest's minimum and maximum. The revealed seed
    opens its commitment. Every credential works for its entry of the roster, so
    that nobody was shut out (`anon.transparency.closing`).
 6. Packets: each transcript is of one survey and strictly sorted by tag, so that no tag counts twice. Each packet is
    well formed, its draw matches its tag (`aggregator.rules.verify`), and its token verifies.
-7. Rounds: each round's document is made again from the transcripts, and compared.
+7. Rounds: each round's document is made again from the transcripts, and compared. Where tellers made it, their
+   signatures, the one list and the sum of their shares are checked (`SummingPart.check_sums`). Every tag on the list is
+   in a transcript. Packets that the list leaves out are counted, and are no finding.
 8. Model: it is learnt again from the published bytes (`aggregator.study.learn`), and compared up to rounding.
 9. Report: it is made again, and compared byte by byte. Counts of refusals, which no other document has, are taken from
    the published report and not checked. Another version of this program words a report otherwise. One that differs is

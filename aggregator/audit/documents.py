@@ -21,6 +21,9 @@ from anon.credential import PublicKey, Verifier
 from anon.errors import AnonmlError, Malformed, RejectedProof
 from anon.protocols.kinds import KINDS, Stage, kinds_of
 from anon.protocols.registry import check_study
+from anon.protocols.tellers import tellers_of
+from anon.sharing.round_document import parse_unsummed
+from anon.sharing.statements import parse_countersignatures
 from anon.study.manifest import Manifest, parse_manifest
 from anon.transparency.closing import CLOSING, Bodies, read_closing
 from anon.transparency.documents import Head, SignedHead, body_digest, check_body, find, parse_chain
@@ -63,6 +66,7 @@ class _Audit:
         self.bodies: dict[tuple[str, int], bytes] = {}
         self.tags: dict[int, tuple[bytes, ...]] = {}
         self.left_out: dict[int, int] = {}
+        self.unsummed = ""
         self.enrolled = 0
         self.packets = 0
         self.model_checked = False
@@ -77,6 +81,7 @@ class _Audit:
         self._check_complete()
         with _noting(self, "manifest"):
             check_study(self.manifest)
+        self._check_tellers()
         packets: dict[int, tuple[bytes, ...]] = {}
         if ("roster", 0) in self.bodies:
             with _noting(self, "roster"):
@@ -97,6 +102,7 @@ class _Audit:
             self.report,
             not_checked=unlike,
             not_summed=self.left_out,
+            unsummed=self.unsummed,
         )
 
     def note(self, document: str, fault: str) -> None:
@@ -115,7 +121,7 @@ class _Audit:
 
     def _check_order(self) -> None:
         kinds = [signed.head.kind for signed in self.chain]
-        if kinds == ["manifest", *kinds_of(Stage.INSTEAD)]:
+        if [kind for kind in kinds if kind != "tellers"] == ["manifest", *kinds_of(Stage.INSTEAD)]:
             return
         of_rounds = dict.fromkeys(kind for kind, _ in self.places)
         remaining = iter((*kinds_of(Stage.BEFORE), *of_rounds, *kinds_of(Stage.AFTER)))
@@ -140,6 +146,16 @@ class _Audit:
         for one in self.chain:
             if (one.head.kind, one.head.part) not in known:
                 self.note(f"{one.head.kind} {one.head.part}", "no such document belongs to the study")
+
+    def _check_tellers(self) -> None:
+        with _noting(self, "tellers 0"):
+            arrangement = tellers_of(self.manifest)
+            if arrangement is None:
+                return
+            parse_countersignatures(self.bodies["tellers", 0], self.study, arrangement)
+            if ("unsummed", 0) in self.bodies:
+                with _noting(self, "unsummed 0"):
+                    self.unsummed = str(parse_unsummed(arrangement, self.study, self.bodies["unsummed", 0]).why)
 
     def _check_enrolments(self) -> None:
         roster = parse_roster(self.bodies["roster", 0], self.study)

@@ -29,7 +29,7 @@ class AuditResult:
     `report`: the page that the documents give, "" where they give none; `report_checked`: the published one is the same
     but for counts of refusals, which only the aggregator knows. `pinned`: the key was known from elsewhere.
     `not_checked`: files that were compared with nothing. `not_summed`: by survey, packets of its transcript that the
-    tellers' sum leaves out.
+    tellers' sum leaves out. `unsummed`: the reason for which the study ended without a sum; empty where it did not.
     """
 
     study: bytes
@@ -42,6 +42,7 @@ class AuditResult:
     pinned: bool = False
     not_checked: tuple[str, ...] = ()
     not_summed: Mapping[int, int] = field(factory=dict)
+    unsummed: str = ""
 
     @property
     def ok(self) -> bool:
@@ -60,6 +61,7 @@ class AuditResult:
             "key_checked": self.pinned,
             "not_checked": list(self.not_checked),
             "not_summed": {str(survey): count for survey, count in self.not_summed.items()},
+            "unsummed": self.unsummed,
             "findings": [{"document": finding.document, "fault": finding.fault} for finding in self.findings],
         }
 
@@ -72,6 +74,7 @@ class AuditResult:
         faults = f"{len(lines)} fault{'' if len(lines) == 1 else 's'}"
         lines = [head, *lines, "everything published fits together" if self.ok else faults]
         lines += [f"not checked: {name}" for name in self.not_checked]
+        lines += [f"the study ended without a sum: {self.unsummed}"] if self.unsummed else []
         lines += [_not_summed(survey, count) for survey, count in self.not_summed.items() if count]
         return [*lines, *self._beyond()] if self.ok else lines
 

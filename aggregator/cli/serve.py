@@ -36,7 +36,7 @@ ServeDesk = Callable[[AggregatorApp, int, Callable[[str], None]], Awaitable[None
 HOST, HTTP_PORT = "127.0.0.1", 8750
 REPEATED = 5.0
 """Seconds between two lines that differ by the number enrolled alone."""
-_OVER = ("published", "abandoned", "erased")
+_OVER = ("published", "abandoned", "ended", "erased")
 
 
 @frozen
@@ -272,7 +272,8 @@ def _all_ended(statuses: list[StudyStatus]) -> bool:
 
 def _over(aggregator: AggregatorApp) -> bool:
     """True if peers had all the time they were promised to find their packets in the transcripts."""
-    return all(live.phase == "abandoned" or time.time() > live.manifest.timetable.ends for live in aggregator.studies())
+    stopped, now = ("abandoned", "ended"), time.time()
+    return all(live.phase in stopped or now > live.manifest.timetable.ends for live in aggregator.studies())
 
 
-_ENDED = ("published", "abandoned", "erased")
+_ENDED = ("published", "abandoned", "ended", "erased")

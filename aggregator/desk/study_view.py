@@ -25,7 +25,7 @@ from anon.transparency.documents import find
 from anon.transparency.fingerprint import HeadPrint, head_prints, words
 from anon.wire.messages import parse_roster
 
-_CLOSED = frozenset({Phase.LEARNING, Phase.PUBLISHED, Phase.ERASED, Phase.ABANDONED})
+_CLOSED = frozenset({Phase.LEARNING, Phase.PUBLISHED, Phase.ERASED, Phase.ABANDONED, Phase.ENDED})
 
 
 @frozen

@@ -40,6 +40,9 @@ def stages(manifest: Manifest, rounds: Sequence[Round], phase: Phase, turn: int)
     listed.append((Phase.LEARNING, 0, "learning", "the model is trained and published with its report", closes))
     erased = manifest.timetable.ends + manifest.release.retention
     listed.append((Phase.PUBLISHED, 0, "published", "then packets, enrolments and transcripts are erased", erased))
+    if phase is Phase.ENDED:
+        why = "a round has no sum, and nothing more is published; then packets and enrolments are erased"
+        listed = [*listed[: 3 + turn], (Phase.ENDED, 0, "no sum", why, erased)]
     place = _place(listed, phase, turn)
     return tuple(
         Stage(name, what, ends, DONE if number < place else NOW if number == place else NEXT)

@@ -13,13 +13,55 @@ from math import inf
 from attrs import frozen
 
 from aggregator.rules.lengths import TooLong, advice
-from anon.errors import FAULT_IN_THIS_PROGRAM, Damaged, NoRoom, Refused
+from anon.errors import FAULT_IN_THIS_PROGRAM, Damaged, NoRoom, Refused, Unreachable
+from anon.sharing.round_document import Why
 from anon.study.manifest import Manifest
 from anon.transparency.documents import MAX_BODY, Head
 
 FIRST_PAUSE = 5.0
 LONGEST_PAUSE = 300.0
 _LOG = logging.getLogger(__name__)
+
+
+class TellerAway(Unreachable):
+    """A teller does not answer, or cannot. It can be asked again."""
+
+    code = "teller-away"
+
+    def __init__(self, name: str, trouble: str = "") -> None:
+        said = f"has trouble: {trouble}" if trouble else "does not answer"
+        super().__init__(f"the teller {name} {said}. Nothing is lost. Ask who runs it; then the study goes on")
+
+
+class TellerRefuses(Refused):
+    """A teller says no, or says something that it must not."""
+
+    code = "teller-refuses"
+
+    def __init__(self, name: str, said: str) -> None:
+        super().__init__(f"the teller {name} refuses: {said}. Ask who runs it; it is asked again")
+
+
+class NoSum(Refused):
+    """A round never has a sum: nothing of it is published, and the study ends. `evidence`: of a disagreement."""
+
+    code = "no-sum"
+
+    def __init__(self, round_number: int, why: Why, evidence: bytes = b"", said: str = "") -> None:
+        detail = f" ({said.rstrip('.')})" if said else ""
+        super().__init__(f"round {round_number + 1} has no sum, and the study ends: {_NO_SUM[why].format(detail)}")
+        self.round, self.why, self.evidence = round_number, why, evidence
+
+
+_NO_SUM = {
+    Why.TOO_FEW: "the tellers accepted too few packets{}. Publish it anew for a larger group",
+    Why.DISAGREED: (
+        "its tellers signed two lists{}. The evidence is published; show it to everybody who took part, and publish "
+        "the study anew with other tellers"
+    ),
+    Why.AWAY: "a teller did not come back in time{}. Publish it anew with tellers that stay on",
+    Why.REFUSED: "a teller refused to the end{}. Publish it anew once its reason is gone",
+}
 
 
 @frozen
@@ -51,7 +93,7 @@ def pause_after(tries: int) -> float:
 
 def tell(who: str, fault: Fault, error: Exception) -> None:
     """One line for the log; for a fault of our own, the first time, its places too."""
-    ours = fault.tries == 1 and not isinstance(error, (Damaged, NoRoom, Refused, OSError))
+    ours = fault.tries == 1 and not isinstance(error, (Damaged, NoRoom, Refused, TellerAway, OSError))
     again = "" if fault.again == inf else f" It is tried again in {pause_after(fault.tries):.0f} s."
     _LOG.error("%s cannot go on: %s.%s", who, fault.said.rstrip("."), again, exc_info=error if ours else None)
 
@@ -66,7 +108,7 @@ def too_long(manifest: Manifest, head: Head) -> str:
 
 def in_words(error: BaseException) -> str:
     """A sentence for staff. Only errors written for a reader are quoted: the text of others may quote what was sent."""
-    if isinstance(error, (Damaged, NoRoom, Refused)):
+    if isinstance(error, (Damaged, NoRoom, Refused, TellerAway)):
         return str(error)
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         where = f"{error.filename}: " if error.filename else ""

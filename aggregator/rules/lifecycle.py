@@ -2,7 +2,8 @@
 
 Enrolling, settling, rounds 1 to n, learning, published. The rounds are the protocol's: this module is given their
 windows, and the words under which the protocol's part has them stored. Deadlines come from the manifest alone; nothing
-but time and the number of enrolments moves a study. Effects are idempotent and the state is stored after them, so that
+but time, the number of enrolments and a study's tellers moves it. How long tellers are waited for is not decided here
+(`aggregator.study.sums`). Effects are idempotent and the state is stored after them, so that
 a crash repeats them and changes nothing.
 """
 
@@ -23,6 +24,7 @@ class Phase(StrEnum):
     LEARNING = "learning"
     PUBLISHED = "published"
     ABANDONED = "abandoned"
+    ENDED = "ended"  # a round never has a sum
     ERASED = "erased"
 
 
@@ -34,6 +36,7 @@ class Event(StrEnum):
     SETTLED = "settled"
     ROUND_CLOSED = "round closed"
     LAST_ROUND_CLOSED = "last round closed"
+    NO_SUM = "no sum"
     TRANSCRIPTS_PUBLISHED = "transcripts published"
     RETENTION_PASSED = "retention passed"
 
@@ -46,7 +49,8 @@ class Effect(StrEnum):
     REVEAL_SEED = "reveal the seed value"
     ISSUE_CREDENTIALS = "issue the credentials"
     FREEZE_ROUND = "stop accepting packets of the round"
-    PUBLISH_COUNTS = "publish the round's counts"
+    PUBLISH_COUNTS = "publish the round's counts or sums"
+    PUBLISH_NO_SUM = "publish why the round has no sum"
     FREEZE_LAST_ROUND = "stop accepting packets"
     PUBLISH_TRANSCRIPTS = "publish the transcripts"
     REVEAL_SCORE_VALUE = "reveal the value that draws the score cohort"
@@ -71,9 +75,11 @@ TABLE: dict[tuple[Phase, Event], tuple[Phase, tuple[Effect, ...]]] = {
             Effect.REVEAL_SCORE_VALUE,
         ),
     ),
+    (Phase.ROUND, Event.NO_SUM): (Phase.ENDED, (Effect.PUBLISH_NO_SUM,)),
     (Phase.LEARNING, Event.TRANSCRIPTS_PUBLISHED): (Phase.PUBLISHED, (Effect.PUBLISH_MODEL,)),
     (Phase.PUBLISHED, Event.RETENTION_PASSED): (Phase.ERASED, (Effect.ERASE,)),
     (Phase.ABANDONED, Event.RETENTION_PASSED): (Phase.ERASED, (Effect.ERASE,)),
+    (Phase.ENDED, Event.RETENTION_PASSED): (Phase.ERASED, (Effect.ERASE,)),
     # a study that cannot go on is erased all the same
     (Phase.ENROLLING, Event.RETENTION_PASSED): (Phase.ERASED, (Effect.ERASE,)),
     (Phase.SETTLING, Event.RETENTION_PASSED): (Phase.ERASED, (Effect.ERASE,)),

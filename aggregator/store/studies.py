@@ -7,7 +7,7 @@ file: who takes part is never beside what anybody sent.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -155,12 +155,18 @@ class StudyStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(self, study: bytes, phase: str, manifest: bytes, key: SigningKey) -> None:
-        """Begin a study: its row and its first document in one transaction."""
-        head = sign_head(key, study, (), "manifest", 0, manifest)
+    async def add(
+        self, study: bytes, phase: str, manifest: bytes, key: SigningKey, beside: Mapping[str, bytes] | None = None
+    ) -> None:
+        """Begin a study: its row, its first document and what is published `beside` it, by kind, in one transaction."""
+        chain: list[SignedHead] = []
+        rows = []
+        for kind, body in {"manifest": manifest, **(beside or {})}.items():
+            chain.append(sign_head(key, study, chain, kind, 0, body))
+            rows.append(_row(chain[-1], body))
         async with self._database.write() as connection:
             await connection.execute(insert(_studies).values(study=study, phase=phase, turn=0, frozen=0))
-            await connection.execute(insert(_documents).values(**_row(head, manifest)))
+            await connection.execute(insert(_documents), rows)
             crash_point("before-commit-of-study")
         crash_point("after-commit-of-study")
 

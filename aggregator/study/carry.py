@@ -8,6 +8,7 @@ from time import monotonic
 from aggregator.rules.faults import repeated, tell
 from aggregator.study.effects import advance, erase_stuck
 from aggregator.study.live import LiveStudy
+from aggregator.study.sums import finish_tellers
 
 
 async def carry(live: LiveStudy) -> None:
@@ -19,6 +20,7 @@ async def carry(live: LiveStudy) -> None:
         await _trying(live, advance)
     if live.fault is not None:
         await _trying(live, erase_stuck)
+    await finish_tellers(live)
 
 
 async def _trying(live: LiveStudy, move: Callable[[LiveStudy], Awaitable[bool]]) -> None:
@@ -26,7 +28,7 @@ async def _trying(live: LiveStudy, move: Callable[[LiveStudy], Awaitable[bool]])
         moved = False
         while await move(live):
             moved = True
-        if moved or move is advance:
+        if (moved or move is advance) and not live.waits:  # what tellers are asked again for is not over yet
             live.fault = None
     except Exception as error:
         live.fault = repeated(live.fault, error, live.tools.now(), monotonic())

@@ -15,6 +15,7 @@ from aggregator.store.home import KEPT
 from aggregator.store.packets import in_words, slot_of
 from aggregator.study.learn import counted, learn_from_bytes
 from aggregator.study.live import LiveStudy
+from aggregator.study.sums import meeting_tellers, publish_no_sum, publish_sums
 from anon.credential import signer_nym_entropy
 from anon.study.manifest import Survey
 from anon.transparency.documents import find
@@ -42,6 +43,7 @@ async def advance(study: LiveStudy) -> bool:
     enrolled = await study.tools.enrolments.count(study.study)
     windows = [one.window for one in study.rounds]
     event = due(study.manifest, windows, study.phase, study.turn, enrolled, study.tools.now())
+    event = await meeting_tellers(study, event, lambda: _fix_packets(study))
     if event is None:
         return False
     await _perform(study, event)
@@ -127,6 +129,8 @@ async def freeze_round(study: LiveStudy) -> None:
 
 async def publish_counts(study: LiveStudy) -> None:
     """The protocol's document after the round, if it has one."""
+    if study.tellers is not None:
+        return await publish_sums(study, study.tellers)
     closed = study.rounds[study.turn]
     if closed.document is None:
         return
@@ -183,6 +187,7 @@ async def erase(study: LiveStudy) -> None:
     """The retention is over: packets, enrolments and transcripts go; heads, model and report stay."""
     await study.tools.packets.erase(study.study)
     await study.tools.enrolments.erase(study.study)
+    await study.tools.lists.erase(study.study)
     await study.tools.studies.erase_bodies(study.study, "transcript")
     study.forget_bodies()
     await study.tools.packets.compact()
@@ -199,6 +204,12 @@ async def _rostered(study: LiveStudy) -> tuple[Enrolled, ...]:
             "be issued; where there is no backup, publish the study anew",
         )
     return enrolled
+
+
+async def _fix_packets(study: LiveStudy) -> None:
+    """Before anything is shown to a teller: no packet of the round comes any more, and no damaged one is counted."""
+    await freeze_round(study)
+    await _leave_out(study, [study.manifest.survey(one) for one in study.rounds[study.turn].surveys])
 
 
 async def _freeze(study: LiveStudy, closes: int) -> None:
@@ -242,6 +253,7 @@ _EFFECTS: dict[Effect, Callable[[LiveStudy], Awaitable[None]]] = {
     Effect.ISSUE_CREDENTIALS: issue_credentials,
     Effect.FREEZE_ROUND: freeze_round,
     Effect.PUBLISH_COUNTS: publish_counts,
+    Effect.PUBLISH_NO_SUM: publish_no_sum,
     Effect.FREEZE_LAST_ROUND: freeze_last_round,
     Effect.PUBLISH_TRANSCRIPTS: publish_transcripts,
     Effect.REVEAL_SCORE_VALUE: reveal_score_value,

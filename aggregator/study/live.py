@@ -14,18 +14,21 @@ from aggregator.intake.enrolments import EnrolmentIntake
 from aggregator.intake.packets import Issued, PacketIntake
 from aggregator.intake.workers import Workers
 from aggregator.protocols.registry import part_of
-from aggregator.rules.faults import Fault, too_long
+from aggregator.rules.faults import Fault, NoSum, too_long
 from aggregator.rules.lengths import demand_signable
 from aggregator.rules.lifecycle import Phase, deadline, read_word, word_of
 from aggregator.rules.refusal import PacketRefused
 from aggregator.rules.verify import PacketRules
 from aggregator.store.enrolments import EnrolStore
 from aggregator.store.home import ERASED, KEPT, Home, StudySecrets
+from aggregator.store.lists import ListStore
 from aggregator.store.packets import PacketStore, in_words, slot_of
 from aggregator.store.studies import Clock, Progress, StudyStore
+from aggregator.tellers.study_tellers import LinkTo, study_tellers
 from anon.errors import Damaged
 from anon.protocols.contract import Place
 from anon.protocols.resolve import StudyKeys
+from anon.sharing.round_document import parse_unsummed
 from anon.storage.durable import reading
 from anon.study.manifest import Manifest, parse_manifest
 from anon.transparency.documents import MAX_BODY, Head, SignedHead, body_digest, check_chain, encode_chain, find
@@ -45,8 +48,10 @@ class Tools:
     studies: StudyStore
     enrolments: EnrolStore
     packets: PacketStore
+    lists: ListStore
     workers: Workers
     now: Clock
+    link_to: LinkTo
 
 
 class LiveStudy:
@@ -61,6 +66,11 @@ class LiveStudy:
         self.protocol_part = part_of(self.manifest)
         self.rounds = self.protocol_part.rounds(self.manifest)
         self._words = [one.state for one in self.rounds]
+        self.tellers = study_tellers(self.manifest, tools.link_to, tools.packets, tools.lists)
+        self.no_sum: NoSum | None = None
+        """Why there is no sum, until it is published."""
+        self.ended = ""
+        """The same in words, once it is."""
         self.phase: Phase
         self.turn: int
         self.phase, self.turn = read_word(progress.phase, progress.turn, self._words)
@@ -93,6 +103,11 @@ class LiveStudy:
         """When the present phase ends, in unix seconds; None when nothing more happens."""
         return deadline(self.manifest, [one.window for one in self.rounds], self.phase, self.turn)
 
+    @property
+    def waits(self) -> bool:
+        """True while its tellers are at work."""
+        return self.tellers is not None and self.tellers.job.waits
+
     async def reach(self, phase: Phase, turn: int) -> None:
         """Store, then say, that the study has come so far."""
         await self.tools.studies.move(self.study, word_of(phase, turn, self._words), turn)
@@ -115,6 +130,18 @@ class LiveStudy:
         self.enrolment_intake.taken = roster is not None or find(self.chain, "abandoned") is not None
         if roster is not None:
             self.open_packet_intake(await self.body_of(roster))
+        await self.read_end()
+
+    async def read_end(self) -> None:
+        """Take from the chain why the study ended without a sum, if it did."""
+        head = find(self.chain, "unsummed")
+        if head is not None and self.tellers is not None:
+            said = parse_unsummed(self.tellers.arrangement, self.study, await self.body_of(head))
+            self.ended = str(self.no_sum or NoSum(said.round, said.why, said.evidence))
+
+    def slot_of(self, survey: int) -> int:
+        """The slot in which a survey is asked."""
+        return slot_of(self.manifest, survey)
 
     def open_packet_intake(self, roster_body: bytes) -> None:
         """From here on tags can be drawn and tokens verified."""
@@ -213,8 +240,8 @@ class LiveStudy:
 
     @property
     def trouble(self) -> str:
-        """The fault and its next step; empty when all is well."""
-        return self.fault.said if self.fault is not None else self.spoilt
+        """The fault, or why there is no sum, and the next step; empty when all is well."""
+        return self.fault.said if self.fault is not None else self.spoilt or self.ended
 
     def forget_bodies(self) -> None:
         """Drop what is cached; after an erasure."""
@@ -241,6 +268,8 @@ class LiveStudy:
         """End the study's tasks; nothing durable changes."""
         await self.enrolment_intake.stop()
         await self.packet_intake.stop()
+        if self.tellers is not None:
+            await self.tellers.job.stop()
 
     def _demand_readable(self) -> None:
         """An earlier version signed documents that no reader takes. Such a study is kept, and does not go on."""

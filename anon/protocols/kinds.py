@@ -3,12 +3,16 @@
 `KINDS` has them in the order of publication:
 
 * `manifest`: everything that can ever be asked (`anon.study.manifest`).
+* `tellers`: where a study has tellers, each one's word that it serves this study (`anon.sharing.statements`).
+  It is published with the manifest.
 * `abandoned`: how many enrolled, where that was too few. Nothing follows it.
 * `roster`: each enrolment's key, contribution and commitment; never a name or an invite (`anon.wire.messages`).
 * `seed`: the random value that the manifest committed to. With the roster it decides who draws which survey.
 * `credentials`: one signature for each entry of the roster.
 * Here come the documents of the protocol's rounds, which have no row: `SharedPart.documents` names them. The
   histogram's are `thresholds` and `edges`.
+* `unsummed`: why a round has no sum, with evidence if its tellers signed two lists (`anon.sharing.round_document`). The
+  study ends with it.
 * `transcript`: the accepted packets of one survey, one document for each survey (`anon.transparency.transcript`).
 * `seed`, part 1: the value that draws which reports only score.
 * `model`: the learnt model, as JSON of the study's protocol.
@@ -32,6 +36,9 @@ from attrs import frozen
 from anon.credential import SIGNATURE_SIZE
 from anon.protocols.posts import recipients
 from anon.protocols.registry import protocol_of
+from anon.protocols.tellers import tellers_of
+from anon.sharing.round_document import LONGEST_UNSUMMED
+from anon.sharing.statements import longest_countersignatures
 from anon.study.manifest import Manifest, Survey
 from anon.transparency.closing import CLOSING
 from anon.transparency.documents import MAX_BODY
@@ -83,12 +90,25 @@ def _only(part: int) -> Callable[[Manifest], Sequence[int]]:
     return lambda _manifest: (part,)
 
 
+def _with_tellers(manifest: Manifest) -> Sequence[int]:
+    return (0,) if tellers_of(manifest) is not None else ()
+
+
 def _surveys(manifest: Manifest) -> Sequence[int]:
     return range(len(manifest.surveys))
 
 
 def _manifest(_study: Manifest, _part: int) -> int:
     return LONGEST_MANIFEST
+
+
+def _countersignatures(study: Manifest, _part: int) -> int:
+    arrangement = tellers_of(study)
+    return longest_countersignatures(len(arrangement.tellers)) if arrangement is not None else 0
+
+
+def _no_sum(_study: Manifest, _part: int) -> int:
+    return LONGEST_UNSUMMED
 
 
 def _abandoned(study: Manifest, _part: int) -> int:
@@ -135,14 +155,17 @@ def most_drawn(manifest: Manifest, survey: Survey) -> int:
     return 0
 
 
+_JOINING = ("peer.rules.checks.check_tellers", "aggregator.audit.audit")
 _COUNTED = (*CLOSING, "transcript")
 _MEMBERS, _AUDIT = ("peer.rules.checks.check_membership", "aggregator.audit.audit"), "aggregator.audit.audit"
 KINDS: Final = (
     DocumentKind("manifest", Stage.BEFORE, _only(0), _manifest, ("anon.protocols.registry.check_study",)),
+    DocumentKind("tellers", Stage.BEFORE, _with_tellers, _countersignatures, _JOINING),
     DocumentKind("abandoned", Stage.INSTEAD, _only(0), _abandoned, ()),
     DocumentKind("roster", Stage.BEFORE, _only(0), _roster, _MEMBERS),
     DocumentKind("seed", Stage.BEFORE, _only(0), _seed, _MEMBERS),
     DocumentKind("credentials", Stage.BEFORE, _only(0), _credentials, _MEMBERS),
+    DocumentKind("unsummed", Stage.AFTER, _with_tellers, _no_sum, (_AUDIT,), CLOSING),
     DocumentKind("transcript", Stage.AFTER, _surveys, _transcript, ("peer.run.inclusion", _AUDIT), CLOSING),
     DocumentKind("seed", Stage.AFTER, _only(1), _seed, (_AUDIT,)),
     DocumentKind("model", Stage.AFTER, _only(0), _model, ("peer.predict", _AUDIT), _COUNTED, "model.json"),

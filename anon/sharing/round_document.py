@@ -1,30 +1,80 @@
-"""The document of a round of exact sums: of each slot the list, and every teller's signature and noisy share.
+"""The document of a round of exact sums, and the one that ends a study when a round has no sum.
 
     [2, study, round, [[slot, list, [signature, ...], [noisy share, ...]], ...]]
+    [2, study, round, why, evidence]
 
 Signatures and shares are in the tellers' order. Anybody adds up from it alone, and no aggregator can add up otherwise:
 `anon.sharing.combine` says what each part is held to. A list may leave out packets that were accepted. That is no fault
-of the document, and `demand_listed` says how many it leaves out.
+of the document, and `demand_listed` says how many it leaves out. The evidence is that of `Disagreement`, and empty
+where the tellers did not disagree.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from itertools import pairwise
 from typing import Any
 
 from attrs import field, frozen
 
-from anon.errors import Malformed
+from anon.errors import InvalidValue, Malformed
 from anon.sharing.arrangement import Arrangement
 from anon.sharing.combine import NoisySum, combine
-from anon.sharing.statements import DIGEST_SIZE, parse_list
+from anon.sharing.statements import DIGEST_SIZE, parse_disagreement, parse_list
 from anon.wire.cbor import decode, encode
 from anon.wire.lists import list_length
 from anon.wire.packet_v2 import TAG_BYTES, VERSION, Occasion
 
+LONGEST_EVIDENCE = 2**12
 _SIGNATURE_SIZE = 64
-_WHAT = "document of sums"
+_WHAT, _WHAT_ELSE = "document of sums", "end without a sum"
+
+
+class Why(StrEnum):
+    """Why a round has no sum."""
+
+    TOO_FEW = "too-few-packets"
+    DISAGREED = "tellers-disagree"
+    AWAY = "teller-away"
+    REFUSED = "teller-refused"
+
+
+@frozen
+class Unsummed:
+    """A round that never has a sum; the study ends with it. Raises `InvalidValue` for evidence without a disagreement,
+    and for a disagreement without evidence."""
+
+    study: bytes
+    round: int
+    why: Why
+    evidence: bytes = field(repr=False, default=b"")
+
+    def __attrs_post_init__(self) -> None:
+        if bool(self.evidence) != (self.why is Why.DISAGREED) or len(self.evidence) > LONGEST_EVIDENCE:
+            raise InvalidValue("end without a sum: expected evidence of a disagreement, and of nothing else")
+
+    def to_bytes(self) -> bytes:
+        """The canonical bytes."""
+        return encode([VERSION, self.study, self.round, str(self.why), self.evidence])
+
+
+LONGEST_UNSUMMED = 2 * LONGEST_EVIDENCE
+"""Bytes."""
+
+
+def parse_unsummed(arrangement: Arrangement, study: bytes, body_untrusted: bytes) -> Unsummed:
+    """Why a study ended. Raises `Malformed`, and `RejectedProof` for evidence that proves nothing."""
+    fields = decode(body_untrusted, _WHAT_ELSE)
+    if not isinstance(fields, list) or [type(one) for one in fields] != [int, bytes, int, str, bytes]:
+        raise Malformed(f"{_WHAT_ELSE}: expected five fields of the documented kinds")
+    version, named, round_number, why, evidence = fields
+    known = {str(one): one for one in Why}
+    if (version, named) != (VERSION, study) or why not in known:
+        raise Malformed(f"{_WHAT_ELSE}: of another study or version, or for a reason that this program does not know")
+    if evidence:
+        parse_disagreement(evidence, arrangement)
+    return Unsummed(study, round_number, known[why], evidence)
 
 
 @frozen

@@ -11,6 +11,7 @@ signature does not verify.
 | `ListSignature` | [2, study, round, slot, teller, digest of the list] |
 | `NoisyShare` | [2, study, round, slot, teller, digest of the list, share of the sum] |
 
+All countersignatures of a study are one document: [2, study, [statement, ...]], in the tellers' order.
 The list itself, [2, study, round, slot, [tag, ...]], is the same for all of them.
 """
 
@@ -27,8 +28,8 @@ from anon.errors import Conflict, Malformed, RejectedProof
 from anon.nacl import BadSignatureError, SigningKey, VerifyKey
 from anon.sharing.arrangement import Arrangement
 from anon.wire.cbor import decode, encode, sha256
-from anon.wire.lists import fixed_rows
-from anon.wire.packet_v2 import TAG_BYTES, VERSION, Occasion
+from anon.wire.lists import byte_strings, fixed_rows
+from anon.wire.packet_v2 import STUDY_BYTES, TAG_BYTES, VERSION, Occasion
 
 DIGEST_SIZE = 32
 
@@ -89,6 +90,24 @@ def check_countersignatures(study: bytes, arrangement: Arrangement, statements_u
         _demand_signature(arrangement, teller, labels.COUNTERSIGNATURE, body, signature)
         if said != Countersignature(study, teller, arrangement_digest(arrangement)):
             raise RejectedProof("a teller countersigned another study")
+
+
+def encode_countersignatures(study: bytes, statements: Sequence[bytes]) -> bytes:
+    """The document that a study's aggregator publishes beside the manifest, in the tellers' order."""
+    return encode([VERSION, study, list(statements)])
+
+
+def parse_countersignatures(body_untrusted: bytes, study: bytes, arrangement: Arrangement) -> tuple[bytes, ...]:
+    """The statements of that document. Raises `Malformed` or `RejectedProof` unless every teller countersigned."""
+    statements = tuple(byte_strings(body_untrusted, (VERSION, study), "countersignatures"))
+    check_countersignatures(study, arrangement, statements)
+    return statements
+
+
+def longest_countersignatures(tellers: int) -> int:
+    """Bytes of that document."""
+    bodies = [encode([VERSION, bytes(STUDY_BYTES), teller, bytes(DIGEST_SIZE)]) for teller in range(tellers)]
+    return len(encode_countersignatures(bytes(STUDY_BYTES), [encode([body, bytes(64)]) for body in bodies]))
 
 
 @frozen

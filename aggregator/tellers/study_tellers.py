@@ -1,0 +1,125 @@
+"""One study's tellers as its aggregator meets them: the links to them, and the work with them that is under way."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
+
+from aggregator.store.packets import PacketStore, slot_of
+from aggregator.tellers import walk
+from aggregator.tellers.job import Job
+from aggregator.tellers.link import TellerLink
+from aggregator.tellers.walk import Batch, KeptLists
+from anon.protocols.tellers import tellers_of
+from anon.sharing.arrangement import Arrangement
+from anon.sharing.exchange import BATCH_BYTES, MOST_IN_A_BATCH
+from anon.sharing.round_document import RoundSums
+from anon.study.manifest import Manifest, Survey
+from anon.transparency.closing import Bodies
+from anon.wire.packet_v2 import Occasion, Relayed
+
+
+class LinkTo(Protocol):
+    """Makes the link to a teller: at its address, and once its entry is known under its lasting key."""
+
+    def __call__(self, address: str, key: bytes = b"", arrangement: Arrangement | None = None) -> TellerLink: ...
+
+
+class StudyTellers:
+    """The tellers of one study. `rolled`, `finished`: handed the roll, and told the end, since this process began.
+
+    `summed`: the documents of rounds that were summed and are not published yet, by the round's place in its order.
+    """
+
+    def __init__(
+        self, manifest: Manifest, arrangement: Arrangement, link_to: LinkTo, packets: PacketStore, lists: KeptLists
+    ) -> None:
+        self.arrangement = arrangement
+        self.job = Job()
+        self.rolled = False
+        self.finished = False
+        self.finish_again = 0.0
+        self.summed: dict[int, bytes] = {}
+        self._manifest = manifest
+        self._study = manifest.study_id
+        self._links = links_of(arrangement, link_to)
+        self._packets = packets
+        self._lists = lists
+
+    async def hand_roll(self, heads: bytes, closing: Bodies) -> None:
+        """The signed roster, to every teller; once in the life of this process."""
+        if not self.rolled:
+            await walk.hand_roll(self._links, self.arrangement, self._study, heads, closing)
+            self.rolled = True
+
+    async def sum_round(self, turn: int, surveys: Sequence[int]) -> None:
+        """All sums of a round, one survey after the other; `summed` has its document then. Raises what `walk.sum_up`
+        does."""
+        asked = sorted((self._manifest.survey(number) for number in surveys), key=self._slot)
+        slots = [
+            await walk.sum_up(self._links, self.arrangement, self._occasion(one), self._batches(one), self._lists)
+            for one in asked
+        ]
+        self.summed[turn] = RoundSums(self._study, asked[0].round, tuple(slots)).to_bytes()
+
+    async def finish(self) -> None:
+        """The study is over: every teller erases its secrets."""
+        await walk.finish(self._links, self.arrangement, self._study)
+        self.finished = True
+
+    def _slot(self, survey: Survey) -> int:
+        return slot_of(self._manifest, survey.survey)
+
+    def _occasion(self, survey: Survey) -> Occasion:
+        return Occasion(self._study, survey.round, self._slot(survey))
+
+    async def _batches(self, survey: Survey) -> AsyncIterator[Batch]:
+        tellers, slot = range(len(self._links)), self._slot(survey)
+        streams = [self._packets.relayed(self._study, slot, survey.survey, teller) for teller in tellers]
+        async for batch in batched(aligned(streams)):
+            yield batch
+
+
+def links_of(arrangement: Arrangement, link_to: LinkTo) -> tuple[TellerLink, ...]:
+    """A link to each teller, in their order."""
+    return tuple(link_to(one.address, one.key, arrangement) for one in arrangement.tellers)
+
+
+def study_tellers(
+    manifest: Manifest, link_to: LinkTo, packets: PacketStore, lists: KeptLists
+) -> StudyTellers | None:
+    """Those of a study; None for a study without tellers."""
+    arrangement = tellers_of(manifest)
+    return None if arrangement is None else StudyTellers(manifest, arrangement, link_to, packets, lists)
+
+
+async def aligned(streams: Sequence[AsyncIterator[Relayed]]) -> AsyncIterator[tuple[Relayed, ...]]:
+    """The packets that are there for every teller, in the order of their tags. One with a damaged share is left out."""
+    heads = [await anext(stream, None) for stream in streams]
+    while True:
+        present = [one for one in heads if one is not None]
+        if len(present) < len(heads):
+            return
+        last = max(one.tag for one in present)
+        if all(one.tag == last for one in present):
+            yield tuple(present)
+            last += b"\0"
+        for number, one in enumerate(present):
+            if one.tag < last:
+                heads[number] = await anext(streams[number], None)
+
+
+async def batched(rows: AsyncIterator[tuple[Relayed, ...]]) -> AsyncIterator[Batch]:
+    """Batches of bounded size: for each teller the same packets."""
+    batch: list[tuple[bytes, ...]] = []
+    size = 0
+    async for row in rows:
+        items = tuple(one.to_bytes() for one in row)
+        longest = max(map(len, items))
+        if batch and (len(batch) == MOST_IN_A_BATCH or size + longest > BATCH_BYTES):
+            yield list(zip(*batch, strict=True))
+            batch, size = [], 0
+        batch.append(items)
+        size += longest
+    if batch:
+        yield list(zip(*batch, strict=True))
