@@ -38,7 +38,7 @@ from aggregator.study.live import LiveStudy, Tools, load_study
 from aggregator.study.publish import prepare
 from aggregator.tellers.http_link import TELLER_SECONDS, HttpLink
 from aggregator.tellers.link import TellerLink
-from aggregator.tellers.publishing import tellers_ready
+from aggregator.tellers.publishing import tellers_ready, with_entries
 from aggregator.tellers.study_tellers import LinkTo
 from anon.errors import Damaged, Refused
 from anon.route import DirectRoute, Route, SocksRoute
@@ -125,10 +125,12 @@ class AggregatorApp:
         """Publish a study now: its secrets first, then manifest and signed head in one transaction.
 
         `address` is the onion address at which peers will be served, which its manifest names to everybody; without one
-        they can join on this machine alone. The study's tellers countersign it first. Raises `Malformed` or `Refused`
-        for a query or a design that cannot be, and `TellerAway` or `TellerRefuses`, with nothing published.
+        they can join on this machine alone. The study's tellers are asked first: for an entry if the proposal has none,
+        then for a countersignature. Raises `Malformed` or `Refused` for a query or a design that cannot be, and
+        `TellerAway` or `TellerRefuses`, with nothing published.
         """
         demand_here(self.home.path)
+        proposal = await with_entries(proposal, self._tools.link_to)
         now, randbelow = self._tools.now(), secrets.randbelow
         manifest, kept = prepare(proposal, self.home.public_key, now, self._random_bytes, randbelow, address)
         beside = await tellers_ready(manifest, self._tools.link_to)

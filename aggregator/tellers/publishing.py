@@ -1,14 +1,33 @@
-"""Before a study is published: its tellers' countersignatures, and the key that all of them share."""
+"""Before a study is published: its tellers' entries, their countersignatures, and the key that all of them share."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from attrs import evolve
+
 from aggregator.tellers import walk
+from aggregator.tellers.link import named, together
 from aggregator.tellers.study_tellers import LinkTo, links_of
 from anon.protocols.tellers import tellers_of
 from anon.sharing.statements import encode_countersignatures
 from anon.study.manifest import Manifest
+from anon.study.proposal import Proposal, TellerPlace
+
+
+async def with_entries(proposal: Proposal, link_to: LinkTo) -> Proposal:
+    """The proposal with an entry for every teller: a teller without one is asked. Raises `TellerAway`, `TellerRefuses`.
+    """
+
+    async def filled(place: TellerPlace) -> TellerPlace:
+        if place.entry:
+            return place
+        entry = await named(place.name, link_to(place.address).entry(place.name, place.address))
+        return evolve(place, entry=entry.to_bytes().hex())
+
+    if all(place.entry for place in proposal.tellers):
+        return proposal
+    return evolve(proposal, tellers=tuple(await together(map(filled, proposal.tellers))))
 
 
 async def tellers_ready(manifest: Manifest, link_to: LinkTo) -> Mapping[str, bytes]:

@@ -1,0 +1,311 @@
+"""A whole study of exact sums: published with its tellers, joined by real peers, summed, audited; and its bad ends."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from attrs import define, evolve
+
+from aggregator.app import AggregatorApp
+from aggregator.audit import AuditResult, audit_documents
+from aggregator.rules.faults import TellerAway, TellerRefuses
+from aggregator.rules.lifecycle import Phase
+from aggregator.study.live import LiveStudy
+from aggregator.tellers.publishing import tellers_ready
+from aggregator.tellers.study_tellers import LinkTo
+from anon.errors import Refused
+from anon.sharing.arrangement import Arrangement, parse_arrangement
+from anon.sharing.round_document import RoundSums, parse_round_sums, read_round_sums
+from anon.sharing.statements import AcceptedList, encode_countersignatures, parse_countersignatures, parse_list
+from anon.study import parse_proposal
+from anon.study.manifest import Manifest
+from anon.transparency.documents import encode_chain, sign_head
+from anon.wire.packet_v2 import Occasion
+from peer.rules.checks import Distrust
+from tests.support.clock import Clock
+from tests.support.sums import TABLES, sum_study
+from tests.support.teller_links import MemoryTeller
+from tests.support.world import World, begin, has
+
+NAMES = ("clinic", "students")
+TELLERS = "".join(f'[[tellers]]\nname = "{name}"\naddress = "place {number}"\n' for number, name in enumerate(NAMES))
+
+
+@define
+class Study:
+    """A study and its tellers, under an aggregator that may begin anew."""
+
+    world: World
+    tellers: list[MemoryTeller]
+    folder: Path
+
+    @property
+    def live(self) -> LiveStudy:
+        return self.world.live
+
+    async def until(self, phase: Phase, seconds: float = 1.0) -> None:
+        """Let the aggregator work until the study has come to a phase; the clock moves a little each time."""
+        for _ in range(400):
+            if self.live.phase is phase:
+                return
+            self.world.clock.seconds += seconds
+            await self.world.app.tick()
+        raise AssertionError(f"{self.live.phase}: {self.live.trouble}")
+
+    async def published(self) -> dict[tuple[str, int], bytes]:
+        return {(one.head.kind, one.head.part): await self.live.body_of(one.head) for one in self.live.chain}
+
+    async def audited(self, changes: dict[tuple[str, int], bytes] | None = None) -> AuditResult:
+        """As if the aggregator had published other bodies, all properly signed."""
+        chain, numbered, key = [], {}, self.world.app.home.signing_key
+        for place, body in ((await self.published()) | (changes or {})).items():
+            numbered[len(chain)] = body
+            chain.append(sign_head(key, self.live.study, chain, *place, body))
+        return audit_documents(encode_chain(chain), numbered)
+
+    async def restart(self) -> None:
+        """The aggregator's process ends, and another begins with what is on the disk. So do the tellers' processes."""
+        await self.world.app.__aexit__()
+        for teller in self.tellers:
+            teller.restart()
+        self.world.app = await app_of(self.folder / "home", self.world.clock, self.tellers).__aenter__()
+        self.world.live = self.world.app.study(self.live.study)
+
+    async def shares_kept(self) -> int:
+        """Sealed shares in the aggregator's store."""
+        return sum([1 async for _ in self.world.app._tools.packets.relayed(self.live.study, 0, 0, 0)])
+
+    @property
+    def arrangement(self) -> Arrangement:
+        assert self.live.tellers is not None
+        return self.live.tellers.arrangement
+
+    async def sums(self) -> tuple[int, ...]:
+        body = (await self.published())["sums", 0]
+        return parse_round_sums(self.arrangement, self.live.study, 0, body)[0].values
+
+
+def app_of(home: Path, clock: Clock, tellers: list[MemoryTeller]) -> AggregatorApp:
+    return AggregatorApp(home, clock, processes=0, link_to=lambda address, *_: tellers[int(address.rpartition(" ")[2])])
+
+
+@asynccontextmanager
+async def a_study(folder: Path, peers: int = 4, text: str = "") -> AsyncIterator[Study]:
+    """Published, and joined by so many."""
+    clock = Clock()
+    tellers = [MemoryTeller(folder / name) for name in NAMES]
+    app = await app_of(folder / "home", clock, tellers).__aenter__()
+    world = await begin(app, clock, text or sum_study(TABLES, TELLERS, minimum=3))
+    try:
+        await world.settle_in(peers)
+        yield Study(world, tellers, folder)
+    finally:
+        for peer in world.peers:
+            peer.close()
+        await world.app.__aexit__()
+
+
+async def all_sent(study: Study) -> None:
+    """Every peer has sent, and the window is about to close."""
+    closes = study.live.rounds[-1].window.closes
+    await study.world.go_on(until=closes - 1)
+
+
+async def test_a_whole_study(tmp_path: Path) -> None:
+    async with a_study(tmp_path) as study:
+        assert study.tellers[0].calls == ["entry", "countersign", "key-shares", "key-share"]
+        await all_sent(study)
+        assert study.tellers[0].calls[4:] == ["roll"] and await study.shares_kept() == 4
+        await study.until(Phase.PUBLISHED)
+        assert [one.head.kind for one in study.live.chain] == [
+            "manifest", "tellers", "roster", "seed", "credentials", "sums", "transcript", "seed", "model", "report",
+        ]  # fmt: skip
+        listed = read_round_sums((await study.published())["sums", 0], study.live.study, 0).slots[0]
+        assert len(parse_list(listed.accepted, Occasion(study.live.study, 0, 0)).tags) == 4
+        result = await study.audited()
+        assert result.ok and result.model_checked and result.not_summed == {0: 0}, result.lines()
+        assert await study.shares_kept() == 0 and not study.live.trouble
+        await study.world.app.tick()
+        assert [teller.calls[-1] for teller in study.tellers] == ["finish", "finish"]
+        with pytest.raises(Refused, match="the study is over"):
+            study.tellers[0].session.key_shares(study.live.study)
+
+
+@pytest.mark.parametrize("call", ["roll", "admit", "settle", "list", "noise"])
+async def test_a_teller_away_in_the_middle_and_an_aggregator_that_begins_anew(tmp_path: Path, call: str) -> None:
+    async with a_study(tmp_path) as study:
+        study.tellers[1].away = lambda name: name == call
+        await all_sent(study)
+        for _ in range(400):
+            study.world.clock.seconds += 0.2
+            await study.world.app.tick()
+            if study.live.phase is Phase.ROUND and study.live.trouble:
+                break
+        assert study.live.phase is Phase.ROUND and not has(study.live, "sums")
+        assert "the teller students does not answer" in study.live.trouble
+        await study.world.app.tick()
+        assert study.live.trouble, "it is shown for as long as it lasts"
+        await study.restart()
+        study.tellers[1].away = lambda _call: False
+        await study.until(Phase.PUBLISHED, seconds=5)
+        result = await study.audited()
+        assert result.ok and result.not_summed == {0: 0} and not study.live.trouble, result.lines()
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+@pytest.mark.parametrize("point", ["document", "phase"])
+async def test_an_aggregator_that_ends_at_a_commit(
+    tmp_path: Path, point: str, side: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On each side of the commit of the round's document, and of the phase that follows it."""
+    async with a_study(tmp_path) as study:
+        await all_sent(study)
+        died = []
+
+        def die(reached: str) -> None:
+            if reached == f"{side}-commit-of-{point}" and not died and "noise" in study.tellers[1].calls:
+                died.append(reached)
+                raise OSError
+
+        monkeypatch.setattr("aggregator.store.studies.crash_point", die)
+        for _ in range(100):
+            study.world.clock.seconds += 1
+            await study.world.app.tick()
+            if died:
+                break
+        assert died and has(study.live, "sums") in {point == "phase", side == "after"}
+        await study.restart()
+        await study.until(Phase.PUBLISHED)
+        result = await study.audited()
+        assert result.ok and result.not_summed == {0: 0}, result.lines()
+
+
+async def test_two_lists_end_the_study_with_evidence(tmp_path: Path) -> None:
+    async with a_study(tmp_path) as study:
+        await all_sent(study)
+
+        def other(call: str, given: object) -> object:
+            if call != "list":
+                return given
+            assert isinstance(given, bytes)
+            occasion = Occasion(study.live.study, 0, 0)
+            return AcceptedList(occasion, parse_list(given, occasion).tags[1:]).to_bytes()
+
+        study.tellers[1].turned = other
+        await study.until(Phase.ENDED)
+        assert "signed two lists" in study.live.trouble and await study.shares_kept() == 0
+        assert [one.head.kind for one in study.live.chain][-1] == "unsummed" and not has(study.live, "sums")
+        result = await study.audited()
+        assert result.ok and result.unsummed == "tellers-disagree" and "without a sum" in "".join(result.lines())
+        forged = (await study.published())["unsummed", 0][:-1] + b"x"
+        assert not (await study.audited({("unsummed", 0): forged})).ok
+        await study.restart()
+        assert "signed two lists" in study.live.trouble
+        await study.world.app.tick()
+        assert study.live.phase is Phase.ENDED and study.tellers[0].calls[-1] == "finish"
+        study.world.clock.seconds += 10**8
+        await study.world.app.tick()
+        assert study.live.phase is Phase.ERASED
+
+
+async def test_fewer_packets_than_the_minimum_end_the_study(tmp_path: Path) -> None:
+    async with a_study(tmp_path, peers=3) as study:
+        least = study.arrangement.minimum
+        study.tellers[0].turned = lambda call, given: given[: least - 1] if call == "admit" else given
+        await all_sent(study)
+        await study.until(Phase.ENDED)
+        assert f"too few packets ({least - 1} accepted, {least} needed)" in study.live.trouble
+        assert (await study.audited()).unsummed == "too-few-packets"
+        assert "noise" not in study.tellers[0].calls + study.tellers[1].calls
+
+
+@pytest.mark.parametrize("away", [True, False])
+async def test_a_teller_that_stays_away_or_refuses_ends_the_study(tmp_path: Path, away: bool) -> None:
+    async with a_study(tmp_path) as study:
+        await all_sent(study)
+        if away:
+            study.tellers[1].away = lambda _call: True
+        else:
+            study.tellers[1].session.finish(study.live.study)
+        await study.until(Phase.ENDED, seconds=study.live.manifest.release.retention / 100)
+        assert ("come back in time" if away else "refused to the end") in study.live.trouble
+        until = study.live.manifest.timetable.ends + study.live.manifest.release.retention / 2
+        assert until <= study.world.clock() < until + study.live.manifest.release.retention / 20
+        assert (await study.audited()).unsummed == ("teller-away" if away else "teller-refused")
+
+
+async def test_a_list_that_leaves_members_out_is_summed_and_shown(tmp_path: Path) -> None:
+    async with a_study(tmp_path) as study:
+        for teller in study.tellers:
+            teller.turned = lambda call, given: given[1:] if call == "admit" else given
+        await all_sent(study)
+        await study.until(Phase.PUBLISHED)
+        result = await study.audited()
+        assert result.ok and result.not_summed == {0: 1} and result.figures()["not_summed"] == {"0": 1}
+        assert "survey 0: 1 packet of its transcript is not in the sum" in "".join(result.lines())
+
+
+async def test_a_forged_document_of_sums_is_found(tmp_path: Path) -> None:
+    async with a_study(tmp_path) as study:
+        await all_sent(study)
+        await study.until(Phase.PUBLISHED)
+        bodies = await study.published()
+        honest = read_round_sums(bodies["sums", 0], study.live.study, 0)
+        (slot,) = honest.slots
+        occasion = Occasion(study.live.study, 0, 0)
+        shorter = AcceptedList(occasion, parse_list(slot.accepted, occasion).tags[1:]).to_bytes()
+        for forged in (
+            evolve(slot, accepted=shorter),
+            evolve(slot, shares=slot.shares[::-1]),
+            evolve(slot, shares=(slot.shares[0], slot.shares[0])),
+            evolve(slot, signatures=slot.signatures[::-1]),
+        ):
+            body = RoundSums(study.live.study, 0, (forged,)).to_bytes()
+            result = await study.audited({("sums", 0): body})
+            assert "sums 0" in {finding.document for finding in result.findings}, result.lines()
+        result = await study.audited({("tellers", 0): bodies["tellers", 0][:-1] + b"x"})
+        assert "tellers 0" in {finding.document for finding in result.findings}
+
+
+@pytest.mark.parametrize("beside", [None, "swapped"])
+async def test_no_peer_joins_a_study_that_its_tellers_did_not_countersign(
+    tmp_path: Path, beside: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def bent(manifest: Manifest, link_to: LinkTo) -> Mapping[str, bytes]:
+        if beside is None:
+            return {}
+        honest = (await tellers_ready(manifest, link_to))["tellers"]
+        arrangement = parse_arrangement(manifest.part)
+        statements = parse_countersignatures(honest, manifest.study_id, arrangement)
+        return {"tellers": encode_countersignatures(manifest.study_id, statements[::-1])}
+
+    monkeypatch.setattr("aggregator.app.tellers_ready", bent)
+    with pytest.raises(Distrust, match=r"not everybody who is to add up .* do not take part"):
+        async with a_study(tmp_path, peers=1):
+            pass
+
+
+@pytest.mark.parametrize("call", ["entry", "countersign", "key-share"])
+async def test_without_a_teller_nothing_is_published(tmp_path: Path, call: str) -> None:
+    tellers = [MemoryTeller(tmp_path / name) for name in NAMES]
+    tellers[1].away = lambda name: name == call
+    proposal = parse_proposal(sum_study(TABLES, TELLERS, minimum=3))
+    async with app_of(tmp_path / "home", Clock(), tellers) as app:
+        with pytest.raises(TellerAway, match="the teller students does not answer"):
+            await app.create_study(proposal)
+        assert not app.studies()
+        tellers[1].away = lambda _call: False
+        await app.create_study(proposal)
+        assert len(app.studies()) == 1
+
+
+async def test_a_teller_that_signs_for_another_study_stops_the_publishing(tmp_path: Path) -> None:
+    tellers = [MemoryTeller(tmp_path / name) for name in NAMES]
+    tellers[1].lies = lambda call, answer: answer[:-1] + b"x" if call == "countersign" else answer
+    async with app_of(tmp_path / "home", Clock(), tellers) as app:
+        with pytest.raises(TellerRefuses):
+            await app.create_study(parse_proposal(sum_study(TABLES, TELLERS, minimum=3)))
+        assert not app.studies()
