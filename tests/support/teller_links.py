@@ -59,7 +59,7 @@ class MemoryTeller:
         def sign(body: bytes) -> bytes:
             named = parse_manifest(body)
             self._manifests[named.study_id] = body
-            return self.session.countersign(named.study_id, named.part)
+            return self.session.countersign(named.study_id, named.part, body)
 
         return await self._answered("countersign", sign, manifest)
 

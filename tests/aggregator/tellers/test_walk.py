@@ -72,7 +72,7 @@ async def a_round(folder: Path, tellers: int = 2, minimum: int = 3, places: Sequ
     arrangement = Arrangement(minimum, tuple(entries), (a_sum(),))
     for link in links:
         link._manifests[study] = aggregator.manifest.to_bytes()
-        link.session.countersign(study, arrangement.to_bytes())
+        link.session.countersign(study, arrangement.to_bytes(), aggregator.manifest.to_bytes())
     await share_keys(links, arrangement, study)
     made = Round(aggregator, links, arrangement, enrolled(aggregator, 4))
     await hand_roll(links, arrangement, study, encode_chain(aggregator.chain), Bodies(*aggregator.bodies[1:4]))
