@@ -121,10 +121,10 @@ class _Audit:
 
     def _check_order(self) -> None:
         kinds = [signed.head.kind for signed in self.chain]
-        if [kind for kind in kinds if kind != "tellers"] == ["manifest", *kinds_of(Stage.INSTEAD)]:
+        if [kind for kind in kinds if kind not in kinds_of(Stage.FIRST)] == [*kinds_of(Stage.INSTEAD)]:
             return
         of_rounds = dict.fromkeys(kind for kind, _ in self.places)
-        remaining = iter((*kinds_of(Stage.BEFORE), *of_rounds, *kinds_of(Stage.AFTER)))
+        remaining = iter((*kinds_of(Stage.FIRST, Stage.BEFORE), *of_rounds, *kinds_of(Stage.AFTER)))
         current = next(remaining)
         for kind in kinds:
             while kind != current:

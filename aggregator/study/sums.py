@@ -38,7 +38,7 @@ async def meeting_tellers(study: LiveStudy, event: Event | None, fix_packets: Fi
         return event
     if event is not None and event in ROUND_ENDS:
         return await _round_end(study, tellers, event, fix_packets)
-    if event is None and study.phase in _UNDER_WAY and not tellers.rolled:
+    if event is None and study.phase in _UNDER_WAY and (tellers.job.waits or not tellers.rolled):
         await tellers.job.done("roll", lambda: _hand_roll(study, tellers))
     return event
 

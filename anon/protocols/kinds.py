@@ -64,6 +64,7 @@ LONGEST_REPORT = MAX_BODY
 class Stage(StrEnum):
     """When a document is published."""
 
+    FIRST = "with the manifest"
     BEFORE = "before the rounds"
     INSTEAD = "instead of everything but the manifest"
     AFTER = "after the rounds"
@@ -159,8 +160,8 @@ _JOINING = ("peer.rules.checks.check_tellers", "aggregator.audit.audit")
 _COUNTED = (*CLOSING, "transcript")
 _MEMBERS, _AUDIT = ("peer.rules.checks.check_membership", "aggregator.audit.audit"), "aggregator.audit.audit"
 KINDS: Final = (
-    DocumentKind("manifest", Stage.BEFORE, _only(0), _manifest, ("anon.protocols.registry.check_study",)),
-    DocumentKind("tellers", Stage.BEFORE, _with_tellers, _countersignatures, _JOINING),
+    DocumentKind("manifest", Stage.FIRST, _only(0), _manifest, ("anon.protocols.registry.check_study",)),
+    DocumentKind("tellers", Stage.FIRST, _with_tellers, _countersignatures, _JOINING),
     DocumentKind("abandoned", Stage.INSTEAD, _only(0), _abandoned, ()),
     DocumentKind("roster", Stage.BEFORE, _only(0), _roster, _MEMBERS),
     DocumentKind("seed", Stage.BEFORE, _only(0), _seed, _MEMBERS),

@@ -111,11 +111,13 @@ def proven_time(manifest: Manifest, chain: Sequence[SignedHead]) -> float:
 
 def _exists_after(manifest: Manifest, kind: str, part: int) -> int:
     closes = [survey.window.closes for survey in manifest.surveys]
-    if kind == "manifest":
-        return manifest.timetable.published
     if kind == "transcript":
         return closes[part] if part < len(closes) else 0
     row = row_of(manifest, kind, part)
+    if row is not None and row.stage is Stage.FIRST:
+        return manifest.timetable.published
+    if kind == "unsummed":
+        return min(closes)  # after any round
     return max(closes) if row is not None and row.stage is Stage.AFTER else manifest.timetable.enrol_closes
 
 

@@ -25,6 +25,7 @@ from anon.study.manifest import Manifest
 from anon.transparency.documents import encode_chain, sign_head
 from anon.wire.packet_v2 import Occasion
 from peer.rules.checks import Distrust
+from peer.run.clock import proven_time
 from tests.support.clock import Clock
 from tests.support.sums import TABLES, sum_study
 from tests.support.teller_links import MemoryTeller
@@ -32,6 +33,9 @@ from tests.support.world import World, begin, has
 
 NAMES = ("clinic", "students")
 TELLERS = "".join(f'[[tellers]]\nname = "{name}"\naddress = "place {number}"\n' for number, name in enumerate(NAMES))
+
+STUDY = sum_study(TABLES, TELLERS, minimum=3).replace('"1h"', '"100s"').replace('"10m"', '"20s"')
+"""Short, so that no peer takes the leaps of the clock for a wrong clock."""
 
 
 @define
@@ -98,7 +102,7 @@ async def a_study(folder: Path, peers: int = 4, text: str = "") -> AsyncIterator
     clock = Clock()
     tellers = [MemoryTeller(folder / name) for name in NAMES]
     app = await app_of(folder / "home", clock, tellers).__aenter__()
-    world = await begin(app, clock, text or sum_study(TABLES, TELLERS, minimum=3))
+    world = await begin(app, clock, text or STUDY)
     try:
         await world.settle_in(peers)
         yield Study(world, tellers, folder)
@@ -117,8 +121,10 @@ async def all_sent(study: Study) -> None:
 async def test_a_whole_study(tmp_path: Path) -> None:
     async with a_study(tmp_path) as study:
         assert study.tellers[0].calls == ["entry", "countersign", "key-shares", "key-share"]
+        assert proven_time(study.live.manifest, study.live.chain) == study.live.manifest.timetable.published
         await all_sent(study)
-        assert study.tellers[0].calls[4:] == ["roll"] and await study.shares_kept() == 4
+        assert study.tellers[0].calls[4:] == ["roll"] and not study.live.waits
+        assert await study.shares_kept() == 4, [len(route.packets()) for route in study.world.routes]
         await study.until(Phase.PUBLISHED)
         assert [one.head.kind for one in study.live.chain] == [
             "manifest", "tellers", "roster", "seed", "credentials", "sums", "transcript", "seed", "model", "report",
@@ -292,7 +298,7 @@ async def test_no_peer_joins_a_study_that_its_tellers_did_not_countersign(
 async def test_without_a_teller_nothing_is_published(tmp_path: Path, call: str) -> None:
     tellers = [MemoryTeller(tmp_path / name) for name in NAMES]
     tellers[1].away = lambda name: name == call
-    proposal = parse_proposal(sum_study(TABLES, TELLERS, minimum=3))
+    proposal = parse_proposal(STUDY)
     async with app_of(tmp_path / "home", Clock(), tellers) as app:
         with pytest.raises(TellerAway, match="the teller students does not answer"):
             await app.create_study(proposal)
@@ -307,5 +313,5 @@ async def test_a_teller_that_signs_for_another_study_stops_the_publishing(tmp_pa
     tellers[1].lies = lambda call, answer: answer[:-1] + b"x" if call == "countersign" else answer
     async with app_of(tmp_path / "home", Clock(), tellers) as app:
         with pytest.raises(TellerRefuses):
-            await app.create_study(parse_proposal(sum_study(TABLES, TELLERS, minimum=3)))
+            await app.create_study(parse_proposal(STUDY))
         assert not app.studies()
