@@ -49,7 +49,8 @@ async def _round_end(
     place = study.rounds[study.turn].document
     if find(study.chain, "unsummed") is not None:
         return Event.NO_SUM
-    if study.turn in tellers.summed or (place is not None and find(study.chain, *place) is not None):
+    made = study.turn in tellers.summed or (place is not None and find(study.chain, *place) is not None)
+    if made and not tellers.job.waits:
         return event
     try:
         done = await tellers.job.done(f"round {study.turn}", lambda: _sum_round(study, tellers, fix_packets))

@@ -109,7 +109,7 @@ def item_digest(item: bytes) -> bytes:
 def read_relayed(item_untrusted: bytes, occasion: Occasion, teller: int, layout: Layout) -> Relayed:
     """Steps 1 and 2. Raises `Malformed`."""
     relayed = parse_relayed(item_untrusted, layout)  # 1.
-    if (relayed.occasion, relayed.teller) != (occasion, teller) or relayed.survey:  # 2.
+    if (relayed.occasion, relayed.teller) != (occasion, teller):  # 2.
         raise Malformed("relayed packet: for another study, round, slot or teller")
     return relayed
 
