@@ -1,0 +1,86 @@
+"""A whole study of exact sums in memory: consent, ledger, packets of three members, two tellers, model and its check."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from aggregator.protocols.sum.part import SumPart
+from anon.protocols.charge import Budget, Measure, Unit
+from anon.protocols.registry import read_model
+from anon.protocols.sum.standing import arrangement_of, read_sum
+from anon.sharing.round_document import RoundSums, SlotSum
+from peer.app import PeerApp
+from peer.data.importing import import_rows
+from tests.support.fake_aggregator import FakeAggregator, peer
+from tests.support.sums import MOMENTS, NAMES, TABLES, sum_study
+from tests.support.tellers import World
+
+ZCDP = Budget(Measure.ZCDP, Unit.PERSON)
+IF = "at least one of the tellers clinic and students keeps its shares to itself"
+ROWS = [(30, 8, "many", 1), (70, 5, "none", 0), (10, 12, "some", 1)]
+
+
+def begun(folder: Path, design: str) -> World:
+    """Two tellers with offers, and the study that names them."""
+    world = World(folder, None, None, [])  # type: ignore[arg-type]
+    for number in range(2):
+        world.restart(number)
+    offers = [teller.offer(name, f"place {at}") for at, (name, teller) in enumerate(zip(NAMES, world.tellers, strict=True))]
+    said = "".join(
+        f'[[tellers]]\nname = "{one.name}"\naddress = "{one.address}"\nentry = "{one.to_bytes().hex()}"\n' for one in offers
+    )
+    world.aggregator = FakeAggregator.with_study(sum_study(design, said, minimum=3))
+    world.arrangement = arrangement_of(world.aggregator.manifest)
+    return world
+
+
+async def joined(folder: Path, world: World, design: str) -> list[PeerApp]:
+    peers = []
+    for number, (age, sleep, cups, tired) in enumerate(ROWS):
+        (folder / f"peer {number}").mkdir()
+        app = peer(folder / f"peer {number}", world.aggregator)
+        row = (age, sleep, cups, tired)
+        import_rows(folder / f"peer {number}" / "data.sqlite", "person", ("age", "sleep", "cups", "tired"), [row])
+        consent = await app.join(world.aggregator.invite, world.aggregator.manifest.epsilon)
+        assert (consent.charge.budget, consent.charge.condition) == (ZCDP, IF)
+        assert (app.budget().held, app.budget().held_of(ZCDP)) == (0, world.aggregator.manifest.epsilon)
+        peers.append(app)
+    return peers
+
+
+async def together(peers: list[PeerApp], aggregator: FakeAggregator, until: int) -> None:
+    """Every peer does what falls due, the earliest first: all have one clock."""
+    while aggregator.clock() < until:
+        due = [one for app in peers if (one := await app.step(aggregator.study)) is not None]
+        aggregator.clock.seconds = min(max(aggregator.clock(), min(due, default=until)), until)
+
+
+@pytest.mark.parametrize("design", [TABLES, MOMENTS])
+async def test_from_consent_to_a_model_that_anybody_checks(design: str, tmp_path: Path) -> None:
+    world = begun(tmp_path, design)
+    aggregator, study = world.aggregator, world.aggregator.manifest
+    peers = await joined(tmp_path, world, design)
+    await together(peers, aggregator, study.timetable.enrol_closes - 1)
+    assert len(aggregator.enrolments) == len(ROWS)
+    aggregator.clock.seconds = study.timetable.enrol_closes
+    aggregator.close()
+    await together(peers, aggregator, study.surveys[0].window.closes)
+    packets = list(aggregator.accepted_v2.values())
+    assert len(packets) == len(ROWS)
+    world.join_up()
+    tags = world.settle(world.admit(packets))
+    assert tags == frozenset(packet.tag for packet in packets)
+    listed = world.list_of(tags)
+    signatures = world.signatures(listed)
+    body = RoundSums(study.study_id, 0, (SlotSum(0, listed, tuple(signatures), tuple(world.noisy(signatures))),)).to_bytes()
+    found = read_sum(study, 0, body)
+    assert found.accepted == len(ROWS) and len(found.values) == study.surveys[0].m
+    part = SumPart()
+    assert part.check_sums(study, 0, body, {0: sorted(tags)}) == {0: 0}
+    model = part.learn(study, {("sums", 0): body}, b"", {}).model
+    assert read_model(model.to_json()) == model
+    for app in peers:
+        (entry,) = app.budget().entries
+        assert (entry.spent, entry.reserved, entry.condition) == (study.epsilon, 0, IF)
