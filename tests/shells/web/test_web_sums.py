@@ -1,0 +1,45 @@
+"""The consent screen of a study of exact sums: what leaves, to whom, what is promised, and nothing of perturbed answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.fake_aggregator import DECLARED
+from tests.support.sums import GRADIENT, MOMENTS, TABLES, sum_study
+from tests.support.visiting import visited
+
+LOCAL_WORDS = ("Your true answer stays here", "how often it is the truth", "noisy answer", "Counts as", "Decide by the odds", "is a hint")
+
+
+async def screen(folder: Path, text: str) -> str:
+    async with visited(folder, text) as page:
+        page.server.site.invites[page.aggregator.study] = page.aggregator.invite
+        return (await page.get(page.invite)).words
+
+
+@pytest.mark.parametrize(("design", "leaves"), [
+    (TABLES, "as a mark in one cell of each of 3 tables"),
+    (MOMENTS, "as 10 numbers: the product of every two of your values"),
+    (GRADIENT, "leave 3 times: how far a common model is off for you"),
+])
+async def test_the_screen_says_what_leaves_and_on_whom_it_rests(design: str, leaves: str, tmp_path: Path) -> None:
+    words = await screen(tmp_path, sum_study(design))
+    for said in (
+        leaves,
+        "2 shares, one for each teller: clinic and students",
+        "keeps to epsilon 1 at delta 0.000001, if at least one of them is honest",
+        "they see your exact answers: without your name, but so exact that they may tell who you are",
+        "The promise holds if at least one of the tellers clinic and students keeps its shares to itself. Otherwise it does not hold.",
+        "The numbers that leave are computed from these",
+        "So decide by whom you trust, not by your answer.",
+        "rho 0.02",
+    ):
+        assert said in words, said
+    assert not [wrong for wrong in LOCAL_WORDS if wrong in words]
+
+
+async def test_a_study_of_perturbed_answers_says_what_it_said(tmp_path: Path) -> None:
+    words = await screen(tmp_path, DECLARED)
+    assert all(said in words for said in LOCAL_WORDS) and "tellers" not in words
