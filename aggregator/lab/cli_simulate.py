@@ -122,7 +122,7 @@ def _show(result: SimulationResult) -> None:
     console.print(
         f"shown to beat a guess in {round(result.shown * result.trials)} of {result.trials} studies\n"
         f"one study's AUC spreads by {result.spread:.3f} (standard deviation) around the mean\n"
-        f"{result.peers} peers a study, record-level epsilon {result.epsilon_record:g}; "
+        f"{result.peers} peers a study, {result.cost or f'record-level epsilon {result.epsilon_record:g}'}; "
         f"all figures are for {result.scored} other people",
         highlight=False,
     )

@@ -29,7 +29,7 @@ from markupsafe import Markup, escape
 from aggregator.intake.counters import Traffic
 from aggregator.lab.simulation.evaluation import evaluate_model
 from aggregator.lab.simulation.people import People, people_from_csv, people_from_rows
-from aggregator.lab.simulation.simulate import NO_KEYS, SimulationResult, run_once, simulate, table_scores
+from aggregator.lab.simulation.simulate import SimulationResult, no_keys, run_once, simulate, table_scores
 from aggregator.lab.synthetic import people as synthetic
 from aggregator.protocols.contract import Learned
 from aggregator.report.charts import Interval, intervals
@@ -39,8 +39,9 @@ from aggregator.study.publish import lint_queries
 from anon.errors import Malformed
 from anon.ldp import format_epsilon
 from anon.protocols.contract import PublishedModel
-from anon.protocols.registry import protocol_of
-from anon.protocols.resolve import resolve
+from anon.protocols.cost_words import cost_in_words
+from anon.protocols.registry import charge_of, protocol_of
+from anon.protocols.resolve import drafted, resolve
 from anon.storage.private_files import write_private
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal, load_proposal, parse_proposal
@@ -165,7 +166,8 @@ class Expectation:
             ("ROC AUC without privacy, same bins", f"{result.auc_ceiling_binned:.4f}", ""),
             ("ROC AUC without privacy, raw features", f"{result.auc_ceiling_raw:.4f}", ""),
         )
-        caption = f"{result.trials} runs with {result.peers} peers, record-level epsilon {result.epsilon_record:g}"
+        caption = f"{result.trials} runs with {result.peers} peers, "
+        caption += result.cost or f"record-level epsilon {result.epsilon_record:g}"
         caption += f"; shown to beat a guess in {round(result.shown * result.trials)} of them"
         return Table(caption, ("", "mean", "standard error"), rows)
 
@@ -177,13 +179,13 @@ class Study:
         text = isinstance(file, str) and "\n" in file
         self.proposal: Proposal = parse_proposal(str(file)) if text else load_proposal(Path(file))
         lint_queries(self.proposal)
-        self.manifest: Manifest = resolve(self.proposal, NO_KEYS, int(time.time()), secrets.randbelow)
+        self.manifest: Manifest = _resolved(self.proposal)
 
     def with_design(self, **changes: Any) -> Study:
         """The same study with other values in `[design]`, such as `epsilon=1.0`."""
         other = object.__new__(Study)
         other.proposal = evolve(self.proposal, design=evolve(self.proposal.design, **changes))
-        other.manifest = resolve(other.proposal, NO_KEYS, int(time.time()), secrets.randbelow)
+        other.manifest = _resolved(other.proposal)
         return other
 
     @property
@@ -194,9 +196,9 @@ class Study:
             (protocol.title(self.manifest, one), one.mechanism, str(one.m), format_epsilon(one.epsilon))
             for one in self.manifest.surveys
         ]
-        caption = f"{self.manifest.title}: record-level epsilon {format_epsilon(self.manifest.epsilon)}"
+        caption = f"{self.manifest.title}: {cost_in_words(self.manifest)}"
         caption += f", {self.manifest.packets} packet(s) each"
-        return Table(caption, ("asks", "mechanism", "m", "epsilon"), tuple(rows))
+        return Table(caption, ("asks", "mechanism", "m", charge_of(self.manifest).budget.symbol), tuple(rows))
 
     def made_up(self, count: int, seed: int = 1) -> Sample:
         """So many made-up people of the declared ranges and categories."""
@@ -235,6 +237,10 @@ class Study:
 
     def _repr_html_(self) -> str:
         return self.asks._repr_html_()
+
+
+def _resolved(proposal: Proposal) -> Manifest:
+    return resolve(drafted(proposal), no_keys(proposal), int(time.time()), secrets.randbelow)
 
 
 def _split(people: People, generator: np.random.Generator) -> tuple[People, People]:

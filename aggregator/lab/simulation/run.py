@@ -52,8 +52,8 @@ class Plan:
 
     @staticmethod
     def of(manifest: Manifest) -> Plan:
-        """Build every survey's mechanism."""
-        return Plan(manifest, tuple(survey.build() for survey in manifest.surveys))
+        """Build every survey's mechanism; an exact one has none."""
+        return Plan(manifest, tuple(survey.build() for survey in manifest.surveys if not survey.exact))
 
 
 Codes = Callable[[Counts | slice], Counts]

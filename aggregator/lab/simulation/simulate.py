@@ -16,17 +16,29 @@ from aggregator.lab.simulation.ceilings import binned_ceiling, raw_ceiling
 from aggregator.lab.simulation.evaluation import Scores, evaluate
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import Plan, SimulatedTallies, collect
+from aggregator.lab.simulation.sums import learn_summed
 from aggregator.protocols.histogram.ensemble import LearnedStudy, Subject, learn
 from aggregator.protocols.histogram.reconstruct import Floats
 from aggregator.protocols.histogram.report import Figure, scores_of
 from anon.errors import Malformed
 from anon.ldp import NANO
-from anon.protocols.resolve import StudyKeys, resolve
+from anon.protocols.cost_words import cost_in_words, is_local
+from anon.protocols.registry import protocol_for
+from anon.protocols.resolve import StudyKeys, drafted, resolve
+from anon.sealing import PUBLIC_KEY_SIZE
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
+from anon.wire.packet_v2 import VERSION
 
 NO_KEYS = StudyKeys(bytes(32), bytes(32), bytes(96), bytes(32))
 HELD_OUT = 0.3
+
+
+def no_keys(study: Proposal) -> StudyKeys:
+    """Keys of the lengths that the study's packets need, for looking at it."""
+    version_2 = protocol_for(study.design.kind).packet_versions[0] == VERSION
+    return evolve(NO_KEYS, sealing_key=bytes(PUBLIC_KEY_SIZE)) if version_2 else NO_KEYS
+
 
 
 @frozen
@@ -35,8 +47,9 @@ class SimulationResult:
 
     `auc_min` and `auc_p01` are the worst trial and the first percentile. `majority_rate`: the accuracy of the answer
     that most of the scored people have, given to everybody. `shown`: the share of the trials whose model was shown to
-    beat a guess. `spread`: the standard deviation of one study's AUC. `scored`: how many people every trial and every
-    comparison was scored on, none of them a peer. The keys are documented in docs/figures.md.
+    beat a guess. `cost`: in words, where it is no local epsilon. `spread`: the standard deviation of one study's AUC.
+    `scored`: how many people every trial and every comparison was scored on, none of them a peer. The keys are
+    documented in docs/figures.md.
     """
 
     trials: int
@@ -58,10 +71,14 @@ class SimulationResult:
     shown: float
     spread: float
     scored: int
+    cost: str = ""
 
-    def figures(self) -> dict[str, int | float]:
-        """The output of `simulate --json`."""
-        return asdict(self)
+    def figures(self) -> dict[str, int | float | str]:
+        """The output of `simulate --json`. A study of exact sums has no local epsilon, and tells its cost in words."""
+        plain = asdict(self)
+        for name in ("epsilon_record", "epsilon_eq6") if self.cost else ("cost",):
+            del plain[name]
+        return plain
 
 
 def simulate(
@@ -90,7 +107,7 @@ def simulate(
     if trials < 1 or (peers is not None and peers < 1):
         raise Malformed("simulate: expected at least 1 trial and at least 1 peer")
     resampled = peers if peers is not None and peers > len(data) else None
-    plan = Plan.of(resolve(study, NO_KEYS, 0, lambda below: int(generator.integers(below))))
+    plan = Plan.of(resolve(drafted(study), no_keys(study), 0, lambda below: int(generator.integers(below))))
     scores, shown = [], 0
     for done in range(trials):
         chosen = _drawn(data, peers, generator)
@@ -121,12 +138,17 @@ def learn_once(
     resampled: int | None = None,
 ) -> LearnedStudy:
     """One run of the study with `people` as peers, up to its model. `resampled` as in `collect`."""
+    if plan.manifest.surveys[0].exact:
+        drawn = people if resampled is None else people.take(generator.integers(len(people), size=resampled))
+        return learn_summed(plan.manifest, drawn, generator)
     return learn_collected(plan, collect(plan, people, generator, equal_parts, resampled))
 
 
 def run_once(manifest: Manifest, people: People, generator: np.random.Generator) -> LearnedStudy:
     """One run of a published study with `people` as peers, with all that its report shows."""
     plan = Plan.of(manifest)
+    if manifest.surveys[0].exact:
+        return learn_summed(manifest, people, generator, with_influence=True)
     learned = learn_collected(plan, collect(plan, people, generator), with_influence=True)
     return evolve(learned, model=evolve(learned.model, chance=learned.chance, shown=learned.learnable))
 
@@ -176,6 +198,7 @@ def _result(
         shown=0.0,
         spread=float(aucs.std(ddof=1)) if len(aucs) > 1 else 0.0,
         scored=0,
+        cost="" if is_local(plan.manifest) else cost_in_words(plan.manifest),
     )
 
 
