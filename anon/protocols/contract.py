@@ -8,7 +8,7 @@ store nor wait. Sortition, slots, the score cohort, tokens, ledger, journal and 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol, final
+from typing import Protocol, final, runtime_checkable
 
 from attrs import field, frozen
 
@@ -16,6 +16,7 @@ from anon.ldp import NanoEpsilon
 from anon.protocols.categories import Value
 from anon.protocols.charge import Charge
 from anon.protocols.words import PacketKind
+from anon.sharing.arrangement import Arrangement
 from anon.study.designs import Design
 from anon.study.features import Feature, Label
 from anon.study.manifest import Manifest, Slot, Survey, Window
@@ -167,3 +168,11 @@ class SharedPart(Protocol):
 
     def read_model(self, text_untrusted: str) -> PublishedModel:
         """A valid model from its JSON. Raises `Malformed`."""
+
+
+@runtime_checkable
+class SummedPart(SharedPart, Protocol):
+    """The shared part of a protocol whose vectors are added up by tellers."""
+
+    def arrangement(self, study: Manifest) -> Arrangement:
+        """The study's tellers and sums. Raises `Malformed`."""

@@ -76,6 +76,10 @@ class SumProtocol:
         """There is no such figure: the whole amount."""
         return NanoEpsilon(self.exposure(design).amount)
 
+    def arrangement(self, study: Manifest) -> Arrangement:
+        """See `contract`."""
+        return arrangement_of(study)
+
     def share_sizes(self, study: Manifest) -> tuple[int, ...]:
         """See `contract`."""
         return tuple(size + OVERHEAD for size in arrangement_of(study).layout(study.packets).shares)
