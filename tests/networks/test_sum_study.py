@@ -11,11 +11,12 @@ from anon.protocols.charge import Budget, Measure, Unit
 from anon.protocols.registry import read_model
 from anon.protocols.sum.standing import arrangement_of, read_sum
 from anon.sharing.round_document import RoundSums, SlotSum
+from anon.sharing.statements import encode_countersignatures
 from peer.app import PeerApp
 from peer.data.importing import import_rows
 from tests.support.fake_aggregator import FakeAggregator, peer
 from tests.support.sums import MOMENTS, NAMES, TABLES, sum_study
-from tests.support.tellers import World
+from tests.support.tellers import MANIFEST, World
 
 ZCDP = Budget(Measure.ZCDP, Unit.PERSON)
 IF = "at least one of the tellers clinic and students keeps its shares to itself"
@@ -33,6 +34,9 @@ def begun(folder: Path, design: str) -> World:
     )
     world.aggregator = FakeAggregator.with_study(sum_study(design, said, minimum=3))
     world.arrangement = arrangement_of(world.aggregator.manifest)
+    arranged = world.arrangement.to_bytes()
+    statements = [teller.countersign(world.study, arranged, MANIFEST) for teller in world.tellers]
+    world.aggregator.publish("tellers", encode_countersignatures(world.study, statements))
     return world
 
 

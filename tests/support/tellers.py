@@ -18,7 +18,7 @@ from anon.sharing.sealed_shares import sealed_shares
 from anon.sharing.statements import AcceptedList
 from anon.teller.journal import Journal
 from anon.teller.session import Teller
-from anon.transparency.closing import Bodies
+from anon.transparency.closing import CLOSING, Bodies
 from anon.transparency.documents import body_digest, encode_chain
 from anon.vdaf.circuits import blocks
 from anon.wire.messages import Enrolment, credential_header
@@ -101,7 +101,8 @@ class World:
 
     def closing(self) -> tuple[bytes, bytes, Bodies]:
         """Manifest, heads and bodies, for `take_roll`."""
-        bodies = Bodies(*self.aggregator.bodies[1:4])
+        kinds = [one.head.kind for one in self.aggregator.chain]
+        bodies = Bodies(*(self.aggregator.bodies[kinds.index(kind)] for kind in CLOSING))
         return self.aggregator.manifest.to_bytes(), encode_chain(self.aggregator.chain), bodies
 
     def restart(self, number: int) -> None:
