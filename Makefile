@@ -71,7 +71,7 @@ test: .venv/test        ## what anybody can run: no root, no tor, no browser; un
 	@echo "left out: whole programs and servers, long computations, Tor, the browser, the soak; make test-all runs all but the soak"
 
 test-all: .venv/test .venv/mobile .venv/docs/made parts   ## every test but the soak
-	@$(call pytest,$(BIN)/python) -m "not soak" -n 4 --dist loadfile --no-loadscope-reorder
+	@$(call pytest,$(BIN)/python) -m "not soak" -n 3 --dist loadfile --no-loadscope-reorder
 	@echo "left out: the soak$$(tests/parts >/dev/null || echo ', and:'; tests/parts | head -2)"
 
 # Each in an environment of its own, from the same locks: what old and new Pythons do differently.
