@@ -68,11 +68,11 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> list[PerturbedReport]:
     """The reports that `release` would put into packets, caught before the token is made."""
     caught: list[PerturbedReport] = []
 
-    def signed(study: bytes, answering: Any, report: PerturbedReport, *_: Any) -> None:
+    def signed(study: bytes, manifest: Manifest, answering: Any, report: PerturbedReport, *_: Any) -> None:
         caught.append(report)
 
     monkeypatch.setattr(peer.release, "_signed", signed)
-    monkeypatch.setattr(peer.release, "_sealed", lambda *_: b"")
+    monkeypatch.setattr(peer.release, "sealed_packet", lambda *_: b"")
     monkeypatch.setattr(peer.release, "packet_digest", lambda _: b"")
     monkeypatch.setattr(Survey, "build", lru_cache(Survey.build))  # the same mechanism every time, checked once
     return caught
