@@ -12,7 +12,14 @@ from anon.sealing import PUBLIC_KEY_SIZE
 from anon.sealing.opening import Opener
 from anon.sharing.arrangement import TellerEntry
 from anon.sharing.round_document import RoundSums, SlotSum
-from anon.sharing.statements import AcceptedList, ListSignature, NoisyShare
+from anon.sharing.statements import (
+    AcceptedList,
+    Countersignature,
+    ListSignature,
+    NoisyShare,
+    arrangement_digest,
+    encode_countersignatures,
+)
 from anon.study.manifest import Manifest
 from anon.study.proposal import parse_proposal
 from anon.wire.packet_v2 import TAG_BYTES, Occasion
@@ -63,6 +70,14 @@ def sum_study(design: str = TABLES, said: str | None = None, minimum: int = 4) -
 
 def manifest_of(design: str = TABLES, said: str | None = None) -> Manifest:
     return resolve(parse_proposal(sum_study(design, said)), KEYS, 1_800_000_000)
+
+
+def countersigned(study: Manifest) -> bytes:
+    """The document in which the tellers of `sum_study` say that they serve the study."""
+    arrangement = arrangement_of(study)
+    digest = arrangement_digest(arrangement)
+    said = [Countersignature(study.study_id, at, digest).sign(signing_key(at)) for at in range(len(arrangement.tellers))]
+    return encode_countersignatures(study.study_id, said)
 
 
 def document(study: Manifest, number: int, values: Sequence[int], members: int) -> bytes:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.fake_aggregator import DECLARED
-from tests.support.sums import GRADIENT, MOMENTS, TABLES, sum_study
+from tests.support.sums import GRADIENT, MOMENTS, TABLES, countersigned, sum_study
 from tests.support.visiting import visited
 
 LOCAL_WORDS = ("Your true answer stays here", "how often it is the truth", "noisy answer", "Counts as", "Decide by the odds", "is a hint")
@@ -15,6 +15,8 @@ LOCAL_WORDS = ("Your true answer stays here", "how often it is the truth", "nois
 
 async def screen(folder: Path, text: str) -> str:
     async with visited(folder, text) as page:
+        if (study := page.aggregator.manifest).protocol == "sum":
+            page.aggregator.publish("tellers", countersigned(study))
         page.server.site.invites[page.aggregator.study] = page.aggregator.invite
         return (await page.get(page.invite)).words
 
