@@ -142,7 +142,7 @@ class Browser:
 
     def settle(self) -> None:
         """Until no waiting page is shown."""
-        wait = WebDriverWait(self.driver, 20, poll_frequency=0.05)
+        wait = WebDriverWait(self.driver, 60, poll_frequency=0.05)
         wait.until(lambda driver: not driver.find_elements(By.CSS_SELECTOR, "meta[http-equiv=refresh]"))
 
     @property
@@ -173,7 +173,7 @@ class Browser:
         """Click, and wait for the page that it leads to."""
         before = self.find("html").id
         element.click()
-        wait = WebDriverWait(self.driver, 20, poll_frequency=0.05)
+        wait = WebDriverWait(self.driver, 60, poll_frequency=0.05)
         wait.until(lambda driver: driver.find_element(By.CSS_SELECTOR, "html").id != before)
         self.settle()
 
