@@ -22,7 +22,7 @@ STAFF := $(PEER) aggregator
 TEST := $(STAFF) test
 LEFT_OUT := soak or slow or process or tor or browser
 
-.PHONY: demo demo-mooc test test-all test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks docs completion languages
+.PHONY: demo demo-mooc test test-all pythons test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks docs completion languages
 .DEFAULT_GOAL := demo
 
 .venv/made:
@@ -74,12 +74,19 @@ test-all: .venv/test .venv/mobile .venv/docs/made parts   ## every test but the 
 	@$(call pytest,$(BIN)/python) -m "not soak" -n 3 --dist loadfile --no-loadscope-reorder
 	@echo "left out: the soak$$(tests/parts >/dev/null || echo ', and:'; tests/parts | head -2)"
 
-# Each in an environment of its own, from the same locks: what old and new Pythons do differently.
-test-pythons:           ## homes, backups, a peer's session, the commands and the attacks under each of PYTHONS
+# $(call environment,PYTHON): the environment of one of PYTHONS. Each is made from the same locks.
+environment = .venv/$$(basename $$($(1) -c 'import sys; print(sys.executable)'))-$$($(1) -c 'import platform; print(platform.python_version())')
+
+pythons:                ## the environments of PYTHONS
 	@for python in $(PYTHONS); do \
-		place=.venv/$$(basename $$($$python -c 'import sys; print(sys.executable)'))-$$($$python -c 'import platform; print(platform.python_version())') && \
+		place=$(call environment,$$python) && \
 		{ test $$place/made -nt pyproject.toml && test -z "$$(find locks -name '*.txt' -newer $$place/made)"; } || \
-		{ $$python -m venv --clear $$place && $(call locked,$$place,$(TEST)) && $(call project,$$place,-e .) && touch $$place/made; } || exit 1; \
+		{ $$python -m venv --clear $$place && $(call locked,$$place,$(TEST)) --no-compile && $(call project,$$place,-e .) && touch $$place/made; } || exit 1; \
+	done
+
+test-pythons: pythons   ## homes, backups, a peer's session, the commands and the attacks: what old and new Pythons do differently
+	@for python in $(PYTHONS); do \
+		place=$(call environment,$$python) && \
 		echo "under $$($$place/bin/python -V)" && \
 		$(call pytest,$$place/bin/python) -m "not ($(LEFT_OUT))" -n 3 --dist loadfile $(UNDER_EACH) || exit 1; \
 	done
