@@ -18,6 +18,7 @@ from aggregator.lab.simulation.simulate import HELD_OUT, SimulationResult, simul
 from anon.errors import InvalidValue
 from anon.study import Proposal, load_proposal
 from anon.study.proposal import OnePacket
+from anon.study.sum_designs import Gradient, Moments, TablesSum
 from anon.terminal.options import JsonOption, print_json
 from anon.text.foreign import shown
 
@@ -39,7 +40,7 @@ def main(
         int | None, typer.Option(min=2, help="Peers per trial, drawn from the data (more: with replacement); else all.")
     ] = None,
     epsilon: Annotated[
-        float | None, typer.Option(help="Record-level epsilon; required without a study, else a one-packet study's.")
+        float | None, typer.Option(help="The study's one epsilon; required without a study file.")
     ] = None,
     person: Annotated[
         str | None, typer.Option(help="Column that tells people apart, when they have several rows.")
@@ -98,9 +99,9 @@ def _inferred(data: Path, label: str | None, positive: list[str] | None, epsilon
 def _with_epsilon(proposal: Proposal, epsilon: float | None) -> Proposal:
     if epsilon is None:
         return proposal
-    if not isinstance(proposal.design, OnePacket):
+    if not isinstance(proposal.design, OnePacket | TablesSum | Moments | Gradient):
         raise typer.BadParameter(
-            "only a one-packet study has a single epsilon; edit the study file", param_hint="--epsilon"
+            "this design has more than one epsilon; edit the study file", param_hint="--epsilon"
         )
     try:
         return evolve(proposal, design=evolve(proposal.design, epsilon=epsilon))
@@ -115,12 +116,16 @@ def _show(result: SimulationResult) -> None:
     table.add_row("accuracy", f"{result.accuracy_mean:.4f}", f"{result.accuracy_se:.4f}")
     table.add_row("accuracy of the majority's answer for everybody", f"{result.majority_rate:.4f}", "")
     table.add_row("calibration error", f"{result.ece_mean:.4f}", "")
-    table.add_row("no privacy, same bins: AUC", f"{result.auc_ceiling_binned:.4f}", "")
+    same = "columns" if result.shown is None else "bins"
+    table.add_row(f"no privacy, same {same}: AUC", f"{result.auc_ceiling_binned:.4f}", "")
     table.add_row("no privacy, raw features: AUC", f"{result.auc_ceiling_raw:.4f}", "")
     console = Console()
     console.print(table)
+    tested = "a linear model has no test of its own against a guess, whose AUC is 0.5"
+    if result.shown is not None:
+        tested = f"shown to beat a guess in {round(result.shown * result.trials)} of {result.trials} studies"
     console.print(
-        f"shown to beat a guess in {round(result.shown * result.trials)} of {result.trials} studies\n"
+        f"{tested}\n"
         f"one study's AUC spreads by {result.spread:.3f} (standard deviation) around the mean\n"
         f"{result.peers} peers a study, {result.cost or f'record-level epsilon {result.epsilon_record:g}'}; "
         f"all figures are for {result.scored} other people",

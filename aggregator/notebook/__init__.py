@@ -163,12 +163,13 @@ class Expectation:
             ("ROC AUC", f"{result.auc_mean:.4f}", f"{result.auc_se:.4f}"),
             ("F1", f"{result.f1_mean:.4f}", f"{result.f1_se:.4f}"),
             ("accuracy", f"{result.accuracy_mean:.4f}", f"{result.accuracy_se:.4f}"),
-            ("ROC AUC without privacy, same bins", f"{result.auc_ceiling_binned:.4f}", ""),
+            ("ROC AUC without privacy, same bins or columns", f"{result.auc_ceiling_binned:.4f}", ""),
             ("ROC AUC without privacy, raw features", f"{result.auc_ceiling_raw:.4f}", ""),
         )
         caption = f"{result.trials} runs with {result.peers} peers, "
         caption += result.cost or f"record-level epsilon {result.epsilon_record:g}"
-        caption += f"; shown to beat a guess in {round(result.shown * result.trials)} of them"
+        if result.shown is not None:
+            caption += f"; shown to beat a guess in {round(result.shown * result.trials)} of them"
         return Table(caption, ("", "mean", "standard error"), rows)
 
 

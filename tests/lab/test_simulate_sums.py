@@ -1,18 +1,25 @@
-"""`simulate` of tables that are summed exactly: real effects are found, shuffled labels show nothing."""
+"""`simulate` of exact sums: real effects are found, shuffled labels show nothing."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from aggregator.lab.simulation.linear_sums import reals_of_people, summed_gradients, summed_products
 from aggregator.lab.simulation.people import people_from_values
 from aggregator.lab.simulation.simulate import no_keys, simulate
 from aggregator.lab.simulation.sums import learn_summed
-from anon.errors import Malformed
+from anon.errors import Refused
+from anon.protocols.contract import Record
 from anon.protocols.resolve import drafted, resolve
+from anon.protocols.sum.design import summed_of
+from anon.study.manifest import Manifest
 from anon.study.proposal import load_proposal, parse_proposal
+from anon.sums.gradient import GradientSums
+from anon.sums.moments import MomentSums
+from peer.protocols.sum import vector_of
 from tests.docs.repository import ROOT
-from tests.support.sums import GRADIENT, TABLES, sum_study, tellers
+from tests.support.sums import GRADIENT, MOMENTS, SLEEP, TABLES, sum_study, tellers
 
 STUDY = parse_proposal(sum_study(TABLES, tellers(entries=False)))
 
@@ -41,11 +48,46 @@ def test_more_peers_than_people_are_drawn_with_replacement() -> None:
     assert simulate(STUDY, people(200), 2, 1, people(500, 6), peers=900, ceilings=False).peers == 900
 
 
-def test_other_sums_are_refused_with_the_next_step() -> None:
-    study = parse_proposal(sum_study(GRADIENT, tellers(entries=False)))
-    manifest = resolve(drafted(study), no_keys(study), 1)
-    with pytest.raises(Malformed, match="knows tables-sum"):
-        learn_summed(manifest, people(10), np.random.default_rng(1))
+def linear(design: str) -> Manifest:
+    study = parse_proposal(sum_study(design, tellers(entries=False)))
+    return resolve(drafted(study), no_keys(study), 1)
+
+
+@pytest.mark.parametrize("design", [f"{MOMENTS}\nnorm = 0.5", GRADIENT])
+def test_vectors_of_all_people_at_once_are_those_of_members(design: str) -> None:
+    """Of products to the bit. Of gradients each entry to the bit for these people, at weights of a later round."""
+    study, everyone = linear(design), people(60)
+    survey, weights = study.surveys[0], [70_000, -30_000, 50_000][: 1 + len(study.features)]
+    records = [
+        Record({name: column.values[column.index[at]] for name, column in everyone.columns.items()}, int(everyone.labels[at]))
+        for at in range(len(everyone))
+    ]
+    vectors = [vector_of(study, survey, record, weights if design == GRADIENT else ()) for record in records]
+    summed = summed_of(study, survey)
+    if isinstance(summed, MomentSums):
+        found = summed_products(summed, study.label.name, everyone)
+    else:
+        assert isinstance(summed, GradientSums)
+        reals = reals_of_people(summed.columns, study.label.name, everyone)
+        found = summed_gradients(summed, reals, everyone.labels, weights)
+    assert found.tolist() == np.array(vectors).sum(axis=0).tolist() and any(found)
+
+
+@pytest.mark.parametrize("design", [MOMENTS, GRADIENT])
+def test_linear_designs_are_simulated(design: str) -> None:
+    study = parse_proposal(sum_study(design, tellers(entries=False)))
+    found = simulate(study, people(800), 6, 1, people(2000, 6))
+    assert 0.7 < found.auc_mean <= found.auc_ceiling_binned + 3 * found.auc_se + 0.01, found
+    assert found.shown is None and "shown" not in found.figures() and "central epsilon" in found.cost
+    shuffled = simulate(study, people(800), 30, 1, people(2000, 6), shuffle_labels=True, ceilings=False)
+    assert abs(shuffled.auc_mean - 0.5) < 4 * shuffled.auc_se
+
+
+def test_a_number_that_is_predicted_is_refused_with_the_next_step() -> None:
+    with pytest.raises(Refused, match=r"predicts the number sleep\. Leave out design\.target"):
+        simulate(parse_proposal(sum_study(SLEEP, tellers(entries=False))), people(10), 1, 1, people(10))
+    with pytest.raises(Refused, match="`anonml simulate` gives the figures"):
+        learn_summed(linear(MOMENTS), people(10), np.random.default_rng(1))
 
 
 def test_the_example_can_be_looked_at() -> None:

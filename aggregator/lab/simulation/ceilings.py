@@ -8,18 +8,30 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
+from aggregator.lab.simulation.linear_sums import reals_of_people
 from aggregator.lab.simulation.people import Column, People
 from aggregator.lab.simulation.run import Plan, categories, exact_cuts
 from aggregator.protocols.histogram.reconstruct import Floats
 from anon.protocols.categories import Value, clamp
 from anon.protocols.histogram.thresholds import Cuts
+from anon.protocols.sum.design import column_of, shape_of
 from anon.study.features import Feature
+from anon.study.manifest import Manifest
+from anon.sums.tables import TableSums
 
 
 def binned_ceiling(plan: Plan, train: People, test: People) -> float:
-    """ROC AUC on `test` of logistic regression on one-hot bins with cuts found without noise."""
+    """ROC AUC on `test` of logistic regression on one-hot bins with cuts found without noise; of a linear model, on its
+    columns."""
+    if is_linear(plan.manifest):
+        return _auc(_columns(plan, train), train, _columns(plan, test), test)
     cuts = exact_cuts(plan, train)
     return _auc(_bins(plan, train, cuts), train, _bins(plan, test, cuts), test)
+
+
+def is_linear(study: Manifest) -> bool:
+    """True for a study that learns a linear model of columns, in place of tables."""
+    return study.surveys[0].exact and not isinstance(shape_of(study.surveys[0]), TableSums)
 
 
 def raw_ceiling(plan: Plan, train: People, test: People) -> float:
@@ -38,6 +50,11 @@ def _auc(train_matrix: Floats, train: People, test_matrix: Floats, test: People)
         return 0.5
     model = LogisticRegression(max_iter=1000).fit(train_matrix, train.labels)
     return float(roc_auc_score(test.labels, model.decision_function(test_matrix)))
+
+
+def _columns(plan: Plan, people: People) -> Floats:
+    study = plan.manifest
+    return reals_of_people([column_of(feature) for feature in study.features], study.label.name, people)
 
 
 def _bins(plan: Plan, people: People, cuts: Cuts) -> Floats:

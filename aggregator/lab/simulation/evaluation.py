@@ -20,6 +20,7 @@ from aggregator.protocols.histogram.reconstruct import Floats
 from aggregator.report.evaluation import Evaluation, Subgroup
 from anon.protocols.contract import PublishedModel
 from anon.protocols.histogram.model import THRESHOLD_TOLERANCE, Model, demand_tables
+from anon.protocols.linear_model import TOLERANCE, LinearModel
 from anon.protocols.names import bin_names
 
 Truths = NDArray[np.bool_]
@@ -37,8 +38,12 @@ class Scores:
     ece: float
 
 
-def evaluate(model: Model, test: People) -> Scores:
-    """The scores of a model; decisions are those of `Model.decide`."""
+def evaluate(model: Model | LinearModel, test: People) -> Scores:
+    """The scores of a model; decisions are those of `Model.decide`, or of `LinearModel.predict`."""
+    if isinstance(model, LinearModel):
+        ranks = linear_scores(model, test)
+        chances: Floats = 1 / (1 + np.exp(-np.clip(ranks, -700, 700)))
+        return _scored(ranks, chances, chances >= model.threshold - TOLERANCE, test.labels == 1)
     return _scores(model, model_scores(model, test), test.labels == 1)
 
 
@@ -63,7 +68,10 @@ def evaluate_model(published: PublishedModel, test: People) -> Evaluation:
 
 def _scores(model: Model, ranks: Floats, positive: Truths) -> Scores:
     chances = probabilities(model, ranks)
-    decided = _decided(model, chances)
+    return _scored(ranks, chances, _decided(model, chances), positive)
+
+
+def _scored(ranks: Floats, chances: Floats, decided: Truths, positive: Truths) -> Scores:
     return Scores(
         auc=roc_auc(ranks, positive),
         f1=float(f1_score(positive, decided, zero_division=0.0)),
@@ -82,6 +90,15 @@ def model_scores(model: Model, people: People) -> Floats:
         else:
             values = table.weight * (2.0 * np.array(table.votes) - 1)
         total += values[cells(indices, table.features, table.cards)]
+    return total
+
+
+def linear_scores(model: LinearModel, people: People) -> Floats:
+    """The log-odds of each person by a model without a target, shape (people,)."""
+    total = np.full(len(people), model.intercept)
+    for column, weight in zip(model.columns, model.weights, strict=True):
+        held = people.columns[column.name]
+        total += weight * np.array([*map(column.real, held.values)], dtype=np.float64)[held.index]
     return total
 
 

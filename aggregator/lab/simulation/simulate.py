@@ -12,17 +12,19 @@ from math import sqrt
 import numpy as np
 from attrs import asdict, evolve, frozen
 
-from aggregator.lab.simulation.ceilings import binned_ceiling, raw_ceiling
+from aggregator.lab.simulation.ceilings import binned_ceiling, is_linear, raw_ceiling
 from aggregator.lab.simulation.evaluation import Scores, evaluate
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import Plan, SimulatedTallies, collect
-from aggregator.lab.simulation.sums import learn_summed
+from aggregator.lab.simulation.sums import learn_summed, model_of_sums
 from aggregator.protocols.histogram.ensemble import LearnedStudy, Subject, learn
 from aggregator.protocols.histogram.reconstruct import Floats
 from aggregator.protocols.histogram.report import Figure, scores_of
 from anon.errors import Malformed
 from anon.ldp import NANO
 from anon.protocols.cost_words import cost_in_words, is_local
+from anon.protocols.histogram.model import Model
+from anon.protocols.linear_model import LinearModel
 from anon.protocols.registry import protocol_for
 from anon.protocols.resolve import StudyKeys, drafted, resolve
 from anon.sealing import PUBLIC_KEY_SIZE
@@ -47,8 +49,9 @@ class SimulationResult:
 
     `auc_min` and `auc_p01` are the worst trial and the first percentile. `majority_rate`: the accuracy of the answer
     that most of the scored people have, given to everybody. `shown`: the share of the trials whose model was shown to
-    beat a guess. `cost`: in words, where it is no local epsilon. `spread`: the standard deviation of one study's AUC.
-    `scored`: how many people every trial and every comparison was scored on, none of them a peer. The keys are
+    beat a guess; None for a linear model, which has no such test. `cost`: in words, where it is no local epsilon.
+    `spread`: the standard deviation of one study's AUC. `scored`: how many people every trial and every comparison was
+    scored on, none of them a peer. The keys are
     documented in docs/figures.md.
     """
 
@@ -68,17 +71,15 @@ class SimulationResult:
     epsilon_eq6: float
     auc_ceiling_binned: float
     auc_ceiling_raw: float
-    shown: float
+    shown: float | None
     spread: float
     scored: int
     cost: str = ""
 
     def figures(self) -> dict[str, int | float | str]:
         """The output of `simulate --json`. A study of exact sums has no local epsilon, and tells its cost in words."""
-        plain = asdict(self)
-        for name in ("epsilon_record", "epsilon_eq6") if self.cost else ("cost",):
-            del plain[name]
-        return plain
+        absent = {"epsilon_record", "epsilon_eq6"} if self.cost else {"cost"}
+        return {name: value for name, value in asdict(self).items() if name not in absent and value is not None}
 
 
 def simulate(
@@ -113,15 +114,16 @@ def simulate(
         chosen = _drawn(data, peers, generator)
         if shuffle_labels:
             chosen = People(chosen.columns, generator.permutation(chosen.labels))
-        learned = learn_once(plan, chosen, generator, equal_parts, resampled)
-        scores.append(evaluate(learned.model, test))
-        shown += bool(learned.learnable)
+        model, beats = _model_of(plan, chosen, generator, equal_parts, resampled)
+        scores.append(evaluate(model, test))
+        shown += beats
         progress(done + 1)
     first = _drawn(data, peers, generator)
     binned, raw = (binned_ceiling(plan, first, test), raw_ceiling(plan, first, test)) if ceilings else (0.0, 0.0)
     rate = float(test.labels.mean())
     found = _result(plan, resampled or len(first), scores, binned, raw, max(rate, 1 - rate))
-    return evolve(found, shown=shown / trials, scored=len(test))
+    tested = not is_linear(plan.manifest)
+    return evolve(found, shown=shown / trials if tested else None, scored=len(test))
 
 
 def _drawn(data: People, peers: int | None, generator: np.random.Generator) -> People:
@@ -139,9 +141,22 @@ def learn_once(
 ) -> LearnedStudy:
     """One run of the study with `people` as peers, up to its model. `resampled` as in `collect`."""
     if plan.manifest.surveys[0].exact:
-        drawn = people if resampled is None else people.take(generator.integers(len(people), size=resampled))
-        return learn_summed(plan.manifest, drawn, generator)
+        return learn_summed(plan.manifest, _resampled(people, resampled, generator), generator)
     return learn_collected(plan, collect(plan, people, generator, equal_parts, resampled))
+
+
+def _resampled(people: People, resampled: int | None, generator: np.random.Generator) -> People:
+    return people if resampled is None else people.take(generator.integers(len(people), size=resampled))
+
+
+def _model_of(
+    plan: Plan, people: People, generator: np.random.Generator, equal_parts: bool, resampled: int | None
+) -> tuple[Model | LinearModel, bool]:
+    """The model of one run, and true if it was shown to beat a guess."""
+    if plan.manifest.surveys[0].exact:
+        return model_of_sums(plan.manifest, _resampled(people, resampled, generator), generator)
+    learned = learn_once(plan, people, generator, equal_parts, resampled)
+    return learned.model, bool(learned.learnable)
 
 
 def run_once(manifest: Manifest, people: People, generator: np.random.Generator) -> LearnedStudy:

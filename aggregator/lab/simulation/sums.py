@@ -1,4 +1,4 @@
-"""`simulate` of a study whose tables are summed exactly: everybody's cells, and the noise of each teller.
+"""`simulate` of a study of exact sums: everybody's cells or columns, and the noise of each teller.
 
 As in the study: cells by the protocol's own map, the noise of its arrangement, and its learner.
 """
@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from aggregator.lab.simulation.linear_sums import learn_linear
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import categories
 from aggregator.lab.simulation.sum_noise import Integers, simulated_noise
 from aggregator.protocols.histogram.results import LearnedStudy
 from aggregator.protocols.sum.part import learned_from
-from anon.errors import Malformed
-from anon.protocols.sum.design import TABLES, shape_of
+from anon.errors import Refused
+from anon.protocols.histogram.model import Model
+from anon.protocols.linear_model import LinearModel
+from anon.protocols.sum.design import shape_of
 from anon.protocols.sum.standing import RoundSum, arrangement_of
 from anon.study.manifest import Manifest
 from anon.sums.tables import Block, TableSums
@@ -22,11 +25,12 @@ from anon.sums.tables import Block, TableSums
 def learn_summed(
     study: Manifest, people: People, generator: np.random.Generator, with_influence: bool = False
 ) -> LearnedStudy:
-    """The model of one run with these people. Raises `Malformed` for a study of other sums."""
-    survey = study.surveys[0]
-    design = shape_of(survey)
-    if survey.kind != TABLES or not isinstance(design, TableSums):
-        raise Malformed("simulate: of exact sums it knows tables-sum; for moments and gradient see benchmarks/sums.py")
+    """The model of tables of one run with these people. Raises `Refused` for a study that learns a linear model."""
+    design = shape_of(study.surveys[0])
+    if not isinstance(design, TableSums):
+        raise Refused(
+            "one run is shown of studies with tables; `anonml simulate` gives the figures of many runs of this one"
+        )
     arrangement = arrangement_of(study)
     each, parties = arrangement.sums[0].sigma_squared, len(arrangement.tellers)
     exact = np.concatenate([_counted(study, block, people) for block in design.blocks])
@@ -36,6 +40,14 @@ def learn_summed(
     if not isinstance(learned, LearnedStudy):
         raise TypeError("tables are learned as tables")
     return learned
+
+
+def model_of_sums(study: Manifest, people: People, generator: np.random.Generator) -> tuple[Model | LinearModel, bool]:
+    """The model of one run of any design, and true if it was shown to beat a guess. A linear model has no such test."""
+    if isinstance(shape_of(study.surveys[0]), TableSums):
+        learned = learn_summed(study, people, generator)
+        return learned.model, bool(learned.learnable)
+    return learn_linear(study, people, generator), False
 
 
 def _counted(study: Manifest, block: Block, people: People) -> Integers:
