@@ -1,6 +1,6 @@
 """How well exact sums with central noise learn: tables beside `histogram` on Adult, moments and gradients on a9a.
 
-    python -m benchmarks.sums --data DIR [--trials 400] [--parts tables shuffled moments gradient]
+    python -m benchmarks.sums --data DIR [--trials 400] [--parts tables shuffled moments gradient] [--peers 2000]
 
 DIR holds adult_train, adult_test, a9a_train and a9a_test (.csv.gz). All sums promise a central epsilon at delta 1e-6,
 replace-one.
@@ -282,18 +282,18 @@ def gradient(train: Rows, test: Rows, trials: int) -> list[Figure]:
     return rows
 
 
-def measured(parts: list[str], folder: Path, trials: int) -> list[Figure]:
-    """All rows of these parts."""
+def measured(parts: list[str], folder: Path, trials: int, groups: list[int]) -> list[Figure]:
+    """All rows of these parts, the tables for these numbers of peers."""
     rows: list[Figure] = []
     if {"tables", "shuffled"} & {*parts}:
         census = Census.of(folder)
-        for peers in PEERS if "tables" in parts else ():
+        for peers in groups if "tables" in parts else ():
             rows.append(tables(census, peers, trials))
             for epsilon in ("1", equal_central(census, peers)):
                 rows += [histogram(census, peers, trials, epsilon, asks) for asks in ("tables", "bits")]
             print(*rows[-5:], sep="\n", file=sys.stderr, flush=True)
         if "shuffled" in parts:
-            rows += [tables(census, peers, trials, shuffled=True) for peers in PEERS[1:]]
+            rows += [tables(census, peers, trials, shuffled=True) for peers in groups if peers in GOALS]
     if {"moments", "gradient"} & {*parts}:
         train, test = (Rows.of(folder / f"a9a_{part}.csv.gz") for part in ("train", "test"))
         rows += moments(train, test, max(trials // 10, 10)) if "moments" in parts else []
@@ -315,10 +315,11 @@ def main() -> int:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--trials", type=int, default=400)
     known = ["tables", "shuffled", "moments", "gradient"]
+    parser.add_argument("--peers", nargs="+", type=int, default=[*PEERS])
     parser.add_argument("--parts", nargs="+", default=known, choices=known)
     options = parser.parse_args()
     start = time.process_time()
-    rows = measured(options.parts, options.data, options.trials)
+    rows = measured(options.parts, options.data, options.trials, options.peers)
     about: Figure = {"delta": str(DELTA), "neighbours": "replace-one", "seed": SEED, "local": format_epsilon(nano("1"))}
     publish("sums", rows, {**about, "cpu_seconds": round(time.process_time() - start, 1)})
     return 1 if any(map(missed, rows)) else 0

@@ -15,7 +15,9 @@ from anon.study import load_proposal
 from anon.terminal.options import JsonOption, print_json
 
 if TYPE_CHECKING:
+    from aggregator.lab.planning.exact_sums import Beside
     from aggregator.lab.planning.outlook import Outlook
+    from aggregator.lab.planning.plan import Choice
     from aggregator.lab.planning.trials import Forecast
     from anon.study.proposal import Proposal
 
@@ -24,6 +26,7 @@ WHY = (
     "costs no more than 3 % of the gain over a guess. Choose another only if it was shown to beat a guess more often."
 )
 """`aggregator.lab.planning.plan` has the rule."""
+_HEADINGS = ("design", "expected AUC", "± s.e.", "spread of one study", "shown to beat a guess")
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
@@ -40,16 +43,20 @@ def plan(
 ) -> None:
     """Compare designs on people made up from what the study declares (never on private data) and keep the best.
 
+    Exact sums stand beside them, and on what each guarantee rests.
+
     The assumptions about these people are stated in aggregator/lab/planning/population.py; declare `shares` and
     `learning.base_rate` where they are public knowledge.
     """
+    from aggregator.lab.planning.exact_sums import without_tellers
     from aggregator.lab.planning.outlook import TOO_SMALL, outlook_of_plan
     from aggregator.lab.planning.plan import choose_design, settled, survey_of_choices
     from aggregator.lab.planning.study_file import changes, to_toml
     from aggregator.lab.planning.study_file import chart as draw
     from aggregator.lab.planning.trials import plan_of
 
-    proposal = load_proposal(file)
+    written = load_proposal(file)
+    proposal = without_tellers(written, epsilon)
     people = cohort or proposal.cohort.minimum
     for target in (write, chart):
         if target is not None and target.exists():
@@ -63,6 +70,7 @@ def plan(
         if populations is not None:
             choice = settled(choice, proposal, seed)
         outlook = outlook_of_plan(plan_of(choice.proposal, seed), proposal, people, epsilon, choice.best, seed)
+        sums = _beside(written, choice, seed)
         progress.advance(task)
         around = survey_of_choices(
             proposal, cohorts, epsilons, seed, min(populations or 6, 6), lambda: progress.advance(task)
@@ -79,20 +87,12 @@ def plan(
             "tried": [forecast.figures() for forecast in choice.forecasts],
             "around": [planned.best.figures() for planned in around],
             "outlook": outlook.figures(),
+            "sum": {"refused": sums} if isinstance(sums, str) else sums.figures(),
         })
         return
     console = Console()
-    table = Table("design", "expected AUC", "± s.e.", "spread of one study", "shown to beat a guess")
-    for forecast in choice.forecasts:  # the best one is the first
-        mark = "[bold]→[/] " if forecast is choice.best else ""
-        figures = (f"{forecast.auc:.3f}", f"{forecast.auc_se:.3f}", f"{forecast.spread:.3f}", f"{forecast.shown:.0%}")
-        table.add_row(f"{mark}{forecast.design}", *figures)
-    heading = f"{people:,} people, record-level epsilon {epsilon:g}, made-up people:"
-    console.print(heading, highlight=False)
-    console.print(table)
-    console.print(WHY, highlight=False)
-    for line in outlook.sentences():
-        console.print(line, highlight=False)
+    _show_choice(console, choice, outlook)
+    _show_beside(console, choice.best, sums, epsilon)
     console.print(_closing(outlook, proposal), highlight=False, soft_wrap=True)
     if around:
         grid = Table("people", *(f"{budget:g}" for budget in EPSILONS))
@@ -103,7 +103,7 @@ def plan(
         console.print(grid)
     if write is not None:
         console.print(f"{write} written with {choice.best.design}; check it with `anonml study lint {write}`")
-        for line in changes(proposal, choice.proposal):
+        for line in changes(written, choice.proposal):
             console.print(line, highlight=False, markup=False, soft_wrap=True)
         console.print("Comments are not kept, and lengths of time are written in seconds.", highlight=False)
 
@@ -116,6 +116,50 @@ _OPTIMISTIC = (
     "This is optimistic where your data say less than made-up people do. With last year's data as a CSV file, "
     "`anonml simulate STUDY.toml --data FILE.csv` is the better forecast."
 )
+
+
+def _figures(forecast: Forecast) -> tuple[str, ...]:
+    return f"{forecast.auc:.3f}", f"{forecast.auc_se:.3f}", f"{forecast.spread:.3f}", f"{forecast.shown:.0%}"
+
+
+def _beside(written: Proposal, choice: Choice, seed: int) -> Beside | str:
+    """Exact sums, or why this study cannot be one of them."""
+    from aggregator.lab.planning.exact_sums import beside
+
+    try:
+        return beside(written, choice.proposal, choice.best.cohort, choice.best.epsilon, seed)
+    except (Malformed, Refused) as fault:
+        return str(fault)
+
+
+def _show_choice(console: Console, choice: Choice, outlook: Outlook) -> None:
+    """Every design that was tried, the best first, and the verdict on it."""
+    table = Table(*_HEADINGS)
+    for forecast in choice.forecasts:
+        mark = "[bold]→[/] " if forecast is choice.best else ""
+        table.add_row(f"{mark}{forecast.design}", *_figures(forecast))
+    heading = f"{choice.best.cohort:,} people, record-level epsilon {choice.best.epsilon:g}, made-up people:"
+    console.print(heading, highlight=False)
+    console.print(table)
+    console.print(WHY, highlight=False)
+    for line in outlook.sentences():
+        console.print(line, highlight=False)
+
+
+def _show_beside(console: Console, best: Forecast, sums: Beside | str, epsilon: float) -> None:
+    """The protocol `sum` beside the best design of `histogram`, and what each promise rests on."""
+    if isinstance(sums, str):
+        console.print(f"Exact sums: not for this study as it stands. {sums}", highlight=False, markup=False)
+        return
+    table = Table("protocol", *_HEADINGS)
+    table.add_row("histogram", best.design, *_figures(best))
+    if sums.equal is not None:
+        table.add_row("", f"the same at local epsilon {sums.equal.epsilon:g}", *_figures(sums.equal))
+    table.add_row("sum", sums.sums.design, *_figures(sums.sums))
+    console.print(f"{sums.sums.cohort:,} people, the two protocols at epsilon {epsilon:g}:", highlight=False)
+    console.print(table)
+    for line in sums.sentences(epsilon):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def _closing(outlook: Outlook, proposal: Proposal) -> str:

@@ -9,11 +9,13 @@ from aggregator.lab.simulation.evaluation import model_scores, roc_auc
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import Plan, SimulatedTallies, categories
 from aggregator.lab.simulation.simulate import learn_collected
+from aggregator.lab.simulation.sums import learn_summed
 from aggregator.protocols.histogram.additive import fit
 from aggregator.protocols.histogram.additive_model import coordinates_of
 from aggregator.protocols.histogram.moments import gather
 from aggregator.protocols.histogram.noise_test import ABSTAIN_FROM, LEVEL
 from aggregator.protocols.histogram.reconstruct import Floats
+from anon.study.manifest import Manifest
 
 
 @frozen
@@ -33,10 +35,17 @@ class Ranked:
         """True if the model is said to beat the base rate."""
         return self.chance <= LEVEL
 
+
 def rank(plan: Plan, collected: SimulatedTallies, test: People) -> Ranked:
     """Learn from one run's tallies and rank the test people; `auc` is what `evaluate` says of the model."""
     ranks, chance = _ranks(plan, collected, test)
     return Ranked(roc_auc(ranks, test.labels == 1), chance)
+
+
+def rank_sum(study: Manifest, people: People, generator: np.random.Generator, test: People) -> Ranked:
+    """The same of a study of summed tables, of one run with these people as peers."""
+    learned = learn_summed(study, people, generator)
+    return Ranked(roc_auc(model_scores(learned.model, test), test.labels == 1), learned.chance)
 
 
 def _ranks(plan: Plan, collected: SimulatedTallies, test: People) -> tuple[Floats, float]:

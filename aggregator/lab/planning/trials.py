@@ -16,12 +16,12 @@ from attrs import asdict, define, field, frozen
 
 from aggregator.lab.planning.candidates import PAIRS_FROM
 from aggregator.lab.planning.population import Assumptions, made_up, tells
-from aggregator.lab.planning.ranking import rank
+from aggregator.lab.planning.ranking import Ranked, rank, rank_sum
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import Plan, SimulatedTallies, collect
-from aggregator.lab.simulation.simulate import NO_KEYS
+from aggregator.lab.simulation.simulate import no_keys
 from aggregator.protocols.histogram.reconstruct import Floats
-from anon.protocols.resolve import resolve
+from anon.protocols.resolve import drafted, resolve
 from anon.study.features import Feature
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
@@ -91,7 +91,7 @@ def _world(declared: _Declared, assumed: Assumptions, seed: int, number: int) ->
 def plan_of(proposal: Proposal, seed: int = SEED) -> Plan:
     """The plan of a study that is not published."""
     generator = np.random.default_rng([seed, 1])
-    return Plan.of(resolve(proposal, NO_KEYS, 0, lambda below: int(generator.integers(below))))
+    return Plan.of(resolve(drafted(proposal), no_keys(proposal), 0, lambda below: int(generator.integers(below))))
 
 
 def collected_in(plan: Plan, world: World, cohort: int, seed: int, number: int) -> SimulatedTallies:
@@ -117,10 +117,16 @@ class Trials:
     def go_on(self, worlds: Sequence[World]) -> None:
         """Be tried on those of the populations where that has not happened yet; chance depends on the population."""
         for number in range(len(self.aucs), len(worlds)):
-            collected = collected_in(self.plan, worlds[number], self.cohort, self.seed, number)
-            ranked = rank(self.plan, collected, worlds[number][1])
+            ranked = self._ranked(worlds[number], number)
             self.aucs.append(ranked.auc)
             self.shown.append(ranked.shown)
+
+    def _ranked(self, world: World, number: int) -> Ranked:
+        if self.plan.manifest.surveys[0].exact:
+            generator = np.random.default_rng([self.seed, 2, number])
+            drawn = world[0].take(generator.integers(len(world[0]), size=self.cohort))
+            return rank_sum(self.plan.manifest, drawn, generator, world[1])
+        return rank(self.plan, collected_in(self.plan, world, self.cohort, self.seed, number), world[1])
 
     def forecast(self, design: str, epsilon: float, auc: float | None = None) -> Forecast:
         """The figures so far; `auc` in place of the mean where it was found by comparison."""

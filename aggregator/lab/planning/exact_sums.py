@@ -1,0 +1,160 @@
+"""Exact sums beside the designs of `histogram`: what each is expected to find, and on what its guarantee rests.
+
+The forecast of the sums is a simulation with the protocol's own parts: cells, each teller's noise, learner. It is made
+on the same made-up people as that of the other designs. Nothing here ever sees a peer's data.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import ceil
+
+from attrs import evolve, frozen
+
+from aggregator.lab.planning.population import Assumptions
+from aggregator.lab.planning.trials import Forecast, Trials, plan_of, populations_for, worlds_of
+from anon.accounting.central import central, local_epsilon
+from anon.accounting.statement import slot_rows
+from anon.protocols.charge import LOCAL
+from anon.protocols.histogram.binning import level_edges
+from anon.protocols.registry import charge_of
+from anon.protocols.sum.arranged import DELTA
+from anon.study.features import Feature, Learning
+from anon.study.manifest import HISTOGRAM, Manifest
+from anon.study.proposal import OnePacket, Proposal, TellerPlace
+from anon.study.sum_designs import FEWEST_TELLERS, TablesSum
+
+PARTS = 4
+"""Into so many equal parts a range is cut that has no declared cuts."""
+_PLACES = tuple(TellerPlace(f"teller {number}", f"place {number}") for number in range(1, FEWEST_TELLERS + 1))
+_LARGEST = 800
+"""Of the local epsilons that are tried, in hundredths."""
+
+
+@frozen
+class Beside:
+    """Exact sums at a central epsilon, for one cohort.
+
+    `tellers`: the noise of so many is in the sums. `stood_in`: numbers without declared cuts, whose range is cut evenly
+    here. `if_honest`: the central epsilon of the best design of `histogram`, if everybody else is honest and no packet
+    is linked; None without a bound. `equal`: that design where `if_honest` is as large as the sums' epsilon.
+    """
+
+    sums: Forecast
+    tellers: int
+    stood_in: tuple[str, ...]
+    if_honest: float | None
+    equal: Forecast | None
+
+    def sentences(self, epsilon: float) -> tuple[str, ...]:
+        """On what each guarantee rests, in plain words."""
+        lines = [
+            f"histogram: epsilon {epsilon:g} is local. It protects each person by that person's own noise.",
+            "Nobody else needs to be honest for it: no other person, no teller, no aggregator.",
+            f"sum: epsilon {epsilon:g} at delta {DELTA} is central: about what is published. It rests on the tellers.",
+            "It holds if at least one teller is honest: it keeps its shares to itself and adds its noise.",
+            "If all tellers work together it does not hold: they read exact answers, without names.",
+            f"The other people need not be honest. The noise of all {self.tellers} tellers is in these figures.",
+        ]
+        if self.if_honest is not None and self.equal is not None:
+            lines.append(
+                f"As a central guarantee histogram has epsilon {self.if_honest:.2f} here, if everybody else is honest "
+                "and no packet is linked to its sender."
+            )
+            lines.append(
+                f"At local epsilon {self.equal.epsilon:g} that would be {epsilon:g}, as of the sums. Without these two "
+                f"conditions a person is left with local epsilon {self.equal.epsilon:g}."
+            )
+        lines.append("The two epsilons are different promises: choose by whom your members can trust, then by the AUC.")
+        if self.stood_in:
+            lines.append(
+                f"tables-sum finds no cuts: here {PARTS} equal parts of the range stand in for those of "
+                f"{', '.join(self.stood_in)}. Write cuts from public knowledge."
+            )
+        lines.append(
+            'For the sums write protocol = "sum", kind = "tables-sum" under [design], and [[tellers]] that different '
+            "people run. `anonml simulate` tries it on data that you have."
+        )
+        return tuple(lines)
+
+    def figures(self) -> dict[str, object]:
+        """The key `sum` of `study plan --json`."""
+        return {
+            **self.sums.figures(),
+            "delta": str(DELTA),
+            "tellers": self.tellers,
+            "cuts_stood_in": list(self.stood_in),
+            "histogram_if_all_honest": self.if_honest,
+            "histogram_equal": self.equal.figures() if self.equal is not None else None,
+        }
+
+
+def without_tellers(proposal: Proposal, epsilon: float) -> Proposal:
+    """The same study for the designs of `histogram`, which replace its own."""
+    if proposal.protocol == HISTOGRAM and not proposal.tellers:
+        return proposal
+    return evolve(proposal, design=OnePacket("one-packet", epsilon), protocol=HISTOGRAM, tellers=())
+
+
+def summed(proposal: Proposal, epsilon: float) -> tuple[Proposal, tuple[str, ...]]:
+    """The study as one of summed tables at this central epsilon, and the features whose cuts stand in."""
+    stood_in = tuple(one.name for one in proposal.features if one.binned_privately)
+    features = tuple(_cut(one) if one.name in stood_in else one for one in proposal.features)
+    learning = Learning("additive", "soft", proposal.learning.score, 0, proposal.learning.base_rate)
+    made = evolve(
+        proposal,
+        features=features,
+        design=TablesSum("tables-sum", epsilon),
+        learning=learning,
+        schedule=evolve(proposal.schedule, binning=0),
+        protocol="sum",
+        tellers=proposal.tellers or _PLACES,
+    )
+    return made, stood_in
+
+
+def beside(proposal: Proposal, best: Proposal, cohort: int, epsilon: float, seed: int) -> Beside:
+    """Exact sums beside the best design of `histogram`, on as many made-up populations as that has its figures from.
+
+    Raises `Malformed` and `Refused` for a study that cannot be one of exact sums.
+    """
+    worlds = worlds_of(proposal, populations_for(epsilon), Assumptions(), seed)
+
+    def forecast(name: str, tried: Proposal, at: float) -> Forecast:
+        trials = Trials(plan_of(tried, seed), cohort, seed)
+        trials.go_on(worlds)
+        return trials.forecast(name, at)
+
+    made, stood_in = summed(proposal, epsilon)
+    sums = forecast("exact sums of tables", made, epsilon)
+    if proposal.cohort.admission == "open" or not isinstance(best.design, OnePacket):
+        return Beside(sums, len(made.tellers), stood_in, None, None)
+    local = equal_local(best, cohort, epsilon, seed)
+    other = evolve(best, design=evolve(best.design, epsilon=local))
+    equal = forecast(f"histogram at local epsilon {local:g}", other, local)
+    return Beside(sums, len(made.tellers), stood_in, _if_honest(plan_of(best, seed).manifest, cohort), equal)
+
+
+def equal_local(best: Proposal, cohort: int, epsilon: float, seed: int) -> float:
+    """The largest local epsilon, to two decimals, of a one-packet study whose central one is at most `epsilon`, if
+    everybody else is honest and no packet is linked."""
+    if not isinstance(best.design, OnePacket):
+        raise TypeError("expected a one-packet study")
+    low, high = min(ceil(100 * epsilon), _LARGEST - 1), _LARGEST
+    while high - low > 1:
+        middle = (low + high) // 2
+        tried = plan_of(evolve(best, design=evolve(best.design, epsilon=middle / 100)), seed).manifest
+        low, high = (middle, high) if _if_honest(tried, cohort) <= epsilon else (low, middle)
+    return low / 100
+
+
+@lru_cache(maxsize=64)
+def _if_honest(study: Manifest, people: int) -> float:
+    if charge_of(study).budget != LOCAL:
+        raise TypeError("expected a study of perturbed answers")
+    rows = slot_rows(study)
+    return central(rows, [people] * len(rows), sum(map(local_epsilon, rows)), float(DELTA)).epsilon
+
+
+def _cut(feature: Feature) -> Feature:
+    return evolve(feature, cuts=level_edges(feature, PARTS), bins=0, shares=())

@@ -1,0 +1,115 @@
+"""`study plan` beside exact sums: a forecast by the protocol's own parts, and on what each guarantee rests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from attrs import evolve
+from typer.testing import CliRunner
+
+from aggregator.lab.planning import exact_sums, outlook
+from aggregator.lab.planning.exact_sums import Beside, beside, equal_local, summed, without_tellers
+from aggregator.lab.planning.population import Assumptions
+from aggregator.lab.planning.trials import plan_of, worlds_of
+from aggregator.lab.simulation.simulate import learn_once
+from anon.accounting.central import central, local_epsilon
+from anon.accounting.statement import slot_rows
+from anon.study.proposal import OnePacket, Proposal, load_proposal, parse_proposal
+from anonml import application
+from tests.docs.repository import ROOT
+from tests.support.sums import TABLES, sum_study, tellers
+
+WRITTEN = parse_proposal(sum_study(TABLES, tellers(entries=False)))
+PERTURBED = without_tellers(WRITTEN, 1.0)
+FEW = Assumptions(people=1500, test=600)
+CENSUS = ROOT / "examples" / "census"
+
+
+@pytest.fixture(autouse=True)
+def few_populations(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (exact_sums, outlook):
+        monkeypatch.setattr(module, "populations_for", lambda _epsilon: 3)
+        monkeypatch.setattr(module, "Assumptions", lambda: FEW)
+
+
+def found(epsilon: float = 1.0, cohort: int = 300, proposal: Proposal = WRITTEN) -> Beside:
+    perturbed = evolve(PERTURBED, design=OnePacket("one-packet", epsilon), cohort=proposal.cohort)
+    return beside(proposal, perturbed, cohort, epsilon, 1)
+
+
+def test_the_forecast_is_the_protocols_own_run_on_the_same_people() -> None:
+    worlds = worlds_of(WRITTEN, 3, FEW)
+    assert [one[0].labels.tolist() for one in worlds] == [one[0].labels.tolist() for one in worlds_of(PERTURBED, 3, FEW)]
+    little, much = found(0.05), found(8.0)
+    assert little.tellers == 2 and little.sums.auc + 0.05 < much.sums.auc, "the noise of the tellers is in it"
+    design, stood_in = summed(WRITTEN, 8.0)
+    study = plan_of(design)
+    learned = learn_once(study, worlds[0][0].take(np.arange(300)), np.random.default_rng(1))
+    assert stood_in == () and study.manifest.surveys[0].exact and learned.model.ensemble == "soft"
+
+
+def test_the_equal_local_epsilon_is_the_last_that_keeps_the_central_one() -> None:
+    local = equal_local(PERTURBED, 300, 1.0, 1)
+    assert 1 < local < 5 and isinstance(PERTURBED.design, OnePacket)
+    for at, kept in ((local, True), (local + 0.01, False)):
+        manifest = plan_of(evolve(PERTURBED, design=evolve(PERTURBED.design, epsilon=round(at, 2)))).manifest
+        rows = slot_rows(manifest)
+        assert (central(rows, [300], sum(map(local_epsilon, rows)), 1e-6).epsilon <= 1) is kept
+    result = found()
+    assert result.equal is not None and result.equal.epsilon == local
+    assert result.if_honest is not None and result.if_honest < 1
+
+
+def test_each_guarantee_says_what_it_rests_on() -> None:
+    words = " ".join(found().sentences(1.0))
+    for said in (
+        "histogram: epsilon 1 is local",
+        "Nobody else needs to be honest for it: no other person, no teller, no aggregator",
+        "sum: epsilon 1 at delta 0.000001 is central",
+        "It holds if at least one teller is honest",
+        "If all tellers work together it does not hold: they read exact answers, without names",
+        "if everybody else is honest and no packet is linked to its sender",
+        "different promises",
+    ):
+        assert said in words, said
+    assert "stand in" not in words
+
+
+def test_open_admission_has_no_central_epsilon() -> None:
+    study = evolve(WRITTEN, cohort=evolve(WRITTEN.cohort, admission="open"))
+    result = found(proposal=study)
+    assert result.if_honest is result.equal is None and "As a central guarantee" not in " ".join(result.sentences(1.0))
+
+
+def test_numbers_without_cuts_are_named() -> None:
+    made, stood_in = summed(load_proposal(CENSUS / "study.toml"), 1.0)
+    assert stood_in and not made.binned
+    for name in stood_in:
+        (feature,) = [one for one in made.features if one.name == name]
+        assert len(feature.cuts) == exact_sums.PARTS - 1
+
+
+def _planned(file: Path, *words: str) -> str:
+    words = ("plan", str(file), "--epsilon", "1", "--cohort", "60", "--only", "--populations", "1", *words)
+    done = CliRunner().invoke(application("study"), words, catch_exceptions=False, env={"COLUMNS": "200"})
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_the_command_compares_both_for_a_study_of_either_kind(tmp_path: Path) -> None:
+    told = json.loads(_planned(CENSUS / "sums.toml", "--json"))["sum"]
+    assert (told["delta"], told["tellers"], told["cohort"]) == ("0.000001", 2, 60) and 0.3 < told["auc"] < 0.9
+    text = " ".join(_planned(CENSUS / "study.toml").split())
+    assert "sum │ exact sums of tables" in text and "equal parts of the range stand in" in text
+    assert "Nobody else needs to be honest" in text
+
+
+@pytest.mark.slow
+def test_a_study_that_cannot_be_one_of_sums_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anon.study.sum_designs.FEWEST_TELLERS", 3)
+    text = " ".join(_planned(CENSUS / "study.toml").split())
+    assert "Exact sums: not for this study as it stands. tellers: expected 3 to 4, got 2" in text
