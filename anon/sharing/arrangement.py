@@ -19,6 +19,7 @@ from anon.errors import InvalidValue, Malformed
 from anon.sealing import PUBLIC_KEY_SIZE
 from anon.vdaf.binding import sharing_context
 from anon.vdaf.circuits import BALL, BLOCKS, Ball, Blocks
+from anon.vdaf.flp import Proof
 from anon.vdaf.prio3 import Prio3
 from anon.wire.cbor import decode, encode, sha256
 from anon.wire.packet_v2 import MOST_ROUNDS, MOST_SLOTS, MOST_TELLERS, VERSION, Layout, Occasion
@@ -26,6 +27,9 @@ from anon.wire.packet_v2 import MOST_ROUNDS, MOST_SLOTS, MOST_TELLERS, VERSION, 
 KEY_SIZE, COMMITMENT_SIZE = 32, 32
 LEAST_TELLERS, LEAST_MEMBERS = 2, 2
 LONGEST_TEXT, LONGEST_VECTOR, LARGEST_NUMBER = 200, 2**16, 2**64
+LONGEST_PROOF = 2**13
+"""Elements. The shortest proof of the longest vector has fewer; another chunk would make a proof that fills the memory
+or takes minutes, of a vector of a few entries too."""
 ALGORITHMS = {"blocks": BLOCKS, "ball": BALL}
 
 
@@ -84,6 +88,8 @@ class Sum:
             raise InvalidValue("sum: expected a variance above 0; no sum is published without noise")
         if self.circuit.output_length > LONGEST_VECTOR or self.circuit.length > 2 * LONGEST_VECTOR:
             raise InvalidValue(f"sum: expected a vector of at most {LONGEST_VECTOR} entries")
+        if Proof(self.circuit).length > LONGEST_PROOF:
+            raise InvalidValue(f"sum: expected a proof of at most {LONGEST_PROOF} elements; take another chunk")
 
     @cached_property
     def circuit(self) -> Blocks | Ball:

@@ -153,6 +153,8 @@ class Ball:
         """Raises `ValueError` for sizes below one, or where a sum of squares could wrap around the modulus."""
         if min(self.size, self.bits, self.radius, self.chunk) < 1:
             raise ValueError("expected size, bits, radius and chunk of at least one")
+        if self.bits > self.field.modulus.bit_length():  # before a shift by them, which would fill the memory
+            raise ValueError("expected fewer bits than the field's modulus has")
         if max(self.size << 2 * (self.bits - 1), self.radius**2) >= self.field.modulus:
             raise ValueError("expected every sum of squares below the field's modulus; take fewer bits")
 

@@ -9,8 +9,9 @@ import pytest
 from attrs import evolve
 
 from anon.errors import InvalidValue, Malformed
-from anon.sharing.arrangement import Arrangement, Sum, TellerEntry, key_commitment, parse_arrangement, verification_key
-from anon.vdaf.circuits import ball
+from anon.sharing.arrangement import LONGEST_PROOF, Arrangement, Sum, TellerEntry, key_commitment, parse_arrangement, verification_key
+from anon.vdaf.circuits import ball, blocks
+from anon.vdaf.flp import Proof
 from anon.wire.cbor import decode, encode
 from anon.wire.packet_v2 import Occasion
 
@@ -47,11 +48,19 @@ def test_an_arrangement_that_is_refused(change: dict[str, Any]) -> None:
     {"parameters": ()}, {"parameters": (3,)}, {"parameters": (0, 2)}, {"parameters": (3, -2)}, {"parameters": (3, 2**17)},
     {"parameters": (3, 2**63)}, {"kind": "ball"}, {"kind": "ball", "parameters": (1, 2**60, 2, 3)},
     {"kind": "ball", "parameters": (1, 4, 200, 3)},
-], ids=range(17))
+    {"parameters": (2**40, 2)}, {"parameters": (1, 2**16)}, {"kind": "ball", "parameters": (2**40, 2, 2, 2)},
+    {"kind": "ball", "parameters": (1, 1, 2**40, 1)}, {"kind": "ball", "parameters": (1, 1, 2**63, 1)},
+], ids=range(22))
 def test_a_sum_that_is_refused(change: dict[str, Any]) -> None:
     """No noise, a place that is none, a circuit that is none or too large to be computed."""
     with pytest.raises(InvalidValue):
         evolve(FIRST, **change)
+
+
+@pytest.mark.parametrize(("kind", "circuit"), [("blocks", blocks((2**16,))), ("ball", ball(2**16 - 8, 2, 3)), ("ball", ball(2, 64, 2**63))])
+def test_the_longest_honest_proofs_are_well_within_the_bound(kind: str, circuit: Any) -> None:
+    asked = evolve(FIRST, kind=kind, parameters=circuit.parameters)
+    assert 2 * Proof(asked.circuit).length < LONGEST_PROOF
 
 
 @pytest.mark.parametrize("change", [
