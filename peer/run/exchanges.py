@@ -22,6 +22,8 @@ FETCH_FAULTS = (Unreachable, Malformed, RejectedProof)
 """Errors of a fetch that blame no one: it is tried again."""
 MOST_WASTED = 256 * 1024 * 1024
 """Bytes of bodies that did not match their heads, after which a study has cost enough."""
+MOST_KEPT = 32 * 1024 * 1024
+"""Bytes of a study's documents in memory, each fetched once while this process runs. Further ones are fetched again."""
 WASTED = (
     say(
         "the aggregator sent more than {most_wasted} MiB that did not match what it had signed; nothing more is "
@@ -35,11 +37,12 @@ _T = TypeVar("_T")
 
 
 class Exchanges:
-    """One study's. Remembers how much was fetched in vain, and what the owner was told."""
+    """One study's. Remembers the documents of its rounds, how much was fetched in vain, and what the owner was told."""
 
     def __init__(self, run: StudyRun) -> None:
         self._run = run
         self._wasted = 0
+        self._kept: dict[bytes, bytes] = {}
         self._troubles: Troubles | None = None
 
     async def answered(self, answer: Awaitable[_T]) -> _T:
@@ -107,11 +110,16 @@ class Exchanges:
         return chain
 
     async def document(self, study: Study, chain: Sequence[SignedHead], kind: str, part: int) -> DocumentArrived:
-        """A document of the chain. Raises `Later` while it has no head."""
+        """A document of the chain, fetched once. Raises `Later` while it has no head."""
         head = find(chain, kind, part)
         if head is None:
             raise Later
-        return DocumentArrived(kind, part, await self.body(study, head))
+        body = self._kept.get(head.digest)
+        if body is None:
+            body = await self.body(study, head)
+            if len(body) + sum(map(len, self._kept.values())) <= MOST_KEPT:
+                self._kept[head.digest] = body
+        return DocumentArrived(kind, part, body)
 
     async def body(self, study: Study, head: Head) -> bytes:
         """The document of a head. Raises `Later`, `Distrust`."""
