@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
+from typing import Final
 
 from attrs import evolve
 
 from aggregator.tellers import walk
 from aggregator.tellers.link import named, together
 from aggregator.tellers.study_tellers import LinkTo, links_of
+from anon.errors import AnonmlError
 from anon.protocols.tellers import tellers_of
 from anon.sharing.statements import encode_countersignatures
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal, TellerPlace
+
+GIVE_UP_SECONDS: Final = 60.0
+"""For telling all tellers of a study that it will not be."""
 
 
 async def with_entries(proposal: Proposal, link_to: LinkTo) -> Proposal:
@@ -34,12 +41,24 @@ async def tellers_ready(manifest: Manifest, link_to: LinkTo) -> Mapping[str, byt
     """The documents that a study's tellers add to its manifest; none for a study without tellers.
 
     They have countersigned and share a verification key then, so that a published study can be summed. Raises
-    `TellerAway`, `TellerRefuses`. An entry that was countersigned serves no other study.
+    `TellerAway`, `TellerRefuses`, and the study is over for the other tellers. An entry that was countersigned serves
+    no other study: a study file that names entries needs new ones then.
     """
     arrangement = tellers_of(manifest)
     if arrangement is None:
         return {}
     links, study = links_of(arrangement, link_to), manifest.study_id
-    statements = await walk.countersigned(links, arrangement, study, manifest.to_bytes())
-    await walk.share_keys(links, arrangement, study)
+    try:
+        statements = await walk.countersigned(links, arrangement, study, manifest.to_bytes())
+        await walk.share_keys(links, arrangement, study)
+    except AnonmlError:
+        await _give_up(links, study)
+        raise
     return {"tellers": encode_countersignatures(study, statements)}
+
+
+async def _give_up(links: walk.Links, study: bytes) -> None:
+    """A study that is never published is over for the tellers that countersigned it, as far as they answer in time."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(GIVE_UP_SECONDS):
+            await asyncio.gather(*(link.finish(study) for link in links), return_exceptions=True)

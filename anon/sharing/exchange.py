@@ -3,7 +3,8 @@
 A call is a POST to `/v1/<name>`. Its body is canonical CBOR, [request, signature], both byte strings: the aggregator
 signs SHA-256(label, teller's key, name, request) by the key that the study's manifest names. So strangers, who can read
 a teller's address in any manifest, can ask for nothing but an offer. `entry` is that offer: there is no study yet, and
-its body is the request alone. GET `/v1/words` is anybody's.
+the teller's key is not known, so an empty one is signed. A teller that names no aggregators also takes the request
+alone. GET `/v1/words` is anybody's.
 
 | name | request | reply |
 |---|---|---|
@@ -102,10 +103,11 @@ class Asked(Generic[T]):
         return max(CALLS[self.name].most_reply, LARGEST_FAULT)
 
     def body(self, key: SigningKey | None, teller: bytes) -> bytes:
-        """The bytes to post, signed by the aggregator's `key` for the teller with this lasting key. `entry` needs
-        neither."""
-        if self.name == "entry" or key is None:
+        """The bytes to post, signed by the aggregator's `key` for the teller with this lasting key. For `entry` it is
+        not known yet."""
+        if key is None:
             return self.request
+        teller = b"" if self.name == "entry" else teller
         return encode([self.request, key.sign(request_digest(teller, self.name, self.request)).signature])
 
     def answered(self, status: int, body_untrusted: bytes, arrangement: Arrangement | None = None) -> T:
@@ -256,16 +258,30 @@ class Signed:
     def fields(self, aggregator: bytes, teller: bytes) -> list[Any]:
         """The request's fields. Raises `RejectedProof` unless this aggregator signed it for this teller, `Malformed`.
         """
+        if not self.is_by(aggregator, teller):
+            raise RejectedProof("a request is not signed by the study's aggregator")
+        return read_request(self.name, self.request)
+
+    def is_by(self, aggregator: bytes, teller: bytes) -> bool:
+        """True if this aggregator signed it for this teller."""
         try:
             VerifyKey(aggregator).verify(request_digest(teller, self.name, self.request), self.signature)
         except (BadSignatureError, ValueError, TypeError):
-            raise RejectedProof("a request is not signed by the study's aggregator") from None
-        return read_request(self.name, self.request)
+            return False
+        return True
 
 
 def read_signed(name: str, body_untrusted: bytes) -> Signed:
     """A signed body. Raises `Malformed`."""
     return Signed(name, *_listed(decode(body_untrusted, "request"), (bytes, bytes), "request"))
+
+
+def read_entry(body_untrusted: bytes) -> Signed:
+    """The body of `entry`, whose signature is empty where nobody signed it. Raises `Malformed`."""
+    plain = decode(body_untrusted, "request")
+    if type(plain) is list and [type(one) for one in plain] == [bytes, bytes]:
+        return Signed("entry", *plain)
+    return Signed("entry", body_untrusted, b"")
 
 
 def read_request(name: str, request_untrusted: bytes) -> list[Any]:

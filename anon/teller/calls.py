@@ -1,12 +1,13 @@
 """A teller's answers to the calls of `anon.sharing.exchange`: bytes in, bytes out; who may ask is decided here.
 
-A call about a study is answered to the aggregator whose key is in the manifest that was countersigned. A stranger may
-ask for an offer, and may have a study of its own countersigned: neither shows or changes anything of another study.
+A call about a study is answered to the aggregator whose key is in the manifest that was countersigned. A teller whose
+person named aggregators gives offers and countersignatures to these alone. Of any other teller a stranger may ask for
+an offer, and may have a study of its own countersigned: neither shows or changes anything of another study.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -14,25 +15,30 @@ from attrs import field, frozen
 
 from anon.errors import Refused
 from anon.nacl import SigningKey
-from anon.sharing.exchange import read_request, read_signed, reply
+from anon.sharing.exchange import Signed, read_entry, read_request, read_signed, reply
 from anon.study.manifest import parse_manifest
 from anon.teller.home import Place
-from anon.teller.journal import Journal
+from anon.teller.journal import MOST_STUDIES, Journal
 from anon.teller.session import Teller
 from anon.transparency.closing import Bodies
 from anon.wire.packet_v2 import Occasion
 
 Answer = Callable[[list[Any]], Any]
+_NOT_NAMED = (
+    "this teller serves aggregators alone that the person who runs it named; tell that person this aggregator's key "
+    "(`anonml aggregator init` prints it), to be named by `anonml teller allow`"
+)
 
 
 @frozen
 class Calls:
-    """Nothing here waits, and one call is made at a time."""
+    """Nothing here waits, and one call is made at a time. `allowed`: the keys of the aggregators that were named."""
 
     key: SigningKey = field(repr=False)
     place: Place
     journal: Journal
     random_bytes: Callable[[int], bytes]
+    allowed: Callable[[], Collection[bytes]] = frozenset
 
     @property
     def teller(self) -> Teller:
@@ -42,7 +48,7 @@ class Calls:
     def answer(self, name: str, body_untrusted: bytes) -> bytes:
         """The reply to a call. Raises what the teller does, and `RejectedProof` for a request of another signer."""
         if name == "entry":
-            return self._offer(*read_request(name, body_untrusted))
+            return self._offer(read_entry(body_untrusted))
         if name == "countersign":
             return self._countersign(body_untrusted)
         signed, own = read_signed(name, body_untrusted), bytes(self.key.verify_key)
@@ -52,18 +58,30 @@ class Calls:
         said = self._answers()[name](signed.fields(_aggregator_of(manifest), own))
         return reply([] if said is None else said)
 
-    def _offer(self, name: str, address: str) -> bytes:
+    def _offer(self, asked: Signed) -> bytes:
         """Raises `Refused` unless the study names this teller as it calls itself."""
+        self._demand_named(asked, b"")
+        name, address = read_request("entry", asked.request)
         if (name, address) != (self.place.name, self.place.address):
             raise Refused(f"this teller is named {self.place.name} and served at {self.place.address}; name it so")
         return self.teller.offer(name, address).to_bytes()
 
     def _countersign(self, body_untrusted: bytes) -> bytes:
-        signed = read_signed("countersign", body_untrusted)
+        signed, own = read_signed("countersign", body_untrusted), bytes(self.key.verify_key)
+        named = self._demand_named(signed, own)
         (manifest_untrusted,) = read_request("countersign", signed.request)
         manifest = parse_manifest(manifest_untrusted)
-        signed.fields(manifest.aggregator_key, bytes(self.key.verify_key))
-        return self.teller.countersign(manifest.study_id, manifest.part, manifest_untrusted)
+        signed.fields(manifest.aggregator_key, own)
+        most = None if named else MOST_STUDIES
+        return self.teller.countersign(manifest.study_id, manifest.part, manifest_untrusted, most)
+
+    def _demand_named(self, signed: Signed, teller: bytes) -> bool:
+        """True where a named aggregator signed; False where none is named. Raises `Refused`, before anything is read
+        that a stranger wrote."""
+        allowed = self.allowed()
+        if allowed and not any(signed.is_by(key, teller) for key in allowed):
+            raise Refused(_NOT_NAMED)
+        return bool(allowed)
 
     def _answers(self) -> Mapping[str, Answer]:
         teller = self.teller

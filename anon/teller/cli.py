@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anon.errors import Refused
+from anon.errors import Malformed, Refused
 from anon.terminal.options import JsonOption, finished, print_json
 
 if TYPE_CHECKING:
@@ -86,6 +86,36 @@ def serve(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
 
     with suppress(KeyboardInterrupt, asyncio.CancelledError):
         finished(work())
+
+
+@app.command(rich_help_panel=RUN)
+def allow(
+    keys: Annotated[list[str] | None, typer.Argument(help="As `anonml aggregator init` prints them.")] = None,
+    everybody: Annotated[bool, typer.Option("--everybody", help="Name none: any aggregator may ask.")] = False,
+    home: HomeOption = DEFAULT_HOME,
+    as_json: JsonOption = False,
+) -> None:
+    """Name the aggregators that may ask this teller to serve their studies; nobody else may then. No keys: list them.
+
+    Studies that run go on, whoever is named. A teller that is being served heeds it at once.
+    """
+    from anon.teller.home import existing_home
+
+    opened = existing_home(home, os.urandom)
+    if keys and everybody:
+        raise Refused("expected either keys or --everybody; nothing was changed")
+    try:
+        named = [bytes.fromhex(key) for key in keys or ()]
+    except ValueError:
+        raise Malformed("keys: expected 64 hexadecimal digits each, as `anonml aggregator init` prints them") from None
+    if keys or everybody:
+        opened.allow({*opened.allowed(), *named} if keys else ())
+    allowed = sorted(key.hex() for key in opened.allowed())
+    if as_json:
+        print_json({"allowed": allowed})
+        return
+    lines = allowed or ["every aggregator may ask this teller; name some, and others may not"]
+    sys.stdout.write("\n".join(lines) + "\n")
 
 
 @app.command(rich_help_panel=WATCH)

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from attrs import field, frozen
 
 from anon.errors import InvalidValue, Refused
 from anon.nacl import SigningKey
-from anon.sharing.arrangement import LONGEST_TEXT
+from anon.sharing.arrangement import KEY_SIZE, LONGEST_TEXT
 from anon.storage.durable import Kept, reading
 from anon.storage.locks import locked
 from anon.storage.private_files import held_private, write_private
 from anon.text.foreign import fault
 
 DATABASE, SIGNING, LOCK, PLACE = "teller.sqlite", "signing.key", "lock", "place.json"
+ALLOWED = "allowed.json"
 _RESTORE = "The studies that it serves cannot go on: a copy of before would sign and add noise a second time"
 KEYS_KEPT = Kept("Without it nothing can be signed any more; the journal is not touched", _RESTORE)
 
+ALLOWED_KEPT = Kept("It names the aggregators that may ask", "Remove it, and name them again: `anonml teller allow`")
 PLACE_KEPT = Kept("It holds the teller's name and address, and nothing secret", "Run `anonml teller init` again")
 
 
@@ -59,6 +61,24 @@ class TellerHome:
         with reading(self.path / PLACE, PLACE_KEPT, "its content"):
             told = json.loads((self.path / PLACE).read_bytes())
             return Place(told["name"], told["address"])
+
+    def allow(self, keys: Collection[bytes]) -> None:
+        """The aggregators that may ask for offers and countersignatures from now on; all of them where none is named.
+        Raises `InvalidValue`."""
+        if any(len(key) != KEY_SIZE for key in keys):
+            raise InvalidValue(f"an aggregator's key: expected {KEY_SIZE} bytes, as `anonml aggregator init` prints it")
+        write_private(self.path / ALLOWED, json.dumps(sorted(key.hex() for key in keys)).encode())
+
+    def allowed(self) -> frozenset[bytes]:
+        """The keys of these aggregators. Raises `Damaged` for a file that cannot be read."""
+        file = self.path / ALLOWED
+        if not file.exists():
+            return frozenset()
+        with reading(file, ALLOWED_KEPT, "its content"):
+            keys = [bytes.fromhex(key) for key in json.loads(file.read_bytes())]
+            if any(len(key) != KEY_SIZE for key in keys):
+                raise ValueError("a key of another length")
+            return frozenset(keys)
 
     def lock(self) -> int:
         """A descriptor that keeps other processes out until it is closed. Raises `Refused` if one is in."""

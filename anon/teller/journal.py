@@ -49,7 +49,7 @@ CREATE TABLE ends (study BLOB, round INTEGER, slot INTEGER, list BLOB, noisy BLO
 _HERE = "study = ? AND round = ? AND slot = ?"
 _OPEN = "SELECT count(*) FROM studies JOIN offers USING (study) WHERE offers.sealing != x''"
 MOST_OFFERS, MOST_STUDIES = 256, 64
-"""Offers that no study used yet: a further one drops the oldest of them. Studies that are not over."""
+"""Offers that no study used yet: a further one drops the oldest of them. Studies of strangers that are not over."""
 
 
 @frozen
@@ -126,16 +126,21 @@ class Journal:
         row = self._one("SELECT sealing, part, study FROM offers WHERE entry = ?", entry)
         return Offer(*row) if row else None
 
-    def keep_study(self, study: bytes, arrangement: bytes, teller: int, entry: bytes, manifest: bytes) -> None:
-        """An entry serves one study, under one arrangement, for ever. Raises `Conflict` for another, `Refused` for one
-        study too many."""
+    def keep_study(
+        self, study: bytes, arrangement: bytes, teller: int, entry: bytes, manifest: bytes, most: int | None = None
+    ) -> None:
+        """An entry serves one study, under one arrangement, for ever. Raises `Conflict` for another, `Refused` where
+        `most` studies are not over."""
         with self._writing("study") as connection:
             row = self._one("SELECT study FROM offers WHERE entry = ?", entry)
             held = self._one("SELECT arrangement, teller FROM studies WHERE study = ?", study)
             if (row and row[0] not in (None, study)) or held not in (None, (arrangement, teller)):
-                raise Conflict("this teller's keys were countersigned for another study; ask it for a new offer")
-            if held is None and connection.execute(_OPEN).fetchone()[0] >= MOST_STUDIES:
-                raise Refused(f"this teller serves {MOST_STUDIES} studies, and takes no more; ask when one is over")
+                raise Conflict(
+                    "this teller's keys were countersigned for another study; publish without this `entry` in the "
+                    "study file, and the teller is asked for a new one"
+                )
+            if held is None and most is not None and connection.execute(_OPEN).fetchone()[0] >= most:
+                raise Refused(f"this teller serves {most} studies, and takes no more; ask when one is over")
             connection.execute("UPDATE offers SET study = ? WHERE entry = ?", (study, entry))
             content = (study, arrangement, teller, manifest)
             connection.execute("INSERT OR IGNORE INTO studies VALUES (?, ?, ?, ?)", content)

@@ -145,7 +145,7 @@ async def opened(home: TellerHome, random_bytes: Callable[[int], bytes]) -> Asyn
     worker = ThreadPoolExecutor(1, thread_name_prefix="teller")
     try:
         journal = await in_thread(worker, lambda: Journal(home.journal))
-        calls = Calls(home.key, place, journal, random_bytes)
+        calls = Calls(home.key, place, journal, random_bytes, home.allowed)
         words = teller_words(bytes(home.key.verify_key))
         broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         service = Service(words, place.name, calls, worker, broken)

@@ -115,15 +115,17 @@ class Teller:
         self._journal.keep_offer(entry.to_bytes(), Offer(sealing, part, None))
         return entry
 
-    def countersign(self, study: bytes, arrangement_untrusted: bytes, manifest: bytes) -> bytes:
+    def countersign(
+        self, study: bytes, arrangement_untrusted: bytes, manifest: bytes, most: int | None = None
+    ) -> bytes:
         """This teller's word that it serves this study. The caller took both out of the manifest, which is kept.
 
-        Raises `Malformed`, `Refused` if no entry of it is this teller's own or this is one study too many, `Conflict`
-        if that entry was countersigned for another study."""
+        Raises `Malformed`, `Refused` if no entry of it is this teller's own or it serves `most` studies already,
+        `Conflict` if that entry was countersigned for another study."""
         arrangement = parse_arrangement(arrangement_untrusted)
         for teller, entry in enumerate(arrangement.tellers):
             if self._journal.offer(entry.to_bytes()) is not None:
-                self._journal.keep_study(study, arrangement_untrusted, teller, entry.to_bytes(), manifest)
+                self._journal.keep_study(study, arrangement_untrusted, teller, entry.to_bytes(), manifest, most)
                 return Countersignature(study, teller, arrangement_digest(arrangement)).sign(self._key)
         raise Refused("none of the study's tellers is this one; ask it for an offer, and name it as it is")
 

@@ -55,6 +55,7 @@ async def test_a_study_over_http_with_a_teller_away_and_back(tmp_path: Path, mon
     clock = Clock()
     await tellers[0].start()
     app = await AggregatorApp(tmp_path / "home", clock, processes=0).__aenter__()
+    tellers[0].home.allow([app.home.public_key])
     study = None
     try:
         with pytest.raises(TellerAway, match="the teller students does not answer"):

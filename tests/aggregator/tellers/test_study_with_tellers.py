@@ -22,6 +22,8 @@ from anon.sharing.round_document import RoundSums, parse_round_sums, read_round_
 from anon.sharing.statements import AcceptedList, encode_countersignatures, parse_countersignatures, parse_list
 from anon.study import parse_proposal
 from anon.study.manifest import Manifest
+from anon.teller.home import DATABASE
+from anon.teller.overview import overview
 from anon.transparency.documents import encode_chain, sign_head
 from anon.wire.packet_v2 import Occasion
 from peer.rules.checks import Distrust
@@ -312,6 +314,8 @@ async def test_without_a_teller_nothing_is_published(tmp_path: Path, call: str) 
         tellers[1].away = lambda _call: False
         await app.create_study(proposal)
         assert len(app.studies()) == 1
+        for teller in tellers:
+            assert [one.stage for one in overview(teller.folder / DATABASE) if one.stage != "over"] == ["countersigned"]
 
 
 async def test_a_teller_that_signs_for_another_study_stops_the_publishing(tmp_path: Path) -> None:

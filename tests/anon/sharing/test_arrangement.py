@@ -9,7 +9,15 @@ import pytest
 from attrs import evolve
 
 from anon.errors import InvalidValue, Malformed
-from anon.sharing.arrangement import LONGEST_PROOF, Arrangement, Sum, TellerEntry, key_commitment, parse_arrangement, verification_key
+from anon.sharing.arrangement import (
+    LONGEST_PROOF,
+    Arrangement,
+    Sum,
+    TellerEntry,
+    key_commitment,
+    parse_arrangement,
+    verification_key,
+)
 from anon.vdaf.circuits import ball, blocks
 from anon.vdaf.flp import Proof
 from anon.wire.cbor import decode, encode

@@ -167,7 +167,7 @@ def test_offers_that_nobody_uses_are_dropped_and_used_ones_stay(tmp_path: Path) 
 
 def test_no_more_studies_than_it_may_serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that is over makes room for the next. A repeated countersignature is no further study."""
-    monkeypatch.setattr("anon.teller.journal.MOST_STUDIES", 1)
+    monkeypatch.setattr("anon.teller.calls.MOST_STUDIES", 1)
     assert MOST_STUDIES > 1
     teller, other = asked_teller(tmp_path), asked_teller(tmp_path, 1)
 
@@ -184,6 +184,54 @@ def test_no_more_studies_than_it_may_serve(tmp_path: Path, monkeypatch: pytest.M
         countersign(second)
     teller.ask(exchange.ask_finish(first.study), first.aggregator.key)
     countersign(second)
+
+
+def test_named_aggregators_alone_get_offers_and_countersignatures(tmp_path: Path) -> None:
+    """A stranger cannot use up what the others need, with whatever signature; a study that runs goes on."""
+    world = joined(tmp_path)
+    teller: Any = world.tellers[0]
+    home, mallory, staff = open_home(tmp_path / "0", os.urandom), SigningKey.generate(), SigningKey.generate()
+    home.allow([bytes(staff.verify_key)])
+    calls = Calls(home.key, teller.calls.place, teller.calls.journal, os.urandom, home.allowed)
+    offer = exchange.ask_entry("teller 0", HERE)
+    signed_for_itself = encode([offer.request, mallory.sign(exchange.request_digest(b"", "entry", offer.request)).signature])
+    for body in (offer.request, offer.body(mallory, b""), signed_for_itself, encode([offer.request, bytes(64)])):
+        with pytest.raises(Refused, match="named"):
+            calls.answer("entry", body)
+    mine = exchange.parse_entry(calls.answer("entry", offer.body(staff, b"")))
+    other = asked_teller(tmp_path, 1).ask(exchange.ask_entry("teller 1", HERE))
+    strangers = sum_study([mine, other])
+    asked = exchange.ask_countersign(strangers.aggregator.manifest.to_bytes())
+    for signer in (strangers.aggregator.key, staff):
+        with pytest.raises((Refused, RejectedProof)):
+            calls.answer("countersign", asked.body(signer, teller.key))
+    assert world.summed(world.packets()).values == expected(PLACES[:4])
+
+
+def test_what_a_stranger_wrote_is_not_read_where_aggregators_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = open_home(tmp_path, os.urandom)
+    home.allow([bytes(SigningKey.generate().verify_key)])
+    calls = Calls(home.key, Place("teller 0", HERE), Journal(home.journal), os.urandom, home.allowed)
+    monkeypatch.setattr("anon.teller.calls.parse_manifest", lambda *_: pytest.fail("it was read"))
+    with pytest.raises(Refused, match="named"):
+        calls.answer("countersign", exchange.ask_countersign(b"x" * 2**20).body(SigningKey.generate(), bytes(home.key.verify_key)))
+
+
+def test_strangers_studies_of_before_keep_no_named_aggregator_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anon.teller.calls.MOST_STUDIES", 1)
+    teller, other = asked_teller(tmp_path), asked_teller(tmp_path, 1)
+    home = open_home(tmp_path / "0", os.urandom)
+    calls = Calls(home.key, teller.calls.place, teller.calls.journal, os.urandom, home.allowed)
+    studies = [
+        sum_study([one.ask(exchange.ask_entry(f"teller {number}", HERE)) for number, one in enumerate((teller, other))])
+        for _ in range(2)
+    ]
+    first, second = ((world, exchange.ask_countersign(world.aggregator.manifest.to_bytes())) for world in studies)
+    calls.answer("countersign", first[1].body(first[0].aggregator.key, teller.key))
+    with pytest.raises(Refused, match="takes no more"):
+        calls.answer("countersign", second[1].body(second[0].aggregator.key, teller.key))
+    home.allow([bytes(second[0].aggregator.key.verify_key)])
+    assert calls.answer("countersign", second[1].body(second[0].aggregator.key, teller.key))
 
 
 # The service

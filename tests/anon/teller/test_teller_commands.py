@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from anon.errors import Damaged, InvalidValue, Refused
+from anon.errors import Damaged, InvalidValue, Malformed, Refused
 from anon.sharing import exchange
 from anon.teller.calls import Calls
 from anon.teller.cli import app
-from anon.teller.home import PLACE, existing_home
+from anon.teller.home import ALLOWED, PLACE, existing_home
 from anon.teller.journal import Journal
 from anon.wire.onion_address import onion_fault
 from tests.support.served_tellers import sum_study
@@ -48,7 +48,7 @@ def test_a_wrong_wish_makes_nothing(tmp_path: Path, words: list[str]) -> None:
     assert not (tmp_path / "home").exists()
 
 
-@pytest.mark.parametrize("command", ["serve", "words", "status"])
+@pytest.mark.parametrize("command", ["serve", "words", "status", "allow"])
 def test_a_mistyped_home_is_not_made(tmp_path: Path, command: str) -> None:
     with pytest.raises(Refused, match="no teller here"):
         run(command, "--home", tmp_path / "none")
@@ -81,3 +81,25 @@ def test_status_shows_each_study(tmp_path: Path) -> None:
     assert study["sums"] == [{"round": 0, "slot": 0, "stage": "waiting", "taken": 0, "accepted": 0}]
     assert world.study.hex()[:8] in run("status", "--home", tmp_path / "home")
     assert told("status", "--home", tmp_path / "other") == []
+
+
+def test_aggregators_are_named_and_listed(tmp_path: Path) -> None:
+    run("init", "--name", "Ann", "--loopback", "--home", tmp_path)
+    keys = [letter * 64 for letter in "ab"]
+    assert told("allow", "--home", tmp_path) == {"allowed": []} and "every aggregator" in run("allow", "--home", tmp_path)
+    for key in keys:
+        run("allow", key, "--home", tmp_path)
+    assert told("allow", "--home", tmp_path) == {"allowed": keys}
+    for wrong in (["ab"], ["xy"], [keys[0], "--everybody"]):
+        with pytest.raises((Refused, InvalidValue, Malformed)):
+            run("allow", *wrong, "--home", tmp_path)
+    assert existing_home(tmp_path, os.urandom).allowed() == {bytes.fromhex(key) for key in keys}
+    assert told("allow", "--everybody", "--home", tmp_path) == {"allowed": []}
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}x", b'["ab"]', b"[1]", b'["zz"]'])
+def test_a_damaged_list_of_aggregators_lets_nobody_in(tmp_path: Path, damage: bytes) -> None:
+    run("init", "--name", "Ann", "--loopback", "--home", tmp_path)
+    (tmp_path / ALLOWED).write_bytes(damage)
+    with pytest.raises(Damaged, match="allowed"):
+        run("allow", "--home", tmp_path)
