@@ -208,13 +208,15 @@ def test_every_wire_format_has_one_module() -> None:
 
 
 def test_a_protocol_is_known_in_its_rooms_alone() -> None:
-    """Everything else asks the registries; the lab and the estimator are the histogram's own shells."""
+    """Everything else asks the registries; the lab and the estimator are shells of the histogram and the sums."""
+    own = re.compile(r"(\.protocols\.|^anon\.)(histogram|sums?)(\.|$)")
     wrong = {
-        path.relative_to(ROOT).as_posix(): sorted(name for name in _imports(path) if ".protocols.histogram" in name)
+        path.relative_to(ROOT).as_posix(): sorted(name for name in _imports(path) if own.search(name))
         for side in (*sorted(SIDES), "bundle")
         for path in _modules(side)
-        if not path.relative_to(ROOT).as_posix().startswith(ROOMS_OF_PROTOCOLS)
+        if not path.relative_to(ROOT).as_posix().startswith((*ROOMS_OF_PROTOCOLS, "anon/sums/"))
     }
+    assert own.search("peer.protocols.sum") and own.search("anon.protocols.histogram.model") and own.search("anon.sums.moments")
     assert {path: names for path, names in wrong.items() if names} == {}
 
 
@@ -264,10 +266,11 @@ for package in (anon, peer):
 
 
 def test_a_peer_lives_a_whole_study_without_the_learning_stack() -> None:
-    """Look, join, run, be included, and be refused: the peer's own session tests, with those imports impossible."""
+    """Look, join, run, be included, and be refused: the peer's own session tests, with those imports impossible. And
+    rounds of exact sums."""
     program = _BLOCKED.format(heavy=HEAVY) + (
         "import pytest\n"
-        "code = pytest.main(['-q', '-p', 'no:cacheprovider', '-p', 'no:xdist', 'tests/peer/test_peer_session.py'])\n"
+        "code = pytest.main(['-q', '-p', 'no:cacheprovider', '-p', 'no:xdist', 'tests/peer/test_peer_session.py', 'tests/peer/test_peer_sum_rounds.py'])\n"
         "sys.exit(code)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)

@@ -1,17 +1,25 @@
-"""A peer in several rounds of sums: the sums of earlier rounds are fetched once each, whatever was drawn or answered."""
+"""A peer in several rounds of sums: each document is fetched once, a round is charged once, copies make the same shares."""
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from anon.protocols.charge import Measure
+from anon.protocols.posts import layout_of_packets
+from anon.protocols.sum.standing import arrangement_of
+from anon.sharing.round_document import Unsummed, Why
+from anon.wire.packet_v2 import PacketV2, parse_packet, share_info
 from peer.app import PeerApp
 from peer.data.importing import import_rows
+from peer.rules.packet_lifecycle import Status
 from peer.run import exchanges
-from tests.support.fake_aggregator import FakeAggregator, advance, peer, until_closed
-from tests.support.sums import GRADIENT, countersigned, document, sum_study
+from peer.store.home import PeerHome
+from tests.support.fake_aggregator import FakeAggregator, advance, peer, reopened, until_closed
+from tests.support.sums import GRADIENT, TABLES, countersigned, document, opener, sum_study
 
 
 async def collecting(folder: Path) -> tuple[FakeAggregator, PeerApp]:
@@ -44,3 +52,97 @@ async def test_the_sums_of_each_round_are_fetched_once(tmp_path: Path) -> None:
 async def test_documents_beyond_what_is_kept_are_fetched_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exchanges, "MOST_KEPT", 100)
     assert await fetched(*await collecting(tmp_path)) == [3, 2, 1, 0]
+
+
+def spent(app: PeerApp) -> tuple[int, int]:
+    """Spent and reserved of the study's budget."""
+    (entry,) = app.budget().entries
+    assert entry.measure == Measure.ZCDP
+    return entry.spent, entry.reserved
+
+
+async def test_a_round_is_charged_once_whenever_the_peer_begins_anew(tmp_path: Path) -> None:
+    """After each step that changed something another process begins; each packet that is made is spent, at its cost."""
+    aggregator, app = await collecting(tmp_path)
+    study = aggregator.manifest
+    for number, survey in enumerate(study.surveys):
+        known: tuple[object, ...] = ()
+        while (due := await app.step(study.study_id)) is not None and due <= survey.window.closes:
+            aggregator.clock.seconds = max(aggregator.clock(), due)
+            made = app.store.outbox_entries(study.study_id)
+            assert sum(spent(app)) == study.epsilon and spent(app)[0] == len(made) * survey.epsilon
+            if (app.store.state(study.study_id), *made) != known:
+                known = (app.store.state(study.study_id), *made)
+                app.close()
+                app = reopened(app._home, aggregator)
+        aggregator.clock.seconds = max(aggregator.clock(), survey.window.closes)
+        aggregator.publish("sums", document(study, survey.round, [0] * survey.m, 5), survey.round)
+        assert len(aggregator.accepted_v2) == number + 1 and len(set(aggregator.sent("packets"))) == number + 1
+    await advance(app, aggregator, study.timetable.ends)
+    assert spent(app) == (study.epsilon, 0)
+
+
+async def test_rounds_that_never_come_cost_nothing(tmp_path: Path) -> None:
+    """The tellers made no second sum: what was sent stays spent, and the rest comes back."""
+    aggregator, app = await collecting(tmp_path)
+    study = aggregator.manifest
+    first, second = study.surveys[:2]
+    await advance(app, aggregator, first.window.closes)
+    aggregator.publish("sums", document(study, 0, [0] * first.m, 5), 0)
+    await advance(app, aggregator, second.window.closes)
+    aggregator.clock.seconds = max(aggregator.clock(), second.window.closes)
+    aggregator.publish("unsummed", Unsummed(study.study_id, 1, Why.TOO_FEW).to_bytes())
+    assert spent(app) == (2 * first.epsilon, study.epsilon - 2 * first.epsilon)
+    for survey in study.surveys[2:]:
+        await advance(app, aggregator, survey.window.closes + 1)
+    assert spent(app) == (2 * first.epsilon, 0) and len(aggregator.accepted_v2) == 2
+    assert [one.status for one in app.status()[0].slots][2:] == [Status.MISSED] * 2, "no round is waited for without end"
+
+
+async def two_copies(folder: Path, other_data: bool) -> list[list[bytes]]:
+    """The public share and the opened shares of what the peer and a copy of its home send; the copy is made at the end of
+    enrolment."""
+    aggregator = FakeAggregator.with_study(sum_study(TABLES))
+    aggregator.publish("tellers", countersigned(aggregator.manifest))
+    study = aggregator.manifest
+    (folder / "one").mkdir()
+    app = peer(folder / "one", aggregator)
+    import_rows(folder / "one" / "data.sqlite", "person", ("age", "sleep", "cups", "tired"), [(30, 8, "many", 1)])
+    await app.join(aggregator.invite, study.epsilon)
+    await until_closed(app, aggregator)
+    app.close()
+    shutil.copytree(folder / "one", folder / "two")
+    began, made = aggregator.clock(), []
+    for number, name in enumerate(("one", "two")):
+        aggregator.clock.seconds = began
+        home = PeerHome(folder / name)
+        if other_data and number:
+            import_rows(home.data_path, "person", ("age", "sleep", "cups", "tired"), [(70, 2, "none", 0)])
+        copy = reopened(home, aggregator)
+        await advance(copy, aggregator, study.surveys[0].window.closes)
+        copy.close()
+        packet = parse_packet(aggregator.opened("packets", aggregator.sent("packets")[-1]), layout_of_packets(study))
+        assert isinstance(packet, PacketV2)
+        infos = [share_info(packet.occasion, packet.tag, teller) for teller in range(len(arrangement_of(study).tellers))]
+        opened = [opener(teller).open(share, infos[teller]) for teller, share in enumerate(packet.shares)]
+        made.append([packet.tag, packet.report, *opened, packet.token, *packet.shares])
+    assert len(aggregator.accepted_v2) == 1, "the second one's tag is spent"
+    return made
+
+
+async def test_copies_of_a_home_make_the_same_shares_under_seals_of_their_own(tmp_path: Path) -> None:
+    """So they show no more than one of them, but that there are two. Their tokens have proofs of their own: both answers to
+    one drawn number would show the secret."""
+    one, other = await two_copies(tmp_path, other_data=False)
+    assert one[:4] == other[:4]
+    assert all(a != b for a, b in zip(one[4:], other[4:], strict=True)) and len(one[4]) == len(other[4])
+    points = [{token[at : at + 48] for at in range(48, 4 * 48, 48)} for token in (one[4], other[4])]
+    assert len(points[0]) == 3 and not points[0] & points[1], "the proofs' scalars are drawn for the packet, seals included"
+
+
+async def test_copies_with_other_data_share_no_randomness(tmp_path: Path) -> None:
+    """Else one teller's shares of both would show the difference of two exact vectors."""
+    one, other = await two_copies(tmp_path, other_data=True)
+    assert one[0] == other[0]
+    for a, b in zip(one[1:4], other[1:4], strict=True):
+        assert not {a[at : at + 16] for at in range(0, len(a), 16)} & {b[at : at + 16] for at in range(0, len(b), 16)}

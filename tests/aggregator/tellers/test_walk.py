@@ -10,7 +10,8 @@ from attrs import define, field
 
 from aggregator.rules.faults import NoSum, TellerAway, TellerRefuses, in_words
 from aggregator.tellers.walk import Batch, finish, hand_roll, share_keys, sum_up
-from anon.errors import Conflict
+from anon.errors import Conflict, NoRoom
+from anon.nacl import SigningKey
 from anon.sharing.arrangement import Arrangement
 from anon.sharing.round_document import RoundSums, SlotSum, Unsummed, Why, parse_round_sums, parse_unsummed
 from anon.sharing.statements import AcceptedList, parse_disagreement, parse_list
@@ -189,6 +190,39 @@ async def test_a_disagreement_is_heard_before_any_other_fault(tmp_path: Path) ->
     made.tellers[2].away = lambda call: call == "noise"
     with pytest.raises(NoSum, match="signed two lists"):
         await made.summed()
+
+
+@pytest.mark.parametrize("call", ["admit", "settle", "list", "noise"])
+async def test_a_teller_whose_disk_is_full_is_waited_for(tmp_path: Path, call: str) -> None:
+    """Nothing of it was said, so the same sum is made once there is room. `test_teller_home` fills a real journal's file."""
+    made = await a_round(tmp_path)
+
+    def full(name: str, answer: object) -> object:
+        if name == call:
+            raise NoRoom("Make room on that disk")
+        return answer
+
+    made.tellers[1].turned = full
+    with pytest.raises(TellerAway, match=r"teller 1 has trouble: .*Make room.*Nothing is lost"):
+        await made.summed()
+    made.tellers[1].turned = lambda _call, given: given
+    assert made.values(await made.summed()) == expected(PLACES[:4])
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["another teller's home", "another key"])
+async def test_a_teller_with_the_wrong_key_makes_no_sum(tmp_path: Path, own: bool) -> None:
+    made = await a_round(tmp_path)
+    honest = made.tellers[1]
+    if own:
+        made.tellers[1] = MemoryTeller(tmp_path / "other")
+    else:
+        made.tellers[1] = MemoryTeller(tmp_path / "1")
+        made.tellers[1].session._key = SigningKey.generate()
+    with pytest.raises(TellerRefuses, match="did not countersign" if own else "signature does not verify"):
+        await made.summed()
+    assert made.tellers[0]._journal is not None and made.tellers[0]._journal.end(made.occasion).list is None
+    made.tellers[1] = honest
+    assert made.values(await made.summed()) == expected(PLACES[:4])
 
 
 def test_evidence_belongs_to_a_disagreement_alone() -> None:
