@@ -17,11 +17,17 @@ from collections.abc import Mapping, Sequence
 
 from attrs import evolve
 
-from anon.text.sentences import say
+from anon.errors import Malformed, RejectedProof
+from anon.protocols.charge import Budget
+from anon.protocols.registry import charge_of
+from anon.protocols.tellers import tellers_of
+from anon.sharing.round_document import parse_unsummed
+from anon.text.sentences import joined, say
 from anon.transparency.documents import Head, SignedHead, find
 from anon.transparency.transcript import transcript_digests
 from peer.rules.packet_lifecycle import PacketEvent, Status
 from peer.rules.schedule import draw_spread, uniform
+from peer.rules.unsummed import UNSUMMED, cost, told
 from peer.run.context import Later, StudyRun
 from peer.run.exchanges import Exchanges
 from peer.run.jobs import FetchTranscripts, TranscriptRange
@@ -32,6 +38,7 @@ from peer.threads import heads_off_loop, off_loop
 MOST_LISTED = 32 * 1024 * 1024
 """Bytes of transcripts that a peer fetches of one study, on average: some 70,000 packets."""
 NOT_PUBLISHED = say("the transcript was not published in time")
+NOT_SUMMED = say("neither a sum nor the transcript was published in time: ask staff if a teller is away")
 NOT_FETCHED = say("a random part of the transcripts was fetched; the others were too many")
 
 
@@ -41,6 +48,8 @@ async def choose_transcripts(run: StudyRun, exchanges: Exchanges, study: Sent) -
     chain: Sequence[SignedHead] = await heads_off_loop(lambda: study.chain)
     if any(find(chain, "transcript", survey) is None for survey in surveys):
         chain = await exchanges.chain(study)
+    if (ended := find(chain, UNSUMMED)) is not None:
+        return await conclude_without_sum(run, exchanges, study, ended)
     heads = {survey: head for survey in surveys if (head := find(chain, "transcript", survey)) is not None}
     if len(heads) < len(surveys):
         raise Later
@@ -81,6 +90,29 @@ def conclude(run: StudyRun, study: Sent, reason: str) -> None:
     elif not reason and len(found) < len(delivered):
         reason = NOT_FETCHED
     run.store.inclusion(study.study, found, reason)
+
+
+async def conclude_without_sum(run: StudyRun, exchanges: Exchanges, study: Sent, head: Head) -> None:
+    """The study ended without a sum, and no transcript follows. Every member's program fetches the reason alike."""
+    body, arrangement = await exchanges.body(study, head), tellers_of(study.manifest)
+    try:
+        ended = None if arrangement is None else parse_unsummed(arrangement, study.study, body)
+    except (Malformed, RejectedProof):
+        ended = None
+    run.store.inclusion(study.study, {}, told(ended, *_held(run, study)))
+
+
+def give_up(run: StudyRun, study: Sent) -> None:
+    """The transcripts were not published in time. Where tellers add up, the owner hears what that cost."""
+    reason: str = NOT_PUBLISHED
+    if tellers_of(study.manifest) is not None:
+        reason = joined([NOT_SUMMED, cost(*_held(run, study))])
+    conclude(run, study, reason)
+
+
+def _held(run: StudyRun, study: Sent) -> tuple[Budget, int]:
+    entry = run.store.ledger().entry(study.study)
+    return (charge_of(study.manifest).budget, 0) if entry is None else (entry.budget, entry.spent)
 
 
 def runs_of(heads: Mapping[int, Head]) -> list[TranscriptRange]:

@@ -12,7 +12,7 @@ from peer.rules.lifecycle import Event, Unlisted
 from peer.run.context import Later, RunContext, StudyRun
 from peer.run.enrol import enrol, withdraw
 from peer.run.exchanges import Exchanges
-from peer.run.inclusion import NOT_PUBLISHED, choose_transcripts, conclude, fetch_transcripts
+from peer.run.inclusion import choose_transcripts, conclude, fetch_transcripts, give_up
 from peer.run.jobs import (
     Answer,
     CheckBefore,
@@ -145,7 +145,7 @@ async def perform(run: StudyRun, exchanges: Exchanges, study: Study, job: Job) -
         case Conclude(), Sent() as sent:
             conclude(run, sent, "")
         case GiveUpTranscripts(), Sent() as sent:
-            conclude(run, sent, NOT_PUBLISHED)
+            give_up(run, sent)
         case _:
             raise Unlisted(f"{type(job).__name__} is no job of a study that is {study.state}")
 

@@ -7,10 +7,12 @@ from aiohttp import web
 from anon.accounting.statement import Accounting, for_owner
 from anon.errors import Refused
 from anon.text.sentences import say
+from anon.transparency.documents import find
 from anon.transparency.fingerprint import HeadPrint, head_prints, study_code, words
 from anon.wire.invite import parse_invite
 from peer.rules.lifecycle import LAST, State
 from peer.rules.packet_lifecycle import Status
+from peer.rules.unsummed import ENDED, UNSUMMED
 from peer.store.records import Study
 from peer.view import accounting_of
 from peer.web.forms import form_text, form_whole
@@ -81,18 +83,20 @@ async def study(request: web.Request) -> web.Response:
     stored = site.reach.store.study(key)
     status = next(current for current in site.reach.status() if current.study == key)
     manifest = stored.manifest
-    accounting, heads = await site.threads.asked(_told_by_heads, stored)
+    accounting, heads, unsummed = await site.threads.asked(_told_by_heads, stored)
+    over = stored.state in LAST
     return site.page(
         request,
         "study.html",
         study=stored,
         manifest=manifest,
         status=status,
-        said=STATES[stored.state],
-        over=stored.state in LAST,
+        said=(say("Ended"), ENDED) if unsummed and not over else STATES[stored.state],
+        over=over,
         leaving=stored.state is State.LEAVING,
         stopped=stored.state is State.STOPPED,
-        ended=stored.state is State.FINISHED or site.now() >= manifest.timetable.ends,
+        ended=not unsummed and (stored.state is State.FINISHED or site.now() >= manifest.timetable.ends),
+        unsummed=unsummed,
         waits=stored.state in (State.CONSENTED, State.ENROLLED, State.CHECKED),
         queued=any(slot.status is Status.QUEUED for slot in status.slots),
         windows=sendings(stored, status.slots, site.now()),
@@ -108,9 +112,11 @@ async def study(request: web.Request) -> web.Response:
     )
 
 
-def _told_by_heads(stored: Study) -> tuple[Accounting | None, tuple[HeadPrint, ...]]:
-    """Facts that follow from the signed heads, whose number an aggregator decides: the cost, and the fingerprints."""
-    return accounting_of(stored), head_prints(stored.chain)
+def _told_by_heads(stored: Study) -> tuple[Accounting | None, tuple[HeadPrint, ...], bool]:
+    """Facts that follow from the signed heads, whose number an aggregator decides: the cost, the fingerprints, and true
+    for a study that ended without a sum."""
+    chain = stored.chain
+    return accounting_of(stored), head_prints(chain), find(chain, UNSUMMED) is not None
 
 
 @routes.post("/pause")

@@ -1,0 +1,52 @@
+"""A study that ended without a sum, in words: why, what became of the owner's shares, and what it cost."""
+
+from __future__ import annotations
+
+from anon.protocols.charge import Budget
+from anon.sharing.round_document import Unsummed, Why
+from anon.text.sentences import Sentence, joined, say
+from peer.rules.promise import amount_text
+
+UNSUMMED = "unsummed"
+"""The kind of the document that ends a study without a sum."""
+ENDED = say("This study ended without a sum. This program fetches the reason at a time of its own.")
+"""While only the signed head is known."""
+
+_WHY = {
+    Why.TOO_FEW: say("its tellers accepted too few packets"),
+    Why.DISAGREED: say("its tellers signed two different lists of packets, and the proof of that is published"),
+    Why.AWAY: say("a teller did not come back in time"),
+    Why.REFUSED: say("a teller refused to go on"),
+}
+
+
+def told(ended: Unsummed | None, budget: Budget, spent: int) -> str:
+    """The whole of it. `ended`: None where its document cannot be read; `spent`: by the ledger, for this study."""
+    return joined([_ended(ended), cost(budget, spent)], " ")
+
+
+def cost(budget: Budget, spent: int) -> Sentence:
+    """The charge that stays: all of it for packets that were made, because what has left cannot be called back."""
+    if not spent:
+        return say("No answer of yours was sent, and it cost you nothing.")
+    return say(
+        "Its cost stays spent, {amount}, because a packet that has left cannot be called back.",
+        amount=amount_text(budget, spent),
+    )
+
+
+def _ended(ended: Unsummed | None) -> Sentence:
+    if ended is None:
+        return say("This study ended without a sum, for a reason that this program cannot read. Ask staff.")
+    if ended.round:
+        return say(
+            "This study ended without the sum of round {round}: {why}. The shares of exact answers of that round were "
+            "never added up. The sums of the rounds before it stay published.",
+            round=ended.round + 1,
+            why=_WHY[ended.why],
+        )
+    return say(
+        "This study ended without a sum: {why}. The shares of your exact answers were never added up, and nothing made "
+        "of them is published.",
+        why=_WHY[ended.why],
+    )
