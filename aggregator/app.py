@@ -41,7 +41,7 @@ from aggregator.tellers.link import TellerLink
 from aggregator.tellers.publishing import tellers_ready, with_entries
 from aggregator.tellers.study_tellers import LinkTo
 from anon.errors import Damaged, Refused
-from anon.route import DirectRoute, Route, SocksRoute
+from anon.route import DirectRoute, FarSide, Route, SocksRoute
 from anon.route.tor import TorKeeper, TorRoute
 from anon.serving.onion_key import OnionKey
 from anon.sharing.arrangement import Arrangement
@@ -314,7 +314,9 @@ class AggregatorApp:
     def _link(self, address: str, key: bytes = b"", arrangement: Arrangement | None = None) -> TellerLink:
         """Over loopback, or through a tor of this home's own that carries nothing else."""
         loopback = is_loopback(address)
-        route = DirectRoute(TELLER_SECONDS) if loopback else TorRoute(self._keeper, TELLER_SECONDS)
+        route: Route = DirectRoute(TELLER_SECONDS, FarSide.TELLER)
+        if not loopback:
+            route = TorRoute(self._keeper, TELLER_SECONDS, far_side=FarSide.TELLER)
         return HttpLink(route, address, self.home.signing_key, key, arrangement)
 
     def _until_next(self) -> float:

@@ -15,6 +15,7 @@ from aggregator.protocols.contract import Reached
 from aggregator.protocols.estimates import Estimate
 from aggregator.rules.lifecycle import Phase
 from aggregator.study.live import LiveStudy
+from aggregator.study.sums import patience
 from anon.accounting.statement import ENROLLED, Batch, batch_of_chain, batch_of_reports
 from anon.errors import AnonmlError
 from anon.protocols.contract import Place, PublishedModel
@@ -39,6 +40,23 @@ class Count:
         if self.exact:
             return str(self.number)
         return f"{self.number} or more" if self.number else f"fewer than {STEP}"
+
+
+@frozen
+class Waiting:
+    """A round waits for a teller. `said`: why, and what to do; `since` and `until` in unix seconds."""
+
+    teller: str
+    said: str
+    since: float
+    until: float
+
+
+def waiting_of(live: LiveStudy) -> Waiting | None:
+    """The teller that the present round waits for; None while it waits for none."""
+    if live.fault is None or not live.fault.teller:
+        return None
+    return Waiting(live.fault.teller, live.fault.said, live.fault.since, patience(live))
 
 
 @frozen
@@ -67,6 +85,9 @@ class StudyFacts:
     has_model: bool
     has_report: bool
     fault: str
+    waiting: Waiting | None
+    unsummed: str
+    has_tellers: bool
     left_out: tuple[str, ...]
 
     @property
@@ -92,7 +113,7 @@ async def facts_of(live: LiveStudy) -> StudyFacts:
     if live.phase is Phase.ERASED:
         enrolled = roster_length(live)
     accepted = sum((await live.accepted()).values())
-    manifest = live.manifest
+    manifest, waiting = live.manifest, waiting_of(live)
     return StudyFacts(
         study=live.study.hex(),
         title=manifest.title,
@@ -114,7 +135,10 @@ async def facts_of(live: LiveStudy) -> StudyFacts:
         documents=len(live.chain),
         has_model=find(live.chain, "model") is not None,
         has_report=find(live.chain, "report") is not None,
-        fault=live.trouble,
+        fault="" if waiting or live.ended == live.trouble else live.trouble,
+        waiting=waiting,
+        unsummed=live.ended,
+        has_tellers=live.tellers is not None,
         left_out=await live.left_out(),
     )
 

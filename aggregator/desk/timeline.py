@@ -8,6 +8,7 @@ from attrs import frozen
 
 from aggregator.protocols.contract import Round
 from aggregator.rules.lifecycle import Phase
+from anon.protocols.tellers import tellers_of
 from anon.study.manifest import Manifest
 
 DONE, NOW, NEXT = "done", "now", "next"
@@ -34,9 +35,16 @@ def stages(manifest: Manifest, rounds: Sequence[Round], phase: Phase, turn: int)
          manifest.timetable.enrol_closes),
         (Phase.SETTLING, 0, "settling", "peers fetch and check what was published", manifest.timetable.settled),
     ]
-    listed += [(Phase.ROUND, number, one.name, _then(one), one.window.closes) for number, one in enumerate(rounds[:-1])]
+    after = "then the tellers add it up, and the sum is published" if tellers_of(manifest) else ""
+    listed += [
+        (Phase.ROUND, number, one.name, after or _then(one), one.window.closes)
+        for number, one in enumerate(rounds[:-1])
+    ]
     closes = rounds[-1].window.closes
-    listed.append((Phase.ROUND, len(rounds) - 1, rounds[-1].name, "then the transcripts are published", closes))
+    last = "then the tellers add it up, and sum and transcripts are published" if tellers_of(manifest) else (
+        "then the transcripts are published"
+    )
+    listed.append((Phase.ROUND, len(rounds) - 1, rounds[-1].name, last, closes))
     listed.append((Phase.LEARNING, 0, "learning", "the model is trained and published with its report", closes))
     erased = manifest.timetable.ends + manifest.release.retention
     listed.append((Phase.PUBLISHED, 0, "published", "then packets, enrolments and transcripts are erased", erased))

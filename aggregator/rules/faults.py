@@ -24,12 +24,15 @@ _LOG = logging.getLogger(__name__)
 
 
 class TellerAway(Unreachable):
-    """A teller does not answer, or cannot. It can be asked again."""
+    """A teller does not answer, or cannot. It can be asked again. `trouble`: in the teller's words; `silence`: in those
+    of the route to it."""
 
     code = "teller-away"
 
-    def __init__(self, name: str, trouble: str = "") -> None:
-        said = f"has trouble: {trouble}" if trouble else "does not answer"
+    def __init__(self, name: str, trouble: str = "", silence: str = "") -> None:
+        why = silence.partition(";")[0]
+        said = f"has trouble: {trouble}" if trouble else f"does not answer ({why})" if why else "does not answer"
+        self.name = name
         super().__init__(f"the teller {name} {said}. Nothing is lost. Ask who runs it; then the study goes on")
 
 
@@ -39,6 +42,7 @@ class TellerRefuses(Refused):
     code = "teller-refuses"
 
     def __init__(self, name: str, said: str) -> None:
+        self.name = name
         super().__init__(f"the teller {name} refuses: {said}. Ask who runs it; it is asked again")
 
 
@@ -67,12 +71,15 @@ _NO_SUM = {
 @frozen
 class Fault:
     """Why a study does not go on. `again` (unix seconds) and `steady` (a clock that nobody sets) say when it is tried
-    again, whichever comes first; both are infinite when repeating is of no use."""
+    again, whichever comes first; both are infinite when repeating is of no use. `since` (unix seconds): when it was
+    first met. `teller`: for whom a round waits; empty for any other fault."""
 
     said: str
     again: float = inf
     steady: float = inf
     tries: int = 1
+    since: float = 0.0
+    teller: str = ""
 
     def is_due(self, now: float, steady: float) -> bool:
         """The rule for trying again."""
@@ -83,7 +90,10 @@ def repeated(before: Fault | None, error: Exception, now: float, steady: float) 
     """The fault after one more failure."""
     tries = before.tries + 1 if before is not None else 1
     pause = inf if isinstance(error, TooLong) else pause_after(tries)
-    return Fault(in_words(error), now + pause, steady + pause, tries)
+    said, teller = in_words(error), error.name if isinstance(error, (TellerAway, TellerRefuses)) else ""
+    same = before is not None and (before.teller == teller if teller else before.said == said)
+    since = before.since if before is not None and same else now
+    return Fault(said, now + pause, steady + pause, tries, since, teller)
 
 
 def pause_after(tries: int) -> float:

@@ -73,7 +73,7 @@ async def named(name: str, call: Coroutine[Any, Any, T]) -> T:
         raise
     except (Damaged, NoRoom) as trouble:
         raise TellerAway(name, str(trouble)) from None
-    except Unreachable:
-        raise TellerAway(name) from None
+    except Unreachable as silence:
+        raise TellerAway(name, silence=str(silence)) from None
     except AnonmlError as error:
         raise TellerRefuses(name, str(error)) from None

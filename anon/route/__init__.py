@@ -4,6 +4,7 @@ Each exchange is a fresh connection.
 """
 
 from anon.route.direct_and_socks import DirectRoute, SocksRoute
+from anon.route.far_side import FarSide
 from anon.route.route import Response, Route, Starting
 
-__all__ = ["DirectRoute", "Response", "Route", "SocksRoute", "Starting"]
+__all__ = ["DirectRoute", "FarSide", "Response", "Route", "SocksRoute", "Starting"]

@@ -9,6 +9,7 @@ import aiohttp
 from attrs import field, frozen
 
 from anon.errors import Refused
+from anon.route.far_side import FarSide
 from anon.route.http import HttpRoute, isolated_connector
 from anon.text.sentences import say
 from anon.wire.addresses import is_loopback
@@ -24,6 +25,7 @@ class DirectRoute(HttpRoute):
     """
 
     timeout: float = DEFAULT_TIMEOUT
+    far_side: FarSide = FarSide.AGGREGATOR
 
     async def _connector(self, address: str) -> aiohttp.BaseConnector:
         if address.rpartition(":")[0].lower() == "localhost":
@@ -47,6 +49,7 @@ class SocksRoute(HttpRoute):
     port: int
     timeout: float = DEFAULT_TIMEOUT
     random_bytes: Callable[[int], bytes] = field(default=os.urandom, repr=False)
+    far_side: FarSide = FarSide.AGGREGATOR
 
     async def _connector(self, address: str) -> aiohttp.BaseConnector:
         return isolated_connector(self.host, self.port, self.random_bytes)

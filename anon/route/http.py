@@ -9,6 +9,7 @@ import aiohttp
 from aiohttp_socks import ProxyConnectionError, ProxyConnector, ProxyError, ProxyTimeoutError, ProxyType
 
 from anon.errors import NotConnected, Unreachable, because
+from anon.route.far_side import FarSide
 from anon.route.route import Response
 from anon.text.sentences import say
 
@@ -20,6 +21,7 @@ class HttpRoute(ABC):
     no means."""
 
     timeout: float
+    far_side: FarSide
 
     @abstractmethod
     async def _connector(self, address: str) -> aiohttp.BaseConnector:
@@ -35,13 +37,7 @@ class HttpRoute(ABC):
         )
 
     def _proxy_refused(self, error: Exception) -> Unreachable:
-        return Unreachable(
-            say(
-                "the proxy could not reach the aggregator{error}; nothing is lost, check that the proxy runs and "
-                "is online, and try again later",
-                error=because(error),
-            )
-        )
+        return Unreachable(self.far_side.behind_proxy(error))
 
     async def get(self, address: str, path: str, limit: int) -> Response:
         """See `Route.get`."""
@@ -73,13 +69,9 @@ class HttpRoute(ABC):
         except (ProxyTimeoutError, ProxyError, EOFError) as error:  # EOFError: it hung up in the middle of its greeting
             raise self._proxy_refused(error) from None
         except aiohttp.ClientConnectorError as error:
-            raise NotConnected(
-                say("the aggregator did not answer{error}; nothing is lost, try again later", error=because(error))
-            ) from None
+            raise NotConnected(self.far_side.silent(error)) from None
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
-            raise Unreachable(
-                say("the aggregator did not answer{error}; nothing is lost, try again later", error=because(error))
-            ) from None
+            raise Unreachable(self.far_side.silent(error)) from None
 
 
 def _one_connection() -> aiohttp.TraceConfig:

@@ -12,15 +12,17 @@ from typer.testing import CliRunner
 
 from aggregator.lab.planning import exact_sums, outlook
 from aggregator.lab.planning.exact_sums import Beside, beside, equal_local, summed, without_tellers
+from aggregator.lab.planning.forecast import forecast
 from aggregator.lab.planning.population import Assumptions
 from aggregator.lab.planning.trials import plan_of, worlds_of
 from aggregator.lab.simulation.simulate import learn_once
 from anon.accounting.central import central, local_epsilon
 from anon.accounting.statement import slot_rows
+from anon.errors import Refused
 from anon.study.proposal import OnePacket, Proposal, load_proposal, parse_proposal
 from anonml import application
 from tests.docs.repository import ROOT
-from tests.support.sums import TABLES, sum_study, tellers
+from tests.support.sums import MOMENTS, TABLES, sum_study, tellers
 
 WRITTEN = parse_proposal(sum_study(TABLES, tellers(entries=False)))
 PERTURBED = without_tellers(WRITTEN, 1.0)
@@ -113,3 +115,14 @@ def test_a_study_that_cannot_be_one_of_sums_says_why(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("anon.study.sum_designs.FEWEST_TELLERS", 3)
     text = " ".join(_planned(CENSUS / "study.toml").split())
     assert "Exact sums: not for this study as it stands. tellers: expected 3 to 4, got 2" in text
+
+
+def test_lint_and_the_desks_forecast_know_summed_tables() -> None:
+    manifest = plan_of(WRITTEN).manifest
+    told = outlook.outlook_of(WRITTEN, manifest, 300)
+    expected = forecast(manifest.to_bytes(), 300)
+    assert told is not None and told.epsilon == 1 and expected.outlook == told and expected.table_auc is None
+    linear = parse_proposal(sum_study(MOMENTS, tellers(entries=False)))
+    assert outlook.outlook_of(linear, plan_of(linear).manifest) is None
+    with pytest.raises(Refused, match="`anonml simulate` tells"):
+        forecast(plan_of(linear).manifest.to_bytes(), 300)

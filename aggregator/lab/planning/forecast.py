@@ -9,9 +9,10 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
-from aggregator.lab.planning.outlook import Outlook, outlook_of_plan
+from aggregator.lab.planning.outlook import Outlook, outlook_of_plan, sum_epsilon
 from aggregator.lab.planning.population import Assumptions
 from aggregator.lab.planning.trials import SEED, collected_in, worlds_of
+from aggregator.lab.simulation.ceilings import is_linear
 from aggregator.lab.simulation.run import Plan
 from aggregator.lab.simulation.simulate import learn_collected
 from anon.errors import Refused
@@ -25,21 +26,29 @@ POPULATIONS = 4
 
 @frozen
 class Expected:
-    """The outlook of the whole model, and the mean AUC of its tables as their own scoring reports tell it."""
+    """The outlook of the whole model, and the mean AUC of its tables as their own scoring reports tell it. None for
+    exact sums, of which nothing is kept for scoring."""
 
     outlook: Outlook
-    table_auc: float
+    table_auc: float | None
 
 
 def forecast(manifest_bytes: bytes, people: int) -> Expected:
     """Simulate the study with so many people; the outlook is that of `study lint` for as many.
 
-    Raises `Refused` for a study of the declared score, which makes no model.
+    Raises `Refused` for a study of the declared score, which makes no model, and for a linear model.
     """
     manifest = parse_manifest(manifest_bytes)
     if any(map(asks_score, manifest.surveys)):
         raise Refused("this study tests what staff expect and makes no model; its report says if that is true here")
+    if is_linear(manifest):
+        raise Refused(
+            "a linear model has no test of its own against a guess; `anonml simulate` tells on data that you have how "
+            "well it ranks"
+        )
     plan, tables = Plan.of(manifest), []
+    if manifest.surveys[0].exact:
+        return Expected(outlook_of_plan(plan, manifest, people, sum_epsilon(manifest)), None)
     for number, world in enumerate(worlds_of(manifest, POPULATIONS, Assumptions())):
         learned = learn_collected(plan, collected_in(plan, world, people, SEED, number))
         tables.append(_mean([(partition.scores.auc, partition.scores.reports) for partition in learned.partitions]))

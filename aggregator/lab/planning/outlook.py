@@ -12,10 +12,11 @@ from attrs import frozen
 
 from aggregator.lab.planning.population import Assumptions
 from aggregator.lab.planning.trials import SEED, Forecast, Trials, plan_of, populations_for, worlds_of
+from aggregator.lab.simulation.ceilings import is_linear
 from aggregator.lab.simulation.run import Plan
 from anon.ldp import NANO
 from anon.protocols.histogram.asked import asks_score
-from anon.protocols.registry import protocol_of
+from anon.protocols.sum.describe import promised
 from anon.study.features import MOST_IN_COHORT
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
@@ -30,7 +31,6 @@ GRID: tuple[int, ...] = (
 """Sizes of groups, the same for every study, so that one study has one figure."""
 
 _DECADE = 6
-_PROTOCOL = "histogram"
 
 
 @frozen
@@ -86,12 +86,18 @@ class Outlook:
 def outlook_of(proposal: Proposal, manifest: Manifest, people: int | None = None) -> Outlook | None:
     """Of a study that is not published, for so many people, or for its minimum. Deterministic; some seconds.
 
-    `manifest`: what the proposal resolves to. None for a study of another protocol, which nothing here can simulate,
-    and of the declared score, which makes no model.
+    `manifest`: what the proposal resolves to. None for a linear model, which has no test against a guess, and for the
+    declared score, which makes no model.
     """
-    if protocol_of(manifest).name != _PROTOCOL or any(map(asks_score, manifest.surveys)):
+    if is_linear(manifest) or any(map(asks_score, manifest.surveys)):
         return None
-    return outlook_of_plan(plan_of(proposal), manifest, people or manifest.cohort.minimum, manifest.epsilon / NANO)
+    epsilon = sum_epsilon(manifest) if manifest.surveys[0].exact else manifest.epsilon / NANO
+    return outlook_of_plan(plan_of(proposal), manifest, people or manifest.cohort.minimum, epsilon)
+
+
+def sum_epsilon(study: Manifest) -> float:
+    """The central epsilon of a study of exact sums, at the delta of its protocol."""
+    return float(str(promised(study)))
 
 
 def outlook_of_plan(

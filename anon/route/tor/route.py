@@ -11,6 +11,7 @@ from aiohttp_socks import ProxyError
 from attrs import field, frozen
 
 from anon.errors import Refused, Unreachable, because
+from anon.route.far_side import FarSide
 from anon.route.http import HttpRoute, isolated_connector
 from anon.route.tor.shared_client import TorKeeper
 from anon.text.sentences import say
@@ -40,12 +41,12 @@ REPLIES: dict[int, tuple[str, str]] = {
 }
 
 
-def checked_onion(address: str) -> str:
+def checked_onion(address: str, far_side: FarSide = FarSide.AGGREGATOR) -> str:
     """The address `*.onion:port` itself, if it is a v3 one in its one spelling (`anon.wire.onion_address`) and its port
     in 1..65535. Raises `Refused` else."""
     host, _, port = address.rpartition(":")
     if not is_onion(host):
-        raise Refused(say("tor route: the address is not an onion address; ask for the aggregator's onion invite link"))
+        raise Refused(far_side.no_onion())
     if not (port.isascii() and port.isdecimal() and len(port) <= 5 and 0 < int(port) < 65536):
         raise Refused(say("tor route: expected onion address and port; ask for the invite link again"))
     if fault := onion_fault(host):
@@ -66,14 +67,15 @@ class TorRoute(HttpRoute):
     keeper: TorKeeper
     timeout: float = ONION_SECONDS
     random_bytes: Callable[[int], bytes] = field(default=os.urandom, repr=False)
+    far_side: FarSide = FarSide.AGGREGATOR
 
     async def ready(self, address: str) -> None:
         """See `Starting.ready`: tor runs and is connected to its network."""
-        checked_onion(address)
+        checked_onion(address, self.far_side)
         await self.keeper.socks()
 
     async def _connector(self, address: str) -> aiohttp.BaseConnector:
-        checked_onion(address)
+        checked_onion(address, self.far_side)
         host, port = await self.keeper.socks()
         return isolated_connector(host, port, self.random_bytes)
 
@@ -86,11 +88,7 @@ class TorRoute(HttpRoute):
 
     def _proxy_refused(self, error: Exception) -> Unreachable:
         what, action = REPLIES.get(reply_code(error), (say("tor could not reach it"), say("try again later")))
-        return Unreachable(say(
-            "the aggregator cannot be reached: {what}; nothing is lost, {action}",
-            what=what,
-            action=action,
-        ))
+        return Unreachable(self.far_side.beyond_tor(what, action))
 
 
 def reply_code(error: Exception) -> int:
