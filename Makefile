@@ -10,6 +10,8 @@ TEMPLATE ?=
 APT ?=
 TWICE ?=
 export APT
+# Each module is compiled once, whatever the environment says: tests start hundreds of programs.
+unexport PYTHONDONTWRITEBYTECODE
 
 # $(call locked,ENVIRONMENT,LOCKS): what the lock files name, and only with their hashes.
 locked = $(1)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps $(foreach lock,$(2),-r locks/$(lock).txt)

@@ -92,11 +92,12 @@ async def _person(path: Path, name: str, clock: Clock) -> AsyncIterator[Person]:
 
 async def live_on(clock: Clock, people: list[Person], until: float) -> None:
     """Everybody does what is due, in the order of time, until the clock shows `until` or nothing is left to do."""
+    aggregators = {id(one.aggregator): one.aggregator for one in people}.values()  # people may share one
     while True:
-        for one in people:
-            await one.aggregator.tick()
+        for aggregator in aggregators:
+            await aggregator.tick()
         dues = [due for one in people for due in await _steps(one.peer, clock())]
-        ends = [end for one in people for status in await one.aggregator.status() if (end := status.ends) is not None]
+        ends = [end for aggregator in aggregators for status in await aggregator.status() if (end := status.ends) is not None]
         coming = min([due for due in (*dues, *ends) if due > clock()], default=until)
         if coming >= until or not dues:
             clock.seconds = max(clock(), until if dues else clock())
