@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -48,6 +49,12 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("free" if config.getoption("markexpr").strip() == "soak" else "repeated")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """All that is loaded by now stays: the collector of garbage looks at it no more."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

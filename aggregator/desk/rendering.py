@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
 
 from jinja2 import Environment
@@ -15,6 +16,7 @@ from anon.page.rendering import qr_drawing, templates_of
 from anon.text.instants import instant
 
 
+@cache
 def environment() -> Environment:
     """The templates with their filters."""
     environment = templates_of("aggregator.desk")

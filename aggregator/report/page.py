@@ -8,6 +8,7 @@ give a test set; the study itself has none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -74,6 +75,7 @@ def ended(sentence: str) -> str:
     return sentence if sentence.endswith(("?", "!", ".")) else f"{sentence}."
 
 
+@cache
 def _environment() -> Environment:
     found = Environment(
         loader=PackageLoader("aggregator.report"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 
 from jinja2 import Environment
 from markupsafe import Markup
@@ -21,6 +22,7 @@ from peer.web.qr_reader import available
 PERSON, MARGIN = 20, 3
 
 
+@cache
 def environment() -> Environment:
     """The templates of this package, in the language that `languages.set_current` named."""
     environment = templates_of("peer.web", shown)

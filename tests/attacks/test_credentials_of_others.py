@@ -222,6 +222,7 @@ def test_a_sample_finds_what_is_bad_in_it_and_names_the_own_only_if_no_other_is(
     assert closing.bad_seen_by(11, os.urandom, limit=12) == 0, "who checks all names the first"
 
 
+@pytest.mark.slow
 def test_a_sample_always_holds_the_own() -> None:
     aggregator = FakeAggregator.with_study()
     aggregator.crowd(12)

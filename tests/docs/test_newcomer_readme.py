@@ -6,6 +6,7 @@ import ast
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,12 @@ def shown(text: str) -> list[str]:
     return [re.sub(r"\s+#.*$", "", line) for line in (*blocks, *words)]
 
 
+@cache
+def tree(name: str) -> Any:
+    """A command with all that is below it."""
+    return get_command(_application(name))
+
+
 def fault(line: str) -> str:
     """The first word of a command line that does not exist, or an empty text."""
     words = shlex.split(line.replace("...", "x").replace("|", " "))[1:]
@@ -35,7 +42,7 @@ def fault(line: str) -> str:
         return ""
     if words[0] not in COMMANDS:
         return words[0]
-    command: Any = get_command(_application(words[0]))
+    command = tree(words[0])
     rest = words[1:]
     while hasattr(command, "commands") and rest and not rest[0].startswith("-"):
         if rest[0] not in command.commands:

@@ -64,6 +64,7 @@ def test_two_heads_with_one_number_prove_whose_key_told_two_stories(aggregator: 
     assert found.to_bytes() == proof == file_of(aggregator.manifest, found.second, found.first)
 
 
+@pytest.mark.slow
 def test_one_flipped_bit_anywhere_proves_nothing(proof: bytes) -> None:
     """Every bit of what follows the manifest, and every byte of the file."""
     head_start = proof.rindex(b"roster") - 100

@@ -15,6 +15,8 @@ from peer.rules.packet_lifecycle import Status
 from peer.run.equivocations import kept, seen_chain
 from tests.support.course import LIFETIME, Person, course, live_on
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("ada", "grace", "emmy")
 
 

@@ -244,6 +244,7 @@ async def test_a_passphrase_can_be_changed_by_who_gave_the_old_one(tmp_path: Pat
     assert len(aggregator.sent("packets")) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("had_one", [False, True])
 async def test_killed_between_the_settings_and_the_secrets_a_new_passphrase_opens_them(
     tmp_path: Path, had_one: bool

@@ -30,6 +30,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "study.toml"
 
 
+@pytest.mark.process
 async def test_publishing_draws_the_key_and_names_its_address(tmp_path: Path, file: Path) -> None:
     home = tmp_path / "staff"
     published = await anonml("study", "publish", file, "--home", home)
@@ -43,6 +44,7 @@ async def test_publishing_draws_the_key_and_names_its_address(tmp_path: Path, fi
     assert local.startswith("anonml://127.0.0.1:1/")
 
 
+@pytest.mark.process
 async def test_the_same_title_again_is_published_with_a_caution(tmp_path: Path, file: Path) -> None:
     words = ("study", "publish", file, "--loopback", "--home", tmp_path / "staff")
     first, again = await attempt(*words), await attempt(*words)
@@ -50,6 +52,7 @@ async def test_the_same_title_again_is_published_with_a_caution(tmp_path: Path, 
     assert "a study of this title is open already" in " ".join(again.err.split())
 
 
+@pytest.mark.process
 async def test_loopback_names_none_and_another_tor_is_named(tmp_path: Path, file: Path) -> None:
     home = tmp_path / "staff"
     assert (await anonml("study", "publish", file, "--loopback", "--home", home))["address"] == ""

@@ -195,6 +195,7 @@ def test_many_answers_overrule_wrong_signs() -> None:
     assert fit(with_signs(one, (-1,) * 6)).effects[1::2] == pytest.approx(EFFECT, abs=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("signs", [(1,) * 6, (1, -1, 1, -1, 1, -1)])
 def test_a_study_without_a_signal_is_rarely_shown(signs: tuple[int, ...]) -> None:
     """Of 400 studies; at the level of the test 17 or more have a chance below 1e-3."""

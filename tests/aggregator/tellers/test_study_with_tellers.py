@@ -169,6 +169,7 @@ async def test_a_teller_away_in_the_middle_and_an_aggregator_that_begins_anew(tm
         assert result.ok and result.not_summed == {0: 0} and not study.live.trouble, result.lines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", ["before", "after"])
 @pytest.mark.parametrize("point", ["document", "phase"])
 async def test_an_aggregator_that_ends_at_a_commit(

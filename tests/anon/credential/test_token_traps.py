@@ -154,6 +154,7 @@ def test_exact_length(change: int, verifier: Verifier, token: bytes) -> None:
         verifier.check(wrong, CONTEXT, PRESENTATION)
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_is_refused(verifier: Verifier, token: bytes) -> None:
     for bit in range(8 * len(token)):
         altered = bytearray(token)

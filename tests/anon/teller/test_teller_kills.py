@@ -92,6 +92,7 @@ def loud(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DiscreteGaussian, "vector", lambda _self, length, _random_bytes: [NOISE] * length)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("loud")
 @pytest.mark.parametrize(("point", "turn"), CASES)
 def test_killed_at_every_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str, turn: int) -> None:

@@ -26,6 +26,8 @@ from anon.vdaf.field import Field, Vector
 from anon.vdaf.prio3 import Prio3
 from tests.support.tellers import a_sum
 
+pytestmark = pytest.mark.slow
+
 SEVENTEEN = Field(17, 1, 3, 4)
 PRIO3 = Prio3(Blocks((2,), 1, SEVENTEEN), 2, 0xFFFFFFFF)
 ASKED = a_sum(sigma_squared=Fraction(3))
