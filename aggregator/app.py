@@ -300,7 +300,7 @@ class AggregatorApp:
             study=live.study,
             title=live.manifest.title,
             phase=live.state,
-            enrolled=await self._tools.enrolments.count(live.study),
+            enrolled=await self._tools.enrolments.enrolled(live.study),
             minimum=live.manifest.cohort.minimum,
             ends=live.ends,
             accepted=accepted if closed else accepted // STEP * STEP,

@@ -109,7 +109,7 @@ class StudyFacts:
 async def facts_of(live: LiveStudy) -> StudyFacts:
     """How a study stands."""
     closed, left = live.phase in _CLOSED, live.phase is not Phase.ENROLLING
-    enrolled = await live.tools.enrolments.count(live.study)
+    enrolled = await live.tools.enrolments.enrolled(live.study)
     if live.phase is Phase.ERASED:
         enrolled = roster_length(live)
     accepted = sum((await live.accepted()).values())

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from functools import lru_cache
 
-from anon.credential import PublicKey, SecretKey, Verifier, blind_sign, open_commitment
+from anon.credential import PublicKey, SecretKey, Verifier, blind_sign
 from anon.errors import AnonmlError
 
 TokenItem = tuple[bytes, bytes, bytes]
@@ -18,11 +18,6 @@ def verify_tokens(key: bytes, header: bytes, count: int, items: Sequence[TokenIt
     return [not isinstance(verdict, AnonmlError) for verdict in verdicts]
 
 
-def verify_commitments(commitments: Sequence[bytes], count: int) -> list[bool]:
-    """For each blind commitment to `count` secrets, whether its proof holds."""
-    return [_opens(commitment, count) for commitment in commitments]
-
-
 def issue(
     secret: bytes, key: bytes, header: bytes, count: int, enrolments: Sequence[tuple[bytes, bytes]]
 ) -> list[bytes]:
@@ -31,14 +26,6 @@ def issue(
         blind_sign(SecretKey(secret), PublicKey(key), commitment, header, entropy, count)
         for commitment, entropy in enrolments
     ]
-
-
-def _opens(commitment: bytes, count: int) -> bool:
-    try:
-        open_commitment(commitment, count)
-    except AnonmlError:
-        return False
-    return True
 
 
 @lru_cache(maxsize=4)

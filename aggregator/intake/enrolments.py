@@ -1,16 +1,17 @@
-"""Enrolment as it happens: proofs are checked off the event loop, then a batch is decided in one transaction."""
+"""Enrolment as it happens: a batch is opened and proven off the event loop, then decided in one transaction."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from aggregator.intake.batcher import Batcher
-from aggregator.intake.crypto_jobs import verify_commitments
+from aggregator.intake.enrolment_jobs import open_enrolments
 from aggregator.intake.workers import Workers
-from aggregator.rules.enrol import Applicant, decide_enrolment, decide_withdrawal, open_enrolment, open_withdrawal
+from aggregator.rules.enrol import Applicant, decide_enrolment, decide_withdrawal, demand_size, open_withdrawal
+from aggregator.rules.enrolled import Known
 from aggregator.rules.refusal import PacketRefused
 from aggregator.rules.unseal import StudyOpener
-from aggregator.store.enrolments import EnrolStore, EnrolTransaction
+from aggregator.store.enrolments import EnrolStore
 from aggregator.store.studies import Clock
 from anon.study.manifest import Manifest
 from anon.wire.replies import ACCEPTED, WITHDRAWN
@@ -28,15 +29,15 @@ class EnrolmentIntake:
         self._store = store
         self._workers = workers
         self._now = now
-        self._batcher: Batcher[tuple[Applicant, float], str] = Batcher(self._decide)
+        self._batcher: Batcher[tuple[bytes, float], str] = Batcher(self._decide)
         self.taken = False
 
     async def enrol(self, sealed_untrusted: bytes) -> str:
         """The answer's word."""
         arrived = self._now()
         try:
-            applicant = open_enrolment(sealed_untrusted, self._opener, self._study, self._manifest.packets)
-            return await self._batcher.submit((applicant, arrived))
+            demand_size(sealed_untrusted, self._manifest.packets)
+            return await self._batcher.submit((sealed_untrusted, arrived))
         except PacketRefused as turned:
             return turned.word
 
@@ -46,7 +47,7 @@ class EnrolmentIntake:
         try:
             key = open_withdrawal(sealed_untrusted, self._opener, self._study, self._manifest.packets)
             async with self._store.change(self._study, "withdrawal") as change:
-                standing = await change.standing(key, b"")
+                standing = (await change.known({key}, ())).standing(key, b"")
                 if decide_withdrawal(standing, self._closed(arrived), await change.withdrawn()):
                     await change.withdraw(key)
         except PacketRefused as turned:
@@ -66,22 +67,29 @@ class EnrolmentIntake:
     def _closed(self, arrived: float) -> bool:
         return self.taken or arrived >= self._manifest.timetable.enrol_closes
 
-    async def _decide(self, batch: Sequence[tuple[Applicant, float]]) -> list[str]:
-        commitments = [applicant.enrolment.commitment for applicant, _ in batch]
-        proven = await self._workers.run(verify_commitments, commitments, self._manifest.packets)
+    async def _decide(self, batch: Sequence[tuple[bytes, float]]) -> list[str]:
+        posts = [sealed for sealed, _ in batch]
+        opener, packets = self._opener, self._manifest.packets
+        opened = await self._workers.run(open_enrolments, opener.version, opener.secret, self._study, packets, posts)
+        proven = [one.enrolment for one in opened if isinstance(one, Applicant)]
+        if not proven:
+            return [str(word) for word in opened]
         async with self._store.change(self._study, "enrolments") as change:
-            return [
-                await self._decide_one(change, applicant, arrived) if holds else "rejected-proof"
-                for (applicant, arrived), holds in zip(batch, proven, strict=True)
+            known = await change.known({one.key for one in proven}, {one.invite for one in proven})
+            words = [
+                one if isinstance(one, str) else self._decide_one(known, one, arrived)
+                for one, (_, arrived) in zip(opened, batch, strict=True)
             ]
+            await change.store(known.fresh)
+        return words
 
-    async def _decide_one(self, change: EnrolTransaction, applicant: Applicant, arrived: float) -> str:
+    def _decide_one(self, known: Known, applicant: Applicant, arrived: float) -> str:
         enrolment = applicant.enrolment
-        standing = await change.standing(enrolment.key, enrolment.invite)
+        standing = known.standing(enrolment.key, enrolment.invite)
         try:
             fresh = decide_enrolment(applicant, standing, self._manifest.cohort, self._closed(arrived))
         except PacketRefused as turned:
             return turned.word
         if fresh:
-            await change.admit(applicant.stored, enrolment.invite, applicant.digest)
+            known.admit(applicant.stored)
         return ACCEPTED

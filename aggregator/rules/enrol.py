@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from attrs import field, frozen
 
-from aggregator.rules.enrolled import Enrolled, Standing
+from aggregator.rules.enrolled import Admitted, Enrolled, Standing
 from aggregator.rules.refusal import PacketRefused
 from aggregator.rules.unseal import StudyOpener
 from anon import labels
@@ -38,15 +38,15 @@ class Applicant:
     digest: bytes = field(repr=False)
 
     @property
-    def stored(self) -> Enrolled:
+    def stored(self) -> Admitted:
         """The stored form of it."""
         enrolment = self.enrolment
-        return Enrolled(enrolment.key, enrolment.contribution, enrolment.commitment)
+        enrolled = Enrolled(enrolment.key, enrolment.contribution, enrolment.commitment)
+        return Admitted(enrolled, enrolment.invite, self.digest)
 
 
 def open_enrolment(sealed_untrusted: bytes, opener: StudyOpener, study: bytes, packets: int) -> Applicant:
-    """The enrolment inside. Raises `PacketRefused`. The proof of its commitment is checked off the event
-    loop."""
+    """The enrolment inside. Raises `PacketRefused`. The proof of its commitment is not checked here."""
     plaintext = _open(sealed_untrusted, opener, enrolment_info(study), packets)
     try:
         enrolment = parse_enrolment(plaintext, study, packets)
@@ -55,6 +55,12 @@ def open_enrolment(sealed_untrusted: bytes, opener: StudyOpener, study: bytes, p
     except RejectedProof:
         raise PacketRefused("rejected-proof") from None
     return Applicant(enrolment, sha256(labels.ENROLMENT, plaintext))
+
+
+def demand_size(sealed_untrusted: bytes, packets: int) -> None:
+    """Raises `PacketRefused` for a post that no enrolment and no withdrawal can be."""
+    if not SEAL_OVERHEAD < len(sealed_untrusted) <= largest_enrolment(packets):
+        raise PacketRefused("wrong-size")
 
 
 def open_withdrawal(sealed_untrusted: bytes, opener: StudyOpener, study: bytes, packets: int) -> bytes:
@@ -124,8 +130,7 @@ def draw_invites(
 
 
 def _open(sealed_untrusted: bytes, opener: StudyOpener, info: bytes, packets: int) -> bytes:
-    if not SEAL_OVERHEAD < len(sealed_untrusted) <= largest_enrolment(packets):
-        raise PacketRefused("wrong-size")
+    demand_size(sealed_untrusted, packets)
     try:
         return opener.open(sealed_untrusted, info)
     except Malformed:

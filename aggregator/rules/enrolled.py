@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from anon import labels
 from anon.wire.cbor import sha256
@@ -35,3 +35,48 @@ class Standing:
     invite_known: bool
     invite_spent_by: bytes | None
     enrolled: int
+
+
+@frozen
+class Admitted:
+    """One enrolment to store: the invite that it spends, and its digest, by which a repetition is recognised."""
+
+    enrolled: Enrolled
+    invite: bytes = field(repr=False)
+    digest: bytes = field(repr=False)
+
+
+@define
+class Known:
+    """The stored facts about the keys and invites of a batch. They are kept in step while it is decided one by one.
+
+    `digests`: of the enrolments that hold a key. `left`, `listed`: keys. `spent_by`: the key behind each known invite,
+    None for a free one. `enrolled`: how many there are. `fresh`: what the batch has admitted so far.
+    """
+
+    digests: dict[bytes, bytes]
+    left: frozenset[bytes]
+    listed: frozenset[bytes]
+    spent_by: dict[bytes, bytes | None]
+    enrolled: int
+    fresh: list[Admitted] = field(init=False, factory=list)
+
+    def standing(self, key: bytes, invite: bytes) -> Standing:
+        """The facts about one of them, as if all before it were stored."""
+        return Standing(
+            self.digests.get(key),
+            key in self.left,
+            key in self.listed,
+            invite in self.spent_by,
+            self.spent_by.get(invite),
+            self.enrolled,
+        )
+
+    def admit(self, admitted: Admitted) -> None:
+        """Count one in, and its invite as spent."""
+        key = admitted.enrolled.key
+        self.fresh.append(admitted)
+        self.digests[key] = admitted.digest
+        if admitted.invite in self.spent_by:
+            self.spent_by[admitted.invite] = key
+        self.enrolled += 1

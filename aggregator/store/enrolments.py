@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 from attrs import frozen
-from sqlalchemy import Column, LargeBinary, MetaData, cast, delete, exists, func, insert, select
+from sqlalchemy import Column, Integer, LargeBinary, MetaData, bindparam, cast, delete, func, insert, select
 from sqlalchemy.dialects.sqlite import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from aggregator.rules.enrolled import Enrolled, Standing
+from aggregator.rules.enrolled import Admitted, Enrolled, Known
 from aggregator.store.crash_points import crash_point
 from aggregator.store.studies import Database
 from aggregator.store.tables import bytes_column, key_column, study_table
@@ -30,6 +31,8 @@ _checks = study_table(TABLES, "enrolment_checks", key_column("key", 32), bytes_c
 _invites = study_table(TABLES, "invites", key_column("invite", 32), Column("spent_by", LargeBinary(32)))
 _listed = study_table(TABLES, "listed_keys", key_column("key", 32))
 _withdrawals = study_table(TABLES, "withdrawals", key_column("key", 32))
+_counted = study_table(TABLES, "enrolled", Column("number", Integer, nullable=False))
+"""How many enrolments a study has: counting its rows takes a fifth of a second at a million."""
 
 
 @frozen
@@ -46,44 +49,37 @@ class EnrolTransaction:
     def __init__(self, connection: AsyncConnection, study: bytes) -> None:
         self._connection = connection
         self._study = study
-        self._enrolled: int | None = None
+
+    async def known(self, keys: Collection[bytes], invites: Collection[bytes]) -> Known:
+        """The stored facts about these keys and invites."""
+        digests = await self._among(_enrolments.c.key, keys, _enrolments.c.digest)
+        left = await self._among(_withdrawals.c.key, keys)
+        listed = await self._among(_listed.c.key, keys)
+        spent_by = await self._among(_invites.c.invite, invites, _invites.c.spent_by)
+        return Known(digests, frozenset(left), frozenset(listed), spent_by, await self.enrolled())
 
     async def enrolled(self) -> int:
-        """How many are enrolled; counted once in a transaction, then kept in step."""
-        if self._enrolled is None:
+        """How many are enrolled. The rows are counted the first time."""
+        number = select(_counted.c.number).where(_counted.c.study == self._study)
+        counted = (await self._connection.execute(number)).scalar_one_or_none()
+        if counted is None:
             query = select(func.count()).select_from(_enrolments).where(_enrolments.c.study == self._study)
-            self._enrolled = int((await self._connection.execute(query)).scalar_one())
-        return self._enrolled
+            counted = int((await self._connection.execute(query)).scalar_one())
+            await self._connection.execute(insert(_counted).values(study=self._study, number=counted))
+        return int(counted)
 
-    async def standing(self, key: bytes, invite: bytes) -> Standing:
-        """The stored facts about this key and this invite."""
-        mine = (_enrolments.c.study == self._study) & (_enrolments.c.key == key)
-        left = exists().where((_withdrawals.c.study == self._study) & (_withdrawals.c.key == key))
-        named = exists().where((_listed.c.study == self._study) & (_listed.c.key == key))
-        digest = select(_enrolments.c.digest).where(mine).scalar_subquery()
-        row = (await self._connection.execute(select(digest, left, named))).one()
-        spent = select(_invites.c.spent_by).where((_invites.c.study == self._study) & (_invites.c.invite == invite))
-        invited = (await self._connection.execute(spent)).one_or_none()
-        return Standing(
-            row[0], row[1], row[2], invited is not None, invited[0] if invited else None, await self.enrolled()
-        )
-
-    async def admit(self, enrolled: Enrolled, invite: bytes, digest: bytes) -> None:
-        """Store an enrolment and spend its invite."""
-        before = await self.enrolled()
-        values = {
-            "study": self._study,
-            "key": enrolled.key,
-            "contribution": enrolled.contribution,
-            "commitment": enrolled.commitment,
-            "digest": digest,
-        }
-        await self._connection.execute(insert(_enrolments).values(**values))
-        check = {"study": self._study, "key": enrolled.key, "digest": enrolled.check()}
-        await self._connection.execute(insert(_checks).values(**check))
-        here = (_invites.c.study == self._study) & (_invites.c.invite == invite)
-        await self._connection.execute(_invites.update().where(here).values(spent_by=enrolled.key))
-        self._enrolled = before + 1
+    async def store(self, admitted: Sequence[Admitted]) -> None:
+        """Store the enrolments of a batch and spend their invites. Call it after `known`."""
+        if not admitted:
+            return
+        await self._connection.execute(insert(_enrolments), [self._row(one) for one in admitted])
+        checks = [(one.enrolled.key, one.enrolled.check()) for one in admitted]
+        rows = [{"study": self._study, "key": key, "digest": check} for key, check in checks]
+        await self._connection.execute(insert(_checks), rows)
+        here = (_invites.c.study == self._study) & (_invites.c.invite == bindparam("spent"))
+        spent = [{"spent": one.invite, "by": one.enrolled.key} for one in admitted]
+        await self._connection.execute(_invites.update().where(here).values(spent_by=bindparam("by")), spent)
+        await self._count(len(admitted))
 
     async def withdrawn(self) -> int:
         """How many keys have left."""
@@ -94,13 +90,34 @@ class EnrolTransaction:
         """Delete an enrolment if there is one, free its invite, and remember that the key left: no late copy enrols it.
         """
         mine = (_enrolments.c.study == self._study) & (_enrolments.c.key == key)
-        self._enrolled = None
-        await self._connection.execute(delete(_enrolments).where(mine))
+        gone = await self._connection.execute(delete(_enrolments).where(mine))
+        await self._count(-gone.rowcount)
         checked = (_checks.c.study == self._study) & (_checks.c.key == key)
         await self._connection.execute(delete(_checks).where(checked))
         spent = (_invites.c.study == self._study) & (_invites.c.spent_by == key)
         await self._connection.execute(_invites.update().where(spent).values(spent_by=None))
         await self._connection.execute(insert(_withdrawals).values(study=self._study, key=key))
+
+    async def _among(
+        self, column: Column[bytes], values: Collection[bytes], beside: Column[bytes] | None = None
+    ) -> dict[bytes, Any]:
+        """Those of these values that the column has, each with what stands in the column `beside` it."""
+        here = (column.table.c.study == self._study) & column.in_(list(values))
+        query = select(column, column if beside is None else beside).where(here)
+        return {row[0]: row[1] for row in await self._connection.execute(query)} if values else {}
+
+    async def _count(self, more: int) -> None:
+        now = _counted.update().where(_counted.c.study == self._study).values(number=_counted.c.number + more)
+        await self._connection.execute(now)
+
+    def _row(self, admitted: Admitted) -> dict[str, bytes]:
+        return {
+            "study": self._study,
+            "key": admitted.enrolled.key,
+            "contribution": admitted.enrolled.contribution,
+            "commitment": admitted.enrolled.commitment,
+            "digest": admitted.digest,
+        }
 
 
 class EnrolStore:
@@ -145,8 +162,14 @@ class EnrolStore:
             sound, tuple(enrolment.key for enrolment, check in rows if check not in (None, enrolment.check()))
         )
 
+    async def enrolled(self, study: bytes) -> int:
+        """How many are enrolled, as it was last noted; at any size at once."""
+        query = select(_counted.c.number).where(_counted.c.study == study)
+        async with self._database.read() as connection:
+            return int((await connection.execute(query)).scalar_one_or_none() or 0)
+
     async def count(self, study: bytes) -> int:
-        """How many are enrolled."""
+        """How many are enrolled, by their rows: a fifth of a second at a million."""
         query = select(func.count()).select_from(_enrolments).where(_enrolments.c.study == study)
         async with self._database.read() as connection:
             return int((await connection.execute(query)).scalar_one())
@@ -154,7 +177,7 @@ class EnrolStore:
     async def erase(self, study: bytes) -> None:
         """Delete everything about who enrolled."""
         async with self._database.write() as connection:
-            for table in (_enrolments, _checks, _invites, _listed, _withdrawals):
+            for table in (_enrolments, _checks, _invites, _listed, _withdrawals, _counted):
                 await connection.execute(delete(table).where(table.c.study == study))
             crash_point("before-erasure")
         crash_point("after-erasure")

@@ -4,6 +4,7 @@ of `studies`, `enrolments` and `packets`.
 0. The first schema, which had no number.
 1. The same with a number, so that an older program's database is told from a newer one's.
 2. A table of sealed shares beside the packets.
+3. A table of how many are enrolled.
 """
 
 from __future__ import annotations
@@ -36,4 +37,12 @@ def _shares(connection: sqlite3.Connection) -> None:
     )
 
 
-SCHEMA = Schema(2, {0: _numbered, 1: _shares}, KEPT)
+def _counted(connection: sqlite3.Connection) -> None:
+    """The rows are counted this once."""
+    connection.execute(
+        "CREATE TABLE enrolled (study BLOB NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (study)) WITHOUT ROWID"
+    )
+    connection.execute("INSERT INTO enrolled SELECT study, count(*) FROM enrolments GROUP BY study")
+
+
+SCHEMA = Schema(3, {0: _numbered, 1: _shares, 2: _counted}, KEPT)

@@ -37,10 +37,11 @@ _LOG = logging.getLogger(__name__)
 
 async def advance(study: LiveStudy) -> bool:
     """Perform the next due transition, if any. True when there was one."""
+    enrolled = 0
     if study.phase is Phase.ENROLLING and study.tools.now() >= study.manifest.timetable.enrol_closes:
         # Enrolments that came in time count, also while their proofs are being checked.
         await study.enrolment_intake.close()
-    enrolled = await study.tools.enrolments.count(study.study)
+        enrolled = await study.tools.enrolments.count(study.study)
     windows = [one.window for one in study.rounds]
     event = due(study.manifest, windows, study.phase, study.turn, enrolled, study.tools.now())
     event = await meeting_tellers(study, event, lambda: _fix_packets(study))
