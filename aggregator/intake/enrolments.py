@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from aggregator.intake.batcher import Batcher
@@ -9,6 +10,7 @@ from aggregator.intake.enrolment_jobs import open_enrolments
 from aggregator.intake.workers import Workers
 from aggregator.rules.enrol import Applicant, decide_enrolment, decide_withdrawal, demand_size, open_withdrawal
 from aggregator.rules.enrolled import Known
+from aggregator.rules.lengths import largest_cohort
 from aggregator.rules.refusal import PacketRefused
 from aggregator.rules.unseal import StudyOpener
 from aggregator.store.enrolments import EnrolStore
@@ -31,6 +33,7 @@ class EnrolmentIntake:
         self._now = now
         self._batcher: Batcher[tuple[bytes, float], str] = Batcher(self._decide)
         self.taken = False
+        self._most: int | None = None
 
     async def enrol(self, sealed_untrusted: bytes) -> str:
         """The answer's word."""
@@ -74,20 +77,23 @@ class EnrolmentIntake:
         proven = [one.enrolment for one in opened if isinstance(one, Applicant)]
         if not proven:
             return [str(word) for word in opened]
+        if self._most is None:
+            self._most = await asyncio.to_thread(largest_cohort, self._manifest)
+        most = self._most
         async with self._store.change(self._study, "enrolments") as change:
             known = await change.known({one.key for one in proven}, {one.invite for one in proven})
             words = [
-                one if isinstance(one, str) else self._decide_one(known, one, arrived)
+                one if isinstance(one, str) else self._decide_one(known, most, one, arrived)
                 for one, (_, arrived) in zip(opened, batch, strict=True)
             ]
             await change.store(known.fresh)
         return words
 
-    def _decide_one(self, known: Known, applicant: Applicant, arrived: float) -> str:
+    def _decide_one(self, known: Known, most: int, applicant: Applicant, arrived: float) -> str:
         enrolment = applicant.enrolment
         standing = known.standing(enrolment.key, enrolment.invite)
         try:
-            fresh = decide_enrolment(applicant, standing, self._manifest.cohort, self._closed(arrived))
+            fresh = decide_enrolment(applicant, standing, self._manifest.cohort, most, self._closed(arrived))
         except PacketRefused as turned:
             return turned.word
         if fresh:

@@ -79,8 +79,10 @@ def largest_enrolment(packets: int) -> int:
     return LARGEST + PER_PACKET * packets
 
 
-def decide_enrolment(applicant: Applicant, standing: Standing, cohort: Cohort, closed: bool) -> bool:
+def decide_enrolment(applicant: Applicant, standing: Standing, cohort: Cohort, most: int, closed: bool) -> bool:
     """True to store it, False when exactly this was stored before. Raises `PacketRefused`.
+
+    `most`: how many members the study's documents have room for (`aggregator.rules.lengths.largest_cohort`).
 
     Steps: 1. a repetition is acknowledged; 2. the roster is still open; 3. the key is new and has not left;
     4. admission by invite, list or open; 5. there is room.
@@ -94,7 +96,7 @@ def decide_enrolment(applicant: Applicant, standing: Standing, cohort: Cohort, c
     if standing.withdrawn:
         raise PacketRefused("not-enrolled")
     _decide_admission(standing, cohort.admission)  # 4.
-    if standing.enrolled >= cohort.maximum:  # 5.
+    if standing.enrolled >= min(cohort.maximum, most):  # 5.
         raise PacketRefused("roster-full")
     return True
 

@@ -1,7 +1,7 @@
 """No document is signed that no reader takes: checked when a study is published, and again before each signature.
 
 `cohort.maximum` implies how long every document can become (`anon.protocols.sizes`), so a study whose documents would
-not fit is refused while nobody has joined it yet.
+not fit is refused while nobody has joined it yet. An earlier version published such studies: they admit as many as fit.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from attrs import evolve
 from anon.errors import Refused
 from anon.protocols.kinds import KINDS
 from anon.protocols.registry import protocol_of
-from anon.protocols.sizes import LONGEST_UNSEEN_CHAIN, longest_body, longest_chain
+from anon.protocols.sizes import LONGEST_UNSEEN_CHAIN, MOST_HELD, longest_at_once, longest_body, longest_chain
 from anon.study.manifest import Manifest
 from anon.transparency.documents import MAX_BODY
 
@@ -32,6 +32,11 @@ def demand_readable(manifest: Manifest) -> None:
         raise TooLong(
             f"cohort.maximum = {manifest.cohort.maximum}: a document of this study could have {_in_mb(longest)}, and "
             f"no reader takes more than {_in_mb(MAX_BODY)}. {advice(manifest)}"
+        )
+    if (held := longest_at_once(manifest)) > MOST_HELD:
+        raise TooLong(
+            f"cohort.maximum = {manifest.cohort.maximum}: members' machines would hold {_in_mb(held)} of documents at "
+            f"once, and each declines more than {_in_mb(MOST_HELD)}. {advice(manifest)}"
         )
 
 
@@ -54,13 +59,18 @@ def advice(manifest: Manifest) -> str:
 
 
 def largest_cohort(manifest: Manifest) -> int:
-    """The largest `cohort.maximum` whose documents are all read; 0 when none is."""
+    """The largest number of members, up to `cohort.maximum`, whose documents are all read; 0 when none is."""
     least, most = 0, manifest.cohort.maximum
+    if _fits(manifest):
+        return most
     while least < most:
         middle = (least + most + 1) // 2
-        fits = _longest(_with_maximum(manifest, middle)) <= MAX_BODY
-        least, most = (middle, most) if fits else (least, middle - 1)
+        least, most = (middle, most) if _fits(_with_maximum(manifest, middle)) else (least, middle - 1)
     return least
+
+
+def _fits(manifest: Manifest) -> bool:
+    return _longest(manifest) <= MAX_BODY and longest_at_once(manifest) <= MOST_HELD
 
 
 def _with_maximum(manifest: Manifest, maximum: int) -> Manifest:

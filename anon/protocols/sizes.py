@@ -18,6 +18,11 @@ from anon.wire.lists import list_length
 LONGEST_UNSEEN_CHAIN = 2 * 1024 * 1024
 """Bytes of heads that are read before the manifest is known: more than a manifest of the longest implies."""
 
+MOST_HELD = 64 * 1024 * 1024
+"""Bytes of documents that a study may make a peer hold at once: 300,000 people. A phone has that to spare; over Tor, at
+some 200 kB/s, it takes five minutes; reading it takes seconds (docs/performance.md). A peer declines more, and an
+aggregator publishes no such study."""
+
 _KEPT = 1024  # lengths are asked for again at every look at the heads
 
 

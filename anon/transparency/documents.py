@@ -19,6 +19,7 @@ from anon.wire.cbor import decode, encode, sha256
 KIND = re.compile(r"[a-z]{1,11}\Z")
 """The spelling of a kind. Those of a study follow from its manifest: `anon.protocols.kinds`."""
 MAX_BODY = 64 * 1024 * 1024
+"""Bytes of the longest document: no head of a longer one is signed, and none is read."""
 
 
 @frozen
@@ -71,7 +72,9 @@ def body_digest(body: bytes) -> bytes:
 def sign_head(
     key: SigningKey, study: bytes, chain: Sequence[SignedHead], kind: str, part: int, body: bytes
 ) -> SignedHead:
-    """The next head of the chain for this body."""
+    """The next head of the chain for this body. Raises `ValueError` for one that no reader takes."""
+    if len(body) > MAX_BODY:
+        raise ValueError(f"{kind} {part}: expected at most {MAX_BODY} bytes, got {len(body)}; it is not signed")
     previous = chain[-1].digest() if chain else bytes(32)
     head = Head(study, len(chain), kind, part, len(body), body_digest(body), previous)
     return SignedHead(head, key.sign(sha256(labels.HEAD, head.to_bytes())).signature)

@@ -23,7 +23,7 @@ from anon.ldp.epsilon import NANO
 from anon.protocols.charge import LOCAL, Budget, Charge
 from anon.protocols.names import expectation
 from anon.protocols.registry import charge_of, exposure_of, known_designs, protocol_of
-from anon.protocols.sizes import longest_at_once
+from anon.protocols.sizes import MOST_HELD, longest_at_once
 from anon.study.features import Table
 from anon.study.manifest import Manifest
 from anon.study.texts import faults_of
@@ -38,9 +38,6 @@ from peer.rules.promise import approved_less, cost_statements, not_left, too_dea
 
 ADMISSIONS = ("invite", "allow-list", "open")
 SHORT_WINDOW = 3600
-MOST_HELD = 64 * 1024 * 1024
-"""Bytes of documents that a study may make a peer hold at once: 300,000 people. A phone has that to spare; over Tor, at
-some 200 kB/s, it takes five minutes; reading it takes seconds (docs/performance.md)."""
 
 
 @frozen
