@@ -173,9 +173,14 @@ def _private_socket(path: Path) -> socket.socket:
     return bound
 
 
-async def read_body(request: web.BaseRequest, limit: int, seconds: float | None = None) -> bytes | None:
-    """The body, or None when it is longer than `limit`; nothing beyond the limit is kept. Raises `TimeoutError` after
-    `seconds` (`READ_SECONDS` when left out)."""
+async def read_body(
+    request: web.BaseRequest,
+    limit: int,
+    seconds: float | None = None,
+    arrived: Callable[[int], None] = lambda size: None,
+) -> bytes | None:
+    """The body, or None when it is longer than `limit`; nothing beyond the limit is kept. `arrived` hears of each
+    piece's size. Raises `TimeoutError` after `seconds` (`READ_SECONDS` when left out)."""
     parts: list[bytes] = []
     size = 0
     async with asyncio.timeout(READ_SECONDS if seconds is None else seconds):
@@ -183,6 +188,7 @@ async def read_body(request: web.BaseRequest, limit: int, seconds: float | None 
             size += len(chunk)
             if size > limit:
                 return None
+            arrived(len(chunk))
             parts.append(chunk)
     return b"".join(parts)
 

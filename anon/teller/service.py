@@ -2,8 +2,9 @@
 
 The journal decides everything; a process that is killed at any time loses no more than an answer, which is asked for
 again. Nothing is logged but faults of this machine. Strangers can reach a teller, so bodies are bounded, each and in
-their sum. A noisy share leaves at a whole number of steps after it was asked for, and nothing else is answered
-meanwhile: the time that drawing the noise takes depends on the noise.
+their sum: where there is no more room the one that stands still for longest is given up. A noisy share leaves at a
+whole number of steps after it was asked for, and nothing else is answered meanwhile: the time that drawing the noise
+takes depends on the noise.
 """
 
 from __future__ import annotations
@@ -36,11 +37,20 @@ T = TypeVar("T")
 UPLOAD_SECONDS = 300
 """For one body: a roster of 10 MB comes in that time at 35 KB a second."""
 MOST_WAITING = 2**27
-"""Bytes of all bodies that came and are not yet answered."""
+"""Bytes that came of all bodies that are not yet answered."""
 NOISE_STEP = 2.0
 """Seconds. Drawing the noise of 65,536 entries takes less."""
 _BUSY = "this teller is busy; nothing is lost, ask again later"
 _LOG = logging.getLogger(__name__)
+
+
+@define(eq=False)
+class Upload:
+    """A body that is still coming: the bytes of it that came, and when the last of them did (monotonic seconds)."""
+
+    reading: asyncio.Task[object] | None
+    came: int = 0
+    last: float = 0.0
 
 
 @define
@@ -53,6 +63,7 @@ class Service:
     worker: ThreadPoolExecutor
     fault: asyncio.Future[None]
     _turn: asyncio.Lock = field(factory=asyncio.Lock)
+    _uploads: list[Upload] = field(factory=list)
     _waiting: int = 0
     _full: bool = False
     _stopped: bool = False
@@ -75,22 +86,41 @@ class Service:
 
     async def _answered(self, request: web.BaseRequest, name: str) -> bytes:
         """Raises `Malformed` for a body that is too long or too slow, `Unreachable` for one too many."""
-        most = min(CALLS[name].most_body, MOST_WAITING - self._waiting)
         length = request.content_length
         if length is None or length > CALLS[name].most_body:
             raise Malformed(f"{name}: expected a body of a stated length of at most {CALLS[name].most_body} bytes")
-        if length > most:
-            raise Unreachable(_BUSY)
-        self._waiting += length
+        upload = Upload(asyncio.current_task())
         try:
-            body = await quiet_http.read_body(request, length, UPLOAD_SECONDS)
-            if body is None or len(body) != length:
-                raise Malformed(f"{name}: the body did not come whole")
-            return await self._in_turn(name, body)
+            return await self._in_turn(name, await self._whole(request, name, length, upload))
         except TimeoutError:
             raise Malformed(f"{name}: the body took longer than {UPLOAD_SECONDS} s") from None
         finally:
-            self._waiting -= length
+            self._waiting -= upload.came
+
+    async def _whole(self, request: web.BaseRequest, name: str, length: int, upload: Upload) -> bytes:
+        self._uploads.append(upload)
+        try:
+            body = await quiet_http.read_body(request, length, UPLOAD_SECONDS, lambda size: self._take(upload, size))
+        finally:
+            if upload in self._uploads:
+                self._uploads.remove(upload)
+        if body is None or len(body) != length:
+            raise Malformed(f"{name}: the body did not come whole")
+        return body
+
+    def _take(self, upload: Upload, size: int) -> None:
+        """A piece came. Where there is no more room, give up the others that are still coming, one by one, the stillest
+        first: else a few strangers who send no more would keep everybody out. Raises `Unreachable` if none is left."""
+        upload.came, upload.last = upload.came + size, time.monotonic()
+        self._waiting += size
+        while self._waiting > MOST_WAITING:
+            stillest = min((one for one in self._uploads if one is not upload), key=lambda one: one.last, default=None)
+            if stillest is None or stillest.reading is None:
+                raise Unreachable(_BUSY)
+            self._uploads.remove(stillest)
+            self._waiting -= stillest.came
+            stillest.came = 0
+            stillest.reading.cancel()
 
     async def _in_turn(self, name: str, body: bytes) -> bytes:
         """One call at a time. It is finished also for an asker who has gone."""

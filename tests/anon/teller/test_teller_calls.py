@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -291,17 +292,51 @@ async def test_a_body_that_is_too_long_or_of_unknown_length_is_not_read(tmp_path
             assert status == 400 and b"stated length" in said
 
 
-async def test_all_bodies_together_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A further one is sent away until one of them is answered."""
+async def upload(port: int, sent: bytes, length: int = 95) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A body of which only a part is sent."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"POST /v1/entry HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % length + sent)
+    await writer.drain()
+    await asyncio.sleep(0.1)
+    return reader, writer
+
+
+async def test_strangers_who_send_no_more_keep_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stated lengths take no room; where bodies fill it, the one that stands still for longest is given up."""
     monkeypatch.setattr(service, "MOST_WAITING", 100)
     async with serving(tmp_path) as (made, port):
-        _, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(b"POST /v1/entry HTTP/1.1\r\nHost: x\r\nContent-Length: 90\r\n\r\nx")
-        await writer.drain()
+        stated = [await upload(port, b"") for _ in range(4)]
+        assert (await post(port, "/v1/entry", ENTRY))[0] == 200
+        still, later = await upload(port, b"x" * 60), await upload(port, b"x" * 30)
+        assert made._waiting == 90
+        assert (await post(port, "/v1/entry", ENTRY))[0] == 200
+        for _, writer in stated:
+            writer.close()
+        assert await asyncio.wait_for(still[0].read(), 5) == b"", "its connection was closed"
+        assert made._waiting == 30 and len(made._uploads) <= 1 + len(stated)
+        later[1].write(ENTRY)
+        later[1].close()
+        still[1].close()
         await asyncio.sleep(0.2)
-        assert (await post(port, "/v1/entry", ENTRY))[0] == 503
-        writer.close()
+        assert made._waiting == 0
+
+
+async def test_all_bodies_together_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that came whole are not given up: a further one is sent away until one of them is answered."""
+    monkeypatch.setattr(service, "MOST_WAITING", len(ENTRY) + 5)
+    keep, slow = Journal.keep_offer, threading.Event()
+
+    def slowly(*given: Any) -> None:
+        slow.wait(20)
+        keep(*given)
+
+    monkeypatch.setattr(Journal, "keep_offer", slowly)
+    async with serving(tmp_path) as (made, port):
+        first = asyncio.ensure_future(post(port, "/v1/entry", ENTRY))
         await asyncio.sleep(0.2)
+        assert made._waiting == len(ENTRY) and (await post(port, "/v1/entry", ENTRY))[0] == 503
+        slow.set()
+        assert (await first)[0] == 200
         assert (await post(port, "/v1/entry", ENTRY))[0] == 200 and made._waiting == 0
 
 
