@@ -2,12 +2,14 @@
 when it is built.
 
 An owner's policy allows designs by name, so a name that said nothing of the slots could be lied to. The histogram's two
-stand here; a further protocol enters its own by `anon.protocols.registry.register`.
+stand here; a further protocol enters its own by `anon.protocols.registry.register`. A name that is not known yet has
+that module imported: a program that never asked for a protocol reads the same manifests as one that did.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Protocol
 
 from attrs import frozen
@@ -74,8 +76,15 @@ def demand_design(
 ) -> None:
     """Raises `InvalidValue` for a design that this program does not know, and for slots of another form than it has."""
     if design not in FORMS:
+        enter_protocols()
+    if design not in FORMS:
         raise InvalidValue(f"design: expected one of {', '.join(FORMS)}, got {kind_of(design)}; update this program")
     FORMS[design](cards, [[surveys[row.survey] for row in slot.rows] for slot in slots])
+
+
+def enter_protocols() -> None:
+    """Have every protocol of this program enter its designs."""
+    import_module("anon.protocols.registry")  # late: it is built on this package
 
 
 def one_packet(cards: Mapping[str, int], tables: Tables) -> None:

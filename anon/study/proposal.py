@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from attrs import field, frozen
 
 from anon.errors import InvalidValue, Malformed, because
+from anon.study.designs import enter_protocols
 from anon.study.features import (
     Cohort,
     Cover,
@@ -333,6 +334,7 @@ def parse_proposal(text: str, what: str = "study.toml") -> Proposal:
         raise Malformed(f"{what}: not TOML: {error}") from None
     except RecursionError:
         raise Malformed(f"{what}: not TOML: nested too deeply") from None
+    enter_protocols()
     tables = data.get("tables", {})
     if not isinstance(tables, dict):
         raise Malformed(f'{what}.tables: expected a table such as person = ["age", ...], got {kind_of(tables)}')

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -15,6 +17,9 @@ from anon.study import Manifest, parse_proposal
 from anon.study.manifest import parse_manifest
 from anon.wire.cbor import decode, encode
 from tests.anon.study.test_proposal import GOOD
+from tests.support.command_line import ROOT
+from tests.support.sums import GRADIENT, MOMENTS, TABLES, sum_study
+from tests.support.sums import manifest_of as sums_of
 
 KEYS = StudyKeys(bytes(32), bytes(32), bytes(96), bytes(32))
 PAPER = GOOD.replace(
@@ -155,3 +160,29 @@ def test_the_sealing_key_says_the_version_of_packets(length: int, version: int) 
     for wrong in (length - 1, length + 1, 0):
         with pytest.raises(Malformed, match="sealing_key: expected 32 or 1216 bytes"):
             evolve(manifest, sealing_key=bytes(wrong))
+
+
+UNASKED = """
+import sys
+from {module} import {reader}
+assert "anon.protocols.registry" not in sys.modules
+{reader}(sys.stdin.buffer.read(){decoded})
+"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("design", [TABLES, MOMENTS, GRADIENT], ids=["tables", "moments", "gradient"])
+def test_a_program_that_asked_for_no_protocol_reads_the_manifests_of_all(design: str) -> None:
+    """A teller, a check of evidence and a look at an exported chain are such programs."""
+    _read_alone(UNASKED.format(module="anon.study.manifest", reader="parse_manifest", decoded=""), sums_of(design).to_bytes())
+
+
+@pytest.mark.process
+def test_a_program_that_asked_for_no_protocol_reads_the_study_files_of_all() -> None:
+    reading = UNASKED.format(module="anon.study.proposal", reader="parse_proposal", decoded=".decode()")
+    _read_alone(reading, sum_study(GRADIENT).encode())
+
+
+def _read_alone(program: str, given: bytes) -> None:
+    done = subprocess.run([sys.executable, "-c", program], input=given, capture_output=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr.decode()

@@ -1,0 +1,315 @@
+"""A whole study of exact sums by real programs: an aggregator, two tellers, and processes of peers. Programs are killed.
+
+The programs are `anonml aggregator serve` and `anonml teller serve`, started by `noted_program`. A program that was killed
+is started again at once, as a service manager does. Over loopback a test may move the clock; through Tor it is the wall
+clock's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sqlite3
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, closing, nullcontext
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field, frozen
+
+from anon.study.manifest import Manifest, Survey, parse_manifest
+from tests.support.command_line import ENVIRONMENT, ROOT
+from tests.support.noted_program import CLOCK, NOISE
+from tests.support.served_tellers import free_port
+from tests.support.shared_clock import Flow, SharedClock
+from tests.support.sum_peers import PROGRAM, numbers_of
+from tests.support.sums import NAMES, sum_study
+
+CRASH_AT = "ANONML_CRASH_AT"
+PATIENCE = 240.0
+AGGREGATOR = "aggregator"
+
+
+@frozen
+class Plan:
+    """How large a study is, how long its stages last in seconds of its clock, and who is killed.
+
+    `points`: by program the crash points of its processes, one after the other. `struck`: rounds in whose middle the
+    aggregator is killed. `rate`: how fast the clock flows; None for the wall clock.
+    """
+
+    peers: int
+    hosts: int
+    rounds: int
+    enrol: int
+    settle: int
+    collect: int
+    points: Mapping[str, Sequence[str]] = field(factory=dict)
+    struck: frozenset[int] = frozenset()
+    rate: float | None = None
+    tor: bool = False
+
+    def text(self, addresses: Sequence[str]) -> str:
+        """The study file."""
+        named = zip(NAMES, addresses, strict=True)
+        tellers = "".join(f'[[tellers]]\nname = "{name}"\naddress = "{address}"\n' for name, address in named)
+        design = f'kind = "gradient"\nepsilon = 1.0\nrounds = {self.rounds}'
+        text = sum_study(design, tellers, minimum=self.peers // 2)
+        for old, new in (('enrol = "1h"', self.enrol), ('settle = "10m"', self.settle), ('collect = "1h"', self.collect)):
+            assert old in text
+            text = text.replace(old, f'{old.split(" ")[0]} = "{new}s"')
+        return text
+
+
+@define
+class Program:
+    """One serving program, started again whenever it was killed."""
+
+    words: tuple[str, ...]
+    home: Path
+    environment: dict[str, str]
+    points: list[str]
+    deaths: int = 0
+    lived: list[float] = field(factory=list)
+    """The seconds from each killing until the next process served."""
+    process: asyncio.subprocess.Process | None = None
+    keeping: asyncio.Task[None] | None = None
+
+    @property
+    def log(self) -> Path:
+        return self.home.with_suffix(".log")
+
+    async def start(self) -> str:
+        """Until it serves; its address."""
+        point = self.points.pop(0) if self.points else ""
+        out = self.home.with_suffix(f".out-{self.deaths}")
+        with out.open("wb") as told, self.log.open("ab") as log:
+            self.process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "tests.support.noted_program", *self.words, "--home", str(self.home), "--json",
+                stdout=told, stderr=log, cwd=ROOT, env={**self.environment, CRASH_AT: point},
+            )  # fmt: skip
+        deadline = time.monotonic() + PATIENCE
+        while not out.read_bytes().endswith(b"\n"):
+            assert self.process.returncode is None and time.monotonic() < deadline, self.log.read_text()[-3000:]
+            await asyncio.sleep(0.05)
+        return str(json.loads(out.read_text().splitlines()[0])["address"])
+
+    async def keep(self) -> None:
+        """Start it again for as long as it is killed. Raises for any other end."""
+        while True:
+            assert self.process is not None
+            code = await self.process.wait()
+            assert code == -signal.SIGKILL, f"{self.words} ended with {code}: {self.log.read_text()[-3000:]}"
+            self.deaths += 1
+            since = time.monotonic()
+            await self.start()
+            self.lived.append(time.monotonic() - since)
+
+    def strike(self) -> None:
+        """SIGKILL, now."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGKILL)
+
+    async def stop(self) -> None:
+        """As a service manager does, for good."""
+        if self.keeping is not None:
+            self.keeping.cancel()
+            await asyncio.gather(self.keeping, return_exceptions=True)
+        if self.process is not None and self.process.returncode is None:
+            self.process.send_signal(signal.SIGTERM)
+            await asyncio.wait_for(self.process.wait(), 30)
+
+
+@define
+class SumStudy:
+    """The programs and what they left behind. Make it with `sum_programs`."""
+
+    folder: Path
+    plan: Plan
+    clock: SharedClock | None
+    flow: Flow | None
+    programs: dict[str, Program] = field(factory=dict)
+    hosts: list[asyncio.subprocess.Process] = field(factory=list)
+    outcomes: list[dict[str, Any]] = field(factory=list)
+    kept: dict[tuple[str, int], set[bytes]] = field(factory=dict)
+    """By teller and round, every noisy share that was ever seen in its journal."""
+    seconds: list[float] = field(factory=list)
+    """Of each round, from its closing to its sum."""
+    manifest: Manifest = field(init=False)
+
+    @property
+    def home(self) -> Path:
+        """The aggregator's."""
+        return self.folder / AGGREGATOR
+
+    def now(self) -> float:
+        return time.time() if self.clock is None else self.clock()
+
+    # Beginning
+
+    async def begin(self) -> None:
+        """Start the tellers and the aggregator, publish the study, and have everybody join."""
+        await asyncio.gather(*map(self._init, NAMES))
+        serve = ("--onion",) if self.plan.tor else ("--port", str(free_port()))
+        started = [self._start(name, "teller", "serve") for name in NAMES]
+        self.hosts = [await self._host(place) for place in range(self.plan.hosts)]
+        *addresses, address = await asyncio.gather(*started, self._start(AGGREGATOR, "aggregator", "serve", *serve))
+        for program in self.programs.values():
+            program.keeping = asyncio.create_task(program.keep())
+        file = self.folder / "study.toml"
+        file.write_text(self.plan.text(addresses))
+        loopback = () if self.plan.tor else ("--loopback",)
+        await self.command("study", "publish", file, *loopback, "--home", self.home)
+        self.manifest = parse_manifest(self.documents()["manifest", 0])
+        links = await self.command(
+            "aggregator", "invite", "--count", self.plan.peers, "--address", address, "--home", self.home
+        )
+        for host, numbers in zip(self.hosts, numbers_of(self.plan.peers, self.plan.hosts), strict=True):
+            self._order(host, numbers, [links[number] for number in numbers])
+
+    async def _init(self, name: str) -> None:
+        place = () if self.plan.tor else ("--loopback", "--port", str(free_port()))
+        await self.command("teller", "init", "--name", name, *place, "--home", self.folder / name)
+
+    async def _start(self, name: str, *words: str) -> str:
+        noted = {NOISE: str(self.folder / f"{name}.noise")} if name in NAMES else {}
+        points = list(self.plan.points.get(name, ()))
+        self.programs[name] = Program(words, self.folder / name, {**self._environment(), **noted}, points)
+        return await self.programs[name].start()
+
+    def _environment(self) -> dict[str, str]:
+        return ENVIRONMENT | ({} if self.clock is None else {CLOCK: str(self.clock.path)})
+
+    async def command(self, *words: object) -> Any:
+        """`anonml WORDS --json`, which must succeed."""
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "tests.support.noted_program", *map(str, words), "--json",
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, cwd=ROOT, env=self._environment(),
+        )  # fmt: skip
+        out, errors = await process.communicate()
+        assert process.returncode == 0, f"anonml {' '.join(map(str, words))}: {errors.decode()}{out.decode()}"
+        return json.loads(out)
+
+    async def _host(self, place: int) -> asyncio.subprocess.Process:
+        folder = self.folder / f"peers-{place}"
+        with folder.with_suffix(".log").open("wb") as log:
+            return await asyncio.create_subprocess_exec(
+                sys.executable, "-m", PROGRAM, str(folder), stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE, stderr=log, cwd=ROOT, env=self._environment(),
+            )  # fmt: skip
+
+    def _order(self, host: asyncio.subprocess.Process, numbers: Sequence[int], links: Sequence[str]) -> None:
+        until = self.manifest.timetable.ends + 600
+        clock = "" if self.clock is None else str(self.clock.path)
+        order = {"numbers": list(numbers), "links": list(links), "tor": self.plan.tor, "until": until, "clock": clock}
+        assert host.stdin is not None
+        host.stdin.write(json.dumps(order).encode() + b"\n")
+        host.stdin.close()
+
+    # Going on
+
+    async def through(self) -> None:
+        """The whole study, each round to its sum, and every peer to its end."""
+        enrolling = "SELECT count(*) FROM enrolments"
+        await self.until(lambda: self._one(enrolling) == self.plan.peers, "enrolled")
+        if self.clock is not None:
+            self.clock.seconds = max(self.clock(), self.manifest.timetable.enrol_closes)
+        for survey in self.manifest.surveys:
+            await self._round(survey)
+        await self.until(lambda: ("report", 0) in self.documents(), "model published")
+        for host in self.hosts:
+            out, _ = await host.communicate()
+            assert host.returncode == 0, "".join(log.read_text() for log in self.folder.glob("peers-*.log"))
+            self.outcomes += json.loads(out)
+        await self.until(lambda: all(self._over(name) for name in NAMES), "tellers finished")
+
+    async def _round(self, survey: Survey) -> None:
+        """From its window to its sum. A clock that a test moves stands still meanwhile."""
+        turn = survey.round
+        await self.until(lambda: self.now() > survey.window.closes, f"round {turn} closed")
+        began = time.monotonic()
+        with self.flow.held() if self.flow is not None else nullcontext():
+            if turn in self.plan.struck:
+                await self.until(lambda: self._taken(turn) > 0, "relaying")
+                assert ("sums", turn) not in self.documents()
+                self.programs[AGGREGATOR].strike()
+            await self.until(lambda: ("sums", turn) in self.documents(), f"round {turn} summed")
+        self.seconds.append(time.monotonic() - began)
+
+    async def until(self, reached: Callable[[], bool], what: str) -> None:
+        """Wait, and note what tellers journal meanwhile."""
+        longest = PATIENCE + (0 if self.clock is not None else max(0.0, self.manifest.timetable.ends - self.now()))
+        deadline = time.monotonic() + longest
+        while not reached():
+            self._look()
+            for program in self.programs.values():
+                if program.keeping is not None and program.keeping.done():
+                    program.keeping.result()
+            assert not any(host.returncode for host in self.hosts), self._said()
+            assert time.monotonic() < deadline, f"not {what}: {self._said()}"
+            await asyncio.sleep(0.05)
+        self._look()
+
+    def _said(self) -> str:
+        return "\n".join(f"{log.name}: {log.read_text()[-1500:]}" for log in sorted(self.folder.glob("*.log")))
+
+    def _look(self) -> None:
+        for name in NAMES:
+            for turn, noisy in self.journal(name, "SELECT round, noisy FROM ends WHERE noisy IS NOT NULL"):
+                self.kept.setdefault((name, turn), set()).add(noisy)
+
+    def _taken(self, turn: int) -> int:
+        (row,) = self.journal(NAMES[0], "SELECT count(*) FROM shares WHERE round = ?", turn)
+        return int(row[0])
+
+    def _over(self, name: str) -> bool:
+        return self.journal(name, "SELECT count(*) FROM offers WHERE study NOT NULL AND sealing != x''") == [(0,)]
+
+    # Looking
+
+    def journal(self, name: str, query: str, *values: object) -> list[tuple[Any, ...]]:
+        """Rows of a teller's journal."""
+        with closing(sqlite3.connect(self.folder / name / "teller.sqlite", timeout=30)) as store:
+            store.execute("PRAGMA query_only = ON")
+            return store.execute(query, values).fetchall()
+
+    def _one(self, query: str) -> Any:
+        with closing(sqlite3.connect(self.home / "aggregator.sqlite", timeout=30)) as store:
+            store.execute("PRAGMA query_only = ON")
+            return store.execute(query).fetchone()[0]
+
+    def documents(self) -> dict[tuple[str, int], bytes]:
+        """Everything that was published, by kind and part."""
+        with closing(sqlite3.connect(self.home / "aggregator.sqlite", timeout=30)) as store:
+            store.execute("PRAGMA query_only = ON")
+            rows = store.execute("SELECT kind, part, body FROM documents ORDER BY number").fetchall()
+        return {(kind, part): body for kind, part, body in rows}
+
+
+@asynccontextmanager
+async def sum_programs(folder: Path, plan: Plan) -> AsyncIterator[SumStudy]:
+    """A study that was published and joined; every program ends with it."""
+    clock = None if plan.rate is None else SharedClock(folder / "clock")
+    flow = None if clock is None or plan.rate is None else Flow(clock, plan.rate)
+    study = SumStudy(folder, plan, clock, flow)
+    flowing = None
+    try:
+        await study.begin()
+        flowing = None if flow is None else asyncio.create_task(flow.run())
+        yield study
+    finally:
+        if flowing is not None:
+            flowing.cancel()
+        for host in study.hosts:
+            if host.returncode is None:
+                host.kill()
+                await host.wait()
+        for program in study.programs.values():
+            await program.stop()
+
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
