@@ -192,6 +192,18 @@ async def test_a_disagreement_is_heard_before_any_other_fault(tmp_path: Path) ->
         await made.summed()
 
 
+async def test_two_lists_are_evidence_before_any_teller_is_asked_for_its_noise(tmp_path: Path) -> None:
+    made = await a_round(tmp_path)
+    other = second_list(made)
+    made.tellers[1].turned = lambda call, given: other if call == "list" else given
+    for teller in made.tellers:
+        teller.away = lambda call: call == "noise"
+    with pytest.raises(NoSum) as ended:
+        await made.summed()
+    assert sorted(parse_disagreement(ended.value.evidence, made.arrangement).tellers) == [0, 1]
+    assert all("noise" not in teller.calls for teller in made.tellers)
+
+
 @pytest.mark.parametrize("call", ["admit", "settle", "list", "noise"])
 async def test_a_teller_whose_disk_is_full_is_waited_for(tmp_path: Path, call: str) -> None:
     """Nothing of it was said, so the same sum is made once there is room. `test_teller_home` fills a real journal's file."""
