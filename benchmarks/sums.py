@@ -1,18 +1,14 @@
-"""How well exact sums with central noise learn: tables beside `histogram` on Adult, moments and gradients on a9a.
+"""How well exact sums with central noise learn: tables beside `histogram` on Adult.
 
-    python -m benchmarks.sums --data DIR [--trials 400] [--parts tables shuffled moments gradient] [--peers 2000]
+    python -m benchmarks.sums --data DIR [--trials 400] [--parts tables shuffled] [--peers 2000]
 
-DIR holds adult_train, adult_test, a9a_train and a9a_test (.csv.gz). All sums promise a central epsilon at delta 1e-6,
-replace-one.
+DIR holds adult_train and adult_test (.csv.gz). `benchmarks.many` measures moments and gradients. All sums promise a
+central epsilon at delta 1e-6, replace-one.
 
 `tables`: one table of each of 11 attributes by label, with the noise of two parties, learned by the additive model.
 Cuts and rough shares are declared. `histogram` stands beside it with the same epsilon locally. Then with the local
 epsilon whose central one is the same if everybody is honest and unlinked. Goals, ROC AUC at epsilon 1: 0.75 at 200
 peers, 0.835 at 500, 0.868 at 2,000. `shuffled`: the same with shuffled labels, 0.5 within three standard errors.
-
-`moments`, `gradient`: five peers hold all rows, and the unit is a record. Goals, test error: ridge regression from one
-round at most 0.165 at epsilon 1 and 0.19 at 0.1, logistic regression in 60 rounds at most 0.158 at epsilon 1, with the
-noise of one party. That of two stands beside it. Majority is 0.236.
 
 The noise is the exact discrete Gaussian of the accounting. Contributions are those of the peers' own code: vectorised
 where that is slow, and then compared with it. Prints a table, writes benchmarks/out/sums.json, and fails where a goal
@@ -22,13 +18,11 @@ is missed.
 from __future__ import annotations
 
 import argparse
-import csv
-import gzip
 import sys
 import time
 from decimal import Decimal
 from fractions import Fraction
-from math import isqrt, sqrt
+from math import sqrt
 from pathlib import Path
 
 import numpy as np
@@ -41,8 +35,6 @@ from aggregator.lab.simulation.run import categories
 from aggregator.lab.simulation.simulate import NO_KEYS, simulate
 from aggregator.lab.simulation.sum_noise import simulated_noise
 from aggregator.protocols.histogram.results import Subject
-from aggregator.protocols.sum.gradient import learn_gradient
-from aggregator.protocols.sum.moments import ridge
 from aggregator.protocols.sum.published import NoisySum
 from aggregator.protocols.sum.tables import learn_tables
 from anon.accounting.central import central, local_epsilon
@@ -52,9 +44,6 @@ from anon.ldp import format_epsilon, nano
 from anon.protocols.resolve import resolve
 from anon.study.features import Learning
 from anon.study.proposal import OnePacket, Proposal, load_proposal
-from anon.sums.columns import Column, Linear
-from anon.sums.gradient import WEIGHT, Descent, GradientSums
-from anon.sums.moments import MomentSums
 from anon.sums.sensitivity import Summed
 from anon.sums.tables import TableSums, tables_of
 from benchmarks.figures import Figure, publish
@@ -68,12 +57,6 @@ GOALS = {200: 0.75, 500: 0.835, 2000: 0.868}
 PEERS = (100, 200, 500, 2000)
 CUTS = {"age": (25.0, 35.0, 45.0, 55.0), "education_num": (8.0, 9.0, 12.0, 13.0), "hours_per_week": (34.0, 40.0, 49.0)}
 """Round numbers that a member of staff would declare."""
-
-ERROR_GOALS = {("moments", "1"): 0.165, ("moments", "0.1"): 0.19, ("gradient", "1"): 0.158}
-HOLDERS = 5
-TARGET = 2
-"""The reach of the label beside that of a feature, 1."""
-ROUNDS = 60
 
 
 def noise_for(design: Summed, epsilon: str, rounds: int = 1) -> Fraction:
@@ -174,114 +157,6 @@ def histogram(census: Census, peers: int, trials: int, epsilon: str, asks: str) 
     }  # fmt: skip
 
 
-@frozen(eq=False)
-class Rows:
-    """a9a: features 0 or 1 (rows, 123) and labels -1 or +1."""
-
-    features: Integers
-    labels: Integers
-
-    @staticmethod
-    def of(path: Path) -> Rows:
-        """Read a file with a header line that names the label y."""
-        with gzip.open(path, "rt") as file:
-            names = next(csv.reader(file))
-            table = np.loadtxt(file, delimiter=",", dtype=np.int64)
-        at = names.index("y")
-        return Rows(np.delete(table, at, axis=1), table[:, at])
-
-    def error(self, model: Linear) -> float:
-        """The share of rows on whose label the sign of the score is wrong."""
-        return float(np.mean(np.where(self.features @ np.array(model.weights) > 0, 1, -1) != self.labels))
-
-    def records(self, chosen: slice) -> list[dict[str, object]]:
-        """Rows as a peer's queries return them."""
-        return [
-            {**{f"f{at}": int(value) for at, value in enumerate(row)}, "y": int(label)}
-            for row, label in zip(self.features[chosen], self.labels[chosen], strict=True)
-        ]
-
-
-def errors(part: str, epsilon: str, parties: int, found: list[float], extra: Figure) -> Figure:
-    """One row of the table."""
-    return {
-        "part": part, "epsilon": epsilon, "peers": HOLDERS, "parties": parties, "trials": len(found),
-        "error": round(float(np.mean(found)), 4), "error_se": round(float(np.std(found)) / sqrt(len(found)), 4),
-        "goal": ERROR_GOALS.get((part, epsilon)) if parties == 1 else None, **extra,
-    }  # fmt: skip
-
-
-def moments(train: Rows, test: Rows, trials: int) -> list[Figure]:
-    """Ridge regression of the label from one noisy sum. The contributions are made by the peers' code."""
-    size = train.features.shape[1]
-    columns = (*(Column(f"f{at}", 0.0, 1.0) for at in range(size)), Column("y", 0.0, 1.0, TARGET))
-    most = int(train.features.sum(axis=1).max())
-    design = MomentSums(columns, most + TARGET**2, "record", len(train.labels))
-    exact = np.zeros(design.length, dtype=np.int64)
-    for holder in range(HOLDERS):
-        exact += np.array(design.vector(train.records(slice(holder, None, HOLDERS))), dtype=np.int64)
-    generator, rows = np.random.default_rng(SEED), []
-    for epsilon in ("1", "0.1"):
-        sigma_squared = noise_for(design, epsilon)
-        for parties in (1, 2):
-            found = []
-            for _ in range(trials):
-                noise = simulated_noise(sigma_squared, parties, design.length, generator)
-                values = tuple((exact + noise).tolist())
-                model = ridge(design, "y", NoisySum(values, HOLDERS, sigma_squared, parties))
-                found.append(test.error(model))
-            extra: Figure = {"entries": design.length, "sigma": round(sqrt(sigma_squared), 1)}
-            rows.append(errors("moments", epsilon, parties, found, extra))
-    return rows
-
-
-def summed_gradients(design: GradientSums, rows: Rows, weights: tuple[int, ...]) -> Integers:
-    """The exact sum of all rows' contributions. A row's gradient is its error times zeros and ones."""
-    log_odds = rows.features @ np.array(weights, dtype=np.int64) / WEIGHT
-    scaled = np.rint((1 / (1 + np.exp(-log_odds)) - (rows.labels > 0)) * design.scale).astype(np.int64)
-    ones = rows.features.sum(axis=1)
-    for at in np.flatnonzero(scaled**2 * ones > design.norm_squared):
-        scaled[at] = _shrunk(int(scaled[at]), int(ones[at]), design.norm_squared)
-    found: Integers = scaled @ rows.features
-    return found
-
-
-def _shrunk(value: int, ones: int, norm_squared: int) -> int:
-    """As `anon.noise.scaling.shrunk` makes each entry of a vector of so many equal ones."""
-    digits = (squares := value * value * ones).bit_length()
-    factor = isqrt((norm_squared << 2 * digits) // squares)
-    return (abs(value) * factor >> digits) * (1 if value > 0 else -1)
-
-
-def gradient(train: Rows, test: Rows, trials: int) -> list[Figure]:
-    """Logistic regression in rounds."""
-    size = train.features.shape[1]
-    columns = tuple(Column(f"f{at}", 0.0, 1.0) for at in range(size))
-    design = GradientSums(columns, 2**10, Fraction(1), "record", len(train.labels))
-    sigma_squared, generator, rows = noise_for(design, "1", ROUNDS), np.random.default_rng(SEED), []
-    for parties in (1, 2):
-        way = Descent(ROUNDS, Fraction(2), Fraction(9, 10), len(train.labels), sigma_squared * parties, 20)
-        found = []
-        for _ in range(trials):
-            standing, published = way.start(size), []
-            for _ in range(ROUNDS):
-                noise = simulated_noise(sigma_squared, parties, size, generator)
-                values = tuple((summed_gradients(design, train, standing.weights) + noise).tolist())
-                published.append(NoisySum(values, HOLDERS, sigma_squared, parties))
-                standing = way.after(standing, values, design.scale)
-            found.append(test.error(learn_gradient(design, way, published)))
-        few = Rows(train.features[:200], train.labels[:200])
-        own = [(record, int(str(record["y"])) > 0) for record in few.records(slice(None))]
-        assert design.vector(own, standing.weights) == summed_gradients(design, few, standing.weights).tolist()
-        extra: Figure = {
-            "entries": size,
-            "sigma": round(sqrt(sigma_squared), 1),
-            "token_bytes": 384 + 32 * (ROUNDS - 1),
-        }
-        rows.append(errors("gradient", "1", parties, found, extra))
-    return rows
-
-
 def measured(parts: list[str], folder: Path, trials: int, groups: list[int]) -> list[Figure]:
     """All rows of these parts, the tables for these numbers of peers."""
     rows: list[Figure] = []
@@ -294,19 +169,15 @@ def measured(parts: list[str], folder: Path, trials: int, groups: list[int]) -> 
             print(*rows[-5:], sep="\n", file=sys.stderr, flush=True)
         if "shuffled" in parts:
             rows += [tables(census, peers, trials, shuffled=True) for peers in groups if peers in GOALS]
-    if {"moments", "gradient"} & {*parts}:
-        train, test = (Rows.of(folder / f"a9a_{part}.csv.gz") for part in ("train", "test"))
-        rows += moments(train, test, max(trials // 10, 10)) if "moments" in parts else []
-        rows += gradient(train, test, max(trials // 40, 5)) if "gradient" in parts else []
     return rows
 
 
 def missed(row: Figure) -> bool:
     """True for a goal that a row does not meet."""
-    goal, auc, error = row.get("goal"), float(row.get("auc") or 0), float(row.get("error") or 0)
+    goal, auc = row.get("goal"), float(row.get("auc") or 0)
     if row["part"] == "shuffled":
         return abs(auc - 0.5) > 3 * float(row["auc_se"] or 0)
-    return goal is not None and (error > float(goal) if "error" in row else auc < float(goal))
+    return goal is not None and auc < float(goal)
 
 
 def main() -> int:
@@ -314,7 +185,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="How well exact sums learn.")
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--trials", type=int, default=400)
-    known = ["tables", "shuffled", "moments", "gradient"]
+    known = ["tables", "shuffled"]
     parser.add_argument("--peers", nargs="+", type=int, default=[*PEERS])
     parser.add_argument("--parts", nargs="+", default=known, choices=known)
     options = parser.parse_args()

@@ -22,10 +22,11 @@ from anon.protocols.kinds import LONGEST_MANIFEST
 from anon.protocols.linear_model import LinearModel
 from anon.protocols.registry import read_model
 from anon.protocols.sizes import longest_body
-from anon.queries.answers import Question, Request, Value
+from anon.queries.answers import Question, Request, Value, value_of
 from anon.queries.lint import Tables, lint
 from anon.queries.process import at_once
-from anon.queries.sandbox import plain_tables_of
+from anon.queries.records import Draw, drawn
+from anon.queries.sandbox import opened, plain_tables_of
 from anon.storage.durable import connect
 from anon.storage.private_files import new_private_text
 from anon.text.sentences import Sentence, joined, say
@@ -106,7 +107,7 @@ def _unfit(model: PublishedModel, tables: Tables) -> tuple[str, ...]:
     found = []
     for feature in model.features:
         try:
-            lint(feature.query, tables, feature.name)
+            lint(feature.query, tables, feature.name, many=_of_records(model))
         except (Malformed, Refused) as fault:
             found.append(str(fault))
     return tuple(found)
@@ -135,9 +136,17 @@ def told_cases(chance: float) -> str:
     return say("{cases} of 100", cases=max(1, round(100 * chance)))
 
 
+def _of_records(model: PublishedModel) -> bool:
+    return isinstance(model, LinearModel) and model.many
+
+
 def predict_own(model: PublishedModel, database: Path, as_of: int) -> Prediction:
     """The prediction for the owner, from the owner's tables as they are now, by a child process. A missing
-    value counts as declared."""
+    value counts as declared. Raises `Refused` for a model of single records."""
+    if _of_records(model):
+        raise Refused(
+            say("this model predicts for one record, not for a person; give it records as a file, one a row (--people)")
+        )
     present = plain_tables_of(database)
     words = {word for feature in model.features for word in _WORDS.findall(feature.query.lower())}
     questions = tuple(Question(feature.kind, feature.query, feature.categories) for feature in model.features)
@@ -153,9 +162,12 @@ def predict_people(
 ) -> Iterator[Prediction]:
     """One prediction per row of a CSV (or JSON Lines) file, or per value of the column `person`.
 
-    Each person's rows alone are that person's table, as on a peer. Raises `Malformed` for a model that reads several
-    tables, and for a file whose columns lack what the model's queries read.
+    Each person's rows alone are that person's table, as on a peer. Of a model of single records each row is one. Raises
+    `Malformed` for a model that reads several tables, and for a file whose columns lack what the model's queries read.
+    Raises `Refused` for people of several records.
     """
+    if person is not None and _of_records(model):
+        raise Refused(say("this model predicts for one record, and each row is one; leave --person out"))
     table = _only_table(model)
     with _folder(home) as folder:
         everyone, alone = folder / "everyone.sqlite", folder / "alone.sqlite"
@@ -236,7 +248,16 @@ def _write(writerow: Callable[[Sequence[object]], object], predictions: Iterable
 
 
 def _predict(model: PublishedModel, who: str, database: Path, as_of: int) -> Prediction:
-    return _prediction(model, who, evaluate_here(database, model.features, model.label, as_of).values)
+    if not _of_records(model):
+        return _prediction(model, who, evaluate_here(database, model.features, model.label, as_of).values)
+    with opened(database, seconds=LONGEST_EVALUATION) as sandbox:
+        queries = [feature.query for feature in model.features]
+        (found,) = (drawn(sandbox, queries, as_of, Draw(1, b"")) if sandbox else None) or [[None] * len(queries)]
+    values = {
+        feature.name: None if outcome is None else value_of(feature.kind, outcome)
+        for feature, outcome in zip(model.features, found, strict=True)
+    }
+    return _prediction(model, who, values)
 
 
 def _prediction(model: PublishedModel, who: str, values: Mapping[str, Value]) -> Prediction:

@@ -21,7 +21,7 @@ def lint_queries(proposal: Proposal) -> None:
         *((feature.name, feature.query) for feature in proposal.features),
     ]
     for name, query in queries:
-        lint(query, tables, f"{name}.query")
+        lint(query, tables, f"{name}.query", many=proposal.many is not None)
 
 
 def prepare(

@@ -51,7 +51,7 @@ class Scaling:
         """
         if len(values) != self.length:
             raise ValueError(f"expected a vector of {self.length} values, got {len(values)}")
-        rounded = [round(Fraction(value) * self.scale) if _is_finite(value) else 0 for value in values]
+        rounded = [round(Fraction(value) * self.scale) if value and _is_finite(value) else 0 for value in values]
         return shrunk(rounded, self.norm_squared)
 
     def reals(self, integers: Sequence[int]) -> list[Fraction]:

@@ -7,7 +7,7 @@ store nor wait. Sortition, slots, the score cohort, tokens, ledger, journal and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, final, runtime_checkable
 
 from attrs import field, frozen
@@ -29,10 +29,13 @@ Place = tuple[str, int]
 @frozen
 class Record:
     """A snapshot's values by feature name, and the label's. Raw: categories are derived from it, and exact
-    vectors in a protocol whose promise is central."""
+    vectors in a protocol whose promise is central.
+
+    `rows`: the records of a study that has many of each member. Values and label are missing then."""
 
     values: Mapping[str, Value] = field(repr=False)
     label: Value = field(repr=False)
+    rows: Sequence[Record] = field(default=(), repr=False)
 
 
 @frozen

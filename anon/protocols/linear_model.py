@@ -20,6 +20,7 @@ from anon.protocols import model_json
 from anon.protocols.categories import Value
 from anon.protocols.contract import Contribution, Predicted
 from anon.study.features import Feature, Label, demand_names, demand_numbers
+from anon.study.parsing import LEFT_OUT
 from anon.sums.columns import Column
 
 FORM: Final = "linear"
@@ -38,7 +39,8 @@ class LinearModel:
     """A weighted sum of centred and clipped columns, and an intercept. Equal models have equal `to_json` bytes.
 
     Without a `target` the sum is the log-odds of the positive label, and the answer is a yes from `threshold` on. With
-    one it is a number: the sum of 1 is one width of the target above its centre. `chance` and `shown` as in
+    one it is a number: the sum of 1 is one width of the target above its centre. `many`: the queries give many records
+    of a person, and it predicts for one record. `chance` and `shown` as in
     `anon.protocols.contract.PublishedModel`. Raises `InvalidValue` for a model that cannot be.
     """
 
@@ -53,6 +55,7 @@ class LinearModel:
     threshold: float = 0.5
     chance: float | None = None
     shown: bool | None = None
+    many: bool = field(default=False, metadata=LEFT_OUT)
     version: int = VERSION
     form: str = field(default=FORM, validator=_form)
 

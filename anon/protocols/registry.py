@@ -8,7 +8,7 @@ from typing import Final
 
 from attrs import evolve
 
-from anon.errors import Malformed, because
+from anon.errors import InvalidValue, Malformed, because
 from anon.protocols import linear_model
 from anon.protocols.charge import Charge, Measure
 from anon.protocols.contract import Layout, PublishedModel, SharedPart
@@ -16,7 +16,7 @@ from anon.protocols.histogram.shared import HistogramProtocol
 from anon.protocols.sum.shared import SumProtocol
 from anon.study.designs import FORMS
 from anon.study.manifest import Manifest
-from anon.study.proposal import PROTOCOLS, SECTIONS
+from anon.study.proposal import PROTOCOLS, SECTIONS, DesignSection
 from anon.text.sentences import say
 
 HISTOGRAM: Final = HistogramProtocol()
@@ -98,6 +98,7 @@ def check_study(study: Manifest) -> None:
         )
     if study.epsilon_per_attribute < protocol.per_attribute(layout_of(study)):
         raise Malformed("manifest: declares too small a per-attribute epsilon; do not take part")
+    _check_records(study, protocol)
     protocol.check(study)
     table = study.timetable
     for survey in study.surveys:
@@ -105,6 +106,18 @@ def check_study(study: Manifest) -> None:
             raise Malformed(f"manifest: survey {survey.survey} is open outside the study's timetable; do not take part")
         if survey.report_size > study.report_size:
             raise Malformed(f"manifest: survey {survey.survey} does not fit the packet size; do not take part")
+
+
+def _check_records(study: Manifest, protocol: SharedPart) -> None:
+    if study.records is None:
+        return
+    section = protocol.designs[study.design].section
+    if not (issubclass(section, DesignSection) and section.takes_many):
+        raise Malformed(f"manifest: the design {study.design} takes one record of each member; do not take part")
+    try:
+        study.records.demand_questions(len(study.features) + 1)
+    except InvalidValue as fault:
+        raise Malformed(f"manifest: {fault}; do not take part") from None
 
 
 def read_model(text_untrusted: str) -> PublishedModel:

@@ -75,6 +75,7 @@ def resolve(
         address=address,
         protocol=protocol.name,
         part=design.part,
+        records=proposal.many,
     )
 
 

@@ -3,6 +3,9 @@
 An answer has 9 bytes whatever it is: nothing, a finite number, or the index of a text that the study declares. So the
 message of a study with n features has 9 (n + 1) bytes, and nothing in it can be longer, nested or undeclared. A text
 that is none of the declared ones counts as nothing here, as it does in every category map.
+
+Where a study has many records of each member, the message has a count and then room for the most of them. It is as long
+for every data set, and what is behind the last record is zeros.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from pathlib import Path
 from attrs import asdict, field, frozen
 
 from anon.queries.lint import BOUNDS, Bounds
+from anon.queries.records import Draw, drawn
 from anon.queries.sandbox import Missing, Outcome, Sandbox
 
 Value = float | str | None
@@ -26,6 +30,7 @@ LONGEST_TEXT = 1000
 LABEL = "label"
 """The kind of a question whose answer keeps its type, beside a feature's "numeric" and "categorical"."""
 
+_COUNT = struct.Struct("<I")
 _ANSWER = struct.Struct("<cd")
 _INDEX = struct.Struct("<cQ")
 _NOTHING, _NUMBER, _TEXT = b"\x00", b"\x01", b"\x02"
@@ -42,7 +47,8 @@ class Question:
 
 @frozen
 class Request:
-    """All that an evaluation is told. `memory` is what the queries may take beside the copy of the tables, in bytes."""
+    """All that an evaluation is told. `memory` is what the queries may take beside the copy of the tables, in bytes.
+    `most`: of the records, where the study has many of each member; 0 where it has one. `seed`: of their draw, hex."""
 
     database: Path
     tables: Mapping[str, tuple[str, ...]]
@@ -50,6 +56,8 @@ class Request:
     as_of: int
     memory: int = 400 * 2**20
     bounds: Bounds = field(default=BOUNDS, repr=False)
+    most: int = 0
+    seed: str = field(default="", repr=False)
 
     def to_bytes(self) -> bytes:
         """JSON, for a program of ours."""
@@ -69,35 +77,60 @@ class Request:
             fields["as_of"],
             fields["memory"],
             Bounds(**fields["bounds"]),
+            fields["most"],
+            fields["seed"],
         )
 
     @property
     def size(self) -> int:
         """Bytes of the message that answers it."""
-        return _ANSWER.size * len(self.questions)
+        each = _ANSWER.size * len(self.questions)
+        return _COUNT.size + each * self.most if self.most else each
 
 
 def answered(sandbox: Sandbox | None, request: Request) -> bytes:
     """The whole message, from queries that run here. Total: what gives no value is answered with nothing."""
     if sandbox is None:
         return nothing(request)
+    if request.most:
+        return _answered_many(sandbox, request)
     return b"".join(_encoded(question, value_of(question.kind, sandbox.scalar(question.query, request.as_of)))
                     for question in request.questions)
 
 
+def _answered_many(sandbox: Sandbox, request: Request) -> bytes:
+    draw = Draw(request.most, bytes.fromhex(request.seed))
+    records = drawn(sandbox, [question.query for question in request.questions], request.as_of, draw)
+    none = bytes(_ANSWER.size)
+    parts = [
+        none if outcome is None else _encoded(question, value_of(question.kind, outcome))
+        for outcomes in records
+        for question, outcome in zip(request.questions, outcomes, strict=True)
+    ]
+    message = _COUNT.pack(len(records)) + b"".join(parts)
+    return message + bytes(request.size - len(message))
+
+
 def nothing(request: Request) -> bytes:
-    """The message in which every value is missing."""
+    """The message in which every value is missing, or without a record."""
     return bytes(request.size)
 
 
 def parse_answers(request: Request, message_untrusted: bytes) -> tuple[Value, ...]:
-    """The values, in the order of the questions; all missing when any byte of the message is not as it must be."""
-    none = (None,) * len(request.questions)
+    """The values, in the order of the questions; all missing when any byte of the message is not as it must be. Of many
+    records one after the other: as many times the questions as there are records, none when a byte is wrong."""
+    none = () if request.most else (None,) * len(request.questions)
     if len(message_untrusted) != request.size:
         return none
-    parts = [message_untrusted[start : start + _ANSWER.size] for start in range(0, request.size, _ANSWER.size)]
+    count, start = 1, 0
+    if request.most:
+        (count,), start = _COUNT.unpack_from(message_untrusted), _COUNT.size
+    end = start + _ANSWER.size * len(request.questions) * count
+    if count > max(request.most, 1) or any(message_untrusted[end:]):
+        return none
+    parts = (message_untrusted[at : at + _ANSWER.size] for at in range(start, end, _ANSWER.size))
     try:
-        return tuple(_decoded(question, part) for question, part in zip(request.questions, parts, strict=True))
+        return tuple(_decoded(question, part) for question, part in zip(request.questions * count, parts, strict=True))
     except (ValueError, IndexError):
         return none
 

@@ -195,8 +195,9 @@ def _limit(connection: sqlite3.Connection, bounds: Bounds) -> None:
         connection.setlimit(category, value)
 
 
-def lint(query: str, tables: Tables, what: str = "query", bounds: Bounds = BOUNDS) -> None:
-    """Find every fault of `query` that does not depend on data; return if there is none.
+def lint(query: str, tables: Tables, what: str = "query", bounds: Bounds = BOUNDS, many: bool = False) -> None:
+    """Find every fault of `query` that does not depend on data; return if there is none. `many`: it gives the key and
+    the value of many records, else one value.
 
     Raises `Refused` for what is forbidden (statement, function, table, too intricate) and `Malformed` for text that
     does not compile against `tables`. Messages begin with `what` and may quote the query, which is the study's.
@@ -218,7 +219,7 @@ def lint(query: str, tables: Tables, what: str = "query", bounds: Bounds = BOUND
         raise Refused(
             say("{what}: common table expressions that name each other too often; name each fewer times", what=what)
         )
-    _compile(text, tables, what, bounds)
+    _compile(text, tables, what, bounds, many)
 
 
 def statement(query: str) -> str:
@@ -241,15 +242,16 @@ def _check_tables(tables: Tables, what: str) -> None:
             raise Malformed(say("{what}: table {table} needs its columns declared, each once", what=what, table=table))
 
 
-def _compile(text: str, tables: Tables, what: str, bounds: Bounds) -> None:
+def _compile(text: str, tables: Tables, what: str, bounds: Bounds, many: bool) -> None:
     connection = sqlite3.connect(":memory:", isolation_level=None)
     try:
         for table, columns in tables.items():
             connection.execute(f'CREATE TABLE "{table}" ({", ".join(f"{chr(34)}{name}{chr(34)}" for name in columns)})')
         see(connection, tables)
         guard = Guard(connection, tables, bounds)
-        # The second form holds only a query of one column; its parentheses alone would let `1) + (2` through.
-        for explained in (f"EXPLAIN {text}", f"EXPLAIN SELECT 1 WHERE (\n{text}\n) IS NULL"):
+        # The second form holds only a query of one column, or two; its parentheses alone would let `1) + (2` through.
+        fitting = "= (1, 1)" if many else "IS NULL"
+        for explained in (f"EXPLAIN {text}", f"EXPLAIN SELECT 1 WHERE (\n{text}\n) {fitting}"):
             _explain(connection, guard, explained, what)
     finally:
         connection.close()
@@ -278,6 +280,8 @@ def _fault(error: Exception, denied: str | None, what: str) -> Exception:
         return Refused(say("{what}: more than one statement; keep one SELECT", what=what))
     if "binding" in reason.lower():
         return Malformed(say("{what}: the only parameter is :as_of; got another", what=what))
+    if "row value misused" in reason:
+        return Malformed(say("{what}: expected two columns, the key of a record and its value", what=what))
     why = reason[:200] or say("it is too long or too deep")
     return Malformed(say("{what}: does not compile against the declared tables: {why}", what=what, why=why))
 

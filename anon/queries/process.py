@@ -3,8 +3,8 @@
 One server of `anon.queries.child` serves a process, however many peers live in it. It is started when first needed, and
 again when it has died, in a thread of its own: an event loop that sends packets never waits for it. Nor does anything
 here wait for a child: `by_deadline` takes up the message that is there at the deadline, and no earlier. So how and when
-the child ended is seen by nobody. `at_once` is for what stays on this machine: it returns when the child has ended, or
-at the deadline.
+the child ended is seen by nobody. A message that no socket holds is gathered meanwhile, in a thread of its own.
+`at_once` is for what stays on this machine: it returns when the child has ended, or at the deadline.
 
 Some systems have no child processes: iOS, Android, an interpreter without a program of its own. There the queries run
 in a thread of this process. It is bounded by instructions, the clock and the growth of memory alone (docs/threats.md).
@@ -36,6 +36,8 @@ Sleep = Callable[[float], Awaitable[object]]
 
 WORD = "--evaluate-queries"
 """The only argument of a program that brings its Python along, when it is to be the server (`evaluates`)."""
+IN_A_SOCKET = 2**14
+"""Bytes of a message that a child can write before anybody reads."""
 _PROGRAM = "import sys; sys.path[:0] = {paths}; from anon.queries.child import main; main()"
 
 
@@ -161,12 +163,15 @@ async def by_deadline(request: Request, seconds: float, sleep: Sleep = asyncio.s
         return parse_answers(request, nothing(request))
     _beside(lambda: _SERVER.serve(theirs, seconds), theirs.close)
     with channel:
+        emptied = _emptied(channel, request.size, seconds) if request.size > IN_A_SOCKET else None
         sending = asyncio.create_task(_told(channel, request))
         try:
             await sleep(seconds)
         finally:
             sending.cancel()
             await asyncio.wait({sending})  # before its descriptor is closed, and given to another connection
+        if emptied is not None:
+            return parse_answers(request, bytes(emptied))
         return parse_answers(request, _message(channel, request.size))
 
 
@@ -191,6 +196,28 @@ async def _told(channel: socket.socket, request: Request) -> None:
     channel.setblocking(False)
     with suppress(OSError):
         await asyncio.get_running_loop().sock_sendall(channel, _framed(request))
+
+
+def _emptied(channel: socket.socket, size: int, seconds: float) -> bytearray:
+    """The bytes of a message that no socket holds until somebody looks. A thread fills them in, and nobody waits for
+    it: whoever looks at the deadline sees those that came until then."""
+    parts, ends = bytearray(), time.monotonic() + seconds
+    try:
+        ours = channel.dup()
+    except OSError:
+        return parts
+
+    def fill() -> None:
+        with ours, suppress(OSError):
+            while len(parts) <= size:
+                ours.settimeout(max(0.0, ends - time.monotonic()))
+                part = ours.recv(min(size + 1 - len(parts), 2**16))
+                if not part:
+                    break
+                parts.extend(part)
+
+    _beside(fill, ours.close)
+    return parts
 
 
 def _message(channel: socket.socket, size: int, ends: float = 0.0) -> bytes:

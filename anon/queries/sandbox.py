@@ -17,7 +17,7 @@ import mmap
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from enum import Enum
 from pathlib import Path
@@ -83,6 +83,21 @@ class Sandbox:
         except Exception as error:  # the error's text may quote the data: only its kind is kept
             return Missing(_kind(error))
         return _value(rows)
+
+    def rows(self, query: str, as_of: int, take: Callable[[object, Outcome], None]) -> bool:
+        """Hand over the key and the value of every row. False if the query did not end well: what was taken does not
+        count then. Never raises for anything that depends on data, or on the query."""
+        if time.monotonic() > self._ends:
+            return False
+        self._guard.begin()
+        self._held_before = None
+        try:
+            with closing(self._connection.cursor()) as cursor:
+                for key, value in cursor.execute(statement(query), {"as_of": as_of}):
+                    take(key, _outcome(value))
+        except Exception:  # as in `scalar`
+            return False
+        return True
 
     def _rows(self, query: str, as_of: int) -> list[tuple[object, ...]]:
         with closing(self._connection.cursor()) as cursor:
@@ -253,7 +268,10 @@ def _kind(error: Exception) -> Reason:
 def _value(rows: list[tuple[object, ...]]) -> Outcome:
     if len(rows) != 1 or len(rows[0]) != 1:
         return Missing(Reason.SHAPE)
-    value = rows[0][0]
+    return _outcome(rows[0][0])
+
+
+def _outcome(value: object) -> Outcome:
     if value is None:
         return Missing(Reason.NULL)
     if isinstance(value, str) or (isinstance(value, int | float) and math.isfinite(value)):

@@ -30,7 +30,8 @@ from anon.study.features import (
     demand_names,
     demand_plain,
 )
-from anon.study.parsing import make_converter, structure
+from anon.study.parsing import LEFT_OUT, make_converter, structure
+from anon.study.records import Records
 from anon.wire.addresses import onion_address_fault
 from anon.wire.cbor import decode, encode, sha256
 from anon.wire.messages import KEY_BYTES
@@ -208,7 +209,8 @@ class Manifest:
 
     `address` is the onion address (`<56 characters>.onion:80`) at which the study is served to everybody; empty for a
     study that is served on one machine's loopback only. `data_source` says where owners find the file of their data.
-    `protocol` names the protocol, and `part` is its own; the histogram's manifests name neither.
+    `protocol` names the protocol, and `part` is its own; the histogram's manifests name neither. `records`: each member
+    may have many; None where each has one.
     """
 
     version: int
@@ -237,6 +239,7 @@ class Manifest:
     data_source: str = ""
     protocol: str = HISTOGRAM
     part: bytes = field(default=b"", repr=False)
+    records: Records | None = field(default=None, metadata=LEFT_OUT)
 
     def __attrs_post_init__(self) -> None:
         if self.version != VERSION:

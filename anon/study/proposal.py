@@ -27,6 +27,7 @@ from anon.study.features import (
 )
 from anon.study.manifest import HISTOGRAM, MOST_SIGNS
 from anon.study.parsing import kind_of, make_converter, structure
+from anon.study.records import PERSON, RECORD, Records, declared
 from anon.study.texts import demand_seen
 
 _MECHANISM = one_of("auto", "krr", "subset", "rappor", "pq")
@@ -51,11 +52,13 @@ def epsilon_in_range(_: object, attribute: Any, value: float) -> None:
 class DesignSection:
     """The `[design]` of a study file. Each protocol derives a class for each of its designs.
 
-    `has_tellers`: the answers leave in shares, for the tellers that the file names.
+    `has_tellers`: the answers leave in shares, for the tellers that the file names. `takes_many`: a member may have
+    many records.
     """
 
     kind: str
     has_tellers: ClassVar[bool] = False
+    takes_many: ClassVar[bool] = False
 
     def demand(self, proposal: Proposal) -> None:
         """Raises `InvalidValue` for a study file that the design cannot run."""
@@ -238,6 +241,9 @@ class Proposal:
     data_source: str = ""
     protocol: str = HISTOGRAM
     tellers: tuple[TellerPlace, ...] = ()
+    records: str = field(default="one", validator=one_of("one", "many"))
+    most_records: int = 0
+    unit: str = field(default=PERSON, validator=one_of(PERSON, RECORD))
 
     def __attrs_post_init__(self) -> None:
         if self.version != 1:
@@ -249,13 +255,22 @@ class Proposal:
         demand_names(self.features, self.label, self.tables)
         if self.tellers and not self.design.has_tellers:
             raise InvalidValue(f"tellers: the design {self.design.kind} has none; leave them out")
+        if self.many is not None:
+            if not self.design.takes_many:
+                raise InvalidValue(f"records: the design {self.design.kind} takes one of each member; leave it out")
+            self.many.demand_questions(len(self.features) + 1)
         self.design.demand(self)
-        declared = [feature.name for feature in self.features if feature.expects]
-        if declared and self.protocol == HISTOGRAM and self.learning.classifier != "additive":
+        expecting = [feature.name for feature in self.features if feature.expects]
+        if expecting and self.protocol == HISTOGRAM and self.learning.classifier != "additive":
             raise InvalidValue(
-                f'learning.classifier: only "additive" learns from what {", ".join(declared)} expects; set it, or '
+                f'learning.classifier: only "additive" learns from what {", ".join(expecting)} expects; set it, or '
                 "leave expects out"
             )
+
+    @property
+    def many(self) -> Records | None:
+        """The many records of a member; None where each has one."""
+        return declared(self.records, self.most_records, self.unit)
 
     @property
     def binned(self) -> tuple[str, ...]:

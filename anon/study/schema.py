@@ -38,6 +38,7 @@ from anon.study.proposal import (
     TellerPlace,
     spelled,
 )
+from anon.study.records import MOST_RECORDS
 from anon.study.sum_designs import (
     FEWEST_TELLERS,
     MOST_REACH,
@@ -73,6 +74,9 @@ WORDS: Final[dict[str, str]] = {
     "release": "Who may see the transcript, and how long packets are kept.",
     "cover": "Cover traffic.",
     "protocol": "The protocol: histogram, or sum for exact sums. Left out, the design names it.",
+    "records": "one: each member has one; many: a query gives a row for each, with its key and the value.",
+    "most_records": "With many: the most of one member; more are cut by a draw on the member's machine.",
+    "unit": "With many: a promise is about a person with all records, or about one record.",
     "tellers": "Who adds up exact sums, two to four; for the designs of exact sums alone.",
     "Label.name": "A name for queries, documents and the model.",
     "Label.description": "In plain words, for the consent screen.",
@@ -183,6 +187,7 @@ _BOUNDS: Final[dict[str, dict[str, Any]]] = {
     "Gradient.momentum": {"minimum": 0, "maximum": 0.99},
     "Gradient.clip": {"minimum": 0.01, "maximum": 100},
     "Gradient.last": {"minimum": 0, "maximum": MOST_SUMMED_ROUNDS},
+    "most_records": {"minimum": 0, "maximum": MOST_RECORDS},
     "tellers": {"minItems": FEWEST_TELLERS, "maxItems": MOST_TELLERS},
     "TellerPlace.name": {"minLength": 1, "maxLength": LONGEST_NAME},
     "TellerPlace.address": {"minLength": 1, "maxLength": LONGEST_ADDRESS},

@@ -73,6 +73,7 @@ class Moments(_ExactSums):
     records are shrunk, and the noise is smaller.
     """
 
+    takes_many: ClassVar[bool] = True
     target: str = ""
     reach: int = 16
     target_weight: int = 1
@@ -101,6 +102,7 @@ class Gradient(_ExactSums):
     weights are the mean over the `last` rounds; left out (0), over a third of them.
     """
 
+    takes_many: ClassVar[bool] = True
     rounds: int = 30
     step: float = 2.0
     momentum: float = 0.9

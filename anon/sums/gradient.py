@@ -32,7 +32,8 @@ class GradientSums:
     """The sum of gradients of the logistic loss over all rows, each clipped to L2 norm `clip`, times `scale`, rounded.
 
     If the unit is a person, a peer's gradients are averaged and the average is clipped, so that everybody counts once.
-    If it is a record, each row's gradient is clipped and rounded, and a peer adds up at most `rows` of them. Raises
+    If it is a record, each row's gradient is clipped and rounded, and a peer adds up at most `rows` of them. How many
+    there are is a last entry then, times `scale`: nobody else knows by how many gradients to divide. Raises
     `InvalidValue` for numbers below 1, a clip of 0, or without a column.
     """
 
@@ -50,13 +51,17 @@ class GradientSums:
 
     @property
     def length(self) -> int:
-        """One entry for each column."""
-        return len(self.columns)
+        """One entry for each column, and one for the number of records where the unit is one."""
+        return len(self.columns) + self._counts
+
+    @property
+    def _counts(self) -> bool:
+        return self.unit == "record"
 
     @property
     def norm_squared(self) -> int:
         """Of one unit, its rounding included."""
-        return self.scaling.norm_squared
+        return self.scaling.norm_squared + self._counts * self.scale**2
 
     @property
     def contribution_norm_squared(self) -> int:
@@ -64,12 +69,14 @@ class GradientSums:
         return self.norm_squared * (self.rows**2 if self.unit == "record" else 1)
 
     def sensitivity_squared(self, neighbours: Neighbours) -> int:
-        """Of one unit in one round, its rounding included: attained by opposite gradients."""
-        return self.scaling.sensitivity_squared(neighbours)
+        """Of one unit in one round, its rounding included: attained by opposite gradients. A record in place of another
+        one leaves their number as it is."""
+        return self.norm_squared if neighbours == "add-remove" else self.scaling.sensitivity_squared(neighbours)
 
     def changed(self, neighbours: Neighbours) -> int:
         """How many entries one unit changes at most, in one round."""
-        return min(self.length, self.sensitivity_squared(neighbours))
+        entries = self.length if neighbours == "add-remove" else len(self.columns)
+        return min(entries, self.sensitivity_squared(neighbours))
 
     def vector(self, records: Sequence[tuple[Record, int]], weights: Sequence[int]) -> list[int]:
         """Return a peer's contribution from its rows with their labels, 0 or 1, at these weights; zeros without rows.
@@ -78,14 +85,28 @@ class GradientSums:
         """
         if len(records) > self.rows:
             raise InvalidValue(f"rows: expected at most {self.rows}, got {len(records)}; draw so many first")
-        if len(weights) != self.length:
-            raise Malformed(f"weights: expected {self.length}, got {len(weights)}")
+        if len(weights) != len(self.columns):
+            raise Malformed(f"weights: expected {len(self.columns)}, got {len(weights)}")
         gradients = [self._gradient(*one, weights) for one in records]
         if not gradients:
             return [0] * self.length
         if self.unit == "person":
             return self.scaling.integers([fsum(entries) / len(gradients) for entries in zip(*gradients, strict=True)])
-        return [sum(entries) for entries in zip(*map(self.scaling.integers, gradients), strict=True)]
+        sums = [sum(entries) for entries in zip(*map(self.scaling.integers, gradients), strict=True)]
+        return [*sums, len(gradients) * self.scale]
+
+    def heard(self, values: Sequence[int], members: int) -> tuple[Sequence[int], int]:
+        """Return the summed gradients of a noisy sum over so many members, and by how many gradients to divide them.
+
+        Where records are counted, the noisy count says it: rounded, and at least one for each member, at most `rows`.
+        Raises `Malformed` for another length.
+        """
+        if len(values) != self.length:
+            raise Malformed(f"sums: expected {self.length}, got {len(values)}")
+        if not self._counts:
+            return values, members
+        *sums, count = values
+        return sums, min(max(round(Fraction(count, self.scale)), members), members * self.rows)
 
     def _gradient(self, record: Record, label: int, weights: Sequence[int]) -> list[float]:
         reals = reals_of(self.columns, record)

@@ -65,6 +65,11 @@ class MomentSums:
         """Of a whole peer's contribution: what its proof of validity states."""
         return self.norm_squared * (self.rows**2 if self.unit == "record" else 1)
 
+    @property
+    def largest(self) -> int:
+        """The largest entry of a whole peer's contribution, or of its negative."""
+        return self.squares[0] * (self.rows if self.unit == "record" else 1)
+
     def sensitivity_squared(self, neighbours: Neighbours) -> int:
         """Of one unit. Attained by records with no column in common, where there are columns enough."""
         if neighbours == "add-remove":

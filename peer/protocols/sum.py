@@ -75,15 +75,19 @@ class SumPart:
 
 
 def vector_of(manifest: Manifest, survey: Survey, record: Record, weights: Sequence[int] = ()) -> Sequence[int]:
-    """The exact vector of a record, whatever it holds. `weights`: the gradient's, as they stand before its round."""
-    label = label_category(manifest.label, record.label)
+    """The exact vector of a record, or of many, whatever they hold. `weights`: the gradient's, as they stand before its
+    round."""
+    records = record.rows if manifest.records else (record,)
+    labels = [label_category(manifest.label, one.label) for one in records]
+    rows = [{**one.values, CONSTANT: 1} for one in records]
     match summed_of(manifest, survey):
         case TableSums() as tables:
-            return tables.vector(_categories(manifest, record), label)
+            return tables.vector(_categories(manifest, record), labels[0])
         case MomentSums() as moments:
-            return moments.vector([{**record.values, CONSTANT: 1, manifest.label.name: 2 * label - 1}])
+            name = manifest.label.name
+            return moments.vector([{**row, name: 2 * label - 1} for row, label in zip(rows, labels, strict=True)])
         case GradientSums() as gradient:
-            return gradient.vector([({**record.values, CONSTANT: 1}, label)], weights)
+            return gradient.vector(list(zip(rows, labels, strict=True)), weights)
     raise Malformed("survey: of no sum that this program knows; update it")
 
 

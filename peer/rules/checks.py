@@ -216,15 +216,16 @@ def vetted_manifest(body: bytes) -> Manifest:
     """
     manifest = parse_manifest(body)
     check_study(manifest)
-    check_queries(manifest.features, manifest.label, tables_of(manifest))
+    check_queries(manifest.features, manifest.label, tables_of(manifest), manifest.records is not None)
     return manifest
 
 
-def check_queries(features: Sequence[Feature], label: Label, tables: Tables) -> None:
-    """Lint every query of a study before enrolment. Raises `Refused` or `Malformed`, naming the feature."""
+def check_queries(features: Sequence[Feature], label: Label, tables: Tables, many: bool = False) -> None:
+    """Lint every query of a study before enrolment; `many`: each gives many records. Raises `Refused` or `Malformed`,
+    naming the feature."""
     for feature in features:
-        lint(feature.query, tables, f"feature {feature.name}")
-    lint(label.query, tables, "label")
+        lint(feature.query, tables, f"feature {feature.name}", many=many)
+    lint(label.query, tables, "label", many=many)
 
 
 def tables_of(manifest: Manifest) -> dict[str, tuple[str, ...]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 
 from attrs import field, frozen
 
+from anon import labels
 from anon.credential import CommitmentSecrets, commit
 from anon.errors import Malformed, Refused
 from anon.nacl import CryptoError, SecretBox, SigningKey
@@ -29,6 +31,11 @@ class StudySecrets:
     commitment: CommitmentSecrets = field(repr=False)
     invite_code: str = field(repr=False)
     drawn: tuple[bytes, ...] = field(repr=False)
+
+    @property
+    def records_seed(self) -> bytes:
+        """The seed of the draw that cuts too many records, 32 bytes: the same whenever this study is evaluated."""
+        return hashlib.shake_256(encode([labels.RECORDS_DRAW, *self.drawn])).digest(32)
 
     @property
     def signing_key(self) -> SigningKey:

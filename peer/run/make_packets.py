@@ -8,7 +8,7 @@ from attrs import field, frozen
 
 from anon.credential import Credential
 from anon.errors import Conflict, Malformed, RejectedProof
-from anon.protocols.contract import DocumentArrived, Record
+from anon.protocols.contract import DocumentArrived
 from anon.protocols.outgoing import Outgoing
 from anon.study.manifest import Manifest, Window
 from anon.text.sentences import say
@@ -42,8 +42,7 @@ class PacketInputs:
 
     def answers(self, slots: Slots) -> tuple[Outgoing, ...]:
         """One answer for each of the slots (slot, survey) whose documents are there. Raises `Malformed`."""
-        record = Record(self.snapshot.values, self.snapshot.label)
-        return part_of(self.manifest).answers(self.manifest, record, slots, self.documents)
+        return part_of(self.manifest).answers(self.manifest, self.snapshot.record, slots, self.documents)
 
     def drawn(self, slot: int, survey: int) -> SlotRandomness:
         """The slot's random bytes. Only documents that its survey needs count: others are there or not by chance."""

@@ -80,7 +80,8 @@ async def evaluated(run: StudyRun, study: Joined, seconds: float) -> Snapshot:
     taken, so that all copies of a home answer alike."""
     if study.snapshot is not None:
         return Snapshot.from_bytes(study.snapshot)
-    return await run.tools.evaluate(study.manifest, run.tools.data_path, seconds)
+    seed = run.secrets(study).records_seed if study.manifest.records else b""
+    return await run.tools.evaluate(study.manifest, run.tools.data_path, seconds, seed)
 
 
 async def _membership_bodies(exchanges: Exchanges, study: Joined, chain: Sequence[SignedHead]) -> Bodies:

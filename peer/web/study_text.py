@@ -176,7 +176,13 @@ class OwnAnswer:
 
 
 def own_answers(manifest: Manifest, record: Snapshot) -> tuple[OwnAnswer, ...]:
-    """The owner's values as the study's queries find them now, and their categories where cuts are known."""
+    """The owner's values as the study's queries find them now, and their categories where cuts are known. Of many
+    records, how many have a value."""
+    if manifest.records is not None:
+        rows = record.record.rows
+        return tuple(
+            _of_many(one.name, [is_missing(one, row.values.get(one.name)) for row in rows]) for one in manifest.features
+        )
     found = []
     for feature in manifest.features:
         value = record.values.get(feature.name)
@@ -190,8 +196,17 @@ def own_answers(manifest: Manifest, record: Snapshot) -> tuple[OwnAnswer, ...]:
 
 def own_label(manifest: Manifest, record: Snapshot, category: int) -> OwnAnswer:
     """The same of the label, whose category (0 or 1) is given."""
+    if manifest.records is not None:
+        gone = [is_missing_label(manifest.label, row.label) for row in record.record.rows]
+        return _of_many(manifest.label.name, gone)
     missing = is_missing_label(manifest.label, record.label)
     return OwnAnswer(manifest.label.name, _shown(record.label), say("yes") if category else say("no"), missing)
+
+
+def _of_many(name: str, missing: list[bool]) -> OwnAnswer:
+    known = missing.count(False)
+    value = say("in {known} of {all} records", known=known, all=len(missing)) if missing else say("nothing found")
+    return OwnAnswer(name, value, "", not known)
 
 
 def _shown(value: float | str | None) -> str:

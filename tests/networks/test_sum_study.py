@@ -9,35 +9,18 @@ import pytest
 from aggregator.protocols.sum.part import SumPart
 from anon.protocols.charge import Budget, Measure, Unit
 from anon.protocols.registry import read_model
-from anon.protocols.sum.standing import arrangement_of, read_sum
+from anon.protocols.sum.standing import read_sum
 from anon.sharing.round_document import RoundSums, SlotSum
-from anon.sharing.statements import encode_countersignatures
 from peer.app import PeerApp
 from peer.data.importing import import_rows
-from tests.support.fake_aggregator import FakeAggregator, peer
-from tests.support.sums import MOMENTS, NAMES, TABLES, sum_study
-from tests.support.tellers import MANIFEST, World
+from tests.support.fake_aggregator import peer
+from tests.support.sum_lives import begun, together
+from tests.support.sums import MOMENTS, TABLES
+from tests.support.tellers import World
 
 ZCDP = Budget(Measure.ZCDP, Unit.PERSON)
 IF = "at least one of the tellers clinic and students keeps its shares to itself"
 ROWS = [(30, 8, "many", 1), (70, 5, "none", 0), (10, 12, "some", 1)]
-
-
-def begun(folder: Path, design: str) -> World:
-    """Two tellers with offers, and the study that names them."""
-    world = World(folder, None, None, [])  # type: ignore[arg-type]
-    for number in range(2):
-        world.restart(number)
-    offers = [teller.offer(name, f"place {at}") for at, (name, teller) in enumerate(zip(NAMES, world.tellers, strict=True))]
-    said = "".join(
-        f'[[tellers]]\nname = "{one.name}"\naddress = "{one.address}"\nentry = "{one.to_bytes().hex()}"\n' for one in offers
-    )
-    world.aggregator = FakeAggregator.with_study(sum_study(design, said, minimum=3))
-    world.arrangement = arrangement_of(world.aggregator.manifest)
-    arranged = world.arrangement.to_bytes()
-    statements = [teller.countersign(world.study, arranged, MANIFEST) for teller in world.tellers]
-    world.aggregator.publish("tellers", encode_countersignatures(world.study, statements))
-    return world
 
 
 async def joined(folder: Path, world: World, design: str) -> list[PeerApp]:
@@ -52,13 +35,6 @@ async def joined(folder: Path, world: World, design: str) -> list[PeerApp]:
         assert (app.budget().held, app.budget().held_of(ZCDP)) == (0, world.aggregator.manifest.epsilon)
         peers.append(app)
     return peers
-
-
-async def together(peers: list[PeerApp], aggregator: FakeAggregator, until: int) -> None:
-    """Every peer does what falls due, the earliest first: all have one clock."""
-    while aggregator.clock() < until:
-        due = [one for app in peers if (one := await app.step(aggregator.study)) is not None]
-        aggregator.clock.seconds = min(max(aggregator.clock(), min(due, default=until)), until)
 
 
 @pytest.mark.parametrize("design", [TABLES, MOMENTS])

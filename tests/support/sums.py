@@ -30,6 +30,7 @@ NAMES = ("clinic", "students")
 TABLES = 'kind = "tables-sum"\nepsilon = 1.0'
 MOMENTS = 'kind = "moments"\nepsilon = 1.0'
 SLEEP = 'kind = "moments"\nepsilon = 1.0\ntarget = "sleep"\ntarget_weight = 2'
+MANY = 'records = "many"\nmost_records = {most}\nunit = "{unit}"\n'
 GRADIENT = 'kind = "gradient"\nepsilon = 1.0\nrounds = 3'
 
 
@@ -57,19 +58,29 @@ def tellers(names: Sequence[str] = NAMES, entries: bool = True) -> str:
     return "".join(lines)
 
 
-def sum_study(design: str = TABLES, said: str | None = None, minimum: int = 4) -> str:
-    """A study file of exact sums; tables also ask a text."""
-    features = [numeric("age", (0, 100), "cuts = [30, 60]"), numeric("sleep", (0, 12), "cuts = [6]")]
+def many(most: int = 20, unit: str = "record") -> str:
+    """Keys of a study file in which members have many records."""
+    return MANY.format(most=most, unit=unit)
+
+
+def sum_study(design: str = TABLES, said: str | None = None, minimum: int = 4, keys: str = "") -> str:
+    """A study file of exact sums; tables also ask a text. `keys`: `many()`, with queries of many records."""
+    asked = [None, None, None] if not keys else [f"SELECT day, {name} FROM person" for name in ("age", "sleep", "tired")]
+    features = [
+        numeric("age", (0, 100), "cuts = [30, 60]", query=asked[0]),
+        numeric("sleep", (0, 12), "cuts = [6]", query=asked[1]),
+    ]
     features += [categorical("cups", ["none", "some", "many"])] if "tables-sum" in design else []
-    label = label_of("tired", 1, 0)
-    head = head_of("Sleep", "To test sums.", ["age", "sleep", "cups", "tired"], label, features)
+    label = label_of("tired", 1, 0, query=asked[2])
+    columns = ["age", "sleep", "cups", "tired", *(["day"] if keys else [])]
+    head = head_of("Sleep", "To test sums.", columns, label, features)
     lengths = {"enrol": "1h", "settle": "10m", "collect": "1h"}
     text = study(head, design, lengths, f"minimum = {minimum}\nmaximum = 1000")
-    return text.replace("version = 1", 'version = 1\nprotocol = "sum"') + (tellers() if said is None else said)
+    return text.replace("version = 1", f'version = 1\nprotocol = "sum"\n{keys}') + (tellers() if said is None else said)
 
 
-def manifest_of(design: str = TABLES, said: str | None = None) -> Manifest:
-    return resolve(parse_proposal(sum_study(design, said)), KEYS, 1_800_000_000)
+def manifest_of(design: str = TABLES, said: str | None = None, keys: str = "") -> Manifest:
+    return resolve(parse_proposal(sum_study(design, said, keys=keys)), KEYS, 1_800_000_000)
 
 
 def countersigned(study: Manifest) -> bytes:

@@ -88,8 +88,11 @@ def people_from_rows(
 ) -> People:
     """Run the study's queries for each person: each row is one, or each different value of column `person` is.
 
-    The study must read exactly one table. Raises `Malformed` for missing columns and for queries that do not compile.
+    The study must read exactly one table. Raises `Malformed` for missing columns, for queries that do not compile, and
+    where members have many records.
     """
+    if study.records not in (None, "one"):
+        raise Malformed("data: people of one record each are simulated; leave records out, or ask the members")
     if len(study.tables) != 1:
         raise Malformed(f"data: a CSV file is one table, but the study reads {len(study.tables)}")
     return people_from_values(study.label, _evaluate(study, _grouped(rows, person), as_of))

@@ -148,4 +148,5 @@ def _linear(study: Manifest, names: Sequence[str], weights: Sequence[float], int
         columns=tuple(map(column_of, features)),
         weights=tuple(weights),
         intercept=intercept,
+        many=study.records is not None,
     )

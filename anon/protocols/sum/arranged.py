@@ -22,6 +22,7 @@ from anon.sharing.arrangement import COMMITMENT_SIZE, KEY_SIZE, LEAST_MEMBERS, A
 from anon.study.features import Cohort
 from anon.study.manifest import EXACT, Row, Slot, Survey, Window
 from anon.study.proposal import Proposal, TellerPlace
+from anon.study.records import RECORD
 from anon.study.sum_designs import Gradient, Moments, TablesSum
 
 DELTA: Final = Decimal("1e-6")
@@ -105,6 +106,8 @@ def _epsilon(proposal: Proposal) -> str:
 def _draft(proposal: Proposal, window: Window, number: int) -> Survey:
     """The survey of a round, without its cost and size."""
     kind, features, cards, parameters = _asked(proposal)
+    if (many := proposal.many) is not None:
+        parameters = (*parameters, many.most, int(many.unit == RECORD))
     m = 1
     made = Survey(number, kind, features, cards, m, EXACT, 0, 0, 0, window, number, size=1, parameters=parameters)
     try:

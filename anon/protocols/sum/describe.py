@@ -11,6 +11,7 @@ from anon.protocols.sum.standing import arrangement_of
 from anon.protocols.words import Line, PacketKind
 from anon.sharing.arrangement import Arrangement
 from anon.study.manifest import Manifest, Survey
+from anon.study.records import RECORD, Records
 from anon.sums.tables import TableSums
 from anon.text.sentences import Figure, Sentence, joined, say, say_many
 
@@ -62,24 +63,51 @@ def title(study: Manifest, survey: Survey) -> Sentence:
 
 def odds(study: Manifest) -> tuple[Sentence, ...]:
     """The content of a packet, its recipients, the promise, and the view of all tellers together."""
-    arrangement = arrangement_of(study)
+    arrangement, records = arrangement_of(study), study.records
     return (
         leaves(study, study.surveys[0]),
+        *((taken(records),) if records else ()),
         say(
             "It is cut into {count} shares, one for each teller: {tellers}. One share alone shows nothing.",
             count=len(arrangement.tellers),
             tellers=_names(arrangement),
         ),
-        say(
-            "The tellers add up the shares of all members and add noise. What is published keeps to epsilon {epsilon} "
-            "at delta {delta}, if at least one of them is honest.",
-            epsilon=promised(study),
-            delta=str(DELTA),
-        ),
+        _promise(study, records),
         say(
             "If all of them work together, they see your exact answers: without your name, but so exact that they may "
             "tell who you are."
         ),
+    )
+
+
+def taken(records: Records) -> Sentence:
+    """How the many records of a member become one vector."""
+    if records.unit == RECORD:
+        return say(
+            "These numbers are summed over your records, {most} at most. If you have more, a random draw on your "
+            "machine decides which ones count.",
+            most=records.most,
+        )
+    return say(
+        "These numbers are averages over your records, {most} at most. If you have more, a random draw on your "
+        "machine decides which ones count.",
+        most=records.most,
+    )
+
+
+def _promise(study: Manifest, records: Records | None) -> Sentence:
+    if records is not None and records.unit == RECORD:
+        return say(
+            "The tellers add up the shares of all members and add noise. What is published keeps to epsilon {epsilon} "
+            "at delta {delta} for each of your records by itself, if at least one teller is honest.",
+            epsilon=promised(study),
+            delta=str(DELTA),
+        )
+    return say(
+        "The tellers add up the shares of all members and add noise. What is published keeps to epsilon {epsilon} "
+        "at delta {delta}, if at least one of them is honest.",
+        epsilon=promised(study),
+        delta=str(DELTA),
     )
 
 

@@ -9,12 +9,15 @@ A survey says all of it in fields that every manifest has:
 * `gradient`: for each round a survey of kind `gradient`. Cards are 1. Parameters: the scale; numerator and denominator
   of clip, step and momentum; over how many last rounds the weights are averaged.
 
+Where members have many records, two parameters follow of moments and gradient: the most records of a member, and 1 if
+the unit is a record, else 0. A gradient whose unit is a record also adds up how many records there are.
+
 The columns of numbers are a constant 1, the features, and for moments the target.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final
@@ -26,11 +29,12 @@ from anon.sharing.arrangement import Sum
 from anon.study.designs import AskedSurvey, Tables
 from anon.study.features import Feature
 from anon.study.manifest import Manifest, Survey
+from anon.study.records import PERSON, RECORD, Records
 from anon.study.sum_designs import MOST_SUMMED_ROUNDS
 from anon.sums.columns import Column
 from anon.sums.gradient import Descent, GradientSums
 from anon.sums.moments import MomentSums
-from anon.sums.sensitivity import ball_of
+from anon.sums.sensitivity import Unit, ball_of
 from anon.sums.tables import TableSums, tables_of
 from anon.vdaf.circuits import Ball, Blocks, ball, blocks
 
@@ -96,15 +100,38 @@ def _shape(kind: str, features: tuple[str, ...], cards: tuple[int, ...], paramet
         named = [features[place] for place in parameters]
         pairs = list(zip(named[::2], named[1::2], strict=True))
         return tables_of(dict(zip(features, cards, strict=True)), pairs)
-    if kind == MOMENTS and len(parameters) == 2:
-        radius_squared, label_reach = parameters
+    if kind == MOMENTS and len(parameters) in (2, 4):
+        radius_squared, label_reach, *many = parameters
         reaches = (min(cards, default=0), *cards, *((label_reach,) if label_reach else ()))
         names = (CONSTANT, *features, *(("",) if label_reach else ()))
-        return MomentSums(_units(names, reaches), radius_squared)
-    if kind == GRADIENT and len(parameters) == 8 and 0 not in (parameters[2], parameters[4], parameters[6]):
-        names = (CONSTANT, *features)
-        return GradientSums(_units(names, (1,) * len(names)), parameters[0], Fraction(parameters[1], parameters[2]))
+        return MomentSums(_units(names, reaches), radius_squared, *_many(many))
+    if kind == GRADIENT and len(parameters) in (8, 10) and 0 not in (parameters[2], parameters[4], parameters[6]):
+        names, clip = (CONSTANT, *features), Fraction(parameters[1], parameters[2])
+        return GradientSums(_units(names, (1,) * len(names)), parameters[0], clip, *_many(parameters[8:]))
     raise InvalidValue(f"survey: expected {TABLES}, {MOMENTS} or {GRADIENT} with the parameters of its design")
+
+
+def _many(parameters: Sequence[int]) -> tuple[Unit, int]:
+    """The unit, and the most records of a member. Raises `InvalidValue`."""
+    if not parameters:
+        return PERSON, 1
+    most, by_record = parameters
+    if by_record not in (0, 1):
+        raise InvalidValue("survey: expected 1 where the unit is a record, else 0")
+    return RECORD if by_record else PERSON, most
+
+
+def unit_of(survey: AskedSurvey) -> Unit:
+    """The unit of a survey's sum. Raises `InvalidValue`."""
+    shape = shape_of(survey)
+    return PERSON if isinstance(shape, TableSums) else shape.unit
+
+
+def records_of(survey: AskedSurvey) -> Records | None:
+    """The many records of a member that a survey takes; None where each has one."""
+    many = survey.parameters[{MOMENTS: 2, GRADIENT: 8}.get(survey.kind, len(survey.parameters)) :]
+    unit, most = _many(many)
+    return Records(most, unit) if many else None
 
 
 def _units(names: tuple[str, ...], reaches: tuple[int, ...]) -> tuple[Column, ...]:
@@ -139,6 +166,8 @@ def circuit_of(survey: AskedSurvey) -> tuple[str, Blocks | Ball]:
     if isinstance(shape, TableSums):
         return "blocks", blocks(shape.lengths)
     bits, radius = ball_of(shape.contribution_norm_squared)
+    if isinstance(shape, MomentSums) and records_of(survey) is not None:
+        bits = min(bits, shape.largest.bit_length() + 1)  # many records: an entry is far shorter than the vector
     return "ball", ball(shape.length, bits, radius)
 
 
@@ -155,5 +184,5 @@ def descent_of(survey: Survey, rounds: int, units: int, noise: Fraction) -> Desc
 
 
 def _descent(survey: AskedSurvey, rounds: int, units: int, noise: Fraction) -> Descent:
-    _, _, _, step, per_step, momentum, per_momentum, last = survey.parameters
+    _, _, _, step, per_step, momentum, per_momentum, last = survey.parameters[:8]
     return Descent(rounds, Fraction(step, per_step), Fraction(momentum, per_momentum), units, noise, last)

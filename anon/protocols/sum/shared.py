@@ -9,11 +9,19 @@ from itertools import pairwise
 from anon.errors import Malformed
 from anon.ldp import NanoEpsilon
 from anon.protocols import linear_model
-from anon.protocols.charge import Charge, Measure
+from anon.protocols.charge import Charge, Measure, Unit
 from anon.protocols.contract import Layout, Place, PublishedModel
 from anon.protocols.histogram.model import from_json
 from anon.protocols.sum import arranged, describe
-from anon.protocols.sum.design import gradient_form, moments_form, sum_of, summed_of, tables_form
+from anon.protocols.sum.design import (
+    gradient_form,
+    moments_form,
+    records_of,
+    sum_of,
+    summed_of,
+    tables_form,
+    unit_of,
+)
 from anon.protocols.sum.standing import arrangement_of, place_of
 from anon.protocols.words import PacketKind
 from anon.sealing import OVERHEAD
@@ -70,7 +78,10 @@ class SumProtocol:
                 raise Malformed("expected a sum for each survey")
             pairs = zip(design.surveys, arrangement.sums, strict=True)
             rho = sum(arranged.rho_of(survey, one.sigma_squared) for survey, one in pairs)
-        return Charge(Measure.ZCDP, rho, condition=describe.condition(arrangement))
+            units = {unit_of(survey) for survey in design.surveys}
+            if len(units) != 1:
+                raise Malformed("expected sums that all promise about a person, or all about a record")
+        return Charge(Measure.ZCDP, rho, Unit(units.pop()), condition=describe.condition(arrangement))
 
     def per_attribute(self, design: Layout) -> NanoEpsilon:
         """There is no such figure: the whole amount."""
@@ -137,6 +148,8 @@ def _demand_surveys(study: Manifest) -> None:
     if any(one.window.closes >= other.window.opens for one, other in pairwise(study.surveys)):
         raise Malformed("a round opens before the one before it has closed")
     for survey in study.surveys:
+        if records_of(survey) != study.records:
+            raise Malformed(f"survey {survey.survey} takes other records of a member than the study says")
         summed_of(study, survey)
         if survey.signs or survey.centre:
             raise Malformed(f"survey {survey.survey} is exact and has no signs")

@@ -14,7 +14,7 @@ from anon.protocols.sum.design import SCALE, descent_of, shape_of
 from anon.sharing.arrangement import Arrangement, Sum, parse_arrangement
 from anon.sharing.round_document import parse_round_sums
 from anon.study.manifest import Manifest
-from anon.sums.gradient import Standing
+from anon.sums.gradient import GradientSums, Standing
 
 SUMS = "sums"
 """The kind of a round's document."""
@@ -69,10 +69,13 @@ def read_sums(study: Manifest, documents: Mapping[Place, bytes], rounds: int) ->
 def standing_after(study: Manifest, sums: Sequence[RoundSum]) -> Standing:
     """The gradient's weights after these rounds. Raises `Malformed`."""
     survey, rounds = study.survey(0), len(study.surveys)
-    standing = descent_of(survey, rounds, 1, Fraction(0)).start(shape_of(survey).length)
+    shape = shape_of(survey)
+    if not isinstance(shape, GradientSums):
+        raise Malformed("sums: expected those of gradients")
+    standing = descent_of(survey, rounds, 1, Fraction(0)).start(len(shape.columns))
     for one in sums:
-        way = descent_of(survey, rounds, one.accepted, one.noise)
-        standing = way.after(standing, one.values, SCALE)
+        gradients, units = shape.heard(one.values, one.accepted)
+        standing = descent_of(survey, rounds, units, one.noise).after(standing, gradients, SCALE)
     return standing
 
 

@@ -113,6 +113,10 @@ async def backup(
     return fixed
 
 
+_SEED = 32
+"""Bytes of the seed by which too many records are cut. All copies have the records that it drew."""
+
+
 def _close_for_good(home: PeerHome) -> None:
     """The home and its aggregator are used here no more. The file, which is all there is then, is on the disk."""
     _retire(home.store_path)
@@ -132,9 +136,11 @@ async def _fix_answers(home: PeerHome, evaluate: Evaluate, tell: Callable[[str],
         parting = [
             joined for joined in store.studies() if joined.unchecked and not joined.has_answers and not joined.refused
         ]
-        allowed = {joined.manifest: evaluation_allowance(joined.manifest.timetable) for joined in parting}
+        studies = [joined.manifest for joined in parting]
+        allowed = {study: (evaluation_allowance(study.timetable), os.urandom(_SEED)) for study in studies}
         if allowed:
-            tell(f"fixing your answers: this takes {max(allowed.values()):.0f} seconds, whatever your data are ...")
+            longest = max(seconds for seconds, _ in allowed.values())
+            tell(f"fixing your answers: this takes {longest:.0f} seconds, whatever your data are ...")
         fixed = await together(evaluate, allowed, home.data_path)
         tell("")
         for study, snapshot in zip(parting, fixed, strict=True):

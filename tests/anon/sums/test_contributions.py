@@ -110,13 +110,24 @@ def test_gradients_are_those_of_the_logistic_loss() -> None:
 def test_a_persons_gradients_are_averaged_and_a_records_added() -> None:
     rows = [({"x0": 5.0}, 0), ({"x0": 5.0}, 0), ({"x0": 5.0}, 1), ({"x0": 5.0}, 0)]
     assert GradientSums(columns(1), 100, Fraction(1), "person", 4).vector(rows, [0]) == [25]
-    assert GradientSums(columns(1), 100, Fraction(1), "record", 4).vector(rows, [0]) == [100]
-    assert GradientSums(columns(1), 100, Fraction(1, 5), "record", 4).vector(rows, [0]) == [2 * 20]
+    assert GradientSums(columns(1), 100, Fraction(1), "record", 4).vector(rows, [0]) == [100, 4 * 100]
+    assert GradientSums(columns(1), 100, Fraction(1, 5), "record", 4).vector(rows, [0]) == [2 * 20, 4 * 100]
 
 
 def descent(**changed: Any) -> Descent:
     known: dict[str, Any] = {"rounds": 3, "step": Fraction(1), "momentum": Fraction(1, 2), "units": 10, "noise": Fraction(0), "last": 2}
     return Descent(**{**known, **changed})
+
+
+def test_records_are_counted_in_the_sum_and_a_noisy_count_stays_in_its_bounds() -> None:
+    sums = GradientSums(columns(1, 1), 100, Fraction(1), "record", 4)
+    assert sums.length == 3 and sums.heard((7, -3, 250), 2) == ([7, -3], 2)
+    assert [sums.heard((0, 0, count), 2)[1] for count in (-900, 149, 351, 449, 10**9)] == [2, 2, 4, 4, 8]
+    person = GradientSums(columns(1, 1), 100, Fraction(1), "person", 4)
+    assert person.heard((7, -3), 2) == ((7, -3), 2)
+    for design, values in ((sums, (1, 2)), (person, (1, 2, 3))):
+        with pytest.raises(Malformed, match=f"expected {design.length}"):
+            design.heard(values, 2)
 
 
 def test_a_step_goes_against_the_gradient() -> None:

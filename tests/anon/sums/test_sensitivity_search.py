@@ -174,6 +174,8 @@ def test_gradients(form: tuple[int, int, Fraction], unit: Unit, neighbours: Neig
     sums = GradientSums(columns(*[1] * size), scale, clip, unit, 2)
     limit = sums.sensitivity_squared(neighbours)
     before = (2 if neighbours == "replace-one" else 1) * scale * float(clip)
+    if unit == "record" and neighbours == "add-remove":
+        before = scale * sqrt(float(clip) ** 2 + 1)  # the number of records moves too
     names = [column.name for column in sums.columns]
 
     def row(genes: Genes) -> tuple[dict[str, float], int]:

@@ -1,0 +1,54 @@
+"""Many records of each member: how many are taken, and whether a promise is about a member or about a single record.
+
+A record is what the study's queries say under one key. Each query of such a study gives two columns: the key and the
+value. More records than `most` are cut by a draw on the member's own machine (`anon.queries.records`).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attrs import field, frozen
+
+from anon.errors import InvalidValue
+from anon.study.features import one_of
+
+MOST_RECORDS = 10_000
+MOST_CELLS = 2**20
+"""Records times questions: some 10 MB on a member's machine."""
+PERSON: Final = "person"
+RECORD: Final = "record"
+
+
+@frozen
+class Records:
+    """The records of a member: at most `most` are taken. Raises `InvalidValue` for a number out of range.
+
+    `unit`: a promise is about a person with all of their records, or about one record.
+    """
+
+    most: int
+    unit: str = field(default=PERSON, validator=one_of(PERSON, RECORD))
+
+    def __attrs_post_init__(self) -> None:
+        if not 1 <= self.most <= MOST_RECORDS:
+            raise InvalidValue(f"most_records: expected 1 to {MOST_RECORDS}, got {self.most}")
+
+    def demand_questions(self, questions: int) -> None:
+        """Raises `InvalidValue` for more values than a member's machine should hold. The label is a question too."""
+        if self.most * questions > MOST_CELLS:
+            raise InvalidValue(
+                f"most_records: expected at most {MOST_CELLS // questions} with {questions} queries, got {self.most}; "
+                "lower it, or ask for fewer features"
+            )
+
+
+def declared(records: str, most: int, unit: str) -> Records | None:
+    """The records that a study file declares; None where each member has one. Raises `InvalidValue`."""
+    if records == "many":
+        if most < 1:
+            raise InvalidValue('most_records: required with records = "many": more of a member are cut by a draw')
+        return Records(most, unit)
+    if most or unit != PERSON:
+        raise InvalidValue('most_records, unit: belong to records = "many"')
+    return None

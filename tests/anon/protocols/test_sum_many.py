@@ -1,0 +1,108 @@
+"""Studies of many records: the keys of a study file, the manifest, cost and noise, and the words."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from anon.errors import AnonmlError, Malformed
+from anon.protocols.charge import Unit
+from anon.protocols.registry import check_study, exposure_of, protocol_of
+from anon.protocols.sum.design import records_of, shape_of
+from anon.protocols.sum.standing import arrangement_of
+from anon.study.manifest import parse_manifest
+from anon.study.proposal import parse_proposal
+from anon.study.records import Records
+from anon.sums.gradient import GradientSums
+from anon.sums.moments import MomentSums
+from tests.support.sums import GRADIENT, MOMENTS, TABLES, manifest_of, many, sum_study
+
+
+@pytest.mark.parametrize("unit", ["person", "record"])
+@pytest.mark.parametrize("design", [MOMENTS, GRADIENT])
+def test_a_manifest_says_how_many_records_and_comes_back(design: str, unit: str) -> None:
+    study = manifest_of(design, keys=many(30, unit))
+    assert parse_manifest(study.to_bytes()) == study
+    assert study.records == Records(30, unit) == records_of(study.surveys[0])
+    check_study(study)
+    assert exposure_of(study).unit is Unit(unit) and study.epsilon >= exposure_of(study).amount
+
+
+@pytest.mark.parametrize("design", [TABLES, MOMENTS, GRADIENT])
+def test_a_study_of_one_record_spells_none_of_it(design: str) -> None:
+    study = manifest_of(design)
+    assert study.records is None and b"records" not in study.to_bytes()
+    assert exposure_of(study).unit is Unit.PERSON
+
+
+@pytest.mark.parametrize("design", [MOMENTS, GRADIENT])
+def test_noise_is_of_one_unit_and_proofs_allow_all_records_of_a_member(design: str) -> None:
+    """One record moves the sum no more than the only record of a member, so the noise is the same. The proof's ball
+    holds the sum of as many records as there may be."""
+    alone, each = manifest_of(design), manifest_of(design, keys=many(30))
+    sigma = [arrangement_of(one).sums[0].sigma_squared for one in (alone, each)]
+    assert sigma[0] == sigma[1] and alone.epsilon == each.epsilon
+    shape = shape_of(each.surveys[0])
+    assert isinstance(shape, MomentSums | GradientSums) and (shape.rows, shape.unit) == (30, "record")
+    assert shape.contribution_norm_squared == 900 * shape.norm_squared
+    radius = arrangement_of(each).sums[0].parameters[-1]
+    assert radius >= 30 * arrangement_of(alone).sums[0].parameters[-1] - 30
+
+
+@pytest.mark.parametrize(
+    ("keys", "fault"),
+    [
+        ('records = "many"\n', "most_records: required"),
+        ('records = "some"\n', "records: expected one of one, many"),
+        ("most_records = 3\n", "belong to records"),
+        ('unit = "record"\n', "belong to records"),
+        (many(0), "most_records: required"),
+        (many(-1), "most_records: required"),
+        (many(10_001), "expected 1 to 10000"),
+        (many(3, "family"), "unit: expected one of person, record"),
+    ],
+)
+def test_keys_that_cannot_be_are_refused_by_name(keys: str, fault: str) -> None:
+    with pytest.raises(Malformed, match=fault):
+        parse_proposal(sum_study(MOMENTS, keys=keys))
+
+
+def test_designs_of_one_record_refuse_many() -> None:
+    with pytest.raises(Malformed, match="the design tables-sum takes one of each member"):
+        parse_proposal(sum_study(TABLES, keys=many()))
+
+
+def test_a_manifest_that_contradicts_itself_is_declined() -> None:
+    study = manifest_of(MOMENTS, keys=many(30))
+    wrong = [evolve(study, records=other) for other in (None, Records(31, "record"), Records(30, "person"))]
+    tables = evolve(manifest_of(TABLES), records=Records(3))
+    for one in (*wrong, tables):
+        with pytest.raises(Malformed, match="do not take part"):
+            check_study(parse_manifest(one.to_bytes()))
+    survey = study.surveys[0]
+    for parameters in ((*survey.parameters[:2], 30, 2), (*survey.parameters[:2], 0, 1), survey.parameters[:3]):
+        with pytest.raises(AnonmlError):
+            evolve(study, surveys=(evolve(survey, parameters=parameters),))
+
+
+def test_too_many_values_for_one_machine_are_refused() -> None:
+    text = sum_study(MOMENTS, keys=many(10_000))
+    extra = "".join(
+        f'[[features]]\nname = "f{number}"\nkind = "numeric"\ndescription = "f"\nquery = "SELECT day, age FROM person"\n'
+        f'range = [0, 1]\ncuts = [0.5]\nmissing = "own"\n'
+        for number in range(110)
+    )
+    with pytest.raises(Malformed, match="expected at most 9279 with 113 queries, got 10000"):
+        parse_proposal(text.replace("[[features]]", f"{extra}[[features]]", 1))
+
+
+def test_the_words_say_how_records_are_taken_and_what_the_promise_is_about() -> None:
+    for unit, told, promise in (
+        ("record", "summed over your records, 30 at most", "for each of your records by itself, if at least one"),
+        ("person", "averages over your records, 30 at most", "at delta 0.000001, if at least one of them is honest"),
+    ):
+        study = manifest_of(MOMENTS, keys=many(30, unit))
+        said = " ".join(protocol_of(study).odds(study))
+        assert told in said and "a random draw on your machine" in said and promise in said
+    alone = manifest_of(MOMENTS)
+    assert "records" not in " ".join(protocol_of(alone).odds(alone))
