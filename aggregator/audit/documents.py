@@ -252,8 +252,11 @@ class _Audit:
         learned = learn_from_documents(self.manifest, documents, score_value, transcripts)
         self.model_checked = True
         published = json.loads(self.bodies["model", 0], object_pairs_hook=_without_repeats)
-        if not _alike(published, json.loads(learned.model.to_json())):
+        again = json.loads(learned.model.to_json())
+        if not _alike(published, again):
             self.note("model 0", "is not what the transcripts give")
+        if not _alike(_score(published), _score(again)):
+            self.note("model 0", "its declared score is not what the transcripts give")
         self._compare_report(learned, transcripts)
 
     def _compare_report(self, learned: Learned, transcripts: Sequence[bytes]) -> None:
@@ -265,6 +268,10 @@ class _Audit:
             self.report_checked = self.report == published
             if self.report_checked:
                 return
+
+
+def _score(model: Any) -> Any:
+    return model.get("score") if isinstance(model, dict) else None
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -21,6 +21,11 @@ from tests.support.world import in_memory, sealed, study_text
 Place = tuple[str, int]
 
 
+SCORE = study_text("bits").replace('asks = "bits"', 'asks = "score"').replace("bins = 3", "cuts = [30, 50]\nexpects = 1").replace(
+    'missing = "Male"', 'missing = "Male"\nexpects = [-1, 1]'
+)
+
+
 @frozen
 class Published:
     """A finished study as the public sees it, and the aggregator's key to lie with."""
@@ -48,7 +53,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Published:
 
 
 def test_a_study_of_one_bit_packets_is_recomputed(tmp_path: Path) -> None:
-    published = asyncio.run(_finish(tmp_path / "home", "bits"))
+    published = asyncio.run(_finish(tmp_path / "home", study_text("bits")))
     result = published.audited({})
     assert result.findings == () and result.ok and result.model_checked
     model = published.bodies["model", 0]
@@ -56,8 +61,27 @@ def test_a_study_of_one_bit_packets_is_recomputed(tmp_path: Path) -> None:
     assert not lied.ok
 
 
-async def _finish(home: Path, design: str = "quantile") -> Published:
-    async with in_memory(home, study_text(design)) as running:
+def test_a_declared_score_is_recomputed_and_an_altered_one_is_found(tmp_path: Path) -> None:
+    """An aggregator that signs another result than the packets give."""
+    published = asyncio.run(_finish(tmp_path / "home", SCORE))
+    result = published.audited({})
+    assert result.findings == () and result.ok and result.model_checked and result.report_checked
+    score = json.loads(published.bodies["model", 0])["score"]
+    assert score["reports"] == 12 and (score["error"] is None) == (score["chance"] == 1)
+    for altered in (score | {"shown": not score["shown"]}, score | {"chance": 0.001}, score | {"covariance": 0.2}, None):
+        model = json.loads(published.bodies["model", 0]) | {"score": altered}
+        found = published.audited({("model", 0): json.dumps(model).encode()}).findings
+        assert "its declared score is not what the transcripts give" in [finding.fault for finding in found]
+    without = {key: value for key, value in json.loads(published.bodies["model", 0]).items() if key != "score"}
+    assert not published.audited({("model", 0): json.dumps(without).encode()}).ok
+
+
+def test_a_study_without_a_score_says_nothing_of_one(finished: Published) -> None:
+    assert b'"score"' not in finished.bodies["model", 0]
+
+
+async def _finish(home: Path, text: str = study_text("quantile")) -> Published:
+    async with in_memory(home, text) as running:
         live = running.live
         peers = await running.enrol(12)
         await running.close_enrolment(peers)

@@ -164,8 +164,7 @@ def run_once(manifest: Manifest, people: People, generator: np.random.Generator)
     plan = Plan.of(manifest)
     if manifest.surveys[0].exact:
         return learn_summed(manifest, people, generator, with_influence=True)
-    learned = learn_collected(plan, collect(plan, people, generator), with_influence=True)
-    return evolve(learned, model=evolve(learned.model, chance=learned.chance, shown=learned.learnable))
+    return learn_collected(plan, collect(plan, people, generator), with_influence=True).telling()
 
 
 def table_scores(learned: LearnedStudy) -> list[Figure]:

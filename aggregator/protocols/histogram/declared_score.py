@@ -17,6 +17,7 @@ One number comes of it and no model: it needs far fewer people than a model does
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 
 import numpy as np
 from attrs import frozen
@@ -26,6 +27,7 @@ from aggregator.protocols.histogram.moments import BitTally
 from aggregator.protocols.histogram.noise_test import LEVEL
 from aggregator.protocols.histogram.reconstruct import Counts, Floats
 from anon.ldp import SCALE, Mechanism
+from anon.protocols.histogram.model import ScoreResult
 
 
 @frozen(eq=False)
@@ -61,6 +63,11 @@ class DeclaredScore:
     def shown(self) -> bool:
         """True if what staff expect is said to be true here."""
         return self.chance <= LEVEL
+
+    def published(self) -> ScoreResult:
+        """The result as the model document says it."""
+        error = self.error if isfinite(self.error) else None
+        return ScoreResult(self.value, error, self.chance, self.shown, self.reports)
 
 
 def mean_sign(mechanism: Mechanism, plus: Counts, n: int, scale: float) -> Estimate:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
-from attrs import evolve
-
 from aggregator.protocols.contract import Learned, Reached, ReportPart, Round
 from aggregator.protocols.estimates import Estimate, estimate
 from aggregator.protocols.histogram.estimates import can_be_named, category_names
@@ -49,8 +47,7 @@ class HistogramPart:
 
         answers = parse_all(study, documents)
         shares = known_shares(study, answers)
-        learned = learn_study(study, study_cuts(study, answers), score_value, packets, shares)
-        return evolve(learned, model=evolve(learned.model, chance=learned.chance, shown=learned.learnable))
+        return learn_study(study, study_cuts(study, answers), score_value, packets, shares).telling()
 
     def reached(self, model: PublishedModel) -> tuple[Reached, ...]:
         """The scores of the model's tables."""

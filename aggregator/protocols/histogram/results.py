@@ -98,6 +98,11 @@ class LearnedStudy:
         """
         return self.chance <= LEVEL
 
+    def telling(self) -> LearnedStudy:
+        """The same, its model saying how far it is from noise and what came of the declared score."""
+        score = self.declared.published() if self.declared else None
+        return evolve(self, model=evolve(self.model, chance=self.chance, shown=self.learnable, score=score))
+
 
 def published(learned: LearnedStudy) -> LearnedStudy:
     """The study with the model that it publishes, which claims less where noise usually counts as much.

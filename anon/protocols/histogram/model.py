@@ -22,6 +22,7 @@ from anon.protocols import model_json
 from anon.protocols.categories import Value, feature_category
 from anon.protocols.contract import Contribution, Predicted, PublishedModel
 from anon.study.features import Feature, Label, demand_features, demand_names, demand_numbers, one_of
+from anon.study.parsing import LEFT_OUT
 from anon.text.sentences import say
 
 VERSION = 1
@@ -88,11 +89,32 @@ class Table:
 
 
 @frozen
+class ScoreResult:
+    """The answer of a study of the declared score: is what staff expect true here?
+
+    `covariance`: of the declared bit (+1 or -1) with the label, estimated from `reports` reports. `error`: its standard
+    error, at least; None without reports. `chance`: how often a bit that says nothing of the label would look as good.
+    `shown`: whether that is so rare that what staff expect is taken to be true here.
+    """
+
+    covariance: float
+    error: float | None
+    chance: float
+    shown: bool
+    reports: int
+
+    def __attrs_post_init__(self) -> None:
+        if not 0 <= self.chance <= 1 or self.reports < 0 or (self.error is not None and self.error < 0):
+            raise InvalidValue("declared score: expected a chance from 0 to 1, no negative error, no negative reports")
+
+
+@frozen
 class Model:
     """A study's published model. Equal models have equal `to_json` bytes.
 
     `chance`: how often noise alone would have counted as much as the study did, in [0, 1]. `shown`: whether that is so
-    rare that the model is taken to beat the base rate. None where nobody said.
+    rare that the model is taken to beat the base rate. None where nobody said. `score`: of a study that asked the
+    declared score, which has no other model; left out of the JSON of all others.
     """
 
     version: int
@@ -108,6 +130,7 @@ class Model:
     tables: tuple[Table, ...]
     chance: float | None = None
     shown: bool | None = None
+    score: ScoreResult | None = field(default=None, metadata=LEFT_OUT)
 
     def __attrs_post_init__(self) -> None:
         if self.chance is not None and not 0 <= self.chance <= 1:

@@ -20,6 +20,7 @@ from anon.protocols.contract import Record
 from anon.protocols.histogram.answers import answer_map
 from anon.protocols.histogram.declared import SHARES, directions, far_centre, score_signs
 from anon.protocols.histogram.describe import packet_kinds
+from anon.protocols.histogram.model import from_json
 from anon.protocols.histogram.one_bit import plus_share, scale
 from anon.protocols.registry import protocol_of
 from anon.protocols.resolve import resolve
@@ -176,6 +177,8 @@ def test_a_simulated_study_says_if_what_staff_expect_is_true(going_with: float, 
     assert learned.declared is not None and learned.declared.shown is true
     assert learned.declared.reports == 4000 and not learned.learnable
     assert not any(value for table in learned.model.tables for value in table.log_odds), "it makes no model"
+    said = from_json(learned.model.to_json()).score
+    assert said is not None and said.shown is true and said.chance == learned.declared.chance and said.error == learned.declared.error
     assert run_once(published(study_text()), people, generator).declared is None
 
 
@@ -190,4 +193,5 @@ def test_nothing_is_shown_of_no_report() -> None:
         near, far = (tallied(size, True, (1, -1)) for size in sizes[:2])
         found = declared_score([near, far, tallied(sizes[2], False, (1, 1))])
         assert found is not None and found.chance == 1.0 and found.reports == 200
+        assert found.published().error is None, "no JSON has an infinite number"
     assert declared_score([]) is None
