@@ -12,7 +12,6 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_FLOOR, Decimal
-from math import comb
 from numbers import Real
 from typing import Any, Self
 
@@ -34,6 +33,7 @@ from aggregator.estimator.features import (
     numeric,
 )
 from aggregator.estimator.prediction import Explanation, NotShownWarning, PublishedClassifier, TablePrediction
+from aggregator.lab.simulation.pairs import asked_untried
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import Plan, collect
 from aggregator.lab.simulation.simulate import NO_KEYS, learn_collected
@@ -44,12 +44,6 @@ from anon.study.features import Cohort, Label, Learning, Table
 from anon.study.proposal import MAX_EPSILON, OnePacket, Proposal, Schedule
 
 __all__ = ["Explanation", "LocallyPrivateClassifier", "NotShownWarning", "PrivacyLeakWarning", "PublishedClassifier"]
-
-PAIRS_FROM = 4.0
-"""From this epsilon on tables of two features tell more than they cost in noise."""
-
-MOST_PAIRS = 150
-"""With more pairs of features than this, tables of pairs would have too few peers each: single features are asked."""
 
 
 class PrivacyLeakWarning(RuntimeWarning):
@@ -232,8 +226,7 @@ class LocallyPrivateClassifier(TablePrediction):
             )
         size = self.subset_size
         if size == "auto":
-            pairs = self.asks != "bits" and epsilon >= PAIRS_FROM and 0 < comb(features, 2) <= MOST_PAIRS
-            size = 2 if pairs else 1
+            size = 2 if self.asks != "bits" and asked_untried(features, epsilon) else 1
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size > features:
             raise InvalidValue(
                 f"subset_size: expected auto, or a whole number up to the {features} features, got {size!r}"

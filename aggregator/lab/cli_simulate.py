@@ -32,7 +32,9 @@ def main(
         Path | None, typer.Argument(help="A study file whose queries read one table; else one is inferred.")
     ] = None,
     label: Annotated[str | None, typer.Option(help="Without a study file: the column to learn.")] = None,
-    positive: Annotated[list[str] | None, typer.Option(help="Its values that count as positive.")] = None,
+    positive: Annotated[
+        list[str] | None, typer.Option(help="Its values that count as positive, or a bound such as '>=100'.")
+    ] = None,
     test: Annotated[Path | None, typer.Option(help="CSV of people to score on; else some are held out.")] = None,
     test_share: Annotated[float, typer.Option(min=0.01, max=0.9, help="How many are held out.")] = HELD_OUT,
     trials: Annotated[int, typer.Option(min=1, max=10_000, help="How many times the study runs.")] = 50,
@@ -52,10 +54,11 @@ def main(
     as_json: JsonOption = False,
 ) -> None:
     """Run the study many times on your data and print means with standard errors, beside what no privacy would give."""
+    seed = secrets.randbits(63) if seed is None else seed
     if study is None:
-        inferred = _inferred(data, label, positive, epsilon)
-        proposal, people = inferred.proposal, people_of(inferred.proposal, data)
-        scored = people_of(proposal, test) if test else None
+        inferred = _inferred(data, label, positive, epsilon, 0.0 if test else test_share, seed)
+        proposal, people = inferred.proposal, inferred.people
+        scored = people_of(proposal, test, inferred.bound) if test else inferred.held_out
     else:
         proposal = _with_epsilon(load_proposal(study), epsilon)
         people = people_from_csv(proposal, data, person)
@@ -72,23 +75,26 @@ def main(
             proposal,
             people,
             trials,
-            secrets.randbits(63) if seed is None else seed,
+            seed,
             scored,
             peers=peers,
             shuffle_labels=shuffle_labels,
             held_out=test_share,
             progress=lambda done: progress.update(task, completed=done),
         )
+    _cautions(result)
     print_json(result.figures()) if as_json else _show(result)
 
 
-def _inferred(data: Path, label: str | None, positive: list[str] | None, epsilon: float | None) -> Inferred:
+def _inferred(
+    data: Path, label: str | None, positive: list[str] | None, epsilon: float | None, held_out: float, seed: int
+) -> Inferred:
     if label is None or not positive or epsilon is None:
         raise typer.BadParameter(
             "without a study file, name --label, --positive and --epsilon", param_hint="STUDY"
         )
     try:
-        inferred = infer_study(data, label, positive, epsilon)
+        inferred = infer_study(data, label, positive, epsilon, held_out, seed)
     except InvalidValue as fault:
         raise typer.BadParameter(str(fault), param_hint="--epsilon") from None
     for line in (WARNING, *inferred.notes):
@@ -109,25 +115,44 @@ def _with_epsilon(proposal: Proposal, epsilon: float | None) -> Proposal:
         raise typer.BadParameter(str(fault), param_hint="--epsilon") from None
 
 
+def _cautions(result: SimulationResult) -> None:
+    for name in result.leaks:
+        typer.echo(
+            shown(f"caution: {name} alone tells the label. Is it the label in other words, or known only afterwards?"),
+            err=True,
+        )
+
+
+def _tested(result: SimulationResult) -> str:
+    """The test of each study against noise, in lines."""
+    spread = f"one study's AUC spreads by {result.spread:.3f} (standard deviation) around the mean\n"
+    if result.shown is None or result.chance is None:
+        return f"a linear model has no test of its own against a guess, whose AUC is 0.5\n{spread}"
+    times = f"{round(result.shown * result.trials)} of {result.trials} studies; middle p-value {result.chance:.2g}"
+    if result.score:
+        return f"what you expect was said to be true here in {times}\nit makes no model\n"
+    return f"shown to beat a guess in {times}\n{spread}"
+
+
 def _show(result: SimulationResult) -> None:
     table = Table("", "mean", "standard error")
-    table.add_row("AUC", f"{result.auc_mean:.4f}", f"{result.auc_se:.4f}")
-    table.add_row("F1", f"{result.f1_mean:.4f}", f"{result.f1_se:.4f}")
-    table.add_row("accuracy", f"{result.accuracy_mean:.4f}", f"{result.accuracy_se:.4f}")
+    if not result.score:
+        table.add_row("AUC", f"{result.auc_mean:.4f}", f"{result.auc_se:.4f}")
+        table.add_row("F1", f"{result.f1_mean:.4f}", f"{result.f1_se:.4f}")
+        table.add_row("accuracy", f"{result.accuracy_mean:.4f}", f"{result.accuracy_se:.4f}")
     table.add_row("accuracy of the majority's answer for everybody", f"{result.majority_rate:.4f}", "")
-    table.add_row("calibration error", f"{result.ece_mean:.4f}", "")
+    if not result.score:
+        table.add_row("calibration error", f"{result.ece_mean:.4f}", "")
+    if result.rule_auc is not None:
+        table.add_row("what you expect, asking nobody: AUC", f"{result.rule_auc:.4f}", "")
     same = "columns" if result.shown is None else "bins"
     table.add_row(f"no privacy, same {same}: AUC", f"{result.auc_ceiling_binned:.4f}", "")
     table.add_row("no privacy, raw features: AUC", f"{result.auc_ceiling_raw:.4f}", "")
     console = Console()
     console.print(table)
-    tested = "a linear model has no test of its own against a guess, whose AUC is 0.5"
-    if result.shown is not None:
-        tested = f"shown to beat a guess in {round(result.shown * result.trials)} of {result.trials} studies"
     console.print(
-        f"{tested}\n"
-        f"one study's AUC spreads by {result.spread:.3f} (standard deviation) around the mean\n"
-        f"{result.peers} peers a study, {result.cost or f'record-level epsilon {result.epsilon_record:g}'}; "
+        f"{_tested(result)}{result.peers} peers a study, "
+        f"{result.cost or f'record-level epsilon {result.epsilon_record:g}'}; "
         f"all figures are for {result.scored} other people",
         highlight=False,
     )

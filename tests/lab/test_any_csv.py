@@ -10,17 +10,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from attrs import evolve
 from scipy.stats import chisquare
 from typer.testing import CliRunner
 
+from aggregator.estimator import LocallyPrivateClassifier
 from aggregator.lab.cli_simulate import app
+from aggregator.lab.planning.candidates import candidates
 from aggregator.lab.simulation.evaluation import calibration_error
-from aggregator.lab.simulation.inference import infer_study, people_of
+from aggregator.lab.simulation.inference import design_for, infer_study, people_of
+from aggregator.lab.simulation.people import split
 from aggregator.lab.simulation.run import Plan, collect
 from aggregator.lab.simulation.simulate import NO_KEYS, simulate
 from anon.errors import Malformed
 from anon.protocols.resolve import resolve
+from anon.study import load_proposal
 
+CENSUS = Path(__file__).parents[2] / "examples" / "census" / "study.toml"
 COLUMNS = ("Person Id", "Age", "Town", "Gain", "Same", "Empty", "Grade", "Left")
 
 
@@ -145,3 +151,86 @@ def test_calibration_error_by_hand() -> None:
     truth = np.array([False, True] * 5)
     assert calibration_error(np.full(10, 0.5), truth) == pytest.approx(0.5)
     assert calibration_error(truth.astype(float), truth) == 0.0
+
+
+def spread(path: Path, head: str, rows: list[str]) -> Path:
+    path.write_text("\n".join([head, *rows]) + "\n")
+    return path
+
+
+def test_nothing_is_inferred_from_rows_that_are_scored_on(tmp_path: Path) -> None:
+    """Ranges, categories, a missing value and the base rate that the held out rows alone show, whatever the seed."""
+    for seed in range(5):
+        held = set(split(200, 0.3, np.random.default_rng(seed))[1].tolist())
+        rows = [
+            f"{1000 if row in held else row % 50},{'rare' if row in held else 'abc'[row % 3]},"
+            f"{'' if row in held else row % 40 + 0.5},{'yes' if row in held or row % 4 == 0 else 'no'}"
+            for row in range(200)
+        ]
+        path = spread(tmp_path / f"{seed}.csv", "hours,town,grade,left", rows)
+        found = infer_study(path, "left", ["yes"], 1.0, 0.3, seed)
+        hours, town, grade = found.proposal.features
+        assert hours.range[1] < 50 and "rare" not in town.categories and town.missing != "own" and grade.missing != "own"
+        assert found.proposal.learning.base_rate in {0.2, 0.25, 0.3}
+        assert found.held_out is not None and len(found.held_out) == 60 and found.held_out.labels.all()
+        everything = infer_study(path, "left", ["yes"], 1.0)
+        assert everything.proposal.features[0].range[1] == 1000 and everything.held_out is None
+
+
+def test_the_command_infers_after_the_split(tmp_path: Path) -> None:
+    """One row has a range of its own; where it is held out, its number is clamped and not learned from."""
+    path = spread(tmp_path / "a.csv", "hours,left", [f"{row % 20},{'yes' if row % 20 > 9 else 'no'}" for row in range(100)])
+    arguments = ["--data", str(path), "--label", "left", "--positive", "yes", "--epsilon", "8", "--trials", "1", "--seed", "3", "--json"]
+    half = CliRunner().invoke(app, [*arguments, "--test-share", "0.5"])
+    assert json.loads(half.stdout)["peers"] == 50 and json.loads(half.stdout)["scored"] == 50
+
+
+@pytest.mark.parametrize(("name", "numbers"), [
+    ("member", [*range(1, 201)]), ("student", [17 + 7919 * row % 100_003 for row in range(200)]),
+    ("user_id", [row // 2 * 31 for row in range(200)]), ("nr", [*range(5000, 5060)]),
+])
+def test_numbers_that_name_people_are_no_feature(tmp_path: Path, name: str, numbers: list[int]) -> None:
+    rows = [f"{number},{row % 7},{'yes' if row % 3 else 'no'}" for row, number in enumerate(numbers)]
+    found = infer_study(spread(tmp_path / "a.csv", f"{name},day,left", rows), "left", ["yes"], 1.0)
+    assert [one.name for one in found.proposal.features] == ["day"]
+    assert any(note.startswith(f"{name}: left out (its numbers tell rows apart") for note in found.notes)
+
+
+@pytest.mark.parametrize("numbers", [
+    [row * row % 97 for row in range(200)], [row + 0.5 for row in range(200)], [1000 * row for row in range(40)],
+])
+def test_other_numbers_stay_features(tmp_path: Path, numbers: list[float]) -> None:
+    rows = [f"{number},{'yes' if row % 3 else 'no'}" for row, number in enumerate(numbers)]
+    found = infer_study(spread(tmp_path / "a.csv", "hours,left", rows), "left", ["yes"], 1.0)
+    assert [one.name for one in found.proposal.features] == ["hours"]
+
+
+def test_one_of_many_numbers_is_no_label_and_a_bound_is(tmp_path: Path) -> None:
+    rows = [f"{row % 7},{row % 300}" for row in range(600)]
+    path = spread(tmp_path / "a.csv", "day,score", rows)
+    with pytest.raises(Malformed, match="one number against 299 others; --positive '>=100'"):
+        infer_study(path, "score", ["100"], 1.0)
+    for spelled, share in ((">=100", 200 / 300), ("> 100", 199 / 300), ("<100", 100 / 300), ("<=100", 101 / 300)):
+        found = infer_study(path, "score", [spelled], 1.0)
+        assert found.people.labels.mean() == pytest.approx(share)
+        assert people_of(found.proposal, path, found.bound).labels.tolist() == found.people.labels.tolist()
+    with pytest.raises(Malformed, match="or one bound"):
+        infer_study(path, "score", [">=100", "7"], 1.0)
+    few = infer_study(path, "day", ["3"], 1.0)
+    assert few.people.labels.mean() == pytest.approx(1 / 7, abs=0.01)
+    assert infer_study(path, "score", ["100", "101"], 1.0).people.labels.sum() == 4
+    words = spread(tmp_path / "b.csv", "day,town", ["1,a", "2,b", "3,a"])
+    with pytest.raises(Malformed, match="column of numbers"):
+        infer_study(words, "town", [">=2"], 1.0)
+
+
+def test_pairs_are_asked_by_one_rule_everywhere() -> None:
+    """Without a study file, by the planner and by the estimator: not of more than 150 pairs."""
+    for features in (1, 2, 17, 18, 19, 36):
+        few = 1 < features <= 17
+        assert (design_for(features, 4.0).subset_size == 2) == few
+        assert LocallyPrivateClassifier(4.0)._design(features, 4.0).subset_size == design_for(features, 4.0).subset_size
+        study = load_proposal(CENSUS)
+        many = evolve(study, features=tuple(evolve(study.features[0], name=f"f{number}") for number in range(features)))
+        assert any("two features" in one.name for one in candidates(many, 1.0)) == few
+    assert design_for(5, 3.9).subset_size == 1

@@ -8,14 +8,11 @@ from math import log1p, prod
 
 from attrs import evolve, frozen
 
+from aggregator.lab.simulation.pairs import tried
 from anon.ldp import MAX_CATEGORIES
 from anon.study.features import Feature, Learning
 from anon.study.proposal import OnePacket, Paper, Proposal
 
-PAIRS_FROM = 0.75
-"""Below this epsilon tables of pairs are never tried: they lose everywhere and cost the most time."""
-
-MOST_PAIRS = 150
 BINS = (2, 4, 8)
 
 LEVELS = 16
@@ -88,9 +85,9 @@ def _asked(proposal: Proposal, epsilon: float, suffix: str, bins: int) -> Iterat
         if any(feature.shares for feature in proposal.features):
             yield Candidate(f"one-bit packets around 1/2{suffix}", _with(proposal, evolve(bits, centre=0.5)))
     yield Candidate(f"tables of one feature{suffix}", _with(proposal, plain))
-    pairs = list(combinations([feature.cardinality for feature in proposal.features], 2))
+    pairs = combinations([feature.cardinality for feature in proposal.features], 2)
     largest = max((2 * prod(pair) for pair in pairs), default=0)
-    if epsilon >= PAIRS_FROM and 0 < len(pairs) <= MOST_PAIRS and largest <= MAX_CATEGORIES:
+    if tried(len(proposal.features), epsilon) and largest <= MAX_CATEGORIES:
         yield Candidate(f"tables of two features{suffix}", _with(proposal, evolve(plain, subset_size=2)))
 
 

@@ -14,9 +14,9 @@ from math import sqrt
 import numpy as np
 from attrs import asdict, define, field, frozen
 
-from aggregator.lab.planning.candidates import PAIRS_FROM
 from aggregator.lab.planning.population import Assumptions, made_up, tells
 from aggregator.lab.planning.ranking import Ranked, rank, rank_sum
+from aggregator.lab.simulation.pairs import TRIED_FROM
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import Plan, SimulatedTallies, collect
 from aggregator.lab.simulation.simulate import no_keys
@@ -58,7 +58,7 @@ class Forecast:
 
 def populations_for(epsilon: float) -> int:
     """How many populations a design of this record-level epsilon is tried on."""
-    return POPULATIONS if round(epsilon, 3) >= PAIRS_FROM else POPULATIONS_OF_SMALL
+    return POPULATIONS if round(epsilon, 3) >= TRIED_FROM else POPULATIONS_OF_SMALL
 
 
 @frozen

@@ -1,25 +1,28 @@
 """A study inferred from a data file, so that `simulate` runs on any CSV. For simulation only.
 
-Ranges, categories and the guess of the base rate are read from the data here. A real study must declare them from
-public knowledge before anybody is asked: what is read from the peers' own data is not protected by anything.
+Ranges, categories, rules for missing values and the guess of the base rate are read from the data here, from the rows
+of the peers alone: nothing is known of the rows that are scored on. A real study must declare them from public
+knowledge before anybody is asked: what is read from the peers' own data is not protected by anything.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from attrs import frozen
 
 from aggregator.lab.simulation.csv_file import read_columns, read_csv
-from aggregator.lab.simulation.people import Column, People
+from aggregator.lab.simulation.pairs import asked_untried
+from aggregator.lab.simulation.people import Column, People, split
+from aggregator.lab.simulation.target import Bound, is_number, label_of, plain
 from anon.errors import InvalidValue, Malformed
 from anon.protocols.categories import label_map
-from anon.study.features import LARGEST_NUMBER, Cohort, Feature, Label, Learning, Table
+from anon.study.features import Cohort, Feature, Label, Learning, Table
 from anon.study.proposal import OnePacket, Proposal, Schedule
-from anon.tables.columns import kind_of_text, sanitised
+from anon.tables.columns import sanitised
 from anon.tables.streams import Cell
 
 MOST_CATEGORIES = 6
@@ -29,14 +32,14 @@ FEW_NUMBERS = 6
 """Columns of so few different numbers are categories."""
 
 MOST_FEATURES = 128
-MOST_IN_PAIRS = 64
-"""A study has no more features here, or fewer where each pair of them is a survey: each would be asked of too few."""
+"""A study has no more features here: each would be asked of too few."""
+
+FEWEST_TOLD_APART, ENOUGH_TOLD_APART = 50, 100
+"""From the first number of rows on, whole numbers that differ in every row and leave few gaps tell people apart; from
+the second on, all that differ in every row."""
 
 MISSING = frozenset({"na", "n/a", "nan", "null", "none", "?", "-", "."})
 """How files spell a missing number. Only among numbers: elsewhere they may be categories."""
-
-PAIRS_FROM = 4.0
-"""From this epsilon on tables of two features tell more than they cost in noise."""
 
 WARNING = (
     "Ranges, categories and base rate were read from the data. That is fine for a simulation on data you hold; a real "
@@ -46,27 +49,43 @@ WARNING = (
 
 @frozen
 class Inferred:
-    """The study, and what was left out of it and why."""
+    """The study, what was left out of it and why, the people who would be peers, and those held out to score on.
+
+    `bound`: the number that the label's column is compared with, where it is one.
+    """
 
     proposal: Proposal
     notes: tuple[str, ...]
+    people: People
+    held_out: People | None = None
+    bound: Bound | None = None
 
 
-def infer_study(path: Path, label: str, positive: Iterable[str], epsilon: float) -> Inferred:
-    """A one-packet study of every usable column of a CSV file. Raises `Malformed` for a label that cannot be one."""
+def infer_study(
+    path: Path, label: str, positive: Iterable[str], epsilon: float, held_out: float = 0.0, seed: int = 0
+) -> Inferred:
+    """A one-packet study of every usable column of a CSV file, from the rows that are not among the share `held_out`.
+
+    The label's values are those of all rows: which of them count is on the command line. Raises `Malformed` for a label
+    that cannot be one.
+    """
     file = read_csv(path)
     columns = {name: numbers_if_any(cells) for name, cells in file.columns.items()}
     label = label if label in columns else sanitised(label)
     if label not in columns:
         raise Malformed(f"{path.name}: no column {label}; it has {', '.join(columns)}")
-    target = _label(label, columns[label], tuple(positive))
-    features, notes = _features({name: cells for name, cells in columns.items() if name != label}, epsilon)
+    target, bound = label_of(label, columns[label], tuple(positive))
+    kept, scored = split(len(columns[label]), held_out, np.random.default_rng(seed))
+    others = {name: [cells[row] for row in kept] for name, cells in columns.items() if name != label}
+    features, notes = _features(others, epsilon)
     if not features:
         raise Malformed(f"{path.name}: no column besides {label} can be a feature{_said(notes)}")
     notes = [*_about_rows(file.skipped, target, columns[label]), *notes]
-    rate = float(np.mean([*map(label_map(target), map(_plain, columns[label]))]))
-    guess = min(max(round(20 * rate) / 20, 0.05), 0.95)
-    return Inferred(_proposal(target, tuple(features), epsilon, guess), tuple(notes))
+    everybody = _people(path, features, target, columns, bound)
+    people = everybody.take(kept)
+    guess = min(max(round(20 * float(people.labels.mean())) / 20, 0.05), 0.95)
+    proposal = _proposal(target, tuple(features), epsilon, guess)
+    return Inferred(proposal, tuple(notes), people, everybody.take(scored) if len(scored) else None, bound)
 
 
 def _features(columns: Mapping[str, list[Cell]], epsilon: float) -> tuple[list[Feature], list[str]]:
@@ -78,13 +97,12 @@ def _features(columns: Mapping[str, list[Cell]], epsilon: float) -> tuple[list[F
             found.append(_feature(name, cells, epsilon))
         except InvalidValue as fault:
             notes.append(f"{name}: left out ({fault})")
-    most = MOST_FEATURES if design_for(epsilon).subset_size == 1 else MOST_IN_PAIRS
-    if len(found) > most:
+    if len(found) > MOST_FEATURES:
         notes.append(
-            f"{found[most].name} and {len(found) - most - 1} columns after it: left out (only {most} are asked about); "
-            "keep those you mean in the file, or write a study file"
+            f"{found[MOST_FEATURES].name} and {len(found) - MOST_FEATURES - 1} columns after it: left out (only "
+            f"{MOST_FEATURES} are asked about); keep those you mean in the file, or write a study file"
         )
-    return found[:most], notes
+    return found[:MOST_FEATURES], notes
 
 
 def _about_rows(skipped: int, label: Label, cells: list[Cell]) -> list[str]:
@@ -102,25 +120,31 @@ def _said(notes: list[str]) -> str:
     return f": {'; '.join(notes[:5])}{' ...' if len(notes) > 5 else ''}" if notes else ""
 
 
-def people_of(proposal: Proposal, path: Path) -> People:
-    """The people of a file for a study whose queries are plain columns: no query is run. Raises `Malformed`."""
-    columns = read_columns(path)
-    wanted = [*(feature.name for feature in proposal.features), proposal.label.name]
-    absent = [name for name in wanted if name not in columns]
+def people_of(proposal: Proposal, path: Path, bound: Bound | None = None) -> People:
+    """The people of a file for an inferred study, whose queries are plain columns: no query is run. `bound`: as the
+    study was inferred with. Raises `Malformed`."""
+    return _people(path, proposal.features, proposal.label, read_columns(path), bound)
+
+
+def _people(
+    path: Path, features: Sequence[Feature], label: Label, columns: Mapping[str, list[Cell]], bound: Bound | None
+) -> People:
+    absent = [name for name in (*(feature.name for feature in features), label.name) if name not in columns]
     if absent:
         raise Malformed(f"{path.name}: expected the columns {', '.join(absent)}")
-    kinds = {feature.name: feature.kind for feature in proposal.features}
-    columns_read = {name: _column(path, name, columns[name], kind) for name, kind in kinds.items()}
-    labels = map(label_map(proposal.label), map(_plain, numbers_if_any(columns[proposal.label.name])))
-    return People(columns_read, np.array([*labels], dtype=np.int64))
+    read = {feature.name: _column(path, feature.name, columns[feature.name], feature.kind) for feature in features}
+    told = numbers_if_any(columns[label.name])
+    labels = map(label_map(label), map(plain, told if bound is None else bound.reached(told)))
+    return People(read, np.array([*labels], dtype=np.int64))
 
 
-def design_for(epsilon: float) -> OnePacket:
-    """Tables, which also measure how common categories are: probabilities are calibrated. Pairs for much budget.
+def design_for(features: int, epsilon: float) -> OnePacket:
+    """Tables, which also measure how common categories are: probabilities are calibrated. Pairs for much budget, where
+    they are few (`pairs`).
 
     One-bit packets rank a little better below epsilon 1, and are calibrated only where shares are declared.
     """
-    return OnePacket("one-packet", epsilon, subset_size=1 if epsilon < PAIRS_FROM else 2)
+    return OnePacket("one-packet", epsilon, subset_size=2 if asked_untried(features, epsilon) else 1)
 
 
 def _column(path: Path, name: str, cells: list[Cell], kind: str) -> Column:
@@ -137,7 +161,7 @@ def numbers_if_any(cells: list[Cell]) -> list[Cell]:
     """The cells, as numbers where all are but for marks of missing ones."""
     texts = {cell for cell in cells if isinstance(cell, str)}
     marks = {text for text in texts if text.lower() in MISSING}
-    if not marks or marks == texts or not all(_is_number(text) for text in texts - marks):
+    if not marks or marks == texts or not all(is_number(text) for text in texts - marks):
         return cells
     return [None if cell is None or cell in marks else float(cell) for cell in cells]
 
@@ -150,39 +174,6 @@ def _text(cell: Cell) -> str | None:
     return None if cell is None else str(cell)
 
 
-def _plain(cell: Cell) -> float | str | None:
-    return cell if isinstance(cell, str) or cell is None else float(cell)
-
-
-def _label(name: str, cells: list[Cell], positive: tuple[str, ...]) -> Label:
-    known = {str(cell): _plain(cell) for cell in cells if cell is not None}
-    chosen = {text: value for text, value in known.items() if any(_is(text, value, wanted) for wanted in positive)}
-    named = [wanted for wanted in positive if any(_is(text, value, wanted) for text, value in chosen.items())]
-    if not known:
-        raise Malformed(f"label {name}: no row has a value; check the column's name")
-    if not positive or len(named) != len(positive):
-        shown = ", ".join(sorted(known)[:10]) + (", ..." if len(known) > 10 else "")
-        raise Malformed(f"label {name}: --positive expects one of its values ({shown})")
-    # A file with one class only still simulates: the model says the base rate.
-    others = tuple(value for text, value in known.items() if text not in chosen and value is not None and _named(value))
-    values = tuple(value for value in chosen.values() if value is not None)
-    negative = others[:1000] or ("(none)",)
-    try:
-        return Label(name, f"The value of {name}.", f"SELECT {name} FROM person", values, negative, "negative")
-    except InvalidValue as fault:
-        raise Malformed(f"label {name}: {fault}") from None
-
-
-def _named(value: float | str) -> bool:
-    """True if a study can name it. A value that it cannot name counts as negative all the same."""
-    return isinstance(value, str) or abs(value) <= LARGEST_NUMBER
-
-
-def _is(text: str, value: float | str | None, named: str) -> bool:
-    """True if a person who writes `named` means this value: 1 means 1.0 too."""
-    return text == named or (isinstance(value, float) and _is_number(named) and float(named) == value)
-
-
 def _feature(name: str, cells: list[Cell], epsilon: float) -> Feature:
     known = [cell for cell in cells if cell is not None]
     if not known:
@@ -190,6 +181,8 @@ def _feature(name: str, cells: list[Cell], epsilon: float) -> Feature:
     different = Counter(known)
     if len(different) < 2 and len(known) == len(cells):
         raise InvalidValue("always the same")
+    if _tells_apart(name, known):
+        raise InvalidValue("its numbers tell rows apart, as those of people or orders do; ask about it in a study file")
     query, says = f"SELECT {name} FROM person", f"The value of {name}."
     own = len(known) < len(cells)
     if len(different) > FEW_NUMBERS and all(isinstance(cell, (int, float)) for cell in different):
@@ -199,6 +192,18 @@ def _feature(name: str, cells: list[Cell], epsilon: float) -> Feature:
         raise InvalidValue("nearly every value is different")
     rest = own or len(different) > MOST_CATEGORIES
     return Feature(name, "categorical", says, query, "own" if rest else common[0], categories=tuple(common))
+
+
+def _tells_apart(name: str, known: Sequence[Cell]) -> bool:
+    """True if the column seems to number rows or people: whole numbers, nearly all of them different."""
+    numbers = [float(cell) for cell in known if isinstance(cell, (int, float))]
+    if len(numbers) < max(len(known), FEWEST_TOLD_APART) or not all(number.is_integer() for number in numbers):
+        return False
+    different = len(set(numbers))
+    if {"id", "ids", "nr", "key", "uuid"} & set(name.split("_")):
+        return 2 * different >= len(numbers)
+    dense = max(numbers) - min(numbers) < 2 * len(numbers)
+    return different == len(numbers) and (dense or len(numbers) >= ENOUGH_TOLD_APART)
 
 
 def _numeric(
@@ -221,13 +226,9 @@ def _proposal(label: Label, features: tuple[Feature, ...], epsilon: float, rate:
         contact="nobody: this study is never published",
         label=label,
         features=features,
-        design=design_for(epsilon),
+        design=design_for(len(features), epsilon),
         schedule=Schedule(86400, 3600, 86400, 86400),
         cohort=Cohort(2, 1_000_000),
         tables=(Table("person", (*(feature.name for feature in features), label.name)),),
         learning=Learning("additive", "soft", "auc", 0, rate),
     )
-
-
-def _is_number(text: str) -> bool:
-    return kind_of_text(text) in ("INTEGER", "REAL")

@@ -74,6 +74,14 @@ class People:
         return People(columns, self.labels[chosen])
 
 
+def split(count: int, share: float, generator: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Positions of `count` people at random: those who are kept, and the share held out, one at least if it is > 0."""
+    if share <= 0:
+        return np.arange(count), np.arange(0)
+    order, held = generator.permutation(count), max(1, int(share * count))
+    return order[held:], order[:held]
+
+
 def people_from_values(label: Label, records: Iterable[tuple[Mapping[str, Value], Value]]) -> People:
     """People from records of (value by feature name, label value). Raises `Malformed` without any record."""
     rows = list(records)

@@ -14,7 +14,9 @@ from attrs import asdict, evolve, frozen
 
 from aggregator.lab.simulation.ceilings import binned_ceiling, is_linear, raw_ceiling
 from aggregator.lab.simulation.evaluation import Scores, evaluate
-from aggregator.lab.simulation.people import People
+from aggregator.lab.simulation.leaks import leaking
+from aggregator.lab.simulation.people import People, split
+from aggregator.lab.simulation.rule import rule_auc
 from aggregator.lab.simulation.run import Plan, SimulatedTallies, collect
 from aggregator.lab.simulation.sums import learn_summed, model_of_sums
 from aggregator.protocols.histogram.ensemble import LearnedStudy, Subject, learn
@@ -23,6 +25,7 @@ from aggregator.protocols.histogram.report import Figure, scores_of
 from anon.errors import Malformed
 from anon.ldp import NANO
 from anon.protocols.cost_words import cost_in_words, is_local
+from anon.protocols.histogram.asked import asks_score
 from anon.protocols.histogram.model import Model
 from anon.protocols.linear_model import LinearModel
 from anon.protocols.registry import protocol_for
@@ -49,7 +52,10 @@ class SimulationResult:
 
     `auc_min` and `auc_p01` are the worst trial and the first percentile. `majority_rate`: the accuracy of the answer
     that most of the scored people have, given to everybody. `shown`: the share of the trials whose model was shown to
-    beat a guess; None for a linear model, which has no such test. `cost`: in words, where it is no local epsilon.
+    beat a guess; of a study of the declared score (`score`), those that said that what staff expect is true. `chance`:
+    the median over the trials of how often noise alone would count as much, a p-value. Both are None for a linear
+    model, which has no such test. `rule_auc`: the AUC of the declared directions by themselves, which ask nobody; None
+    without any. `leaks`: features of which each alone tells the label. `cost`: in words, where it is no local epsilon.
     `spread`: the standard deviation of one study's AUC. `scored`: how many people every trial and every comparison was
     scored on, none of them a peer. The keys are
     documented in docs/figures.md.
@@ -74,12 +80,17 @@ class SimulationResult:
     shown: float | None
     spread: float
     scored: int
+    chance: float | None
+    rule_auc: float | None
+    leaks: tuple[str, ...] = ()
+    score: bool = False
     cost: str = ""
 
-    def figures(self) -> dict[str, int | float | str]:
+    def figures(self) -> dict[str, object]:
         """The output of `simulate --json`. A study of exact sums has no local epsilon, and tells its cost in words."""
         absent = {"epsilon_record", "epsilon_eq6"} if self.cost else {"cost"}
-        return {name: value for name, value in asdict(self).items() if name not in absent and value is not None}
+        told = asdict(self) | {"leaks": list(self.leaks)}
+        return {name: value for name, value in told.items() if name not in absent and value is not None}
 
 
 def simulate(
@@ -109,21 +120,31 @@ def simulate(
         raise Malformed("simulate: expected at least 1 trial and at least 1 peer")
     resampled = peers if peers is not None and peers > len(data) else None
     plan = Plan.of(resolve(drafted(study), no_keys(study), 0, lambda below: int(generator.integers(below))))
-    scores, shown = [], 0
+    scores: list[Scores] = []
+    shown, chances = 0, list[float]()
     for done in range(trials):
         chosen = _drawn(data, peers, generator)
         if shuffle_labels:
             chosen = People(chosen.columns, generator.permutation(chosen.labels))
-        model, beats = _model_of(plan, chosen, generator, equal_parts, resampled)
-        scores.append(evaluate(model, test))
-        shown += beats
+        run = _run_of(plan, chosen, generator, equal_parts, resampled)
+        scores.append(evaluate(run.model, test))
+        shown += run.shown
+        chances += [] if run.chance is None else [run.chance]
         progress(done + 1)
     first = _drawn(data, peers, generator)
     binned, raw = (binned_ceiling(plan, first, test), raw_ceiling(plan, first, test)) if ceilings else (0.0, 0.0)
     rate = float(test.labels.mean())
     found = _result(plan, resampled or len(first), scores, binned, raw, max(rate, 1 - rate))
     tested = not is_linear(plan.manifest)
-    return evolve(found, shown=shown / trials if tested else None, scored=len(test))
+    return evolve(
+        found,
+        shown=shown / trials if tested else None,
+        scored=len(test),
+        chance=float(np.median(chances)) if tested and chances else None,
+        rule_auc=rule_auc(plan.manifest.features, test),
+        leaks=leaking(plan.manifest.features, first, test) if ceilings else (),
+        score=any(map(asks_score, plan.manifest.surveys)),
+    )
 
 
 def _drawn(data: People, peers: int | None, generator: np.random.Generator) -> People:
@@ -149,14 +170,25 @@ def _resampled(people: People, resampled: int | None, generator: np.random.Gener
     return people if resampled is None else people.take(generator.integers(len(people), size=resampled))
 
 
-def _model_of(
+@frozen
+class _Run:
+    """A run's model, if it (or what staff expect) was shown, and how often noise alone would count as much."""
+
+    model: Model | LinearModel
+    shown: bool
+    chance: float | None
+
+
+def _run_of(
     plan: Plan, people: People, generator: np.random.Generator, equal_parts: bool, resampled: int | None
-) -> tuple[Model | LinearModel, bool]:
-    """The model of one run, and true if it was shown to beat a guess."""
-    if plan.manifest.surveys[0].exact:
-        return model_of_sums(plan.manifest, _resampled(people, resampled, generator), generator)
+) -> _Run:
+    if is_linear(plan.manifest):
+        model, shown = model_of_sums(plan.manifest, _resampled(people, resampled, generator), generator)
+        return _Run(model, shown, None)
     learned = learn_once(plan, people, generator, equal_parts, resampled)
-    return learned.model, bool(learned.learnable)
+    if learned.declared:
+        return _Run(learned.model, learned.declared.shown, learned.declared.chance)
+    return _Run(learned.model, learned.learnable, learned.chance)
 
 
 def run_once(manifest: Manifest, people: People, generator: np.random.Generator) -> LearnedStudy:
@@ -181,9 +213,8 @@ def learn_collected(plan: Plan, collected: SimulatedTallies, with_influence: boo
 
 
 def _split(data: People, share: float, generator: np.random.Generator) -> tuple[People, People]:
-    order = generator.permutation(len(data))
-    held = max(1, int(share * len(data)))
-    return data.take(order[held:]), data.take(order[:held])
+    kept, held = split(len(data), share, generator)
+    return data.take(kept), data.take(held)
 
 
 def _result(
@@ -212,6 +243,8 @@ def _result(
         shown=0.0,
         spread=float(aucs.std(ddof=1)) if len(aucs) > 1 else 0.0,
         scored=0,
+        chance=None,
+        rule_auc=None,
         cost="" if is_local(plan.manifest) else cost_in_words(plan.manifest),
     )
 

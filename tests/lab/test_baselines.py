@@ -1,0 +1,103 @@
+"""Baselines beside a simulation: the rule of declared directions, the declared score, and columns that tell the label."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from aggregator.lab.cli_simulate import app
+from aggregator.lab.simulation.leaks import leaking
+from aggregator.lab.simulation.people import Column, People
+from aggregator.lab.simulation.rule import declared_sum, rule_auc
+from aggregator.lab.simulation.simulate import simulate
+from anon.protocols.categories import feature_category
+from anon.protocols.histogram.declared import score_signs
+from anon.study import parse_proposal
+from anon.study.features import Feature
+from tests.support.world import study_text
+
+SCORE = study_text("bits").replace('asks = "bits"', 'asks = "score"').replace("bins = 3", "cuts = [30, 50]\nexpects = 1").replace(
+    'missing = "Male"', 'missing = "Male"\nexpects = [-1, 1]'
+)
+
+
+def crowd(count: int, going_with: float = 0.8, seed: int = 1) -> People:
+    """Sex goes with the label for this share of the people; age says nothing."""
+    generator = np.random.default_rng(seed)
+    sexes, ages = generator.integers(2, size=count), generator.integers(60, size=count)
+    labels = np.where(generator.random(count) < going_with, sexes, generator.integers(2, size=count))
+    return People({"sex": Column(("Female", "Male"), sexes), "age": Column(tuple(range(20, 80)), ages)}, labels)
+
+
+def test_the_rule_is_the_sum_that_the_declared_score_asks_about() -> None:
+    features = parse_proposal(SCORE).features
+    people, signs = crowd(300), score_signs(features)
+    found = declared_sum(features, people)
+    for person in range(300):
+        place = 0
+        for feature in features:
+            column = people.columns[feature.name]
+            place = place * feature.cardinality + feature_category(feature, column.values[column.index[person]], feature.cuts)
+        assert (found[person] > 0) == (signs[place] > 0)
+
+
+def test_a_number_without_cuts_adds_its_place_in_the_range() -> None:
+    linear, log = (
+        Feature("n", "numeric", "N.", "SELECT 1", missing, range=(0, 99), bins=4, scale=scale, expects=(-1,))
+        for missing, scale in (("own", "linear"), (0.0, "log"))
+    )
+    people = People({"n": Column((0.0, 99.0, 9.0, None, 500.0), np.arange(5))}, np.array([1, 0, 1, 0, 0]))
+    assert declared_sum((linear,), people) == pytest.approx([1, -1, 1 - 2 * 9 / 99, 0, -1])
+    assert declared_sum((log,), people) == pytest.approx([1, -1, 0, 1, -1])
+    assert rule_auc((linear,), people) == 1.0 and rule_auc((), people) is None
+
+
+@pytest.mark.parametrize(("going_with", "least", "most"), [(0.9, 0.7, 1.0), (0.0, 0.0, 0.2)])
+def test_a_study_of_the_score_is_simulated(going_with: float, least: float, most: float) -> None:
+    result = simulate(parse_proposal(SCORE), crowd(3000, going_with), 20, 1, ceilings=False)
+    assert least <= result.shown <= most and result.score
+    assert (result.chance < 0.015) == (going_with > 0) and result.rule_auc is not None
+    assert result.auc_mean == 0.5, "it makes no model"
+
+
+def test_the_command_says_what_was_tested(tmp_path: Path) -> None:
+    people, study = crowd(2000, 0.9), tmp_path / "study.toml"
+    rows = [f"{people.columns['age'].values[age]},{'Male' if sex else 'Female'},{'>50K' if label else '<=50K'}"
+            for age, sex, label in zip(people.columns["age"].index, people.columns["sex"].index, people.labels, strict=True)]  # fmt: skip
+    data = tmp_path / "people.csv"
+    data.write_text("age,sex,income\n" + "\n".join(rows) + "\n")
+    for text, says in ((SCORE, "what you expect was said to be true here in 3 of 3 studies"), (study_text("bits"), "shown to beat a guess in")):
+        study.write_text(text)
+        arguments = [str(study), "--data", str(data), "--trials", "3", "--seed", "1"]
+        said = CliRunner().invoke(app, arguments, env={"COLUMNS": "160"})
+        assert says in said.stdout and "p-value" in said.stdout, said.output
+        assert ("what you expect, asking nobody: AUC" in said.stdout) == (text is SCORE) == ("it makes no model" in said.stdout)
+        figures = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)
+        assert figures["score"] is (text is SCORE) and ("rule_auc" in figures) == (text is SCORE)
+
+
+def test_a_column_that_tells_the_label_is_flagged(tmp_path: Path) -> None:
+    """A number that is high for nearly all positives, a text that is the label; the others are not named."""
+    generator = np.random.default_rng(2)
+    rows = []
+    for _ in range(600):
+        left = generator.random() < 0.4
+        points = generator.integers(50, 100) if left else generator.integers(0, 51)
+        rows.append(f"{points},{'gone' if left else 'here'},{generator.integers(40) + 10 * left},{'yes' if left else 'no'}")
+    data = tmp_path / "people.csv"
+    data.write_text("points,place,hours,left\n" + "\n".join(rows) + "\n")
+    arguments = ["--data", str(data), "--label", "left", "--positive", "yes", "--epsilon", "1", "--trials", "1", "--seed", "1"]
+    found = CliRunner().invoke(app, [*arguments, "--json"])
+    assert json.loads(found.stdout)["leaks"] == ["points", "place"]
+    assert "caution: points alone tells the label" in found.stderr and "hours alone" not in found.stderr
+
+
+def test_of_few_people_no_column_is_said_to_leak() -> None:
+    feature = Feature("sex", "categorical", "S.", "SELECT 1", "Male", categories=("Female", "Male"))
+    people = crowd(200, 1.0)
+    assert leaking((feature,), people, people) == ("sex",)
+    assert leaking((feature,), people, people.take(np.arange(12))) == ()
