@@ -21,7 +21,7 @@ from itertools import combinations
 from math import sqrt
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from aggregator.protocols.histogram.moments import Coordinates, Moments
 from aggregator.protocols.histogram.noise_test import LEVEL, WhitenedMeasurements, p_value
@@ -69,12 +69,29 @@ class Additive:
 def fit(moments: Moments) -> Additive:
     """The model that the moments speak for, however likely noise alone is. Deterministic."""
     asked = measurements(moments)
-    seen = asked.seen()
-    chance = p_value(seen, TAUS[1:], SHIFTS)
-    weights, effects, spread = _posterior(asked, seen)
-    for _ in range(ROUNDS):
-        weights, effects, spread = _posterior(asked, asked.seen(effects), chance <= LEVEL)
+    weights, effects, found, chance = _fitted(asked, asked.seen())
+    spread = _spread(asked, found, weights, effects)
     return _as_log_odds(moments, asked.covariance, asked.kept, effects, spread, weights[0], chance)
+
+
+def refit(asked: Measurements, seen: WhitenedMeasurements, contrast: Floats, bits: Floats) -> Floats:
+    """The log-odds (D,) of `fit` to the same moments with another contrast and other bits. `seen`: those of `asked`.
+
+    The noise of no effect is the same. It is found once for many of these fits, and none has its errors found.
+    """
+    moments = evolve(asked.moments, contrast=contrast, bits=bits)
+    other = evolve(asked, moments=moments, values=_values(moments))
+    weights, effects, _found, chance = _fitted(other, seen.of_others(other.values))
+    return _as_log_odds(moments, asked.covariance, asked.kept, effects, None, weights[0], chance).log_odds
+
+
+def _fitted(asked: Measurements, seen: WhitenedMeasurements) -> tuple[Floats, Floats, _Posteriors, float]:
+    """Weights and mean effects over the priors, what they are of, and the chance that noise alone counts as much."""
+    chance = p_value(seen, TAUS[1:], SHIFTS)
+    weights, effects, found = _averaged(asked, seen)
+    for _ in range(ROUNDS):
+        weights, effects, found = _averaged(asked, asked.seen(effects, seen), chance <= LEVEL)
+    return weights, effects, found, chance
 
 
 @frozen(eq=False)
@@ -93,10 +110,11 @@ class Measurements:
     kernel: Floats
     direction: Floats
 
-    def seen(self, effects: Floats | None = None) -> WhitenedMeasurements:
+    def seen(self, effects: Floats | None = None, before: WhitenedMeasurements | None = None) -> WhitenedMeasurements:
         """The measurements with the noise that they have if these are the effects; by default, none.
 
-        The errors of S between features become noise of what S w predicts.
+        The errors of S between features become noise of what S w predicts. `before`: the same design as it was seen
+        with some noise; nothing is whitened again where it is this one.
         """
         if effects is None:
             noise = self.moments.noise(np.zeros(self.moments.coordinates.size))
@@ -104,6 +122,8 @@ class Measurements:
             second = self.moments.second_variance
             doubt = np.where(np.isfinite(second), second, 0.0) / 2 @ effects**2
             noise = self.moments.noise(centred(self.moments, effects)) + np.diag(self.rows**2 @ doubt)
+        if before is not None and np.array_equal(before.noise, noise):
+            return before.of_others(self.values)
         design = self.rows @ self.covariance
         return WhitenedMeasurements.of(self.values, design, self.kernel, noise, self.direction)
 
@@ -112,9 +132,12 @@ def measurements(moments: Moments) -> Measurements:
     """All moments as linear measurements of effects."""
     covariance, kept = indicator_covariance(moments)
     rows = np.vstack([np.eye(moments.coordinates.size)[moments.measured], moments.signs])
-    values = np.concatenate([moments.contrast[moments.measured], moments.bits])
     kernel, direction = prior(moments.coordinates), declared_direction(moments)
-    return Measurements(moments, rows, values, covariance, kept, kernel, direction)
+    return Measurements(moments, rows, _values(moments), covariance, kept, kernel, direction)
+
+
+def _values(moments: Moments) -> Floats:
+    return np.concatenate([moments.contrast[moments.measured], moments.bits])
 
 
 def centred(moments: Moments, effects: Floats) -> Floats:
@@ -187,11 +210,29 @@ def indicator_covariance(moments: Moments) -> tuple[Floats, dict[tuple[str, str]
     return covariance, kept
 
 
+@frozen(eq=False)
+class _Posteriors:
+    """Of each prior (P,) its tau, the part of each z that it keeps (P, M), and the mean effects (P, D)."""
+
+    seen: WhitenedMeasurements
+    taus: Floats
+    kept: Floats
+    means: Floats
+
+
 def _posterior(asked: Measurements, seen: WhitenedMeasurements, certain: bool = False) -> tuple[Floats, Floats, Floats]:
     """The weight of each prior, that of no effect first, and the mean (D,) and covariance (D, D) of w over them.
 
     `certain`: that there is any effect was tested, and no effect is out of question.
     """
+    weights, effects, found = _averaged(asked, seen, certain)
+    return weights, effects, _spread(asked, found, weights, effects)
+
+
+def _averaged(
+    asked: Measurements, seen: WhitenedMeasurements, certain: bool = False
+) -> tuple[Floats, Floats, _Posteriors]:
+    """`_posterior` without the covariance, and all that it is found from."""
     shifts, taus, alike = _priors(seen.directed)
     scores = np.array(
         [seen.log_bayes_factor(tau, shift) for tau, shift in zip(taus.tolist(), shifts.tolist(), strict=True)]
@@ -203,11 +244,15 @@ def _posterior(asked: Measurements, seen: WhitenedMeasurements, certain: bool = 
     means = (kept * (seen.z - shifts[:, None] * seen.expected)) @ seen.gain.T
     if seen.directed:
         means += shifts[:, None] * asked.direction
-    effects = weights @ means
-    within = asked.kernel * float(weights @ taus**2)
-    told = weights @ (kept * taus[:, None] ** 2)
-    apart = means - effects
-    return weights, effects, within - (seen.gain * told) @ seen.gain.T + (apart * weights[:, None]).T @ apart
+    return weights, weights @ means, _Posteriors(seen, taus, kept, means)
+
+
+def _spread(asked: Measurements, found: _Posteriors, weights: Floats, effects: Floats) -> Floats:
+    """The covariance (D, D) of w over all priors."""
+    within, gain = asked.kernel * float(weights @ found.taus**2), found.seen.gain
+    told = weights @ (found.kept * found.taus[:, None] ** 2)
+    apart = found.means - effects
+    return within - (gain * told) @ gain.T + (apart * weights[:, None]).T @ apart
 
 
 def _priors(directed: bool) -> tuple[Floats, Floats, Floats]:
@@ -228,7 +273,7 @@ def _as_log_odds(
     covariance: Floats,
     kept: dict[tuple[str, str], float],
     effects: Floats,
-    spread: Floats,
+    spread: Floats | None,
     null: float,
     chance: float,
 ) -> Additive:
@@ -236,7 +281,7 @@ def _as_log_odds(
 
     With f the sum of effects, b = cov(f, y)/var f corrects f. Log-odds are (b f - (1 - 2 rate) R^2/2) / (rate (1 -
     rate) (1 - R^2)). Linear regression and linear discriminants have this in common. The errors are those of f and of
-    R^2 together, to first order.
+    R^2 together, to first order; zeros without a `spread`.
     """
     coordinates, rate = moments.coordinates, moments.rate
     plain = centred(moments, effects)
@@ -247,6 +292,9 @@ def _as_log_odds(
     r2 = min(correction * claimed / spent, LARGEST_R2)
     gain = correction / (spent * (1 - r2))
     lean = (1 - 2 * rate) / 2 / spent / len(coordinates.names)
+    log_odds = gain * plain - lean * r2 / (1 - r2)
+    if spread is None:
+        return Additive(log_odds, np.zeros_like(plain), plain, null, chance, r2)
     slope = np.zeros_like(covariance)
     for place in coordinates.places.values():
         slope[place, place] = gain * (np.eye(place.stop - place.start) - moments.shares[place])
@@ -254,7 +302,7 @@ def _as_log_odds(
         by_r2 = gain * plain / (1 - r2) - lean / (1 - r2) ** 2
         slope += np.outer(by_r2, 2 * correction / spent * (covariance @ plain))
     errors = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", slope, spread, slope, optimize=True), 0))
-    return Additive(gain * plain - lean * r2 / (1 - r2), errors, plain, null, chance, r2)
+    return Additive(log_odds, errors, plain, null, chance, r2)
 
 
 def _assumed(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from attrs import evolve
 
-from aggregator.protocols.histogram.additive import Additive, fit, indicator_covariance
+from aggregator.protocols.histogram.additive import Additive, fit, indicator_covariance, measurements, refit
 from aggregator.protocols.histogram.declared_score import declared_score
 from aggregator.protocols.histogram.empirical_bayes import smoothed
 from aggregator.protocols.histogram.moments import BitTally, Coordinates, Moments, gather
@@ -136,7 +135,8 @@ def influence_of(
 ) -> float:
     """The same where a lying report moves a table's shares by `gain` of itself, and each bit's mean by its own gain."""
     place, shift = moments.coordinates.places[feature.name], HOSTILE_SHARE * gain
-    moved = 0.0
+    asked, moved = measurements(moments), 0.0
+    seen = asked.seen()
     for category in range(place.start, place.stop):
         for label in (0, 1):
             contrast, values = moments.contrast.copy(), moments.bits.copy()
@@ -144,8 +144,8 @@ def influence_of(
             contrast[place] -= shift * (label - moments.rate) / (place.stop - place.start)
             for row, one in enumerate(bit_gains):
                 values[row] += HOSTILE_SHARE * one * moments.signs[row, category] * (2 * label - 1)
-            hostile = fit(evolve(moments, contrast=contrast, bits=values))
-            moved = max(moved, float(np.abs(hostile.log_odds[place] - found.log_odds[place]).max()))
+            hostile = refit(asked, seen, contrast, values)
+            moved = max(moved, float(np.abs(hostile[place] - found.log_odds[place]).max()))
     return moved
 
 

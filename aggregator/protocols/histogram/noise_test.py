@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from attrs import Factory, field, frozen
+from attrs import Factory, evolve, field, frozen
 
 from aggregator.protocols.histogram.reconstruct import Floats
 
@@ -42,12 +42,15 @@ class WhitenedMeasurements:
 
     `strengths` (M,): prior variance of each z at tau = 1. `gain` (D, M): prior covariance of w with each z at tau = 1.
     `expected` (M,): the mean of each z where the effects are the declared direction d; zeros where nothing is declared.
+    `turning` (M, M): z = turning @ values. `noise` (M, M): the covariance that was known.
     """
 
     z: Floats
     strengths: Floats
     gain: Floats
     expected: Floats = field(default=Factory(lambda self: np.zeros(len(self.z)), takes_self=True))
+    turning: Floats = Factory(lambda self: np.eye(len(self.z)), takes_self=True)
+    noise: Floats = Factory(lambda self: np.eye(len(self.z)), takes_self=True)
 
     @staticmethod
     def of(
@@ -62,9 +65,14 @@ class WhitenedMeasurements:
         whiten = np.linalg.inv(np.linalg.cholesky(noise))
         clear = whiten @ design
         strengths, turned = np.linalg.eigh(clear @ kernel @ clear.T)
-        z, gain = turned.T @ whiten @ values, kernel @ clear.T @ turned
+        turning, gain = turned.T @ whiten, kernel @ clear.T @ turned
+        z = turning @ values
         expected = np.zeros(len(z)) if direction is None else turned.T @ (clear @ direction)
-        return WhitenedMeasurements(z, np.maximum(strengths, 0.0), gain, expected)
+        return WhitenedMeasurements(z, np.maximum(strengths, 0.0), gain, expected, turning, noise)
+
+    def of_others(self, values: Floats) -> WhitenedMeasurements:
+        """Other values, (M,), of the same design and noise."""
+        return evolve(self, z=self.turning @ values)
 
     def log_bayes_factor(self, tau: float, shift: float = 0.0) -> float:
         """The log Bayes factor of w ~ N(shift d, tau^2 K) against no effect."""
@@ -90,8 +98,17 @@ def p_value(seen: WhitenedMeasurements, taus: Sequence[float], shifts: Sequence[
     found = _average(seen.z[None, :], seen, taus, shifts)[0]
     if found > _CERTAIN:
         return float(np.exp(-found))
-    drawn = _average(_standard_normal(len(seen.z)), seen, taus, shifts)
+    drawn = _drawn(seen.strengths.tobytes(), seen.expected.tobytes(), tuple(taus), tuple(shifts))
     return float(1 + np.sum(drawn >= found)) / (1 + _DRAWS)
+
+
+@lru_cache(maxsize=8)
+def _drawn(strengths: bytes, expected: bytes, taus: tuple[float, ...], shifts: tuple[float, ...]) -> Floats:
+    """The statistic under noise alone, (draws,). It has nothing of the values in it, so that many fits share it."""
+    size = len(strengths) // np.dtype(float).itemsize
+    known, mean = np.frombuffer(strengths), np.frombuffer(expected)
+    noise = _standard_normal(size)
+    return _average(noise, WhitenedMeasurements(noise[0], known, np.zeros((0, size)), mean), taus, shifts)
 
 
 def _average(z: Floats, seen: WhitenedMeasurements, taus: Sequence[float], shifts: Sequence[float]) -> Floats:

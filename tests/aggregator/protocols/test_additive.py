@@ -6,9 +6,10 @@ from itertools import product
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from aggregator.lab.simulation.draws import perturbed_counts
-from aggregator.protocols.histogram.additive import fit
+from aggregator.protocols.histogram.additive import fit, measurements, refit
 from aggregator.protocols.histogram.additive_model import coordinates_of
 from aggregator.protocols.histogram.cohorts import bit_tally
 from aggregator.protocols.histogram.ensemble import LearnedStudy, Subject, learn
@@ -175,3 +176,18 @@ def test_liars_are_bounded_by_the_stated_influence() -> None:
     moved = learn(SUBJECT, [], [], ADDITIVE, bits=[hostile, *honest[1:]])
     change = abs(moved.model.tables[0].log_odds[1] - learned.model.tables[0].log_odds[1])
     assert 0 < change < 1.05 * learned.partitions[0].influence
+
+
+@pytest.mark.parametrize("pairs", [True, False])
+def test_a_fit_to_other_measurements_of_the_same_noise_is_the_fit_to_them(pairs: bool) -> None:
+    """To the bit: the report's influences are recomputed by every audit."""
+    columns, generator = people(4_000, 3), np.random.default_rng(4)
+    tables = [table(0, ("one", "twin"), columns, 4.0, 1)] if pairs else [table(0, ("one",), columns, 4.0, 1)]
+    moments = gather(coordinates_of(FEATURES), tables, [bit(1, 2, columns, 2.0, 2)], {}, 0.4)
+    asked = measurements(moments)
+    seen = asked.seen()
+    for size in (0.0, 0.01, 0.3):
+        contrast = moments.contrast + size * generator.standard_normal(len(moments.contrast))
+        others = moments.bits + size
+        anew = fit(evolve(moments, contrast=contrast, bits=others))
+        assert refit(asked, seen, contrast, others).tolist() == anew.log_odds.tolist()

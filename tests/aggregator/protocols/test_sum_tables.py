@@ -6,10 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from attrs import evolve
 from scipy.stats import binom, chi2
 
 from aggregator.lab.simulation.sum_noise import simulated_noise
-from aggregator.protocols.histogram.additive import fit, indicator_covariance
+from aggregator.protocols.histogram.additive import fit, indicator_covariance, measurements, refit
 from aggregator.protocols.histogram.additive_model import coordinates_of
 from aggregator.protocols.histogram.moments import Coordinates
 from aggregator.protocols.histogram.results import LearnedStudy, Subject
@@ -188,3 +189,15 @@ def test_sums_of_another_study_are_refused() -> None:
     for units, sigma_squared, parties in ((0, Fraction(1), 1), (1, Fraction(0), 1), (1, Fraction(1), 0)):
         with pytest.raises(Malformed, match="at least one contribution"):
             NoisySum((1,), units, sigma_squared, parties)
+
+
+@pytest.mark.parametrize("design", [SINGLES, PAIRS])
+def test_a_fit_to_other_sums_of_the_same_noise_is_the_fit_to_them(design: TableSums) -> None:
+    """To the bit: the report's influences are recomputed by every audit."""
+    moments, generator = moments_of(design, noisy(design, people(300, 2), Fraction(30), 3)), np.random.default_rng(5)
+    asked = measurements(moments)
+    seen = asked.seen()
+    for size in (0.0, 0.02, 0.5):
+        contrast = moments.contrast + size * generator.standard_normal(len(moments.contrast))
+        anew = fit(evolve(moments, contrast=contrast))
+        assert refit(asked, seen, contrast, moments.bits).tolist() == anew.log_odds.tolist()
