@@ -11,6 +11,7 @@ file of a home or a backup is damaged.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 from functools import cache
@@ -133,10 +134,13 @@ def _run(arguments: list[str]) -> int:
     if name not in COMMANDS:
         known = ", ".join([*COMMANDS, COMPLETION, HELP])
         return _fail("usage", f"anonml: no command {name!r}; expected one of {known}", USAGE)
+    gc.disable()  # hardly anything of what is imported is ever garbage: looking for it takes a tenth of a short command
     app = _application(name, next(iter(rest), ""))
     from anon.terminal.placeholders import placed
 
-    placed(app)(args=rest, prog_name=f"anonml {name}", obj=wiring())
+    command = placed(app)
+    gc.enable()
+    command(args=rest, prog_name=f"anonml {name}", obj=wiring())
     return 0
 
 

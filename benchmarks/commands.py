@@ -20,12 +20,15 @@ from statistics import median
 from benchmarks.figures import Figure, publish
 
 PROGRAM = Path(sys.executable).with_name("anonml")
-COMMANDS = (("--help",), ("completion", "bash"), ("peer", "status"), ("peer", "budget"), ("peer", "--help"))
+COMMANDS = (
+    ("--help",), ("completion", "bash"), ("peer", "status"), ("peer", "run", "--once"), ("peer", "budget"),
+    ("peer", "--help"),
+)
 
 
 def measure(words: tuple[str, ...], runs: int, home: Path) -> Figure:
     """Milliseconds of processor time of one command, over its runs; the first run is not counted."""
-    named = ["--home", str(home)] if words[-1] in ("status", "budget") else []
+    named = ["--home", str(home)] if words[0] == "peer" and words[-1] != "--help" else []
     seconds = [_seconds([str(PROGRAM), *words, *named]) for _ in range(runs + 1)][1:]
     shown = {"median_ms": median(seconds), "least_ms": min(seconds), "most_ms": max(seconds)}
     return {"command": " ".join(words), **{name: round(1e3 * value, 1) for name, value in shown.items()}}
@@ -33,7 +36,8 @@ def measure(words: tuple[str, ...], runs: int, home: Path) -> Figure:
 
 def _seconds(call: list[str]) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(call, check=True, stdout=subprocess.DEVNULL, env={**os.environ, "COLUMNS": "100"})
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}  # as installed
+    subprocess.run(call, check=True, stdout=subprocess.DEVNULL, env={**kept, "COLUMNS": "100"})
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 

@@ -5,20 +5,22 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
 from anon.errors import Conflict
 from anon.text.sentences import say
 from anon.wire.messages import SealedPacket
-from peer.release import Released
 from peer.rules.lifecycle import Event, State, Unlisted
 from peer.rules.packet_lifecycle import PacketEffect, PacketEvent, move_packet
 from peer.store import rows
 from peer.store.applying import apply
 from peer.store.database.store_file import StoreFile
 from peer.store.records import COVER_FROM, Evaluating, Evaluation, OutboxEntry, PacketKey, Study, Verified
+
+if TYPE_CHECKING:
+    from peer.release import Released  # a command that only shows does without it and what it checks
 
 _ATTEMPTS = {PacketEffect.COUNT: 1, PacketEffect.UNCOUNT: -1}
 
