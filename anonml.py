@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 from anon.errors import AnonmlError, RejectedProof
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from aggregator.audit import audit
     from aggregator.estimator import LocallyPrivateClassifier, PublishedClassifier
     from aggregator.notebook import Study
@@ -105,12 +107,13 @@ def main() -> None:
         from anon.environment import take_secrets
 
         take_secrets()
-        sys.exit(_run(sys.argv[1:]))
+        sys.exit(_run(sys.argv[1:], gc.freeze))
     except BaseException as error:
         sys.exit(_explain(error))
 
 
-def _run(arguments: list[str]) -> int:
+def _run(arguments: list[str], loaded: Callable[[], None] = lambda: None) -> int:
+    """The exit code. `loaded` is called once everything that the command needs is imported."""
     if arguments and arguments[0] == HELP:
         arguments = [*arguments[1:], "--help"]
     name, *rest = arguments or [""]
@@ -134,11 +137,12 @@ def _run(arguments: list[str]) -> int:
     if name not in COMMANDS:
         known = ", ".join([*COMMANDS, COMPLETION, HELP])
         return _fail("usage", f"anonml: no command {name!r}; expected one of {known}", USAGE)
-    gc.disable()  # hardly anything of what is imported is ever garbage: looking for it takes a tenth of a short command
+    gc.disable()  # hardly anything that is imported is ever garbage: looking for it takes a tenth of a short command
     app = _application(name, next(iter(rest), ""))
     from anon.terminal.placeholders import placed
 
     command = placed(app)
+    loaded()
     gc.enable()
     command(args=rest, prog_name=f"anonml {name}", obj=wiring())
     return 0
