@@ -35,7 +35,7 @@ class Draw:
 
     def rank(self, key: Key) -> bytes:
         """The place of a key among all keys, 32 bytes: the lowest are kept."""
-        spelled = f"{type(key).__name__} {key}".encode("utf-8", "surrogatepass")
+        spelled = f"{'text' if isinstance(key, str) else 'number'} {key}".encode("utf-8", "surrogatepass")
         return hashlib.sha256(len(self.seed).to_bytes(2, "big") + self.seed + spelled).digest()
 
 
