@@ -179,6 +179,8 @@ PEER_CHECKS: tuple[Callable[[], Check], ...] = (
     _token,
     TOR_CHECK,
 )
+SERVICE_CHECKS: tuple[Callable[[], Check], ...] = (_python, _clock, _storage, _cryptography, _token, TOR_CHECK)
+"""Those of a service that holds nobody's data, such as a teller."""
 CHECKS: tuple[Callable[[], Check], ...] = (
     *PEER_CHECKS[:2],
     lambda: _parts(

@@ -141,6 +141,16 @@ def status(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None
         sys.stdout.write(line + "\n")
 
 
+@app.command(rich_help_panel=WATCH)
+def doctor(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
+    """Look at this teller: installation, home, words, clock, disk, and if it is reachable. Exit code 1 for a fault."""
+    from anon.teller.diagnosis import findings
+    from anon.teller.service import ask_words
+    from anon.terminal.doctor import show
+
+    show([*findings(home, lambda opened: asyncio.run(ask_words(opened)))], as_json)
+
+
 def _lines(studies: Sequence[StudyOverview]) -> Iterator[str]:
     from anon.terminal.foreign import short
 

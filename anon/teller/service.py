@@ -12,21 +12,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from math import ceil
+from pathlib import Path
 from typing import TypeVar
 
 from aiohttp import web
 from attrs import define, field
 
 from anon.errors import AnonmlError, Damaged, Malformed, NoRoom, Unreachable
-from anon.route import SocksRoute
+from anon.route import DirectRoute, FarSide, Route, SocksRoute
+from anon.route.tor import TorKeeper, TorRoute
 from anon.serving import quiet_http
 from anon.serving.onion_key import ONION_KEY, keep_key
-from anon.sharing.exchange import CALLS, PREFIX, WORDS_PATH, fault, reply
+from anon.sharing.exchange import CALLS, PREFIX, WORDS_PATH, fault, read_words, reply
 from anon.teller.calls import Calls
 from anon.teller.home import KEYS_KEPT, TellerHome
 from anon.teller.journal import Journal
@@ -38,6 +41,8 @@ UPLOAD_SECONDS = 300
 """For one body: a roster of 10 MB comes in that time at 35 KB a second."""
 MOST_WAITING = 2**27
 """Bytes that came of all bodies that are not yet answered."""
+ASK_SECONDS = 90.0
+"""For the question who answers at this teller's address."""
 NOISE_STEP = 2.0
 """Seconds. Drawing the noise of 65,536 entries takes less."""
 _BUSY = "this teller is busy; nothing is lost, ask again later"
@@ -241,3 +246,21 @@ async def _at_onion(
     finally:
         await runner.cleanup()
         leave_socket(socket)
+
+
+async def ask_words(home: TellerHome) -> tuple[str, str]:
+    """The name and words that answer at this teller's address, over loopback or through a tor of its own, as an
+    aggregator comes. Raises `Unreachable`, and `Malformed` for an answer that is not a teller's."""
+    address = home.place().address
+    if is_loopback(address):
+        return await _told_at(DirectRoute(ASK_SECONDS, FarSide.TELLER), address)
+    with tempfile.TemporaryDirectory() as folder:
+        async with TorKeeper(Path(folder)) as keeper:
+            return await _told_at(TorRoute(keeper, ASK_SECONDS, far_side=FarSide.TELLER), address)
+
+
+async def _told_at(route: Route, address: str) -> tuple[str, str]:
+    answer = await route.get(address, WORDS_PATH, 2**12)
+    if answer.status != 200:
+        raise Malformed("what answers there is no teller")
+    return read_words(answer.body)

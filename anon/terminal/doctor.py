@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import typer
 from rich.console import Console
 
@@ -15,7 +17,11 @@ app = typer.Typer(add_completion=False, help="Look at this installation and say 
 @app.command()
 def main(as_json: JsonOption = False) -> None:
     """Exit code 1 when something a peer needs does not work."""
-    findings = [check() for check in CHECKS]
+    show([check() for check in CHECKS], as_json)
+
+
+def show(findings: Sequence[Check], as_json: bool) -> None:
+    """Print each with its next action. Raises `typer.Exit` with 1 where something needed is wrong."""
     if as_json:
         print_json([{"name": finding.name, "ok": finding.ok, "action": finding.action} for finding in findings])
     else:
