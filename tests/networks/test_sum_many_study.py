@@ -17,9 +17,11 @@ from anon.protocols.linear_model import LinearModel
 from anon.protocols.registry import read_model
 from anon.protocols.sum.standing import arrangement_of, read_sum
 from anon.sharing.round_document import RoundSums, SlotSum
+from anon.study.manifest import Manifest
 from peer.app import PeerApp
-from peer.data.evaluate import evaluated
+from peer.data.evaluate import at_once, evaluated
 from peer.data.importing import import_rows
+from peer.data.snapshot import Snapshot
 from peer.protocols.sum import vector_of
 from peer.rules.limits import BudgetLimit
 from tests.support.fake_aggregator import peer
@@ -67,7 +69,14 @@ async def joined(folder: Path, world: World) -> list[PeerApp]:
     return peers
 
 
-async def test_five_members_of_many_records(tmp_path: Path) -> None:
+async def test_five_members_of_many_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds: list[bytes] = []
+
+    async def watched(manifest: Manifest, data_path: Path, seconds: float, seed: bytes = b"") -> Snapshot:
+        seeds.append(seed)
+        return await at_once(manifest, data_path, seconds, seed)
+
+    monkeypatch.setattr("tests.support.fake_aggregator.at_once", watched)
     world = begun(tmp_path, MOMENTS, many(MOST))
     aggregator, study = world.aggregator, world.aggregator.manifest
     peers = await joined(tmp_path, world)
@@ -77,6 +86,7 @@ async def test_five_members_of_many_records(tmp_path: Path) -> None:
     aggregator.close()
     await together(peers, aggregator, study.surveys[0].window.closes)
     packets = list(aggregator.accepted_v2.values())
+    assert len(set(seeds)) == 5 and {*map(len, seeds)} == {32}
     assert len(packets) == 5 and len({len(packet.to_bytes()) for packet in packets}) == 1
     world.join_up()
     tags = world.settle(world.admit(packets))

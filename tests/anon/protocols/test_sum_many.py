@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from attrs import evolve
 
 from anon.errors import AnonmlError, Malformed
 from anon.protocols.charge import Unit
 from anon.protocols.registry import check_study, exposure_of, protocol_of
+from anon.protocols.resolve import StudyKeys, resolve
 from anon.protocols.sum.design import records_of, shape_of
 from anon.protocols.sum.standing import arrangement_of
 from anon.study.manifest import parse_manifest
-from anon.study.proposal import parse_proposal
+from anon.study.proposal import load_proposal, parse_proposal
 from anon.study.records import Records
 from anon.sums.gradient import GradientSums
 from anon.sums.moments import MomentSums
@@ -106,3 +109,11 @@ def test_the_words_say_how_records_are_taken_and_what_the_promise_is_about() -> 
         assert told in said and "a random draw on your machine" in said and promise in said
     alone = manifest_of(MOMENTS)
     assert "records" not in " ".join(protocol_of(alone).odds(alone))
+
+
+def test_a_manifest_of_the_histogram_takes_one_record() -> None:
+    keys = StudyKeys(bytes(32), bytes(32), bytes(96), bytes(32))
+    study = resolve(load_proposal(Path(__file__).parents[3] / "examples" / "census" / "study.toml"), keys, 1_800_000_000)
+    check_study(study)
+    with pytest.raises(Malformed, match="the design one-packet takes one record of each member; do not take part"):
+        check_study(parse_manifest(evolve(study, records=Records(3)).to_bytes()))
