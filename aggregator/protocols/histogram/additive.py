@@ -8,7 +8,8 @@ tau, 0 among them. Each is weighted by how well it explains the measurements. So
 says the base rate. Negative and impossible estimates enter as they are.
 
 Staff may declare directions (`Feature.expects`). Then half of the prior weight of any effect goes to w ~ N(mu d, tau^2
-K), d being the declared direction, over a grid of mu. The measurements decide how much that half counts.
+K), d being the declared direction, over a grid of mu; a part of that half (`noise_test.REVERSED`) to w ~ N(-mu d, tau^2
+K), should all be the wrong way round. The measurements decide how much each part counts.
 
 S is known within a feature. Between two features it is measured only by tables of both. It is shrunk towards none by
 its noise, block by block. A study of single features or of bits is learned as if features were unrelated. That ranks
@@ -24,7 +25,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from aggregator.protocols.histogram.moments import Coordinates, Moments
-from aggregator.protocols.histogram.noise_test import LEVEL, WhitenedMeasurements, p_value
+from aggregator.protocols.histogram.noise_test import LEVEL, REVERSED, WhitenedMeasurements, p_value
 from aggregator.protocols.histogram.reconstruct import Floats
 
 TAUS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
@@ -32,8 +33,8 @@ TAUS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 feature goes with the label; the others share the rest."""
 
 SHIFTS = (0.01, 0.02, 0.04, 0.08, 0.12)
-"""The sizes mu of an effect along a declared direction, in units of probability, alike a priori. Together they have
-half of the weight of any effect; the other half is that of effects around 0."""
+"""The sizes mu of an effect along a declared direction, or against it, in units of probability, alike a priori.
+Together they have half of the weight of any effect; the other half is that of effects around 0."""
 
 SMOOTH = 2.0
 """How far the smooth part of a numeric feature reaches, its whole range being 1."""
@@ -233,11 +234,11 @@ def _averaged(
     asked: Measurements, seen: WhitenedMeasurements, certain: bool = False
 ) -> tuple[Floats, Floats, _Posteriors]:
     """`_posterior` without the covariance, and all that it is found from."""
-    shifts, taus, alike = _priors(seen.directed)
+    shifts, taus, prior_weights = _priors(seen.directed)
     scores = np.array(
         [seen.log_bayes_factor(tau, shift) for tau, shift in zip(taus.tolist(), shifts.tolist(), strict=True)]
     )
-    weights = np.exp(scores - scores.max()) / alike
+    weights = np.exp(scores - scores.max()) * prior_weights
     weights[0] *= not certain
     weights /= weights.sum()
     kept = np.array([tau**2 / (1 + tau**2 * seen.strengths) for tau in taus.tolist()])
@@ -256,16 +257,15 @@ def _spread(asked: Measurements, found: _Posteriors, weights: Floats, effects: F
 
 
 def _priors(directed: bool) -> tuple[Floats, Floats, Floats]:
-    """mu and tau of each prior, that of no effect first, and with how many others it shares its part of the weight."""
+    """mu, tau and the weight of each prior, that of no effect first."""
     sizes = np.array(TAUS[1:])
-    halves = 2 if directed else 1
-    shifts, taus = [np.zeros(1 + len(sizes))], [np.array(TAUS)]
-    alike = [np.ones(1), np.full(len(sizes), float(halves * len(sizes)))]
-    for shift in SHIFTS if directed else ():
-        shifts.append(np.full(len(sizes), shift))
-        taus.append(sizes)
-        alike.append(np.full(len(sizes), float(halves * len(sizes) * len(SHIFTS))))
-    return np.concatenate(shifts), np.concatenate(taus), np.concatenate(alike)
+    around_zero = 0.25 if directed else 0.5
+    found = [(0.0, 0.0, 0.5), *((0.0, tau, around_zero / len(sizes)) for tau in sizes)]
+    for way, share in ((1, 1 - REVERSED), (-1, REVERSED)) if directed else ():
+        weight = share * 0.25 / len(sizes) / len(SHIFTS)
+        found += [(way * shift, tau, weight) for shift in SHIFTS for tau in sizes]
+    shifts, taus, weights = np.array(found).T
+    return shifts, taus, weights
 
 
 def _as_log_odds(

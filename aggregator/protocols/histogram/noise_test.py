@@ -7,8 +7,9 @@ distribution under noise alone is known exactly, but for the normal shape of sum
 the same numbers, so that equal tallies give an equal answer. A Bayes factor has mean 1 under noise alone. So one of t
 or more has a chance of at most 1/t (Ville's inequality). A large one needs no drawing.
 
-Where staff declared a direction d, half of the average is over w ~ N(mu d, tau^2 K) for several mu > 0. That changes
-the statistic and not the noise: the chance is as exact as before, whatever was declared before anybody answered.
+Where staff declared a direction d, half of the average is over w ~ N(mu d, tau^2 K) for several mu, a part of it
+(`REVERSED`) over w ~ N(-mu d, tau^2 K). That changes the statistic and not the noise: the chance is as exact as before,
+whatever was declared before anybody answered.
 """
 
 from __future__ import annotations
@@ -29,6 +30,10 @@ ABSTAIN_FROM = 0.5
 
 LEVEL = 0.015
 """The level that the test is made for: the rest is left for sums of few reports, which are not quite normal."""
+
+REVERSED = 0.4
+"""The prior chance that what staff declared is the wrong way round as a whole. Up to here right signs gain as much as
+wrong ones would cost, where answers say least: docs/decisions/0035-expected-directions.md has the figures."""
 
 _DRAWS = 8000
 
@@ -91,7 +96,7 @@ class WhitenedMeasurements:
 def p_value(seen: WhitenedMeasurements, taus: Sequence[float], shifts: Sequence[float] = ()) -> float:
     """The chance that noise alone would explain the average of these effect sizes at least as well: a p-value.
 
-    `shifts`: the sizes mu along the declared direction, where there is one.
+    `shifts`: the sizes mu > 0 along the declared direction, where there is one.
     """
     if not seen.strengths.any() and not seen.directed:
         return 1.0
@@ -117,10 +122,21 @@ def _average(z: Floats, seen: WhitenedMeasurements, taus: Sequence[float], shift
     found = _log_mean(around_zero)
     if not seen.directed or not shifts:
         return found
-    sizes = zip(around_zero.T, taus, strict=True)
-    along = [factor + gained for factor, tau in sizes for gained in _gained(z, seen, tau, shifts)]
-    both: Floats = np.logaddexp(found, _log_mean(np.column_stack(along))) - np.log(2)
+    along = np.logaddexp(
+        _along(z, seen, taus, around_zero, shifts) + np.log(1 - REVERSED),
+        _along(z, seen, taus, around_zero, [-shift for shift in shifts]) + np.log(REVERSED),
+    )
+    both: Floats = np.logaddexp(found, along) - np.log(2)
     return both
+
+
+def _along(
+    z: Floats, seen: WhitenedMeasurements, taus: Sequence[float], around_zero: Floats, shifts: Sequence[float]
+) -> Floats:
+    """The log of the average Bayes factor of each row of z over effects around mu d. `around_zero`: (draws, taus)."""
+    sizes = zip(around_zero.T, taus, strict=True)
+    found = [factor + gained for factor, tau in sizes for gained in _gained(z, seen, tau, shifts)]
+    return _log_mean(np.column_stack(found))
 
 
 def _log_mean(factors: Floats) -> Floats:

@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from aggregator.lab.simulation.draws import perturbed_counts
-from aggregator.protocols.histogram import noise_test
+from aggregator.protocols.histogram import additive, noise_test
 from aggregator.protocols.histogram.additive import (
     SHIFTS,
     TAUS,
@@ -21,7 +21,7 @@ from aggregator.protocols.histogram.additive import (
 )
 from aggregator.protocols.histogram.additive_model import coordinates_of
 from aggregator.protocols.histogram.moments import Coordinates, Moments, gather
-from aggregator.protocols.histogram.noise_test import FALSE_ALARM, LEVEL, WhitenedMeasurements, p_value
+from aggregator.protocols.histogram.noise_test import FALSE_ALARM, LEVEL, REVERSED, WhitenedMeasurements, p_value
 from aggregator.protocols.histogram.reconstruct import SurveyTally
 from anon.ldp import build, nano
 from anon.study.features import Feature
@@ -51,11 +51,13 @@ def asked_of(case: tuple[np.ndarray, ...]) -> tuple[Measurements, WhitenedMeasur
 
 
 def priors() -> list[tuple[float, float, float]]:
-    """(weight, mu, tau) as the method states them: 1/2, 1/4 and 1/4."""
+    """(weight, mu, tau) as the method states them: 1/2, 1/4 and 1/4, of which a part is for all signs reversed."""
+    along = 0.25 / len(SIZES) / len(SHIFTS)
     return [
         (0.5, 0.0, 0.0),
         *((0.25 / len(SIZES), 0.0, tau) for tau in SIZES),
-        *((0.25 / len(SIZES) / len(SHIFTS), mu, tau) for mu in SHIFTS for tau in SIZES),
+        *((along * (1 - REVERSED), mu, tau) for mu in SHIFTS for tau in SIZES),
+        *((along * REVERSED, -mu, tau) for mu in SHIFTS for tau in SIZES),
     ]
 
 
@@ -181,12 +183,36 @@ def mean_error(studies: list[Moments], signs: tuple[int, ...]) -> float:
     return float(np.mean([np.sum((fit(with_signs(one, signs)).effects - truth) ** 2) for one in studies]))
 
 
-def test_right_signs_help_and_wrong_ones_cost_little() -> None:
+def test_right_signs_help_and_wrong_ones_cost_nothing_where_answers_speak() -> None:
+    """Features that go together one way or the other are found together; all wrong is one of the ways."""
     studies = [a_study(seed, EFFECT) for seed in range(30)]
     none, right = mean_error(studies, (0,) * 6), mean_error(studies, (1,) * 6)
     wrong = mean_error(studies, (-1,) * 6)
-    assert right < 0.7 * none
-    assert wrong < 1.15 * none
+    assert right < wrong < 0.9 * none
+    assert right < 0.8 * none
+
+
+def test_turning_all_signs_turns_the_prior_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Signs turned around and their chance of being so turned with them: the same model. At one half neither counts."""
+    one = a_study(1, EFFECT)
+    right, wrong = fit(with_signs(one, (1,) * 6)), fit(with_signs(one, (-1,) * 6))
+    for module in (additive, noise_test):
+        monkeypatch.setattr(module, "REVERSED", 1 - REVERSED)
+    noise_test._drawn.cache_clear()
+    turned = fit(with_signs(one, (-1,) * 6))
+    noise_test._drawn.cache_clear()
+    assert turned.effects == pytest.approx(right.effects) and turned.chance == pytest.approx(right.chance, abs=1e-3)
+    assert turned.effects != pytest.approx(wrong.effects)
+    for module in (additive, noise_test):
+        monkeypatch.setattr(module, "REVERSED", 0.5)
+    assert fit(with_signs(one, (-1,) * 6)).effects == pytest.approx(fit(with_signs(one, (1,) * 6)).effects)
+
+
+def test_where_nothing_is_measured_a_gain_with_right_signs_is_a_loss_with_wrong_ones() -> None:
+    """Answers of no weight: the model is the prior, which the signs turn as a whole."""
+    silent = a_study(1, EFFECT, 0.01, 60)
+    right, wrong = (fit(with_signs(silent, (sign,) * 6)).effects for sign in (1, -1))
+    assert right[1::2] == pytest.approx(wrong[::2], rel=0.2) and (right[1::2] > 0).all()
 
 
 def test_many_answers_overrule_wrong_signs() -> None:
