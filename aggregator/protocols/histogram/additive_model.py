@@ -6,10 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from aggregator.protocols.histogram.additive import Additive, fit, indicator_covariance, measurements, refit
+from aggregator.protocols.histogram.additive import (
+    Additive,
+    Measurements,
+    fit,
+    indicator_covariance,
+    measurements,
+    refit,
+)
 from aggregator.protocols.histogram.declared_score import declared_score
 from aggregator.protocols.histogram.empirical_bayes import smoothed
 from aggregator.protocols.histogram.moments import BitTally, Coordinates, Moments, gather
+from aggregator.protocols.histogram.noise_test import WhitenedMeasurements
 from aggregator.protocols.histogram.reconstruct import Floats, Histogram, SurveyTally, pool, reconstruct
 from aggregator.protocols.histogram.results import HOSTILE_SHARE, LearnedStudy, PartitionResult, Subject, published
 from aggregator.protocols.histogram.scoring import Scores, score
@@ -32,10 +40,10 @@ def learn_jointly(
     """
     coordinates = coordinates_of(subject.features)
     moments = gather(coordinates, train, bits, subject.shares, learning.base_rate)
-    found = fit(moments)
-    tables, results = [], []
+    found, asked = fit(moments), measurements(moments)
+    seen, tables, results = asked.seen(), [], []
     for feature in subject.features:
-        moved = _influence(moments, found, feature, train, bits) if with_influence else 0.0
+        moved = _influence(asked, seen, found, feature, train, bits) if with_influence else 0.0
         result = result_of(moments, found, feature, scoring, moved)
         tables.append(table_of(moments, found, feature, result.scores, learning))
         results.append(result)
@@ -119,24 +127,37 @@ def marginal(histogram: Histogram, name: str) -> Histogram:
 
 
 def _influence(
-    moments: Moments, found: Additive, feature: Feature, tables: Sequence[SurveyTally], bits: Sequence[BitTally]
+    asked: Measurements,
+    seen: WhitenedMeasurements,
+    found: Additive,
+    feature: Feature,
+    tables: Sequence[SurveyTally],
+    bits: Sequence[BitTally],
 ) -> float:
     """The most that a log-odds of the feature moves when 1 % of the reports about it all name one category and label.
 
     A lying report moves a table's shares by 1/(p - q) of itself and a bit's mean by 2 scale/(p - q).
     """
-    asked = [one for one in bits if one.n > 0 and not one.asks_label_alone and not one.several]
+    told = [one for one in bits if one.n > 0 and not one.asks_label_alone and not one.several]
     gain = max((_gain(one) for one in tables if feature.name in one.features and one.n > 0), default=0.0)
-    return influence_of(moments, found, feature, gain, [2 * one.scale * _gain(one) for one in asked])
+    return influence_of(asked, seen, found, feature, gain, [2 * one.scale * _gain(one) for one in told])
 
 
 def influence_of(
-    moments: Moments, found: Additive, feature: Feature, gain: float, bit_gains: Sequence[float] = ()
+    asked: Measurements,
+    seen: WhitenedMeasurements,
+    found: Additive,
+    feature: Feature,
+    gain: float,
+    bit_gains: Sequence[float] = (),
 ) -> float:
-    """The same where a lying report moves a table's shares by `gain` of itself, and each bit's mean by its own gain."""
+    """The same where a lying report moves a table's shares by `gain` of itself, and each bit's mean by its own gain.
+
+    `seen`: the measurements without an effect, found once for all features.
+    """
+    moments = asked.moments
     place, shift = moments.coordinates.places[feature.name], HOSTILE_SHARE * gain
-    asked, moved = measurements(moments), 0.0
-    seen = asked.seen()
+    moved = 0.0
     for category in range(place.start, place.stop):
         for label in (0, 1):
             contrast, values = moments.contrast.copy(), moments.bits.copy()

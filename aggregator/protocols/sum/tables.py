@@ -6,7 +6,7 @@ the group explain, and the whole study is tested against noise alone.
 
 from __future__ import annotations
 
-from aggregator.protocols.histogram.additive import fit
+from aggregator.protocols.histogram.additive import fit, measurements
 from aggregator.protocols.histogram.additive_model import coordinates_of, influence_of, result_of, table_of
 from aggregator.protocols.histogram.results import LearnedStudy, Subject, published
 from aggregator.protocols.sum.published import NoisySum
@@ -27,10 +27,10 @@ def learn_tables(
     length or other features.
     """
     moments = gather_sums(coordinates_of(subject.features), design, noisy, subject.shares, learning.base_rate)
-    found = fit(moments)
-    tables, results = [], []
+    found, asked = fit(moments), measurements(moments)
+    seen, tables, results = asked.seen(), [], []
     for feature in subject.features:
-        moved = influence_of(moments, found, feature, LYING_GAIN) if with_influence else 0.0
+        moved = influence_of(asked, seen, found, feature, LYING_GAIN) if with_influence else 0.0
         result = result_of(moments, found, feature, (), moved)
         results.append(result)
         tables.append(table_of(moments, found, feature, result.scores, learning))
