@@ -29,10 +29,16 @@ from anon.sums.tables import TableSums
 
 
 def learn_linear(study: Manifest, people: People, generator: np.random.Generator) -> LinearModel:
-    """The model of one run with these people. Raises `Refused` for one that predicts a number, which has no AUC."""
+    """The model of one run with these people. Raises `Refused` for one that predicts a number, which has no
+    AUC, and for members with many records."""
     design = summed_of(study, study.surveys[0])
     if isinstance(design, TableSums):
         raise TypeError("tables are learned as tables")
+    if design.rows > 1 or design.unit != "person":
+        raise Refused(
+            "simulate knows members with one record each, and this study takes many of each. Leave out records = "
+            '"many" to see how well the columns rank the label; benchmarks/many.py measures many records'
+        )
     if isinstance(design, MomentSums):
         if design.columns[-1].name != study.label.name:
             raise Refused(
