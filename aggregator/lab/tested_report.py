@@ -8,8 +8,8 @@ from pathlib import Path
 
 from aggregator.intake.counters import Traffic
 from aggregator.intake.workers import Workers
-from aggregator.lab.simulation.evaluation import evaluate_model
 from aggregator.lab.simulation.people import People, people_from_csv
+from aggregator.lab.simulation.rule import evaluated
 from aggregator.report.page import render
 from aggregator.rules.lifecycle import Phase
 from aggregator.study.learn import learn_from_documents
@@ -57,7 +57,8 @@ def report_from_bytes(
     """The same as one function of bytes, for a worker process."""
     manifest = parse_manifest(manifest_bytes)
     learned = learn_from_documents(manifest, documents, score_value, transcripts)
-    evaluation = evaluate_model(learned.model, read_people(manifest, people, person)) if people.strip() else None
+    tested = read_people(manifest, people, person) if people.strip() else None
+    evaluation = evaluated(learned.model, manifest.features, tested) if tested else None
     packets = published(manifest, transcripts)
     return render(manifest, learned, traffic, packets.accepted, evaluation, packets.unreadable)
 

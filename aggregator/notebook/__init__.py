@@ -27,8 +27,8 @@ from attrs import evolve, field, frozen
 from markupsafe import Markup, escape
 
 from aggregator.intake.counters import Traffic
-from aggregator.lab.simulation.evaluation import evaluate_model
 from aggregator.lab.simulation.people import People, people_from_csv, people_from_rows
+from aggregator.lab.simulation.rule import evaluated
 from aggregator.lab.simulation.simulate import SimulationResult, no_keys, run_once, simulate, table_scores
 from aggregator.lab.synthetic import people as synthetic
 from aggregator.protocols.contract import Learned
@@ -225,7 +225,7 @@ class Study:
             raise Malformed("run: expected at least 2 people beside those held out")
         manifest = self.manifest
         learned = run_once(manifest, peers, generator)
-        evaluation = evaluate_model(learned.model, scored)
+        evaluation = evaluated(learned.model, manifest.features, scored)
         each = [len(peers) * row.weight // slot.total for slot in manifest.slots for row in slot.rows]
         surveys = [row.survey for slot in manifest.slots for row in slot.rows]
         page = render(manifest, learned, Traffic(len(peers), {}, {}), dict(zip(surveys, each, strict=True)), evaluation)

@@ -31,7 +31,8 @@ class Subgroup:
 @frozen
 class Evaluation:
     """On `people` test people, of whom the share `positive` is: scores, points (false positive rate, true positive
-    rate) of the ROC curve, and (mean prediction, share of positives) of tenths by prediction."""
+    rate) of the ROC curve, and (mean prediction, share of positives) of tenths by prediction. `rule_auc`: the AUC of
+    the directions that the study file declares, by themselves; None without any."""
 
     people: int
     positive: float
@@ -43,3 +44,9 @@ class Evaluation:
     roc: tuple[tuple[float, float], ...]
     calibration: tuple[tuple[float, float], ...]
     subgroups: tuple[Subgroup, ...]
+    rule_auc: float | None = None
+
+    @property
+    def majority(self) -> float:
+        """The accuracy of the answer that most of the test people have, given to everybody."""
+        return max(self.positive, 1 - self.positive)

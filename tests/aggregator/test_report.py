@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from aggregator.intake.counters import Traffic
-from aggregator.lab.simulation.evaluation import evaluate_model
 from aggregator.lab.simulation.people import Column, People
+from aggregator.lab.simulation.rule import evaluated
 from aggregator.lab.simulation.simulate import NO_KEYS, run_once
 from aggregator.report import page
 from aggregator.report.charts import bars
@@ -117,7 +117,19 @@ def _of_people(going_with: float, text: str = "") -> str:
     people = People({"sex": Column(("Female", "Male"), sexes), "age": Column(tuple(range(20, 80)), ages - 20)}, labels)
     manifest = resolve(parse_proposal(text or study_text()), NO_KEYS, 0, lambda below: int(generator.integers(below)))
     learned = run_once(manifest, people, generator)
-    return page.render(manifest, learned, Traffic(4000, {}, {}), {one.survey: 2000 for one in manifest.surveys}, evaluate_model(learned.model, people))
+    return page.render(manifest, learned, Traffic(4000, {}, {}), {one.survey: 2000 for one in manifest.surveys}, evaluated(learned.model, manifest.features, people))
+
+
+def test_with_a_test_set_it_says_what_needs_no_study() -> None:
+    """The commoner answer for everybody, and the declared directions by themselves where there are any."""
+    told = study_text().replace('missing = "Male"', 'missing = "Male"\nexpects = [-1, 1]')
+    told = told.replace("[schedule]", '[learning]\nclassifier = "additive"\nscore_share = 0\n\n[schedule]')
+    plain, declared = _of_people(0.8), _of_people(0.8, told)
+    common = re.search(r"commoner answer for everybody has an accuracy of (0\.[0-9]{3})", plain)
+    assert common and 0.5 <= float(common[1]) < 0.55
+    rule = re.search(r"directions that staff declared, by themselves.* have a ROC AUC of (0\.[0-9]{3})", declared)
+    assert rule and 0.88 < float(rule[1]) < 0.92
+    assert "by themselves" not in plain
 
 
 def _unfolded(report: str) -> str:

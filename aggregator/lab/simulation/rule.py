@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from attrs import evolve
 
-from aggregator.lab.simulation.evaluation import roc_auc
+from aggregator.lab.simulation.evaluation import evaluate_model, roc_auc
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import category_table
 from aggregator.protocols.histogram.reconstruct import Floats
+from aggregator.report.evaluation import Evaluation
+from anon.protocols.contract import PublishedModel
 from anon.protocols.histogram.declared import declared, directions
 from anon.study.features import Feature
+
+
+def evaluated(model: PublishedModel, features: Sequence[Feature], test: People) -> Evaluation:
+    """`evaluate_model`, with the rule of the study's directions beside. Raises as it does."""
+    return evolve(evaluate_model(model, test), rule_auc=rule_auc(features, test))
 
 
 def rule_auc(features: Sequence[Feature], people: People) -> float | None:
