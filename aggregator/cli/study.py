@@ -22,6 +22,7 @@ from aggregator.opening import DEFAULT_HOME, HomeOption
 from aggregator.rules.lifecycle import Phase
 from aggregator.study.expected import expected_of
 from aggregator.study.handout import lower_limit
+from aggregator.study.suggested_cuts import suggested_cuts
 from anon.errors import Refused
 from anon.ldp import format_epsilon, odds_moved
 from anon.protocols.cost_words import cost_in_words, is_local, promise_in_words
@@ -87,7 +88,7 @@ def lint(
     verdict, *reasons = [line for one in outlooks for line in one.sentences()] or [""]
     _show(manifest, as_json, published=False, outlook=outlooks[0].figures() if outlooks else {}, verdict=verdict)
     if not as_json:
-        for line in (*reasons, *map(inline, expected_of(manifest))):
+        for line in (*reasons, *map(inline, (*expected_of(manifest), *suggested_cuts(manifest, cohort)))):
             Console().print(line, highlight=False)
 
 
