@@ -109,8 +109,9 @@ def plan(
 
 
 _SCORE = (
-    "A declared score needs far fewer people. It makes no model and answers one question: is what you expect true "
-    'here? Write asks = "score" under [design], and cuts for every number.\n'
+    "A declared score may need far fewer people, where you expect much that is true. It makes no model and answers one "
+    'question: is what you expect true here? Write asks = "score" under [design], and cuts for every number. With last '
+    "year's data `anonml simulate` says how often such a study would tell.\n"
 )
 _OPTIMISTIC = (
     "This is optimistic where your data say less than made-up people do. With last year's data as a CSV file, "

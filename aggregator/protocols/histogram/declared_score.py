@@ -11,7 +11,7 @@ answer about the label alone, so that the line can be read at the estimated rate
 the label. The errors of all three enter the test's, each with an upper bound, so that a false guess raises no false
 alarm.
 
-One number comes of it and no model: it needs far fewer people than a model does.
+One number comes of it and no model. Where many expectations are true, it needs far fewer people than a model does.
 """
 
 from __future__ import annotations
