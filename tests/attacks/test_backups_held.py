@@ -69,11 +69,11 @@ async def test_all_studies_are_evaluated_beside_each_other(tmp_path: Path) -> No
     first, second = FakeAggregator.with_study(), FakeAggregator.with_study()
     home, events = await joined(tmp_path / "home", [first, second], 20), list[str]()
 
-    async def evaluate(manifest: object, data_path: Path, seconds: float) -> Snapshot:
+    async def evaluate(manifest: object, data_path: Path, seconds: float, seed: bytes) -> Snapshot:
         events.append("begins")
         await asyncio.sleep(0.01)
         events.append("ends")
-        return await at_once(manifest, data_path, seconds)  # type: ignore[arg-type]
+        return await at_once(manifest, data_path, seconds, seed)  # type: ignore[arg-type]
 
     assert await backup(home, tmp_path / "copy", evaluate=evaluate) == 2
     assert events == ["begins", "begins", "ends", "ends"]

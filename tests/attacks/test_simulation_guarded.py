@@ -45,15 +45,15 @@ def test_tables_may_be_as_wide_as_they_may_be_declared() -> None:
 
 def test_only_the_shared_sandbox_runs_a_studys_query() -> None:
     """Connections that are made elsewhere than in the sandbox know nothing of `as_of`, a query's only parameter."""
-    users = [
+    users = {
         path.relative_to(ROOT).as_posix()
         for side in ("anon", "peer", "aggregator")
         for path in sorted((ROOT / side).rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "execute"
         and any(isinstance(part, ast.Constant) and part.value == "as_of" for one in node.args for part in ast.walk(one))
-    ]
-    assert users == ["anon/queries/lint.py", "anon/queries/sandbox.py"]
+    }
+    assert users == {"anon/queries/lint.py", "anon/queries/sandbox.py"}
 
 
 def test_strangers_queries_run_here_only_over_a_file_of_people() -> None:

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / ".venv" / "mobile"
 ONLY_NATIVE = (
     *("anon.credential.arkworks", "anon.nacl.libsodium", "anon.sealing.openssl", "anon.sealing.opening"),
-    *(f"anon.teller.{name}" for name in ("rules", "journal", "session", "calls", "service", "overview")),
+    *(f"anon.teller.{name}" for name in ("rules", "journal", "session", "calls", "service", "overview", "diagnosis")),
 )
 """Of the last row: a phone is no teller, and opens nothing."""
 

@@ -23,7 +23,7 @@ from tests.support.spawned import PATIENCE, Child, peer_app, pipe, publish_study
 from tests.support.studies import income_study
 
 EPSILON = 2.0
-LENGTHS = {"enrol": 1000, "settle": 40, "collect": 80, "margin": 6, "retention": 30}
+LENGTHS = {"enrol": 1000, "settle": 40, "collect": 80, "margin": 6, "retention": 600}
 ONE_PACKET = income_study(
     'kind = "one-packet"\nepsilon = 2.0\nsubsets = [["sex"]]\nbinning_share = 0.01',
     title="Killed", age="bins = 2", binning=30, **LENGTHS,

@@ -163,7 +163,7 @@ def test_from_proposal_to_report_without_scripts(browser: Browser, axe: str, tmp
         assert "Not done" in browser.text
         look.look("9b-link-refused")
         browser.open(staff.desk.origin + "/")
-        browser.find("header button").click()
+        browser.follow(browser.find("header button"))
         assert "igned out" in browser.text
         look.look("10-signed-out")
         assert not [url for url in browser.asked() if not url.startswith((staff.desk.origin, "data:", "about:"))]
