@@ -193,6 +193,7 @@ print(*typer.main.get_command(anonml.application("peer")).commands)
 """
 
 
+@pytest.mark.process
 def test_commands_stand_in_one_order_whichever_shell_was_asked_for_first() -> None:
     """Each list is made by a process of its own."""
     lists = [

@@ -265,6 +265,7 @@ for package in (anon, peer):
 """
 
 
+@pytest.mark.process
 def test_a_peer_lives_a_whole_study_without_the_learning_stack() -> None:
     """Look, join, run, be included, and be refused: the peer's own session tests, with those imports impossible. And
     rounds of exact sums."""

@@ -26,6 +26,8 @@ from peer.rules.packet_lifecycle import Status
 from peer.store.home import PeerHome, Settings
 from tests.support.fake_aggregator import BINNED, DECLARED, PAPER, FakeAggregator, advance, until_closed
 
+pytestmark = pytest.mark.slow
+
 MANY = PAPER.replace("partitions = 3", "partitions = 3\nsubset_size = 1\nsubsets_per_partition = 1")
 
 

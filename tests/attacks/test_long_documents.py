@@ -34,6 +34,8 @@ from peer.rules.lifecycle import State
 from peer.run.exchanges import MOST_WASTED
 from tests.support.fake_aggregator import DECLARED, PAPER, FakeAggregator, advance, peer
 
+pytestmark = pytest.mark.slow
+
 MANY = 100_000
 LONGEST_HOLD = 0.1
 """Seconds of this process's own time: what other programs do on the machine does not count."""

@@ -9,7 +9,6 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
-import pytest
 from attrs import fields
 
 from anon.study.proposal import Proposal
@@ -179,13 +178,12 @@ def test_every_name_of_others_is_used() -> None:
     assert [name for name in OTHERS if f"`{name}`" not in everything] == []
 
 
-@pytest.mark.parametrize("path", own_modules(), ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_the_names_in_docstrings_and_comments_exist(path: Path) -> None:
-    assert of_module(path) == []
+def test_the_names_in_docstrings_and_comments_exist() -> None:
+    assert {path.relative_to(ROOT).as_posix(): names for path in own_modules() if (names := of_module(path))} == {}
 
 
-@pytest.mark.parametrize("path", pages(), ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_the_names_in_documents_exist(path: Path) -> None:
+def test_the_names_in_documents_exist() -> None:
     """Words that stand alone are left out: documents quote commands, settings and the words of other programs."""
-    text = path.read_text("utf-8")
-    assert dead(text, all_words(), frozenset(re.findall(NAME, text))) == []
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in pages()}
+    found = {path: dead(text, all_words(), frozenset(re.findall(NAME, text))) for path, text in texts.items()}
+    assert {path: names for path, names in found.items() if names} == {}

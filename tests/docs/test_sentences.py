@@ -10,7 +10,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -87,11 +87,6 @@ def own_modules() -> list[Path]:
     return [path for path in sources() if "tests" not in path.relative_to(ROOT).parts]
 
 
-@pytest.mark.parametrize("path", sources(), ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_no_docstring_or_comment_opens_without_its_subject(path: Path) -> None:
-    assert faults_of(path) == []
-
-
-@pytest.mark.parametrize("path", pages(), ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_no_sentence_of_a_document_opens_without_its_subject(path: Path) -> None:
-    assert faults_of(path) == []
+@pytest.mark.parametrize("paths", [sources, pages], ids=["docstrings and comments", "documents"])
+def test_no_sentence_opens_without_its_subject(paths: Callable[[], list[Path]]) -> None:
+    assert {path.relative_to(ROOT).as_posix(): faults for path in paths() if (faults := faults_of(path))} == {}

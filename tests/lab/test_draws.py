@@ -17,6 +17,8 @@ from anon.ldp import SCALE, RawCategory, build, from_spec, nano
 from anon.protocols.sortition import draw
 from anon.study.manifest import Row, Slot
 
+pytestmark = pytest.mark.slow
+
 FALSE_ALARM = 1e-4
 TRUTH = (3, 1, 2)
 RUNS = 20_000

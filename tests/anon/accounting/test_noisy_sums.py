@@ -27,6 +27,8 @@ from anon.accounting.noisy_sums import (
 from anon.accounting.zcdp import delta_of_rho, epsilon_of_rho
 from anon.ldp.epsilon import NANO, nano
 
+pytestmark = pytest.mark.slow
+
 REFERENCE = json.loads((Path(__file__).parent / "noisy_sum_reference.json").read_text("utf-8"))
 MILLIONTH = Decimal("1e-6")
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.5)

@@ -24,6 +24,8 @@ from anon.accounting.gaussian_delta import one_entry_delta
 from anon.ldp.epsilon import NANO
 from anon.noise import Coins, DiscreteGaussian, DiscreteLaplace
 
+pytestmark = pytest.mark.slow
+
 FALSE_ALARM = 1e-3
 ROOM = Path(__file__).resolve().parents[3] / "anon" / "noise"
 

@@ -198,6 +198,7 @@ def test_a_passphrase_can_be_changed_by_who_knows_it(command: Command, served: S
     assert command("key", served.link).out == key
 
 
+@pytest.mark.slow
 def test_a_change_of_passphrase_that_is_cut_short_locks_nobody_out(command: Command, served: Served) -> None:
     def cut_short(*_: object) -> None:
         raise KeyboardInterrupt

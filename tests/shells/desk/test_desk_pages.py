@@ -150,6 +150,7 @@ async def test_the_page_keeps_technical_figures_behind_a_fold(desk: Desk) -> Non
     assert f"Its key in words {words(desk.app.home.public_key)}" in said and said.index("Its key in words") < said.index(desk.app.home.public_key.hex())
 
 
+@pytest.mark.slow
 async def test_publishing_for_few_says_that_members_lower_their_limit(desk: Desk) -> None:
     assert Policy().minimum_cohort == USUAL_MINIMUM
     for minimum, told in ((2, True), (19, True), (20, False)):
