@@ -21,8 +21,6 @@ from typing import TYPE_CHECKING, Any
 from anon.errors import AnonmlError, RejectedProof
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from aggregator.audit import audit
     from aggregator.estimator import LocallyPrivateClassifier, PublishedClassifier
     from aggregator.notebook import Study
@@ -107,13 +105,12 @@ def main() -> None:
         from anon.environment import take_secrets
 
         take_secrets()
-        sys.exit(_run(sys.argv[1:], gc.freeze))
+        sys.exit(_run(sys.argv[1:]))
     except BaseException as error:
         sys.exit(_explain(error))
 
 
-def _run(arguments: list[str], loaded: Callable[[], None] = lambda: None) -> int:
-    """The exit code. `loaded` is called once everything that the command needs is imported."""
+def _run(arguments: list[str]) -> int:
     if arguments and arguments[0] == HELP:
         arguments = [*arguments[1:], "--help"]
     name, *rest = arguments or [""]
@@ -137,15 +134,21 @@ def _run(arguments: list[str], loaded: Callable[[], None] = lambda: None) -> int
     if name not in COMMANDS:
         known = ", ".join([*COMMANDS, COMPLETION, HELP])
         return _fail("usage", f"anonml: no command {name!r}; expected one of {known}", USAGE)
-    gc.disable()  # hardly anything that is imported is ever garbage: looking for it takes a tenth of a short command
-    app = _application(name, next(iter(rest), ""))
-    from anon.terminal.placeholders import placed
-
-    command = placed(app)
-    loaded()
-    gc.enable()
-    command(args=rest, prog_name=f"anonml {name}", obj=wiring())
+    _command(name, rest)(args=rest, prog_name=f"anonml {name}", obj=wiring())
     return 0
+
+
+def _command(name: str, rest: list[str]) -> Any:
+    """A command with all that it needs imported: hardly any of that is ever garbage, and looking for it takes long."""
+    gc.disable()
+    try:
+        app = _application(name, next(iter(rest), ""))
+        from anon.terminal.placeholders import placed
+
+        return placed(app)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def wiring() -> Any:

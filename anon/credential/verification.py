@@ -95,7 +95,8 @@ def cached_verifier(public_key: PublicKey, header: bytes, count: int) -> Verifie
 
 @lru_cache(maxsize=32)
 def fixed_context(context: bytes) -> tuple[Context, FixedBase]:
-    """A context with the table of its point (8 ms, 2 MB). Contexts are the server's own, one per slot of a study."""
+    """A context with its point, which gets a table once it is used much (8 ms, 2 MB). Contexts are the server's own,
+    one per slot of a study."""
     place = make_context(context)
     return place, FixedBase(place.point)
 

@@ -26,7 +26,6 @@ class Evaluate(Protocol):
     ) -> Awaitable[Snapshot]: ...
 
 
-
 LOOK_SECONDS = 5.0
 """How long the owner's own values may take to be looked up before consent."""
 _FRAME, _NUMBER = 64, 9

@@ -109,15 +109,18 @@ async def test_the_report_is_whole_and_runs_nothing(tmp_path: Path) -> None:
     assert "://" not in page
 
 
-def _of_people(going_with: float, text: str = "") -> str:
-    """The report of 4,000 people; the label is the sex in a share `going_with` of them, and else a coin's."""
+def _of_people(going_with: float, text: str = "", accepted: int = 4000) -> str:
+    """The report of 4,000 people; the label is the sex in a share `going_with` of them, and else a coin's. `accepted`:
+    how many packets it is told of."""
     generator = np.random.default_rng(3)
     sexes, ages = generator.integers(2, size=4000), generator.integers(20, 80, size=4000)
     labels = np.where(generator.random(4000) < going_with, sexes, generator.integers(2, size=4000))
     people = People({"sex": Column(("Female", "Male"), sexes), "age": Column(tuple(range(20, 80)), ages - 20)}, labels)
     manifest = resolve(parse_proposal(text or study_text()), NO_KEYS, 0, lambda below: int(generator.integers(below)))
     learned = run_once(manifest, people, generator)
-    return page.render(manifest, learned, Traffic(4000, {}, {}), {one.survey: 2000 for one in manifest.surveys}, evaluated(learned.model, manifest.features, people))
+    sent, asked = divmod(accepted, len(manifest.surveys)), enumerate(manifest.surveys)
+    packets = {one.survey: sent[0] + (at < sent[1]) for at, one in asked}
+    return page.render(manifest, learned, Traffic(accepted, {}, {}), packets, evaluated(learned.model, manifest.features, people))
 
 
 def test_with_a_test_set_it_says_what_needs_no_study() -> None:
@@ -198,6 +201,11 @@ async def test_few_reports_stand_behind_a_fold(tmp_path: Path) -> None:
     report = await _report(tmp_path / "home", study_text())
     assert "Estimates from fewer than 50 reports" in report
     assert "likely share</th>" in report and "likely share</th>" not in _unfolded(report) and "Estimated share of" not in report
+
+
+def test_fewer_than_fifty_show_no_share_of_a_yes_though_their_model_beats_a_guess() -> None:
+    assert "Estimated share of" in _of_people(0.8, accepted=50)
+    assert "this model beats a guess" in (few := _of_people(0.8, accepted=49)) and "Estimated share of" not in few
 
 
 @pytest.mark.parametrize("word", ["among the", "anonymous"])

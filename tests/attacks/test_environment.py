@@ -101,7 +101,7 @@ def test_the_command_takes_the_secrets_out_before_anything_else() -> None:
     program = textwrap.dedent(
         """
         import os, sys, anonml
-        anonml._run = lambda words, *_: print(sorted(name for name in os.environ if "PASSPHRASE" in name)) or 0
+        anonml._run = lambda words: print(sorted(name for name in os.environ if "PASSPHRASE" in name)) or 0
         anonml.main()
         """
     )

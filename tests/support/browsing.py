@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 from selenium import webdriver
-from selenium.common.exceptions import StaleElementReferenceException
+from selenium.common.exceptions import StaleElementReferenceException, TimeoutException
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
@@ -174,7 +174,12 @@ class Browser:
         before = self.find("html").id
         element.click()
         wait = WebDriverWait(self.driver, 60, poll_frequency=0.05)
-        wait.until(lambda driver: driver.find_element(By.CSS_SELECTOR, "html").id != before)
+        try:
+            wait.until(lambda driver: driver.find_element(By.CSS_SELECTOR, "html").id != before)
+        except TimeoutException:
+            refused = [one.get_attribute("name") for one in self.driver.find_elements(By.CSS_SELECTOR, "input:invalid")]
+            focused = self.driver.switch_to.active_element.text
+            raise AssertionError(f"no page followed {self.path}; in focus: {focused[:80]!r}, refused: {refused}") from None
         self.settle()
 
     def type(self, selector: str, words: str) -> None:
