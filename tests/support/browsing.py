@@ -170,17 +170,24 @@ class Browser:
         self.follow(found[0])
 
     def follow(self, element: WebElement) -> None:
-        """Click, and wait for the page that it leads to."""
+        """Click, and wait for the page that it leads to. A click beside the element, whose page just moved, is repeated."""
         before = self.find("html").id
         element.click()
+        if self.driver.switch_to.active_element != element and self._at(before):
+            element.click()
         wait = WebDriverWait(self.driver, 60, poll_frequency=0.05)
         try:
-            wait.until(lambda driver: driver.find_element(By.CSS_SELECTOR, "html").id != before)
+            wait.until(lambda driver: not self._at(before))
         except TimeoutException:
             refused = [one.get_attribute("name") for one in self.driver.find_elements(By.CSS_SELECTOR, "input:invalid")]
             focused = self.driver.switch_to.active_element.text
-            raise AssertionError(f"no page followed {self.path}; in focus: {focused[:80]!r}, refused: {refused}") from None
+            said = f"no page followed {self.path}; in focus: {focused[:80]!r}, refused: {refused}, asked for: {self.asked()[-3:]}"
+            raise AssertionError(said) from None
         self.settle()
+
+    def _at(self, page: str) -> bool:
+        """True while the page with this root is shown."""
+        return self.find("html").id == page
 
     def type(self, selector: str, words: str) -> None:
         """Into a field, in place of what is in it. A fold that it lies in is opened first."""
