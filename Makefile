@@ -22,7 +22,7 @@ pytest = $(if $(TWICE),tests/twice $(1),$(1) -m pytest)
 PEER := build peer
 STAFF := $(PEER) aggregator
 TEST := $(STAFF) test
-LEFT_OUT := soak or slow or process or tor or browser
+LEFT_OUT := soak or slow or process or tor or browser or postgres
 
 .PHONY: demo demo-mooc test test-all pythons test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks docs completion languages
 .DEFAULT_GOAL := demo
@@ -70,7 +70,7 @@ demo-mooc: .venv/demo   ## the course study: 500 students' tracking logs
 
 test: .venv/test        ## what anybody can run: no root, no tor, no browser; under 4 minutes
 	@$(BIN)/python -m pytest -m "not ($(LEFT_OUT))" -n 3 --dist loadfile
-	@echo "left out: whole programs and servers, long computations, Tor, the browser, the soak; make test-all runs all but the soak"
+	@echo "left out: whole programs and servers, long computations, Tor, the browser, PostgreSQL, the soak; make test-all runs all but the soak"
 
 test-all: .venv/test .venv/mobile .venv/docs/made parts   ## every test but the soak
 	@$(call pytest,$(BIN)/python) -m "not soak" -n 3 --dist loadfile --no-loadscope-reorder

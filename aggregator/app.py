@@ -22,17 +22,14 @@ from aggregator.network import http
 from aggregator.rules.enrol import draw_invites
 from aggregator.rules.faults import Fault, pause_after, repeated, tell
 from aggregator.rules.lifecycle import Phase
-from aggregator.store import enrolments as enrol_store
-from aggregator.store import lists as list_store
-from aggregator.store import packets as packet_store
-from aggregator.store import studies as store
+from aggregator.store.dialects import TABLES, database_of
 from aggregator.store.duplicate_home import demand_alone, demand_here, demand_silent, settled
 from aggregator.store.enrolments import EnrolStore
 from aggregator.store.home import Home, open_home
 from aggregator.store.lists import ListStore
 from aggregator.store.migrations import upgrade_home
 from aggregator.store.packets import PacketStore
-from aggregator.store.studies import Clock, Database, Progress, StudyStore
+from aggregator.store.studies import Clock, Progress, StudyStore
 from aggregator.study.carry import carry
 from aggregator.study.live import LiveStudy, Tools, load_study
 from aggregator.study.publish import prepare
@@ -90,7 +87,7 @@ class AggregatorApp:
     ) -> None:
         self.home: Home = open_home(home, random_bytes)
         self._random_bytes = random_bytes
-        self._database = Database(self.home.database)
+        self._database = database_of(self.home)
         self._tools = Tools(
             self.home,
             StudyStore(self._database),
@@ -109,7 +106,7 @@ class AggregatorApp:
     async def __aenter__(self) -> Self:
         """Open the database and take up every study where it was left."""
         await asyncio.to_thread(upgrade_home, self.home)
-        await self._database.create(store.TABLES, enrol_store.TABLES, packet_store.TABLES, list_store.TABLES)
+        await self._database.create(*TABLES)
         await self._load()
         return self
 

@@ -19,11 +19,13 @@ from anon.errors import AnonmlError
 if TYPE_CHECKING:
     from anon.testnet import PrivateNetwork
     from tests.support.peer_command import Command, Served
+    from tests.support.postgres import Server
     from tests.support.world import World
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 NO_SKIPS = "ANONML_NO_SKIPS"
-WAITING = ("process", "slow", "tor", "browser")
+WAITING = ("process", "slow", "tor", "browser", "postgres")
+POSTGRES_HINT = "PostgreSQL's server is missing: install it (Debian: apt-get install postgresql)"
 HINT = "tor is missing: install it (Debian: apt-get install tor; macOS: brew install tor)"
 
 
@@ -35,6 +37,12 @@ def _has_tor() -> bool:
     except AnonmlError:
         return False
     return True
+
+
+def _has_postgres() -> bool:
+    from tests.support.postgres import programs
+
+    return programs() is not None
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -92,7 +100,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip, each by its name, the tests that need tor where there is none. The soak may take as long as it takes.
+    """Skip, each by its name, the tests that need tor or PostgreSQL where there is none. The soak may take as long as it takes.
 
     Files that wait for whole programs and windows begin first, so that no worker ends with one of them alone.
     """
@@ -100,10 +108,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("soak"):
             item.add_marker(pytest.mark.timeout(0))
     items.sort(key=lambda item: not any(item.get_closest_marker(mark) for mark in WAITING))
-    marked = [item for item in items if item.get_closest_marker("tor")]
-    if marked and not _has_tor():
-        for item in marked:
-            item.add_marker(pytest.mark.skip(reason=HINT))
+    for mark, there, hint in (("tor", _has_tor, HINT), ("postgres", _has_postgres, POSTGRES_HINT)):
+        marked = [item for item in items if item.get_closest_marker(mark)]
+        if marked and not there():
+            for item in marked:
+                item.add_marker(pytest.mark.skip(reason=hint))
 
 
 @pytest.fixture(autouse=True)
@@ -161,6 +170,30 @@ async def running(tmp_path: Path) -> AsyncIterator[World]:
     from tests.support.world import in_memory, study_text
 
     async with in_memory(tmp_path / "home", study_text()) as world:
+        yield world
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """One PostgreSQL server for all tests of the session."""
+    from tests.support.postgres import server
+
+    with server() as running:
+        yield running
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def database_url(request: pytest.FixtureRequest) -> str:
+    """The test runs over each dialect: the address of a new database on the server, or empty for a file."""
+    return request.getfixturevalue("postgres").made() if request.param == "postgres" else ""
+
+
+@pytest.fixture
+async def on_each_dialect(tmp_path: Path, database_url: str) -> AsyncIterator[World]:
+    """Like `running`, over each dialect."""
+    from tests.support.world import in_memory, study_text
+
+    async with in_memory(tmp_path / "home", study_text(), database_url=database_url) as world:
         yield world
 
 

@@ -26,6 +26,7 @@ from aggregator.opening import (
     study_status,
     trouble,
 )
+from aggregator.store.dialects import set_up
 from aggregator.store.home import backup as back_up
 from aggregator.store.home import open_home
 from aggregator.store.home import restore as restore_into
@@ -52,9 +53,18 @@ app.command(rich_help_panel=RUN)(serve)
 
 
 @app.command(rich_help_panel=RUN)
-def init(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
+def init(
+    home: HomeOption = DEFAULT_HOME,
+    database: Annotated[
+        str, typer.Option(help="Keep studies on a PostgreSQL server, and not in a file.")
+    ] = "",
+    as_json: JsonOption = False,
+) -> None:
     """Make the aggregator's directory and its signing key (done by the other commands too, when it is missing)."""
-    key = open_home(home, os.urandom).public_key
+    made = open_home(home, os.urandom)
+    key = made.public_key
+    if database:
+        finished(set_up(made, database))
     if as_json:
         print_json({"home": str(home), "key": key.hex()})
     else:

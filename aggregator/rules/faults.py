@@ -36,6 +36,19 @@ class TellerAway(Unreachable):
         super().__init__(f"the teller {name} {said}. Nothing is lost. Ask who runs it; then the study goes on")
 
 
+class DatabaseAway(Unreachable):
+    """A database's server does not answer, or lets this program not in. `code`: PostgreSQL's, empty without one."""
+
+    code = "database-away"
+
+    def __init__(self, place: str, code: str = "") -> None:
+        why = f" (PostgreSQL says {code})" if code else ""
+        super().__init__(
+            f"{place}: the database's server does not answer, or does not let this program in{why}. Nothing that was "
+            "stored is lost. Start the server and check the address; it goes on from here"
+        )
+
+
 class TellerRefuses(Refused):
     """A teller says no, or says something that it must not."""
 
@@ -57,6 +70,7 @@ class NoSum(Refused):
         self.round, self.why, self.evidence = round_number, why, evidence
 
 
+_FOR_READERS = (Damaged, NoRoom, Refused, TellerAway, DatabaseAway)
 _NO_SUM = {
     Why.TOO_FEW: "the tellers accepted too few packets{}. Publish it anew for a larger group",
     Why.DISAGREED: (
@@ -103,7 +117,7 @@ def pause_after(tries: int) -> float:
 
 def tell(who: str, fault: Fault, error: Exception) -> None:
     """One line for the log; for a fault of our own, the first time, its places too."""
-    ours = fault.tries == 1 and not isinstance(error, (Damaged, NoRoom, Refused, TellerAway, OSError))
+    ours = fault.tries == 1 and not isinstance(error, (*_FOR_READERS, OSError))
     again = "" if fault.again == inf else f" It is tried again in {pause_after(fault.tries):.0f} s."
     _LOG.error("%s cannot go on: %s.%s", who, fault.said.rstrip("."), again, exc_info=error if ours else None)
 
@@ -118,7 +132,7 @@ def too_long(manifest: Manifest, head: Head) -> str:
 
 def in_words(error: BaseException) -> str:
     """A sentence for staff. Only errors written for a reader are quoted: the text of others may quote what was sent."""
-    if isinstance(error, (Damaged, NoRoom, Refused, TellerAway)):
+    if isinstance(error, _FOR_READERS):
         return str(error)
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         where = f"{error.filename}: " if error.filename else ""

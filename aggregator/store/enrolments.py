@@ -8,12 +8,11 @@ from typing import Any
 
 from attrs import frozen
 from sqlalchemy import Column, Integer, LargeBinary, MetaData, bindparam, cast, delete, func, insert, select
-from sqlalchemy.dialects.sqlite import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from aggregator.rules.enrolled import Admitted, Enrolled, Known
 from aggregator.store.crash_points import crash_point
-from aggregator.store.studies import Database
+from aggregator.store.database import Database
 from aggregator.store.tables import bytes_column, key_column, study_table
 
 TABLES = MetaData()
@@ -31,7 +30,7 @@ _checks = study_table(TABLES, "enrolment_checks", key_column("key", 32), bytes_c
 _invites = study_table(TABLES, "invites", key_column("invite", 32), Column("spent_by", LargeBinary(32)))
 _listed = study_table(TABLES, "listed_keys", key_column("key", 32))
 _withdrawals = study_table(TABLES, "withdrawals", key_column("key", 32))
-_counted = study_table(TABLES, "enrolled", Column("number", Integer, nullable=False))
+_counted = study_table(TABLES, "enrolled", Column("number", Integer, nullable=False), partitioned=False)
 """How many enrolments a study has: counting its rows takes a fifth of a second at a million."""
 
 
@@ -146,7 +145,7 @@ class EnrolStore:
         """Add Ed25519 keys to a study's list; those already on it stay."""
         async with self._database.write() as connection:
             for key in sorted(keys):
-                await connection.execute(upsert(_listed).values(study=study, key=key).on_conflict_do_nothing())
+                await connection.execute(self._database.insert_new(_listed).values(study=study, key=key))
 
     async def roster(self, study: bytes) -> Roster:
         """Every enrolment, sorted by key, after every change that has begun."""
@@ -177,7 +176,7 @@ class EnrolStore:
     async def erase(self, study: bytes) -> None:
         """Delete everything about who enrolled."""
         async with self._database.write() as connection:
-            for table in (_enrolments, _checks, _invites, _listed, _withdrawals, _counted):
-                await connection.execute(delete(table).where(table.c.study == study))
+            tables = (_enrolments, _checks, _invites, _listed, _withdrawals, _counted)
+            await self._database.erase(connection, study, *tables)
             crash_point("before-erasure")
         crash_point("after-erasure")

@@ -32,6 +32,8 @@ from anon.wire.cbor import decode, encode
 from anon.wire.messages import seed_commitment
 
 DATABASE = "aggregator.sqlite"
+DATABASE_URL = "database.url"
+"""The address of the database of a home that keeps it on a server; it may hold a password."""
 _SIGNING = "signing.key"
 _STUDIES = "studies"
 _LOCK = "lock"
@@ -209,7 +211,7 @@ def open_home(path: Path, random_bytes: Callable[[int], bytes]) -> Home:
     (path / _STUDIES).mkdir(mode=0o700, exist_ok=True)
     key = path / _SIGNING
     if not key.exists():
-        if (path / DATABASE).exists() or any((path / _STUDIES).iterdir()):
+        if (path / DATABASE).exists() or (path / DATABASE_URL).exists() or any((path / _STUDIES).iterdir()):
             raise KEYS_KEPT.damaged(key, "missing beside a database")
         write_private(key, random_bytes(32))
     seed = key.read_bytes()
@@ -226,6 +228,9 @@ def backup(home: Path, target: Path, final: bool = False) -> None:
     """
     if target.exists():
         raise Refused(f"{target}: already exists; name a new file")
+    if (home / DATABASE_URL).exists():
+        raise Refused(f"{home}: its database is on a PostgreSQL server; stop the aggregator, then keep the output of "
+                      "pg_dump together with a copy of this folder")
     with tempfile.TemporaryDirectory(dir=home) as scratch, _held(home) if final else nullcontext():
         if final:
             mark(home, MOVED)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, ColumnElement, Integer, MetaData, and_, delete, select
-from sqlalchemy.dialects.sqlite import insert as upsert
+from sqlalchemy import Column, ColumnElement, Integer, MetaData, and_, select
 
-from aggregator.store.studies import Database
+from aggregator.store.database import Database
 from aggregator.store.tables import bytes_column, study_table
 from anon.wire.packet_v2 import Occasion
 
@@ -35,14 +34,14 @@ class ListStore:
         """Keep a list where there is none; the one that holds."""
         row = {"study": occasion.study, "round": occasion.round, "slot": occasion.slot, "body": body}
         async with self._database.write() as connection:
-            await connection.execute(upsert(_lists).values(row).on_conflict_do_nothing())
+            await connection.execute(self._database.insert_new(_lists).values(row))
             held = (await connection.execute(select(_lists.c.body).where(_here(occasion)))).scalar_one()
         return bytes(held)
 
     async def erase(self, study: bytes) -> None:
         """Forget the lists of a study."""
         async with self._database.write() as connection:
-            await connection.execute(delete(_lists).where(_lists.c.study == study))
+            await self._database.erase(connection, study, _lists)
 
 
 def _here(occasion: Occasion) -> ColumnElement[bool]:

@@ -27,12 +27,11 @@ from sqlalchemy import (
     literal,
     select,
 )
-from sqlalchemy.dialects.sqlite import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from aggregator.rules.accepted import Accepted, Place, relayed
 from aggregator.store.crash_points import crash_point
-from aggregator.store.studies import Database
+from aggregator.store.database import Database
 from aggregator.store.tables import bytes_column, key_column, study_table
 from anon.study.manifest import Manifest
 from anon.wire.packet_v2 import Relayed
@@ -88,16 +87,16 @@ class PacketStore:
 
         Returns the digest that now holds each place: where it is not the packet's own, the tag was spent otherwise.
         """
-        async with self._database.write() as connection:
-            holders = await _digests(connection, study, (packet.place for packet in packets))
-            fresh: dict[Place, Accepted] = {}
-            for packet in packets:
-                if packet.place not in holders:
-                    holders[packet.place] = packet.digest
-                    fresh[packet.place] = packet
-            if fresh:
-                await connection.execute(insert(_packets), [_row(study, fresh[place]) for place in sorted(fresh)])
-            shares = [row for place in sorted(fresh) for row in _rows_of_shares(study, fresh[place])]
+        first: dict[Place, Accepted] = {}
+        for packet in packets:
+            first.setdefault(packet.place, packet)
+        async with self._database.add(study) as connection:
+            adding = self._database.insert_new(_packets).returning(_packets.c.slot, _packets.c.tag)
+            rows = [_row(study, first[place]) for place in sorted(first)]  # no two processes lock crosswise
+            fresh = sorted((row.slot, row.tag) for row in await connection.execute(adding, rows)) if rows else []
+            holders = {place: first[place].digest for place in fresh}
+            holders |= await _digests(connection, study, first.keys() - holders.keys())
+            shares = [row for place in fresh for row in _rows_of_shares(study, first[place])]
             if shares:
                 await connection.execute(insert(_shares), shares)
             crash_point("before-commit-of-packets")
@@ -133,11 +132,12 @@ class PacketStore:
             after = rows[-1].tag
 
     async def erase_shares(self, study: bytes, slots: Iterable[int]) -> None:
-        """Delete every sealed share of these slots; the file keeps no copy (secure_delete)."""
+        """Delete every sealed share of these slots; the database's files keep no copy."""
         async with self._database.write() as connection:
             here = (_shares.c.study == study) & _shares.c.slot.in_(list(slots))
             await connection.execute(delete(_shares).where(here))
             crash_point("before-erasure")
+        await self._database.forget(study, _shares)
         crash_point("after-erasure")
 
     async def leave_out(
@@ -159,7 +159,7 @@ class PacketStore:
         if fresh:
             async with self._database.write() as connection:
                 listed = [{"study": study, "slot": slot, "tag": tag} for slot, tag in fresh]
-                await connection.execute(upsert(_damaged).on_conflict_do_nothing(), listed)
+                await connection.execute(self._database.insert_new(_damaged), listed)
         return tuple(fresh)
 
     async def left_out(self, study: bytes) -> tuple[Place, ...]:
@@ -187,15 +187,14 @@ class PacketStore:
         async with self._database.read() as connection:
             return [Accepted(*row) for row in await connection.execute(query)]
 
-    async def compact(self) -> None:
-        """Leave no trace of the order in which packets came, in the file or its log."""
-        await self._database.compact()
+    async def compact(self, study: bytes) -> None:
+        """Leave no trace of the order in which a study's packets came, in the database's files or its log."""
+        await self._database.compact(study)
 
     async def erase(self, study: bytes) -> None:
-        """Delete every packet of a study; the file keeps no copy (secure_delete)."""
+        """Delete every packet of a study; the database's files keep no copy."""
         async with self._database.write() as connection:
-            for table in (_packets, _shares, _damaged):
-                await connection.execute(delete(table).where(table.c.study == study))
+            await self._database.erase(connection, study, _packets, _shares, _damaged)
             crash_point("before-erasure")
         crash_point("after-erasure")
 

@@ -1,20 +1,20 @@
-"""The database, and the tables about studies and their documents.
+"""The tables about studies and their documents.
 
 Enrolments and packets have modules and tables of their own (`enrolments`, `packets`) that share nothing but the
-file: who takes part is never beside what anybody sent.
+database: who takes part is never beside what anybody sent.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from attrs import frozen
 from nacl.signing import SigningKey
 from sqlalchemy import (
+    BigInteger,
     Column,
     Integer,
     LargeBinary,
@@ -22,98 +22,19 @@ from sqlalchemy import (
     String,
     Table,
     UniqueConstraint,
-    event,
-    func,
+    case,
     insert,
     select,
     update,
 )
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from aggregator.store.crash_points import crash_point
+from aggregator.store.database import Database
 from aggregator.store.home import KEPT
-from aggregator.store.migrations import SCHEMA
-from aggregator.store.tables import study_table
-from anon.storage.durable import guarded, reading
-from anon.storage.migration import drop_copies
-from anon.storage.private_files import made_private
+from aggregator.store.tables import BY_STUDY, study_table
+from anon.storage.durable import reading
 from anon.transparency.documents import SignedHead, check_body, parse_head, sign_head
-
-_PRAGMAS = (
-    "PRAGMA journal_mode=WAL",
-    "PRAGMA synchronous=FULL",
-    "PRAGMA secure_delete=ON",
-    "PRAGMA busy_timeout=30000",
-    "PRAGMA temp_store=MEMORY",
-)
-
-
-class Database:
-    """One SQLite file. Writers take turns; every write is one transaction, durable once it ends."""
-
-    def __init__(self, path: Path) -> None:
-        self._engine: AsyncEngine = create_async_engine(
-            f"sqlite+aiosqlite:///{path}", hide_parameters=True, connect_args={"factory": guarded(path, KEPT)}
-        )
-        self._writing = asyncio.Lock()
-        event.listen(self._engine.sync_engine, "connect", _connected)
-        event.listen(self._engine.sync_engine, "begin", _begun)
-        self._writer = self._engine.execution_options(writes=True)
-        self.path = path
-
-    async def create(self, *groups: MetaData) -> None:
-        """Create what tables are missing. Raises `Refused` for the file of another program's schema."""
-        await asyncio.to_thread(SCHEMA.demand_own, self.path)
-        made_private(self.path)
-        async with self.write() as connection:
-            for group in groups:
-                await connection.run_sync(group.create_all)
-            await connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA.version}")
-
-    @asynccontextmanager
-    async def write(self) -> AsyncIterator[AsyncConnection]:
-        """A transaction that holds the database's one write lock from its start and is durable at its end."""
-        with reading(self.path, KEPT, "a row"):
-            async with self._writing, self._writer.begin() as connection:
-                yield connection
-
-    @asynccontextmanager
-    async def read(self) -> AsyncIterator[AsyncConnection]:
-        """A consistent view. Raises `Damaged` for rows that this program did not write so."""
-        with reading(self.path, KEPT, "a row"):
-            async with self._engine.connect() as connection:
-                yield connection
-
-    def drop_copies(self) -> None:
-        """Remove what a migration kept: before something is erased, and before the order of rows is."""
-        drop_copies(self.path)
-
-    async def compact(self) -> None:
-        """Rewrite the file in key order and empty the log, so that neither tells in which order rows came."""
-        self.drop_copies()
-        async with self._writing, self._engine.connect() as connection:
-            plain = await connection.execution_options(isolation_level="AUTOCOMMIT")
-            await plain.exec_driver_sql("VACUUM")
-            await plain.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-
-    async def close(self) -> None:
-        """Let go of the file."""
-        await self._engine.dispose()
-
-
-def _connected(connection: Any, _: Any) -> None:
-    connection.isolation_level = None
-    cursor = connection.cursor()
-    for pragma in _PRAGMAS:
-        cursor.execute(pragma)
-    cursor.close()
-
-
-def _begun(connection: Any) -> None:
-    options = connection.get_execution_options()
-    if options.get("isolation_level") != "AUTOCOMMIT":
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writes") else "BEGIN")
-
 
 TABLES = MetaData()
 
@@ -122,7 +43,8 @@ _studies = study_table(
     "studies",
     Column("phase", String, nullable=False),
     Column("turn", Integer, nullable=False),
-    Column("frozen", Integer, nullable=False),
+    Column("frozen", Integer().with_variant(BigInteger, "postgresql"), nullable=False),
+    partitioned=False,
 )
 
 _documents = Table(
@@ -136,6 +58,7 @@ _documents = Table(
     Column("signature", LargeBinary(64), nullable=False),
     Column("body", LargeBinary),
     UniqueConstraint("study", "kind", "part"),
+    postgresql_partition_by=BY_STUDY,
 )
 
 
@@ -155,6 +78,11 @@ class StudyStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    @property
+    def place(self) -> Path | str:
+        """The database, as messages name it."""
+        return self._database.place
+
     async def add(
         self, study: bytes, phase: str, manifest: bytes, key: SigningKey, beside: Mapping[str, bytes] | None = None
     ) -> None:
@@ -165,6 +93,7 @@ class StudyStore:
             chain.append(sign_head(key, study, chain, kind, 0, body))
             rows.append(_row(chain[-1], body))
         async with self._database.write() as connection:
+            await self._database.begin_study(connection, study)
             await connection.execute(insert(_studies).values(study=study, phase=phase, turn=0, frozen=0))
             await connection.execute(insert(_documents), rows)
             crash_point("before-commit-of-study")
@@ -186,8 +115,8 @@ class StudyStore:
 
     async def freeze(self, study: bytes, closes: int) -> None:
         """Remember, before anything is counted, that no packet for a window up to `closes` is accepted any more."""
-        async with self._database.write() as connection:
-            wanted = func.max(_studies.c.frozen, closes)
+        async with self._database.write(settling=study) as connection:
+            wanted = case((_studies.c.frozen < closes, closes), else_=_studies.c.frozen)
             await connection.execute(update(_studies).where(_studies.c.study == study).values(frozen=wanted))
             crash_point("before-commit-of-freeze")
         crash_point("after-commit-of-freeze")
@@ -195,7 +124,7 @@ class StudyStore:
     async def chain(self, study: bytes) -> tuple[SignedHead, ...]:
         """The study's signed heads in order."""
         async with self._database.read() as connection:
-            with reading(self._database.path, KEPT, f"study {study.hex()[:8]}, heads"):
+            with reading(self._database.place, KEPT, f"study {study.hex()[:8]}, heads"):
                 return await _chain(connection, study)
 
     async def body(self, study: bytes, number: int) -> bytes | None:
@@ -206,7 +135,7 @@ class StudyStore:
             row = (await connection.execute(query)).one_or_none()
         if row is None or row.body is None:
             return None
-        with reading(self._database.path, KEPT, f"study {study.hex()[:8]}, document {number}"):
+        with reading(self._database.place, KEPT, f"study {study.hex()[:8]}, document {number}"):
             return await asyncio.to_thread(check_body, parse_head(row.head, any_length=True), row.body)
 
     async def erase_bodies(self, study: bytes, kind: str) -> None:
@@ -222,7 +151,7 @@ class StudyStore:
         heads with one number.
         """
         async with self._database.write() as connection:
-            with reading(self._database.path, KEPT, f"study {study.hex()[:8]}, heads"):
+            with reading(self._database.place, KEPT, f"study {study.hex()[:8]}, heads"):
                 chain = await _chain(connection, study)
             if any((signed.head.kind, signed.head.part) == (kind, part) for signed in chain):
                 return chain

@@ -6,10 +6,14 @@ from typing import Any
 
 from sqlalchemy import Column, LargeBinary, MetaData, Table
 
+BY_STUDY = "LIST (study)"
+"""On PostgreSQL each study has a part of a table for itself, so that it can be rewritten and dropped alone."""
 
-def study_table(tables: MetaData, name: str, *columns: Column[Any]) -> Table:
+
+def study_table(tables: MetaData, name: str, *columns: Column[Any], partitioned: bool = True) -> Table:
     """A table keyed by the study, then by the key columns among these. No row tells when it came."""
-    return Table(name, tables, key_column("study", 32), *columns, sqlite_with_rowid=False)
+    options: dict[str, Any] = {"postgresql_partition_by": BY_STUDY} if partitioned else {}
+    return Table(name, tables, key_column("study", 32), *columns, sqlite_with_rowid=False, **options)
 
 
 def key_column(name: str, size: int) -> Column[bytes]:

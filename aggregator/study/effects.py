@@ -144,9 +144,9 @@ async def publish_counts(study: LiveStudy) -> None:
 
 
 async def freeze_last_round(study: LiveStudy) -> None:
-    """No packet is accepted any more; the file is rewritten in key order."""
+    """No packet is accepted any more; its rows are rewritten in key order."""
     await freeze_round(study)
-    await study.tools.packets.compact()
+    await study.tools.packets.compact(study.study)
 
 
 async def publish_transcripts(study: LiveStudy) -> None:
@@ -191,7 +191,7 @@ async def erase(study: LiveStudy) -> None:
     await study.tools.lists.erase(study.study)
     await study.tools.studies.erase_bodies(study.study, "transcript")
     study.forget_bodies()
-    await study.tools.packets.compact()
+    await study.tools.packets.compact(study.study)
 
 
 async def _rostered(study: LiveStudy) -> tuple[Enrolled, ...]:
@@ -200,7 +200,7 @@ async def _rostered(study: LiveStudy) -> tuple[Enrolled, ...]:
     signed = parse_roster(await _body(study, "roster"), study.study)
     if list(map(roster_entry, enrolled)) != list(signed):
         raise KEPT.damaged(
-            study.tools.home.database,
+            study.tools.studies.place,
             f"study {study.study.hex()[:8]}: enrolments are not those of the signed roster, so that no credentials can "
             "be issued; where there is no backup, publish the study anew",
         )

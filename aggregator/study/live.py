@@ -122,7 +122,7 @@ class LiveStudy:
     async def refresh(self) -> None:
         """Take chain, and once there is one the roster's consequences, from the store."""
         chain = await self.tools.studies.chain(self.study)
-        with reading(self.tools.home.database, KEPT, f"study {self.study.hex()[:8]}, signed heads"):
+        with reading(self.tools.studies.place, KEPT, f"study {self.study.hex()[:8]}, signed heads"):
             check_chain(chain, self.tools.home.public_key, self.study)
         self._take(chain)
         self._demand_readable()
@@ -162,7 +162,7 @@ class LiveStudy:
         body = await self.document(head.number)
         if body is None:
             named = f"study {self.study.hex()[:8]}: the body of {head.kind} {head.part} is gone"
-            raise KEPT.damaged(self.tools.home.database, named)
+            raise KEPT.damaged(self.tools.studies.place, named)
         return body
 
     async def packets_of(self, survey: int) -> tuple[bytes, ...]:
@@ -294,7 +294,7 @@ async def _counted(counters: Counters, answering: Awaitable[str]) -> str:
 async def load_study(tools: Tools, progress: Progress) -> LiveStudy:
     """A study from its store, as far as it has come. Raises `Damaged` and `Refused` for one that cannot be read."""
     manifest = await tools.studies.body(progress.study, 0)
-    with reading(tools.home.database, KEPT, f"study {progress.study.hex()[:8]}, manifest"):
+    with reading(tools.studies.place, KEPT, f"study {progress.study.hex()[:8]}, manifest"):
         if manifest is None:
             raise KeyError("manifest")
         over = progress.phase == Phase.ERASED

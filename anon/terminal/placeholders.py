@@ -14,6 +14,7 @@ from typer.main import get_command
 MEANING = {
     "ADDRESS": "a host and a port, or an onion address",
     "COLUMN": "a column of a table",
+    "DATABASE": "a database on a server, such as postgresql+asyncpg://USER@HOST/NAME",
     "DURATION": "a length of time, such as 30m, 4h or 2d",
     "EPSILON": "an amount of privacy",
     "FILE": "a file, by its path",
@@ -38,6 +39,7 @@ MEANING = {
 _OF_TEXT = {
     "address": "ADDRESS",
     "column": "NAME=COLUMN",
+    "database": "DATABASE",
     "duration": "DURATION",
     "example": "WHICH",
     "host": "HOST",

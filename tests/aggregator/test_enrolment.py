@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from aggregator.store import enrolments
 from anon.credential import commit
 from anon.wire.messages import parse_roster, seal
 from tests.support.world import FakePeer, World, in_memory, published, study_text
@@ -17,6 +16,12 @@ from tests.support.world import FakePeer, World, in_memory, published, study_tex
 
 def _sealed(running: World, plaintext: bytes) -> bytes:
     return seal(plaintext, running.live.manifest.sealing_key)
+
+
+@pytest.fixture
+def running(on_each_dialect: World) -> World:
+    """Every test here runs over each dialect."""
+    return on_each_dialect
 
 
 async def test_the_same_bytes_are_accepted_again_also_after_closing(running: World) -> None:
@@ -75,11 +80,9 @@ async def test_erasure_leaves_no_row_about_who_enrolled_or_left(running: World) 
     leaver, _member = await running.enrol(2)
     assert await running.live.withdraw(leaver.sealed_withdrawal()) == "withdrawn"
     await running.app._tools.enrolments.erase(running.live.study)
-    with closing(sqlite3.connect(running.app.home.database)) as connection:
-        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        left = {name: connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}
-    about_members = ("enrolments", "invites", "listed_keys", "withdrawals")
-    assert [left[name] for name in about_members] == [0] * 4
+    about_members = ("enrolments", "enrolment_checks", "invites", "listed_keys", "withdrawals", "enrolled")
+    assert set(about_members) == set(enrolments.TABLES.tables)
+    assert [await running.rows(f"SELECT count(*) FROM {name}") for name in about_members] == [[(0,)]] * 6
 
 
 async def test_a_withdrawal_that_overtakes_its_enrolment_strikes_the_key_off(running: World) -> None:
@@ -176,6 +179,7 @@ async def test_open_admission_takes_anyone(tmp_path: Path) -> None:
         assert await running.live.enrol(FakePeer(running.live.manifest).sealed_enrolment()) == "accepted"
 
 
+@pytest.mark.parametrize("database_url", [""])
 async def test_nothing_stored_names_an_invite_code(running: World) -> None:
     await running.enrol(1)
     stored = b"".join(one.read_bytes() for one in running.app.home.path.glob("aggregator.sqlite*"))

@@ -16,8 +16,14 @@ from attrs import evolve
 from aggregator.intake import enrolment_jobs
 from aggregator.store import enrolments, migrations
 from aggregator.store.enrolments import EnrolStore
-from aggregator.store.studies import Database
+from aggregator.store.sqlite import SqliteDatabase
 from tests.support.world import FakePeer, World, in_memory, study_text
+
+
+@pytest.fixture
+def running(on_each_dialect: World) -> World:
+    """Every test here runs over each dialect."""
+    return on_each_dialect
 
 
 def fresh(running: World, *invites: int) -> list[FakePeer]:
@@ -30,20 +36,19 @@ async def together(running: World, peers: Sequence[FakePeer]) -> list[str]:
     return list(await asyncio.gather(*(running.live.enrol(one.sealed_enrolment()) for one in peers)))
 
 
-def stored(running: World) -> dict[str, int]:
+async def stored(running: World) -> dict[str, int]:
     """Rows of enrolments, spent invites, and the kept number of the enrolled."""
-    with closing(sqlite3.connect(running.app.home.database)) as connection:
-        return {
-            "rows": connection.execute("SELECT count(*) FROM enrolments").fetchone()[0],
-            "spent": connection.execute("SELECT count(*) FROM invites WHERE spent_by IS NOT NULL").fetchone()[0],
-            "number": connection.execute("SELECT sum(number) FROM enrolled").fetchone()[0] or 0,
-        }
+    ((rows, spent, number),) = await running.rows(
+        "SELECT (SELECT count(*) FROM enrolments), (SELECT count(*) FROM invites WHERE spent_by IS NOT NULL), "
+        "(SELECT sum(number) FROM enrolled)"
+    )
+    return {"rows": rows, "spent": spent, "number": number or 0}
 
 
 async def test_an_invite_admits_once_within_a_batch_and_a_repetition_is_acknowledged(running: World) -> None:
     first, thief, other = fresh(running, 0, 0, 1)
     assert await together(running, [first, thief, first, other]) == ["accepted", "invite-spent", "accepted", "accepted"]
-    assert stored(running) == {"rows": 2, "spent": 2, "number": 2}
+    assert await stored(running) == {"rows": 2, "spent": 2, "number": 2}
 
 
 async def test_the_maximum_holds_within_a_batch_and_who_leaves_makes_room(tmp_path: Path) -> None:
@@ -53,7 +58,7 @@ async def test_the_maximum_holds_within_a_batch_and_who_leaves_makes_room(tmp_pa
         assert words == ["accepted"] * 3 + ["roster-full"] * 2
         assert await running.live.withdraw(peers[0].sealed_withdrawal()) == "withdrawn"
         assert await together(running, peers[3:]) == ["accepted", "roster-full"]
-        assert stored(running) == {"rows": 3, "spent": 3, "number": 3}
+        assert await stored(running) == {"rows": 3, "spent": 3, "number": 3}
 
 
 async def test_a_batch_that_is_not_committed_admits_nobody_and_spends_nothing(
@@ -69,9 +74,9 @@ async def test_a_batch_that_is_not_committed_admits_nobody_and_spends_nothing(
         failing.setattr(enrolments, "crash_point", full)
         answers = await asyncio.gather(*(running.live.enrol(one.sealed_enrolment()) for one in peers), return_exceptions=True)
     assert all(isinstance(answer, OSError) for answer in answers)
-    assert stored(running) == {"rows": 1, "spent": 1, "number": 1}
+    assert await stored(running) == {"rows": 1, "spent": 1, "number": 1}
     assert await together(running, peers) == ["accepted", "accepted"]
-    assert stored(running) == {"rows": 3, "spent": 3, "number": 3}
+    assert await stored(running) == {"rows": 3, "spent": 3, "number": 3}
 
 
 async def test_posts_are_opened_beside_the_loop(running: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,6 +139,7 @@ async def test_rows_are_counted_when_enrolment_closes_and_at_no_tick_before(
     assert len(counted) == 1
 
 
+@pytest.mark.parametrize("database_url", [""])
 async def test_a_database_of_before_is_counted_once_as_it_moves_on(running: World, tmp_path: Path) -> None:
     await running.enrol(3)
     old = tmp_path / "old.sqlite"
@@ -145,7 +151,7 @@ async def test_a_database_of_before_is_counted_once_as_it_moves_on(running: Worl
         migrations.SCHEMA.steps[2](connection)
         connection.commit()
         assert connection.execute("PRAGMA table_info(enrolled)").fetchall() == made != []
-    database = Database(old)
+    database = SqliteDatabase(old)
     store = EnrolStore(database)
     assert await store.enrolled(running.live.study) == 3 == await store.count(running.live.study)
     await database.close()

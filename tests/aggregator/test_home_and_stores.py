@@ -103,29 +103,29 @@ async def test_nothing_stored_tells_when_or_in_which_order_packets_came(running:
     connection.close()
     log = path.with_name(path.name + "-wal")
     assert any(tag in log.read_bytes() for tag in tags), "while a study collects, the log still knows batches"
-    await running.app._tools.packets.compact()
+    await running.app._tools.packets.compact(running.live.study)
     assert log.stat().st_size == 0
     places = [path.read_bytes().find(tag) for tag in tags]
     assert all(place > 0 for place in places)
 
 
-async def test_a_document_is_never_signed_twice(running: World) -> None:
-    studies: StudyStore = running.app._tools.studies
-    key: SigningKey = running.app.home.signing_key
-    first = await studies.append(running.live.study, "abandoned", 0, b"one story", key)
-    again = await studies.append(running.live.study, "abandoned", 0, b"another story", key)
+async def test_a_document_is_never_signed_twice(on_each_dialect: World) -> None:
+    studies: StudyStore = on_each_dialect.app._tools.studies
+    key: SigningKey = on_each_dialect.app.home.signing_key
+    first = await studies.append(on_each_dialect.live.study, "abandoned", 0, b"one story", key)
+    again = await studies.append(on_each_dialect.live.study, "abandoned", 0, b"another story", key)
     assert again == first and len(first) == 2
-    assert await studies.body(running.live.study, 1) == b"one story"
+    assert await studies.body(on_each_dialect.live.study, 1) == b"one story"
 
 
-async def test_the_score_value_is_hidden_until_collection_has_closed(running: World) -> None:
-    peers = await running.enrol(2)
-    await running.close_enrolment(peers)
-    value = running.live.secrets.score_value
-    for head in running.live.chain:
-        assert value not in await running.live.body_of(head.head)
-    await running.go_to(running.closes)
-    revealed = next(one.head for one in running.live.chain if (one.head.kind, one.head.part) == ("seed", 1))
+async def test_the_score_value_is_hidden_until_collection_has_closed(on_each_dialect: World) -> None:
+    peers = await on_each_dialect.enrol(2)
+    await on_each_dialect.close_enrolment(peers)
+    value = on_each_dialect.live.secrets.score_value
+    for head in on_each_dialect.live.chain:
+        assert value not in await on_each_dialect.live.body_of(head.head)
+    await on_each_dialect.go_to(on_each_dialect.closes)
+    revealed = next(one.head for one in on_each_dialect.live.chain if (one.head.kind, one.head.part) == ("seed", 1))
     assert (
-        parse_seed(await running.live.body_of(revealed), running.live.study, running.live.secrets.seed_value) == value
+        parse_seed(await on_each_dialect.live.body_of(revealed), on_each_dialect.live.study, on_each_dialect.live.secrets.seed_value) == value
     )

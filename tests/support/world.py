@@ -10,11 +10,14 @@ import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from attrs import define, evolve, field
 from nacl.signing import SigningKey
 
 from aggregator.app import AggregatorApp
+from aggregator.store.dialects import set_up
+from aggregator.store.home import open_home
 from aggregator.study.live import LiveStudy
 from anon.credential import Credential, commit, finalize, present, pseudonym, signer_nym_entropy
 from anon.errors import Malformed, Unreachable
@@ -305,6 +308,11 @@ class World:
         self.clock.seconds = when
         await self.app.tick()
 
+    async def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        """The answer of the aggregator's database, whichever dialect it has."""
+        async with self.app._database.read() as connection:
+            return [tuple(row) for row in await connection.exec_driver_sql(statement)]
+
     @property
     def opens(self) -> int:
         """When collection opens."""
@@ -376,9 +384,11 @@ class World:
 
 
 @asynccontextmanager
-async def in_memory(home: Path, text: str, invites: int = 20) -> AsyncIterator[World]:
+async def in_memory(home: Path, text: str, invites: int = 20, database_url: str = "") -> AsyncIterator[World]:
     """A published study of the aggregator in this home; its peers are closed at the end."""
     clock = Clock()
+    if database_url:
+        await set_up(open_home(home, os.urandom), database_url)
     async with make_app(home, clock) as app:
         world = await begin(app, clock, text, invites)
         yield world

@@ -248,6 +248,7 @@ complete -c anonml -n '__anonml_at '"'"' aggregator fingerprint'"'"'' -l home
 complete -c anonml -n '__anonml_at '"'"' aggregator fingerprint'"'"'' -l json
 complete -c anonml -n '__anonml_at '"'"' aggregator fingerprint'"'"'' -l qr
 complete -c anonml -n '__anonml_at '"'"' aggregator fingerprint'"'"'' -l study
+complete -c anonml -n '__anonml_at '"'"' aggregator init'"'"'' -l database
 complete -c anonml -n '__anonml_at '"'"' aggregator init'"'"'' -l help
 complete -c anonml -n '__anonml_at '"'"' aggregator init'"'"'' -l home
 complete -c anonml -n '__anonml_at '"'"' aggregator init'"'"'' -l json

@@ -52,7 +52,7 @@ _anonml() {
         ' aggregator export') commands=""; options="--help --home --json --study" ;;
         ' aggregator export-model') commands=""; options="--help --json" ;;
         ' aggregator fingerprint') commands=""; options="--help --home --json --qr --study" ;;
-        ' aggregator init') commands=""; options="--help --home --json" ;;
+        ' aggregator init') commands=""; options="--database --help --home --json" ;;
         ' aggregator invite') commands=""; options="--address --count --csv --help --home --json --qr --study" ;;
         ' aggregator openapi') commands=""; options="--help" ;;
         ' aggregator report') commands=""; options="--help --home --person --study --test" ;;

@@ -1,0 +1,69 @@
+"""The interface of the database behind every store. `sqlite` is the dialect without a server, and the default;
+`postgres` is for studies that outgrow one file and one process.
+
+The tables and nearly all statements are the same. A dialect decides how writers wait for each other, how erased rows
+and the order of arrival leave the disk, and how faults are told.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+from sqlalchemy import Insert, MetaData, Table
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+
+class Database(ABC):
+    """One database. Every write is one transaction, durable once it ends."""
+
+    place: Path | str
+    """The file, or the server without its password, as messages name it."""
+
+    @abstractmethod
+    async def create(self, *groups: MetaData) -> None:
+        """Create what tables are missing. Raises `Refused` for another program's schema, and for a server that would
+        keep what this program erases."""
+
+    @abstractmethod
+    def write(self, settling: bytes = b"") -> AbstractAsyncContextManager[AsyncConnection]:
+        """A transaction of which there is one at a time, whichever process asks. With `settling`, a study, it also
+        waits for every `add` to that study, and lets none begin."""
+
+    @abstractmethod
+    def add(self, study: bytes) -> AbstractAsyncContextManager[AsyncConnection]:
+        """A transaction that adds rows to a study. There may be several at a time, in this process and others."""
+
+    @abstractmethod
+    def read(self) -> AbstractAsyncContextManager[AsyncConnection]:
+        """A consistent view. Raises `Damaged` for rows that this program did not write so."""
+
+    @abstractmethod
+    def insert_new(self, table: Table) -> Insert:
+        """An insertion that leaves out the rows whose keys are taken. With RETURNING it tells those that it kept."""
+
+    @abstractmethod
+    async def begin_study(self, connection: AsyncConnection, study: bytes) -> None:
+        """Make room for a study, before its first row."""
+
+    @abstractmethod
+    async def erase(self, connection: AsyncConnection, study: bytes, *tables: Table) -> None:
+        """Delete all rows of a study in these tables."""
+
+    @abstractmethod
+    async def forget(self, study: bytes, *tables: Table) -> None:
+        """Take out of the database's files, too, the rows of a study that were deleted in these tables."""
+
+    @abstractmethod
+    async def compact(self, study: bytes) -> None:
+        """Rewrite the rows of a study in the order of their keys and empty the log, so that neither tells in which
+        order they came."""
+
+    @abstractmethod
+    def drop_copies(self) -> None:
+        """Remove what a migration kept: before something is erased, and before the order of rows is."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Let go of the database."""

@@ -1,0 +1,61 @@
+"""Which database a home has: the SQLite file in it, or the one on a PostgreSQL server that `anonml aggregator init
+--database DATABASE` named."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError
+
+from aggregator.store import enrolments, lists, packets, studies
+from aggregator.store.database import Database
+from aggregator.store.home import DATABASE_URL, KEYS_KEPT, Home
+from aggregator.store.sqlite import SqliteDatabase
+from anon.errors import Malformed, Refused
+from anon.storage.durable import reading
+from anon.storage.private_files import write_private
+
+DRIVER = "postgresql+asyncpg"
+TABLES = (studies.TABLES, enrolments.TABLES, packets.TABLES, lists.TABLES)
+"""All tables of an aggregator."""
+
+
+def database_of(home: Home) -> Database:
+    """The home's database, not opened yet. Raises `Refused` where the extra for it is missing."""
+    kept = home.path / DATABASE_URL
+    if not kept.exists():
+        return SqliteDatabase(home.database)
+    with reading(kept, KEYS_KEPT, "the database's address"):
+        return _on_a_server(kept.read_text("utf-8"))
+
+
+async def set_up(home: Home, url: str) -> None:
+    """Make the tables at `url` and have the home use them from now on.
+
+    Raises `Malformed` for another address, and `Refused` for a home that has studies elsewhere and for a server that
+    keeps what is erased.
+    """
+    try:
+        driver = make_url(url).drivername
+    except ArgumentError:
+        driver = ""
+    if driver != DRIVER:
+        raise Malformed(f"--database: expected {DRIVER}://USER@HOST/NAME")
+    kept = home.path / DATABASE_URL
+    if home.database.exists() or (kept.exists() and kept.read_text("utf-8") != url):
+        raise Refused(f"{home.path}: this home has a database already; name a new folder with --home")
+    database = _on_a_server(url)
+    try:
+        await database.create(*TABLES)
+    finally:
+        await database.close()
+    write_private(kept, url.encode())
+
+
+def _on_a_server(url: str) -> Database:
+    if importlib.util.find_spec("asyncpg") is None:
+        raise Refused("a database on a PostgreSQL server needs an extra: './anonml-...whl[aggregator,postgres]'")
+    from aggregator.store.postgres import PostgresDatabase  # late: most homes have a file
+
+    return PostgresDatabase(url)

@@ -1,0 +1,233 @@
+"""The database as one of a PostgreSQL server (15 or later).
+
+Each study has a partition of every table that knows of its peers or packets. Compacting a study copies each into a
+new table, in the order of keys and in one transaction. A row's place and xmin then tell nothing, where CLUSTER,
+VACUUM FULL and VACUUM FREEZE keep xmin. Erasing a study drops its partitions. The log that knew the order goes with
+a switch of its file and a checkpoint, on a server that is set to remove old files of its log.
+
+Servers that keep more are refused (`_DEMANDED`). Not noticed, and named in docs/threats.md: replicas, archives of the
+log, backups of the server, and blocks of the disk that are free again.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+from sqlalchemy import Column, Insert, Integer, MetaData, Table, delete, func, make_url, select, text
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from aggregator.rules.faults import DatabaseAway
+from aggregator.store.database import Database
+from aggregator.store.home import KEPT
+from anon.errors import Refused
+from anon.storage.durable import reading
+
+VERSION = 1
+"""Of the tables. It is raised with each change of them, and `create` then moves them on."""
+_WRITING = 7_236_831
+"""The advisory lock of whichever process writes."""
+_DEMANDED = {
+    "track_commit_timestamp": (("off",), "off"),
+    "wal_recycle": (("off",), "off"),
+    "log_statement": (("none", "ddl"), "none"),
+    "log_min_duration_statement": (("-1",), "-1"),
+}
+"""Settings of the server: the values that keep no order of arrival, and the one to advise."""
+_TABLES = MetaData()
+_schema = Table("schema_number", _TABLES, Column("number", Integer, nullable=False))
+
+
+class PostgresDatabase(Database):
+    """One database of a PostgreSQL server, at a URL that SQLAlchemy and asyncpg understand."""
+
+    def __init__(self, url: str) -> None:
+        named = make_url(url)
+        self.place: str = named.render_as_string(hide_password=True)
+        self._engine: AsyncEngine = create_async_engine(named, hide_parameters=True, pool_pre_ping=True)
+        self._reader = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        self._groups: tuple[MetaData, ...] = ()
+
+    async def create(self, *groups: MetaData) -> None:
+        """See `Database`."""
+        self._groups = groups
+        await self._demand_discreet()
+        async with self.write() as connection:
+            await connection.run_sync(_TABLES.create_all)
+            number = (await connection.execute(select(func.max(_schema.c.number)))).scalar_one()
+            if number not in (None, VERSION):
+                raise Refused(
+                    f"{self.place}: written by a newer anonml (schema {number}, this one knows {VERSION}); install "
+                    "that one again. Nothing was changed"
+                )
+            for group in groups:
+                await connection.run_sync(group.create_all)
+            if number is None:
+                await connection.execute(_schema.insert().values(number=VERSION))
+
+    @asynccontextmanager
+    async def write(self, settling: bytes = b"") -> AsyncIterator[AsyncConnection]:
+        """See `Database`."""
+        with self._told():
+            async with self._engine.begin() as connection:
+                await connection.execute(select(func.pg_advisory_xact_lock(_WRITING)))
+                if settling:
+                    await connection.execute(select(func.pg_advisory_xact_lock(_lock_of(settling))))
+                yield connection
+
+    @asynccontextmanager
+    async def add(self, study: bytes) -> AsyncIterator[AsyncConnection]:
+        """See `Database`."""
+        with self._told():
+            async with self._engine.begin() as connection:
+                await connection.execute(select(func.pg_advisory_xact_lock_shared(_lock_of(study))))
+                yield connection
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[AsyncConnection]:
+        """See `Database`."""
+        with self._told():
+            async with self._reader.connect() as connection:
+                yield connection
+
+    def insert_new(self, table: Table) -> Insert:
+        """See `Database`."""
+        return insert(table).on_conflict_do_nothing()
+
+    async def begin_study(self, connection: AsyncConnection, study: bytes) -> None:
+        """A partition of each table."""
+        for table in self._partitioned():
+            name = _partition(table, study)
+            values = f"FOR VALUES IN ('\\x{study.hex()}')"
+            await _run(connection, f"CREATE TABLE IF NOT EXISTS {name} PARTITION OF {table.name} {values}")
+            await _without_statistics(connection, table, name)
+
+    async def erase(self, connection: AsyncConnection, study: bytes, *tables: Table) -> None:
+        """See `Database`. A partition is dropped, and its files with it."""
+        for table in tables:
+            if _is_partitioned(table):
+                await _run(connection, f"DROP TABLE IF EXISTS {_partition(table, study)}")
+            else:
+                await connection.execute(delete(table).where(table.c.study == study))
+
+    async def forget(self, study: bytes, *tables: Table) -> None:
+        """See `Database`."""
+        for table in tables:
+            async with self.write(study) as connection:
+                if await _is_there(connection, _partition(table, study)):
+                    await _rewrite(connection, table, study)
+        with self._told():
+            async with self._engine.connect() as connection:
+                plain = await connection.execution_options(isolation_level="AUTOCOMMIT")
+                await _run(plain, "SELECT pg_switch_wal()")
+                await _run(plain, "CHECKPOINT")
+
+    async def compact(self, study: bytes) -> None:
+        """See `Database`. A transaction a table: readers of two tables would else wait for it, and it for them."""
+        await self.forget(study, *self._partitioned())
+
+    def drop_copies(self) -> None:
+        """Nothing: a migration keeps no copy here."""
+
+    async def close(self) -> None:
+        """See `Database`."""
+        await self._engine.dispose()
+
+    def _partitioned(self) -> list[Table]:
+        return [table for group in self._groups for table in group.sorted_tables if _is_partitioned(table)]
+
+    async def _demand_discreet(self) -> None:
+        """Raises `Refused`, with the statements that help, for a server that would keep the order of arrival."""
+        async with self.read() as connection:
+            version = int((await connection.execute(text("SHOW server_version_num"))).scalar_one())
+            if version < 150_000:
+                raise Refused(f"{self.place}: PostgreSQL {version // 10_000}; 15 or later is needed")
+            names = ", ".join(f"'{name}'" for name in _DEMANDED)
+            rows = await connection.execute(text(f"SELECT name, setting FROM pg_settings WHERE name IN ({names})"))
+            found = {row.name: row.setting for row in rows}
+            may = "has_function_privilege('pg_switch_wal()', 'EXECUTE'), pg_has_role('pg_checkpoint', 'USAGE')"
+            switches, checks = (await connection.execute(text(f"SELECT {may}"))).one()
+        wrong = [name for name, (values, _) in _DEMANDED.items() if found.get(name) not in values]
+        if wrong:
+            named = ", ".join(f"{name} = {found.get(name)}" for name in wrong)
+            helping = "; ".join(f"ALTER SYSTEM SET {name} = {_DEMANDED[name][1]}" for name in wrong)
+            raise Refused(
+                f"{self.place}: the server keeps in which order packets came ({named}). As its superuser run: "
+                f"{helping}; then restart it"
+            )
+        if not (switches and checks):
+            raise Refused(
+                f"{self.place}: this user may not empty the server's log. As its superuser run: GRANT pg_checkpoint TO "
+                "USER; GRANT EXECUTE ON FUNCTION pg_switch_wal() TO USER"
+            )
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        with reading(self.place, KEPT, "a row"):
+            try:
+                yield
+            except (DBAPIError, OSError) as error:
+                raise self._translated(error) from error
+            except Exception as error:
+                if not hasattr(error, "sqlstate"):  # of asyncpg itself, before there is a connection
+                    raise
+                raise self._translated(error) from error
+
+    def _translated(self, error: Exception) -> Exception:
+        """The error for its reader, by PostgreSQL's code; itself when it is a fault of this program."""
+        code = str(getattr(getattr(error, "orig", error), "sqlstate", None) or "")
+        gone = isinstance(error, DBAPIError) and error.connection_invalidated
+        if code.startswith("53100"):
+            return KEPT.full(self.place, code)
+        if code.startswith(("XX001", "XX002")):
+            return KEPT.damaged(self.place, code)
+        silent = isinstance(error, OSError) and error.errno not in (errno.ENOSPC, errno.EDQUOT)
+        if gone or silent or code.startswith(("08", "28", "3D", "53", "57P")):
+            return DatabaseAway(self.place, code)
+        return error
+
+
+async def _rewrite(connection: AsyncConnection, table: Table, study: bytes) -> None:
+    """Copy a partition into a new one that takes its place: all rows get this transaction's xmin, and lie by key."""
+    name = _partition(table, study)
+    columns = ", ".join(f'"{column.name}"' for column in table.columns)
+    order = ", ".join(f'"{column.name}"' for column in table.primary_key.columns)
+    await _run(connection, f"LOCK TABLE {name} IN EXCLUSIVE MODE")
+    await _run(connection, f"CREATE TABLE {name}_new (LIKE {table.name} INCLUDING ALL)")
+    await _run(connection, f"INSERT INTO {name}_new ({columns}) SELECT {columns} FROM {name} ORDER BY {order}")
+    await _run(connection, f"DROP TABLE {name}")
+    await _run(connection, f"ALTER TABLE {name}_new RENAME TO {name}")
+    attached = f"ATTACH PARTITION {name} FOR VALUES IN ('\\x{study.hex()}')"
+    await _run(connection, f"ALTER TABLE {table.name} {attached}")
+    await _without_statistics(connection, table, name)
+
+
+async def _without_statistics(connection: AsyncConnection, table: Table, name: str) -> None:
+    """The planner's samples would keep which rows were there early."""
+    columns = ", ".join(f'ALTER COLUMN "{column.name}" SET STATISTICS 0' for column in table.columns)
+    await _run(connection, f"ALTER TABLE {name} {columns}")
+
+
+async def _is_there(connection: AsyncConnection, name: str) -> bool:
+    return (await connection.execute(select(func.to_regclass(name)))).scalar_one() is not None
+
+
+async def _run(connection: AsyncConnection, statement: str) -> None:
+    await connection.exec_driver_sql(statement)
+
+
+def _is_partitioned(table: Table) -> bool:
+    options: Any = table.dialect_options["postgresql"]
+    return bool(options["partition_by"])
+
+
+def _partition(table: Table, study: bytes) -> str:
+    return f"{table.name}_{study.hex()[:40]}"
+
+
+def _lock_of(study: bytes) -> int:
+    return int.from_bytes(study[:8], "big", signed=True)

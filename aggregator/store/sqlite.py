@@ -1,0 +1,115 @@
+"""The database as one SQLite file, the default: no server, one process that serves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Insert, MetaData, Table, delete, event
+from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from aggregator.store.database import Database
+from aggregator.store.home import KEPT
+from aggregator.store.migrations import SCHEMA
+from anon.storage.durable import guarded, reading
+from anon.storage.migration import drop_copies
+from anon.storage.private_files import made_private
+
+_PRAGMAS = (
+    "PRAGMA journal_mode=WAL",
+    "PRAGMA synchronous=FULL",
+    "PRAGMA secure_delete=ON",
+    "PRAGMA busy_timeout=30000",
+    "PRAGMA temp_store=MEMORY",
+)
+
+
+class SqliteDatabase(Database):
+    """One SQLite file. Writers take turns; erased rows are overwritten (secure_delete)."""
+
+    def __init__(self, path: Path) -> None:
+        self._engine: AsyncEngine = create_async_engine(
+            f"sqlite+aiosqlite:///{path}", hide_parameters=True, connect_args={"factory": guarded(path, KEPT)}
+        )
+        self._writing = asyncio.Lock()
+        event.listen(self._engine.sync_engine, "connect", _connected)
+        event.listen(self._engine.sync_engine, "begin", _begun)
+        self._writer = self._engine.execution_options(writes=True)
+        self._path = path
+        self.place = path
+
+    async def create(self, *groups: MetaData) -> None:
+        """See `Database`. Raises `Refused` for the file of another program's schema."""
+        await asyncio.to_thread(SCHEMA.demand_own, self._path)
+        made_private(self._path)
+        async with self.write() as connection:
+            for group in groups:
+                await connection.run_sync(group.create_all)
+            await connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA.version}")
+
+    @asynccontextmanager
+    async def write(self, settling: bytes = b"") -> AsyncIterator[AsyncConnection]:
+        """See `Database`. It holds the file's one write lock from its start."""
+        with reading(self._path, KEPT, "a row"):
+            async with self._writing, self._writer.begin() as connection:
+                yield connection
+
+    def add(self, study: bytes) -> AbstractAsyncContextManager[AsyncConnection]:
+        """See `Database`. A file has one writer."""
+        return self.write()
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[AsyncConnection]:
+        """See `Database`."""
+        with reading(self._path, KEPT, "a row"):
+            async with self._engine.connect() as connection:
+                yield connection
+
+    def insert_new(self, table: Table) -> Insert:
+        """See `Database`."""
+        return insert(table).on_conflict_do_nothing()
+
+    async def begin_study(self, connection: AsyncConnection, study: bytes) -> None:
+        """Nothing: all studies share the tables."""
+
+    async def erase(self, connection: AsyncConnection, study: bytes, *tables: Table) -> None:
+        """See `Database`. The file keeps no copy."""
+        for table in tables:
+            await connection.execute(delete(table).where(table.c.study == study))
+
+    async def forget(self, study: bytes, *tables: Table) -> None:
+        """Nothing: deleted rows are overwritten at once."""
+
+    async def compact(self, study: bytes) -> None:
+        """See `Database`. It rewrites the whole file."""
+        self.drop_copies()
+        async with self._writing, self._engine.connect() as connection:
+            plain = await connection.execution_options(isolation_level="AUTOCOMMIT")
+            await plain.exec_driver_sql("VACUUM")
+            await plain.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def drop_copies(self) -> None:
+        """See `Database`."""
+        drop_copies(self._path)
+
+    async def close(self) -> None:
+        """See `Database`."""
+        await self._engine.dispose()
+
+
+def _connected(connection: Any, _: Any) -> None:
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    for pragma in _PRAGMAS:
+        cursor.execute(pragma)
+    cursor.close()
+
+
+def _begun(connection: Any) -> None:
+    options = connection.get_execution_options()
+    if options.get("isolation_level") != "AUTOCOMMIT":
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writes") else "BEGIN")
