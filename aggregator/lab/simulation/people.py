@@ -1,18 +1,20 @@
 """The people of a simulation: every feature's and the label's value, found by the study's own queries.
 
-A person's tables hold that person's rows only, as on a peer, and each query runs once per person. Data here is the
-staff's own (last year's, public or synthetic); a peer's never comes near this module.
+A person's tables hold that person's rows only, as on a peer. Of people with one row each, a query runs once for all
+whose row has the same cells in the columns that it can read. Data here is the staff's own (last year's, public or
+synthetic); a peer's never comes near this module.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from math import isfinite
 from pathlib import Path
 
 import numpy as np
-from attrs import Factory, field, frozen
+from attrs import Factory, define, field, frozen
 from numpy.typing import NDArray
 
 from aggregator.lab.simulation.csv_file import read_columns
@@ -20,8 +22,8 @@ from anon.errors import Malformed
 from anon.protocols.categories import Value, label_category
 from anon.queries.answers import LABEL, value_of
 from anon.queries.lint import lint
-from anon.queries.sandbox import Bench
-from anon.study.features import Label
+from anon.queries.sandbox import Bench, Outcome
+from anon.study.features import Label, Table
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
 from anon.tables.streams import Cell
@@ -141,10 +143,60 @@ def _evaluate(
         lint(feature.query, declared, feature.name)
     lint(study.label.query, declared, study.label.name)
     with closing(Bench(declared)) as bench:
+        kinds = [(asked.name, asked.kind, _Asked(bench, asked.query, table, as_of)) for asked in study.features]
+        label = _Asked(bench, study.label.query, table, as_of)
         for rows in groups:
-            bench.put(table.name, [_cells(row, table.columns) for row in rows])
-            values = {asked.name: value_of(asked.kind, bench.scalar(asked.query, as_of)) for asked in study.features}
-            yield values, value_of(LABEL, bench.scalar(study.label.query, as_of))
+            person = _Person(bench, table.name, [_cells(row, table.columns) for row in rows])
+            values = {name: value_of(kind, asked.of(person)) for name, kind, asked in kinds}
+            yield values, value_of(LABEL, label.of(person))
+
+
+_READS_UNNAMED = re.compile(r"[*]|\bnatural\b|\bin\b(?!\s*[(])", re.IGNORECASE)
+"""All forms in which SQL reads columns without their names: `*`, a natural join, and `x IN some_table`."""
+
+
+def columns_read(query: str, columns: Sequence[str]) -> list[int]:
+    """The positions of all columns that a query can read, and perhaps of some more: of those whose name it holds."""
+    if _READS_UNNAMED.search(query):
+        return [*range(len(columns))]
+    words = {*re.findall(r"[a-z0-9_]+", query.lower())}
+    return [place for place, column in enumerate(columns) if column in words]
+
+
+@define(eq=False)
+class _Person:
+    """One person's rows, put on the bench when a query has to run."""
+
+    bench: Bench
+    table: str
+    rows: list[list[Cell]]
+    _there: bool = field(default=False, init=False)
+
+    def be_there(self) -> None:
+        if not self._there:
+            self.bench.put(self.table, self.rows)
+            self._there = True
+
+
+class _Asked:
+    """One query, and its outcome for every row that it met."""
+
+    def __init__(self, bench: Bench, query: str, table: Table, as_of: int) -> None:
+        self._bench, self._query, self._as_of = bench, query, as_of
+        self._read = columns_read(query, table.columns)
+        self._known: dict[str, Outcome] = {}
+
+    def of(self, person: _Person) -> Outcome:
+        """Cells are compared as they are written: 1 and 1.0 are two values, as they are to SQL."""
+        if len(person.rows) != 1:  # several rows are hardly ever those of another person
+            person.be_there()
+            return self._bench.scalar(self._query, self._as_of)
+        cells = person.rows[0]
+        key = repr([cells[place] for place in self._read])
+        if key not in self._known:
+            person.be_there()
+            self._known[key] = self._bench.scalar(self._query, self._as_of)
+        return self._known[key]
 
 
 def _cells(row: Mapping[str, Cell], columns: Sequence[str]) -> list[Cell]:
