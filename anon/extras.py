@@ -7,6 +7,7 @@ from importlib.util import find_spec
 
 _TELLTALE = {
     "aggregator": "sqlalchemy",
+    "dask": "distributed",
     "desktop": "pystray",
     "export": "skops",
     "parquet": "pyarrow",

@@ -56,7 +56,7 @@ ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("protocols",),
         ("intake",),
         ("store",),
-        ("rules",),
+        ("rules", "compute"),
     ),
 }
 """Of each package its rooms in rows, the highest first."""

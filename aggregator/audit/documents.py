@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from math import isclose
 from typing import Any
 
 from attrs import evolve
 
+from aggregator.audit.packets import BATCH, Asked, Checked, check
 from aggregator.audit.result import AuditResult, Finding
+from aggregator.compute import HERE, Compute
 from aggregator.protocols.contract import Learned, Round, SummingPart
 from aggregator.protocols.registry import part_of
-from aggregator.rules.refusal import PacketRefused
-from aggregator.rules.verify import Opened, PacketRules, check_report, read_packet
 from aggregator.study.learn import counted, learn_from_documents, report_again
-from anon.credential import PublicKey, Verifier
 from anon.errors import AnonmlError, Malformed, RejectedProof
 from anon.protocols.kinds import KINDS, Stage, kinds_of
 from anon.protocols.registry import check_study
@@ -29,17 +29,17 @@ from anon.transparency.closing import CLOSING, Bodies, read_closing
 from anon.transparency.documents import Head, SignedHead, body_digest, check_body, find, parse_chain
 from anon.transparency.fingerprint import head_prints
 from anon.transparency.transcript import parse_transcript
-from anon.wire.messages import credential_header, parse_roster, parse_seed, study_seed
+from anon.wire.messages import parse_roster, parse_seed, study_seed
 
 _OTHER_REPORT = "report.html: not the words of this program, perhaps another version's; --report FILE writes your own"
-_BATCH = 256
 _MOST_NAMED = 10
 
 
 def audit_documents(
-    chain_untrusted: bytes, bodies_untrusted: Mapping[int, bytes], key: bytes | None = None
+    chain_untrusted: bytes, bodies_untrusted: Mapping[int, bytes], key: bytes | None = None, compute: Compute = HERE
 ) -> AuditResult:
-    """Audit the study whose manifest is body 0; `key` is the aggregator's, when it is known from elsewhere.
+    """Audit the study whose manifest is body 0; `key` is the aggregator's, when it is known from elsewhere. `compute`
+    is where packets are checked: another machine is then trusted for the verdict on them.
 
     Raises `Malformed` or `RejectedProof` only where nothing can be checked: no manifest, or no valid chain.
     """
@@ -49,13 +49,16 @@ def audit_documents(
     if key is not None and key != manifest.aggregator_key:
         raise RejectedProof("the study was published under another key")
     chain = parse_chain(chain_untrusted, manifest.aggregator_key, manifest.study_id)
-    return evolve(_Audit(manifest, chain, bodies_untrusted).run(), pinned=key is not None)
+    return evolve(_Audit(manifest, chain, bodies_untrusted, compute).run(), pinned=key is not None)
 
 
 class _Audit:
     """One audit under way."""
 
-    def __init__(self, manifest: Manifest, chain: Sequence[SignedHead], bodies: Mapping[int, bytes]) -> None:
+    def __init__(
+        self, manifest: Manifest, chain: Sequence[SignedHead], bodies: Mapping[int, bytes], compute: Compute
+    ) -> None:
+        self.compute = compute
         self.manifest = manifest
         self.study = manifest.study_id
         self.protocol_part = part_of(manifest)
@@ -188,43 +191,48 @@ class _Audit:
         seed = self._seed() if parts else None
         if seed is None:
             return transcripts
-        rules = PacketRules(self.study, self.manifest, bytes(32))
         for part in parts:
             with _noting(self, f"transcript {part}"):
                 survey, plaintexts = parse_transcript(self.bodies["transcript", part], self.study)
                 if survey != part:
                     raise Malformed("says it is of another survey than its head")
                 transcripts[part] = plaintexts
-                self._check_packets(part, [read_packet(rules, plaintext) for plaintext in plaintexts], rules, seed)
+        for part, checked in self._checked(transcripts, seed).items():
+            with _noting(self, f"transcript {part}"):
+                self._note_packets(part, checked)
         if parts and sorted(parts) != [known_survey.survey for known_survey in self.manifest.surveys]:
             self.note("transcript", "not every survey has one")
         return transcripts
 
-    def _check_packets(self, survey: int, opened: Sequence[Opened], rules: PacketRules, seed: bytes) -> None:
+    def _checked(self, transcripts: Mapping[int, Sequence[bytes]], seed: bytes) -> dict[int, list[Checked]]:
+        """By survey what its packets give, in pieces; all surveys' pieces are computed at once."""
+        asked = Asked(self.manifest.to_bytes(), body_digest(self.bodies["roster", 0]), seed)
+        pieces = [
+            (survey, plaintexts[start : start + BATCH])
+            for survey, plaintexts in transcripts.items()
+            for start in range(0, len(plaintexts), BATCH)
+        ]
+        found: dict[int, list[Checked]] = {survey: [] for survey in transcripts}
+        for (survey, _), one in zip(pieces, self.compute.each(partial(check, asked), pieces), strict=True):
+            found[survey].append(one)
+        return found
+
+    def _note_packets(self, survey: int, checked: Sequence[Checked]) -> None:
         name = f"transcript {survey}"
-        self.packets += len(opened)
-        self.tags[survey] = tuple(packet.kept.tag for packet in opened)
-        if any(packet.packet.survey != survey for packet in opened):
+        for one in checked:
+            if one.fault is not None:
+                raise Malformed(one.fault) if one.fault else ValueError
+        tags = self.tags[survey] = tuple(tag for one in checked for tag in one.tags)
+        self.packets += len(tags)
+        if any(one.foreign for one in checked):
             self.note(name, "holds packets of another survey")
             return
-        if not all(first.kept.tag < second.kept.tag for first, second in pairwise(opened)):
+        if not all(first < second for first, second in pairwise(tags)):
             self.note(name, "not strictly sorted by tag: a tag counts twice, or the order tells something")
-        for packet in opened:
-            try:
-                check_report(rules, packet, seed)
-            except PacketRefused as turned:
-                self.note(name, f"a packet is not acceptable: {turned.word}")
-        bad = len(opened) - sum(self._tokens_hold(opened))
-        if bad:
+        for word in (word for one in checked for word in one.refused):
+            self.note(name, f"a packet is not acceptable: {word}")
+        if bad := sum(one.bad_tokens for one in checked):
             self.note(name, f"{bad} tokens do not verify")
-
-    def _tokens_hold(self, opened: Sequence[Opened]) -> Iterator[bool]:
-        manifest = self.manifest
-        header = credential_header(self.study, body_digest(self.bodies["roster", 0]))
-        verifier = Verifier(PublicKey(manifest.credential_key), header, manifest.packets)
-        for start in range(0, len(opened), _BATCH):
-            items = [packet.token_item() for packet in opened[start : start + _BATCH]]
-            yield from (not isinstance(verdict, AnonmlError) for verdict in verifier.check_batch(items, os.urandom))
 
     def _check_rounds(self, packets: Mapping[int, Sequence[bytes]]) -> None:
         for number, one in enumerate(self.rounds if packets else ()):

@@ -11,6 +11,7 @@ from attrs import evolve
 
 from aggregator.audit.documents import audit_documents
 from aggregator.audit.result import AuditResult, Finding
+from aggregator.compute import HERE, Compute
 from anon.errors import Malformed, Refused, because
 from anon.protocols.kinds import FILES
 from anon.study.manifest import parse_manifest
@@ -46,11 +47,11 @@ def export(chain: Sequence[SignedHead], bodies: Mapping[int, bytes], directory: 
     return dict(written)
 
 
-def audit(directory: Path | str, key: bytes | None = None) -> AuditResult:
+def audit(directory: Path | str, key: bytes | None = None, compute: Compute = HERE) -> AuditResult:
     """`audit_documents` of what `export` wrote, or of the same files fetched from the aggregator.
 
-    `key` is the aggregator's, 32 bytes, where it is known from elsewhere. Copies of documents under other names must be
-    the same bytes. Other files are named as not checked.
+    `key` is the aggregator's, 32 bytes, where it is known from elsewhere; `compute` as there. Copies of documents under
+    other names must be the same bytes. Other files are named as not checked.
     """
     directory = Path(directory)
     try:
@@ -59,7 +60,7 @@ def audit(directory: Path | str, key: bytes | None = None) -> AuditResult:
         bodies = {int(name): path.read_bytes() for name, path in numbered.items()}
         beside = sorted(path for path in directory.rglob("*") if not path.is_dir())
         files = {path.relative_to(directory).as_posix(): path for path in beside}
-        result = audit_documents(chain, bodies, key)
+        result = audit_documents(chain, bodies, key, compute)
         manifest = parse_manifest(bodies[0])
         heads = parse_chain(chain, manifest.aggregator_key, manifest.study_id)
         copies = _copies(manifest.study_id, heads, bodies)

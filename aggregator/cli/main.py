@@ -14,6 +14,7 @@ from rich.table import Column, Table
 from aggregator.app import AggregatorApp, StudyStatus
 from aggregator.cli.fingerprint import fingerprint
 from aggregator.cli.serve import HOST, HTTP_PORT, serve
+from aggregator.compute import HELP, Compute
 from aggregator.opening import (
     DEFAULT_HOME,
     KEEP,
@@ -205,18 +206,20 @@ def audit(
     report: Annotated[
         Path | None, typer.Option(help="A new file for the report that the checked documents give.")
     ] = None,
+    compute: Annotated[str, typer.Option(help=HELP)] = "1",
     as_json: JsonOption = False,
 ) -> None:
     """Re-verify every signature and token, recompute model and report, and compare every file of the folder."""
     from aggregator.audit import audit as re_verify
 
+    place = Compute.of(compute)
     try:
         pinned = bytes.fromhex(key) if key else None
     except ValueError:
         raise Malformed("--key: expected 64 hexadecimal digits; copy it from an invite link") from None
     if report is not None and report.exists():
         raise Refused(f"{report}: already exists; name another file")
-    result = re_verify(directory, pinned)
+    result = re_verify(directory, pinned, place)
     if report is not None:
         if not result.report:
             raise Refused("no report can be made: documents that it rests on are missing or damaged")

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from aggregator.compute import HELP, Compute
 from anon.errors import Malformed, Refused
 from anon.study import load_proposal
 from anon.terminal.options import JsonOption, print_json
@@ -39,6 +40,7 @@ def plan(
     populations: Annotated[int | None, typer.Option(min=1, max=200, help="Made-up populations to try on.")] = None,
     only: Annotated[bool, typer.Option(help="Only this cohort and epsilon; no table over others.")] = False,
     seed: Annotated[int, typer.Option(help="For another set of made-up populations.")] = 1,
+    compute: Annotated[str, typer.Option(help=HELP)] = "1",
     as_json: JsonOption = False,
 ) -> None:
     """Compare designs on people made up from what the study declares (never on private data) and keep the best.
@@ -55,7 +57,7 @@ def plan(
     from aggregator.lab.planning.study_file import chart as draw
     from aggregator.lab.planning.trials import plan_of
 
-    written = load_proposal(file)
+    place, written = Compute.of(compute), load_proposal(file)
     proposal = without_tellers(written, epsilon)
     people = cohort or proposal.cohort.minimum
     for target in (write, chart):
@@ -66,14 +68,15 @@ def plan(
     with Progress(console=Console(stderr=True), transient=True) as progress:
         cohorts, epsilons = ([], []) if only else ([max(people // 4, 2), people, 4 * people], list(EPSILONS))
         task = progress.add_task("designs", total=1 + len(cohorts) * len(epsilons))
-        choice = choose_design(proposal, people, epsilon, seed, populations)
+        choice = choose_design(proposal, people, epsilon, seed, populations, compute=place)
         if populations is not None:
-            choice = settled(choice, proposal, seed)
-        outlook = outlook_of_plan(plan_of(choice.proposal, seed), proposal, people, epsilon, choice.best, seed)
-        sums = _beside(written, choice, seed)
+            choice = settled(choice, proposal, seed, place)
+        plan = plan_of(choice.proposal, seed)
+        outlook = outlook_of_plan(plan, proposal, people, epsilon, choice.best, seed, place)
+        sums = _beside(written, choice, seed, place)
         progress.advance(task)
         around = survey_of_choices(
-            proposal, cohorts, epsilons, seed, min(populations or 6, 6), lambda: progress.advance(task)
+            proposal, cohorts, epsilons, seed, min(populations or 6, 6), lambda: progress.advance(task), place
         )
         here = (people, epsilon)
         around = tuple(choice if (one.best.cohort, one.best.epsilon) == here else one for one in around)
@@ -123,12 +126,12 @@ def _figures(forecast: Forecast) -> tuple[str, ...]:
     return f"{forecast.auc:.3f}", f"{forecast.auc_se:.3f}", f"{forecast.spread:.3f}", f"{forecast.shown:.0%}"
 
 
-def _beside(written: Proposal, choice: Choice, seed: int) -> Beside | str:
+def _beside(written: Proposal, choice: Choice, seed: int, place: Compute) -> Beside | str:
     """Exact sums, or why this study cannot be one of them."""
     from aggregator.lab.planning.exact_sums import beside
 
     try:
-        return beside(written, choice.proposal, choice.best.cohort, choice.best.epsilon, seed)
+        return beside(written, choice.proposal, choice.best.cohort, choice.best.epsilon, seed, place)
     except (Malformed, Refused) as fault:
         return str(fault)
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from aggregator.compute import HELP, Compute
 from aggregator.lab.simulation.inference import WARNING, Inferred, infer_study, people_of
 from aggregator.lab.simulation.people import people_from_csv
 from aggregator.lab.simulation.simulate import HELD_OUT, SimulationResult, simulate
@@ -51,9 +52,11 @@ def main(
     shuffle_labels: Annotated[
         bool, typer.Option(help="Break the link to the label: the AUC must fall to 0.5.")
     ] = False,
+    compute: Annotated[str, typer.Option(help=HELP)] = "1",
     as_json: JsonOption = False,
 ) -> None:
     """Run the study many times on your data and print means with standard errors, beside what no privacy would give."""
+    place = Compute.of(compute)
     seed = secrets.randbits(63) if seed is None else seed
     if study is None:
         inferred = _inferred(data, label, positive, epsilon, 0.0 if test else test_share, seed)
@@ -81,6 +84,7 @@ def main(
             shuffle_labels=shuffle_labels,
             held_out=test_share,
             progress=lambda done: progress.update(task, completed=done),
+            compute=place,
         )
     _cautions(result)
     print_json(result.figures()) if as_json else _show(result)

@@ -26,6 +26,7 @@ MEANING = {
     "MODEL": "a published model: a link to its study, a file, or a study's id",
     "N": "a whole number",
     "NAME": "a name that you choose",
+    "PLACE": "where to compute: a number of processes, or a cluster's address",
     "PORT": "a port of this machine",
     "ROUTE": "a way to the aggregator",
     "SECONDS": "a number of seconds",
@@ -39,6 +40,7 @@ MEANING = {
 _OF_TEXT = {
     "address": "ADDRESS",
     "column": "NAME=COLUMN",
+    "compute": "PLACE",
     "database": "DATABASE",
     "duration": "DURATION",
     "example": "WHICH",

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+import pickle
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import frozen
 from nacl.signing import SigningKey
 
 from aggregator.audit import AuditResult, audit, audit_documents, export
+from aggregator.compute import Compute
 from anon.errors import Malformed, Refused, RejectedProof
 from anon.transparency.closing import CLOSING
 from anon.transparency.documents import SignedHead, encode_chain, sign_head
@@ -308,3 +311,27 @@ def test_a_report_in_other_words_is_named_as_not_checked(finished: Published) ->
     counted = finished.audited({("report", 0): page})
     assert page != finished.bodies["report", 0] and counted.report_checked, "refusals stand in no document"
     assert any("aggregator's word" in line for line in counted.lines())
+
+
+ABOUT_PACKETS = ("a packet left in twice", "a token changed", "a packet of another survey", "a packet that is no packet")
+
+
+@pytest.mark.parametrize("name", [None, *ABOUT_PACKETS])
+def test_an_audit_elsewhere_is_given_public_bytes_and_finds_the_same(
+    finished: Published, name: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Packets are checked in small pieces behind a pickle, as in another process or on a cluster."""
+    changes = TAMPERED[name][1](finished) if name else {}
+    here = finished.audited(changes)
+    sent: list[bytes] = []
+
+    def each(_: Compute, work: Callable[[Any], Any], given: list[Any]) -> Iterator[Any]:
+        for one in given:
+            sent.append(pickle.dumps((work, one)))
+            again, taken = pickle.loads(sent[-1])
+            yield again(taken)
+
+    monkeypatch.setattr(Compute, "each", each)
+    monkeypatch.setattr("aggregator.audit.documents.BATCH", 7)
+    assert finished.audited(changes) == here
+    assert len(sent) > 2 and here.ok is (name is None)

@@ -85,7 +85,7 @@ def test_the_desk_finds_the_same_and_can_have_it_from_another_process() -> None:
 def test_people_are_made_up_only_where_there_is_something_to_find() -> None:
     """Of two features one in nine populations has none that goes with the label."""
     proposal = load_proposal(EXAMPLE)
-    assert all(tells(peers) for peers, _ in worlds_of(proposal, 40, Assumptions()))
+    assert all(tells(world.people[0]) for world in worlds_of(proposal, 40, Assumptions()))
     silent = evolve(proposal, features=(evolve(proposal.features[1], categories=("never",), missing="own"),))
     assert len(worlds_of(silent, 2, Assumptions(people=500, test=100))) == 2
 

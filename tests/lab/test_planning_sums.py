@@ -44,12 +44,12 @@ def found(epsilon: float = 1.0, cohort: int = 300, proposal: Proposal = WRITTEN)
 
 def test_the_forecast_is_the_protocols_own_run_on_the_same_people() -> None:
     worlds = worlds_of(WRITTEN, 3, FEW)
-    assert [one[0].labels.tolist() for one in worlds] == [one[0].labels.tolist() for one in worlds_of(PERTURBED, 3, FEW)]
+    assert [one.people[0].labels.tolist() for one in worlds] == [one.people[0].labels.tolist() for one in worlds_of(PERTURBED, 3, FEW)]
     little, much = found(0.05), found(8.0)
     assert little.tellers == 2 and little.sums.auc + 0.05 < much.sums.auc, "the noise of the tellers is in it"
     design, stood_in = summed(WRITTEN, 8.0)
     study = plan_of(design)
-    learned = learn_once(study, worlds[0][0].take(np.arange(300)), np.random.default_rng(1))
+    learned = learn_once(study, worlds[0].people[0].take(np.arange(300)), np.random.default_rng(1))
     assert stood_in == () and study.manifest.surveys[0].exact and learned.model.ensemble == "soft"
 
 

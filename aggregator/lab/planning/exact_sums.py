@@ -11,6 +11,7 @@ from math import ceil
 
 from attrs import evolve, frozen
 
+from aggregator.compute import HERE, Compute
 from aggregator.lab.planning.population import Assumptions
 from aggregator.lab.planning.trials import Forecast, Trials, plan_of, populations_for, worlds_of
 from anon.accounting.central import central, local_epsilon
@@ -113,16 +114,18 @@ def summed(proposal: Proposal, epsilon: float) -> tuple[Proposal, tuple[str, ...
     return made, stood_in
 
 
-def beside(proposal: Proposal, best: Proposal, cohort: int, epsilon: float, seed: int) -> Beside:
+def beside(
+    proposal: Proposal, best: Proposal, cohort: int, epsilon: float, seed: int, compute: Compute = HERE
+) -> Beside:
     """Exact sums beside the best design of `histogram`, on as many made-up populations as that has its figures from.
 
     Raises `Malformed` and `Refused` for a study that cannot be one of exact sums.
     """
-    worlds = worlds_of(proposal, populations_for(epsilon), Assumptions(), seed)
+    worlds = worlds_of(proposal, populations_for(epsilon), Assumptions(), seed, compute)
 
     def forecast(name: str, tried: Proposal, at: float) -> Forecast:
         trials = Trials(plan_of(tried, seed), cohort, seed)
-        trials.go_on(worlds)
+        trials.go_on(worlds, compute)
         return trials.forecast(name, at)
 
     made, stood_in = summed(proposal, epsilon)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from attrs import frozen
 
+from aggregator.compute import HERE, Compute
 from aggregator.lab.planning.population import Assumptions
 from aggregator.lab.planning.trials import SEED, Forecast, Trials, plan_of, populations_for, worlds_of
 from aggregator.lab.simulation.ceilings import is_linear
@@ -101,15 +102,21 @@ def sum_epsilon(study: Manifest) -> float:
 
 
 def outlook_of_plan(
-    plan: Plan, study: Proposal | Manifest, people: int, epsilon: float, found: Forecast | None = None, seed: int = SEED
+    plan: Plan,
+    study: Proposal | Manifest,
+    people: int,
+    epsilon: float,
+    found: Forecast | None = None,
+    seed: int = SEED,
+    compute: Compute = HERE,
 ) -> Outlook:
     """Of a plan, with the made-up people of its study; `found`: its figures for so many people where they are known."""
     epsilon = round(epsilon, 3)
-    worlds = worlds_of(study, populations_for(epsilon), Assumptions(), seed)
+    worlds = worlds_of(study, populations_for(epsilon), Assumptions(), seed, compute)
 
     def tried(size: int) -> Forecast:
         trials = Trials(plan, size, seed)
-        trials.go_on(worlds)
+        trials.go_on(worlds, compute)
         return trials.forecast("", epsilon)
 
     known = found or tried(people)

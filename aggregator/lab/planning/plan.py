@@ -8,9 +8,18 @@ from math import ceil
 import numpy as np
 from attrs import define, evolve, frozen
 
+from aggregator.compute import HERE, Compute
 from aggregator.lab.planning.candidates import Candidate, candidates
 from aggregator.lab.planning.population import Assumptions
-from aggregator.lab.planning.trials import Forecast, Trials, plan_of, populations_for, standard_error, worlds_of
+from aggregator.lab.planning.trials import (
+    Forecast,
+    Trials,
+    go_on,
+    plan_of,
+    populations_for,
+    standard_error,
+    worlds_of,
+)
 from aggregator.protocols.histogram.reconstruct import Floats
 from anon.errors import Malformed
 from anon.study.proposal import OnePacket, Proposal
@@ -42,6 +51,7 @@ def choose_design(
     seed: int,
     populations: int | None = None,
     assumed: Assumptions | None = None,
+    compute: Compute = HERE,
 ) -> Choice:
     """Simulate the candidates on the same made-up populations; deterministic in `seed`.
 
@@ -54,12 +64,11 @@ def choose_design(
         populations = populations_for(epsilon)
     if cohort < 2 or epsilon <= 0 or populations < 1:
         raise Malformed("study plan: expected at least 2 people, a positive epsilon and at least 1 population")
-    worlds = worlds_of(proposal, populations, assumed or Assumptions(), seed)
+    worlds = worlds_of(proposal, populations, assumed or Assumptions(), seed, compute)
     tried = [(candidate, _runs(candidate, cohort, seed)) for candidate in candidates(proposal, epsilon)]
     left = [runs for _, runs in tried]
     for until in sorted({ceil(populations / part) for part in (8, 4, 2, 1)}):
-        for runs in left:
-            runs.go_on(worlds[:until])
+        go_on(left, worlds[:until], compute)
         leader = max(left, key=lambda runs: runs.mean)
         left = [runs for runs in left if runs is leader or not runs.far_behind(leader)]
     forecasts = [
@@ -81,22 +90,24 @@ def survey_of_choices(
     seed: int,
     populations: int | None = None,
     progress: Callable[[], None] = lambda: None,
+    compute: Compute = HERE,
 ) -> tuple[Choice, ...]:
     """`choose_design` for each cohort and epsilon, on few populations; the best then on as many as every figure of a
     design is from."""
     found = []
     for cohort in cohorts:
         for epsilon in epsilons:
-            found.append(settled(choose_design(proposal, cohort, epsilon, seed, populations), proposal, seed))
+            choice = choose_design(proposal, cohort, epsilon, seed, populations, compute=compute)
+            found.append(settled(choice, proposal, seed, compute))
             progress()
     return tuple(found)
 
 
-def settled(choice: Choice, proposal: Proposal, seed: int) -> Choice:
+def settled(choice: Choice, proposal: Proposal, seed: int, compute: Compute = HERE) -> Choice:
     """The choice with its best design tried on as many populations as every figure of a design is from."""
     best = choice.best
     trials = Trials(plan_of(choice.proposal, seed), best.cohort, seed)
-    trials.go_on(worlds_of(proposal, populations_for(best.epsilon), Assumptions(), seed))
+    trials.go_on(worlds_of(proposal, populations_for(best.epsilon), Assumptions(), seed, compute), compute)
     return evolve(choice, forecasts=(trials.forecast(best.design, best.epsilon), *choice.forecasts[1:]))
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import islice
 from math import sqrt
 
 import numpy as np
 from attrs import asdict, define, field, frozen
 
+from aggregator.compute import HERE, Compute
 from aggregator.lab.planning.population import Assumptions, made_up, tells
 from aggregator.lab.planning.ranking import Ranked, rank, rank_sum
 from aggregator.lab.simulation.pairs import TRIED_FROM
@@ -33,10 +33,6 @@ least (tables of pairs are not tried)."""
 
 _MOST_DRAWN = 4
 """Times as many are drawn at most: a study whose features have one value each tells nothing in any of them."""
-
-World = tuple[People, People]
-"""Peers and people to score on."""
-
 
 @frozen
 class Forecast:
@@ -73,19 +69,49 @@ class _Declared:
         return self
 
 
-def worlds_of(study: Proposal | Manifest, count: int, assumed: Assumptions, seed: int = SEED) -> list[World]:
-    """The first `count` populations of a study in which anything goes with the label: a group can be too small for
-    those alone. They depend on the study's features and base rate, not on its design."""
-    declared = _Declared(study.features, study.learning.base_rate)
-    drawn = (_world(declared, assumed, seed, number) for number in range(_MOST_DRAWN * count))
-    found = list(islice((world for world in drawn if tells(world[0])), count))
-    return found or [_world(declared, assumed, seed, number) for number in range(count)]
+@frozen
+class World:
+    """One made-up population. It is made where it is needed, so that it costs nothing to send."""
+
+    declared: _Declared
+    assumed: Assumptions
+    seed: int
+    number: int
+
+    @property
+    def people(self) -> tuple[People, People]:
+        """Peers, and people to score on."""
+        return _made(self)
 
 
 @lru_cache(maxsize=2 * POPULATIONS_OF_SMALL)
-def _world(declared: _Declared, assumed: Assumptions, seed: int, number: int) -> World:
-    """Made up once for all designs, cohorts and epsilons."""
-    return made_up(declared, assumed, np.random.default_rng([seed, 0, number]))
+def _made(world: World) -> tuple[People, People]:
+    """Once in a process, for all designs, cohorts and epsilons."""
+    return made_up(world.declared, world.assumed, np.random.default_rng([world.seed, 0, world.number]))
+
+
+def _tells(world: World) -> bool:
+    return tells(world.people[0])
+
+
+def worlds_of(
+    study: Proposal | Manifest, count: int, assumed: Assumptions, seed: int = SEED, compute: Compute = HERE
+) -> tuple[World, ...]:
+    """The first `count` populations of a study in which anything goes with the label: a group can be too small for
+    those alone. They depend on the study's features and base rate, not on its design."""
+    return _worlds_of(_Declared(study.features, study.learning.base_rate), count, assumed, seed, compute)
+
+
+@lru_cache(maxsize=16)
+def _worlds_of(
+    declared: _Declared, count: int, assumed: Assumptions, seed: int, compute: Compute
+) -> tuple[World, ...]:
+    found: list[World] = []
+    drawn = [World(declared, assumed, seed, number) for number in range(_MOST_DRAWN * count)]
+    while drawn and len(found) < count:
+        next_ones = [drawn.pop(0) for _ in range(min(len(drawn), count - len(found)))]
+        found += [one for one, telling in zip(next_ones, compute.each(_tells, next_ones), strict=True) if telling]
+    return tuple(found or (World(declared, assumed, seed, number) for number in range(count)))
 
 
 def plan_of(proposal: Proposal, seed: int = SEED) -> Plan:
@@ -96,7 +122,26 @@ def plan_of(proposal: Proposal, seed: int = SEED) -> Plan:
 
 def collected_in(plan: Plan, world: World, cohort: int, seed: int, number: int) -> SimulatedTallies:
     """The tallies of population `number`, of which `cohort` people are drawn with replacement."""
-    return collect(plan, world[0], np.random.default_rng([seed, 2, number]), resampled=cohort)
+    return collect(plan, world.people[0], np.random.default_rng([seed, 2, number]), resampled=cohort)
+
+
+@frozen(eq=False)
+class _Trial:
+    """A design on the made-up population `number` of a list. Chance depends on that number alone."""
+
+    plan: Plan
+    cohort: int
+    seed: int
+    number: int
+    world: World
+
+    def ranked(self) -> Ranked:
+        peers, test = self.world.people
+        if self.plan.manifest.surveys[0].exact:
+            generator = np.random.default_rng([self.seed, 2, self.number])
+            drawn = peers.take(generator.integers(len(peers), size=self.cohort))
+            return rank_sum(self.plan.manifest, drawn, generator, test)
+        return rank(self.plan, collected_in(self.plan, self.world, self.cohort, self.seed, self.number), test)
 
 
 @define(eq=False)
@@ -114,25 +159,32 @@ class Trials:
         """The mean AUC."""
         return float(np.mean(self.aucs))
 
-    def go_on(self, worlds: Sequence[World]) -> None:
-        """Be tried on those of the populations where that has not happened yet; chance depends on the population."""
-        for number in range(len(self.aucs), len(worlds)):
-            ranked = self._ranked(worlds[number], number)
-            self.aucs.append(ranked.auc)
-            self.shown.append(ranked.shown)
+    def go_on(self, worlds: Sequence[World], compute: Compute = HERE) -> None:
+        """Be tried on those of the populations where that has not happened yet."""
+        go_on([self], worlds, compute)
 
-    def _ranked(self, world: World, number: int) -> Ranked:
-        if self.plan.manifest.surveys[0].exact:
-            generator = np.random.default_rng([self.seed, 2, number])
-            drawn = world[0].take(generator.integers(len(world[0]), size=self.cohort))
-            return rank_sum(self.plan.manifest, drawn, generator, world[1])
-        return rank(self.plan, collected_in(self.plan, world, self.cohort, self.seed, number), world[1])
+    def left(self, worlds: Sequence[World]) -> list[_Trial]:
+        """The trials that are missing."""
+        tried = len(self.aucs)
+        return [_Trial(self.plan, self.cohort, self.seed, at, one) for at, one in enumerate(worlds) if at >= tried]
+
+    def take(self, ranked: Ranked) -> None:
+        """Keep the next trial's result."""
+        self.aucs.append(ranked.auc)
+        self.shown.append(ranked.shown)
 
     def forecast(self, design: str, epsilon: float, auc: float | None = None) -> Forecast:
         """The figures so far; `auc` in place of the mean where it was found by comparison."""
         tried, mean = np.array(self.aucs), self.mean if auc is None else auc
         shown = float(np.mean(self.shown)) if self.shown else 0.0
         return Forecast(design, self.cohort, epsilon, mean, standard_error(tried), float(tried.std()), shown)
+
+
+def go_on(several: Sequence[Trials], worlds: Sequence[World], compute: Compute = HERE) -> None:
+    """Try each of several designs on those of the populations where that has not happened yet, all at once."""
+    left = [(trials, trial) for trials in several for trial in trials.left(worlds)]
+    for (trials, _), ranked in zip(left, compute.each(_Trial.ranked, [trial for _, trial in left]), strict=True):
+        trials.take(ranked)
 
 
 def standard_error(values: Floats) -> float:

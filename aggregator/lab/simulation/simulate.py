@@ -7,11 +7,13 @@ at once (`aggregator.lab.simulation.draws`). Every peer takes part and sends all
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import sqrt
 
 import numpy as np
 from attrs import asdict, evolve, frozen
 
+from aggregator.compute import HERE, Compute
 from aggregator.lab.simulation.ceilings import binned_ceiling, is_linear, raw_ceiling
 from aggregator.lab.simulation.evaluation import Scores, evaluate
 from aggregator.lab.simulation.leaks import leaking
@@ -43,7 +45,6 @@ def no_keys(study: Proposal) -> StudyKeys:
     """Keys of the lengths that the study's packets need, for looking at it."""
     version_2 = protocol_for(study.design.kind).packet_versions[0] == VERSION
     return evolve(NO_KEYS, sealing_key=bytes(PUBLIC_KEY_SIZE)) if version_2 else NO_KEYS
-
 
 
 @frozen
@@ -106,45 +107,76 @@ def simulate(
     ceilings: bool = True,
     held_out: float = HELD_OUT,
     progress: Callable[[int], None] = lambda done: None,
+    compute: Compute = HERE,
 ) -> SimulationResult:
     """Run the study `trials` times and score each model on `test` (without it, on a share `held_out` of `data`).
 
     `peers`: so many are drawn anew from `data` in each trial, with replacement where that is more than there are (no
-    memory is taken for them); without it all take part. Deterministic in `seed`. Raises `Malformed` for impossible
-    numbers.
+    memory is taken for them); without it all take part. Deterministic in `seed`: every trial has a seed of its own,
+    so that `compute` decides where it runs and not what it gives. Raises `Malformed` for impossible numbers, and
+    `Refused` where the cluster cannot be used.
     """
-    generator = np.random.default_rng(seed)
+    root = np.random.SeedSequence(seed)
+    generator = np.random.default_rng(root)
     if test is None:
         data, test = _split(data, held_out, generator)
     if trials < 1 or (peers is not None and peers < 1):
         raise Malformed("simulate: expected at least 1 trial and at least 1 peer")
     resampled = peers if peers is not None and peers > len(data) else None
     plan = Plan.of(resolve(drafted(study), no_keys(study), 0, lambda below: int(generator.integers(below))))
-    scores: list[Scores] = []
-    shown, chances = 0, list[float]()
-    for done in range(trials):
-        chosen = _drawn(data, peers, generator)
-        if shuffle_labels:
-            chosen = People(chosen.columns, generator.permutation(chosen.labels))
-        run = _run_of(plan, chosen, generator, equal_parts, resampled)
-        scores.append(evaluate(run.model, test))
-        shown += run.shown
-        chances += [] if run.chance is None else [run.chance]
-        progress(done + 1)
-    first = _drawn(data, peers, generator)
+    trial = _Trials(plan, data, test, peers, resampled, shuffle_labels, equal_parts)
+    last, *seeds = root.spawn(1 + trials)
+    tried: list[_Tried] = []
+    for one in compute.each(partial(_tried, trial), seeds):
+        tried.append(one)
+        progress(len(tried))
+    chances = [one.chance for one in tried if one.chance is not None]
+    first = _drawn(data, peers, np.random.default_rng(last))
     binned, raw = (binned_ceiling(plan, first, test), raw_ceiling(plan, first, test)) if ceilings else (0.0, 0.0)
     rate = float(test.labels.mean())
-    found = _result(plan, resampled or len(first), scores, binned, raw, max(rate, 1 - rate))
+    found = _result(plan, resampled or len(first), [one.scores for one in tried], binned, raw, max(rate, 1 - rate))
     tested = not is_linear(plan.manifest)
     return evolve(
         found,
-        shown=shown / trials if tested else None,
+        shown=sum(one.shown for one in tried) / trials if tested else None,
         scored=len(test),
         chance=float(np.median(chances)) if tested and chances else None,
         rule_auc=rule_auc(plan.manifest.features, test),
         leaks=leaking(plan.manifest.features, first, test) if ceilings else (),
         score=any(map(asks_score, plan.manifest.surveys)),
     )
+
+
+@frozen(eq=False)
+class _Trials:
+    """The part that all trials share; the arguments are those of `simulate`."""
+
+    plan: Plan
+    data: People
+    test: People
+    peers: int | None
+    resampled: int | None
+    shuffle_labels: bool
+    equal_parts: bool
+
+
+@frozen
+class _Tried:
+    """One trial's scores, if its model (or what staff expect) was shown, and how often noise alone would count as
+    much."""
+
+    scores: Scores
+    shown: bool
+    chance: float | None
+
+
+def _tried(one: _Trials, seed: np.random.SeedSequence) -> _Tried:
+    generator = np.random.default_rng(seed)
+    chosen = _drawn(one.data, one.peers, generator)
+    if one.shuffle_labels:
+        chosen = People(chosen.columns, generator.permutation(chosen.labels))
+    run = _run_of(one.plan, chosen, generator, one.equal_parts, one.resampled)
+    return _Tried(evaluate(run.model, one.test), run.shown, run.chance)
 
 
 def _drawn(data: People, peers: int | None, generator: np.random.Generator) -> People:

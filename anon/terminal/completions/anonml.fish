@@ -220,6 +220,7 @@ complete -c anonml -n '__anonml_at '"'"' aggregator'"'"'' -l help
 complete -c anonml -n '__anonml_at '"'"' aggregator allow'"'"'' -l help
 complete -c anonml -n '__anonml_at '"'"' aggregator allow'"'"'' -l home
 complete -c anonml -n '__anonml_at '"'"' aggregator allow'"'"'' -l study
+complete -c anonml -n '__anonml_at '"'"' aggregator audit'"'"'' -l compute
 complete -c anonml -n '__anonml_at '"'"' aggregator audit'"'"'' -l help
 complete -c anonml -n '__anonml_at '"'"' aggregator audit'"'"'' -l json
 complete -c anonml -n '__anonml_at '"'"' aggregator audit'"'"'' -l key
@@ -299,6 +300,7 @@ complete -c anonml -n '__anonml_at '"'"' study lint'"'"'' -l help
 complete -c anonml -n '__anonml_at '"'"' study lint'"'"'' -l json
 complete -c anonml -n '__anonml_at '"'"' study plan'"'"'' -l chart
 complete -c anonml -n '__anonml_at '"'"' study plan'"'"'' -l cohort
+complete -c anonml -n '__anonml_at '"'"' study plan'"'"'' -l compute
 complete -c anonml -n '__anonml_at '"'"' study plan'"'"'' -l epsilon
 complete -c anonml -n '__anonml_at '"'"' study plan'"'"'' -l help
 complete -c anonml -n '__anonml_at '"'"' study plan'"'"'' -l json
@@ -345,6 +347,7 @@ complete -c anonml -n '__anonml_at '"'"' teller status'"'"'' -l json
 complete -c anonml -n '__anonml_at '"'"' teller words'"'"'' -l help
 complete -c anonml -n '__anonml_at '"'"' teller words'"'"'' -l home
 complete -c anonml -n '__anonml_at '"'"' teller words'"'"'' -l json
+complete -c anonml -n '__anonml_at '"'"' simulate'"'"'' -l compute
 complete -c anonml -n '__anonml_at '"'"' simulate'"'"'' -l data
 complete -c anonml -n '__anonml_at '"'"' simulate'"'"'' -l epsilon
 complete -c anonml -n '__anonml_at '"'"' simulate'"'"'' -l help

@@ -46,7 +46,7 @@ _anonml() {
         ' peer window') commands=""; options="--help --home --route" ;;
         ' aggregator') commands="allow audit backup desk export export-model fingerprint init invite openapi report restore serve status"; options="--help" ;;
         ' aggregator allow') commands=""; options="--help --home --study" ;;
-        ' aggregator audit') commands=""; options="--help --json --key --report" ;;
+        ' aggregator audit') commands=""; options="--compute --help --json --key --report" ;;
         ' aggregator backup') commands=""; options="--final --help --home --no-final" ;;
         ' aggregator desk') commands=""; options="--desk-port --help --home --json --onion --open --port --processes --restored" ;;
         ' aggregator export') commands=""; options="--help --home --json --study" ;;
@@ -62,7 +62,7 @@ _anonml() {
         ' study') commands="init lint plan publish schema synthesize"; options="--help" ;;
         ' study init') commands=""; options="--help" ;;
         ' study lint') commands=""; options="--cohort --help --json" ;;
-        ' study plan') commands=""; options="--chart --cohort --epsilon --help --json --no-only --only --populations --seed --write" ;;
+        ' study plan') commands=""; options="--chart --cohort --compute --epsilon --help --json --no-only --only --populations --seed --write" ;;
         ' study publish') commands=""; options="--address --help --home --json --loopback" ;;
         ' study schema') commands=""; options="--help" ;;
         ' study synthesize') commands=""; options="--help --output --rows" ;;
@@ -73,7 +73,7 @@ _anonml() {
         ' teller serve') commands=""; options="--help --home --json" ;;
         ' teller status') commands=""; options="--help --home --json" ;;
         ' teller words') commands=""; options="--help --home --json" ;;
-        ' simulate') commands=""; options="--data --epsilon --help --json --label --no-shuffle-labels --peers --person --positive --seed --shuffle-labels --test --test-share --trials" ;;
+        ' simulate') commands=""; options="--compute --data --epsilon --help --json --label --no-shuffle-labels --peers --person --positive --seed --shuffle-labels --test --test-share --trials" ;;
         ' evidence') commands="check compare"; options="--help" ;;
         ' evidence check') commands=""; options="--help --invite --json --key" ;;
         ' evidence compare') commands=""; options="--help --json --output" ;;

@@ -1,0 +1,78 @@
+"""Some packets of one transcript checked: a piece of an audit that any process can do from public bytes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import lru_cache
+
+from attrs import frozen
+
+from aggregator.rules.refusal import PacketRefused
+from aggregator.rules.verify import Opened, PacketRules, check_report, read_packet
+from anon.credential import PublicKey, Verifier
+from anon.errors import AnonmlError
+from anon.study.manifest import Manifest, parse_manifest
+from anon.wire.messages import credential_header
+
+BATCH = 256
+"""Tokens that one folded pairing checks."""
+
+
+@frozen
+class Asked:
+    """All that every packet is checked against."""
+
+    manifest: bytes
+    roster_digest: bytes
+    seed: bytes
+
+
+@frozen
+class Checked:
+    """The tags in the order of the packets, the words of those that are refused, and how many tokens do not verify.
+
+    `foreign`: some packet is of another survey; then nothing else is said. `fault`: why a packet cannot be read, None
+    where all can; it is empty where the program's own words say nothing.
+    """
+
+    tags: tuple[bytes, ...] = ()
+    refused: tuple[str, ...] = ()
+    bad_tokens: int = 0
+    foreign: bool = False
+    fault: str | None = None
+
+
+def check(asked: Asked, piece: tuple[int, Sequence[bytes]]) -> Checked:
+    """`piece`: a survey and some packets of its transcript. Never raises for anything that the packets hold."""
+    survey, plaintexts = piece
+    manifest = _manifest(asked.manifest)
+    rules = PacketRules(manifest.study_id, manifest, bytes(32))
+    try:
+        opened = [read_packet(rules, plaintext) for plaintext in plaintexts]
+    except AnonmlError as fault:
+        return Checked(fault=str(fault))
+    except (KeyError, ValueError, TypeError):
+        return Checked(fault="")
+    tags = tuple(packet.kept.tag for packet in opened)
+    if any(packet.packet.survey != survey for packet in opened):
+        return Checked(tags, foreign=True)
+    refused = []
+    for packet in opened:
+        try:
+            check_report(rules, packet, asked.seed)
+        except PacketRefused as turned:
+            refused.append(turned.word)
+    return Checked(tags, tuple(refused), _bad_tokens(manifest, asked.roster_digest, opened))
+
+
+def _bad_tokens(manifest: Manifest, roster_digest: bytes, opened: Sequence[Opened]) -> int:
+    header = credential_header(manifest.study_id, roster_digest)
+    verifier = Verifier(PublicKey(manifest.credential_key), header, manifest.packets)
+    verdicts = verifier.check_batch([packet.token_item() for packet in opened], os.urandom)
+    return sum(isinstance(verdict, AnonmlError) for verdict in verdicts)
+
+
+@lru_cache(maxsize=2)
+def _manifest(body: bytes) -> Manifest:
+    return parse_manifest(body)
