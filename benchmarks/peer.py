@@ -17,7 +17,6 @@ from contextlib import closing
 from pathlib import Path
 
 from attrs import frozen
-from nacl.public import PrivateKey
 from nacl.signing import SigningKey
 
 from anon.credential import (
@@ -32,6 +31,7 @@ from anon.credential import (
 from anon.ldp import NanoEpsilon, RawCategory
 from anon.protocols.outgoing import SurveyAnswer
 from anon.protocols.resolve import StudyKeys, resolve
+from anon.sealing.opening import Opener
 from anon.study import parse_proposal
 from anon.study.manifest import Manifest
 from anon.wire.invite import Invite
@@ -100,10 +100,10 @@ class Spent:
 
 def prepare(now: int) -> Ready:
     """One study with a real credential."""
-    issuer, sealing, signing = generate_secret_key(os.urandom), PrivateKey.generate(), SigningKey.generate()
+    issuer, sealing, signing = generate_secret_key(os.urandom), Opener(os.urandom(32)), SigningKey.generate()
     value = os.urandom(32)
     keys = StudyKeys(
-        bytes(signing.verify_key), bytes(sealing.public_key), bytes(public_key(issuer)), seed_commitment(value)
+        bytes(signing.verify_key), sealing.public_key, bytes(public_key(issuer)), seed_commitment(value)
     )
     manifest = resolve(parse_proposal(STUDY), keys, now)
     made, roster, seed = commit(manifest.packets, os.urandom), os.urandom(32), os.urandom(32)

@@ -20,26 +20,25 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from attrs import evolve
 from nacl.signing import SigningKey
 
 from aggregator.app import AggregatorApp
 from aggregator.study.live import LiveStudy
 from anon.credential import CommitmentSecrets, PublicKey, commit, finalize, present, pseudonym, signer_nym_entropy
 from anon.ldp import RawCategory
-from anon.protocols.sortition import draw, slot_context
+from anon.protocols.posts import sealed_enrolment, sealed_packet
+from anon.protocols.sortition import draw, occasion_of, tag_context
 from anon.study import parse_proposal
 from anon.transparency.documents import body_digest, find
 from anon.wire.messages import (
     Enrolment,
-    Packet,
     credential_header,
-    pad,
     parse_credentials,
     parse_roster,
-    presentation_header,
-    seal,
     sign_enrolment,
 )
+from anon.wire.packet_v2 import PacketV2
 from anon.wire.replies import REPLY_BYTES, parse_reply
 from benchmarks.figures import Figure, publish
 
@@ -92,7 +91,7 @@ class Member:
         """Sealed."""
         proof = self.secrets.commitment_with_proof
         one = Enrolment(live.study, bytes(self.key.verify_key), self.contribution, proof, b"")
-        return seal(sign_enrolment(one, self.key), live.manifest.sealing_key)
+        return sealed_enrolment(live.manifest, sign_enrolment(one, self.key))
 
 
 async def prepare(home: Path, count: int) -> tuple[list[bytes], dict[str, float], str]:
@@ -123,7 +122,7 @@ async def _packets(live: LiveStudy, members: list[Member]) -> list[bytes]:
     place = {entry.key: number for number, entry in enumerate(roster)}
     header = credential_header(live.study, body_digest(documents["roster"]))
     assert live.packet_intake.issued is not None
-    seed, context = live.packet_intake.issued.seed, slot_context(live.study, 0)
+    seed, context = live.packet_intake.issued.seed, tag_context(live.manifest, 0)
     packets = []
     for member in members:
         key = bytes(member.key.verify_key)
@@ -133,9 +132,9 @@ async def _packets(live: LiveStudy, members: list[Member]) -> list[bytes]:
         )
         survey = live.manifest.surveys[draw(live.manifest.slots[0], seed, pseudonym(credential, context))]
         report = bytes(survey.build().perturb(RawCategory(0, survey.m), os.urandom))
-        proof = presentation_header(live.study, 0, survey.survey, report)
-        packet = Packet(live.study, 0, survey.survey, report, present(credential, context, proof, os.urandom))
-        packets.append(seal(pad(packet.to_bytes(), live.packet_intake.rules.plain_bytes), live.manifest.sealing_key))
+        packet = PacketV2(occasion_of(live.manifest, 0), survey.survey, report, (), b"")
+        token = present(credential, context, packet.presentation_header(), os.urandom)
+        packets.append(sealed_packet(live.manifest, evolve(packet, token=token)).ciphertext)
     return packets
 
 

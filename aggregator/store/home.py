@@ -90,7 +90,7 @@ class StudySecrets:
         return StudyKeys(aggregator_key, sealing, public_key(self.credential_key), seed_commitment(self.seed_value))
 
 
-def draw_study_secrets(random_bytes: Callable[[int], bytes], packet_version: int = 1) -> StudySecrets:
+def draw_study_secrets(random_bytes: Callable[[int], bytes], packet_version: int) -> StudySecrets:
     """Fresh secrets for one study with packets of this version."""
     return StudySecrets(random_bytes(32), generate_secret_key(random_bytes), random_bytes(32), packet_version)
 

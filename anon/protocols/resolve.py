@@ -11,7 +11,7 @@ from anon.errors import Malformed
 from anon.protocols.contract import SharedPart
 from anon.protocols.registry import protocol_for
 from anon.protocols.sum import arranged
-from anon.study.manifest import HISTOGRAM, VERSION, Manifest, Timetable, Window, most_in_a_window
+from anon.study.manifest import HISTOGRAM, SEALING_KEYS, VERSION, Manifest, Timetable, Window, most_in_a_window
 from anon.study.proposal import Proposal
 
 
@@ -49,7 +49,7 @@ def resolve(
             f"got {proposal.cover.connections}"
         )
     return Manifest(
-        version=VERSION,
+        version=SEALING_KEYS.get(len(keys.sealing_key), VERSION),
         title=proposal.title,
         purpose=proposal.purpose,
         data_source=proposal.data_source.strip(),

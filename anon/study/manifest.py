@@ -36,9 +36,10 @@ from anon.wire.addresses import onion_address_fault
 from anon.wire.cbor import decode, encode, sha256
 from anon.wire.messages import KEY_BYTES
 
-VERSION = 1
-LARGEST = 2**40
-"""No epsilon (1e-9) reaches it: every one fits a float and a database."""
+VERSION = 2
+"""The newest of this format. It differs from 1 only in this: the study's packets are of version 2. A program that knows
+1 alone cannot make such packets, and tells its owner to update it. Studies of exact sums may still have 1."""
+LARGEST = 2**40  # of 1e-9: every epsilon fits a float and a database
 MOST_ROUNDS = 256
 HEAVIEST_TABLE = 2**28
 """Weights of a slot's rows add up to less: the draw's bias stays below 2**-100 (`anon.protocols.sortition`)."""
@@ -51,10 +52,7 @@ LONGEST_VECTOR, LONGEST_REPORT, LONGEST_PART = 2**16, 2**22, 2**20
 """Entries of an exact survey's vector; bytes of its report; bytes of a protocol's part of the manifest."""
 HISTOGRAM = "histogram"
 """The protocol of a manifest that names none."""
-LONGEST_PURPOSE = 8000
-"""Characters."""
-
-
+LONGEST_PURPOSE = 8000  # characters
 SEALING_KEYS: Mapping[int, int] = {KEY_BYTES: 1, PUBLIC_KEY_SIZE: 2}
 """The version of a study's packets by the bytes of its sealing key."""
 
@@ -242,7 +240,7 @@ class Manifest:
     records: Records | None = field(default=None, metadata=LEFT_OUT)
 
     def __attrs_post_init__(self) -> None:
-        if self.version != VERSION:
+        if not 1 <= self.version <= VERSION:
             raise InvalidValue(f"version: expected {VERSION}, got {self.version}; update this program")
         sizes = {"aggregator_key": 32, "credential_key": 96, "seed_commitment": 32}
         for name, size in sizes.items():
@@ -250,6 +248,8 @@ class Manifest:
                 raise InvalidValue(f"{name}: expected {size} bytes")
         if len(self.sealing_key) not in SEALING_KEYS:
             raise InvalidValue(f"sealing_key: expected {' or '.join(map(str, SEALING_KEYS))} bytes")
+        if self.version > self.packet_version:
+            raise InvalidValue(f"sealing_key: expected {PUBLIC_KEY_SIZE} bytes in a manifest of version {self.version}")
         for name in ("title", "contact"):
             demand_line(name, getattr(self, name))
         for name in ("purpose", "data_source"):

@@ -1,9 +1,10 @@
-"""Packets: each refusal one case, and what must be acknowledged however late it comes."""
+"""Packets: each refusal one case, in both versions, and what must be acknowledged however late it comes."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -11,12 +12,14 @@ import pytest
 from attrs import evolve
 from nacl.public import PrivateKey
 
-from anon.credential import present
-from anon.protocols.sortition import slot_context
+from anon.sealing import seal as hpke_seal
+from anon.sealing.opening import Opener
 from anon.wire.cbor import encode
-from anon.wire.messages import Packet, pad, presentation_header, seal
+from anon.wire.messages import Packet, pad
+from anon.wire.packet_v2 import Occasion, PacketV2, enrolment_info, packet_info
 from anon.wire.replies import REPLY_BYTES, WORDS, encode_reply
 from tests.support.clock import Clock
+from tests.support.packets import AnyPacket, boxed, moved, posted, spelled
 from tests.support.world import FakePeer, World, begin, in_memory, make_app, sealed, study_text
 
 
@@ -28,107 +31,131 @@ async def collecting(tmp_path: Path) -> AsyncIterator[tuple[World, list[FakePeer
         yield running, peers
 
 
-def _with(running: World, plaintext: bytes) -> bytes:
-    return seal(pad(plaintext, running.live.packet_intake.rules.plain_bytes), running.live.manifest.sealing_key)
-
-
 def _flip(data: bytes, place: int) -> bytes:
-    return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+    flipped = bytearray(data)
+    flipped[place] ^= 1
+    return bytes(flipped)
 
 
-def _other_survey(running: World, packet: Packet) -> int:
+def _padded(running: World, packet: AnyPacket) -> bytes:
+    return pad(packet.to_bytes(), running.live.packet_intake.rules.plain_bytes)
+
+
+def _posted(running: World, plaintext: bytes) -> bytes:
+    return posted(running.live.manifest, plaintext)
+
+
+def _resigned(running: World, peer: FakePeer, packet: AnyPacket, **changes: object) -> bytes:
+    """The peer's own packet, changed and with a token that fits the change."""
+    return sealed(running.live, peer.signed(evolve(packet, **changes)))
+
+
+def _other_survey(running: World, packet: AnyPacket) -> int:
     return next(one.survey for one in running.live.manifest.surveys if one.survey != packet.survey)
 
 
-def _resigned(peer: FakePeer, packet: Packet, **changes: object) -> Packet:
-    """The peer's own packet, changed and with a token that fits the change."""
-    changed = evolve(packet, **changes)
-    proof = presentation_header(changed.study, changed.slot, changed.survey, changed.report)
-    assert peer.credential is not None
-    return evolve(changed, token=present(peer.credential, slot_context(peer.study, 0), proof, os.urandom))
+def _other_report(peer: FakePeer, packet: AnyPacket) -> bytes:
+    while (report := peer.report(packet.survey)) == packet.report:
+        pass
+    return report
 
 
-Case = Callable[[World, FakePeer, Packet], bytes]
+def _another_key(running: World) -> bytes:
+    """A key of the same kind as the study's."""
+    secret = os.urandom(32)
+    return Opener(secret).public_key if running.live.manifest.packet_version == 2 else bytes(PrivateKey(secret).public_key)
+
+
+def _for(running: World, packet: AnyPacket, info: bytes) -> bytes:
+    """Sealed by HPKE to the study's key for another purpose."""
+    return hpke_seal(_padded(running, packet), running.live.manifest.sealing_key, info)
+
+
+Case = Callable[[World, FakePeer, AnyPacket], bytes]
 
 REFUSED: dict[str, tuple[str, Case]] = {
     "empty": ("wrong-size", lambda r, p, k: b""),
     "truncated": ("wrong-size", lambda r, p, k: sealed(r.live, k)[:-1]),
     "oversized": ("wrong-size", lambda r, p, k: sealed(r.live, k) + b"\0"),
     "random bytes": ("sealed-to-another-key", lambda r, p, k: os.urandom(r.live.packet_intake.rules.sealed_bytes)),
-    "a bit flipped in the ciphertext": ("sealed-to-another-key", lambda r, p, k: _flip(sealed(r.live, k), 60)),
+    "a bit flipped in the encapsulation": ("sealed-to-another-key", lambda r, p, k: _flip(sealed(r.live, k), 20)),
+    "a bit flipped in the ciphertext": ("sealed-to-another-key", lambda r, p, k: _flip(sealed(r.live, k), -60)),
+    "a bit flipped at the end": ("sealed-to-another-key", lambda r, p, k: _flip(sealed(r.live, k), -1)),
     "sealed to another key": (
-        "sealed-to-another-key",
-        lambda r, p, k: seal(pad(k.to_bytes(), r.live.packet_intake.rules.plain_bytes), bytes(PrivateKey.generate().public_key)),
+        "sealed-to-another-key", lambda r, p, k: boxed(r.live.manifest, "packets", _padded(r, k), _another_key(r)),
     ),
     "padding that is not zero": (
-        "malformed",
-        lambda r, p, k: seal(
-            _flip(pad(k.to_bytes(), r.live.packet_intake.rules.plain_bytes), r.live.packet_intake.rules.plain_bytes - 1),
-            r.live.manifest.sealing_key,
-        ),
+        "malformed", lambda r, p, k: boxed(r.live.manifest, "packets", _flip(_padded(r, k), -1)),
     ),
-    "not CBOR": ("malformed", lambda r, p, k: _with(r, b"\xff" * 100)),
-    "CBOR with a byte after it": ("malformed", lambda r, p, k: _with(r, k.to_bytes() + b"\0")),
+    "not CBOR": ("malformed", lambda r, p, k: _posted(r, b"\xff" * 100)),
+    "CBOR with a byte after it": ("malformed", lambda r, p, k: _posted(r, k.to_bytes() + b"\0")),
     "a number in more bytes than needed": (
-        "malformed",
-        lambda r, p, k: _with(r, k.to_bytes().replace(b"\x86\x01", b"\x86\x18\x01", 1)),
+        "malformed", lambda r, p, k: _posted(r, k.to_bytes()[:1] + b"\x18" + k.to_bytes()[1:]),
     ),
-    "another version": ("malformed", lambda r, p, k: _with(r, _flip(k.to_bytes(), 1))),
-    "a field too few": (
-        "malformed",
-        lambda r, p, k: _with(r, encode([1, k.study, k.slot, k.survey, k.report])),
-    ),
-    "true for a slot": (
-        "malformed",
-        lambda r, p, k: _with(r, encode([1, k.study, False, k.survey, k.report, k.token])),
-    ),
+    "an unknown version": ("malformed", lambda r, p, k: _posted(r, spelled(k, version=3))),
+    "the other version": ("malformed", lambda r, p, k: _posted(r, spelled(k, version=3 - r.live.manifest.packet_version))),
+    "a field too few": ("malformed", lambda r, p, k: _posted(r, spelled(k, token=None))),
+    "true for a slot": ("malformed", lambda r, p, k: _posted(r, spelled(k, slot=False))),
     "a token too short": ("malformed", lambda r, p, k: sealed(r.live, evolve(k, token=k.token[:-1]))),
-    "another study": ("wrong-study", lambda r, p, k: sealed(r.live, evolve(k, study=bytes(32)))),
-    "a slot that is not there": ("unknown-slot", lambda r, p, k: sealed(r.live, _resigned(p, k, slot=1))),
-    "a negative slot": ("unknown-slot", lambda r, p, k: sealed(r.live, _resigned(p, k, slot=-1))),
-    "a survey that is not there": ("unknown-survey", lambda r, p, k: sealed(r.live, _resigned(p, k, survey=99))),
-    "a survey the tag does not draw": (
-        "wrong-draw",
-        lambda r, p, k: sealed(r.live, _resigned(p, k, survey=_other_survey(r, k))),
-    ),
-    "a report too long": ("malformed-report", lambda r, p, k: sealed(r.live, _resigned(p, k, report=k.report + b"\0"))),
-    "an empty report": ("malformed-report", lambda r, p, k: sealed(r.live, _resigned(p, k, report=b""))),
-    "an impossible report": (
-        "malformed-report",
-        lambda r, p, k: sealed(r.live, _resigned(p, k, report=b"\xff" * len(k.report))),
-    ),
-    "a token for another report": (
-        "rejected-proof",
-        lambda r, p, k: sealed(r.live, evolve(k, report=_other_report(p, k))),
-    ),
+    "cover traffic where there is none": ("malformed", lambda r, p, k: _posted(r, _dummy(r))),
+    "another study": ("wrong-study", lambda r, p, k: sealed(r.live, moved(k, study=bytes(32)))),
+    "a slot that is not there": ("unknown-slot", lambda r, p, k: sealed(r.live, p.signed(moved(k, slot=1)))),
+    "a survey that is not there": ("unknown-survey", lambda r, p, k: _resigned(r, p, k, survey=99)),
+    "a survey the tag does not draw": ("wrong-draw", lambda r, p, k: _resigned(r, p, k, survey=_other_survey(r, k))),
+    "an empty report": ("malformed-report", lambda r, p, k: _resigned(r, p, k, report=b"")),
+    "an impossible report": ("malformed-report", lambda r, p, k: _resigned(r, p, k, report=b"\xff" * len(k.report))),
+    "a token for another report": ("rejected-proof", lambda r, p, k: sealed(r.live, evolve(k, report=_other_report(p, k)))),
     "a forged token": (
-        "rejected-proof",
-        lambda r, p, k: sealed(r.live, evolve(k, token=k.token[:48] + os.urandom(len(k.token) - 48))),
+        "rejected-proof", lambda r, p, k: sealed(r.live, evolve(k, token=k.token[:48] + os.urandom(len(k.token) - 48))),
     ),
     "a token with a bit flipped in its last scalar": (
-        "rejected-proof",
-        lambda r, p, k: sealed(r.live, evolve(k, token=_flip(k.token, len(k.token) - 1))),
+        "rejected-proof", lambda r, p, k: sealed(r.live, evolve(k, token=_flip(k.token, -1))),
     ),
+}
+OF_ONE_VERSION: dict[int, dict[str, tuple[str, Case]]] = {
+    1: {
+        "a packet of version 2": (
+            "malformed", lambda r, p, k: _posted(r, PacketV2(Occasion(k.study, 0, 0), k.survey, k.report, (), k.token[:300]).to_bytes()),
+        ),
+        "a negative slot": ("unknown-slot", lambda r, p, k: _posted(r, spelled(k, slot=-1))),
+        "a report too long": ("malformed-report", lambda r, p, k: _resigned(r, p, k, report=k.report + b"\0")),
+    },
+    2: {
+        "a packet of version 1": (
+            "malformed", lambda r, p, k: _posted(r, Packet(k.occasion.study, 0, k.survey, k.report, k.token).to_bytes()),
+        ),
+        "a negative slot": ("malformed", lambda r, p, k: _posted(r, spelled(k, slot=-1))),
+        "a report too long": ("malformed", lambda r, p, k: _posted(r, p.signed(evolve(k, report=k.report + b"\0")).to_bytes())),
+        "another round": ("unknown-slot", lambda r, p, k: sealed(r.live, p.signed(moved(k, round=1)))),
+        "a share where there is none": (
+            "malformed", lambda r, p, k: _posted(r, p.signed(evolve(k, report=b"", shares=(k.report,))).to_bytes()),
+        ),
+        "sealed for another study": ("sealed-to-another-key", lambda r, p, k: _for(r, k, packet_info(bytes(32)))),
+        "sealed as an enrolment": ("sealed-to-another-key", lambda r, p, k: _for(r, k, enrolment_info(r.live.study))),
+    },
 }
 
 
-def _other_report(peer: FakePeer, packet: Packet) -> bytes:
-    while (report := peer.report(packet.survey)) == packet.report:
-        pass
-    return report
+def _dummy(running: World) -> bytes:
+    (window,) = running.windows
+    version = running.live.manifest.packet_version
+    return encode([version, "cover", running.live.study, window.opens, window.closes])
 
 
-@pytest.mark.parametrize("name", REFUSED)
-async def test_a_bad_packet_is_refused_and_changes_nothing(
-    collecting: tuple[World, list[FakePeer]], name: str
-) -> None:
-    running, (peer, *_) = collecting
-    word, case = REFUSED[name]
-    packet = peer.packet()
-    assert await running.live.submit(case(running, peer, packet)) == word
-    assert await running.app._tools.packets.counts(running.live.study) == {}
-    assert await running.live.submit(sealed(running.live, packet)) == "accepted"
-    assert running.live.packet_answers.exact() == {word: 1, "accepted": 1}
+async def test_a_bad_packet_is_refused_and_changes_nothing(packet_version: int, tmp_path: Path) -> None:
+    """Each case with a packet of its own; the same member's good packet is accepted after all of them."""
+    cases = REFUSED | OF_ONE_VERSION[packet_version]
+    async with in_memory(tmp_path / "home", study_text()) as running:
+        live, (peer, _) = running.live, await running.collecting(2)
+        assert live.manifest.packet_version == packet_version
+        said = {name: await live.submit(case(running, peer, peer.packet())) for name, (_, case) in cases.items()}
+        assert said == {name: word for name, (word, _) in cases.items()}
+        assert await running.app._tools.packets.counts(live.study) == {}
+        packet = peer.packet()
+        assert await live.submit(sealed(live, packet)) == "accepted"
+        assert await live.submit(sealed(live, packet)) == "accepted", "the same again, under another seal"
+        assert await live.submit(sealed(live, peer.packet())) == "tag-spent"
+        assert live.packet_answers.exact() == Counter([*said.values(), "accepted", "accepted", "tag-spent"])
 
 
 async def test_windows_are_by_arrival_and_a_late_resend_is_acknowledged(
@@ -183,7 +210,7 @@ async def test_two_packets_with_one_tag_in_one_batch_leave_one(collecting: tuple
 async def test_a_bad_token_does_not_harm_its_batch(collecting: tuple[World, list[FakePeer]]) -> None:
     running, peers = collecting
     packets = [peer.packet() for peer in peers]
-    packets[1] = evolve(packets[1], token=_flip(packets[1].token, 383))
+    packets[1] = evolve(packets[1], token=_flip(packets[1].token, -1))
     packets[2] = evolve(packets[2], token=packets[2].token[:48] + packets[0].token[48:])
     words = await asyncio.gather(*(running.live.submit(sealed(running.live, one)) for one in packets))
     assert words[0] == words[3] == "accepted"
@@ -201,10 +228,10 @@ async def test_a_token_of_another_study_is_refused(tmp_path: Path) -> None:
             await other.take_credential(two.live)
         await two.go_to(two.opens)
         foreign = others[0].packet()
-        moved = evolve(foreign, study=one.live.study)
+        here = moved(foreign, study=one.live.study)
         assert await one.live.submit(sealed(two.live, foreign)) == "sealed-to-another-key"
         assert await one.live.submit(sealed(one.live, foreign)) == "wrong-study"
-        words = {await one.live.submit(sealed(one.live, evolve(moved, survey=number))) for number in (0, 1)}
+        words = {await one.live.submit(sealed(one.live, evolve(here, survey=number))) for number in (0, 1)}
         assert words <= {"rejected-proof", "wrong-draw", "malformed-report"}
         assert await two.live.submit(sealed(two.live, foreign)) == "accepted"
 

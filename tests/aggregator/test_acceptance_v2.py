@@ -1,119 +1,57 @@
-"""Packets of version 2: each refusal one case; a packet of the other version is none of the study's."""
+"""Packets of version 2: exact sums, each refusal one case, and phones; a packet of the other version is none of the study's."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from attrs import evolve
+from nacl.public import PrivateKey
 
 from aggregator.audit import audit_documents
 from aggregator.rules.lifecycle import Phase
+from aggregator.study.publish import prepare
 from anon.protocols import posts
-from anon.protocols.registry import HISTOGRAM
+from anon.protocols.posts import sealed_packet
 from anon.sealing import pure
-from anon.sealing import seal as hpke_seal
 from anon.sealing.opening import Opener
+from anon.study.proposal import parse_proposal
 from anon.transparency.transcript import parse_transcript
 from anon.wire import packet_v2
-from anon.wire.cbor import encode
-from anon.wire.messages import Packet, pad, seal
+from anon.wire.messages import Packet
 from anon.wire.packet_v2 import Occasion, PacketV2, enrolment_info, packet_info, parse_published
 from peer.rules.packet_lifecycle import Status
 from tests.peer.test_exact_release import STUDY as EXACT
 from tests.support import exact_sum
-from tests.support.world import FakePeer, World, has, in_memory, posted, published, sealed, study_text
-
-
-@pytest.fixture
-async def collecting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[World, FakePeer]]:
-    """A study without shares whose window is open, and one of its members."""
-    monkeypatch.setattr(HISTOGRAM, "packet_versions", (2, 1))
-    async with in_memory(tmp_path / "home", study_text()) as running:
-        peers = await running.collecting(2)
-        yield running, peers[0]
+from tests.support.fake_aggregator import DECLARED, PAPER
+from tests.support.world import FakePeer, World, has, in_memory, published, sealed, study_text
 
 
 def _flip(data: bytes, place: int) -> bytes:
     return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
 
 
-def _padded(running: World, packet: PacketV2) -> bytes:
-    return pad(packet.to_bytes(), running.live.packet_intake.rules.plain_bytes)
+@pytest.mark.parametrize("text", [DECLARED, PAPER], ids=["one-packet", "paper"])
+def test_every_new_study_has_packets_of_version_2(text: str) -> None:
+    """So recorded traffic stays closed, and the key that opens it is kept as X-Wing's seed."""
+    manifest, secrets = prepare(parse_proposal(text), bytes(32), 1_800_000_000, os.urandom, lambda below: 0)
+    assert (manifest.version, manifest.packet_version, secrets.packet_version) == (2, 2, 2)
+    assert manifest.sealing_key == Opener(secrets.sealing_key).public_key
 
 
-def _at(peer: FakePeer, packet: PacketV2, **changes: int) -> PacketV2:
-    """The peer's own packet on another occasion, with a token that fits."""
-    return peer.signed(evolve(packet, occasion=evolve(packet.occasion, **changes)))
-
-
-def _version_1(running: World, packet: PacketV2) -> bytes:
-    old = Packet(packet.occasion.study, packet.occasion.slot, packet.survey, packet.report, packet.token)
-    return old.to_bytes()
-
-
-Case = Callable[[World, FakePeer, PacketV2], bytes]
-
-REFUSED: dict[str, tuple[str, Case]] = {
-    "truncated": ("wrong-size", lambda r, p, k: sealed(r.live, k)[:-1]),
-    "a bit flipped in the encapsulation": ("sealed-to-another-key", lambda r, p, k: _flip(sealed(r.live, k), 60)),
-    "a bit flipped in the ciphertext": ("sealed-to-another-key", lambda r, p, k: _flip(sealed(r.live, k), 1200)),
-    "sealed to another key": (
-        "sealed-to-another-key",
-        lambda r, p, k: hpke_seal(_padded(r, k), Opener(os.urandom(32)).public_key, packet_info(k.occasion.study)),
-    ),
-    "sealed for another study": (
-        "sealed-to-another-key", lambda r, p, k: hpke_seal(_padded(r, k), r.live.manifest.sealing_key, packet_info(bytes(32))),
-    ),
-    "sealed as an enrolment": (
-        "sealed-to-another-key",
-        lambda r, p, k: hpke_seal(_padded(r, k), r.live.manifest.sealing_key, enrolment_info(k.occasion.study)),
-    ),
-    "a packet of version 1": ("malformed", lambda r, p, k: posted(r.live, _version_1(r, k))),
-    "its published form is version 2, one field is of version 1": (
-        "malformed", lambda r, p, k: posted(r.live, _flip(_flip(k.to_bytes(), 1), 0)),
-    ),
-    "cover traffic where there is none": ("malformed", lambda r, p, k: posted(r.live, encode([2, "cover", k.occasion.study, 0, 1]))),
-    "a share where there is none": ("malformed", lambda r, p, k: posted(r.live, p.signed(evolve(k, report=b"", shares=(k.report,))).to_bytes())),
-    "another study": ("wrong-study", lambda r, p, k: sealed(r.live, evolve(k, occasion=evolve(k.occasion, study=bytes(32))))),
-    "a slot that is not there": ("unknown-slot", lambda r, p, k: sealed(r.live, _at(p, k, slot=1))),
-    "another round": ("unknown-slot", lambda r, p, k: sealed(r.live, _at(p, k, round=1))),
-    "a survey that is not there": ("unknown-survey", lambda r, p, k: sealed(r.live, p.signed(evolve(k, survey=99)))),
-    "a survey the tag does not draw": ("wrong-draw", lambda r, p, k: sealed(r.live, p.signed(evolve(k, survey=1 - k.survey)))),
-    "an empty report": ("malformed-report", lambda r, p, k: sealed(r.live, p.signed(evolve(k, report=b"")))),
-    "a token for another report": (
-        "rejected-proof", lambda r, p, k: sealed(r.live, evolve(k, report=next(one for _ in range(10_000) if (one := p.report(k.survey)) != k.report))),
-    ),
-    "a token with a bit flipped": ("rejected-proof", lambda r, p, k: sealed(r.live, evolve(k, token=_flip(k.token, len(k.token) - 1)))),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-async def test_a_bad_packet_is_refused_and_changes_nothing(collecting: tuple[World, FakePeer], name: str) -> None:
-    running, peer = collecting
-    word, case = REFUSED[name]
-    packet = peer.packet_v2()
-    assert await running.live.submit(case(running, peer, packet)) == word
-    assert await running.app._tools.packets.counts(running.live.study) == {}
-    assert await running.live.submit(sealed(running.live, packet)) == "accepted"
-    assert await running.live.submit(sealed(running.live, packet)) == "accepted", "the same again, under another seal"
-    assert await running.live.submit(sealed(running.live, peer.packet_v2())) == "tag-spent"
-
-
-async def test_a_packet_of_version_2_in_a_study_of_version_1(tmp_path: Path) -> None:
+async def test_a_packet_sealed_as_in_the_other_version_has_another_size(packet_version: int, tmp_path: Path) -> None:
     async with in_memory(tmp_path / "home", study_text()) as running:
         (peer, *_) = await running.collecting(2)
-        old = peer.packet()
-        new = peer.signed(PacketV2(Occasion(old.study, 0, 0), old.survey, old.report, (), b""))
-        assert await running.live.submit(posted(running.live, new.to_bytes()[:-4])) == "malformed"
-        assert await running.live.submit(posted(running.live, new.published().to_bytes())) in ("malformed", "wrong-size")
-        whole = hpke_seal(new.to_bytes(), Opener(bytes(32)).public_key, packet_info(old.study))
-        assert await running.live.submit(whole) == "wrong-size"
-        key = running.live.manifest.sealing_key
-        assert await running.live.submit(seal(pad(new.to_bytes(), running.live.packet_intake.rules.plain_bytes), key)) == "malformed"
-        assert await running.live.submit(sealed(running.live, old)) == "accepted"
+        live, good = running.live, peer.packet()
+        if packet_version == 1:
+            key, other = Opener(bytes(32)).public_key, PacketV2(Occasion(live.study, 0, 0), good.survey, good.report, (), b"")
+        else:
+            key, other = bytes(PrivateKey.generate().public_key), Packet(live.study, 0, good.survey, good.report, b"")
+        elsewhere = evolve(live.manifest, version=3 - packet_version, sealing_key=key)
+        assert await live.submit(sealed_packet(elsewhere, peer.signed(other)).ciphertext) == "wrong-size"
+        assert await live.submit(sealed(live, good)) == "accepted"
 
 
 # Exact sums
@@ -195,7 +133,6 @@ async def test_what_a_phone_seals_in_python_alone_is_opened(tmp_path: Path, monk
         sealed_in_python.append(info)
         return pure.seal(plaintext, public_key, info)
 
-    monkeypatch.setattr(HISTOGRAM, "packet_versions", (2, 1))
     monkeypatch.setattr(packet_v2, "seal", seal_as_a_phone)
     monkeypatch.setattr(posts, "hpke_seal", seal_as_a_phone)
     async with in_memory(tmp_path / "aggregator", study_text("cuts", connections=2)) as running:

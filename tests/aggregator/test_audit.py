@@ -19,6 +19,7 @@ from anon.errors import Malformed, Refused, RejectedProof
 from anon.transparency.closing import CLOSING
 from anon.transparency.documents import SignedHead, encode_chain, sign_head
 from anon.wire.cbor import decode, encode
+from tests.support.packets import FIELDS
 from tests.support.world import in_memory, sealed, study_text
 
 Place = tuple[str, int]
@@ -136,9 +137,10 @@ def _packets(change: Callable[[list[bytes]], list[bytes]]) -> Callable[[Publishe
     return tamper
 
 
-def _edited(place: int, value: object) -> Callable[[list[bytes]], list[bytes]]:
+def _edited(name: str, value: object) -> Callable[[list[bytes]], list[bytes]]:
     def change(packets: list[bytes]) -> list[bytes]:
         fields = decode(packets[0])
+        place = FIELDS[fields[0]].index(name)
         fields[place] = value(fields[place]) if callable(value) else value
         return [encode(fields), *packets[1:]]
 
@@ -161,10 +163,12 @@ def _model(published: Published) -> dict[Place, bytes]:
 TAMPERED: dict[str, tuple[str, Callable[[Published], dict[Place, bytes]]]] = {
     "a packet left in twice": ("strictly sorted", _packets(lambda packets: [packets[0], *packets])),
     "packets out of order": ("strictly sorted", _packets(lambda packets: packets[::-1])),
-    "a report changed": ("tokens do not verify", _packets(_edited(4, lambda report: _other(report)))),
-    "a token changed": ("tokens do not verify", _packets(_edited(5, lambda token: token[:-1] + b"\1"))),
-    "a packet of another study": ("wrong-study", _packets(_edited(1, bytes(32)))),
-    "a packet of another survey": ("another survey", _packets(_edited(3, 0))),
+    "a report changed": ("tokens do not verify", _packets(_edited("report", lambda report: _other(report)))),
+    "a token changed": ("tokens do not verify", _packets(_edited("token", lambda token: _other(token)))),
+    "a packet of another study": ("wrong-study", _packets(_edited("study", bytes(32)))),
+    "a packet of another survey": ("another survey", _packets(_edited("survey", 0))),
+    "a packet with a share": ("malformed", _packets(_edited("shares", [bytes(32)]))),
+    "a packet of another round": ("unknown-slot", _packets(_edited("round", 7))),
     "a packet that is no packet": ("malformed", _packets(lambda packets: [b"\0", *packets])),
     "packets left out": ("not what the transcripts give", _packets(lambda packets: [])),
     "another survey's transcript": (

@@ -10,12 +10,13 @@ import pytest
 
 from aggregator.store import enrolments
 from anon.credential import commit
-from anon.wire.messages import parse_roster, seal
+from anon.wire.messages import parse_roster
+from tests.support.packets import boxed
 from tests.support.world import FakePeer, World, in_memory, published, study_text
 
 
 def _sealed(running: World, plaintext: bytes) -> bytes:
-    return seal(plaintext, running.live.manifest.sealing_key)
+    return boxed(running.live.manifest, "enrol", plaintext)
 
 
 @pytest.fixture

@@ -10,13 +10,15 @@ from pathlib import Path
 import pytest
 from nacl.signing import SigningKey
 
+from aggregator.rules.lifecycle import Phase
 from aggregator.store import enrolments as enrol_store
 from aggregator.store import packets as packet_store
 from aggregator.store.home import backup, draw_study_secrets, open_home, restore
 from aggregator.store.studies import StudyStore
 from anon.errors import Damaged, Malformed, Refused
 from anon.wire.messages import parse_seed, seed_commitment
-from tests.support.world import World, in_memory, make_app, study_text
+from tests.support.packets import opened
+from tests.support.world import World, in_memory, make_app, sealed, study_text
 
 
 def _mode(path: Path) -> int:
@@ -31,9 +33,11 @@ async def test_secrets_are_for_the_owner_alone(running: World) -> None:
     assert {_mode(path) for path in files} == {0o600}
 
 
-def test_one_commitment_opens_both_hidden_values(tmp_path: Path) -> None:
-    secrets = draw_study_secrets(os.urandom)
+@pytest.mark.parametrize(("version", "length"), [(1, 32), (2, 1216)])
+def test_one_commitment_opens_both_hidden_values(tmp_path: Path, version: int, length: int) -> None:
+    secrets = draw_study_secrets(os.urandom, version)
     public = secrets.public(bytes(32))
+    assert len(public.sealing_key) == length
     assert public.seed_commitment == seed_commitment(secrets.seed_value)
     assert secrets.seed_value == seed_commitment(secrets.score_value)
     home = open_home(tmp_path / "home", os.urandom)
@@ -41,6 +45,27 @@ def test_one_commitment_opens_both_hidden_values(tmp_path: Path) -> None:
     assert open_home(tmp_path / "home", os.urandom).load_secrets(bytes(32)) == secrets
     with pytest.raises(Damaged, match="Restore a backup"):
         home.load_secrets(b"\1" * 32)
+
+
+async def test_what_was_recorded_opens_until_its_study_is_erased_and_never_after(packet_version: int, tmp_path: Path) -> None:
+    """Once its retention is over no file of the home holds the secret of its sealing key."""
+    async with in_memory(tmp_path / "home", study_text()) as running:
+        (peer, _), live = await running.collecting(2), running.live
+        packet = peer.packet()
+        recorded, secret = sealed(live, packet), running.app.home.load_secrets(live.study).sealing_key
+        assert live.manifest.packet_version == packet_version
+        assert opened(live.manifest, secret, "packets", recorded) == packet.to_bytes()
+        assert any(secret in kept for kept in _files(running.app.home.path))
+        await running.go_to(live.manifest.timetable.ends)
+        await running.go_to(live.manifest.timetable.ends + live.manifest.release.retention + 1)
+        assert live.phase is Phase.ERASED
+        assert not any(secret in kept for kept in _files(running.app.home.path))
+        with pytest.raises(Damaged):
+            running.app.home.load_secrets(live.study)
+
+
+def _files(home: Path) -> list[bytes]:
+    return [path.read_bytes() for path in home.rglob("*") if path.is_file()]
 
 
 async def test_a_backup_restores_keys_and_studies(tmp_path: Path) -> None:

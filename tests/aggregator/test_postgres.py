@@ -237,7 +237,7 @@ async def test_a_study_lives_on_a_server_to_its_erasure(postgres: Server, tmp_pa
             await world.app.tick()
             for peer in peers:
                 if manifest.survey(peer.drawn()).window.closes == closes:
-                    assert await world.live.submit(sealed(world.live, peer.any_packet())) == "accepted"
+                    assert await world.live.submit(sealed(world.live, peer.packet())) == "accepted"
     async with make_app(tmp_path / "home", clock) as app:
         live = app.study(manifest.study_id)
         clock.seconds = manifest.timetable.ends

@@ -24,7 +24,7 @@ async def test_a_study_runs_to_its_model(tmp_path: Path, design: str, packet_ver
         peers = await running.enrol(10)
         await running.close_enrolment(peers)
         assert live.phase is Phase.SETTLING and live.manifest.packet_version == packet_version
-        sent = [packet for peer in peers for packet in (peer.any_packet(slot) for slot in range(live.manifest.packets))]
+        sent = [packet for peer in peers for packet in (peer.packet(slot) for slot in range(live.manifest.packets))]
         accepted = 0
         for window in [one.window for one in live.rounds]:
             await running.go_to(window.opens)

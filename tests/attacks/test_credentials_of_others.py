@@ -9,11 +9,12 @@ import pytest
 from nacl.signing import SigningKey
 
 from aggregator.audit import audit_documents, export
+from anon.protocols.posts import sealed_enrolment
 from anon.transparency.closing import Bodies, Closing, read_closing
 from anon.transparency.documents import encode_chain, sign_head
 from anon.transparency.equivocation import BadCredential, ProvesNothing, parse_evidence
 from anon.wire.cbor import decode, encode
-from anon.wire.messages import encode_credentials, encode_seed, seal
+from anon.wire.messages import encode_credentials, encode_seed
 from peer.app import PeerApp
 from peer.rules.lifecycle import State
 from peer.rules.study_secrets import StudySecrets
@@ -264,7 +265,7 @@ async def test_the_list_of_a_real_aggregator_is_good_after_repeated_refused_and_
         spoiled = world.FakePeer(live.manifest, running.invites[10].code)
         proof = bytearray(spoiled.secrets.commitment_with_proof)
         proof[-1] ^= 1
-        posted = seal(spoiled.enrolment(bytes(proof)), live.manifest.sealing_key)
+        posted = sealed_enrolment(live.manifest, spoiled.enrolment(bytes(proof)))
         assert await live.enrol(posted) == "rejected-proof"
         assert await live.withdraw(leaver.sealed_withdrawal()) == "withdrawn"
         await running.close_enrolment([one for one in members if one is not leaver])

@@ -14,8 +14,10 @@ from attrs import define
 from aggregator.app import AggregatorApp
 from aggregator.intake import packets
 from anon.errors import Malformed
+from anon.protocols.posts import sealed_dummy
 from anon.wire.cbor import encode
-from anon.wire.messages import COVER, VERSION, Dummy, pad, parse_dummy, parse_packet, seal
+from anon.wire.messages import COVER, Dummy, parse_dummy, parse_packet
+from tests.support.packets import posted
 from tests.support.world import FakePeer, World, in_memory, sealed, study_text
 
 pytestmark = pytest.mark.usefixtures("answered_at_once")
@@ -43,13 +45,9 @@ def covered(with_members: Covered) -> World:
     return with_members.running
 
 
-def _sealed(running: World, plaintext: bytes) -> bytes:
-    return seal(pad(plaintext, running.live.packet_intake.rules.plain_bytes), running.live.manifest.sealing_key)
-
-
 def _dummy(running: World) -> bytes:
     (window,) = running.live.manifest.windows
-    return _sealed(running, Dummy(running.live.study, window.opens, window.closes).to_bytes())
+    return sealed_dummy(running.live.manifest, Dummy(running.live.study, window.opens, window.closes)).ciphertext
 
 
 def _rows(app: AggregatorApp) -> dict[str, int]:
@@ -87,7 +85,7 @@ async def test_once_a_window_is_counted_nothing_is_accepted(covered: World) -> N
 async def test_packets_and_dummies_that_come_together_are_each_answered_rightly(with_members: Covered) -> None:
     running = with_members.running
     packets = [sealed(running.live, member.packet()) for member in with_members.members]
-    bad = sealed(running.live, with_members.members[0].packet(report=b"\xff" * 4))
+    bad = sealed(running.live, with_members.members[0].packet(report=b"\xff" * 2))
     posts = [_dummy(running), packets[0], _dummy(running), bad, packets[1], _dummy(running), packets[2]]
     words = await asyncio.gather(*map(running.live.submit, posts))
     assert words == ["accepted"] * 3 + [words[3]] + ["accepted"] * 3
@@ -99,19 +97,36 @@ async def test_packets_and_dummies_that_come_together_are_each_answered_rightly(
 @pytest.mark.parametrize(
     ("fields", "word"),
     [
-        ([VERSION, COVER, bytes(32), 0, 0], "wrong-study"),
-        ([VERSION, COVER, None, 1, 2], "unknown-survey"),
-        ([VERSION + 1, COVER, None, None, None], "malformed"),
-        ([VERSION, "other", None, None, None], "malformed"),
-        ([VERSION, COVER, None, None], "malformed"),
-        ([VERSION, COVER, None, None, None, b""], "malformed"),
+        ([None, COVER, bytes(32), 0, 0], "wrong-study"),
+        ([None, COVER, None, 1, 2], "unknown-survey"),
+        ([3, COVER, None, None, None], "malformed"),
+        ([None, "other", None, None, None], "malformed"),
+        ([None, COVER, None, None], "malformed"),
+        ([None, COVER, None, None, None, b""], "malformed"),
     ],
 )
 async def test_other_things_are_no_dummies(covered: World, fields: list[object], word: str) -> None:
-    (window,) = covered.live.manifest.windows
-    known = {2: covered.live.study, 3: window.opens, 4: window.closes}
+    manifest = covered.live.manifest
+    (window,) = manifest.windows
+    known = {0: manifest.packet_version, 2: covered.live.study, 3: window.opens, 4: window.closes}
     body = encode([known[at] if one is None else one for at, one in enumerate(fields)])
-    assert await covered.live.submit(_sealed(covered, body)) == word
+    assert await covered.live.submit(posted(manifest, body)) == word
+
+
+async def test_of_the_other_version_it_is_none(packet_version: int, covered: World) -> None:
+    manifest = covered.live.manifest
+    (window,) = manifest.windows
+    fields = [COVER, covered.live.study, window.opens, window.closes]
+    words = [await covered.live.submit(posted(manifest, encode([version, *fields]))) for version in (1, 2)]
+    assert words == (["accepted", "malformed"] if packet_version == 1 else ["malformed", "accepted"])
+
+
+async def test_packets_and_dummies_of_a_study_have_one_size(packet_version: int, with_members: Covered) -> None:
+    running = with_members.running
+    assert running.live.manifest.packet_version == packet_version
+    posts = [_dummy(running), *(sealed(running.live, member.packet()) for member in with_members.members)]
+    assert {len(post) for post in posts} == {running.live.packet_intake.rules.sealed_bytes}
+    assert [running.is_dummy(post) for post in posts] == [True, False, False, False]
 
 
 async def test_a_study_without_cover_knows_no_dummies(tmp_path: Path) -> None:
@@ -126,7 +141,7 @@ def test_a_dummy_and_a_packet_cannot_be_read_as_each_other() -> None:
     with pytest.raises(Malformed):
         parse_packet(plaintext)
     with pytest.raises(Malformed):
-        parse_dummy(encode([VERSION, bytes(32), 0, 0, b"", b""]))
+        parse_dummy(encode([1, bytes(32), 0, 0, b"", b""]))
 
 
 async def test_no_answer_says_by_its_haste_that_it_was_a_dummy(
@@ -135,7 +150,7 @@ async def test_no_answer_says_by_its_haste_that_it_was_a_dummy(
     """Every post is answered no sooner than after a time in which a packet is verified and stored."""
     monkeypatch.setattr(packets, "REPLY_SECONDS", 0.25)
     running, loop, seconds = with_members.running, asyncio.get_running_loop(), packets.REPLY_SECONDS
-    for post in (_dummy(running), sealed(running.live, with_members.members[0].packet()), _sealed(running, b"nonsense")):
+    for post in (_dummy(running), sealed(running.live, with_members.members[0].packet()), posted(running.live.manifest, b"nonsense")):
         begun = loop.time()
         await running.live.submit(post)
         assert seconds <= loop.time() - begun < seconds + 0.2

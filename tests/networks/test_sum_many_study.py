@@ -85,7 +85,7 @@ async def test_five_members_of_many_records(tmp_path: Path, monkeypatch: pytest.
     aggregator.clock.seconds = study.timetable.enrol_closes
     aggregator.close()
     await together(peers, aggregator, study.surveys[0].window.closes)
-    packets = list(aggregator.accepted_v2.values())
+    packets = list(aggregator.accepted.values())
     assert len(set(seeds)) == 5 and {*map(len, seeds)} == {32}
     assert len(packets) == 5 and len({len(packet.to_bytes()) for packet in packets}) == 1
     world.join_up()

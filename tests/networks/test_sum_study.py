@@ -47,7 +47,7 @@ async def test_from_consent_to_a_model_that_anybody_checks(design: str, tmp_path
     aggregator.clock.seconds = study.timetable.enrol_closes
     aggregator.close()
     await together(peers, aggregator, study.surveys[0].window.closes)
-    packets = list(aggregator.accepted_v2.values())
+    packets = list(aggregator.accepted.values())
     assert len(packets) == len(ROWS)
     world.join_up()
     tags = world.settle(world.admit(packets))

@@ -59,7 +59,7 @@ async def test_a_whole_life_of_two_rounds(tmp_path: Path) -> None:
     assert [one.key for one in app.store.outbox(aggregator.study)] == [PacketKey(0, 0), PacketKey(1, 1)]
     known = [one.digest for one in app.store.outbox(aggregator.study)]
     await advance(app, aggregator)
-    packets = list(aggregator.accepted_v2.values())
+    packets = list(aggregator.accepted.values())
     assert [(packet.occasion.round, packet.occasion.slot) for packet in packets] == [(0, 0), (1, 1)]
     assert [exact_sum.opened(packet) for packet in packets] == [[1, 1], [1, 1]]
     assert all(packet.report == packet.tag for packet in packets), "the shares are for another tag"

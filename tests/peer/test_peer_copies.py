@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from anon.errors import Refused
-from anon.wire.messages import unseal
 from peer.app import PeerApp
 from peer.data.evaluate import at_once
 from peer.data.importing import import_file
@@ -52,7 +51,7 @@ async def whole_study(apps: Sequence[PeerApp], aggregator: FakeAggregator) -> No
 
 
 def plaintexts(aggregator: FakeAggregator) -> set[bytes]:
-    return {unseal(body, bytes(aggregator.sealing)) for body in aggregator.sent("packets")}
+    return {aggregator.opened("packets", body) for body in aggregator.sent("packets")}
 
 
 async def joined(tmp_path: Path, aggregator: FakeAggregator) -> PeerApp:

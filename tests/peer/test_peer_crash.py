@@ -18,7 +18,6 @@ from attrs import define
 
 from anon.route import Response
 from anon.wire.cbor import decode, encode
-from anon.wire.messages import unseal
 from peer.app import PeerApp
 from peer.rules.lifecycle import State
 from peer.rules.packet_lifecycle import Status
@@ -66,7 +65,7 @@ class Wire:
         """Let the parent's aggregator see what the child sent."""
         posts = self.posts()
         for what, body in posts[self.handed :]:
-            getattr(self.aggregator, f"take_{what}")(unseal(body, bytes(self.aggregator.sealing)))
+            getattr(self.aggregator, f"take_{what}")(self.aggregator.opened(what, body))
         self.handed = len(posts)
 
 

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from anon.protocols.charge import Measure
-from anon.protocols.posts import layout_of_packets
 from anon.protocols.sum.standing import arrangement_of
 from anon.sharing.round_document import Unsummed, Why
-from anon.wire.packet_v2 import PacketV2, parse_packet, share_info
+from anon.wire.packet_v2 import PacketV2, share_info
 from peer.app import PeerApp
 from peer.data.importing import import_rows
 from peer.rules.packet_lifecycle import Status
 from peer.run import exchanges
 from peer.store.home import PeerHome
 from tests.support.fake_aggregator import FakeAggregator, advance, peer, reopened, until_closed
+from tests.support.packets import packet_in
 from tests.support.sums import GRADIENT, TABLES, countersigned, document, opener, sum_study
 
 
@@ -40,7 +40,7 @@ async def fetched(aggregator: FakeAggregator, app: PeerApp) -> list[int]:
         await advance(app, aggregator, survey.window.closes)
         aggregator.clock.seconds = max(aggregator.clock(), survey.window.closes)
         aggregator.publish("sums", document(study, survey.round, [survey.round] * survey.m, 5), survey.round)
-    assert len(aggregator.accepted_v2) == len(study.surveys)
+    assert len(aggregator.accepted) == len(study.surveys)
     asked, kinds = Counter(what for what, _at in aggregator.gets), [one.head.kind for one in aggregator.chain]
     return [asked[f"documents/{place}"] for place, kind in enumerate(kinds) if kind == "sums"]
 
@@ -77,7 +77,7 @@ async def test_a_round_is_charged_once_whenever_the_peer_begins_anew(tmp_path: P
                 app = reopened(app._home, aggregator)
         aggregator.clock.seconds = max(aggregator.clock(), survey.window.closes)
         aggregator.publish("sums", document(study, survey.round, [0] * survey.m, 5), survey.round)
-        assert len(aggregator.accepted_v2) == number + 1 and len(set(aggregator.sent("packets"))) == number + 1
+        assert len(aggregator.accepted) == number + 1 and len(set(aggregator.sent("packets"))) == number + 1
     await advance(app, aggregator, study.timetable.ends)
     assert spent(app) == (study.epsilon, 0)
 
@@ -95,7 +95,7 @@ async def test_rounds_that_never_come_cost_nothing(tmp_path: Path) -> None:
     assert spent(app) == (2 * first.epsilon, study.epsilon - 2 * first.epsilon)
     for survey in study.surveys[2:]:
         await advance(app, aggregator, survey.window.closes + 1)
-    assert spent(app) == (2 * first.epsilon, 0) and len(aggregator.accepted_v2) == 2
+    assert spent(app) == (2 * first.epsilon, 0) and len(aggregator.accepted) == 2
     assert [one.status for one in app.status()[0].slots][2:] == [Status.MISSED] * 2, "no round is waited for without end"
 
 
@@ -121,12 +121,12 @@ async def two_copies(folder: Path, other_data: bool) -> list[list[bytes]]:
         copy = reopened(home, aggregator)
         await advance(copy, aggregator, study.surveys[0].window.closes)
         copy.close()
-        packet = parse_packet(aggregator.opened("packets", aggregator.sent("packets")[-1]), layout_of_packets(study))
+        packet = packet_in(study, aggregator.opened("packets", aggregator.sent("packets")[-1]))
         assert isinstance(packet, PacketV2)
         infos = [share_info(packet.occasion, packet.tag, teller) for teller in range(len(arrangement_of(study).tellers))]
         opened = [opener(teller).open(share, infos[teller]) for teller, share in enumerate(packet.shares)]
         made.append([packet.tag, packet.report, *opened, packet.token, *packet.shares])
-    assert len(aggregator.accepted_v2) == 1, "the second one's tag is spent"
+    assert len(aggregator.accepted) == 1, "the second one's tag is spent"
     return made
 
 

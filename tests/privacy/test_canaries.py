@@ -294,10 +294,10 @@ async def test_a_persons_values_are_on_their_own_pages_and_nowhere_else(
 
 
 async def _tags(shown: DeskAndPages) -> list[bytes]:
-    from anon.wire.messages import parse_packet
+    from anon.wire.published import parse
 
     found = []
     for survey in shown.live.manifest.surveys:
         for one in await shown.live.tools.packets.of_survey(shown.live.study, 0, survey.survey):
-            found.append(parse_packet(one).token[:32])
+            found.append(parse(one).token[:32])
     return found

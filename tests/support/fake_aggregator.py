@@ -9,9 +9,8 @@ from attrs import define, evolve, field
 from nacl.public import PrivateKey
 from nacl.signing import SigningKey
 
-from anon.credential import blind_sign, commit, generate_secret_key, public_key, signer_nym_entropy, token_size
+from anon.credential import blind_sign, commit, generate_secret_key, public_key, signer_nym_entropy
 from anon.errors import Unreachable
-from anon.protocols.posts import layout_of_packets
 from anon.protocols.registry import protocol_for
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.route import Response
@@ -23,29 +22,23 @@ from anon.wire.cbor import encode
 from anon.wire.invite import Invite
 from anon.wire.messages import (
     Enrolment,
-    Packet,
     RosterEntry,
     credential_header,
     encode_credentials,
     encode_roster,
     encode_seed,
-    packet_size,
     parse_enrolment,
-    parse_packet,
     parse_withdrawal,
     seed_commitment,
     study_seed,
-    unpad,
-    unseal,
 )
-from anon.wire.packet_v2 import PacketV2, enrolment_info, packet_info, withdrawal_info
-from anon.wire.packet_v2 import parse_packet as parse_packet_v2
 from anon.wire.replies import ACCEPTED, WITHDRAWN, encode_reply
 from peer.app import PeerApp
 from peer.data.evaluate import at_once
 from peer.rules.lifecycle import State
 from peer.store.home import PeerHome, Settings
 from tests.support.clock import Clock
+from tests.support.packets import AnyPacket, kept, opened, packet_in
 from tests.support.studies import categorical, head_of, label_of, numeric, study
 
 CUPS = ["none", "some", "many"]
@@ -82,8 +75,7 @@ class FakeAggregator:
     chain: list[SignedHead] = field(factory=list)
     bodies: list[bytes] = field(factory=list)
     enrolments: dict[bytes, Enrolment] = field(factory=dict)
-    accepted: dict[tuple[int, bytes], Packet] = field(factory=dict)
-    accepted_v2: dict[tuple[int, bytes], PacketV2] = field(factory=dict)
+    accepted: dict[tuple[int, bytes], AnyPacket] = field(factory=dict)
     posts: list[tuple[str, bytes, float]] = field(factory=list)
     gets: list[tuple[str, float]] = field(factory=list)
     deaf: set[str] = field(factory=set)
@@ -180,7 +172,7 @@ class FakeAggregator:
     def transcribe(self) -> None:
         """Publish every survey's transcript."""
         for survey in self.manifest.surveys:
-            accepted = [*self.accepted.values(), *(one.published() for one in self.accepted_v2.values())]
+            accepted = map(kept, self.accepted.values())
             packets = sorted((p for p in accepted if p.survey == survey.survey), key=lambda p: p.token)
             body = encode([1, self.study, survey.survey, [one.to_bytes() for one in packets]])
             self.publish("transcript", body, survey.survey)
@@ -210,10 +202,7 @@ class FakeAggregator:
 
     def opened(self, what: str, body: bytes) -> bytes:
         """The plaintext of a post."""
-        if self.manifest.packet_version == 1:
-            return unseal(body, bytes(self.sealing))
-        infos = {"enrol": enrolment_info, "withdraw": withdrawal_info, "packets": packet_info}
-        return Opener(bytes(self.sealing)).open(body, infos[what](self.study))
+        return opened(self.manifest, bytes(self.sealing), what, body)
 
     def take_enrol(self, plaintext: bytes) -> str:
         enrolment = parse_enrolment(plaintext, self.study, self.manifest.packets)
@@ -224,17 +213,8 @@ class FakeAggregator:
         return WITHDRAWN if self.enrolments.pop(parse_withdrawal(plaintext, self.study), None) else "not-enrolled"
 
     def take_packets(self, plaintext: bytes) -> str:
-        if self.manifest.packet_version == 2:
-            return self._take_v2(plaintext)
-        size = packet_size(self.manifest.report_size, token_size(self.manifest.packets))
-        packet = parse_packet(unpad(plaintext, size))
-        known = self.accepted.setdefault((packet.slot, packet.token[:48]), packet)
-        return ACCEPTED if known == packet else "tag-spent"
-
-    def _take_v2(self, plaintext: bytes) -> str:
-        packet = parse_packet_v2(plaintext, layout_of_packets(self.manifest))
-        assert isinstance(packet, PacketV2)
-        known = self.accepted_v2.setdefault((packet.occasion.slot, packet.tag), packet)
+        packet = packet_in(self.manifest, plaintext)
+        known = self.accepted.setdefault((kept(packet).slot, packet.token[:48]), packet)
         return ACCEPTED if known == packet else "tag-spent"
 
     def sent(self, what: str) -> list[bytes]:

@@ -78,7 +78,7 @@ def counts_in(study: Manifest, number: int, body_untrusted: bytes) -> tuple[int,
 
 class Shared:
     name = "noisy-count"
-    packet_versions = (1, 2)
+    packet_versions = (2, 1)
     designs: Mapping[str, Design] = {"noisy-count": Design(NoisyCount, form)}
 
     def share_sizes(self, study: Manifest) -> tuple[int, ...]:

@@ -20,38 +20,34 @@ from aggregator.store.dialects import set_up
 from aggregator.store.home import open_home
 from aggregator.study.live import LiveStudy
 from anon.credential import Credential, commit, finalize, present, pseudonym, signer_nym_entropy
-from anon.errors import Malformed, Unreachable
+from anon.errors import Unreachable
 from anon.ldp import RawCategory
 from anon.protocols.posts import sealed_enrolment, sealed_withdrawal
 from anon.protocols.sortition import draw, occasion_of, slot_context, tag_context
 from anon.route import Response
-from anon.sealing import seal as hpke_seal
 from anon.study import parse_proposal
 from anon.study.manifest import Manifest, Window
 from anon.transparency.documents import body_digest, find
 from anon.wire.invite import Invite, invite_hash
 from anon.wire.messages import (
+    Dummy,
     Enrolment,
     Packet,
     credential_header,
-    pad,
     parse_credentials,
-    parse_dummy,
     parse_roster,
     parse_seed,
-    presentation_header,
-    seal,
     sign_enrolment,
     sign_withdrawal,
     study_seed,
-    unpad,
 )
-from anon.wire.packet_v2 import PacketV2, packet_info
+from anon.wire.packet_v2 import PacketV2
 from anon.wire.replies import encode_reply
 from peer.app import PeerApp
 from peer.data.evaluate import at_once
 from peer.store.home import PeerHome, Settings
 from tests.support.clock import Clock
+from tests.support.packets import AnyPacket, opened, posted, read
 from tests.support.studies import questions
 
 ADDRESS = "127.0.0.1:1"
@@ -150,53 +146,30 @@ class FakePeer:
 
     def packet(
         self, slot: int = 0, survey: int | None = None, report: bytes | None = None, category: int = 0
-    ) -> Packet:
-        """A packet with a valid token for what it says."""
-        made = self.any_packet(slot, survey, report, category)
-        assert isinstance(made, Packet)
-        return made
-
-    def packet_v2(
-        self, slot: int = 0, survey: int | None = None, report: bytes | None = None, category: int = 0
-    ) -> PacketV2:
-        """The same in a study with packets of version 2."""
-        made = self.any_packet(slot, survey, report, category)
-        assert isinstance(made, PacketV2)
-        return made
-
-    def any_packet(
-        self, slot: int = 0, survey: int | None = None, report: bytes | None = None, category: int = 0
-    ) -> Packet | PacketV2:
-        """The same, of the study's version."""
+    ) -> AnyPacket:
+        """A packet of the study's version, with a valid token for what it says."""
         asked = self.drawn(slot) if survey is None else survey
         answer = self.report(asked, category) if report is None else report
         if self.manifest.packet_version == 2:
             return self.signed(PacketV2(occasion_of(self.manifest, slot), asked, answer, (), b""))
-        proof = presentation_header(self.study, slot, asked, answer)
-        token = present(self._holding(), slot_context(self.study, slot), proof, os.urandom)
-        return Packet(self.study, slot, asked, answer, token)
+        return self.signed(Packet(self.study, slot, asked, answer, b""))
 
-    def signed(self, packet: PacketV2) -> PacketV2:
+    def signed(self, packet: AnyPacket) -> AnyPacket:
         """The same with a valid token for what it says."""
-        context, proof = packet.occasion.tag_context(), packet.presentation_header()
-        return evolve(packet, token=present(self._holding(), context, proof, os.urandom))
+        if isinstance(packet, PacketV2):
+            context = packet.occasion.tag_context()
+        else:
+            context = slot_context(self.study, packet.slot)
+        return evolve(packet, token=present(self._holding(), context, packet.presentation_header(), os.urandom))
 
     def _holding(self) -> Credential:
         assert self.credential is not None
         return self.credential
 
 
-def sealed(live: LiveStudy, packet: Packet | PacketV2) -> bytes:
+def sealed(live: LiveStudy, packet: AnyPacket) -> bytes:
     """A packet as it is posted, whatever it says."""
-    return posted(live, packet.to_bytes())
-
-
-def posted(live: LiveStudy, plaintext: bytes) -> bytes:
-    """Any plaintext, padded and sealed as packets of the study are."""
-    padded = pad(plaintext, live.packet_intake.rules.plain_bytes)
-    if live.manifest.packet_version == 2:
-        return hpke_seal(padded, live.manifest.sealing_key, packet_info(live.study))
-    return seal(padded, live.manifest.sealing_key)
+    return posted(live.manifest, packet.to_bytes())
 
 
 async def published(live: LiveStudy) -> dict[tuple[str, int], bytes]:
@@ -300,7 +273,7 @@ class World:
         """The same, and a packet of each is accepted."""
         peers = await self.collecting(count)
         for peer in peers:
-            assert await self.live.submit(sealed(self.live, peer.any_packet())) == "accepted"
+            assert await self.live.submit(sealed(self.live, peer.packet())) == "accepted"
         return peers
 
     async def go_to(self, when: float) -> None:
@@ -371,16 +344,11 @@ class World:
 
     def opened(self, body: bytes) -> bytes:
         """The plaintext of a sealed packet."""
-        rules = self.live.packet_intake.rules
-        return unpad(rules.opener.open(body, packet_info(self.live.study)), rules.plain_bytes)
+        return opened(self.live.manifest, self.live.packet_intake.rules.sealing_key, "packets", body)
 
     def is_dummy(self, body: bytes) -> bool:
-        """True if a post carries cover."""
-        try:
-            parse_dummy(self.opened(body))
-        except Malformed:
-            return False
-        return True
+        """True if a post carries cover. Raises `Malformed` for one that carries neither cover nor a packet."""
+        return isinstance(read(self.live.manifest, self.opened(body)), Dummy)
 
 
 @asynccontextmanager

@@ -162,6 +162,21 @@ def test_the_sealing_key_says_the_version_of_packets(length: int, version: int) 
             evolve(manifest, sealing_key=bytes(wrong))
 
 
+def test_a_manifest_of_version_2_says_so_to_programs_that_cannot_make_its_packets() -> None:
+    """They look at the version first, and tell their owner to update them. A sum's manifest of before has version 1."""
+    old = manifest_of()
+    assert (old.version, old.packet_version) == (1, 1)
+    new = evolve(old, version=2, sealing_key=bytes(1216))
+    assert parse_manifest(new.to_bytes()) == new
+    keys = evolve(KEYS, sealing_key=bytes(1216))
+    assert (made := resolve(parse_proposal(GOOD), keys, now=1_800_000_000)).version == made.packet_version == 2
+    with pytest.raises(Malformed, match="1216 bytes in a manifest of version 2"):
+        evolve(old, version=2)
+    for unknown in (0, 3):
+        with pytest.raises(Malformed, match=f"version: expected 2, got {unknown}; update this program"):
+            evolve(new, version=unknown)
+
+
 UNASKED = """
 import sys
 from {module} import {reader}
