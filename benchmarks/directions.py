@@ -10,7 +10,8 @@ the share of studies whose model is said to beat a guess; `ece`: the calibration
 studies in which the declared score would say that what staff expect is true here.
 
 Every trial is kept in benchmarks/out/directions.jsonl as soon as it is done, and a further run goes on from there: a
-trial's chance depends on its cell and number alone. --shuffled permutes the labels of the peers, so that `shown` is the
+trial's chance depends on its cell and number alone. A row is the mean over all of its cell's trials that are kept, so
+that cells of much noise can have more of them. One thread is fastest (OPENBLAS_NUM_THREADS=1): .1 s a trial. --shuffled permutes the labels of the peers, so that `shown` is the
 rate of false alarms. Prints a table, writes benchmarks/out/directions.json, and fails where a goal is missed. Goals: in
 the mean over sets, at 2,000 peers and epsilon 1, right signs and declared cuts gain at least .04; right signs lose in
 no cell more than .003 and two standard errors of the paired difference; wrong ones lose .03 at most.
@@ -242,7 +243,7 @@ def plan_for(cell: Cell, people: int, known: dict[str, Any]) -> tuple[str, Plan]
 
 
 def measure(cell: Cell, data: tuple[People, People], trials: int, kept: Path) -> Figure:
-    """One row: means over the trials, of which those that are in the file `kept` are not run again."""
+    """One row: means over the trials and any further ones that are in the file `kept`, none of which is run again."""
     lines = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
     mine = {line["trial"]: line for line in lines if line["cell"] == cell.key}
     design, plan = plan_for(cell, len(data[0]), {line["cell"].rpartition("/")[0]: line["design"] for line in lines})
@@ -252,7 +253,7 @@ def measure(cell: Cell, data: tuple[People, People], trials: int, kept: Path) ->
             mine[trial] = {"cell": cell.key, "design": design, "trial": trial, **found}
             with kept.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(mine[trial]) + "\n")
-    return _row(cell, design, [mine[trial] for trial in range(trials)])
+    return _row(cell, design, [mine[trial] for trial in sorted(mine) if trial >= 0])
 
 
 def _row(cell: Cell, design: str, trials: Sequence[dict[str, Any]]) -> Figure:

@@ -7,9 +7,10 @@ alike (a line plus a smooth part). It leaves their size tau to the moments. The 
 tau, 0 among them. Each is weighted by how well it explains the measurements. So where nothing can be learnt the model
 says the base rate. Negative and impossible estimates enter as they are.
 
-Staff may declare directions (`Feature.expects`). Then half of the prior weight of any effect goes to w ~ N(mu d, tau^2
-K), d being the declared direction, over a grid of mu; a part of that half (`noise_test.REVERSED`) to w ~ N(-mu d, tau^2
-K), should all be the wrong way round. The measurements decide how much each part counts.
+Staff may declare directions (`Feature.expects`). Then most of the prior weight of any effect (`noise_test.DECLARED`)
+goes to w ~ N(mu d, tau^2 K), d being the declared direction, and to w ~ N(-mu d, tau^2 K), should all be the wrong way
+round, over a grid of mu. The measurements decide which way, and how much each part counts. Of tau they decide as
+without directions (`_sized_without_directions`).
 
 S is known within a feature. Between two features it is measured only by tables of both. It is shrunk towards none by
 its noise, block by block. A study of single features or of bits is learned as if features were unrelated. That ranks
@@ -25,7 +26,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from aggregator.protocols.histogram.moments import Coordinates, Moments
-from aggregator.protocols.histogram.noise_test import LEVEL, REVERSED, WhitenedMeasurements, p_value
+from aggregator.protocols.histogram.noise_test import DECLARED, LEVEL, WhitenedMeasurements, p_value
 from aggregator.protocols.histogram.reconstruct import Floats
 
 TAUS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
@@ -34,7 +35,7 @@ feature goes with the label; the others share the rest."""
 
 SHIFTS = (0.01, 0.02, 0.04, 0.08, 0.12)
 """The sizes mu of an effect along a declared direction, or against it, in units of probability, alike a priori.
-Together they have half of the weight of any effect; the other half is that of effects around 0."""
+Together they have `DECLARED` of the weight of any effect; the rest is that of effects around 0."""
 
 SMOOTH = 2.0
 """How far the smooth part of a numeric feature reaches, its whole range being 1."""
@@ -234,13 +235,17 @@ def _averaged(
     asked: Measurements, seen: WhitenedMeasurements, certain: bool = False
 ) -> tuple[Floats, Floats, _Posteriors]:
     """`_posterior` without the covariance, and all that it is found from."""
-    shifts, taus, prior_weights = _priors(seen.directed)
-    scores = np.array(
-        [seen.log_bayes_factor(tau, shift) for tau, shift in zip(taus.tolist(), shifts.tolist(), strict=True)]
-    )
+    shifts, taus, prior_weights = _priors(seen)
+    if seen.directed:
+        ways = shifts[1 :: len(TAUS) - 1]
+        scores = np.append(0.0, seen.log_bayes_factors(TAUS[1:], ways.tolist()))
+    else:
+        scores = np.array([seen.log_bayes_factor(tau) for tau in taus.tolist()])
     weights = np.exp(scores - scores.max()) * prior_weights
     weights[0] *= not certain
     weights /= weights.sum()
+    if seen.directed:
+        weights[1:] = weights[1:].sum() * _sized_without_directions(scores[1:], prior_weights[1:])
     kept = np.array([tau**2 / (1 + tau**2 * seen.strengths) for tau in taus.tolist()])
     means = (kept * (seen.z - shifts[:, None] * seen.expected)) @ seen.gain.T
     if seen.directed:
@@ -256,13 +261,26 @@ def _spread(asked: Measurements, found: _Posteriors, weights: Floats, effects: F
     return within - (gain * told) @ gain.T + (apart * weights[:, None]).T @ apart
 
 
-def _priors(directed: bool) -> tuple[Floats, Floats, Floats]:
-    """mu, tau and the weight of each prior, that of no effect first."""
+def _sized_without_directions(scores: Floats, prior_weights: Floats) -> Floats:
+    """The weights of all effects, (P - 1,), with those of tau as effects around 0 have them; within each tau, of mu.
+
+    Effects around mu d would speak for a smaller tau: a line explains most. With many answers that took away what they
+    said besides the line.
+    """
+    by_size = scores.reshape(-1, len(TAUS) - 1)
+    within = np.exp(by_size - by_size.max(axis=0)) * prior_weights.reshape(by_size.shape)
+    sizes = np.exp(by_size[0] - by_size[0].max())
+    found: Floats = (within / within.sum(axis=0) * (sizes / sizes.sum())).ravel()
+    return found
+
+
+def _priors(seen: WhitenedMeasurements) -> tuple[Floats, Floats, Floats]:
+    """mu, tau and the weight of each prior, that of no effect first; then by mu, 0 first, and within it by tau."""
     sizes = np.array(TAUS[1:])
-    around_zero = 0.25 if directed else 0.5
+    around_zero = 0.5 * (1 - DECLARED) if seen.directed else 0.5
     found = [(0.0, 0.0, 0.5), *((0.0, tau, around_zero / len(sizes)) for tau in sizes)]
-    for way, share in ((1, 1 - REVERSED), (-1, REVERSED)) if directed else ():
-        weight = share * 0.25 / len(sizes) / len(SHIFTS)
+    for way, share in ((1, 1 - seen.reversed), (-1, seen.reversed)) if seen.directed else ():
+        weight = share * 0.5 * DECLARED / len(sizes) / len(SHIFTS)
         found += [(way * shift, tau, weight) for shift in SHIFTS for tau in sizes]
     shifts, taus, weights = np.array(found).T
     return shifts, taus, weights

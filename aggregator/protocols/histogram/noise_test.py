@@ -7,15 +7,16 @@ distribution under noise alone is known exactly, but for the normal shape of sum
 the same numbers, so that equal tallies give an equal answer. A Bayes factor has mean 1 under noise alone. So one of t
 or more has a chance of at most 1/t (Ville's inequality). A large one needs no drawing.
 
-Where staff declared a direction d, half of the average is over w ~ N(mu d, tau^2 K) for several mu, a part of it
-(`REVERSED`) over w ~ N(-mu d, tau^2 K). That changes the statistic and not the noise: the chance is as exact as before,
-whatever was declared before anybody answered.
+Where staff declared a direction d, a part of the average (`DECLARED`) is over w ~ N(mu d, tau^2 K) for several mu, and
+over w ~ N(-mu d, tau^2 K). Both ways count almost alike (`WhitenedMeasurements.reversed`). That changes the statistic
+and not the noise: the chance is as exact as before, whatever was declared before anybody answered.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from math import exp, sqrt
 
 import numpy as np
 from attrs import Factory, evolve, field, frozen
@@ -31,9 +32,14 @@ ABSTAIN_FROM = 0.5
 LEVEL = 0.015
 """The level that the test is made for: the rest is left for sums of few reports, which are not quite normal."""
 
-REVERSED = 0.4
-"""The prior chance that what staff declared is the wrong way round as a whole. Up to here right signs gain as much as
-wrong ones would cost, where answers say least: docs/decisions/0035-expected-directions.md has the figures."""
+DECLARED = 0.75
+"""The part of the prior weight of any effect that lies along what staff declared, one way or the other."""
+
+LEAN, LARGEST_LEAN, OTHERS = 0.02, 0.4, 0.16
+"""The prior log-odds that staff declared the right way round: `LEAN` for each standard error by which effects of the
+declared direction, of size 1, stand out of the noise and of other effects of the size `OTHERS`; never more than the
+largest. A study that cannot tell which way has nothing but its prior, and would turn with the signs. All four numbers
+were chosen on packets of their own: docs/decisions/0035-expected-directions.md has the figures."""
 
 _DRAWS = 8000
 
@@ -79,18 +85,31 @@ class WhitenedMeasurements:
         """Other values, (M,), of the same design and noise."""
         return evolve(self, z=self.turning @ values)
 
-    def log_bayes_factor(self, tau: float, shift: float = 0.0) -> float:
-        """The log Bayes factor of w ~ N(shift d, tau^2 K) against no effect."""
-        z = self.z[None, :]
-        found = _log_factor(z, self.strengths, tau)
-        if shift:
-            found = found + _gained(z, self, tau, (shift,))[0]
-        return float(found[0])
+    def log_bayes_factor(self, tau: float) -> float:
+        """The log Bayes factor of w ~ N(0, tau^2 K) against no effect."""
+        return float(_log_factor(self.z[None, :], self.strengths, tau)[0])
+
+    def log_bayes_factors(self, taus: Sequence[float], shifts: Sequence[float]) -> Floats:
+        """The same of w ~ N(shift d, tau^2 K) for each shift and tau, shape (shifts, taus)."""
+        around_zero = np.array([self.log_bayes_factor(tau) for tau in taus])
+        sharply = np.array([self.expected / (1 + tau**2 * self.strengths) for tau in taus])
+        size = np.array(shifts)[:, None]
+        found: Floats = around_zero + size * (sharply @ self.z) - size**2 / 2 * (sharply @ self.expected)
+        return found
 
     @property
     def directed(self) -> bool:
         """True if a direction is declared of which the measurements can say something."""
         return bool(self.expected.any())
+
+    @property
+    def reversed(self) -> float:
+        """The prior chance that what staff declared is the wrong way round as a whole; at most one half.
+
+        It hangs on the noise, which is known, and not on z: the test stays exact.
+        """
+        clear = sqrt(float(self.expected @ (self.expected / (1 + OTHERS**2 * self.strengths))))
+        return 1 / (1 + exp(min(LEAN * clear, LARGEST_LEAN)))
 
 
 def p_value(seen: WhitenedMeasurements, taus: Sequence[float], shifts: Sequence[float] = ()) -> float:
@@ -117,26 +136,33 @@ def _drawn(strengths: bytes, expected: bytes, taus: tuple[float, ...], shifts: t
 
 
 def _average(z: Floats, seen: WhitenedMeasurements, taus: Sequence[float], shifts: Sequence[float]) -> Floats:
-    """The log of the average Bayes factor of each row of z, shape (draws,): half of it along a declared direction."""
+    """The log of the average Bayes factor of each row of z, (draws,): `DECLARED` of it along a declared direction."""
     around_zero = np.column_stack([_log_factor(z, seen.strengths, tau) for tau in taus])
     found = _log_mean(around_zero)
     if not seen.directed or not shifts:
         return found
-    along = np.logaddexp(
-        _along(z, seen, taus, around_zero, shifts) + np.log(1 - REVERSED),
-        _along(z, seen, taus, around_zero, [-shift for shift in shifts]) + np.log(REVERSED),
-    )
-    both: Floats = np.logaddexp(found, along) - np.log(2)
+    along = _along(z, seen, taus, around_zero, shifts)
+    both: Floats = np.logaddexp(found + np.log(1 - DECLARED), along + np.log(DECLARED))
     return both
 
 
 def _along(
     z: Floats, seen: WhitenedMeasurements, taus: Sequence[float], around_zero: Floats, shifts: Sequence[float]
 ) -> Floats:
-    """The log of the average Bayes factor of each row of z over effects around mu d. `around_zero`: (draws, taus)."""
-    sizes = zip(around_zero.T, taus, strict=True)
-    found = [factor + gained for factor, tau in sizes for gained in _gained(z, seen, tau, shifts)]
-    return _log_mean(np.column_stack(found))
+    """The log of the average Bayes factor of each row of z over effects around mu d and around -mu d.
+
+    `around_zero`: (draws, taus). One tau at a time, with draws along the last axis: that stays within a cache.
+    """
+    ways = np.array([*shifts, *(-shift for shift in shifts)])[:, None]
+    shares = np.log(np.repeat([1 - seen.reversed, seen.reversed], len(shifts)))[:, None]
+    by_tau = []
+    for factor, tau in zip(around_zero.T, taus, strict=True):
+        seen_sharply = seen.expected / (1 + tau**2 * seen.strengths)
+        line, bend = z @ seen_sharply, float(seen.expected @ seen_sharply)
+        gained = ways * line + (shares - ways**2 / 2 * bend)
+        top = gained.max(axis=0)
+        by_tau.append(factor + top + np.log(np.exp(gained - top).sum(axis=0) / len(shifts)))
+    return _log_mean(np.column_stack(by_tau))
 
 
 def _log_mean(factors: Floats) -> Floats:
@@ -149,13 +175,6 @@ def _log_factor(z: Floats, strengths: Floats, tau: float) -> Floats:
     signal = tau**2 * strengths
     found: Floats = 0.5 * (z**2 @ (signal / (1 + signal)) - np.log1p(signal).sum())
     return found
-
-
-def _gained(z: Floats, seen: WhitenedMeasurements, tau: float, shifts: Sequence[float]) -> list[Floats]:
-    """By how much the log Bayes factor of each row of z rises where w is around mu d and not 0, for each mu."""
-    seen_sharply = seen.expected / (1 + tau**2 * seen.strengths)
-    line, bend = z @ seen_sharply, float(seen.expected @ seen_sharply)
-    return [shift * line - shift**2 / 2 * bend for shift in shifts]
 
 
 @lru_cache(maxsize=8)

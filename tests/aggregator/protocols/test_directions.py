@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from aggregator.lab.simulation.draws import perturbed_counts
-from aggregator.protocols.histogram import additive, noise_test
+from aggregator.protocols.histogram import noise_test
 from aggregator.protocols.histogram.additive import (
     SHIFTS,
     TAUS,
@@ -21,7 +21,14 @@ from aggregator.protocols.histogram.additive import (
 )
 from aggregator.protocols.histogram.additive_model import coordinates_of
 from aggregator.protocols.histogram.moments import Coordinates, Moments, gather
-from aggregator.protocols.histogram.noise_test import FALSE_ALARM, LEVEL, REVERSED, WhitenedMeasurements, p_value
+from aggregator.protocols.histogram.noise_test import (
+    DECLARED,
+    FALSE_ALARM,
+    LARGEST_LEAN,
+    LEVEL,
+    WhitenedMeasurements,
+    p_value,
+)
 from aggregator.protocols.histogram.reconstruct import SurveyTally
 from anon.ldp import build, nano
 from anon.study.features import Feature
@@ -50,14 +57,22 @@ def asked_of(case: tuple[np.ndarray, ...]) -> tuple[Measurements, WhitenedMeasur
     )
 
 
-def priors() -> list[tuple[float, float, float]]:
-    """(weight, mu, tau) as the method states them: 1/2, 1/4 and 1/4, of which a part is for all signs reversed."""
-    along = 0.25 / len(SIZES) / len(SHIFTS)
+def reversed_chance(case: tuple[np.ndarray, ...]) -> float:
+    """The prior chance of all signs reversed, in the measurements' own coordinates: .02 for each standard error."""
+    _, design, kernel, noise, direction = case
+    seen = design @ direction
+    others = 0.16**2 * design @ kernel @ design.T + noise
+    return float(1 / (1 + np.exp(min(0.02 * np.sqrt(seen @ np.linalg.inv(others) @ seen), LARGEST_LEAN))))
+
+
+def priors(case: tuple[np.ndarray, ...]) -> list[tuple[float, float, float]]:
+    """(weight, mu, tau) as the method states them: 1/2, and 1/8 and 3/8, of which a part is for all signs reversed."""
+    along, back = 0.375 / len(SIZES) / len(SHIFTS), reversed_chance(case)
     return [
         (0.5, 0.0, 0.0),
-        *((0.25 / len(SIZES), 0.0, tau) for tau in SIZES),
-        *((along * (1 - REVERSED), mu, tau) for mu in SHIFTS for tau in SIZES),
-        *((along * REVERSED, -mu, tau) for mu in SHIFTS for tau in SIZES),
+        *((0.125 / len(SIZES), 0.0, tau) for tau in SIZES),
+        *((along * (1 - back), mu, tau) for mu in SHIFTS for tau in SIZES),
+        *((along * back, -mu, tau) for mu in SHIFTS for tau in SIZES),
     ]
 
 
@@ -66,8 +81,17 @@ def by_densities(case: tuple[np.ndarray, ...], values: np.ndarray) -> list[float
     _, design, kernel, noise, direction = case
     return [
         float(np.log(weight) + multivariate_normal(mu * design @ direction, tau**2 * design @ kernel @ design.T + noise).logpdf(values))
-        for weight, mu, tau in priors()
+        for weight, mu, tau in priors(case)
     ]  # fmt: skip
+
+
+def tied(weights: np.ndarray, taus: np.ndarray) -> np.ndarray:
+    """All weight of a tau above 0 as effects around 0 share it out, which come first after no effect."""
+    found, any_effect = weights.copy(), 1 - weights[0]
+    around_zero = weights[1 : 1 + len(SIZES)] / weights[1 : 1 + len(SIZES)].sum()
+    for tau, share in zip(SIZES, around_zero, strict=True):
+        found[taus == tau] *= any_effect * share / weights[taus == tau].sum()
+    return found
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -76,8 +100,9 @@ def test_the_posterior_mean_is_that_of_the_mixture(seed: int) -> None:
     values, design, kernel, noise, direction = case
     logs = by_densities(case, values)
     weights = np.exp(np.array(logs) - logsumexp(logs))
+    weights = tied(weights, np.array([tau for _, _, tau in priors(case)]))
     means, spreads = [], []
-    for _, mu, tau in priors():
+    for _, mu, tau in priors(case):
         across = tau**2 * kernel @ design.T @ np.linalg.inv(tau**2 * design @ kernel @ design.T + noise)
         means.append(mu * direction + across @ (values - mu * design @ direction))
         spreads.append(tau**2 * (kernel - across @ design @ kernel))
@@ -105,7 +130,7 @@ def test_the_chance_is_that_of_values_drawn_as_noise(seed: int) -> None:
     def statistic(at: np.ndarray) -> np.ndarray:
         logs = [
             np.log(weight) + multivariate_normal(mu * design @ direction, tau**2 * design @ kernel @ design.T + noise).logpdf(at)
-            for weight, mu, tau in priors()[1:]
+            for weight, mu, tau in priors(case)[1:]
         ]  # fmt: skip
         found: np.ndarray = logsumexp(logs, axis=0) - multivariate_normal(np.zeros(len(noise)), noise).logpdf(at)
         return found
@@ -193,26 +218,38 @@ def test_right_signs_help_and_wrong_ones_cost_nothing_where_answers_speak() -> N
 
 
 def test_turning_all_signs_turns_the_prior_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Signs turned around and their chance of being so turned with them: the same model. At one half neither counts."""
+    """Where neither way is likelier beforehand, all signs turned around are the same model."""
     one = a_study(1, EFFECT)
     right, wrong = fit(with_signs(one, (1,) * 6)), fit(with_signs(one, (-1,) * 6))
-    for module in (additive, noise_test):
-        monkeypatch.setattr(module, "REVERSED", 1 - REVERSED)
+    assert right.effects != pytest.approx(wrong.effects)
+    monkeypatch.setattr(noise_test, "LEAN", 0.0)
     noise_test._drawn.cache_clear()
-    turned = fit(with_signs(one, (-1,) * 6))
+    right, wrong = fit(with_signs(one, (1,) * 6)), fit(with_signs(one, (-1,) * 6))
     noise_test._drawn.cache_clear()
-    assert turned.effects == pytest.approx(right.effects) and turned.chance == pytest.approx(right.chance, abs=1e-3)
-    assert turned.effects != pytest.approx(wrong.effects)
-    for module in (additive, noise_test):
-        monkeypatch.setattr(module, "REVERSED", 0.5)
-    assert fit(with_signs(one, (-1,) * 6)).effects == pytest.approx(fit(with_signs(one, (1,) * 6)).effects)
+    assert right.effects == pytest.approx(wrong.effects) and right.chance == pytest.approx(wrong.chance, abs=1e-12)
 
 
-def test_where_nothing_is_measured_a_gain_with_right_signs_is_a_loss_with_wrong_ones() -> None:
-    """Answers of no weight: the model is the prior, which the signs turn as a whole."""
-    silent = a_study(1, EFFECT, 0.01, 60)
-    right, wrong = (fit(with_signs(silent, (sign,) * 6)).effects for sign in (1, -1))
-    assert right[1::2] == pytest.approx(wrong[::2], rel=0.2) and (right[1::2] > 0).all()
+def test_a_study_that_cannot_tell_which_way_hardly_leans() -> None:
+    """Answers of no weight leave both ways alike; many answers leave the declared way a prior chance of .6."""
+    silent, clear = a_study(1, EFFECT, 0.01, 60), a_study(3, EFFECT, 8.0, 60_000)
+    found = [measurements(with_signs(one, (1,) * 6)).seen().reversed for one in (silent, a_study(1, EFFECT), clear)]
+    assert 0.499 < found[0] < 0.5 and found[0] > found[1] > found[2]
+    assert found[2] == pytest.approx(1 / (1 + np.exp(LARGEST_LEAN)))
+
+
+def test_the_lean_says_nothing_of_the_answers() -> None:
+    """The prior chance is the same for any values, so that the statistic was fixed before they came."""
+    asked, seen = asked_of(a_case(5))
+    assert seen.of_others(asked.values * -3 + 1).reversed == seen.reversed < 0.5
+
+
+def test_sizes_are_those_that_are_found_without_directions() -> None:
+    """A direction moves weight between mu and never between tau, however well it explains the measurements."""
+    case = a_case(3)
+    plain = asked_of((*case[:4], np.zeros(5)))
+    weights, told = _posterior(*plain, certain=True)[0], _posterior(*asked_of(case), certain=True)[0]
+    by_size = told[1:].reshape(-1, len(SIZES)).sum(axis=0)
+    assert by_size == pytest.approx(weights[1:]) and told[1 : 1 + len(SIZES)] != pytest.approx((1 - DECLARED) * weights[1:])
 
 
 def test_many_answers_overrule_wrong_signs() -> None:
