@@ -11,10 +11,12 @@ studies in which the declared score would say that what staff expect is true her
 
 Every trial is kept in benchmarks/out/directions.jsonl as soon as it is done, and a further run goes on from there: a
 trial's chance depends on its cell and number alone. A row is the mean over all of its cell's trials that are kept, so
-that cells of much noise can have more of them. One thread is fastest (OPENBLAS_NUM_THREADS=1): .1 s a trial. --shuffled permutes the labels of the peers, so that `shown` is the
-rate of false alarms. Prints a table, writes benchmarks/out/directions.json, and fails where a goal is missed. Goals: in
-the mean over sets, at 2,000 peers and epsilon 1, right signs and declared cuts gain at least .04; right signs lose in
-no cell more than .003 and two standard errors of the paired difference; wrong ones lose .03 at most.
+that cells of much noise can have more of them. One thread is fastest (OPENBLAS_NUM_THREADS=1): .1 s a trial.
+
+--shuffled permutes the labels of the peers, so that `shown` is the rate of false alarms. Prints a table, writes
+benchmarks/out/directions.json, and fails where a goal is missed. Goals: in the mean over sets, at 2,000 peers and
+epsilon 1, right signs and declared cuts gain at least .04; right signs lose in no cell more than .003 and two standard
+errors of the paired difference; wrong ones lose .03 at most.
 """
 
 from __future__ import annotations

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.figures import Figure
+from benchmarks.figures import OUT, Figure
 from benchmarks.paper.charts import write_all
 from benchmarks.paper.checks import reach
 from benchmarks.paper.claims import CLAIMS
 from benchmarks.paper.datasets import NAMES
+from benchmarks.paper.directions_page import directions
 from benchmarks.paper.findings import Findings, number, share, table, with_error
 from benchmarks.paper.kept import Kept
 from benchmarks.paper.sweeps import FIGURE_6_SIZES, FIGURE_7_PARTITIONS
@@ -107,6 +108,7 @@ def render(found: Findings, charts: Sequence[str]) -> str:
         parts.append(tables(found))
         parts.append(_claims(found, figure))
     parts.append(utility(found, charts))
+    parts.append(directions(OUT / "directions.json"))
     parts.append(ERRATA)
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 

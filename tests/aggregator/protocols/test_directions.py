@@ -140,6 +140,15 @@ def test_the_chance_is_that_of_values_drawn_as_noise(seed: int) -> None:
     assert abs(found - expected) < 5 * np.sqrt(max(expected * (1 - expected), 1e-3) * (1 / 20_000 + 1 / 8_000))
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_the_statistic_is_the_average_bayes_factor(seed: int) -> None:
+    """Of any effect against none, whose prior weight is one half, each prior with its own weight."""
+    case = a_case(seed)
+    logs = np.array(by_densities(case, case[0]))
+    found = noise_test._average(asked_of(case)[1].z[None, :], asked_of(case)[1], SIZES, SHIFTS)
+    assert found == pytest.approx([logsumexp(logs[1:]) - logs[0]])
+
+
 def test_sizes_far_beyond_a_float_are_averaged_soundly() -> None:
     values, design, kernel, noise, direction = a_case(1)
     case = (values * 1e4, design, kernel, noise, direction)

@@ -1,0 +1,33 @@
+"""The section of docs/results.md about declared directions: bold where a study is worth its epsilon, and nowhere else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.figures import Figure
+from benchmarks.paper.directions_page import directions, section
+
+
+def row(peers: int, epsilon: float, cuts: bool, right: float) -> Figure:
+    return {
+        "set": "adult", "peers": peers, "epsilon": epsilon, "cuts": cuts, "trials": 10, "rule": 0.8,
+        "none": 0.6, "none_se": 0.01, "right": right, "right_se": 0.01,
+    }  # fmt: skip
+
+
+def test_a_study_is_worth_its_epsilon_only_if_it_is_clearly_above_the_rule() -> None:
+    text = section(
+        [
+            row(300, 1.0, False, 0.7), row(300, 1.0, True, 0.81),
+            row(300, 2.0, False, 0.83), row(300, 2.0, True, 0.7),
+            row(0, 1.0, False, 0.7), row(0, 1.0, True, 0.83),
+        ]
+    )  # fmt: skip
+    assert "| 300 | 0.600 → 0.810 | **0.600 → 0.700** |" in text
+    assert "| all | **0.600 → 0.830** |  |" in text
+    assert "In 1 of 3 pairs" in text and "none was" not in text and "rule 0.800" in text
+
+
+def test_a_set_without_any_is_named_and_nothing_measured_has_no_section(tmp_path: Path) -> None:
+    assert "On Adult none was." in section([row(300, 1.0, False, 0.7), row(300, 1.0, True, 0.7)])
+    assert directions(tmp_path / "directions.json") == ""
