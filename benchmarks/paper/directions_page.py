@@ -36,8 +36,8 @@ def section(rows: Sequence[Figure]) -> str:
     both = {place: pair for place, pair in cells.items() if len(pair) == 2}
     trials = [int(number(row, "trials")) for row in rows]
     errors = [number(row, f"{kind}_se") for row in rows for kind in ("none", "right")]
-    told = f"{min(trials)} to {max(trials)} trials in each of {len(rows)} cells; standard errors at most {max(errors):.3f}"
-    parts = [SECTION, f"{told}. {_unworthy(both)}"]
+    told = f"{min(trials)} to {max(trials)} trials in each of {len(rows)} cells"
+    parts = [SECTION, f"{told}; standard errors at most {max(errors):.3f}. {_unworthy(both)}"]
     for name in dict.fromkeys(place[0] for place in both):
         mine = {place[1:]: pair for place, pair in both.items() if place[0] == name}
         rule = number(next(iter(mine.values()))[True], "rule")
