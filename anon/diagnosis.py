@@ -90,15 +90,25 @@ def _cryptography() -> Check:
 def _token() -> Check:
     """A whole credential: commit, issue, verify, present, verify."""
     try:
-        from anon.credential import Verifier, blind_sign, commit, finalize, generate_secret_key, present, public_key
+        from anon.credential import (
+            TokenForm,
+            Verifier,
+            blind_sign,
+            commit,
+            finalize,
+            generate_secret_key,
+            present,
+            public_key,
+        )
     except ImportError as missing:
         return Check(say("tokens (made and verified)"), False, str(missing))
     secret = generate_secret_key(os.urandom)
     key, header, entropy = public_key(secret), b"doctor", (1).to_bytes(32, "big")
     mine = commit(1, os.urandom)
     signature = blind_sign(secret, key, mine.commitment_with_proof, header, entropy, 1)
-    token = present(finalize(key, header, signature, entropy, mine), b"context", b"packet", os.urandom)
-    tag = Verifier(key, header, 1).check(token, b"context", b"packet")
+    credential, form = finalize(key, header, signature, entropy, mine), TokenForm.ANNOUNCEMENTS
+    token = present(credential, b"context", b"packet", os.urandom, form)
+    tag = Verifier(key, header, 1, form).check(token, b"context", b"packet")
     return Check(say("tokens (made and verified)"), token.startswith(tag), _INSTALL)
 
 

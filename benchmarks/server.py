@@ -25,7 +25,16 @@ from nacl.signing import SigningKey
 
 from aggregator.app import AggregatorApp
 from aggregator.study.live import LiveStudy
-from anon.credential import CommitmentSecrets, PublicKey, commit, finalize, present, pseudonym, signer_nym_entropy
+from anon.credential import (
+    CommitmentSecrets,
+    PublicKey,
+    TokenForm,
+    commit,
+    finalize,
+    present,
+    pseudonym,
+    signer_nym_entropy,
+)
 from anon.ldp import RawCategory
 from anon.protocols.posts import sealed_enrolment, sealed_packet
 from anon.protocols.sortition import draw, occasion_of, tag_context
@@ -133,7 +142,8 @@ async def _packets(live: LiveStudy, members: list[Member]) -> list[bytes]:
         survey = live.manifest.surveys[draw(live.manifest.slots[0], seed, pseudonym(credential, context))]
         report = bytes(survey.build().perturb(RawCategory(0, survey.m), os.urandom))
         packet = PacketV2(occasion_of(live.manifest, 0), survey.survey, report, (), b"")
-        token = present(credential, context, packet.presentation_header(), os.urandom)
+        form = TokenForm(live.manifest.packet_version)
+        token = present(credential, context, packet.presentation_header(), os.urandom, form)
         packets.append(sealed_packet(live.manifest, evolve(packet, token=token)).ciphertext)
     return packets
 

@@ -45,7 +45,7 @@ from typing import final
 from attrs import evolve, field, frozen
 
 from anon import labels
-from anon.credential import Credential, present, pseudonym
+from anon.credential import Credential, TokenForm, present, pseudonym
 from anon.credential.issuance import SEED_SIZE
 from anon.ldp import NanoEpsilon, PerturbedReport
 from anon.protocols.charge import Measure
@@ -187,14 +187,16 @@ def _signed(
 ) -> Packet | PacketV2:
     slot, survey = outgoing.slot, outgoing.survey
     public, shares = _parts(report)
+    form = TokenForm(manifest.packet_version)
     if manifest.packet_version == 1:
         if shares:
             raise ValueError("a packet of version 1 holds no shares; nothing is sent")
         header = presentation_header(study, slot, survey, public)
-        return Packet(study, slot, survey, public, present(credential, slot_context(study, slot), header, random_bytes))
+        token = present(credential, slot_context(study, slot), header, random_bytes, form)
+        return Packet(study, slot, survey, public, token)
     unsigned = PacketV2(occasion_of(manifest, slot), survey, public, shares, b"")
     context, header = unsigned.occasion.tag_context(), unsigned.presentation_header()
-    return evolve(unsigned, token=present(credential, context, header, random_bytes))
+    return evolve(unsigned, token=present(credential, context, header, random_bytes, form))
 
 
 def _parts(report: PerturbedReport | SealedShares) -> tuple[bytes, tuple[bytes, ...]]:

@@ -10,7 +10,7 @@ from attrs import frozen
 
 from aggregator.rules.refusal import PacketRefused
 from aggregator.rules.verify import Opened, PacketRules, check_report, read_packet
-from anon.credential import PublicKey, Verifier
+from anon.credential import PublicKey, TokenForm, Verifier
 from anon.errors import AnonmlError
 from anon.study.manifest import Manifest, parse_manifest
 from anon.wire.messages import credential_header
@@ -68,7 +68,8 @@ def check(asked: Asked, piece: tuple[int, Sequence[bytes]]) -> Checked:
 
 def _bad_tokens(manifest: Manifest, roster_digest: bytes, opened: Sequence[Opened]) -> int:
     header = credential_header(manifest.study_id, roster_digest)
-    verifier = Verifier(PublicKey(manifest.credential_key), header, manifest.packets)
+    form = TokenForm(manifest.packet_version)
+    verifier = Verifier(PublicKey(manifest.credential_key), header, manifest.packets, form)
     verdicts = verifier.check_batch([packet.token_item() for packet in opened], os.urandom)
     return sum(isinstance(verdict, AnonmlError) for verdict in verdicts)
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from functools import lru_cache
 
-from anon.credential import PublicKey, SecretKey, Verifier, blind_sign
+from anon.credential import PublicKey, SecretKey, TokenForm, blind_sign, cached_verifier
 from anon.errors import AnonmlError
 
 TokenItem = tuple[bytes, bytes, bytes]
 
 
-def verify_tokens(key: bytes, header: bytes, count: int, items: Sequence[TokenItem]) -> list[bool]:
+def verify_tokens(
+    key: bytes, header: bytes, count: int, form: TokenForm, items: Sequence[TokenItem]
+) -> list[bool]:
     """For each (token, context, presentation header), whether the token holds. One folded pairing for all of them."""
-    verdicts = _verifier(key, header, count).check_batch(items, os.urandom)
+    verdicts = cached_verifier(PublicKey(key), header, count, form).check_batch(items, os.urandom)
     return [not isinstance(verdict, AnonmlError) for verdict in verdicts]
 
 
@@ -26,8 +27,3 @@ def issue(
         blind_sign(SecretKey(secret), PublicKey(key), commitment, header, entropy, count)
         for commitment, entropy in enrolments
     ]
-
-
-@lru_cache(maxsize=4)
-def _verifier(key: bytes, header: bytes, count: int) -> Verifier:
-    return Verifier(PublicKey(key), header, count)

@@ -23,6 +23,7 @@ from aggregator.rules.verify import (
 )
 from aggregator.store.packets import PacketStore
 from aggregator.store.studies import Clock
+from anon.credential import TokenForm
 from anon.wire.messages import credential_header
 from anon.wire.replies import ACCEPTED
 
@@ -124,5 +125,5 @@ class PacketIntake:
             return []
         manifest = self.rules.manifest
         header = credential_header(self.rules.study, self.issued.roster_digest)
-        items = [packet.token_item() for packet in opened]
-        return await self._workers.run(verify_tokens, manifest.credential_key, header, manifest.packets, items)
+        tokens = (manifest.credential_key, header, manifest.packets, TokenForm(manifest.packet_version))
+        return await self._workers.run(verify_tokens, *tokens, [packet.token_item() for packet in opened])

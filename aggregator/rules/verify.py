@@ -30,7 +30,7 @@ from aggregator.rules.accepted import Accepted
 from aggregator.rules.refusal import PacketRefused
 from aggregator.rules.unseal import StudyOpener
 from anon import labels
-from anon.credential import token_size
+from anon.credential import TokenForm, token_size
 from anon.errors import Malformed
 from anon.protocols.posts import layout_of_packets, plain_size, recipients, sealed_size
 from anon.protocols.sortition import draw, occasion_of, slot_context
@@ -97,7 +97,7 @@ class PacketRules:
     def __attrs_post_init__(self) -> None:
         manifest = self.manifest
         computed = {
-            "token_bytes": token_size(manifest.packets),
+            "token_bytes": token_size(manifest.packets, TokenForm(manifest.packet_version)),
             "plain_bytes": plain_size(manifest),
             "sealed_bytes": sealed_size(manifest),
             "recipients": recipients(manifest),

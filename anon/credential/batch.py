@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 
 from attrs import frozen
@@ -17,9 +16,9 @@ from anon.credential.curve import (
     pairing_product_is_one,
     scalar_from_uniform,
 )
+from anon.credential.expand_message import fresh_bytes
 from anon.labels import BATCH
 
-SEED_SIZE = 32
 COEFFICIENT_SIZE = 16
 
 
@@ -61,12 +60,8 @@ def coefficients_for(
     label: bytes, count: int, shown: bytes, random_bytes: Callable[[int], bytes]
 ) -> list[Scalar]:
     """`count` coefficients of 128 bits: from 32 fresh random bytes, and hedged by all that is `shown`."""
-    seed = random_bytes(SEED_SIZE)
-    if len(seed) != SEED_SIZE:
-        raise ValueError(f"expected {SEED_SIZE} random bytes, got {len(seed)}")
-    root = hashlib.sha256(label + seed + shown).digest()
-    digests = (hashlib.sha256(label + root + number.to_bytes(8, "big")).digest() for number in range(count))
-    return [scalar_from_uniform(digest[:COEFFICIENT_SIZE]) for digest in digests]
+    drawn = fresh_bytes(label, COEFFICIENT_SIZE * count, shown, random_bytes)
+    return [scalar_from_uniform(drawn[at : at + COEFFICIENT_SIZE]) for at in range(0, len(drawn), COEFFICIENT_SIZE)]
 
 
 def search(holds: Callable[[slice], bool], count: int, most: int | None = None) -> list[int]:

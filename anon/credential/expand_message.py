@@ -1,8 +1,11 @@
-"""expand_message_xmd of RFC 9380 with SHA-256: uniform bytes from a message under a domain separation tag."""
+"""Uniform bytes: from a message under a domain separation tag (expand_message_xmd of RFC 9380), and fresh ones."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
+
+SEED_SIZE = 32
 
 
 def expand_message(message: bytes, dst: bytes, size: int) -> bytes:
@@ -19,3 +22,14 @@ def expand_message(message: bytes, dst: bytes, size: int) -> bytes:
         block = hashlib.sha256(mixed.to_bytes(32, "big") + bytes([counter]) + dst_prime).digest()
         output += block
     return output[:size]
+
+
+def fresh_bytes(label: bytes, size: int, shown: bytes, random_bytes: Callable[[int], bytes]) -> bytes:
+    """`size` uniform bytes from 32 fresh random ones, hedged by all that is `shown`: SHAKE-256(label, both).
+
+    For a verifier's coefficients: not to be known by whoever made what is shown, also if the generator is stuck.
+    """
+    seed = random_bytes(SEED_SIZE)
+    if len(seed) != SEED_SIZE:
+        raise ValueError(f"expected {SEED_SIZE} random bytes, got {len(seed)}")
+    return hashlib.shake_256(label + seed + shown).digest(size)

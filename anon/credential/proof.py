@@ -1,5 +1,7 @@
 """The proof of knowledge of a signature, with or without a pseudonym: its bytes, its challenge, its making.
 
+The bytes are those of the drafts, which carry the challenge. Tokens have a second form (`announced`).
+
 draft-irtf-cfrg-bbs-signatures ProofInit, ProofChallengeCalculate and ProofFinalize, and CoreProofGenWithNym of
 draft-irtf-cfrg-bbs-per-verifier-linkability-03. The verdict on a proof is in `verification`.
 """
@@ -105,8 +107,8 @@ def make_proof(
     presentation_header: bytes,
     context: Context | None = None,
     nym_count: int = 0,
-) -> tuple[Proof, G1 | None]:
-    """The proof, and the pseudonym when a context is given; the last `nym_count` scalars are then the nym secrets.
+) -> tuple[Proof, Announcement]:
+    """The proof, and what was announced; with a context the last `nym_count` scalars are the nym secrets.
 
     `base` is `statement.base(scalars)`; `randomness` holds 5 scalars and one per hidden scalar, never used before.
     """
@@ -138,4 +140,4 @@ def make_proof(
         tuple(message_hats),
         challenge,
     )
-    return proof, announcement.pseudonym
+    return proof, announcement

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
-from anon.credential.batch import Fold, failures
+from anon.credential.announced import COEFFICIENTS, Announced, all_hold
+from anon.credential.batch import Fold, coefficients_for, failures
 from anon.credential.curve import (
     G1,
     G1_SIZE,
@@ -19,46 +20,77 @@ from anon.credential.curve import (
     FixedBases,
     Scalar,
     decode_g1,
+    decode_g1_rows,
     decode_g2,
+    encode_scalar,
     multiexp,
     pairing_product_is_one,
 )
-from anon.credential.issuance import PublicKey
-from anon.credential.presentation import Tag, token_size
+from anon.credential.issuance import PublicKey, decode_scalars
+from anon.credential.presentation import Tag, TokenForm, token_size
 from anon.credential.proof import Announcement, Proof, calculate_challenge, decode_proof
 from anon.credential.statement import Context, Statement, make_context, nym_statement
 from anon.errors import AnonmlError, Malformed, RejectedProof
+from anon.labels import TOKEN_BATCH
+
+ANNOUNCED_NAMES = ("pseudonym", "Abar", "Bbar", "D", "T1", "T2", "Ut")
+"""The points of a token of the second form, in their order."""
 
 
 class Verifier:
-    """Checks tokens under one issuer key, header (without the count) and number of nym secrets. Safe across threads.
+    """Checks tokens of one form under one issuer key, header (without the count) and number of nym secrets.
 
-    Building it verifies the key and takes about 10 ms for each of the first eight generators. Checking holds Python's
-    lock but for the last tenth of a batch: threads keep an event loop alive, only processes use a second core.
+    Building it verifies the key and takes about 10 ms for each of the first eight generators. It is safe across
+    threads. Checking holds Python's lock but for the last tenth of a batch (of the second form, the last quarter):
+    threads keep an event loop alive, only processes use a second core.
     """
 
-    def __init__(self, public_key: PublicKey, header: bytes, count: int) -> None:
+    def __init__(self, public_key: PublicKey, header: bytes, count: int, form: TokenForm) -> None:
         self._key = decode_g2(public_key, "issuer key")
         self._count = count
+        self._form = form
         self._statement = nym_statement(public_key, header, count)
         self._bases = statement_bases(self._statement)
 
     def check(self, token_untrusted: bytes, context: bytes, presentation_header: bytes) -> Tag:
         """The token's tag. Raises `Malformed` or `RejectedProof`."""
-        proof = self._check_all_but_pairing(token_untrusted, context, presentation_header)
-        if not proof_pairing_holds(self._key, proof):  # 6.
+        if self._form is TokenForm.CHALLENGE:
+            proof = self._check_all_but_pairing(token_untrusted, context, presentation_header)
+            if not proof_pairing_holds(self._key, proof):  # 6.
+                raise RejectedProof("token rejected")
+            return Tag(token_untrusted[:G1_SIZE])
+        shown = self.read(token_untrusted, context, presentation_header)
+        # 5. The announcements are those of this challenge. 6. The pairing.
+        if not self._announced_rightly(shown) or not proof_pairing_holds(self._key, shown.proof):
             raise RejectedProof("token rejected")
         return Tag(token_untrusted[:G1_SIZE])
+
+    def read(self, token_untrusted: bytes, context: bytes, presentation_header: bytes) -> Announced:
+        """A token of the second form with the challenge that it hashes to. None of its equations is checked yet.
+
+        Raises `Malformed` or, for a challenge of zero, `RejectedProof`.
+        """
+        encoded, scalars = self._parts(token_untrusted)
+        points = tuple(decode_g1(one, name) for one, name in zip(encoded, ANNOUNCED_NAMES, strict=True))
+        return self._announced(points, scalars, context, presentation_header)
 
     def check_batch(
         self, items: Sequence[tuple[bytes, bytes, bytes]], random_bytes: Callable[[int], bytes]
     ) -> list[Tag | AnonmlError]:
         """For each (token, context, presentation header) in order: its tag, or the error `check` would raise.
 
-        Each token is judged on its own, also when two carry one tag. The pairings of the whole batch are folded with
-        fresh 128-bit coefficients, so a bad token passes with probability 2^-128; a failing fold is bisected.
-        `random_bytes` must be the operating system's.
+        Each token is judged on its own, also when two carry one tag. The pairings of the whole batch, and in the second
+        form all its equations, are folded with fresh 128-bit coefficients. So a bad token passes with probability
+        2^-128. If a fold of equations fails, each token's are checked; one of pairings is bisected. `random_bytes` must
+        be the operating system's.
         """
+        if self._form is TokenForm.CHALLENGE:
+            return self._check_challenges(items, random_bytes)
+        return self._check_announcements(items, random_bytes)
+
+    def _check_challenges(
+        self, items: Sequence[tuple[bytes, bytes, bytes]], random_bytes: Callable[[int], bytes]
+    ) -> list[Tag | AnonmlError]:
         verdicts: list[Tag | AnonmlError] = []
         folds: list[Fold] = []
         for index, (token_untrusted, context, presentation_header) in enumerate(items):
@@ -73,11 +105,47 @@ class Verifier:
             verdicts[index] = RejectedProof("token rejected")
         return verdicts
 
+    def _check_announcements(
+        self, items: Sequence[tuple[bytes, bytes, bytes]], random_bytes: Callable[[int], bytes]
+    ) -> list[Tag | AnonmlError]:
+        verdicts: list[Tag | AnonmlError] = [Tag(token_untrusted[:G1_SIZE]) for token_untrusted, _, _ in items]
+        opened: list[tuple[int, list[bytes], list[Scalar]]] = []
+        for index, (token_untrusted, _, _) in enumerate(items):
+            try:
+                opened.append((index, *self._parts(token_untrusted)))
+            except AnonmlError as error:
+                verdicts[index] = error
+        rows = decode_g1_rows([encoded for _, encoded, _ in opened], ANNOUNCED_NAMES, random_bytes)
+        read: list[tuple[int, Announced]] = []
+        for (index, _, scalars), points in zip(opened, rows, strict=True):
+            try:
+                if isinstance(points, Malformed):
+                    raise points
+                read.append((index, self._announced(points, scalars, *items[index][1:])))
+            except AnonmlError as error:
+                verdicts[index] = error
+        shown = b"".join(items[index][0] + encode_scalar(one.proof.challenge) for index, one in read)
+        for place in self._failures([one for _, one in read], shown, random_bytes):
+            verdicts[read[place][0]] = RejectedProof("token rejected")
+        return verdicts
+
+    def _failures(
+        self, proofs: Sequence[Announced], shown: bytes, random_bytes: Callable[[int], bytes]
+    ) -> list[int]:
+        """The places of those with an equation that does not hold."""
+        if not proofs:
+            return []
+        coefficients = coefficients_for(TOKEN_BATCH, COEFFICIENTS * len(proofs), shown, random_bytes)
+        if all_hold(self._key, self._statement, proofs, coefficients):
+            return []
+        bad = [place for place, one in enumerate(proofs) if not self._announced_rightly(one)]
+        rest = [place for place in range(len(proofs)) if place not in set(bad)]
+        folds = [Fold(place, proofs[place].proof.a_bar, proofs[place].proof.b_bar) for place in rest]
+        return bad + failures(self._key, folds, random_bytes)
+
     def _check_all_but_pairing(self, token_untrusted: bytes, context: bytes, presentation_header: bytes) -> Proof:
         # 1. Exact length.
-        size = token_size(self._count)
-        if len(token_untrusted) != size:
-            raise Malformed(f"token: expected {size} bytes, got {len(token_untrusted)}; send it whole")
+        self._demand_length(token_untrusted)
         # 2. The four points: canonical, in the subgroup, not the identity. 3. The scalars: from 1 to r-1.
         pseudonym = decode_g1(token_untrusted[:G1_SIZE], "pseudonym")
         proof = decode_proof(token_untrusted[G1_SIZE:], self._count + 1)
@@ -86,11 +154,49 @@ class Verifier:
         demand_challenge(proof, self._statement, self._bases, {}, presentation_header, (make_context(context), *nym))
         return proof
 
+    def _parts(self, token_untrusted: bytes) -> tuple[list[bytes], list[Scalar]]:
+        """Of the second form: the seven points' bytes, and the scalars."""
+        # 1. Exact length. 2. The scalars: from 1 to r-1.
+        self._demand_length(token_untrusted)
+        end = len(ANNOUNCED_NAMES) * G1_SIZE
+        encoded = [token_untrusted[start : start + G1_SIZE] for start in range(0, end, G1_SIZE)]
+        return encoded, decode_scalars(token_untrusted[end:], "proof scalar")
+
+    def _announced(
+        self, points: tuple[G1, ...], scalars: Sequence[Scalar], context: bytes, presentation_header: bytes
+    ) -> Announced:
+        # 3. The seven points came canonical, in the subgroup, not the identity. 4. All that is shown is hashed.
+        pseudonym, a_bar, b_bar, d, t1, t2, ut = points
+        place, announcement = make_context(context), Announcement(t1, t2, pseudonym, ut)
+        challenge = calculate_challenge(
+            self._statement, (a_bar, b_bar, d), announcement, {}, presentation_header, place
+        )
+        if challenge.is_zero():
+            raise RejectedProof("token rejected")
+        e_hat, r1_hat, r3_hat, *message_hats = scalars
+        proof = Proof(a_bar, b_bar, d, e_hat, r1_hat, r3_hat, tuple(message_hats), challenge)
+        return Announced(proof, announcement, (place, self._count))
+
+    def _announced_rightly(self, shown: Announced) -> bool:
+        """True if the announcements are those of the challenge and the responses."""
+        proof, announcement = shown.proof, shown.announcement
+        nym = None
+        if shown.nym is not None and announcement.pseudonym is not None:
+            place, count = shown.nym
+            own = announcement.pseudonym
+            nym = own, announced_ut(proof, own, fixed_context(place.octets), count)
+        return announce(proof, self._statement, self._bases, shown.revealed, nym) == announcement
+
+    def _demand_length(self, token_untrusted: bytes) -> None:
+        size = token_size(self._count, self._form)
+        if len(token_untrusted) != size:
+            raise Malformed(f"token: expected {size} bytes, got {len(token_untrusted)}; send it whole")
+
 
 @lru_cache(maxsize=8)
-def cached_verifier(public_key: PublicKey, header: bytes, count: int) -> Verifier:
+def cached_verifier(public_key: PublicKey, header: bytes, count: int, form: TokenForm) -> Verifier:
     """The same verifier again for the same arguments: for worker processes, which are given bytes with each batch."""
-    return Verifier(public_key, header, count)
+    return Verifier(public_key, header, count, form)
 
 
 @lru_cache(maxsize=32)
@@ -107,24 +213,28 @@ def statement_bases(statement: Statement) -> FixedBases:
 
 
 def announce_nym(proof: Proof, pseudonym: G1, context: tuple[Context, FixedBase], nym_count: int) -> tuple[G1, G1]:
-    """The pseudonym and Ut = OP * poly(m^) - pseudonym * c (NymProofVerifyInit)."""
-    place, base = context
-    answer = base.multiply(place.evaluate(proof.message_hats[-nym_count:]))
-    ut = answer - multiexp([pseudonym], [proof.challenge])
+    """The pseudonym and a Ut other than the identity (NymProofVerifyInit). Raises `RejectedProof`."""
+    ut = announced_ut(proof, pseudonym, context, nym_count)
     if ut == IDENTITY_G1:
         raise RejectedProof("token rejected")
     return pseudonym, ut
 
 
-def demand_challenge(
+def announced_ut(proof: Proof, pseudonym: G1, context: tuple[Context, FixedBase], nym_count: int) -> G1:
+    """Ut = OP * poly(m^) - pseudonym * c."""
+    place, base = context
+    answer = base.multiply(place.evaluate(proof.message_hats[-nym_count:]))
+    return answer - multiexp([pseudonym], [proof.challenge])
+
+
+def announce(
     proof: Proof,
     statement: Statement,
     bases: FixedBases,
     revealed: Mapping[int, Scalar],
-    presentation_header: bytes,
-    nym: tuple[Context, G1, G1] | None = None,
-) -> None:
-    """ProofVerifyInit and the challenge; raises `RejectedProof`.
+    nym: tuple[G1, G1] | None = None,
+) -> Announcement:
+    """ProofVerifyInit: the announcements that this proof's challenge and responses are about.
 
     T1 = Bbar * c + Abar * e^ + D * r1^. T2 = Bv * c + D * r3^ + sum of H_j * m^_j over the hidden scalars. Here Bv =
     P1 + Q_1 * domain + sum of H_i * msg_i over the revealed ones.
@@ -136,10 +246,22 @@ def demand_challenge(
     ]
     t1 = multiexp([proof.b_bar, proof.a_bar, proof.d], [challenge, proof.e_hat, proof.r1_hat])
     t2 = bases.combine([challenge, *factors]) + multiexp([proof.d], [proof.r3_hat])
-    context, pseudonym, ut = nym if nym is not None else (None, None, None)
-    announcement = Announcement(t1, t2, pseudonym, ut)
+    return Announcement(t1, t2, *(nym or (None, None)))
+
+
+def demand_challenge(
+    proof: Proof,
+    statement: Statement,
+    bases: FixedBases,
+    revealed: Mapping[int, Scalar],
+    presentation_header: bytes,
+    nym: tuple[Context, G1, G1] | None = None,
+) -> None:
+    """The challenge is the hash of what it announces; raises `RejectedProof`."""
+    context, *shown = nym if nym is not None else (None,)
+    announcement = announce(proof, statement, bases, revealed, (shown[0], shown[1]) if shown else None)
     points = (proof.a_bar, proof.b_bar, proof.d)
-    if calculate_challenge(statement, points, announcement, revealed, presentation_header, context) != challenge:
+    if calculate_challenge(statement, points, announcement, revealed, presentation_header, context) != proof.challenge:
         raise RejectedProof("token rejected")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from anon.credential import token_size
+from anon.credential import TokenForm, token_size
 from anon.errors import Malformed
 from anon.protocols.registry import protocol_of
 from anon.sealing import OVERHEAD
@@ -29,7 +29,7 @@ def layout_of_packets(manifest: Manifest) -> Layout:
     shares = tuple(size - OVERHEAD for size in protocol_of(manifest).share_sizes(manifest))
     if any(size < 0 for size in shares):
         raise Malformed("manifest: its shares are too short to be sealed; do not take part")
-    return Layout(manifest.report_size, shares, token_size(manifest.packets))
+    return Layout(manifest.report_size, shares, token_size(manifest.packets, TokenForm(manifest.packet_version)))
 
 
 def recipients(manifest: Manifest) -> int:
@@ -41,7 +41,7 @@ def plain_size(manifest: Manifest) -> int:
     """Bytes of every packet of the study before it is sealed, its padding included."""
     if manifest.packet_version == packet_v2.VERSION:
         return layout_of_packets(manifest).plain_size
-    return size_of_1(manifest.report_size, token_size(manifest.packets))
+    return size_of_1(manifest.report_size, token_size(manifest.packets, TokenForm(manifest.packet_version)))
 
 
 def sealed_size(manifest: Manifest) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 from attrs import field, frozen
 
 from anon import labels
-from anon.credential import token_size
+from anon.credential import TokenForm, token_size
 from anon.errors import InvalidValue, Malformed
 from anon.sealing import PUBLIC_KEY_SIZE
 from anon.vdaf.binding import sharing_context
@@ -155,7 +155,7 @@ class Arrangement:
     def layout(self, packets: int) -> Layout:
         """The lengths of the study's packets, where a member sends at most so many."""
         report, *shares = self._share_sizes(self.sums[0])
-        return Layout(report, tuple(shares), token_size(packets))
+        return Layout(report, tuple(shares), token_size(packets, TokenForm.ANNOUNCEMENTS))
 
     def to_bytes(self) -> bytes:
         """The canonical bytes."""

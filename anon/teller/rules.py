@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from attrs import field, frozen
 
 from anon import labels
-from anon.credential import PublicKey, Verifier, cached_verifier
+from anon.credential import PublicKey, TokenForm, Verifier, cached_verifier
 from anon.errors import Malformed, Refused, RejectedProof
 from anon.noise import DiscreteGaussian, RandomBytes
 from anon.sealing.opening import Opener
@@ -60,7 +60,7 @@ class Roll:
     @property
     def verifier(self) -> Verifier:
         """The check of tokens."""
-        return cached_verifier(PublicKey(self.issuer), self.header, self.packets)
+        return cached_verifier(PublicKey(self.issuer), self.header, self.packets, TokenForm.ANNOUNCEMENTS)
 
 
 def read_roll(

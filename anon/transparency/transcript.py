@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from attrs import frozen
 
 from anon import labels
-from anon.credential import token_size
+from anon.credential import TokenForm, token_size
 from anon.errors import Malformed
 from anon.study.manifest import Manifest, Survey
 from anon.wire.cbor import decode, encode, sha256
@@ -96,7 +96,7 @@ def entry_length(manifest: Manifest, survey: Survey, recipients: int = 0) -> int
     """Bytes that one packet of a survey takes in its transcript; all packets of a survey take as many. `recipients`:
     how many shares each has."""
     slot = next(slot for slot in manifest.slots if any(row.survey == survey.survey for row in slot.rows))
-    report, token = bytes(survey.report_size), bytes(token_size(manifest.packets))
+    report, token = bytes(survey.report_size), bytes(token_size(manifest.packets, TokenForm(manifest.packet_version)))
     if manifest.packet_version == 1:
         return len(encode(Packet(bytes(32), slot.slot, survey.survey, report, token).to_bytes()))
     occasion = Occasion(bytes(32), manifest.round_of(slot), slot.slot)

@@ -12,6 +12,8 @@ import pytest
 from attrs import evolve
 from nacl.public import PrivateKey
 
+from anon.credential import TokenForm, present
+from anon.protocols.sortition import tag_context
 from anon.sealing import seal as hpke_seal
 from anon.sealing.opening import Opener
 from anon.wire.cbor import encode
@@ -58,6 +60,15 @@ def _other_report(peer: FakePeer, packet: AnyPacket) -> bytes:
     while (report := peer.report(packet.survey)) == packet.report:
         pass
     return report
+
+
+def _other_form(running: World, peer: FakePeer, packet: AnyPacket) -> AnyPacket:
+    """The packet with a token that holds in the other version, cut or filled with zeros to the length of this one's."""
+    manifest = running.live.manifest
+    assert peer.credential is not None
+    context, header = tag_context(manifest, 0), packet.presentation_header()
+    token = present(peer.credential, context, header, os.urandom, TokenForm(3 - manifest.packet_version))
+    return evolve(packet, token=(token + bytes(len(packet.token)))[: len(packet.token)])
 
 
 def _another_key(running: World) -> bytes:
@@ -108,6 +119,7 @@ REFUSED: dict[str, tuple[str, Case]] = {
     "a forged token": (
         "rejected-proof", lambda r, p, k: sealed(r.live, evolve(k, token=k.token[:48] + os.urandom(len(k.token) - 48))),
     ),
+    "a token of the other form, made to fit": ("rejected-proof", lambda r, p, k: sealed(r.live, _other_form(r, p, k))),
     "a token with a bit flipped in its last scalar": (
         "rejected-proof", lambda r, p, k: sealed(r.live, evolve(k, token=_flip(k.token, -1))),
     ),

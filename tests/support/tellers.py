@@ -10,7 +10,17 @@ from typing import Any
 
 from attrs import define, evolve, field, frozen
 
-from anon.credential import Credential, PublicKey, commit, finalize, present, pseudonym, public_key, signer_nym_entropy
+from anon.credential import (
+    Credential,
+    PublicKey,
+    TokenForm,
+    commit,
+    finalize,
+    present,
+    pseudonym,
+    public_key,
+    signer_nym_entropy,
+)
 from anon.nacl import SigningKey
 from anon.sharing.arrangement import Arrangement, Sum
 from anon.sharing.combine import NoisySum, combine
@@ -70,7 +80,7 @@ class Member:
 
     def signed(self, packet: PacketV2) -> PacketV2:
         """The same with a token for it."""
-        token = present(self.credential, packet.occasion.tag_context(), packet.presentation_header(), os.urandom)
+        token = present(self.credential, packet.occasion.tag_context(), packet.presentation_header(), os.urandom, TokenForm.ANNOUNCEMENTS)
         return evolve(packet, token=token)
 
 

@@ -19,7 +19,7 @@ from aggregator.app import AggregatorApp
 from aggregator.store.dialects import set_up
 from aggregator.store.home import open_home
 from aggregator.study.live import LiveStudy
-from anon.credential import Credential, commit, finalize, present, pseudonym, signer_nym_entropy
+from anon.credential import Credential, TokenForm, commit, finalize, present, pseudonym, signer_nym_entropy
 from anon.errors import Unreachable
 from anon.ldp import RawCategory
 from anon.protocols.posts import sealed_enrolment, sealed_withdrawal
@@ -160,7 +160,8 @@ class FakePeer:
             context = packet.occasion.tag_context()
         else:
             context = slot_context(self.study, packet.slot)
-        return evolve(packet, token=present(self._holding(), context, packet.presentation_header(), os.urandom))
+        form = TokenForm(2 if isinstance(packet, PacketV2) else 1)
+        return evolve(packet, token=present(self._holding(), context, packet.presentation_header(), os.urandom, form))
 
     def _holding(self) -> Credential:
         assert self.credential is not None

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
-from anon.credential.ciphersuite import API_PSEUDONYM, i2osp8, message_to_scalar
+from attrs import evolve
+
+from anon.credential.announced import COEFFICIENTS, Announced, all_hold
+from anon.credential.ciphersuite import API_PSEUDONYM, P1, hash_to_scalar, i2osp8, message_to_scalar
 from anon.credential.credential import decode_signature, signature_holds
 from anon.credential.curve import G1, Scalar, decode_g1, decode_g2
-from anon.credential.proof import Proof, decode_proof
+from anon.credential.proof import Announcement, Proof, calculate_challenge, decode_proof
 from anon.credential.statement import Context, Statement, make_context, make_statement
 from anon.credential.verification import (
+    announce,
     announce_nym,
     demand_challenge,
     fixed_context,
@@ -66,6 +71,8 @@ def check_proof(
     proof = decode_proof(proof_octets, len(statement.generators) - len(revealed))
     demand_challenge(proof, statement, statement_bases(statement), revealed, header)
     _demand_pairing(public_key, proof)
+    announcement = announce(proof, statement, statement_bases(statement), revealed)
+    _demand_second_form(public_key, statement, proof, announcement, revealed, header, None)
 
 
 def check_nym_proof(case: Case, **changed: bytes) -> None:
@@ -84,6 +91,28 @@ def check_nym_proof(case: Case, **changed: bytes) -> None:
     bases = statement_bases(statement)
     demand_challenge(proof, statement, bases, revealed, given["presentationHeader"], (context, *nym))
     _demand_pairing(key, proof)
+    announcement = announce(proof, statement, bases, revealed, nym)
+    _demand_second_form(key, statement, proof, announcement, revealed, given["presentationHeader"], (context, count))
+
+
+def _demand_second_form(
+    public_key: bytes,
+    statement: Statement,
+    proof: Proof,
+    announcement: Announcement,
+    revealed: dict[int, Scalar],
+    header: bytes,
+    nym: tuple[Context, int] | None,
+) -> None:
+    """The form with announcements has the same challenge; its equations hold in one fold, and no others do."""
+    points, context = (proof.a_bar, proof.b_bar, proof.d), None if nym is None else nym[0]
+    assert calculate_challenge(statement, points, announcement, revealed, header, context) == proof.challenge
+    key = decode_g2(public_key, "key")
+    other = evolve(announcement, t2=announcement.t2 + P1)
+    coefficients = [hash_to_scalar(os.urandom(32), b"test") for _ in range(2 * COEFFICIENTS)]
+    for second, expected in ((announcement, True), (other, False)):
+        proofs = [Announced(proof, each, nym, revealed) for each in (announcement, second)]
+        assert all_hold(key, statement, proofs, coefficients) is expected
 
 
 def revealed_scalars(case: Case, api_id: bytes) -> dict[int, Scalar]:

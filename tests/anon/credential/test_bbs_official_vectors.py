@@ -245,7 +245,7 @@ def _prove(
     context: bytes | None = None,
     count: int = 0,
 ) -> tuple[bytes, bytes]:
-    proof, pseudonym = make_proof(
+    proof, announcement = make_proof(
         statement,
         decode_signature(octets(case, "signature")),
         statement.base(scalars),
@@ -256,4 +256,4 @@ def _prove(
         None if context is None else make_context(context),
         count,
     )
-    return proof.encode(), b"" if pseudonym is None else encode_g1(pseudonym)
+    return proof.encode(), b"" if announcement.pseudonym is None else encode_g1(announcement.pseudonym)

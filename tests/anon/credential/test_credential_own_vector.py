@@ -13,6 +13,7 @@ from collections.abc import Callable
 import pytest
 
 from anon.credential import (
+    TokenForm,
     Verifier,
     blind_sign,
     commit,
@@ -43,7 +44,9 @@ def produce(count: int) -> dict[str, object]:
     entropy = signer_nym_entropy(b"seed of the issuer", secrets.commitment_with_proof)
     signature = blind_sign(secret_key, key, secrets.commitment_with_proof, HEADER, entropy, count)
     credential = finalize(key, HEADER, signature, entropy, secrets)
-    tokens = [present(credential, context, PRESENTATION, fixed_bytes(b"token")) for context in CONTEXTS]
+    tokens, announced = (
+        [present(credential, context, PRESENTATION, fixed_bytes(b"token"), form) for context in CONTEXTS] for form in TokenForm
+    )
     return {
         "count": count,
         "secret_key": secret_key.hex(),
@@ -59,6 +62,7 @@ def produce(count: int) -> dict[str, object]:
         "contexts": [context.hex() for context in CONTEXTS],
         "tags": [pseudonym(credential, context).hex() for context in CONTEXTS],
         "tokens": [token.hex() for token in tokens],
+        "announced_tokens": [token.hex() for token in announced],
     }
 
 
@@ -66,9 +70,11 @@ def produce(count: int) -> dict[str, object]:
 def test_own_vector(place: int) -> None:
     case = load("own")[place]
     assert produce(case["count"]) == case
-    verifier = Verifier(public_key(generate_secret_key(fixed_bytes(b"issuer"))), HEADER, case["count"])
-    for context, tag, token in zip(CONTEXTS, case["tags"], case["tokens"], strict=True):
-        assert verifier.check(bytes.fromhex(token), context, PRESENTATION).hex() == tag
+    key = public_key(generate_secret_key(fixed_bytes(b"issuer")))
+    for form, tokens in zip(TokenForm, (case["tokens"], case["announced_tokens"]), strict=True):
+        verifier = Verifier(key, HEADER, case["count"], form)
+        for context, tag, token in zip(CONTEXTS, case["tags"], tokens, strict=True):
+            assert verifier.check(bytes.fromhex(token), context, PRESENTATION).hex() == tag
 
 
 if __name__ == "__main__":

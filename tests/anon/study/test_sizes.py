@@ -7,7 +7,7 @@ import os
 import pytest
 from attrs import evolve
 
-from anon.credential import token_size
+from anon.credential import TokenForm, token_size
 from anon.protocols.histogram import thresholds as cuts
 from anon.protocols.histogram.asked import asks_label
 from anon.protocols.kinds import LONGEST_MANIFEST, most_drawn
@@ -55,7 +55,8 @@ def test_all_who_can_have_drawn_a_survey_fill_its_transcript_exactly(text: str) 
 
 def _packet(manifest: Manifest, slot: int, survey: Survey) -> Published:
     """A packet of the survey's report, as transcripts have it."""
-    report, token = bytes(survey.build().report_size), bytes(token_size(manifest.packets))
+    token = bytes(token_size(manifest.packets, TokenForm(manifest.packet_version)))
+    report = bytes(survey.build().report_size)
     if manifest.packet_version == 1:
         return Packet(manifest.study_id, slot, survey.survey, report, token)
     return PublishedPacket(occasion_of(manifest, slot), survey.survey, report, (), token)

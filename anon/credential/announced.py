@@ -1,0 +1,83 @@
+"""Proofs in the second form, and all equations of many of them in one multi-exponentiation and one pairing check.
+
+A proof of the first form carries the challenge, and its verifier computes the announcements T1, T2 and Ut to hash them.
+In the second form the announcements are there. The verifier hashes them, and is left with equations between points:
+
+    E1 = T1 - (Bbar * c + Abar * e^ + D * r1^)                 E2 = T2 - (Bv * c + D * r3^ + sum of H_j * m^_j)
+    E3 = Ut - (OP * poly(m^) - pseudonym * c)                  e(Abar, W) = e(Bbar, BP2)
+
+where Bv = P1 + Q_1 * domain + sum of H_i * msg_i over revealed scalars, and E1, E2 and E3 have to be the identity. Both
+forms hold the same: each is computed from the other.
+
+The fold. For coefficients a, b, g, k of 128 bits for each proof, unknown when the points were fixed,
+
+    e(sum of Abar * k, W) * e(sum of (Bbar * k + E1 * a + E2 * b + E3 * g), -BP2) = 1
+
+says that a sum of 4n points of a group of prime order r, each times its coefficient, is the identity. With W = BP2 * sk
+the fourth point of a proof is Abar * sk - Bbar. Let one of them not be the identity. For each choice of the other
+coefficients one value of its own, at most, makes the sum vanish, because r is beyond 2^128. So a bad proof passes with
+probability 2^-128. This needs points of the subgroup: a pairing does not see errors of small order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import Factory, frozen
+
+from anon.credential.curve import G1, G2, NEGATED_GENERATOR_G2, Scalar, multiexp, pairing_product_is_one
+from anon.credential.proof import Announcement, Proof
+from anon.credential.statement import Context, Statement
+
+COEFFICIENTS = 4
+"""Of each proof: for E1, E2, E3 and the pairing."""
+_ZERO = Scalar(0)
+
+
+@frozen
+class Announced:
+    """A proof with what its prover announced, and the challenge that this hashes to.
+
+    `revealed`: the signed scalars that are shown, by index. `nym`: the pseudonym's context and the number of nym
+    secrets, None for a proof without pseudonym.
+    """
+
+    proof: Proof
+    announcement: Announcement
+    nym: tuple[Context, int] | None
+    revealed: Mapping[int, Scalar] = Factory(dict)
+
+
+def all_hold(key: G2, statement: Statement, proofs: Sequence[Announced], coefficients: Sequence[Scalar]) -> bool:
+    """True if all equations of all proofs, at least one, hold; if one does not, with probability 2^-128 at most.
+
+    `coefficients`: four for each proof. All points must lie in the subgroup.
+    """
+    points: list[G1] = []
+    factors: list[Scalar] = []
+    common = [_ZERO] * (1 + len(statement.generators))
+    contexts: dict[bytes, tuple[Context, Scalar]] = {}
+    for number, one in enumerate(proofs):
+        a, b, g, k = coefficients[COEFFICIENTS * number : COEFFICIENTS * (number + 1)]
+        proof, announced, challenge = one.proof, one.announcement, one.proof.challenge
+        points += (proof.a_bar, proof.b_bar, proof.d, announced.t1, announced.t2)
+        factors += (-(a * proof.e_hat), k - a * challenge, -(a * proof.r1_hat + b * proof.r3_hat), a, b)
+        for index, factor in enumerate(_factors(one, len(statement.generators))):
+            common[index] = common[index] - b * factor
+        if one.nym is not None and announced.pseudonym is not None and announced.ut is not None:
+            place, count = one.nym
+            points += (announced.pseudonym, announced.ut)
+            factors += (g * challenge, g)
+            _, total = contexts.get(place.octets, (place, _ZERO))
+            contexts[place.octets] = place, total - g * place.evaluate(proof.message_hats[-count:])
+    points += (statement.fixed, *statement.generators, *(place.point for place, _ in contexts.values()))
+    factors += (*common, *(total for _, total in contexts.values()))
+    left = multiexp([one.proof.a_bar for one in proofs], coefficients[COEFFICIENTS - 1 :: COEFFICIENTS])
+    return pairing_product_is_one([(left, key), (multiexp(points, factors), NEGATED_GENERATOR_G2)])
+
+
+def _factors(one: Announced, generators: int) -> list[Scalar]:
+    """Of P1 + Q_1 * domain and of each generator in T2."""
+    challenge, hats = one.proof.challenge, iter(one.proof.message_hats)
+    shown = one.revealed
+    return [challenge, *(shown[at] * challenge if at in shown else next(hats) for at in range(generators))]

@@ -1,0 +1,325 @@
+"""Tokens with announcements: equal to those with the challenge, and one verdict from a batch and from a check alone."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from anon.credential import Tag, TokenForm, Verifier, present
+from anon.credential.ciphersuite import P1
+from anon.credential.curve import (
+    G1,
+    IDENTITY_G1,
+    LEAST_TOGETHER,
+    ORDER,
+    SCALAR_SIZE,
+    Scalar,
+    decode_g1,
+    decode_g1_rows,
+    encode_g1,
+    encode_scalar,
+    hash_to_g1,
+)
+from anon.credential.presentation import encode_token
+from anon.credential.proof import decode_proof
+from anon.credential.pure import jacobian
+from anon.credential.pure.g1 import G1 as PureG1
+from anon.credential.statement import make_context, nym_statement
+from anon.credential.subset_sums import BYTES_EACH, all_in_subgroup
+from anon.credential.verification import announce, announce_nym, fixed_context, statement_bases
+from anon.errors import AnonmlError, Malformed, RejectedProof
+from tests.anon.credential.token_forgery import (
+    CONTEXT,
+    HEADER,
+    ORDER_THREE,
+    PRESENTATION,
+    Member,
+    crafted,
+    enrol,
+    random_scalar,
+    remove_point_checks,
+)
+
+Item = tuple[bytes, bytes, bytes]
+FORM = TokenForm.ANNOUNCEMENTS
+SEVEN = ("pseudonym", "a_bar", "b_bar", "d", "t1", "t2", "ut")
+SIZE = 60
+COFACTOR_PRIMES = (3, 11, 10177, 859267, 52437899)
+COFACTOR = 0x396C8C005555E1568C00AAAB0000AAAB
+
+
+@pytest.fixture(scope="module")
+def second(member: Member) -> Verifier:
+    return Verifier(member.public_key, HEADER, 1, FORM)
+
+
+@pytest.fixture(scope="module")
+def good(member: Member) -> list[Item]:
+    """Enough for one test of all points' subgroup."""
+    places = [(b"slot %d" % (number % 3), b"packet %d" % number) for number in range(SIZE)]
+    items = [(present(member.credential, *place, os.urandom, FORM), *place) for place in places]
+    assert len(items) * len(SEVEN) >= LEAST_TOGETHER
+    return items
+
+
+def alone(verifier: Verifier, item: Item) -> Tag | AnonmlError:
+    try:
+        return verifier.check(*item)
+    except AnonmlError as error:
+        return error
+
+
+def said(outcome: Tag | AnonmlError) -> bytes | str:
+    return type(outcome).__name__ if isinstance(outcome, AnonmlError) else bytes(outcome)
+
+
+def among(good: Sequence[Item], bad: Sequence[Item]) -> list[Item]:
+    """The bad ones in fixed places among good ones."""
+    drawn = random.Random(len(bad))
+    items = [*good[len(bad) :], *bad]
+    drawn.shuffle(items)
+    return items
+
+
+def test_each_form_is_computed_from_the_other(member: Member) -> None:
+    """By anybody, and to the last byte; so whatever holds for one holds for the other."""
+    stuck = [present(member.credential, CONTEXT, PRESENTATION, bytes, form) for form in TokenForm]
+    proof, statement = decode_proof(stuck[0][48:], 2), nym_statement(member.public_key, HEADER, 1)
+    nym = announce_nym(proof, decode_g1(stuck[0][:48], "pseudonym"), fixed_context(CONTEXT), 1)
+    announcement = announce(proof, statement, statement_bases(statement), {}, nym)
+    assert encode_token(proof, announcement, FORM) == stuck[1]
+    read = Verifier(member.public_key, HEADER, 1, FORM).read(stuck[1], CONTEXT, PRESENTATION)
+    assert stuck[1][:48] + read.proof.encode() == stuck[0]
+    assert read.nym == (make_context(CONTEXT), 1)
+
+
+def test_a_verifier_takes_tokens_of_its_form_alone(member: Member) -> None:
+    """One presentation must not be two packets."""
+    for form in TokenForm:
+        verifier = Verifier(member.public_key, HEADER, 1, TokenForm(3 - form))
+        item = (present(member.credential, CONTEXT, PRESENTATION, bytes, form), CONTEXT, PRESENTATION)
+        assert [said(one) for one in (alone(verifier, item), *verifier.check_batch([item], os.urandom))] == ["Malformed"] * 2
+
+
+def moved(token: bytes, place: int, by: Scalar) -> bytes:
+    """A scalar's value changed; no hash covers a response."""
+    start = len(SEVEN) * 48 + SCALAR_SIZE * place
+    value = Scalar.from_be_bytes(token[start : start + SCALAR_SIZE]) + by
+    return token[:start] + encode_scalar(value) + token[start + SCALAR_SIZE :]
+
+
+def with_one_wrong_equation(member: Member) -> dict[str, bytes]:
+    """Everything is hashed as it is shown; all equations but the named ones hold."""
+    credential = member.credential
+    token = present(credential, CONTEXT, PRESENTATION, os.urandom, FORM)
+    return {
+        "E1 by e^": moved(token, 0, Scalar(1)),
+        "E1 by r1^": moved(token, 1, Scalar(1)),
+        "E2 by r3^": moved(token, 2, Scalar(1)),
+        "E2 by m^0": moved(token, 3, Scalar(1)),
+        "E2 and E3 by m^1": moved(token, 4, Scalar(1)),
+        "E1": crafted(credential, FORM, shifts={"t1": P1}),
+        "E2": crafted(credential, FORM, shifts={"t2": P1}),
+        "E3": crafted(credential, FORM, shifts={"ut": P1}),
+        "E3 by the pseudonym": crafted(credential, FORM, shifts={"pseudonym": P1}),
+        "E3 by an answer that announces the identity": crafted(credential, FORM, shifts={"ut": P1}, nym_tilde=Scalar(0)),
+        "pairing": crafted(credential, FORM, r1_error=random_scalar()),
+    }
+
+
+def test_one_wrong_equation_is_named_whichever_it_is(member: Member, second: Verifier, good: list[Item]) -> None:
+    for name, token in with_one_wrong_equation(member).items():
+        bad = (token, CONTEXT, PRESENTATION)
+        assert said(alone(second, bad)) == "RejectedProof", name
+        items = among(good[:5], [bad])
+        wrong = [item for item, one in zip(items, second.check_batch(items, os.urandom), strict=True) if said(one) == "RejectedProof"]
+        assert wrong == [bad], name
+
+
+def test_announcements_of_others_and_swapped_ones_are_refused(member: Member, second: Verifier, good: list[Item]) -> None:
+    def field(token: bytes, place: int) -> bytes:
+        return token[48 * place : 48 * (place + 1)]
+
+    def changed(token: bytes, new: dict[int, bytes]) -> bytes:
+        return b"".join(new.get(place, field(token, place)) for place in range(len(SEVEN))) + token[48 * len(SEVEN) :]
+
+    (mine, *place), (other, *_) = good[0], good[3]  # of one slot
+    wrong = [
+        changed(mine, {4: field(mine, 5), 5: field(mine, 4)}),
+        changed(mine, {4: field(mine, 6), 6: field(mine, 4)}),
+        *(changed(mine, {number: field(other, number)}) for number in (1, 2, 3, 4, 5, 6)),
+        changed(mine, {number: field(other, number) for number in (4, 5, 6)}),
+        *(changed(mine, {number: encode_g1(-decode_g1(field(mine, number), "point"))}) for number in range(7)),
+        mine[: 48 * 7] + other[48 * 7 :],
+    ]
+    bad = [(token, place[0], place[1]) for token in wrong]
+    assert {said(alone(second, item)) for item in bad} == {"RejectedProof"}
+    items = among(good, bad)
+    outcomes = dict(zip(items, second.check_batch(items, os.urandom), strict=True))
+    assert {item for item, one in outcomes.items() if said(one) == "RejectedProof"} == set(bad)
+
+
+@pytest.mark.parametrize("which", SEVEN)
+def test_a_small_order_in_any_point_passes_no_batch(
+    which: str, member: Member, second: Verifier, good: list[Item], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch without that test takes all of them, because a pairing maps small orders to one; the check alone does not."""
+    made = [(crafted(member.credential, FORM, shifts={which: ORDER_THREE}), CONTEXT, PRESENTATION) for _ in range(2)]
+    for items in (made, among(good, made)):  # fewer points, and more, than what is tested together
+        outcomes = second.check_batch(items, os.urandom)
+        wrong = [item for item, one in zip(items, outcomes, strict=True) if said(one) == "Malformed"]
+        assert set(wrong) == set(made)
+    remove_point_checks(monkeypatch)
+    assert second.check_batch(made, os.urandom) == [token[:48] for token, _, _ in made]
+    if which in ("t1", "t2", "ut"):
+        assert said(alone(second, made[0])) == "RejectedProof"
+
+
+def torsion(prime: int) -> G1:
+    """A point whose order is the prime times those of G1 and of nothing else."""
+    x = 0
+    while True:
+        x += 1
+        try:
+            point = PureG1.from_compressed_bytes_unchecked(((1 << 383) | x).to_bytes(48, "big"))
+        except ValueError:
+            continue
+        rest = COFACTOR
+        while rest % prime == 0:
+            rest //= prime
+        small = PureG1(jacobian.multiply((*(point.affine() or (0, 0)), 1), rest * ORDER))
+        if small.affine() is not None:
+            return G1.from_compressed_bytes_unchecked(small.to_compressed_bytes())
+
+
+@pytest.mark.parametrize("prime", COFACTOR_PRIMES)
+def test_one_point_of_any_small_order_among_many_is_found(prime: int) -> None:
+    """Also two whose errors are opposite. False alarm: none; a miss has probability 2^-128."""
+    points = [hash_to_g1(bytes([number]), b"test") for number in range(30)]
+    randomness = os.urandom(BYTES_EACH * 30)
+    assert all_in_subgroup(points, IDENTITY_G1, randomness)
+    bad = torsion(prime)
+    assert not bad.is_in_subgroup()
+    points[7] = points[7] + bad
+    assert not all_in_subgroup(points, IDENTITY_G1, randomness)
+    points[20] = points[20] - bad
+    assert not all_in_subgroup(points, IDENTITY_G1, randomness)
+    same = randomness[:BYTES_EACH]
+    known = b"".join(bytes([byte]) * 30 for byte in same)
+    assert all_in_subgroup(points, IDENTITY_G1, known)  # equal bits for both points let them cancel
+
+
+def test_subsets_take_one_random_bit_for_each_point() -> None:
+    with pytest.raises(ValueError, match="32 random bytes, got 31"):
+        all_in_subgroup([P1, P1], IDENTITY_G1, bytes(31))
+    bits = bytes([1]) + bytes(15)
+    assert not all_in_subgroup([ORDER_THREE], IDENTITY_G1, bits)
+    assert all_in_subgroup([ORDER_THREE], IDENTITY_G1, bytes(16))  # no subset has it
+    for byte in range(8):
+        assert not all_in_subgroup([ORDER_THREE], IDENTITY_G1, bytes(15) + bytes([1 << byte]))
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_rows_are_judged_as_points_are(many: bool, good: list[Item]) -> None:
+    """Each error is the one that `decode_g1` raises, and it is the row's own."""
+    point = encode_g1(P1)
+    flaws = [b"\xc0" + bytes(47), bytes([point[0] | 0x40]) + point[1:], b"\xff" * 48, point[1:], encode_g1(ORDER_THREE)]
+    rows = [[point, flaw] for flaw in flaws] + [[flaw, point] for flaw in flaws] + [[point, point]]
+    rows += [[point, token[:48]] for token, _, _ in good * 4] if many else []
+    assert (2 * len(rows) >= LEAST_TOGETHER) is many
+    judged = decode_g1_rows(rows, ("one", "other"), os.urandom)
+    for row, found in zip(rows, judged, strict=True):
+        try:
+            expected: object = tuple(decode_g1(one, name) for one, name in zip(row, ("one", "other"), strict=True))
+        except Malformed as error:
+            assert isinstance(found, Malformed) and str(found) == str(error)
+        else:
+            assert found == expected
+
+
+def mutated(drawn: random.Random, good: Sequence[Item], member: Member) -> Item:
+    """A good presentation with one change of a random kind; some kinds leave it good."""
+    token, context, header = drawn.choice(good)
+    other = drawn.choice(good)[0]
+    place = drawn.randrange(12)
+    start, size = (48 * place, 48) if place < 7 else (336 + 32 * (place - 7), 32)
+    field = token[start : start + size]
+
+    def having(value: bytes) -> Item:
+        return token[:start] + value + token[start + size :], context, header
+
+    def shifted(by: G1) -> bytes:
+        return encode_g1(G1.from_compressed_bytes_unchecked(field) + by) if size == 48 else os.urandom(32)
+
+    bit = drawn.randrange(8 * len(token))
+    flipped = (int.from_bytes(token, "big") ^ 1 << bit).to_bytes(len(token), "big")
+    kinds: list[Callable[[], Item]] = [
+        lambda: (token, context, header),
+        lambda: (flipped, context, header),
+        lambda: having(other[start : start + size]),
+        lambda: having(shifted(P1)),
+        lambda: having(shifted(ORDER_THREE)),
+        lambda: having(shifted(-ORDER_THREE)),
+        lambda: having(encode_g1(-G1.from_compressed_bytes_unchecked(field)) if size == 48 else bytes(32)),
+        lambda: having((int.from_bytes(field, "big") + ORDER & (1 << 8 * size) - 1).to_bytes(size, "big")),
+        lambda: (token, drawn.choice(good)[1], header),
+        lambda: (token, context, header + b"\0"),
+        lambda: (token[: drawn.randrange(len(token) + 1)], context, header),
+        lambda: (crafted(member.credential, FORM, context, header, {drawn.choice(SEVEN): ORDER_THREE}), context, header),
+        lambda: (crafted(member.credential, FORM, context, header, {drawn.choice(SEVEN): P1}), context, header),
+        lambda: (crafted(member.credential, FORM, context, header, r1_error=random_scalar()), context, header),
+        lambda: (moved(token, drawn.randrange(5), Scalar(1)), context, header),
+    ]
+    return drawn.choice(kinds)()
+
+
+def demand_equal_verdicts(count: int, in_a_batch: int, seed: int, member: Member, second: Verifier, good: list[Item]) -> None:
+    """By a fixed seed, bad ones and good ones mixed; both verdicts must occur."""
+    drawn, seen = random.Random(seed), set()
+    for _ in range(count // in_a_batch):
+        bad = [mutated(drawn, good, member) for _ in range(in_a_batch)]
+        items = [*bad, *good] if drawn.random() < 0.5 else bad
+        drawn.shuffle(items)
+        outcomes = dict(zip(items, map(said, second.check_batch(items, os.urandom)), strict=True))
+        for item in bad:
+            assert outcomes[item] == said(alone(second, item)), (seed, item[0].hex())
+            seen.add(outcomes[item] if isinstance(outcomes[item], str) else "taken")
+    assert seen == {"Malformed", "RejectedProof", "taken"}
+
+
+def test_batch_and_check_agree_on_mutated_tokens(member: Member, second: Verifier, good: list[Item]) -> None:
+    demand_equal_verdicts(60, 20, 3, member, second, good)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(2, 12))
+def test_batch_and_check_agree_on_ten_thousand_mutated_tokens(
+    seed: int, member: Member, second: Verifier, good: list[Item]
+) -> None:
+    demand_equal_verdicts(1000, 25, seed, member, second, good)
+
+
+def test_a_bad_batch_costs_its_honest_members_nothing(member: Member, second: Verifier, good: list[Item]) -> None:
+    """Every other token is bad, by a key of somebody else's."""
+    theirs = enrol().credential
+    bad = [(present(theirs, *item[1:], os.urandom, FORM), *item[1:]) for item in good[:8]]
+    items = [one for pair in zip(good[8:16], bad, strict=True) for one in pair]
+    outcomes = second.check_batch(items, os.urandom)
+    assert [isinstance(one, RejectedProof) for one in outcomes] == [False, True] * 8
+
+
+def test_one_seed_is_drawn_for_points_and_one_for_equations(second: Verifier, good: list[Item]) -> None:
+    """From the operating system, for each batch anew; a short one is an error."""
+    asked: list[int] = []
+
+    def drawn(size: int) -> bytes:
+        asked.append(size)
+        return os.urandom(size)
+
+    second.check_batch(good, drawn)
+    assert asked == [32, 32]
+    with pytest.raises(ValueError, match="32 random bytes"):
+        second.check_batch(good, lambda size: os.urandom(size - 1))
