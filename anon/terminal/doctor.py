@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 
 import typer
 from rich.console import Console
@@ -11,13 +12,18 @@ from anon.diagnosis import CHECKS, Check
 from anon.terminal.foreign import inline
 from anon.terminal.options import JsonOption, print_json
 
+TELLERS = "    a teller's home, disk and address are looked at by `anonml teller doctor`"
 app = typer.Typer(add_completion=False, help="Look at this installation and say what to do next.")
 
 
 @app.command()
 def main(as_json: JsonOption = False) -> None:
     """Exit code 1 when something a peer needs does not work."""
-    show([check() for check in CHECKS], as_json)
+    try:
+        show([check() for check in CHECKS], as_json)
+    finally:
+        if not as_json and find_spec("anon.teller.cli"):  # a program packed for peers has no tellers
+            Console().print(TELLERS, highlight=False, soft_wrap=True)
 
 
 def show(findings: Sequence[Check], as_json: bool) -> None:

@@ -3,6 +3,8 @@
     git archive 41e11d4 anon peer aggregator tests | tar x -C OLD
     cd OLD && PYTHONPATH=.:tests/aggregator:tests/support python .../tests/golden/make_golden.py TARGET
 
+`packets-2.zip` has one more, with packets of version 2: `git archive 995c015` and `PYTHONPATH=. ... TARGET cuts`.
+
 Beside each study lie the key that opens its packets, one sealed packet, one sealed enrolment and one invite link.
 """
 
@@ -15,7 +17,11 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from network import DESIGNS, Clock, begin, make_app, sealed, study_text
+try:
+    from network import DESIGNS, Clock, begin, make_app, sealed, study_text
+except ImportError:
+    from tests.support.clock import Clock
+    from tests.support.world import DESIGNS, begin, make_app, sealed, study_text
 
 from aggregator.audit import export
 from anon.transparency.fingerprint import words
@@ -54,9 +60,9 @@ async def _finish(home: Path, design: str, target: Path) -> None:
         (target / "facts.json").write_text(json.dumps(facts), encoding="utf-8")
 
 
-def _main(archive: Path) -> None:
+def _main(archive: Path, *designs: str) -> None:
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as kept:
-        for design in DESIGNS:
+        for design in designs or DESIGNS:
             target = Path(folder) / "out" / design
             target.parent.mkdir(exist_ok=True)
             asyncio.run(_finish(Path(folder) / design, design, target))
@@ -66,4 +72,4 @@ def _main(archive: Path) -> None:
 
 
 if __name__ == "__main__":
-    _main(Path(sys.argv[1]))
+    _main(Path(sys.argv[1]), *sys.argv[2:])

@@ -1,4 +1,5 @@
-"""Bytes that were signed once stay what they are: four studies that the program of commit 41e11d4 ran and published.
+"""Bytes that were signed once stay what they are: four studies that the program of commit 41e11d4 ran and published, and
+one of 995c015 with packets of version 2.
 
 `make_golden` wrote them. Each document is read, encoded again, and must be the same bytes; the audit recomputes the rest.
 """
@@ -23,19 +24,16 @@ from anon.wire.messages import (
     encode_credentials,
     encode_roster,
     encode_seed,
-    packet_size,
     parse_credentials,
     parse_enrolment,
-    parse_packet,
     parse_roster,
     parse_seed,
     seed_commitment,
-    unpad,
-    unseal,
 )
+from tests.support.packets import opened, packet_in
 
-DESIGNS = ("cuts", "quantile", "bits", "median")
-PACKETS = {"cuts": 12, "quantile": 12, "bits": 12, "median": 36}
+OF_VERSION_2 = "packets-2"
+PACKETS = {"cuts": 12, "quantile": 12, "bits": 12, "median": 36, OF_VERSION_2: 12}
 
 
 @pytest.fixture(scope="module")
@@ -43,10 +41,13 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("golden")
     with zipfile.ZipFile(Path(__file__).parent / "studies.zip") as archive:
         archive.extractall(folder)
+    with zipfile.ZipFile(Path(__file__).parent / "packets-2.zip") as archive:
+        archive.extractall(folder / "later")
+    (folder / "later" / "cuts").rename(folder / OF_VERSION_2)
     return folder
 
 
-@pytest.fixture(params=DESIGNS)
+@pytest.fixture(params=PACKETS)
 def study(studies: Path, request: pytest.FixtureRequest) -> Path:
     return studies / str(request.param)
 
@@ -101,11 +102,11 @@ def test_sealed_messages_open_to_the_same_plaintext(study: Path) -> None:
     manifest = _manifest(study)
     sealing_key = decode((study / "keys").read_bytes(), "keys")[1]
     plain = (study / "packet").read_bytes()
-    packet = parse_packet(plain)
-    size = packet_size(manifest.report_size, len(packet.token))
-    assert unpad(unseal((study / "sealed-packet").read_bytes(), sealing_key), size) == plain == packet.to_bytes()
+    assert opened(manifest, sealing_key, "packets", (study / "sealed-packet").read_bytes()) == plain
+    assert packet_in(manifest, plain).to_bytes() == plain
+    assert (manifest.packet_version, manifest.version) == ((2, 2) if study.name == OF_VERSION_2 else (1, 1))
     enrolment = (study / "enrolment").read_bytes()
-    assert unseal((study / "sealed-enrolment").read_bytes(), sealing_key) == enrolment
+    assert opened(manifest, sealing_key, "enrol", (study / "sealed-enrolment").read_bytes()) == enrolment
     assert parse_enrolment(enrolment, manifest.study_id, manifest.packets).body() == decode(enrolment, "enrolment")[0]
 
 
