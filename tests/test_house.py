@@ -181,6 +181,7 @@ CANONICAL = {
     "anon/wire/messages.py": "enrolment, withdrawal, abandonment, roster, seed, credentials, packet, cover",
     "anon/wire/packet_v2.py": "packets of version 2, and what a teller is shown of one",
     "anon/sharing/arrangement.py": "a study's tellers and sums",
+    "anon/sharing/quorum.py": "a pair of tellers, as one of them keeps it",
     "anon/sharing/statements.py": "the statements of tellers",
     "anon/sharing/round_document.py": "the document of a round of sums",
     "anon/sharing/exchange.py": "the calls of tellers",
@@ -225,7 +226,7 @@ RULES = [
     "peer/release.py", "peer/protocols/histogram.py", "peer/protocols/contract.py", "anon/protocols/contract.py",
     "anon/wire/messages.py", "anon/wire/packet_v2.py", "anon/transparency/documents.py",
     "anon/sharing/arrangement.py", "anon/sharing/sealed_shares.py", "anon/sharing/statements.py", "anon/sharing/combine.py", "anon/sharing/round_document.py",
-    "anon/sharing/exchange.py",
+    "anon/sharing/exchange.py", "anon/sharing/quorum.py",
     "anon/teller/rules.py", "anon/teller/session.py",
     "peer/run/plan.py", "peer/run/jobs.py", "peer/run/departures.py",
 ]

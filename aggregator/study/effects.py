@@ -188,7 +188,8 @@ async def erase(study: LiveStudy) -> None:
     """The retention is over: packets, enrolments and transcripts go; heads, model and report stay."""
     await study.tools.packets.erase(study.study)
     await study.tools.enrolments.erase(study.study)
-    await study.tools.lists.erase(study.study)
+    for own in (study.study,) if study.tellers is None else study.tellers.ids:
+        await study.tools.lists.erase(own)
     await study.tools.studies.erase_bodies(study.study, "transcript")
     study.forget_bodies()
     await study.tools.packets.compact(study.study)

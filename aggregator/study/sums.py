@@ -3,6 +3,9 @@
 A round is over once its sums are there. Until then the study stays in it: a teller that is away or refuses is asked
 again ever more rarely. It may come back until the next round opens, and after the last round for half of the retention:
 as long as that the sealed shares are kept, and members can still look at what is published.
+
+Where the tellers have a spare, the first pair alone is asked for half of that time, and for a day at most
+(`is_patient`). From then on the first pair that answers makes the sum.
 """
 
 from __future__ import annotations
@@ -23,6 +26,8 @@ ROUND_ENDS = frozenset({Event.ROUND_CLOSED, Event.LAST_ROUND_CLOSED})
 _UNDER_WAY = frozenset({Phase.SETTLING, Phase.ROUND})
 _OVER = frozenset({Phase.PUBLISHED, Phase.ABANDONED, Phase.ENDED})
 FixPackets = Callable[[], Awaitable[None]]
+MOST_PATIENCE = 86_400.0
+"""Seconds that a round waits for the first pair, where the tellers have a spare."""
 _FINISH_PAUSE = 300.0
 _LOG = logging.getLogger(__name__)
 
@@ -73,6 +78,12 @@ def patience(study: LiveStudy) -> float:
     return study.manifest.timetable.ends + study.manifest.release.retention / 2
 
 
+def is_patient(study: LiveStudy) -> bool:
+    """True while the present round waits for the first pair of its tellers, and asks no other."""
+    closed = study.rounds[study.turn].window.closes
+    return study.tools.now() < closed + min((patience(study) - closed) / 2, MOST_PATIENCE)
+
+
 async def publish_no_sum(study: LiveStudy) -> None:
     """Say why there is no sum, with the evidence; nothing else follows. Sealed shares go at once."""
     if find(study.chain, "unsummed") is None:
@@ -111,16 +122,18 @@ async def finish_tellers(study: LiveStudy) -> None:
 
 async def _sum_round(study: LiveStudy, tellers: StudyTellers, fix_packets: FixPackets) -> None:
     await fix_packets()
-    await _hand_roll(study, tellers)
-    await tellers.sum_round(study.turn, study.rounds[study.turn].surveys)
+    surveys = study.rounds[study.turn].surveys
+    await tellers.sum_round(study.turn, surveys, study.heads(), await _closing(study), is_patient(study))
 
 
 async def _hand_roll(study: LiveStudy, tellers: StudyTellers) -> None:
-    if tellers.rolled:
-        return
+    if not tellers.rolled:
+        await tellers.hand_roll(study.heads(), await _closing(study), patient=False)
+
+
+async def _closing(study: LiveStudy) -> Bodies:
     heads = [find(study.chain, kind) for kind in CLOSING]
-    bodies = [await study.body_of(head) for head in heads if head is not None]
-    await tellers.hand_roll(study.heads(), Bodies(*bodies))
+    return Bodies(*[await study.body_of(head) for head in heads if head is not None])
 
 
 def _round_of(study: LiveStudy) -> int:

@@ -14,6 +14,8 @@ from aggregator.tellers.link import named, together
 from aggregator.tellers.study_tellers import LinkTo, links_of
 from anon.errors import AnonmlError
 from anon.protocols.tellers import tellers_of
+from anon.sharing.arrangement import Arrangement
+from anon.sharing.quorum import own_ids, quorums
 from anon.sharing.statements import encode_countersignatures
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal, TellerPlace
@@ -26,14 +28,17 @@ async def with_entries(proposal: Proposal, link_to: LinkTo) -> Proposal:
     """The proposal with an entry for every teller: a teller without one is asked. Raises `TellerAway`, `TellerRefuses`.
     """
 
-    async def filled(place: TellerPlace) -> TellerPlace:
-        if place.entry:
-            return place
+    async def asked(place: TellerPlace) -> str:
         entry = await named(place.name, link_to(place.address).entry(place.name, place.address))
-        return evolve(place, entry=entry.to_bytes().hex())
+        return entry.to_bytes().hex()
 
-    if all(place.entry for place in proposal.tellers):
-        return proposal
+    async def filled(place: TellerPlace) -> TellerPlace:
+        if not place.entry:
+            place = evolve(place, entry=await asked(place))
+        if proposal.has_spare and not place.second_entry:
+            place = evolve(place, second_entry=await asked(place))
+        return place
+
     return evolve(proposal, tellers=tuple(await together(map(filled, proposal.tellers))))
 
 
@@ -50,15 +55,18 @@ async def tellers_ready(manifest: Manifest, link_to: LinkTo) -> Mapping[str, byt
     links, study = links_of(arrangement, link_to), manifest.study_id
     try:
         statements = await walk.countersigned(links, arrangement, study, manifest.to_bytes())
-        await walk.share_keys(links, arrangement, study)
+        for quorum in quorums(study, arrangement):
+            await walk.share_keys([links[number] for number in quorum.members], quorum.arrangement, quorum.id)
     except AnonmlError:
-        await _give_up(links, study)
+        await _give_up(links, arrangement, study)
         raise
     return {"tellers": encode_countersignatures(study, statements)}
 
 
-async def _give_up(links: walk.Links, study: bytes) -> None:
+async def _give_up(links: walk.Links, arrangement: Arrangement, study: bytes) -> None:
     """A study that is never published is over for the tellers that countersigned it, as far as they answer in time."""
     with suppress(TimeoutError):
         async with asyncio.timeout(GIVE_UP_SECONDS):
-            await asyncio.gather(*(link.finish(study) for link in links), return_exceptions=True)
+            named_by = own_ids(study, arrangement)
+            calls = (link.finish(own) for link, own in zip(links, named_by, strict=True))
+            await asyncio.gather(*calls, return_exceptions=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Protocol
 
+from aggregator.rules.faults import TellerAway, TellerRefuses
 from aggregator.store.packets import PacketStore, slot_of
 from aggregator.tellers import walk
 from aggregator.tellers.job import Job
@@ -13,7 +14,8 @@ from aggregator.tellers.walk import Batch, KeptLists
 from anon.protocols.tellers import tellers_of
 from anon.sharing.arrangement import Arrangement
 from anon.sharing.exchange import BATCH_BYTES, MOST_IN_A_BATCH
-from anon.sharing.round_document import RoundSums
+from anon.sharing.quorum import Quorum, quorums
+from anon.sharing.round_document import RoundSums, SlotSum
 from anon.study.manifest import Manifest, Survey
 from anon.transparency.closing import Bodies
 from anon.wire.packet_v2 import Occasion, Relayed
@@ -26,9 +28,10 @@ class LinkTo(Protocol):
 
 
 class StudyTellers:
-    """The tellers of one study. `rolled`, `finished`: handed the roll, and told the end, since this process began.
+    """The tellers of one study. `finished`: told the end since this process began.
 
     `summed`: the documents of rounds that were summed and are not published yet, by the round's place in its order.
+    With a spare each sum is made by one of three pairs (`quorums`).
     """
 
     def __init__(
@@ -36,31 +39,67 @@ class StudyTellers:
     ) -> None:
         self.arrangement = arrangement
         self.job = Job()
-        self.rolled = False
         self.finished = False
         self.finish_again = 0.0
         self.summed: dict[int, bytes] = {}
         self._manifest = manifest
         self._study = manifest.study_id
         self._links = links_of(arrangement, link_to)
+        self._quorums = quorums(self._study, arrangement)
+        self._rolled: set[int] = set()
         self._packets = packets
         self._lists = lists
 
-    async def hand_roll(self, heads: bytes, closing: Bodies) -> None:
-        """The signed roster, to every teller; once in the life of this process."""
-        if not self.rolled:
-            await walk.hand_roll(self._links, self.arrangement, self._study, heads, closing)
-            self.rolled = True
+    @property
+    def rolled(self) -> bool:
+        """True once tellers that make a sum together were handed the roll, since this process began."""
+        return any(one.number in self._rolled for one in self._quorums)
 
-    async def sum_round(self, turn: int, surveys: Sequence[int]) -> None:
-        """All sums of a round, one survey after the other; `summed` has its document then. Raises what `walk.sum_up`
-        does."""
+    @property
+    def ids(self) -> tuple[bytes, ...]:
+        """The ids that the lists of the study are about."""
+        return tuple(one.id for one in self._quorums)
+
+    async def hand_roll(self, heads: bytes, closing: Bodies, patient: bool) -> None:
+        """The signed roster, to tellers that make a sum together; once in the life of this process. See `sum_round`."""
+        await self._first(lambda quorum: self._hand(quorum, heads, closing), patient)
+
+    async def sum_round(self, turn: int, surveys: Sequence[int], heads: bytes, closing: Bodies, patient: bool) -> None:
+        """All sums of a round, one survey after the other; `summed` has its document then.
+
+        With a spare the first pair is asked while `patient`, and after that the next one where a teller is away or
+        refuses. A teller signs one list, so at most one pair of honest tellers completes. Raises what `walk.sum_up`
+        does, for the first pair.
+        """
         asked = sorted((self._manifest.survey(number) for number in surveys), key=self._slot)
-        slots = [
-            await walk.sum_up(self._links, self.arrangement, self._occasion(one), self._batches(one), self._lists)
-            for one in asked
-        ]
+        slots = list[SlotSum]()
+
+        async def add_up(quorum: Quorum) -> None:
+            one = asked[len(slots)]
+            await self._hand(quorum, heads, closing)
+            occasion, batches = quorum.occasion(self._occasion(one)), self._batches(one, quorum)
+            links = self._links_of(quorum)
+            slots.append(await walk.sum_up(links, quorum.arrangement, occasion, batches, self._lists))
+
+        for _ in asked:
+            await self._first(add_up, patient)
         self.summed[turn] = RoundSums(self._study, asked[0].round, tuple(slots)).to_bytes()
+
+    async def _hand(self, quorum: Quorum, heads: bytes, closing: Bodies) -> None:
+        if quorum.number not in self._rolled:
+            await walk.hand_roll(self._links_of(quorum), quorum.arrangement, quorum.id, heads, closing)
+            self._rolled.add(quorum.number)
+
+    async def _first(self, work: Callable[[Quorum], Awaitable[None]], patient: bool) -> None:
+        """Work with the first quorum whose tellers answer. Raises the first one's trouble where none does."""
+        trouble: TellerAway | TellerRefuses | None = None
+        for quorum in self._quorums[: 1 if patient else None]:
+            try:
+                return await work(quorum)
+            except (TellerAway, TellerRefuses) as error:
+                trouble = trouble or error
+        if trouble is not None:
+            raise trouble
 
     async def finish(self) -> None:
         """The study is over: every teller erases its secrets."""
@@ -73,9 +112,12 @@ class StudyTellers:
     def _occasion(self, survey: Survey) -> Occasion:
         return Occasion(self._study, survey.round, self._slot(survey))
 
-    async def _batches(self, survey: Survey) -> AsyncIterator[Batch]:
-        tellers, slot = range(len(self._links)), self._slot(survey)
-        streams = [self._packets.relayed(self._study, slot, survey.survey, teller) for teller in tellers]
+    def _links_of(self, quorum: Quorum) -> tuple[TellerLink, ...]:
+        return tuple(self._links[number] for number in quorum.members)
+
+    async def _batches(self, survey: Survey, quorum: Quorum) -> AsyncIterator[Batch]:
+        places, slot = range(quorum.first, quorum.first + len(quorum.members)), self._slot(survey)
+        streams = [self._packets.relayed(self._study, slot, survey.survey, place) for place in places]
         async for batch in batched(aligned(streams)):
             yield batch
 

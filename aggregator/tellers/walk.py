@@ -24,6 +24,7 @@ from aggregator.tellers.link import TellerLink, named, together
 from anon.errors import Malformed, RejectedProof
 from anon.sharing.arrangement import Arrangement
 from anon.sharing.combine import combine
+from anon.sharing.quorum import own_ids
 from anon.sharing.round_document import SlotSum, Why
 from anon.sharing.statements import (
     AcceptedList,
@@ -81,14 +82,16 @@ async def share_keys(links: Links, arrangement: Arrangement, study: bytes) -> No
 
 
 async def hand_roll(links: Links, arrangement: Arrangement, study: bytes, heads: bytes, closing: Bodies) -> None:
-    """The documents that closed the enrolment, to every teller. Each checks all of them."""
+    """The documents that closed the enrolment, to every teller. Each checks all of them. With a spare they are a
+    pair's, and so are `arrangement` and `study`."""
     bodies = (closing.roster, closing.seed, closing.credentials)
     await _all(links, arrangement, lambda link, _: link.roll(study, heads, *bodies))
 
 
 async def finish(links: Links, arrangement: Arrangement, study: bytes) -> None:
     """The study is over: every teller erases its secrets."""
-    await _all(links, arrangement, lambda link, _: link.finish(study))
+    known = own_ids(study, arrangement)
+    await _all(links, arrangement, lambda link, own: link.finish(known[own]))
 
 
 # A sum

@@ -2,6 +2,10 @@
 
     [2, minimum, [[name, address, key, sealing key, commitment], ...],
         [[round, slot, kind, [parameter, ...], numerator, denominator], ...]]
+    [3, minimum, [first entry, ...], [second entry, ...], [sum, ...]]
+
+The second form has three tellers, the last of them a *spare*: any two make a sum. Each pair is an arrangement of its
+own, under keys of its own, so every teller has an entry for each of its two pairs (`PAIRS`, `anon.sharing.quorum`).
 """
 
 from __future__ import annotations
@@ -31,6 +35,11 @@ LONGEST_PROOF = 2**13
 """Elements. The shortest proof of the longest vector has fewer; another chunk would make a proof that fills the memory
 or takes minutes, of a vector of a few entries too."""
 ALGORITHMS = {"blocks": BLOCKS, "ball": BALL}
+SPARE_VERSION, TELLERS_WITH_SPARE = 3, 3
+PAIRS = ((0, 1), (0, 2), (1, 2))
+"""The pairs of three tellers, in the order in which they are asked for a sum."""
+MOST_SUMS_WITH_SPARE = 2
+"""One teller that breaks its word can complete a sum in both of its pairs. Honest ones complete one."""
 
 
 @frozen
@@ -115,14 +124,18 @@ class Sum:
 class Arrangement:
     """Two to four tellers, the fewest accepted peers of a sum, and all sums. Raises `InvalidValue`.
 
-    Every packet of a study has one size, so all its sums have shares of the same lengths.
+    Every packet of a study has one size, so all its sums have shares of the same lengths. `second`: with a spare, each
+    teller's entry for its second pair; `tellers` are those for the first. Without one it is empty.
     """
 
     minimum: int
     tellers: tuple[TellerEntry, ...]
     sums: tuple[Sum, ...]
+    second: tuple[TellerEntry, ...] = ()
 
     def __attrs_post_init__(self) -> None:
+        if self.second:
+            self._demand_pairs()
         if not LEAST_TELLERS <= len(self.tellers) <= MOST_TELLERS:
             raise InvalidValue(f"tellers: expected {LEAST_TELLERS} to {MOST_TELLERS}, got {len(self.tellers)}")
         for what in ("name", "key", "sealing_key", "commitment"):
@@ -136,6 +149,35 @@ class Arrangement:
         if len({self._share_sizes(one) for one in self.sums}) != 1:
             raise InvalidValue("sums: expected shares of the same lengths in all of them")
 
+    @property
+    def has_spare(self) -> bool:
+        """True where any two of three tellers make a sum."""
+        return bool(self.second)
+
+    @cached_property
+    def groups(self) -> tuple[Arrangement, ...]:
+        """The tellers that make a sum together: all of them, or with a spare each pair, in the order of `PAIRS`."""
+        if not self.has_spare:
+            return (self,)
+        entries = [[first, second] for first, second in zip(self.tellers, self.second, strict=True)]
+        taken = [tuple(entries[teller].pop(0) for teller in pair) for pair in PAIRS]
+        return tuple(Arrangement(self.minimum, pair, self.sums) for pair in taken)
+
+    @property
+    def summing(self) -> int:
+        """How many tellers make a sum together. The noise of each of them is in it."""
+        return len(PAIRS[0]) if self.has_spare else len(self.tellers)
+
+    @property
+    def most_sums(self) -> int:
+        """How many sums of one round and slot can come out, whatever one teller does that breaks its word."""
+        return MOST_SUMS_WITH_SPARE if self.has_spare else 1
+
+    @property
+    def public_size(self) -> int:
+        """Bytes of the public part of a packet, all groups together."""
+        return self._share_sizes(self.sums[0])[0]
+
     def sum_of(self, occasion: Occasion) -> Sum:
         """The sum of an occasion. Raises `Malformed` if there is none."""
         for one in self.sums:
@@ -145,10 +187,12 @@ class Arrangement:
 
     def prio3(self, asked: Sum) -> Prio3:
         """How the vectors of a sum are shared and verified."""
-        return Prio3(asked.circuit, len(self.tellers), ALGORITHMS[asked.kind])
+        return Prio3(asked.circuit, self.summing, ALGORITHMS[asked.kind])
 
     def context(self, occasion: Occasion) -> bytes:
-        """The context that the shares of an occasion are bound to."""
+        """The context that the shares of an occasion are bound to. Raises `ValueError` with a spare: a pair has one."""
+        if self.has_spare:
+            raise ValueError("shares belong to a pair of tellers; ask its quorum")
         instance = self.prio3(self.sum_of(occasion))
         return sharing_context(occasion.study, occasion.round, occasion.slot, instance)
 
@@ -159,13 +203,26 @@ class Arrangement:
 
     def to_bytes(self) -> bytes:
         """The canonical bytes."""
-        tellers, sums = ([one.as_plain() for one in part] for part in (self.tellers, self.sums))
+        tellers, second, sums = ([one.as_plain() for one in part] for part in (self.tellers, self.second, self.sums))
+        if self.has_spare:
+            return encode([SPARE_VERSION, self.minimum, tellers, second, sums])
         return encode([VERSION, self.minimum, tellers, sums])
 
     def _share_sizes(self, asked: Sum) -> tuple[int, ...]:
-        prio3 = self.prio3(asked)
-        helpers = (prio3.helper_share_size,) * (prio3.shares - 1)
-        return (prio3.public_share_size, prio3.leader_share_size, *helpers)
+        """Of the public part and of each share, all groups one after the other."""
+        prio3, groups = self.prio3(asked), len(PAIRS) if self.has_spare else 1
+        shares = (prio3.leader_share_size, *(prio3.helper_share_size,) * (prio3.shares - 1))
+        return (groups * prio3.public_share_size, *groups * shares)
+
+    def _demand_pairs(self) -> None:
+        if len(self.tellers) != TELLERS_WITH_SPARE or len(self.second) != TELLERS_WITH_SPARE:
+            raise InvalidValue(f"tellers: with a spare expected {TELLERS_WITH_SPARE}, each with two entries")
+        for first, second in zip(self.tellers, self.second, strict=True):
+            if (first.name, first.address, first.key) != (second.name, second.address, second.key):
+                raise InvalidValue("tellers: expected both entries of one teller to have its name, address and key")
+        for what in ("sealing_key", "commitment"):
+            if len({getattr(one, what) for one in (*self.tellers, *self.second)}) != 2 * TELLERS_WITH_SPARE:
+                raise InvalidValue(f"tellers: expected another {what} for each pair")
 
 
 def parse_entry(data_untrusted: bytes) -> TellerEntry:
@@ -175,11 +232,18 @@ def parse_entry(data_untrusted: bytes) -> TellerEntry:
 
 def parse_arrangement(data_untrusted: bytes) -> Arrangement:
     """An arrangement from its canonical bytes. Raises `Malformed`."""
-    version, minimum, tellers, sums = _fields(decode(data_untrusted, "arrangement"), (int, int, list, list))
-    if version != VERSION:
-        raise Malformed(f"arrangement: expected version {VERSION}")
-    entries = [TellerEntry(*_fields(one, (str, str, bytes, bytes, bytes))) for one in tellers]
-    return Arrangement(minimum, tuple(entries), tuple(map(_sum, sums)))
+    plain, second = decode(data_untrusted, "arrangement"), []
+    if isinstance(plain, list) and len(plain) == 5:
+        version, minimum, tellers, second, sums = _fields(plain, (int, int, list, list, list))
+    else:
+        version, minimum, tellers, sums = _fields(plain, (int, int, list, list))
+    if version != (SPARE_VERSION if second else VERSION):
+        raise Malformed(f"arrangement: expected version {VERSION}, or {SPARE_VERSION} with a spare")
+    return Arrangement(minimum, _entries(tellers), tuple(map(_sum, sums)), _entries(second))
+
+
+def _entries(plain_untrusted: Sequence[object]) -> tuple[TellerEntry, ...]:
+    return tuple(TellerEntry(*_fields(one, (str, str, bytes, bytes, bytes))) for one in plain_untrusted)
 
 
 def _sum(plain_untrusted: object) -> Sum:

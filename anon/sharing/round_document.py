@@ -3,10 +3,10 @@
     [2, study, round, [[slot, list, [signature, ...], [noisy share, ...]], ...]]
     [2, study, round, why, evidence]
 
-Signatures and shares are in the tellers' order. Anybody adds up from it alone, and no aggregator can add up otherwise:
-`anon.sharing.combine` says what each part is held to. A list may leave out packets that were accepted. That is no fault
-of the document, and `demand_listed` says how many it leaves out. The evidence is that of `Disagreement`, and empty
-where the tellers did not disagree.
+Signatures and shares are in the tellers' order. With a spare they are those of one pair, which the list names. Anybody
+adds up from it alone, and no aggregator can add up otherwise: `anon.sharing.combine` says what each part is held to. A
+list may leave out packets that were accepted. That is no fault of the document, and `demand_listed` says how many it
+leaves out. The evidence is that of `Disagreement`, and empty where the tellers did not disagree.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from attrs import field, frozen
 from anon.errors import InvalidValue, Malformed
 from anon.sharing.arrangement import Arrangement
 from anon.sharing.combine import NoisySum, combine
-from anon.sharing.statements import DIGEST_SIZE, parse_disagreement, parse_list
+from anon.sharing.quorum import Quorum, quorum_of
+from anon.sharing.statements import DIGEST_SIZE, list_heading, parse_disagreement, parse_list
 from anon.wire.cbor import decode, encode
 from anon.wire.lists import list_length
 from anon.wire.packet_v2 import TAG_BYTES, VERSION, Occasion
@@ -124,12 +125,19 @@ def parse_round_sums(
     asked = [one.slot for one in arrangement.sums if one.round == round_number]
     if [one.slot for one in document.slots] != asked:
         raise Malformed(f"{_WHAT}: expected the slots {asked} of round {round_number}")
-    return {
-        one.slot: combine(
-            arrangement, Occasion(study, round_number, one.slot), one.accepted, one.signatures, one.shares
-        )
-        for one in document.slots
-    }
+    sums = {}
+    for one in document.slots:
+        quorum = _summed_by(arrangement, study, one)
+        occasion = quorum.occasion(Occasion(study, round_number, one.slot))
+        sums[one.slot] = combine(quorum.arrangement, occasion, one.accepted, one.signatures, one.shares)
+    return sums
+
+
+def _summed_by(arrangement: Arrangement, study: bytes, slot: SlotSum) -> Quorum:
+    """The tellers whose sum it is. Raises `Malformed` for a list of no tellers of the study."""
+    if not arrangement.has_spare:
+        return Quorum(study, arrangement)
+    return quorum_of(study, arrangement, list_heading(slot.accepted).study)
 
 
 def demand_listed(
@@ -147,7 +155,8 @@ def demand_listed(
     left_out = {}
     for one in read_round_sums(body_untrusted, study, round_number).slots:
         published = frozenset(tags.get(one.slot, ()))
-        summed = parse_list(one.accepted, Occasion(study, round_number, one.slot)).tags
+        occasion = _summed_by(arrangement, study, one).occasion(Occasion(study, round_number, one.slot))
+        summed = parse_list(one.accepted, occasion).tags
         if strangers := len(frozenset(summed) - published):
             raise Malformed(f"{_WHAT}: {strangers} packets of slot {one.slot} were summed and are in no transcript")
         left_out[one.slot] = len(published) - len(summed)
@@ -167,7 +176,7 @@ def _longest_slot(arrangement: Arrangement, slot: int, round_number: int, member
     tags = len(encode([*heading, 0])) - 1 + list_length(members, len(encode(bytes(TAG_BYTES))))
     circuit = arrangement.prio3(arrangement.sum_of(occasion)).circuit
     share = bytes(circuit.field.size * circuit.output_length)
-    tellers = range(len(arrangement.tellers))
+    tellers = range(arrangement.summing)
     return SlotSum(
         slot,
         bytes(tags),

@@ -18,6 +18,7 @@ The list itself, [2, study, round, slot, [tag, ...]], is the same for all of the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -154,6 +155,12 @@ class AcceptedList:
         return sha256(labels.ACCEPTED_LIST, self.to_bytes())
 
 
+def list_heading(data_untrusted: bytes) -> Occasion:
+    """The occasion that a list names. Raises `Malformed`."""
+    fields = _fields(data_untrusted, "accepted list", (int, bytes, int, int, list))
+    return Occasion(*fields[:3])
+
+
 def parse_list(data_untrusted: bytes, occasion: Occasion) -> AcceptedList:
     """A list of this occasion. Raises `Malformed`."""
     rows = fixed_rows(data_untrusted, occasion.heading(), (TAG_BYTES,), "accepted list", bare=True)
@@ -261,8 +268,12 @@ def disagreement_of(one: bytes, other: bytes, arrangement: Arrangement) -> Disag
 
 
 def parse_disagreement(data_untrusted: bytes, arrangement: Arrangement) -> Disagreement:
-    """Evidence out of a file. Raises `Malformed`, `RejectedProof`."""
+    """Evidence out of a file; with a spare about any pair. Raises `Malformed`, `RejectedProof`."""
     items = decode(data_untrusted, "disagreement")
     if not isinstance(items, list) or [type(item) for item in items] != [bytes] * 3 or items[0] != labels.DISAGREEMENT:
         raise Malformed("disagreement: expected a label and two statements")
-    return Disagreement(items[1], items[2], arrangement)
+    *others, last = arrangement.groups
+    for group in others:
+        with suppress(Malformed, RejectedProof):
+            return Disagreement(items[1], items[2], group)
+    return Disagreement(items[1], items[2], last)

@@ -206,19 +206,27 @@ class Schedule:
 @frozen
 class TellerPlace:
     """A teller as staff name it. `entry`: its canonical offer for this study as hex digits; left out, publishing asks
-    the teller for it."""
+    the teller for it.
+
+    `spare = true` of the last of three tellers: any two of them suffice, so that one may be lost. Then each teller also
+    has a `second_entry`, and two tellers that break their word see everything.
+    """
 
     name: str
     address: str
     entry: str = ""
+    spare: bool = False
+    second_entry: str = ""
 
     def __attrs_post_init__(self) -> None:
         for what, text, most in (("name", self.name, LONGEST_NAME), ("address", self.address, LONGEST_ADDRESS)):
             if not text.strip():
                 raise InvalidValue(f"{what}: expected some text")
             demand_line(what, text, most)
-        if len(self.entry) > LONGEST_ENTRY or not _HEX.match(self.entry):
-            raise InvalidValue(f"entry: expected at most {LONGEST_ENTRY} hex digits; left out, publishing asks for it")
+        for what, text in (("entry", self.entry), ("second_entry", self.second_entry)):
+            if len(text) > LONGEST_ENTRY or not _HEX.match(text):
+                hint = "left out, publishing asks for it"
+                raise InvalidValue(f"{what}: expected at most {LONGEST_ENTRY} hex digits; {hint}")
 
 
 @frozen
@@ -271,6 +279,11 @@ class Proposal:
     def many(self) -> Records | None:
         """The many records of a member; None where each has one."""
         return declared(self.records, self.most_records, self.unit)
+
+    @property
+    def has_spare(self) -> bool:
+        """True where any two of three tellers suffice."""
+        return any(teller.spare for teller in self.tellers)
 
     @property
     def binned(self) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """The sections of a study file whose answers are exact and whose sums are noisy: tables, second moments, gradients.
 
 Each promises a central (epsilon, delta), delta being 1e-6, for one person replaced by another. It holds if one of the
-study's tellers is honest.
+study's tellers is honest; with a spare, if two of the three are.
 """
 
 from __future__ import annotations
@@ -38,6 +38,10 @@ class _ExactSums(DesignSection):
             )
         if len(set(names)) != len(names) or len({teller.address for teller in proposal.tellers}) != len(names):
             raise InvalidValue("tellers: expected another name and another address of each")
+        if proposal.has_spare and [teller.spare for teller in proposal.tellers] != [False, False, True]:
+            raise InvalidValue("tellers: a spare is the last of three; write spare = true there alone, or leave it out")
+        if any(teller.second_entry for teller in proposal.tellers) and not proposal.has_spare:
+            raise InvalidValue("tellers: second_entry belongs to a study with a spare; leave it out")
 
 
 @frozen

@@ -156,7 +156,8 @@ def _lines(studies: Sequence[StudyOverview]) -> Iterator[str]:
 
     for study in studies:
         members = "" if study.members is None else f", {study.members} members"
-        yield f"{study.study.hex()[:8]} {short(study.title)}: {study.stage}{members}"
+        fellow = f", with {short(study.fellow)}" if study.fellow else ""
+        yield f"{study.study.hex()[:8]} {short(study.title)}{fellow}: {study.stage}{members}"
         for one in study.sums:
             packets = f"packets taken {one.taken}, accepted {one.accepted}"
             yield f"  round {one.round}, slot {one.slot}: {one.stage}; {packets}"

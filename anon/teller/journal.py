@@ -3,6 +3,9 @@
 SQLite beside the teller's key. No column and no key tells when or in which order a packet came. Shares are erased in
 the transaction that keeps the noisy share; the file keeps no copy of what was erased (secure_delete, and a log that is
 emptied). A disk that keeps old blocks may.
+
+With a spare, `study` is the id of a pair in offers, studies, parts and shares (`anon.sharing.quorum`). In rolls and
+ends it is the study's own. So a teller has one roster and one end, whatever it does in its two pairs.
 """
 
 from __future__ import annotations
@@ -189,12 +192,12 @@ class Journal:
         """By tag, this teller's verifier share."""
         return {row[0]: row[1] for row in self._of(occasion, "SELECT tag, verifier FROM shares")}
 
-    def keep_shares(self, occasion: Occasion, shares: Sequence[Share]) -> None:
-        """New packets, whose tags are free."""
+    def keep_shares(self, occasion: Occasion, shares: Sequence[Share], origin: Occasion) -> None:
+        """New packets, whose tags are free. `origin`: the occasion of the study, which may have ended."""
         place = _place(occasion)
         rows = [(*place, one.tag, one.digest, one.verifier, one.seed, one.output) for one in shares]
         with self._writing("shares") as connection:
-            self._demand_open(occasion)
+            self._demand_open(origin)
             connection.executemany("INSERT INTO shares VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)", rows)
 
     def shares(self, occasion: Occasion, tags: Iterable[bytes]) -> Iterator[Share]:
@@ -206,13 +209,16 @@ class Journal:
                 tag, digest, verifier, seed, output, message, accepted = row
                 yield Share(tag, digest, verifier, seed, output, message, None if accepted is None else bool(accepted))
 
-    def keep_verdicts(self, occasion: Occasion, verdicts: Mapping[bytes, tuple[bytes, bool]]) -> None:
-        """By tag, the digest of the verifier shares that it was settled by, and the verdict. A refused share goes."""
+    def keep_verdicts(
+        self, occasion: Occasion, verdicts: Mapping[bytes, tuple[bytes, bool]], origin: Occasion
+    ) -> None:
+        """By tag, the digest of the verifier shares that it was settled by, and the verdict. A refused share goes.
+        `origin`: as of `keep_shares`."""
         settled = f"UPDATE shares SET message = ?, accepted = ? WHERE {_HERE} AND tag = ? AND message IS NULL"
         refused = f"UPDATE shares SET seed = NULL, output = NULL WHERE {_HERE} AND accepted = 0"
         place = _place(occasion)
         with self._writing("verdicts", erases=True) as connection:
-            self._demand_open(occasion)
+            self._demand_open(origin)
             rows = [(message, int(valid), *place, tag) for tag, (message, valid) in verdicts.items()]
             connection.executemany(settled, rows)
             connection.execute(refused, place)
@@ -231,7 +237,7 @@ class Journal:
                 raise KEPT.damaged(self._file, "a share on the list is missing")
             yield row[0]
 
-    # The end of an occasion
+    # The end of an occasion of the study: with a spare it is the same for both pairs
 
     def end(self, occasion: Occasion) -> End:
         """How far it has come."""
@@ -247,30 +253,32 @@ class Journal:
             content = (*_place(occasion), body)
             connection.execute("INSERT OR IGNORE INTO ends VALUES (?, ?, ?, ?, NULL, NULL)", content)
 
-    def keep_noisy(self, occasion: Occasion, statement: bytes) -> bytes:
+    def keep_noisy(self, occasion: Occasion, statement: bytes, shares_of: Sequence[Occasion]) -> bytes:
         """The one noisy share, and in the same transaction every share goes. The statement that holds now."""
         with self._writing("noisy-share", erases=True) as connection:
             kept = self.end(occasion).noisy
             if kept is not None:
                 return kept
             connection.execute(f"UPDATE ends SET noisy = ? WHERE {_HERE}", (statement, *_place(occasion)))
-            connection.execute(f"DELETE FROM shares WHERE {_HERE}", _place(occasion))
+            connection.executemany(f"DELETE FROM shares WHERE {_HERE}", map(_place, shares_of))
         return statement
 
-    def stop(self, occasion: Occasion, evidence: bytes) -> None:
+    def stop(self, occasion: Occasion, evidence: bytes, shares_of: Sequence[Occasion]) -> None:
         """No sum of this occasion, ever: every share goes, the evidence stays."""
         with self._writing("stop", erases=True) as connection:
             place = _place(occasion)
             connection.execute("INSERT OR IGNORE INTO ends VALUES (?, ?, ?, NULL, NULL, NULL)", place)
             connection.execute(f"UPDATE ends SET evidence = ? WHERE {_HERE} AND evidence IS NULL", (evidence, *place))
-            connection.execute(f"DELETE FROM shares WHERE {_HERE}", place)
+            connection.executemany(f"DELETE FROM shares WHERE {_HERE}", map(_place, shares_of))
 
-    def erase(self, study: bytes) -> None:
-        """A study's secrets and shares. All that was signed stays, so that nothing else ever is."""
+    def erase(self, studies: Sequence[bytes]) -> None:
+        """The secrets and shares of a study, with a spare of all its pairs. All that was signed stays, so that nothing
+        else ever is."""
+        each = [(study,) for study in studies]
         with self._writing("erasure", erases=True) as connection:
-            connection.execute("UPDATE offers SET sealing = x'', part = x'' WHERE study = ?", (study,))
+            connection.executemany("UPDATE offers SET sealing = x'', part = x'' WHERE study = ?", each)
             for table in ("parts", "shares"):
-                connection.execute(f"DELETE FROM {table} WHERE study = ?", (study,))
+                connection.executemany(f"DELETE FROM {table} WHERE study = ?", each)
 
     # Parts
 

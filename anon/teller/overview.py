@@ -9,16 +9,18 @@ from typing import Any
 
 from attrs import frozen
 
-from anon.sharing.arrangement import parse_arrangement
+from anon.sharing.quorum import Quorum, parse_quorum
+from anon.sharing.statements import list_heading
 from anon.storage.durable import connect, reading
 from anon.study.manifest import parse_manifest
 from anon.teller.journal import KEPT, SCHEMA
 from anon.transparency.fingerprint import words
 
-_STUDIES = """SELECT study, manifest, arrangement, offers.sealing != x'', rolls.members
-    FROM studies LEFT JOIN offers USING (study) LEFT JOIN rolls USING (study) ORDER BY study"""
+_STUDIES = """SELECT study, manifest, arrangement, teller, offers.sealing != x''
+    FROM studies LEFT JOIN offers USING (study) ORDER BY study"""
+_MEMBERS = "SELECT members FROM rolls WHERE study = ?"
 _COUNTS = "SELECT round, slot, count(*), sum(accepted) FROM shares WHERE study = ? GROUP BY round, slot"
-_ENDS = "SELECT round, slot, list NOT NULL, noisy NOT NULL, evidence NOT NULL FROM ends WHERE study = ?"
+_ENDS = "SELECT round, slot, list, noisy NOT NULL, evidence NOT NULL FROM ends WHERE study = ?"
 
 
 @frozen
@@ -34,20 +36,26 @@ class SumStatus:
 
 @frozen
 class StudyOverview:
-    """One study: its title and stage, its members once the roster came, and its sums."""
+    """One study: its title and stage, its members once the roster came, and its sums.
+
+    `fellow`: where the study has a spare, the other teller of the pair that this is about; a study has two then.
+    """
 
     study: bytes
     title: str
     stage: str
     members: int | None
     sums: tuple[SumStatus, ...]
+    fellow: str = ""
 
     def figures(self) -> dict[str, object]:
         """For `--json`."""
+        pair = {"with": self.fellow} if self.fellow else {}
         return {
             "study": self.study.hex(),
             "fingerprint": words(self.study),
             "title": self.title,
+            **pair,
             "stage": self.stage,
             "members": self.members,
             "sums": [
@@ -72,20 +80,28 @@ def overview(file: Path) -> list[StudyOverview]:
 
 
 def _study(
-    connection: Any, study: bytes, manifest: bytes, arrangement: bytes, running: int | None, members: int | None
+    connection: Any, study: bytes, manifest: bytes, arrangement: bytes, teller: int, running: int | None
 ) -> StudyOverview:
+    quorum = parse_quorum(study, arrangement)
+    members = next((row[0] for row in connection.execute(_MEMBERS, (quorum.study,)).fetchall()), None)
     counts = {row[:2]: row[2:] for row in connection.execute(_COUNTS, (study,)).fetchall()}
-    ends = {row[:2]: row[2:] for row in connection.execute(_ENDS, (study,)).fetchall()}
-    sums = [_sum((one.round, one.slot), counts, ends) for one in parse_arrangement(arrangement).sums]
+    ends = {row[:2]: row[2:] for row in connection.execute(_ENDS, (quorum.study,)).fetchall() if _is_of(row[2], quorum)}
+    sums = [_sum((one.round, one.slot), counts, ends) for one in quorum.arrangement.sums]
     stage = "over" if not running else "countersigned" if members is None else "running"
-    return StudyOverview(study, parse_manifest(manifest).title, stage, members, tuple(sums))
+    fellow = quorum.arrangement.tellers[1 - teller].name if quorum.whole.has_spare else ""
+    return StudyOverview(quorum.study, parse_manifest(manifest).title, stage, members, tuple(sums), fellow)
+
+
+def _is_of(listed: bytes | None, quorum: Quorum) -> bool:
+    """True for an end of this pair."""
+    return listed is None or list_heading(listed).study == quorum.id
 
 
 def _sum(
     place: tuple[int, int], counts: Mapping[tuple[int, int], Any], ends: Mapping[tuple[int, int], Any]
 ) -> SumStatus:
     taken, accepted = counts.get(place, (0, 0))
-    signed, noisy, stopped = ends.get(place, (0, 0, 0))
+    signed, noisy, stopped = ends.get(place, (None, 0, 0))
     told = {"stopped: tellers disagree": stopped, "done": noisy, "list signed": signed, "taking packets": taken}
     stage = next((text for text, reached in told.items() if reached), "waiting")
     return SumStatus(*place, stage, taken, accepted or 0)

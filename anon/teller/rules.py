@@ -17,6 +17,7 @@ A list:
  3. at least the study's minimum, at most its members                     `check_list`
  4. the only one ever signed for the occasion                             `Journal.keep_list`
 
+With a spare a share belongs to a pair, and step 5 and 6 are about that pair; "for the occasion" means in either pair.
 A round is over, by `Teller.add_noise`, only once every teller's signature of this one list is there.
 Not decided here: who sent a packet. A teller never learns it, and an enrolment's name or invite never comes to it.
 """
@@ -34,6 +35,7 @@ from anon.errors import Malformed, Refused, RejectedProof
 from anon.noise import DiscreteGaussian, RandomBytes
 from anon.sealing.opening import Opener
 from anon.sharing.arrangement import Arrangement, Sum
+from anon.sharing.quorum import Quorum
 from anon.sharing.statements import AcceptedList, parse_list
 from anon.study.manifest import parse_manifest
 from anon.transparency.closing import CLOSING, Bodies, read_closing
@@ -107,7 +109,7 @@ def item_digest(item: bytes) -> bytes:
 
 
 def read_relayed(item_untrusted: bytes, occasion: Occasion, teller: int, layout: Layout) -> Relayed:
-    """Steps 1 and 2. Raises `Malformed`."""
+    """Steps 1 and 2. `teller`: the place of its share. Raises `Malformed`."""
     relayed = parse_relayed(item_untrusted, layout)  # 1.
     if (relayed.occasion, relayed.teller) != (occasion, teller):  # 2.
         raise Malformed("relayed packet: for another study, round, slot or teller")
@@ -155,12 +157,14 @@ class Begun:
 
 
 def open_share(
-    relayed: Relayed, arrangement: Arrangement, prio3: Prio3, opener: Opener, verification_key: bytes
+    relayed: Relayed, quorum: Quorum, prio3: Prio3, opener: Opener, verification_key: bytes
 ) -> Begun:
     """Steps 5 and 6. Raises `Malformed` or `RejectedProof`."""
-    share = opener.open(relayed.share, share_info(relayed.occasion, relayed.tag, relayed.teller))  # 5.
-    context, nonce = arrangement.context(relayed.occasion), sharing_nonce(relayed.tag)
-    begun = prio3.verify_init(verification_key, context, relayed.teller, nonce, relayed.report, share)  # 6.
+    occasion, teller = quorum.occasion(relayed.occasion), relayed.teller - quorum.first
+    share = opener.open(relayed.share, share_info(occasion, relayed.tag, teller))  # 5.
+    context, nonce = quorum.arrangement.context(occasion), sharing_nonce(relayed.tag)
+    public = quorum.public_share(relayed.occasion, relayed.report)
+    begun = prio3.verify_init(verification_key, context, teller, nonce, public, share)  # 6.
     return Begun(begun[1], begun[0])
 
 

@@ -2,6 +2,9 @@
 
 Every method may be called again, after a crash or by an impatient aggregator, and gives the same bytes again. Nothing
 here waits: a service calls it from a thread of its own, one call at a time.
+
+With a spare a teller is in two pairs (`anon.sharing.quorum`), and serves each like a study of its own. The roster and
+the end are those of the study itself: it signs one list of a round and slot, in one pair, and no other in either.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from anon.sharing.arrangement import (
     parse_arrangement,
     verification_key,
 )
+from anon.sharing.quorum import Quorum, parse_quorum, quorums
 from anon.sharing.statements import (
     AcceptedList,
     Countersignature,
@@ -33,6 +37,7 @@ from anon.sharing.statements import (
     VerifierShares,
     arrangement_digest,
     disagreement_of,
+    list_heading,
     parse_disagreement,
     parse_list,
     parse_list_signature,
@@ -59,14 +64,27 @@ class Admitted:
 
 @frozen
 class _Study:
-    """One study as this teller serves it."""
+    """One study as this teller serves it, or with a spare one pair of it. `teller`: the number in there."""
 
-    study: bytes
-    arrangement: Arrangement = field(repr=False)
+    quorum: Quorum = field(repr=False)
     teller: int
     offer: Offer = field(repr=False)
     parts: Mapping[int, bytes] = field(repr=False)
     roll: rules.Roll | None
+
+    @property
+    def arrangement(self) -> Arrangement:
+        """The tellers that make its sums."""
+        return self.quorum.arrangement
+
+    @property
+    def place(self) -> int:
+        """The place of this teller's share in a packet."""
+        return self.quorum.first + self.teller
+
+    def shares_of(self, origin: Occasion) -> list[Occasion]:
+        """Where shares of an occasion of the study may be kept: all of them go at once."""
+        return [one.occasion(origin) for one in quorums(self.quorum.study, self.quorum.whole)]
 
     @property
     def fellows(self) -> list[int]:
@@ -83,7 +101,7 @@ class _Study:
         known = {**self.parts, self.teller: self.offer.part}
         if len(known) != len(self.arrangement.tellers):
             raise Refused("the other tellers' parts of the verification key are missing; pass them on first")
-        return verification_key(self.study, [known[number] for number in sorted(known)])
+        return verification_key(self.quorum.id, [known[number] for number in sorted(known)])
 
     def demand_roll(self) -> rules.Roll:
         """Raises `Refused` before the signed roster came."""
@@ -123,11 +141,13 @@ class Teller:
         Raises `Malformed`, `Refused` if no entry of it is this teller's own or it serves `most` studies already,
         `Conflict` if that entry was countersigned for another study."""
         arrangement = parse_arrangement(arrangement_untrusted)
-        for teller, entry in enumerate(arrangement.tellers):
-            if self._journal.offer(entry.to_bytes()) is not None:
-                self._journal.keep_study(study, arrangement_untrusted, teller, entry.to_bytes(), manifest, most)
-                return Countersignature(study, teller, arrangement_digest(arrangement)).sign(self._key)
-        raise Refused("none of the study's tellers is this one; ask it for an offer, and name it as it is")
+        number = self._number_in(arrangement)
+        for quorum in quorums(study, arrangement):
+            if number in quorum.members:
+                teller = quorum.members.index(number)
+                entry = quorum.arrangement.tellers[teller].to_bytes()
+                self._journal.keep_study(quorum.id, quorum.to_bytes(), teller, entry, manifest, most)
+        return Countersignature(study, number, arrangement_digest(arrangement)).sign(self._key)
 
     def key_shares(self, study: bytes) -> Mapping[int, bytes]:
         """For each fellow, this teller's part of the verification key, sealed to it."""
@@ -151,10 +171,11 @@ class Teller:
 
     def take_roll(self, study: bytes, manifest_untrusted: bytes, heads_untrusted: bytes, bodies: Bodies) -> None:
         """The signed roster, once. Raises what `rules.read_roll` does, and `Conflict` for a second one."""
-        arrangement, draw = self._study(study).arrangement, self._random_bytes
-        roll = rules.read_roll(manifest_untrusted, study, heads_untrusted, bodies, arrangement.minimum, draw)
-        rules.demand_tokens(roll, arrangement)
-        self._journal.keep_roll(study, roll)
+        quorum, draw = self._study(study).quorum, self._random_bytes
+        minimum = quorum.whole.minimum
+        roll = rules.read_roll(manifest_untrusted, quorum.study, heads_untrusted, bodies, minimum, draw)
+        rules.demand_tokens(roll, quorum.whole)
+        self._journal.keep_roll(quorum.study, roll)
 
     # A sum
 
@@ -163,8 +184,8 @@ class Teller:
         """
         mine = self._study(occasion.study)
         roll, key = mine.demand_roll(), mine.verification_key()
-        layout = mine.arrangement.layout(roll.packets)
-        sorted_out = rules.sort_out(items_untrusted, self._journal.holders(occasion), occasion, mine.teller, layout)
+        origin, layout = mine.quorum.origin(occasion), mine.quorum.whole.layout(roll.packets)
+        sorted_out = rules.sort_out(items_untrusted, self._journal.holders(occasion), origin, mine.place, layout)
         refused = Counter(sorted_out.refused)
         shares: dict[bytes, Share] = {}
         for digest, relayed in self._with_good_tokens(roll, sorted_out.fresh, refused):
@@ -175,7 +196,7 @@ class Teller:
                 shares[relayed.tag] = _share(mine, relayed, digest, key)
             except (Malformed, RejectedProof) as error:
                 refused[error.code] += 1
-        self._journal.keep_shares(occasion, list(shares.values()))  # 7.
+        self._journal.keep_shares(occasion, list(shares.values()), origin)  # 7.
         taken = sorted_out.known | shares.keys()
         verifiers = {tag: one for tag, one in self._journal.verifiers(occasion).items() if tag in taken}
         return Admitted(VerifierShares(occasion, mine.teller, verifiers).sign(self._key), dict(refused))
@@ -200,18 +221,19 @@ class Teller:
                 verdicts[share.tag] = (message, valid)
             elif share.message != message:
                 raise Conflict("a second verifier share of one packet; the first one holds")
-        self._journal.keep_verdicts(occasion, verdicts)
+        self._journal.keep_verdicts(occasion, verdicts, mine.quorum.origin(occasion))
         return self._journal.accepted(occasion)
 
     def sign_list(self, occasion: Occasion, list_untrusted: bytes) -> bytes:
-        """The one list. Raises `Malformed`, `Refused`, `Conflict` for a second one."""
+        """The one list. Raises `Malformed`, `Refused`, `Conflict` for a second one, also one of another pair."""
         mine = self._study(occasion.study)
-        end = self._journal.end(occasion)
+        origin = mine.quorum.origin(occasion)
+        end = self._journal.end(origin)
         if end.list is None:
             accepted = self._journal.accepted(occasion)
             members = mine.demand_roll().members
             rules.check_list(list_untrusted, occasion, accepted, mine.arrangement.minimum, members)
-        self._journal.keep_list(occasion, list_untrusted)  # 4.
+        self._journal.keep_list(origin, list_untrusted)  # 4.
         return ListSignature(occasion, mine.teller, parse_list(list_untrusted, occasion).digest()).sign(self._key)
 
     def add_noise(self, occasion: Occasion, signatures_untrusted: Sequence[bytes]) -> bytes:
@@ -221,7 +243,10 @@ class Teller:
         signed another list: then there is never a sum.
         """
         mine = self._study(occasion.study)
-        end = self._journal.end(occasion)
+        origin = mine.quorum.origin(occasion)
+        end = self._journal.end(origin)
+        if end.list is not None and list_heading(end.list) != occasion:
+            raise Conflict("this teller signed the list of another pair of tellers; it signs no second one")
         if end.evidence is not None:
             raise Disagreed(parse_disagreement(end.evidence, mine.arrangement))
         if end.list is None:
@@ -237,11 +262,13 @@ class Teller:
         )
         share = rules.noisy_share(prio3, asked, outputs, self._random_bytes)
         statement = NoisyShare(occasion, mine.teller, accepted.digest(), share).sign(self._key)
-        return self._journal.keep_noisy(occasion, statement)
+        return self._journal.keep_noisy(origin, statement, mine.shares_of(origin))
 
     def finish(self, study: bytes) -> None:
-        """The study's end: its keys and shares are erased. All that was signed stays."""
-        self._journal.erase(study)
+        """The study's end: its keys and shares are erased, of both pairs. All that was signed stays."""
+        kept = self._journal.study(study)
+        quorum = None if kept is None else parse_quorum(study, kept[0])
+        self._journal.erase([study] if quorum is None else [one.id for one in quorums(quorum.study, quorum.whole)])
 
     # Parts
 
@@ -249,11 +276,19 @@ class Teller:
         kept = self._journal.study(study)
         if kept is None:
             raise Refused("this teller did not countersign the study")
-        arrangement, teller = parse_arrangement(kept[0]), kept[1]
-        offer = self._journal.offer(arrangement.tellers[teller].to_bytes())
+        quorum, teller = parse_quorum(study, kept[0]), kept[1]
+        offer = self._journal.offer(quorum.arrangement.tellers[teller].to_bytes())
         if offer is None or not offer.sealing:
             raise Refused("the study is over: its keys were erased")
-        return _Study(study, arrangement, teller, offer, self._journal.parts(study), self._journal.roll(study))
+        return _Study(quorum, teller, offer, self._journal.parts(study), self._journal.roll(quorum.study))
+
+    def _number_in(self, arrangement: Arrangement) -> int:
+        """This teller's number: all of its entries are its own offers. Raises `Refused`."""
+        for number, entry in enumerate(arrangement.tellers):
+            entries = (entry, *arrangement.second[number : number + 1])
+            if all(self._journal.offer(one.to_bytes()) is not None for one in entries):
+                return number
+        raise Refused("none of the study's tellers is this one; ask it for an offer, and name it as it is")
 
     def _prio3(self, mine: _Study, occasion: Occasion) -> Prio3:
         return mine.arrangement.prio3(mine.arrangement.sum_of(occasion))
@@ -282,7 +317,8 @@ class Teller:
                 raise Malformed("list signature: of another round or slot")
             if signed.digest != own.digest:
                 evidence = disagreement_of(own.sign(self._key), statement, mine.arrangement)
-                self._journal.stop(accepted.occasion, evidence.to_bytes())
+                origin = mine.quorum.origin(accepted.occasion)
+                self._journal.stop(origin, evidence.to_bytes(), mine.shares_of(origin))
                 raise Disagreed(evidence)
             agreed.add(signed.teller)
         if not agreed.issuperset(mine.fellows):
@@ -297,7 +333,7 @@ def _part_info(study: bytes, sender: int, recipient: int) -> bytes:
 def _share(mine: _Study, relayed: Relayed, digest: bytes, key: bytes) -> Share:
     """Steps 5 and 6."""
     prio3 = mine.arrangement.prio3(mine.arrangement.sum_of(relayed.occasion))
-    begun = rules.open_share(relayed, mine.arrangement, prio3, mine.opener, key)
+    begun = rules.open_share(relayed, mine.quorum, prio3, mine.opener, key)
     output = prio3.circuit.field.encode(begun.state.output_share)
     return Share(relayed.tag, digest, begun.verifier, begun.state.joint_seed, output)
 

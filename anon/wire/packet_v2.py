@@ -2,10 +2,11 @@
 
     [2, study, round, slot, survey, report, [share, ...], token]
 
-`report` is the part that the aggregator reads: a perturbed report, or the public share of a secret sharing. Each share
-is sealed to one teller, for this study, round, slot, tag and teller alone, so that it opens nowhere else: an aggregator
-with tokens of its own cannot send a member's share again under another tag. The token signs a digest of every share
-in place of the shares. So a teller can check it with its own share and 32 bytes for each other one.
+`report` is the part that the aggregator reads: a perturbed report, or the public share of a secret sharing. With a
+spare teller each pair has a sharing of its own, one after the other (`anon.sharing.quorum`). Each share is sealed to
+one teller, for this study, round, slot, tag and teller alone, so that it opens nowhere else: an aggregator with tokens
+of its own cannot send a member's share again under another tag. The token signs a digest of every share in place of the
+shares. So a teller can check it with its own share and 32 bytes for each other one.
 
 All packets of a study have one size. The token, the draw and the window are decided elsewhere.
 """
@@ -27,6 +28,8 @@ VERSION = 2
 STUDY_BYTES, TAG_BYTES, DIGEST_BYTES = 32, 48, 32
 MOST_ROUNDS, MOST_SLOTS, MOST_SURVEYS = 2**16, 2**8, 2**16
 MOST_TELLERS = 4
+MOST_SHARES = 6
+"""Of a packet: with a spare two for each of three pairs."""
 
 
 @frozen(order=True)
@@ -174,8 +177,8 @@ def parse_published(data_untrusted: bytes) -> PublishedPacket:
     _demand_kinds(fields, (int, bytes, int, int, int, bytes, list, bytes))
     _, study, round_number, slot, survey, report, digests, token = fields
     _demand_kinds(digests, (bytes,) * len(digests))
-    if not 0 <= survey < MOST_SURVEYS or len(digests) > MOST_TELLERS:
-        raise Malformed(f"packet: expected a survey below {MOST_SURVEYS} and at most {MOST_TELLERS} shares")
+    if not 0 <= survey < MOST_SURVEYS or len(digests) > MOST_SHARES:
+        raise Malformed(f"packet: expected a survey below {MOST_SURVEYS} and at most {MOST_SHARES} shares")
     if any(len(digest) != DIGEST_BYTES for digest in digests):
         raise Malformed(f"packet: expected digests of {DIGEST_BYTES} bytes")
     return PublishedPacket(Occasion(study, round_number, slot), survey, report, tuple(digests), token)

@@ -1,5 +1,7 @@
 """The protocol `sum` on the owner's machine: the exact vector of each round, cut into shares for the study's tellers.
 
+Where the tellers have a spare, the vector is cut anew for each pair of them, by random bytes of its own.
+
 Pure. A vector is made of categories or columns that are total over values: a missing one, a text or no number has its
 place like any other. A gradient's round needs the sums of all rounds before it, from which its weights are recomputed.
 """
@@ -12,9 +14,10 @@ from anon.errors import Malformed
 from anon.ldp import RandomBytes
 from anon.protocols.categories import feature_map, label_category
 from anon.protocols.contract import DocumentArrived, Place, Record
-from anon.protocols.outgoing import Contributing, RawVector, SealedShares, sealed
+from anon.protocols.outgoing import Contributing, RawVector, Seal, SealedShares, sealed
 from anon.protocols.sum.design import CONSTANT, GRADIENT, shape_of, summed_of
 from anon.protocols.sum.standing import SUMS, arrangement_of, place_of, read_sum, read_sums, standing_after
+from anon.sharing.quorum import quorums
 from anon.sharing.sealed_shares import open_shares, seals
 from anon.study.manifest import Manifest, Survey
 from anon.sums.gradient import GradientSums
@@ -60,7 +63,7 @@ class SumPart:
     def random_size(self, manifest: Manifest, survey: Survey) -> int:
         """See `PeerPart`."""
         arrangement = arrangement_of(manifest)
-        return arrangement.prio3(arrangement.sums[survey.survey]).randomness_size
+        return len(arrangement.groups) * arrangement.prio3(arrangement.sums[survey.survey]).randomness_size
 
     def share(
         self, manifest: Manifest, survey: Survey, slot: int, vector: RawVector, tag: bytes, random_bytes: RandomBytes
@@ -68,10 +71,15 @@ class SumPart:
         """See `SharingPart`."""
         if len(vector.values) != survey.m:
             raise ValueError(f"expected a vector of {survey.m} entries")
-        arrangement, occasion = arrangement_of(manifest), Occasion(manifest.study_id, survey.round, slot)
-        measured = measurement(survey, vector.values)
-        sharing = open_shares(arrangement, occasion, measured, tag, random_bytes)
-        return sealed(sharing.public_share, sharing.input_shares, seals(arrangement, occasion, tag))
+        occasion, measured = Occasion(manifest.study_id, survey.round, slot), measurement(survey, vector.values)
+        public, shares, closing = b"", list[bytes](), list[Seal]()
+        for quorum in quorums(manifest.study_id, arrangement_of(manifest)):
+            own = quorum.occasion(occasion)
+            sharing = open_shares(quorum.arrangement, own, measured, tag, random_bytes)
+            public += sharing.public_share
+            shares += sharing.input_shares
+            closing += seals(quorum.arrangement, own, tag)
+        return sealed(public, shares, closing)
 
 
 def vector_of(manifest: Manifest, survey: Survey, record: Record, weights: Sequence[int] = ()) -> Sequence[int]:

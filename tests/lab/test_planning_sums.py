@@ -126,3 +126,18 @@ def test_lint_and_the_desks_forecast_know_summed_tables() -> None:
     assert outlook.outlook_of(linear, plan_of(linear).manifest) is None
     with pytest.raises(Refused, match="`anonml simulate` tells"):
         forecast(plan_of(linear).manifest.to_bytes(), 300)
+
+
+def test_a_plan_with_a_spare_says_that_two_tellers_must_be_honest() -> None:
+    said = " ".join(Beside(found().sums, 2, (), None, None, spare=True).sentences(1.0))
+    assert "at least two of the three tellers are honest" in said and "The noise of 2 of three tellers" in said
+    assert "If any two tellers work together it does not hold" in said and "at least one teller" not in said
+
+
+def test_the_spare_of_a_study_file_stays_in_its_plan() -> None:
+    written = 'name = "{}"\naddress = "place {}"\n'
+    three = "".join("[[tellers]]\n" + written.format(name, name) for name in "abc") + "spare = true\n"
+    spared, _ = summed(parse_proposal(sum_study(TABLES, three)), 1.0)
+    assert spared.has_spare
+    plain = plan_of(WRITTEN, 1).manifest
+    assert plan_of(spared, 1).manifest.surveys[0].epsilon == pytest.approx(plain.surveys[0].epsilon, rel=0.02)

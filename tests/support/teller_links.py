@@ -70,10 +70,15 @@ class MemoryTeller:
         await self._answered("key-share", lambda last: self.session.take_key_share(study, sender, last), sealed)
 
     async def roll(self, study: bytes, heads: bytes, roster: bytes, seed: bytes, credentials: bytes) -> None:
-        manifest = self._manifests[study]
+        manifest = self._manifests.get(study) or self._manifest_of(study)
         await self._answered(
             "roll", lambda last: self.session.take_roll(study, manifest, heads, Bodies(roster, seed, last)), credentials
         )
+
+    def _manifest_of(self, study: bytes) -> bytes:
+        """Of a study, or of a pair of its tellers."""
+        assert self.session is not None and self._journal is not None
+        return self._journal.manifest(study) or b""
 
     async def admit(self, occasion: Occasion, items: Sequence[bytes]) -> tuple[bytes, Mapping[str, int]]:
         admitted = await self._answered("admit", lambda last: self.session.admit(occasion, last), items)

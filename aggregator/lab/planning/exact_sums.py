@@ -25,6 +25,15 @@ from anon.study.manifest import HISTOGRAM, Manifest
 from anon.study.proposal import OnePacket, Proposal, TellerPlace
 from anon.study.sum_designs import FEWEST_TELLERS, TablesSum
 
+_WITHOUT_SPARE = (
+    "It holds if at least one teller is honest: it keeps its shares to itself and adds its noise.",
+    "If all tellers work together it does not hold: they read exact answers, without names.",
+)
+_WITH_SPARE = (
+    "It holds if at least two of the three tellers are honest: they keep their shares and add their noise.",
+    "If any two tellers work together it does not hold: they read exact answers, without names.",
+    "The spare costs accuracy: a dishonest teller can have a round summed twice, and the noise is made for both sums.",
+)
 PARTS = 4
 """Into so many equal parts a range is cut that has no declared cuts."""
 _PLACES = tuple(TellerPlace(f"teller {number}", f"place {number}") for number in range(1, FEWEST_TELLERS + 1))
@@ -36,9 +45,10 @@ _LARGEST = 800
 class Beside:
     """Exact sums at a central epsilon, for one cohort.
 
-    `tellers`: the noise of so many is in the sums. `stood_in`: numbers without declared cuts, whose range is cut evenly
-    here. `if_honest`: the central epsilon of the best design of `histogram`, if everybody else is honest and no packet
-    is linked; None without a bound. `equal`: that design where `if_honest` is as large as the sums' epsilon.
+    `tellers`: the noise of so many is in the sums; with a `spare` they are two of three. `stood_in`: numbers without
+    declared cuts, whose range is cut evenly here. `if_honest`: the central epsilon of the best design of `histogram`,
+    if everybody else is honest and no packet is linked; None without a bound. `equal`: that design where `if_honest` is
+    as large as the sums' epsilon.
     """
 
     sums: Forecast
@@ -46,6 +56,12 @@ class Beside:
     stood_in: tuple[str, ...]
     if_honest: float | None
     equal: Forecast | None
+    spare: bool = False
+
+    @property
+    def noises(self) -> str:
+        """Whose noise is in the sums."""
+        return f"{self.tellers} of three" if self.spare else f"all {self.tellers}"
 
     def sentences(self, epsilon: float) -> tuple[str, ...]:
         """On what each guarantee rests, in plain words."""
@@ -53,9 +69,8 @@ class Beside:
             f"histogram: epsilon {epsilon:g} is local. It protects each person by that person's own noise.",
             "Nobody else needs to be honest for it: no other person, no teller, no aggregator.",
             f"sum: epsilon {epsilon:g} at delta {DELTA} is central: about what is published. It rests on the tellers.",
-            "It holds if at least one teller is honest: it keeps its shares to itself and adds its noise.",
-            "If all tellers work together it does not hold: they read exact answers, without names.",
-            f"The other people need not be honest. The noise of all {self.tellers} tellers is in these figures.",
+            *(_WITH_SPARE if self.spare else _WITHOUT_SPARE),
+            f"The other people need not be honest. The noise of {self.noises} tellers is in these figures.",
         ]
         if self.if_honest is not None and self.equal is not None:
             lines.append(
@@ -84,6 +99,7 @@ class Beside:
             **self.sums.figures(),
             "delta": str(DELTA),
             "tellers": self.tellers,
+            **({"spare": True} if self.spare else {}),
             "cuts_stood_in": list(self.stood_in),
             "histogram_if_all_honest": self.if_honest,
             "histogram_equal": self.equal.figures() if self.equal is not None else None,
@@ -130,12 +146,14 @@ def beside(
 
     made, stood_in = summed(proposal, epsilon)
     sums = forecast("exact sums of tables", made, epsilon)
+    parties = len(made.tellers) - made.has_spare
     if proposal.cohort.admission == "open" or not isinstance(best.design, OnePacket):
-        return Beside(sums, len(made.tellers), stood_in, None, None)
+        return Beside(sums, parties, stood_in, None, None, made.has_spare)
     local = equal_local(best, cohort, epsilon, seed)
     other = evolve(best, design=evolve(best.design, epsilon=local))
     equal = forecast(f"histogram at local epsilon {local:g}", other, local)
-    return Beside(sums, len(made.tellers), stood_in, _if_honest(plan_of(best, seed).manifest, cohort), equal)
+    if_honest = _if_honest(plan_of(best, seed).manifest, cohort)
+    return Beside(sums, parties, stood_in, if_honest, equal, made.has_spare)
 
 
 def equal_local(best: Proposal, cohort: int, epsilon: float, seed: int) -> float:

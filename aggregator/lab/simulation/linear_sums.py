@@ -107,6 +107,6 @@ def _descended(
 
 def _noisy(study: Manifest, number: int, exact: Integers, people: int, generator: np.random.Generator) -> RoundSum:
     arrangement = arrangement_of(study)
-    each, parties = arrangement.sums[number].sigma_squared, len(arrangement.tellers)
+    each, parties = arrangement.sums[number].sigma_squared, arrangement.summing
     noisy = exact + simulated_noise(each, parties, len(exact), generator)
     return RoundSum(tuple(noisy.tolist()), people, each * parties)

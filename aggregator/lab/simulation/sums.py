@@ -32,7 +32,7 @@ def learn_summed(
             "one run is shown of studies with tables; `anonml simulate` gives the figures of many runs of this one"
         )
     arrangement = arrangement_of(study)
-    each, parties = arrangement.sums[0].sigma_squared, len(arrangement.tellers)
+    each, parties = arrangement.sums[0].sigma_squared, arrangement.summing
     exact = np.concatenate([_counted(study, block, people) for block in design.blocks])
     noisy = exact + simulated_noise(each, parties, design.length, generator)
     found = RoundSum(tuple(int(value) for value in noisy), len(people), each * parties)

@@ -101,7 +101,7 @@ def _round(survey: Survey, name: str) -> Round:
 
 
 def _noisy(study: Manifest, found: RoundSum) -> NoisySum:
-    parties = len(arrangement_of(study).tellers)
+    parties = arrangement_of(study).summing
     return NoisySum(found.values, found.accepted, found.noise / parties, parties)
 
 

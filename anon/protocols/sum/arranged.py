@@ -18,7 +18,15 @@ from anon.ldp import NanoEpsilon, nano
 from anon.protocols.contract import Layout
 from anon.protocols.sum.design import GRADIENT, MOMENTS, SCALE, TABLES, shape_of, sum_of
 from anon.sealing import PUBLIC_KEY_SIZE
-from anon.sharing.arrangement import COMMITMENT_SIZE, KEY_SIZE, LEAST_MEMBERS, Arrangement, TellerEntry, parse_entry
+from anon.sharing.arrangement import (
+    COMMITMENT_SIZE,
+    KEY_SIZE,
+    LEAST_MEMBERS,
+    MOST_SUMS_WITH_SPARE,
+    Arrangement,
+    TellerEntry,
+    parse_entry,
+)
 from anon.study.features import Cohort
 from anon.study.manifest import EXACT, Row, Slot, Survey, Window
 from anon.study.proposal import Proposal, TellerPlace
@@ -42,22 +50,31 @@ def rounds_of(proposal: Proposal) -> int:
 def lay_out(proposal: Proposal, windows: tuple[Window, ...]) -> Layout:
     """Surveys, slots and the arrangement. Raises `Malformed`."""
     drafts = [_draft(proposal, window, number) for number, window in enumerate(windows)]
-    sigma_squared = noise_for(drafts[0], nano(_epsilon(proposal)), len(drafts))
+    most_sums = most_sums_of(proposal)
+    sigma_squared = noise_for(drafts[0], nano(_epsilon(proposal)), len(drafts) * most_sums)
     entries = tuple(map(entry_of, proposal.tellers))
+    second = tuple(map(second_of, proposal.tellers)) if proposal.has_spare else ()
     sums = tuple(sum_of(one, one.round, sigma_squared) for one in drafts)
-    arrangement = Arrangement(fewest(proposal.cohort), entries, sums)
-    size = arrangement.prio3(sums[0]).public_share_size
-    asked = tuple(evolve(one, epsilon=rho_of(one, sigma_squared), size=size) for one in drafts)
+    arrangement = Arrangement(fewest(proposal.cohort), entries, sums, second)
+    size = arrangement.public_size
+    asked = tuple(evolve(one, epsilon=rho_of(one, sigma_squared, most_sums), size=size) for one in drafts)
     return Layout(asked, tuple(Slot(one.round, (Row(one.survey, 1),)) for one in asked), arrangement.to_bytes())
 
 
-def rho_of(survey: Survey, sigma_squared: Fraction) -> NanoRho:
-    """The cost of a survey's sum to one person, who is replaced by another: with the noise of a single teller."""
-    return gaussian_rho(shape_of(survey).sensitivity_squared("replace-one"), sigma_squared)
+def most_sums_of(proposal: Proposal) -> int:
+    """How many sums of one round can come out: with a spare, two pairs may complete it. Noise and cost are for all."""
+    return MOST_SUMS_WITH_SPARE if proposal.has_spare else 1
+
+
+def rho_of(survey: Survey, sigma_squared: Fraction, most_sums: int) -> NanoRho:
+    """The cost of so many sums of a survey to one person, who is replaced by another: each with the noise of a single
+    teller. Later ones may be chosen after seeing earlier ones."""
+    return NanoRho(most_sums * gaussian_rho(shape_of(survey).sensitivity_squared("replace-one"), sigma_squared))
 
 
 def noise_for(survey: Survey, epsilon: NanoEpsilon, rounds: int) -> Fraction:
-    """The variance of each teller's noise that keeps so many rounds of a sum to (epsilon, `DELTA`)."""
+    """The variance of each teller's noise that keeps so many rounds of a sum to (epsilon, `DELTA`). A round of which
+    two sums can come out counts twice."""
     shape = shape_of(survey)
     return _sigma_squared(shape.sensitivity_squared("replace-one"), shape.changed("replace-one"), epsilon, rounds)
 
@@ -69,9 +86,18 @@ def _sigma_squared(sensitivity_squared: int, changed: int, epsilon: NanoEpsilon,
 
 def entry_of(place: TellerPlace) -> TellerEntry:
     """A teller's entry, of the name and address that staff wrote. Raises `Malformed`."""
-    if not place.entry:
+    return _entry(place, place.entry)
+
+
+def second_of(place: TellerPlace) -> TellerEntry:
+    """A teller's entry for its second pair, where one is the spare. Raises `Malformed`."""
+    return _entry(place, place.second_entry)
+
+
+def _entry(place: TellerPlace, spelled: str) -> TellerEntry:
+    if not spelled:
         raise Malformed(f"study.toml: tellers: {place.name} has no entry; publishing asks the teller for it")
-    entry = parse_entry(bytes.fromhex(place.entry))
+    entry = parse_entry(bytes.fromhex(spelled))
     if (entry.name, entry.address) != (place.name, place.address):
         raise Malformed(
             f"study.toml: tellers: the entry of {place.name} is of another name or address; leave it out, publishing "
@@ -85,16 +111,23 @@ def drafted(proposal: Proposal) -> Proposal:
 
     No teller has the keys of a stand-in. So none countersigns a study of it, and nothing could be sent.
     """
-    return evolve(proposal, tellers=tuple(map(_stand_in, proposal.tellers)))
+    return evolve(proposal, tellers=tuple(_stand_in(place, proposal.has_spare) for place in proposal.tellers))
 
 
-def _stand_in(place: TellerPlace) -> TellerPlace:
-    if place.entry:
+def _stand_in(place: TellerPlace, twice: bool) -> TellerPlace:
+    """The place with every entry that it needs. Those of one teller have one key."""
+    if place.entry and not twice:
         return place
-    drawn = hashlib.shake_256(f"{place.name}\n{place.address}".encode())
-    key, rest = drawn.digest(KEY_SIZE), drawn.digest(KEY_SIZE + PUBLIC_KEY_SIZE + COMMITMENT_SIZE)[KEY_SIZE:]
-    entry = TellerEntry(place.name, place.address, key, rest[:PUBLIC_KEY_SIZE], rest[PUBLIC_KEY_SIZE:])
-    return evolve(place, entry=entry.to_bytes().hex())
+    size = PUBLIC_KEY_SIZE + COMMITMENT_SIZE
+    drawn = hashlib.shake_256(f"{place.name}\n{place.address}".encode()).digest(KEY_SIZE + 2 * size)
+    key, rests = drawn[:KEY_SIZE], (drawn[KEY_SIZE : KEY_SIZE + size], drawn[KEY_SIZE + size :])
+    if place.entry:
+        key = entry_of(place).key
+    entry, second = (
+        TellerEntry(place.name, place.address, key, rest[:PUBLIC_KEY_SIZE], rest[PUBLIC_KEY_SIZE:]).to_bytes().hex()
+        for rest in rests
+    )
+    return evolve(place, entry=place.entry or entry, second_entry=(place.second_entry or second) if twice else "")
 
 
 def _epsilon(proposal: Proposal) -> str:

@@ -18,6 +18,11 @@ from anon.text.sentences import Figure, Sentence, joined, say, say_many
 
 def condition(arrangement: Arrangement) -> Sentence:
     """When the promise holds, in words that follow "if"."""
+    if arrangement.has_spare:
+        return say(
+            "at least two of the three tellers {tellers} keep their shares to themselves",
+            tellers=_names(arrangement),
+        )
     return say(
         "at least one of the tellers {tellers} keeps its shares to itself",
         tellers=_names(arrangement),
@@ -31,7 +36,7 @@ def _names(arrangement: Arrangement) -> Sentence:
 
 def summary(study: Manifest) -> Sentence:
     """How the study asks, in one sentence."""
-    tellers = _names(arrangement_of(study))
+    tellers = _adding(arrangement_of(study))
     if study.surveys[0].kind == GRADIENT:
         return say_many(
             "Each member sends exact numbers in one round, in shares; {tellers} add them up over all members, and "
@@ -46,6 +51,12 @@ def summary(study: Manifest) -> Sentence:
         "with noise is published.",
         tellers=tellers,
     )
+
+
+def _adding(arrangement: Arrangement) -> Sentence:
+    if arrangement.has_spare:
+        return say("two of the tellers {tellers}", tellers=_names(arrangement))
+    return _names(arrangement)
 
 
 def title(study: Manifest, survey: Survey) -> Sentence:
@@ -67,16 +78,44 @@ def odds(study: Manifest) -> tuple[Sentence, ...]:
     return (
         leaves(study, study.surveys[0]),
         *((taken(records),) if records else ()),
-        say(
-            "It is cut into {count} shares, one for each teller: {tellers}. One share alone shows nothing.",
-            count=len(arrangement.tellers),
-            tellers=_names(arrangement),
-        ),
+        _cut(arrangement),
         _promise(study, records),
-        say(
-            "If all of them work together, they see your exact answers: without your name, but so exact that they may "
-            "tell who you are."
-        ),
+        *((_spare(),) if arrangement.has_spare else ()),
+        _all_together(arrangement),
+    )
+
+
+def _cut(arrangement: Arrangement) -> Sentence:
+    if arrangement.has_spare:
+        return say(
+            "It is cut into two shares for each pair of the three tellers {tellers}, each time anew. The shares of one "
+            "teller alone show nothing.",
+            tellers=_names(arrangement),
+        )
+    return say(
+        "It is cut into {count} shares, one for each teller: {tellers}. One share alone shows nothing.",
+        count=len(arrangement.tellers),
+        tellers=_names(arrangement),
+    )
+
+
+def _spare() -> Sentence:
+    """The price of a spare."""
+    return say(
+        "Two of the three make the sum, so the study goes on if one of them is lost. A dishonest teller could have it "
+        "made twice: the promise counts both sums."
+    )
+
+
+def _all_together(arrangement: Arrangement) -> Sentence:
+    if arrangement.has_spare:
+        return say(
+            "If any two of them work together, they see your exact answers: without your name, but so exact that they "
+            "may tell who you are."
+        )
+    return say(
+        "If all of them work together, they see your exact answers: without your name, but so exact that they may "
+        "tell who you are."
     )
 
 
@@ -96,7 +135,10 @@ def taken(records: Records) -> Sentence:
 
 
 def _promise(study: Manifest, records: Records | None) -> Sentence:
-    if records is not None and records.unit == RECORD:
+    by_record = records is not None and records.unit == RECORD
+    if arrangement_of(study).has_spare:
+        return _promise_of_pairs(study, by_record)
+    if by_record:
         return say(
             "The tellers add up the shares of all members and add noise. What is published keeps to epsilon {epsilon} "
             "at delta {delta} for each of your records by itself, if at least one teller is honest.",
@@ -106,6 +148,22 @@ def _promise(study: Manifest, records: Records | None) -> Sentence:
     return say(
         "The tellers add up the shares of all members and add noise. What is published keeps to epsilon {epsilon} "
         "at delta {delta}, if at least one of them is honest.",
+        epsilon=promised(study),
+        delta=str(DELTA),
+    )
+
+
+def _promise_of_pairs(study: Manifest, by_record: bool) -> Sentence:
+    if by_record:
+        return say(
+            "Two tellers add up the shares of all members and add noise. What is published keeps to epsilon {epsilon} "
+            "at delta {delta} for each of your records by itself, if at least two of the three are honest.",
+            epsilon=promised(study),
+            delta=str(DELTA),
+        )
+    return say(
+        "Two tellers add up the shares of all members and add noise. What is published keeps to epsilon {epsilon} at "
+        "delta {delta}, if at least two of the three are honest.",
         epsilon=promised(study),
         delta=str(DELTA),
     )
@@ -149,11 +207,12 @@ def promised(study: Manifest) -> Figure:
 
 @lru_cache(maxsize=64)
 def _epsilon(study: Manifest) -> int:
-    sums = []
-    for survey, one in zip(study.surveys, arrangement_of(study).sums, strict=True):
+    arrangement, sums = arrangement_of(study), list[NoisySum]()
+    for survey, one in zip(study.surveys, arrangement.sums, strict=True):
         shape = shape_of(survey)
         changed = shape.changed("replace-one")
-        sums.append(NoisySum(shape.sensitivity_squared("replace-one"), changed, one.sigma_squared))
+        noisy = NoisySum(shape.sensitivity_squared("replace-one"), changed, one.sigma_squared)
+        sums += [noisy] * arrangement.most_sums
     return epsilon_of(sums, DELTA)
 
 

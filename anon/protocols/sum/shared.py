@@ -71,13 +71,14 @@ class SumProtocol:
             _demand_sums(study, arrangement)
 
     def exposure(self, design: Layout) -> Charge:
-        """The rho of all sums, each with the noise of a single teller: the others' counts for nothing."""
+        """The rho of all sums, each with the noise of a single teller: the others' counts for nothing. With a spare a
+        round counts twice, because two pairs can complete it where one teller breaks its word."""
         with _declining():
             arrangement = parse_arrangement(design.part)
             if len(arrangement.sums) != len(design.surveys):
                 raise Malformed("expected a sum for each survey")
             pairs = zip(design.surveys, arrangement.sums, strict=True)
-            rho = sum(arranged.rho_of(survey, one.sigma_squared) for survey, one in pairs)
+            rho = sum(arranged.rho_of(survey, one.sigma_squared, arrangement.most_sums) for survey, one in pairs)
             units = {unit_of(survey) for survey in design.surveys}
             if len(units) != 1:
                 raise Malformed("expected sums that all promise about a person, or all about a record")
@@ -163,11 +164,11 @@ def _demand_words(teller: TellerEntry) -> None:
 
 
 def _demand_sums(study: Manifest, arrangement: Arrangement) -> None:
-    size = arrangement.prio3(arrangement.sums[0]).public_share_size
+    size, most_sums = arrangement.public_size, arrangement.most_sums
     for slot, (survey, one) in enumerate(zip(study.surveys, arrangement.sums, strict=True)):
         if one != sum_of(survey, slot, one.sigma_squared):
             raise Malformed(f"the tellers would add up something else than survey {survey.survey} says")
-        if survey.epsilon != arranged.rho_of(survey, one.sigma_squared):
+        if survey.epsilon != arranged.rho_of(survey, one.sigma_squared, most_sums):
             raise Malformed(f"survey {survey.survey} declares other noise than the tellers would add")
         if survey.size != size:
             raise Malformed(f"survey {survey.survey} has packets of another size")

@@ -56,7 +56,7 @@ def read_sum(study: Manifest, number: int, body_untrusted: bytes) -> RoundSum:
     """The sum in a round's document. Raises `Malformed`, and `RejectedProof` for a signature that does not verify."""
     asked, arrangement = sum_asked(study, number), arrangement_of(study)
     found = parse_round_sums(arrangement, study.study_id, number, body_untrusted)[asked.slot]
-    return RoundSum(found.values, found.accepted, asked.sigma_squared * len(arrangement.tellers))
+    return RoundSum(found.values, found.accepted, asked.sigma_squared * arrangement.summing)
 
 
 def read_sums(study: Manifest, documents: Mapping[Place, bytes], rounds: int) -> list[RoundSum]:

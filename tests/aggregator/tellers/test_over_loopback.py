@@ -16,9 +16,9 @@ from anon.errors import Refused
 from anon.study import parse_proposal
 from anon.teller.home import Place, open_home
 from anon.teller.service import serve
-from tests.aggregator.tellers.test_study_with_tellers import Study, all_sent
 from tests.support.clock import Clock
 from tests.support.served_tellers import free_port
+from tests.support.study_with_tellers import Study, all_sent
 from tests.support.sums import TABLES, sum_study
 from tests.support.world import begin, has
 
@@ -99,3 +99,37 @@ async def test_an_address_that_is_neither_an_onion_nor_this_machine_is_refused(t
     async with AggregatorApp(tmp_path / "home", Clock(), processes=0) as app:
         with pytest.raises(Refused, match="onion"):
             await app._link("example.org:80").entry("one", "example.org:80")
+
+
+@pytest.mark.slow
+async def test_a_spare_over_http_when_a_teller_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every call names a pair; the lost teller's service never comes back."""
+    monkeypatch.setattr(http_link, "PAUSES", (0.01, 0.02))
+    tellers = [Served(tmp_path / name, name, free_port()) for name in ("clinic", "students", "council")]
+    clock = Clock()
+    for teller in tellers:
+        await teller.start()
+    app = await AggregatorApp(tmp_path / "home", clock, processes=0).__aenter__()
+    study = None
+    try:
+        spare = f'name = "council"\naddress = "{tellers[2].place.address}"\n'
+        world = await begin(app, clock, study_of(tellers).replace(spare, f"{spare}spare = true\n"))
+        await world.settle_in(4)
+        study = Study(world, [], tmp_path)
+        await all_sent(study)
+        await tellers[0].stop()
+        for _ in range(2000):
+            if study.live.phase is Phase.PUBLISHED:
+                break
+            clock.seconds += 1000
+            await app.tick()
+            await asyncio.sleep(0.02)
+        result = await study.audited()
+        assert result.ok and result.not_summed == {0: 0}, result.lines()
+    finally:
+        if study is not None:
+            for peer in study.world.peers:
+                peer.close()
+        await app.__aexit__()
+        for teller in tellers:
+            await teller.stop()

@@ -2,128 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from attrs import define, evolve
+from attrs import evolve
 
-from aggregator.app import AggregatorApp
-from aggregator.audit import AuditResult, audit_documents
 from aggregator.rules.faults import TellerAway, TellerRefuses
 from aggregator.rules.lifecycle import Phase
-from aggregator.study.live import LiveStudy
 from aggregator.tellers.publishing import tellers_ready
 from aggregator.tellers.study_tellers import LinkTo
 from anon.errors import Refused
-from anon.sharing.arrangement import Arrangement, parse_arrangement
-from anon.sharing.round_document import RoundSums, parse_round_sums, read_round_sums
+from anon.sharing.arrangement import parse_arrangement
+from anon.sharing.round_document import RoundSums, read_round_sums
 from anon.sharing.statements import AcceptedList, encode_countersignatures, parse_countersignatures, parse_list
 from anon.study import parse_proposal
 from anon.study.manifest import Manifest
 from anon.teller.home import DATABASE
 from anon.teller.overview import overview
-from anon.transparency.documents import encode_chain, sign_head
 from anon.wire.packet_v2 import Occasion
 from peer.rules.checks import Distrust
 from peer.run.clock import proven_time
 from tests.support.clock import Clock
-from tests.support.sums import GRADIENT, TABLES, sum_study
+from tests.support.study_with_tellers import NAMES, STUDY, TELLERS, a_study, all_sent, app_of, short
+from tests.support.sums import GRADIENT, sum_study
 from tests.support.teller_links import MemoryTeller
-from tests.support.world import World, begin, has
-
-NAMES = ("clinic", "students")
-TELLERS = "".join(f'[[tellers]]\nname = "{name}"\naddress = "place {number}"\n' for number, name in enumerate(NAMES))
-
-
-
-def short(text: str) -> str:
-    """The study in minutes."""
-    return text.replace('"1h"', '"100s"').replace('"10m"', '"20s"')
-
-
-STUDY = short(sum_study(TABLES, TELLERS, minimum=3))
-
-
-@define
-class Study:
-    """A study and its tellers, under an aggregator that may begin anew."""
-
-    world: World
-    tellers: list[MemoryTeller]
-    folder: Path
-
-    @property
-    def live(self) -> LiveStudy:
-        return self.world.live
-
-    async def until(self, phase: Phase, seconds: float = 1.0) -> None:
-        """Let the aggregator work until the study has come to a phase; the clock moves while no teller is at work."""
-        for _ in range(2000):
-            if self.live.phase is phase:
-                return
-            self.world.clock.seconds += 0 if self.live.waits else seconds
-            await self.world.app.tick()
-        raise AssertionError(f"{self.live.phase}: {self.live.trouble}")
-
-    async def published(self) -> dict[tuple[str, int], bytes]:
-        return {(one.head.kind, one.head.part): await self.live.body_of(one.head) for one in self.live.chain}
-
-    async def audited(self, changes: dict[tuple[str, int], bytes] | None = None) -> AuditResult:
-        """As if the aggregator had published other bodies, all properly signed."""
-        chain, numbered, key = [], {}, self.world.app.home.signing_key
-        for place, body in ((await self.published()) | (changes or {})).items():
-            numbered[len(chain)] = body
-            chain.append(sign_head(key, self.live.study, chain, *place, body))
-        return audit_documents(encode_chain(chain), numbered)
-
-    async def restart(self) -> None:
-        """The aggregator's process ends, and another begins with what is on the disk. So do the tellers' processes."""
-        await self.world.app.__aexit__()
-        for teller in self.tellers:
-            teller.restart()
-        self.world.app = await app_of(self.folder / "home", self.world.clock, self.tellers).__aenter__()
-        self.world.live = self.world.app.study(self.live.study)
-
-    async def shares_kept(self) -> int:
-        """Sealed shares in the aggregator's store."""
-        return sum([1 async for _ in self.world.app._tools.packets.relayed(self.live.study, 0, 0, 0)])
-
-    @property
-    def arrangement(self) -> Arrangement:
-        assert self.live.tellers is not None
-        return self.live.tellers.arrangement
-
-    async def sums(self) -> tuple[int, ...]:
-        body = (await self.published())["sums", 0]
-        return parse_round_sums(self.arrangement, self.live.study, 0, body)[0].values
-
-
-def app_of(home: Path, clock: Clock, tellers: list[MemoryTeller]) -> AggregatorApp:
-    return AggregatorApp(home, clock, processes=0, link_to=lambda address, *_: tellers[int(address.rpartition(" ")[2])])
-
-
-@asynccontextmanager
-async def a_study(folder: Path, peers: int = 4, text: str = "") -> AsyncIterator[Study]:
-    """Published, and joined by so many."""
-    clock = Clock()
-    tellers = [MemoryTeller(folder / name) for name in NAMES]
-    app = await app_of(folder / "home", clock, tellers).__aenter__()
-    world = await begin(app, clock, text or STUDY)
-    try:
-        await world.settle_in(peers)
-        yield Study(world, tellers, folder)
-    finally:
-        for peer in world.peers:
-            peer.close()
-        await world.app.__aexit__()
-
-
-async def all_sent(study: Study) -> None:
-    """Every peer has sent, and the window is about to close."""
-    closes = study.live.rounds[-1].window.closes
-    await study.world.go_on(until=closes - 1)
+from tests.support.world import has
 
 
 async def test_a_whole_study(tmp_path: Path) -> None:

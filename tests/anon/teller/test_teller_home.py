@@ -48,8 +48,8 @@ def test_the_first_noisy_share_holds(tmp_path: Path) -> None:
     world = ready_world(tmp_path)
     journal, occasion = world.journals[0], world.occasion()
     journal.keep_list(occasion, b"list")
-    assert journal.keep_noisy(occasion, b"first") == b"first"
-    assert journal.keep_noisy(occasion, b"second") == b"first"
+    assert journal.keep_noisy(occasion, b"first", [occasion]) == b"first"
+    assert journal.keep_noisy(occasion, b"second", [occasion]) == b"first"
     assert journal.end(occasion).noisy == b"first"
 
 
