@@ -130,6 +130,7 @@ LIBRARIES = {"typer", "rich", "attrs", "cattrs", "logging", "importlib.metadata"
     (("completion", "bash"), NETWORK | OTHERS | LIBRARIES | {"peer"}),
     (("peer", "status"), NETWORK | OTHERS | CHECKS),
     (("peer", "budget"), OTHERS),
+    (("peer", "run", "--once"), NETWORK | OTHERS | CHECKS),
 ])
 def test_a_command_loads_only_what_it_needs(words: tuple[str, ...], unneeded: set[str], tmp_path: Path) -> None:
     """Each of these costs tens of milliseconds (docs/performance.md)."""

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-import aiohttp
 from attrs import field, frozen
 
 from anon.errors import Refused
 from anon.route.far_side import FarSide
-from anon.route.http import HttpRoute, isolated_connector
+from anon.route.http import HttpRoute
 from anon.text.sentences import say
 from anon.wire.addresses import is_loopback
+
+if TYPE_CHECKING:
+    from aiohttp import BaseConnector
 
 DEFAULT_TIMEOUT = 60.0
 
@@ -27,7 +30,7 @@ class DirectRoute(HttpRoute):
     timeout: float = DEFAULT_TIMEOUT
     far_side: FarSide = FarSide.AGGREGATOR
 
-    async def _connector(self, address: str) -> aiohttp.BaseConnector:
+    async def _connector(self, address: str) -> BaseConnector:
         if address.rpartition(":")[0].lower() == "localhost":
             raise Refused(say(
                 "direct route: localhost is a name, and names are not looked up; use 127.0.0.1 in its place",
@@ -37,7 +40,9 @@ class DirectRoute(HttpRoute):
                 "direct route: {address} is not a loopback address; use --route socks://HOST:PORT",
                 address=address,
             ))
-        return aiohttp.TCPConnector(force_close=True, use_dns_cache=False, limit=1)
+        from anon.route.exchange import straight
+
+        return straight()
 
 
 @frozen
@@ -51,5 +56,7 @@ class SocksRoute(HttpRoute):
     random_bytes: Callable[[int], bytes] = field(default=os.urandom, repr=False)
     far_side: FarSide = FarSide.AGGREGATOR
 
-    async def _connector(self, address: str) -> aiohttp.BaseConnector:
+    async def _connector(self, address: str) -> BaseConnector:
+        from anon.route.exchange import isolated_connector
+
         return isolated_connector(self.host, self.port, self.random_bytes)

@@ -196,18 +196,28 @@ def run(
 
 
 def _run(home: Path, route: str, max_seconds: float | None, once: bool) -> None:
-    routes = routes_of(route, home)
-    peer = open_peer(home, routes)
-    if not peer.store.active():
-        ended = "all your studies have ended; nothing is left to do" if peer.status() else NO_STUDIES
+    view = open_view(home)
+    active, known = view.store.active(), view.status()
+    view.close()
+    if not active:  # nothing that connects is loaded
+        ended = "all your studies have ended; nothing is left to do" if known else NO_STUDIES
         Console().print(ended, highlight=False)
         return
+    routes = routes_of(route, home)
+    peer = open_peer(home, routes)
     finished(_connected(peer, routes, max_seconds, once), routes.close)
     show_status(peer)
 
 
 async def _connected(peer: PeerApp, routes: Routes, max_seconds: float | None, once: bool) -> None:
-    """Connect first, so that an owner who is watching hears at once when it cannot be; later it is tried again."""
+    """Connect first, so that an owner who is watching hears at once when it cannot be; later it is tried again.
+
+    A run that goes on loads now all that an exchange needs, so that no packet's time waits for it.
+    """
+    if not once:
+        from anon.route.http import load
+
+        load()
     await routes.prepare(peer.store.study(study).invite.address for study in peer.store.active())
     await _watch(peer, max_seconds, once)
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-import aiohttp
-from aiohttp_socks import ProxyError
 from attrs import field, frozen
 
 from anon.errors import Refused, Unreachable, because
 from anon.route.far_side import FarSide
-from anon.route.http import HttpRoute, isolated_connector
+from anon.route.http import HttpRoute
 from anon.route.tor.shared_client import TorKeeper
 from anon.text.sentences import say
 from anon.wire.onion_address import is_onion, onion_fault
+
+if TYPE_CHECKING:
+    from aiohttp import BaseConnector
 
 ONION_SECONDS = 90.0  # a dead service whose descriptor is cached would be tried for 120 s
 _REPLY_CODE = re.compile(r"0[xX]([0-9a-fA-F]{1,2})\Z")
@@ -74,26 +76,32 @@ class TorRoute(HttpRoute):
         checked_onion(address, self.far_side)
         await self.keeper.socks()
 
-    async def _connector(self, address: str) -> aiohttp.BaseConnector:
+    async def _connector(self, address: str) -> BaseConnector:
         checked_onion(address, self.far_side)
         host, port = await self.keeper.socks()
+        from anon.route.exchange import isolated_connector
+
         return isolated_connector(host, port, self.random_bytes)
 
-    def _proxy_gone(self, error: Exception) -> Unreachable:
+    def proxy_gone(self, error: Exception) -> Unreachable:
+        """See `HttpRoute`. Tor is started anew at the next exchange."""
         self.keeper.lost()
         return Unreachable(say(
             "tor ended{error}; nothing is lost, try again: it is started anew then",
             error=because(error),
         ))
 
-    def _proxy_refused(self, error: Exception) -> Unreachable:
+    def proxy_refused(self, error: Exception) -> Unreachable:
+        """See `HttpRoute`, with tor's reasons."""
         what, action = REPLIES.get(reply_code(error), (say("tor could not reach it"), say("try again later")))
         return Unreachable(self.far_side.beyond_tor(what, action))
 
 
 def reply_code(error: Exception) -> int:
     """The SOCKS reply code that an error of the proxy library carries; -1 if none."""
-    code = error.error_code if isinstance(error, ProxyError) else None
+    from anon.route.exchange import reply_code as carried
+
+    code = carried(error)
     if code is not None:
         return int(code)
     match = _REPLY_CODE.search(str(error))  # "Invalid reply code: 0XF0": codes beyond RFC 1928 come as text

@@ -276,7 +276,7 @@ def test_an_interrupt_of_a_run_leaves_no_traceback(command: Command, served: Ser
     assert (running.returncode, err) == (0, "") and "nothing is lost" in out
 
 
-@pytest.mark.parametrize("place", ["anonml._application", "peer.cli.main.open_peer"])
+@pytest.mark.parametrize("place", ["anonml._application", "peer.cli.main.open_view"])
 def test_an_interrupt_before_anything_runs_leaves_no_traceback(command: Command, place: str) -> None:
     def interrupted(*_: object) -> object:
         raise KeyboardInterrupt
