@@ -22,6 +22,7 @@ from aggregator.network import http
 from aggregator.rules.enrol import draw_invites
 from aggregator.rules.faults import Fault, pause_after, repeated, tell
 from aggregator.rules.lifecycle import Phase
+from aggregator.store.buckets import BucketStore
 from aggregator.store.dialects import TABLES, database_of
 from aggregator.store.duplicate_home import demand_alone, demand_here, demand_silent, settled
 from aggregator.store.enrolments import EnrolStore
@@ -94,6 +95,7 @@ class AggregatorApp:
             EnrolStore(self._database),
             PacketStore(self._database),
             ListStore(self._database),
+            BucketStore(self._database),
             Workers(processes),
             now,
             link_to or self._link,

@@ -21,6 +21,9 @@
    the published report and not checked. Another version of this program words a report otherwise. One that differs is
    therefore named as not checked, and is no finding.
 
+Where documents are in buckets, all buckets are read, one at a time. Together they must be those of the signed root, and
+have as many entries as it says; every entry must stand in its own.
+
 `audit` does the same with a folder. Each file that stands for a document must hold the signed bytes; every other file
 is named as not checked.
 
@@ -29,7 +32,7 @@ when packets arrived, or who stands behind the roster's keys.
 """
 
 from aggregator.audit.documents import audit_documents
-from aggregator.audit.folder import audit, export
+from aggregator.audit.folder import audit, export, export_bucket
 from aggregator.audit.result import AuditResult, Finding
 
-__all__ = ["AuditResult", "Finding", "audit", "audit_documents", "export"]
+__all__ = ["AuditResult", "Finding", "audit", "audit_documents", "export", "export_bucket"]

@@ -12,6 +12,7 @@ from typing import Any
 
 from attrs import evolve
 
+from aggregator.audit.buckets import CheckedBuckets, Contents, no_contents
 from aggregator.audit.packets import BATCH, Asked, Checked, check
 from aggregator.audit.result import AuditResult, Finding
 from aggregator.compute import HERE, Compute
@@ -25,10 +26,13 @@ from anon.protocols.tellers import tellers_of
 from anon.sharing.round_document import parse_unsummed
 from anon.sharing.statements import parse_countersignatures
 from anon.study.manifest import Manifest, parse_manifest
+from anon.transparency.bucketed import by_survey, has_buckets, is_in_buckets
+from anon.transparency.buckets import BucketDocument, parse_bucket_document
 from anon.transparency.closing import CLOSING, Bodies, read_closing
+from anon.transparency.closing_buckets import read_closing_documents
 from anon.transparency.documents import Head, SignedHead, body_digest, check_body, find, parse_chain
 from anon.transparency.fingerprint import head_prints
-from anon.transparency.transcript import parse_transcript
+from anon.transparency.transcript import parse_transcript, transcript_body
 from anon.wire.messages import parse_roster, parse_seed, study_seed
 
 _OTHER_REPORT = "report.html: not the words of this program, perhaps another version's; --report FILE writes your own"
@@ -36,10 +40,15 @@ _MOST_NAMED = 10
 
 
 def audit_documents(
-    chain_untrusted: bytes, bodies_untrusted: Mapping[int, bytes], key: bytes | None = None, compute: Compute = HERE
+    chain_untrusted: bytes,
+    bodies_untrusted: Mapping[int, bytes],
+    key: bytes | None = None,
+    compute: Compute = HERE,
+    contents: Contents = no_contents,
 ) -> AuditResult:
     """Audit the study whose manifest is body 0; `key` is the aggregator's, when it is known from elsewhere. `compute`
-    is where packets are checked: another machine is then trusted for the verdict on them.
+    is where packets are checked: another machine is then trusted for the verdict on them. `contents` gives the buckets
+    of documents that are in buckets, one at a time.
 
     Raises `Malformed` or `RejectedProof` only where nothing can be checked: no manifest, or no valid chain.
     """
@@ -49,17 +58,23 @@ def audit_documents(
     if key is not None and key != manifest.aggregator_key:
         raise RejectedProof("the study was published under another key")
     chain = parse_chain(chain_untrusted, manifest.aggregator_key, manifest.study_id)
-    return evolve(_Audit(manifest, chain, bodies_untrusted, compute).run(), pinned=key is not None)
+    return evolve(_Audit(manifest, chain, bodies_untrusted, compute, contents).run(), pinned=key is not None)
 
 
 class _Audit:
     """One audit under way."""
 
     def __init__(
-        self, manifest: Manifest, chain: Sequence[SignedHead], bodies: Mapping[int, bytes], compute: Compute
+        self,
+        manifest: Manifest,
+        chain: Sequence[SignedHead],
+        bodies: Mapping[int, bytes],
+        compute: Compute,
+        contents: Contents,
     ) -> None:
         self.compute = compute
         self.manifest = manifest
+        self.contents = contents
         self.study = manifest.study_id
         self.protocol_part = part_of(manifest)
         self.rounds = self.protocol_part.rounds(manifest)
@@ -68,6 +83,8 @@ class _Audit:
         self.findings: list[Finding] = []
         self.bodies: dict[tuple[str, int], bytes] = {}
         self.tags: dict[int, tuple[bytes, ...]] = {}
+        self.whole: list[bytes] = []
+        """The transcript of every survey."""
         self.left_out: dict[int, int] = {}
         self.unsummed = ""
         self.enrolled = 0
@@ -161,10 +178,17 @@ class _Audit:
                     self.unsummed = str(parse_unsummed(arrangement, self.study, self.bodies["unsummed", 0]).why)
 
     def _check_enrolments(self) -> None:
-        roster = parse_roster(self.bodies["roster", 0], self.study)
-        self.enrolled = len(roster)
-        if not self.manifest.cohort.minimum <= len(roster) <= self.manifest.cohort.maximum:
+        in_buckets = has_buckets(self.manifest, self.chain)
+        if in_buckets:
+            self.enrolled = self._bucketed("roster").count
+        else:
+            self.enrolled = len(parse_roster(self.bodies["roster", 0], self.study))
+        if not self.manifest.cohort.minimum <= self.enrolled <= self.manifest.cohort.maximum:
             self.note("roster 0", "fewer or more entries than the manifest allows")
+        if is_in_buckets(self.manifest, self.enrolled) != in_buckets:
+            self.note("roster 0", "whole where it belongs in buckets, or the other way round")
+        if in_buckets:
+            return self._check_buckets_of_members()
         if ("credentials", 0) in self.bodies and ("seed", 0) in self.bodies:
             with _noting(self, "credentials 0"):
                 self._check_credentials()
@@ -179,6 +203,40 @@ class _Audit:
             named = ", ".join(map(str, bad))
             self.note("credentials 0", f"bad for the roster's entries {named}{more}: their holders were shut out")
 
+    def _bucketed(self, kind: str, part: int = 0) -> BucketDocument:
+        return parse_bucket_document(self.bodies[kind, part], self.study, kind, part)
+
+    def _buckets_of(self, kind: str, part: int = 0) -> CheckedBuckets:
+        head = find(self.chain, kind, part)
+        number = -1 if head is None else head.number
+        return CheckedBuckets(self._bucketed(kind, part), lambda bucket: self.contents(number, bucket))
+
+    def _note_faults(self, checked: CheckedBuckets) -> None:
+        named = f"{checked.document.kind} {checked.document.part}"
+        self.findings += [Finding(named, fault) for fault in checked.faults]
+
+    def _check_buckets_of_members(self) -> None:
+        """Roster and credentials, a bucket of both in memory at a time."""
+        roster = self._buckets_of("roster")
+        if ("credentials", 0) not in self.bodies or ("seed", 0) not in self.bodies:
+            for _bucket in roster.all():
+                pass
+            return self._note_faults(roster)
+        bodies = Bodies(*(self.bodies[kind, 0] for kind in CLOSING))
+        documents = read_closing_documents(self.manifest.to_bytes(), self.manifest, bodies)
+        credentials = self._buckets_of("credentials")
+        for bucket, entries in roster.all():
+            issued = credentials.take(bucket)
+            with _noting(self, f"credentials 0, bucket {bucket}"):
+                closing = None if issued is None else documents.closing(bucket, entries, issued)
+                bad = [] if closing is None else closing.bad_credentials(os.urandom, most=_MOST_NAMED)
+                if bad:
+                    named = ", ".join(map(str, bad))
+                    self.note("credentials 0", f"bad in bucket {bucket} for {named}: their holders were shut out")
+        credentials.finished()
+        self._note_faults(roster)
+        return self._note_faults(credentials)
+
     def _seed(self) -> bytes | None:
         with _noting(self, "seed 0"):
             value = parse_seed(self.bodies["seed", 0], self.study, self.manifest.seed_commitment)
@@ -191,6 +249,9 @@ class _Audit:
         seed = self._seed() if parts else None
         if seed is None:
             return transcripts
+        if has_buckets(self.manifest, self.chain):
+            return self._check_slots(parts, seed)
+        self.whole = [self.bodies["transcript", part] for part in parts]
         for part in parts:
             with _noting(self, f"transcript {part}"):
                 survey, plaintexts = parse_transcript(self.bodies["transcript", part], self.study)
@@ -203,6 +264,25 @@ class _Audit:
         if parts and sorted(parts) != [known_survey.survey for known_survey in self.manifest.surveys]:
             self.note("transcript", "not every survey has one")
         return transcripts
+
+    def _check_slots(self, parts: Sequence[int], seed: bytes) -> dict[int, tuple[bytes, ...]]:
+        """Transcripts in buckets. Their order is checked a bucket at a time; what is learned needs all packets."""
+        contents: list[bytes] = []
+        for part in parts:
+            with _noting(self, f"transcript {part}"):
+                checked = self._buckets_of("transcript", part)
+                contents += [content for _bucket, content in checked.all()]
+                self._note_faults(checked)
+        if sorted(parts) != [slot.slot for slot in self.manifest.slots]:
+            self.note("transcript", "not every slot has one")
+        found: dict[int, tuple[bytes, ...]] = {}
+        with _noting(self, "transcript"):
+            found = {survey: tuple(packets) for survey, packets in by_survey(self.manifest, contents).items()}
+            self.whole = [transcript_body(self.study, survey, packets) for survey, packets in found.items()]
+        for survey, packets in self._checked(found, seed).items():
+            with _noting(self, f"transcript, survey {survey}"):
+                self._note_packets(survey, packets)
+        return found
 
     def _checked(self, transcripts: Mapping[int, Sequence[bytes]], seed: bytes) -> dict[int, list[Checked]]:
         """By survey what its packets give, in pieces; all surveys' pieces are computed at once."""
@@ -256,7 +336,7 @@ class _Audit:
         value = parse_seed(self.bodies["seed", 0], self.study, self.manifest.seed_commitment)
         score_value = parse_seed(self.bodies.get(("seed", 1), b""), self.study, value)
         documents = {place: self.bodies[place] for place in self.places if place in self.bodies}
-        transcripts = [body for (kind, _), body in self.bodies.items() if kind == "transcript"]
+        transcripts = self.whole
         learned = learn_from_documents(self.manifest, documents, score_value, transcripts)
         self.model_checked = True
         published = json.loads(self.bodies["model", 0], object_pairs_hook=_without_repeats)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from attrs import evolve
 
+from aggregator.audit.buckets import Contents, bucket_places
 from aggregator.audit.documents import audit_documents
 from aggregator.audit.result import AuditResult, Finding
 from aggregator.compute import HERE, Compute
@@ -21,6 +22,7 @@ from anon.transparency.fingerprint import EARLIER_WORDS, listing
 
 HEADS = "heads"
 DOCUMENTS = "documents"
+CONTENTS = "contents"
 _NUMBER = re.compile("0|[1-9][0-9]{0,5}")
 
 
@@ -47,6 +49,21 @@ def export(chain: Sequence[SignedHead], bodies: Mapping[int, bytes], directory: 
     return dict(written)
 
 
+def export_bucket(directory: Path, number: int, bucket: int, content: bytes) -> None:
+    """Write one bucket of a document under the name that it has over HTTP (`contents/K/BUCKET`)."""
+    folder = directory / CONTENTS / str(number)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / str(bucket)).write_bytes(content)
+
+
+def _contents(directory: Path) -> Contents:
+    def content(number: int, bucket: int) -> bytes | None:
+        path = directory / CONTENTS / str(number) / str(bucket)
+        return path.read_bytes() if path.is_file() else None
+
+    return content
+
+
 def audit(directory: Path | str, key: bytes | None = None, compute: Compute = HERE) -> AuditResult:
     """`audit_documents` of what `export` wrote, or of the same files fetched from the aggregator.
 
@@ -60,7 +77,7 @@ def audit(directory: Path | str, key: bytes | None = None, compute: Compute = HE
         bodies = {int(name): path.read_bytes() for name, path in numbered.items()}
         beside = sorted(path for path in directory.rglob("*") if not path.is_dir())
         files = {path.relative_to(directory).as_posix(): path for path in beside}
-        result = audit_documents(chain, bodies, key, compute)
+        result = audit_documents(chain, bodies, key, compute, _contents(directory))
         manifest = parse_manifest(bodies[0])
         heads = parse_chain(chain, manifest.aggregator_key, manifest.study_id)
         copies = _copies(manifest.study_id, heads, bodies)
@@ -72,6 +89,7 @@ def audit(directory: Path | str, key: bytes | None = None, compute: Compute = HE
     except OSError as error:
         raise Malformed(f"{directory}: not an exported study{because(error)}; export it again") from None
     known = {HEADS, *copies, *(f"{DOCUMENTS}/{one.head.number}" for one in heads)}
+    known |= {f"{CONTENTS}/{number}/{bucket}" for number, bucket in bucket_places(manifest, heads, bodies)}
     others = tuple(name for name in files if name not in known)
     return evolve(result, findings=(*result.findings, *findings), not_checked=(*result.not_checked, *others))
 

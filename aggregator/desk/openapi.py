@@ -62,6 +62,14 @@ def public_document() -> dict[str, Any]:
             "parameters": [_study(), _number("first", 0), _number("last", 1)],
             "get": _plain("documents", "The bodies of neighbouring documents, one after the other.", body),
         },
+        "/v1/{study}/buckets/{number}/{bucket}": {
+            "parameters": [_study(), _number("number", 0), _number("bucket", 0)],
+            "get": _plain("bucket", "A bucket of a document in buckets, with its path to the root.", body),
+        },
+        "/v1/{study}/contents/{number}/{bucket}": {
+            "parameters": [_study(), _number("number", 0), _number("bucket", 0)],
+            "get": _plain("contents", "The same for an audit: of a transcript its packets.", body),
+        },
     }
     posts = {"enrol": "Enrol with a sealed, signed request.", "withdraw": "Leave before the roster closes.",
              "packets": "Submit one sealed packet. The same bytes get the same answer."}

@@ -144,7 +144,9 @@ async def facts_of(live: LiveStudy) -> StudyFacts:
 
 
 def roster_length(live: LiveStudy) -> int:
-    """How many the signed roster has, from the length of its body alone; 0 before there is one."""
+    """How many the signed roster has, from its document alone; 0 before there is one."""
+    if live.in_buckets:
+        return live.rostered
     known = batch_of_chain(live.manifest, [signed for signed in live.chain if signed.head.kind == "roster"])
     return known.counts[0] if known else 0
 
@@ -154,8 +156,9 @@ async def roster_of(live: LiveStudy) -> tuple[str, ...] | None:
     head = find(live.chain, "roster")
     if head is None:
         return None
-    entries = await asyncio.to_thread(parse_roster, await live.body_of(head), live.study)
-    return tuple(entry.key.hex() for entry in entries)
+    bodies = [content async for _bucket, content in live.contents(head)] or [await live.body_of(head)]
+    entries = await asyncio.to_thread(lambda: [entry for body in bodies for entry in parse_roster(body, live.study)])
+    return tuple(sorted(entry.key.hex() for entry in entries))
 
 
 def fingerprints_of(live: LiveStudy) -> tuple[HeadPrint, ...]:

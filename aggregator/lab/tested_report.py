@@ -18,7 +18,6 @@ from anon.errors import Malformed, Refused, because
 from anon.protocols.contract import Place
 from anon.storage.private_files import new_private_text
 from anon.study.manifest import Manifest, parse_manifest
-from anon.transparency.documents import find
 from anon.transparency.transcript import published
 
 
@@ -30,7 +29,9 @@ async def full_report(live: LiveStudy, workers: Workers, people: str = "", perso
     """
     if live.phase is not Phase.PUBLISHED:
         raise Refused(f"the study is {live.state}; a report needs a published model and its transcripts")
-    transcripts = [await _body(live, "transcript", one.survey) for one in live.manifest.surveys]
+    transcripts = await live.transcripts()
+    if transcripts is None:
+        raise Refused("the transcripts are not there any more; the retention has passed")
     traffic = await live.traffic()
     documents = await live.round_documents()
     return await workers.run(
@@ -79,11 +80,3 @@ def read_test_file(path: Path) -> str:
         return path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise Malformed(f"{path}: cannot be read as UTF-8 text{because(error)}; check the path") from None
-
-
-async def _body(live: LiveStudy, kind: str, part: int = 0) -> bytes:
-    head = find(live.chain, kind, part)
-    body = None if head is None else await live.document(head.number)
-    if body is None:
-        raise Refused(f"{kind} {part}: not there any more; the retention has passed")
-    return body

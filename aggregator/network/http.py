@@ -1,4 +1,4 @@
-"""The HTTP surface of docs/protocol.md: five endpoints, and nothing in any answer but what is asked for.
+"""The HTTP surface of docs/protocol.md: seven endpoints, and nothing in any answer but what is asked for.
 
 No answer carries a clock, a version, a length that depends on the sender, or anything of the request, malformed ones
 included; nothing about a connection is logged or kept.
@@ -19,7 +19,8 @@ from anon.serving.quiet_http import QuietResponse, QuietStream, closing, listen,
 from anon.wire.replies import encode_reply
 
 _DOCUMENTS = r"documents/(0|[1-9]\d{0,8})(?:-([1-9]\d{0,8}))?"
-_PATH = re.compile(rf"/v1/([0-9a-f]{{64}})/(heads|enrol|withdraw|packets|{_DOCUMENTS})\Z")
+_BUCKETS = r"(buckets|contents)/(0|[1-9]\d{0,8})/(0|[1-9]\d{0,8})"
+_PATH = re.compile(rf"/v1/([0-9a-f]{{64}})/(heads|enrol|withdraw|packets|{_DOCUMENTS}|{_BUCKETS})\Z")
 PIECE = 64 * 1024
 """Bytes of a document that are handed to a connection at once."""
 
@@ -44,6 +45,9 @@ class Surface:
         if request.method == "GET" and first is not None:
             bodies = await study.served(int(first), int(last or first))
             return await _in_pieces(request, bodies) if bodies else closing(404)
+        if request.method == "GET" and match[5] is not None:
+            bucket = await study.served_bucket(int(match[6]), int(match[7]), whole=match[5] == "contents")
+            return closing(404) if bucket is None else await _in_pieces(request, [bucket])
         posts = {"enrol": study.enrol, "withdraw": study.withdraw, "packets": study.submit}
         if request.method != "POST" or name not in posts:
             return closing(404)

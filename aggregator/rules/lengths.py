@@ -13,6 +13,8 @@ from anon.protocols.kinds import KINDS
 from anon.protocols.registry import protocol_of
 from anon.protocols.sizes import LONGEST_UNSEEN_CHAIN, MOST_HELD, longest_at_once, longest_body, longest_chain
 from anon.study.manifest import Manifest
+from anon.transparency.bucketed import InBuckets
+from anon.transparency.buckets import MOST
 from anon.transparency.documents import MAX_BODY
 
 
@@ -48,6 +50,17 @@ def demand_signable(manifest: Manifest, kind: str, part: int, length: int) -> No
             f"{kind} {part} would have {length} bytes, and no reader takes more than {longest}: it is not signed, and "
             f"the study cannot go on. What was published stands. {advice(manifest)}"
         )
+
+
+def demand_buckets(manifest: Manifest, made: InBuckets) -> None:
+    """Raises `TooLong` before a document is signed of which a bucket is longer than any that peers fetch."""
+    if max(made.entries) > MOST:
+        raise TooLong(
+            f"{made.document.kind} {made.document.part} would have a bucket of {max(made.entries)} entries, and no "
+            f"reader takes more than {MOST}: it is not signed, and the study cannot go on. Keys were made to fall into "
+            "one bucket; admit people by invites"
+        )
+    demand_signable(manifest, made.document.kind, made.document.part, len(made.document.to_bytes()))
 
 
 def advice(manifest: Manifest) -> str:

@@ -8,7 +8,7 @@ import importlib.util
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
-from aggregator.store import enrolments, lists, packets, studies
+from aggregator.store import buckets, enrolments, lists, packets, studies
 from aggregator.store.database import Database
 from aggregator.store.home import DATABASE_URL, KEYS_KEPT, Home
 from aggregator.store.sqlite import SqliteDatabase
@@ -17,7 +17,7 @@ from anon.storage.durable import reading
 from anon.storage.private_files import write_private
 
 DRIVER = "postgresql+asyncpg"
-TABLES = (studies.TABLES, enrolments.TABLES, packets.TABLES, lists.TABLES)
+TABLES = (studies.TABLES, enrolments.TABLES, packets.TABLES, lists.TABLES, buckets.TABLES)
 """All tables of an aggregator."""
 
 

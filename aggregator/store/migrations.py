@@ -5,6 +5,7 @@ of `studies`, `enrolments` and `packets`.
 1. The same with a number, so that an older program's database is told from a newer one's.
 2. A table of sealed shares beside the packets.
 3. A table of how many are enrolled.
+4. A table of the buckets of documents.
 """
 
 from __future__ import annotations
@@ -45,4 +46,13 @@ def _counted(connection: sqlite3.Connection) -> None:
     connection.execute("INSERT INTO enrolled SELECT study, count(*) FROM enrolments GROUP BY study")
 
 
-SCHEMA = Schema(3, {0: _numbered, 1: _shares, 2: _counted}, KEPT)
+def _bucketed(connection: sqlite3.Connection) -> None:
+    """No document that is there has buckets."""
+    connection.execute(
+        "CREATE TABLE buckets (study BLOB NOT NULL, number INTEGER NOT NULL, bucket INTEGER NOT NULL, "
+        "leaf BLOB NOT NULL, entries INTEGER NOT NULL, content BLOB NOT NULL, "
+        "PRIMARY KEY (study, number, bucket)) WITHOUT ROWID"
+    )
+
+
+SCHEMA = Schema(4, {0: _numbered, 1: _shares, 2: _counted, 3: _bucketed}, KEPT)

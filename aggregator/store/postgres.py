@@ -27,8 +27,12 @@ from aggregator.store.home import KEPT
 from anon.errors import Refused
 from anon.storage.durable import reading
 
-VERSION = 1
-"""Of the tables. It is raised with each change of them, and `create` then moves them on."""
+VERSION = 2
+"""Of the tables. It is raised with each change of them, and `create` then moves them on.
+
+1. The first tables.
+2. A table of the buckets of documents.
+"""
 _WRITING = 7_236_831
 """The advisory lock of whichever process writes."""
 _DEMANDED = {
@@ -59,7 +63,7 @@ class PostgresDatabase(Database):
         async with self.write() as connection:
             await connection.run_sync(_TABLES.create_all)
             number = (await connection.execute(select(func.max(_schema.c.number)))).scalar_one()
-            if number not in (None, VERSION):
+            if number is not None and not 1 <= number <= VERSION:
                 raise Refused(
                     f"{self.place}: written by a newer anonml (schema {number}, this one knows {VERSION}); install "
                     "that one again. Nothing was changed"
@@ -68,6 +72,10 @@ class PostgresDatabase(Database):
                 await connection.run_sync(group.create_all)
             if number is None:
                 await connection.execute(_schema.insert().values(number=VERSION))
+            elif number < VERSION:
+                for (study,) in await connection.execute(text("SELECT study FROM studies")):
+                    await self.begin_study(connection, study)
+                await connection.execute(_schema.update().values(number=VERSION))
 
     @asynccontextmanager
     async def write(self, settling: bytes = b"") -> AsyncIterator[AsyncConnection]:

@@ -7,7 +7,7 @@ database: who takes part is never beside what anybody sent.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +70,9 @@ class Progress:
     phase: str
     turn: int
     frozen: int
+
+
+Beside = Callable[[AsyncConnection, int], Awaitable[None]]
 
 
 class StudyStore:
@@ -144,8 +147,10 @@ class StudyStore:
         async with self._database.write() as connection:
             await connection.execute(update(_documents).where(wanted).values(body=None))
 
-    async def append(self, study: bytes, kind: str, part: int, body: bytes, key: SigningKey) -> tuple[SignedHead, ...]:
-        """Publish a document and return the chain.
+    async def append(
+        self, study: bytes, kind: str, part: int, body: bytes, key: SigningKey, beside: Beside | None = None
+    ) -> tuple[SignedHead, ...]:
+        """Publish a document and return the chain. `beside` stores more in the same transaction, by its number.
 
         A document of this kind and part that is already there stays as it is, so that a repeated step never signs two
         heads with one number.
@@ -157,6 +162,8 @@ class StudyStore:
                 return chain
             head = sign_head(key, study, chain, kind, part, body)
             await connection.execute(insert(_documents).values(**_row(head, body)))
+            if beside is not None:
+                await beside(connection, head.head.number)
             crash_point("before-commit-of-document")
         crash_point("after-commit-of-document")
         return (*chain, head)

@@ -18,15 +18,22 @@ from aggregator.study.live import LiveStudy
 from aggregator.study.sums import meeting_tellers, publish_no_sum, publish_sums
 from anon.credential import signer_nym_entropy
 from anon.study.manifest import Survey
+from anon.transparency.bucketed import (
+    credentials_in_buckets,
+    is_in_buckets,
+    roster_in_buckets,
+    transcript_in_buckets,
+)
+from anon.transparency.buckets import bits_of, split
 from anon.transparency.documents import find
 from anon.transparency.transcript import transcript_body
 from anon.wire.messages import (
+    RosterEntry,
     credential_header,
     encode_abandoned,
     encode_credentials,
     encode_roster,
     encode_seed,
-    parse_roster,
 )
 
 _ISSUED_AT_ONCE = 64
@@ -89,7 +96,10 @@ async def publish_roster(study: LiveStudy) -> None:
             ", ".join(f"{key[:4].hex()}…" for key in stored_roster.damaged[:_NAMED]),
         )
     entries = [roster_entry(enrolment) for enrolment in stored_roster.sound]
-    await study.publish("roster", 0, encode_roster(study.study, entries))
+    if is_in_buckets(study.manifest, len(entries)):
+        await study.publish_in_buckets(await asyncio.to_thread(roster_in_buckets, study.study, entries))
+    else:
+        await study.publish("roster", 0, encode_roster(study.study, entries))
     study.open_packet_intake(await _body(study, "roster"))
 
 
@@ -120,6 +130,11 @@ async def issue_credentials(study: LiveStudy) -> None:
         )
     )
     signatures = [signature for part in parts for signature in part]
+    if study.in_buckets:
+        issued_to = list(zip(roster, signatures, strict=True))
+        split_up = split(issued_to, lambda one: one[0].key, bits_of(len(roster)))
+        by_bucket = [[signature for _enrolled, signature in part] for part in split_up]
+        return await study.publish_in_buckets(credentials_in_buckets(study.study, by_bucket))
     await study.publish("credentials", 0, encode_credentials(study.study, signatures))
 
 
@@ -152,14 +167,18 @@ async def freeze_last_round(study: LiveStudy) -> None:
 async def publish_transcripts(study: LiveStudy) -> None:
     """Every accepted packet, per survey. A row that is damaged by now is left out of all that follows. A signed
     transcript is the truth, whatever becomes of the rows that it was made of."""
+    in_buckets = study.in_buckets
+    parts = {one.survey: study.slot_of(one.survey) if in_buckets else one.survey for one in study.manifest.surveys}
     await _leave_out(
         study,
         [
             unpublished
             for unpublished in study.manifest.surveys
-            if not find(study.chain, "transcript", unpublished.survey)
+            if not find(study.chain, "transcript", parts[unpublished.survey])
         ],
     )
+    if in_buckets:
+        return await _publish_slots(study)
     for survey in study.manifest.surveys:
         plaintexts = await _packets(study, survey)
         await study.publish("transcript", survey.survey, transcript_body(study.study, survey.survey, plaintexts))
@@ -175,7 +194,9 @@ async def publish_model(study: LiveStudy) -> None:
     if find(study.chain, "model") and find(study.chain, "report"):
         return
     documents = await study.round_documents()
-    transcripts = [await _body(study, "transcript", one.survey) for one in study.manifest.surveys]
+    transcripts = await study.transcripts()
+    if transcripts is None:
+        raise AssertionError("a model before the transcripts")  # a fault of ours: the table orders the effects
     traffic = await study.traffic()
     model, report = await study.tools.workers.run(
         learn_from_bytes, study.manifest_bytes, documents, study.secrets.score_value, transcripts, traffic
@@ -190,22 +211,38 @@ async def erase(study: LiveStudy) -> None:
     await study.tools.enrolments.erase(study.study)
     for own in (study.study,) if study.tellers is None else study.tellers.ids:
         await study.tools.lists.erase(own)
-    await study.tools.studies.erase_bodies(study.study, "transcript")
-    study.forget_bodies()
+    await study.erase_transcripts()
     await study.tools.packets.compact(study.study)
 
 
 async def _rostered(study: LiveStudy) -> tuple[Enrolled, ...]:
     """The enrolments of the signed roster. Raises `Damaged` when they are not those that were signed."""
     enrolled = (await study.tools.enrolments.roster(study.study)).sound
-    signed = parse_roster(await _body(study, "roster"), study.study)
-    if list(map(roster_entry, enrolled)) != list(signed):
+    entries, signed = list(map(roster_entry, enrolled)), await _body(study, "roster")
+    make = _bucketed_roster if study.in_buckets else encode_roster
+    if await asyncio.to_thread(make, study.study, entries) != signed:
         raise KEPT.damaged(
             study.tools.studies.place,
             f"study {study.study.hex()[:8]}: enrolments are not those of the signed roster, so that no credentials can "
             "be issued; where there is no backup, publish the study anew",
         )
     return enrolled
+
+
+def _bucketed_roster(study: bytes, entries: Sequence[RosterEntry]) -> bytes:
+    return roster_in_buckets(study, entries).document.to_bytes()
+
+
+async def _publish_slots(study: LiveStudy) -> None:
+    """One transcript for each slot, in buckets by tag; one slot in memory at a time."""
+    for slot in study.manifest.slots:
+        if find(study.chain, "transcript", slot.slot) is not None:
+            continue
+        surveys = [study.manifest.survey(row.survey) for row in slot.rows]
+        plaintexts = [plaintext for survey in surveys for plaintext in await _packets(study, survey)]
+        await study.publish_in_buckets(
+            await asyncio.to_thread(transcript_in_buckets, study.study, slot.slot, plaintexts)
+        )
 
 
 async def _fix_packets(study: LiveStudy) -> None:

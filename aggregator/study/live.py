@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from weakref import WeakValueDictionary
 
 from attrs import frozen
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from aggregator.intake.counters import Counters, Traffic
 from aggregator.intake.enrolments import EnrolmentIntake
@@ -15,22 +16,27 @@ from aggregator.intake.packets import Issued, PacketIntake
 from aggregator.intake.workers import Workers
 from aggregator.protocols.registry import part_of
 from aggregator.rules.faults import Fault, NoSum, too_long
-from aggregator.rules.lengths import demand_signable
+from aggregator.rules.lengths import demand_buckets, demand_signable
 from aggregator.rules.lifecycle import Phase, deadline, read_word, word_of
 from aggregator.rules.refusal import PacketRefused
 from aggregator.rules.verify import PacketRules
+from aggregator.store.buckets import BucketStore, keep
 from aggregator.store.enrolments import EnrolStore
 from aggregator.store.home import ERASED, KEPT, Home, StudySecrets
 from aggregator.store.lists import ListStore
 from aggregator.store.packets import PacketStore, in_words, slot_of
 from aggregator.store.studies import Clock, Progress, StudyStore
+from aggregator.study.shelf import Shelf
 from aggregator.tellers.study_tellers import LinkTo, study_tellers
 from anon.errors import Damaged
 from anon.protocols.contract import Place
+from anon.protocols.kinds import can_be_in_buckets
 from anon.protocols.resolve import StudyKeys
 from anon.sharing.round_document import parse_unsummed
 from anon.storage.durable import reading
 from anon.study.manifest import Manifest, parse_manifest
+from anon.transparency.bucketed import InBuckets, by_survey, has_buckets, transcript_parts, whole_transcripts
+from anon.transparency.buckets import BucketDocument, parse_bucket_document
 from anon.transparency.documents import MAX_BODY, Head, SignedHead, body_digest, check_chain, encode_chain, find
 from anon.transparency.fingerprint import head_prints
 from anon.transparency.transcript import published
@@ -49,6 +55,7 @@ class Tools:
     enrolments: EnrolStore
     packets: PacketStore
     lists: ListStore
+    buckets: BucketStore
     workers: Workers
     now: Clock
     link_to: LinkTo
@@ -87,11 +94,14 @@ class LiveStudy:
         self.spoilt = ""
         """Which published document cannot be served, and what to do; empty when all can be."""
         self.chain: tuple[SignedHead, ...] = ()
+        self.rostered = 0
+        """How many the signed roster in buckets has; 0 for a whole one."""
         self._accepted: Mapping[int, int] | None = None
         self._encoded_chain = b""
         self._bodies: dict[int, bytes] = {}
         self._lent: WeakValueDictionary[int, memoryview] = WeakValueDictionary()
         self._reading = asyncio.Lock()
+        self._shelf = Shelf(self.study, tools.buckets, tools.studies.place)
 
     @property
     def state(self) -> str:
@@ -130,6 +140,8 @@ class LiveStudy:
         self.enrolment_intake.taken = roster is not None or find(self.chain, "abandoned") is not None
         if roster is not None:
             self.open_packet_intake(await self.body_of(roster))
+            document = await self._in_buckets(roster.number)
+            self.rostered = 0 if document is None else document.count
         await self.read_end()
 
     async def read_end(self) -> None:
@@ -157,6 +169,18 @@ class LiveStudy:
         key = self.tools.home.signing_key
         self._take(await self.tools.studies.append(self.study, kind, part, body, key))
 
+    async def publish_in_buckets(self, made: InBuckets) -> None:
+        """The same for a document in buckets, which are stored with its head. Raises `TooLong`, with nothing signed."""
+        demand_buckets(self.manifest, made)
+        document, key = made.document, self.tools.home.signing_key
+
+        async def beside(connection: AsyncConnection, number: int) -> None:
+            await keep(connection, number, made)
+
+        body = document.to_bytes()
+        self.rostered = document.count if document.kind == "roster" else self.rostered
+        self._take(await self.tools.studies.append(self.study, document.kind, document.part, body, key, beside))
+
     async def body_of(self, head: Head) -> bytes:
         """The body of a document of the chain."""
         body = await self.document(head.number)
@@ -167,22 +191,59 @@ class LiveStudy:
 
     async def packets_of(self, survey: int) -> tuple[bytes, ...]:
         """The packets of a survey: those of its signed transcript once there is one, until then the stored ones."""
-        head = find(self.chain, "transcript", survey)
-        body = None if head is None else await self.document(head.number)
-        if body is not None:
-            return (await asyncio.to_thread(published, self.manifest, [body])).packets[survey]
         slot = slot_of(self.manifest, survey)
+        in_buckets = self.in_buckets
+        head = find(self.chain, "transcript", slot if in_buckets else survey)
+        body = None if head is None else await self.document(head.number)
+        if body is not None and head is not None:
+            if in_buckets:
+                contents = [content async for _bucket, content in self.contents(head)]
+                return tuple((await asyncio.to_thread(by_survey, self.manifest, contents))[survey])
+            return (await asyncio.to_thread(published, self.manifest, [body])).packets[survey]
         return await self.tools.packets.of_survey(self.study, slot, survey)
 
     async def accepted(self) -> Mapping[int, int]:
         """How many packets each survey has: by the signed transcripts once all are there, until then by the store."""
-        heads = [find(self.chain, "transcript", survey.survey) for survey in self.manifest.surveys]
-        if self._accepted is None and None not in heads:
-            bodies = [await self.document(head.number) for head in heads if head is not None]
-            if None not in bodies:
-                whole = [body for body in bodies if body is not None]
-                self._accepted = (await asyncio.to_thread(published, self.manifest, whole)).accepted
+        if self._accepted is None and (whole := await self.transcripts()) is not None:
+            self._accepted = (await asyncio.to_thread(published, self.manifest, whole)).accepted
         return await self.tools.packets.counts(self.study) if self._accepted is None else self._accepted
+
+    async def transcripts(self) -> list[bytes] | None:
+        """The whole transcript of every survey, put together from buckets where there are some. None before all are
+        published, and once they are erased."""
+        heads = [find(self.chain, "transcript", part) for part in transcript_parts(self.manifest, self.chain)]
+        there = [head for head in heads if head is not None]
+        if len(there) < len(heads) or not heads:
+            return None
+        bodies = [body for head in there if (body := await self.document(head.number)) is not None]
+        if len(bodies) < len(there):
+            return None
+        if not self.in_buckets:
+            return bodies
+        contents = [content for head in there async for _bucket, content in self.contents(head)]
+        return await asyncio.to_thread(whole_transcripts, self.manifest, contents)
+
+    @property
+    def in_buckets(self) -> bool:
+        """True if roster, credentials and transcripts are in buckets; False before the roster."""
+        return has_buckets(self.manifest, self.chain)
+
+    async def contents(self, head: Head) -> AsyncIterator[tuple[int, bytes]]:
+        """The buckets of a document with their numbers, one in memory at a time; none of one that has no buckets."""
+        document = await self._in_buckets(head.number)
+        if document is not None:
+            async for bucket, content in self._shelf.contents(head.number, document):
+                yield bucket, content
+
+    async def _in_buckets(self, number: int) -> BucketDocument | None:
+        head = self.chain[number].head if number < len(self.chain) else None
+        if head is None or not can_be_in_buckets(head.kind) or not self.in_buckets:
+            return None
+        body = await self.document(number)
+        if body is None:
+            return None
+        with reading(self.tools.studies.place, KEPT, f"study {self.study.hex()[:8]}, document {number}"):
+            return parse_bucket_document(body, self.study, head.kind, head.part)
 
     async def left_out(self) -> tuple[str, ...]:
         """The packets that were found damaged, in words."""
@@ -225,6 +286,18 @@ class LiveStudy:
         bodies = [body for head in heads if (body := await self._served(head.number)) is not None]
         return bodies if len(bodies) == len(heads) else []
 
+    async def served_bucket(self, number: int, bucket: int, whole: bool) -> bytes | None:
+        """A bucket for the wire, or its `whole` content; None when there is none. A damaged one is not there."""
+        try:
+            document = await self._in_buckets(number)
+            if document is None:
+                return None
+            read = self._shelf.content if whole else self._shelf.bucket
+            return await read(number, document, bucket)
+        except Damaged as damage:
+            self._tell_spoilt(damage)
+            return None
+
     async def _served(self, number: int) -> memoryview | None:
         try:
             async with self._reading:
@@ -233,15 +306,24 @@ class LiveStudy:
                     self._lent[number] = lent = memoryview(body)
                 return lent
         except Damaged as damage:
-            if self.spoilt != str(damage):
-                self.spoilt = str(damage)
-                _LOG.error("study %s: a published document is not served: %s", self.study.hex()[:8], damage)
+            self._tell_spoilt(damage)
             return None
+
+    def _tell_spoilt(self, damage: Damaged) -> None:
+        if self.spoilt != str(damage):
+            self.spoilt = str(damage)
+            _LOG.error("study %s: a published document is not served: %s", self.study.hex()[:8], damage)
 
     @property
     def trouble(self) -> str:
         """The fault, or why there is no sum, and the next step; empty when all is well."""
         return self.fault.said if self.fault is not None else self.spoilt or self.ended
+
+    async def erase_transcripts(self) -> None:
+        """Forget the bodies of transcripts, and their buckets; the signed heads stay."""
+        await self.tools.studies.erase_bodies(self.study, "transcript")
+        await self._shelf.erase([one.head.number for one in self.chain if one.head.kind == "transcript"])
+        self.forget_bodies()
 
     def forget_bodies(self) -> None:
         """Drop what is cached; after an erasure."""

@@ -19,6 +19,7 @@ from anon.accounting.privacy_loss import compose
 from anon.ldp import format_epsilon
 from anon.study.manifest import Manifest
 from anon.text.sentences import Figure, joined, say
+from anon.transparency.bucketed import has_buckets
 from anon.transparency.documents import SignedHead, find
 from anon.transparency.transcript import empty_length, entry_length
 from anon.wire.messages import RosterEntry, encode_roster
@@ -79,8 +80,10 @@ def batch_of_reports(manifest: Manifest, accepted: Sequence[int]) -> Batch:
 def batch_of_chain(manifest: Manifest, chain: Sequence[SignedHead]) -> Batch | None:
     """The batch by the signed heads. It is the accepted packets once every survey's transcript is published. Until then
     it is the enrolled members, of whom each sends one packet at most. None before the roster. Lengths suffice: entries
-    have one size."""
+    have one size. Heads of documents in buckets say only that at least so many enrolled, which every peer checks."""
     study = manifest.study_id
+    if has_buckets(manifest, chain):
+        return Batch((manifest.bucketed_from,) * len(manifest.slots), ENROLLED)
     heads = [find(chain, "transcript", survey.survey) for survey in manifest.surveys]
     counts = [
         _count(head.length, empty_length(study, head.part), entry_length(manifest, manifest.survey(head.part)))

@@ -40,9 +40,10 @@ from anon.protocols.tellers import tellers_of
 from anon.sharing.round_document import LONGEST_UNSUMMED
 from anon.sharing.statements import longest_countersignatures
 from anon.study.manifest import Manifest, Survey
+from anon.transparency.buckets import LONGEST_DOCUMENT, MOST, BucketDocument, wire_bytes
 from anon.transparency.closing import CLOSING
 from anon.transparency.documents import MAX_BODY
-from anon.transparency.transcript import empty_length, entry_length
+from anon.transparency.transcript import digests_length, empty_length, entry_length
 from anon.wire.lists import list_length
 from anon.wire.messages import (
     COMMITMENT_POINT_BYTES,
@@ -74,6 +75,7 @@ class Stage(StrEnum):
 class DocumentKind:
     """A kind of document. `parts`: the numbers it has in a study; `longest`: bytes of the longest body of a part.
 
+    `bucket`: bytes of the longest body of a bucket with so many entries; None for a kind that is never in buckets.
     `checked_by`: the code that reads a published one and stops, or reports, at a fault. `rests_on`: the kinds without
     which it cannot be. `file`: its own name in an export.
     """
@@ -85,6 +87,7 @@ class DocumentKind:
     checked_by: tuple[str, ...]
     rests_on: tuple[str, ...] = ()
     file: str = ""
+    bucket: Callable[[int], int] | None = None
 
 
 def _only(part: int) -> Callable[[Manifest], Sequence[int]]:
@@ -117,9 +120,13 @@ def _abandoned(study: Manifest, _part: int) -> int:
 
 
 def _roster(study: Manifest, _part: int) -> int:
+    return _at_least_in_buckets(study, _rosters(most_whole(study)))
+
+
+def _rosters(count: int) -> int:
     entry = RosterEntry(bytes(KEY_BYTES), bytes(CONTRIBUTION_BYTES), bytes(COMMITMENT_POINT_BYTES))
     empty, single = (len(encode_roster(bytes(32), entries)) for entries in ([], [entry]))
-    return empty - 1 + list_length(study.cohort.maximum, single - empty)
+    return empty - 1 + list_length(count, single - empty)
 
 
 def _seed(_study: Manifest, _part: int) -> int:
@@ -127,14 +134,46 @@ def _seed(_study: Manifest, _part: int) -> int:
 
 
 def _credentials(study: Manifest, _part: int) -> int:
+    return _at_least_in_buckets(study, _credential_lists(most_whole(study)))
+
+
+def _credential_lists(count: int) -> int:
     empty, single = (len(encode_credentials(bytes(32), issued)) for issued in ([], [bytes(SIGNATURE_SIZE)]))
-    return empty - 1 + list_length(study.cohort.maximum, single - empty)
+    return empty - 1 + list_length(count, single - empty)
 
 
 def _transcript(study: Manifest, part: int) -> int:
     survey = study.surveys[part]
     empty = empty_length(bytes(32), survey.survey)
-    return empty - 1 + list_length(most_drawn(study, survey), entry_length(study, survey, recipients(study)))
+    whole = empty - 1 + list_length(most_drawn(study, survey), entry_length(study, survey, recipients(study)))
+    return _at_least_in_buckets(study, whole)
+
+
+def _at_least_in_buckets(study: Manifest, whole: int) -> int:
+    return max(whole, LONGEST_DOCUMENT) if study.bucketed_from else whole
+
+
+def most_whole(manifest: Manifest) -> int:
+    """The most members whose documents are whole: with more they are in buckets, if the study says so."""
+    maximum, threshold = manifest.cohort.maximum, manifest.bucketed_from
+    return min(maximum, threshold - 1) if threshold else maximum
+
+
+def longest_bucket(manifest: Manifest, kind: str) -> int:
+    """Bytes of the longest body of a bucket that peers fetch. 0 for a document that is never in buckets."""
+    row = row_of(manifest, kind, 0)
+    return 0 if row is None or row.bucket is None or not manifest.bucketed_from else row.bucket(MOST)
+
+
+def can_be_in_buckets(kind: str) -> bool:
+    """True if documents of this kind are in buckets where a study's are."""
+    return any(row.kind == kind and row.bucket is not None for row in KINDS)
+
+
+def padded_length(document: BucketDocument, most: int) -> int:
+    """Bytes of a bucket on the wire, where the fullest has `most` entries. All buckets of a transcript are equally
+    long: who watches a member's line must not see which one it was. Others are as long as they are (0)."""
+    return wire_bytes(digests_length(most), document.bits) if document.kind == "transcript" else 0
 
 
 def _model(study: Manifest, _part: int) -> int:
@@ -146,8 +185,9 @@ def _report(_study: Manifest, _part: int) -> int:
 
 
 def most_drawn(manifest: Manifest, survey: Survey) -> int:
-    """How many members can have drawn the survey: all of them, or the mean and a tail below 2**-80."""
-    everybody = manifest.cohort.maximum
+    """How many members can have drawn the survey: all of them, or the mean and a tail below 2**-80. Of a study in
+    buckets, those of a whole transcript."""
+    everybody = most_whole(manifest)
     for slot in manifest.slots:
         for row in slot.rows:
             if row.survey == survey.survey:
@@ -163,11 +203,13 @@ KINDS: Final = (
     DocumentKind("manifest", Stage.FIRST, _only(0), _manifest, ("anon.protocols.registry.check_study",)),
     DocumentKind("tellers", Stage.FIRST, _with_tellers, _countersignatures, _JOINING),
     DocumentKind("abandoned", Stage.INSTEAD, _only(0), _abandoned, ()),
-    DocumentKind("roster", Stage.BEFORE, _only(0), _roster, _MEMBERS),
+    DocumentKind("roster", Stage.BEFORE, _only(0), _roster, _MEMBERS, bucket=_rosters),
     DocumentKind("seed", Stage.BEFORE, _only(0), _seed, _MEMBERS),
-    DocumentKind("credentials", Stage.BEFORE, _only(0), _credentials, _MEMBERS),
+    DocumentKind("credentials", Stage.BEFORE, _only(0), _credentials, _MEMBERS, bucket=_credential_lists),
     DocumentKind("unsummed", Stage.AFTER, _with_tellers, _no_sum, (_AUDIT,), CLOSING),
-    DocumentKind("transcript", Stage.AFTER, _surveys, _transcript, ("peer.run.inclusion", _AUDIT), CLOSING),
+    DocumentKind(
+        "transcript", Stage.AFTER, _surveys, _transcript, ("peer.run.inclusion", _AUDIT), CLOSING, bucket=digests_length
+    ),
     DocumentKind("seed", Stage.AFTER, _only(1), _seed, (_AUDIT,)),
     DocumentKind("model", Stage.AFTER, _only(0), _model, ("peer.predict", _AUDIT), _COUNTED, "model.json"),
     DocumentKind("report", Stage.AFTER, _only(0), _report, (), _COUNTED, "report.html"),

@@ -11,8 +11,10 @@ from anon.errors import Malformed
 from anon.protocols.contract import SharedPart
 from anon.protocols.registry import protocol_for
 from anon.protocols.sum import arranged
-from anon.study.manifest import HISTOGRAM, SEALING_KEYS, VERSION, Manifest, Timetable, Window, most_in_a_window
+from anon.study.designs import most_in_a_window
+from anon.study.manifest import HISTOGRAM, SEALING_KEYS, VERSION, Manifest, Timetable, Window
 from anon.study.proposal import Proposal
+from anon.transparency import buckets
 
 
 @frozen
@@ -76,7 +78,14 @@ def resolve(
         protocol=protocol.name,
         part=design.part,
         records=proposal.many,
+        bucketed_from=_bucketed_from(protocol, proposal),
     )
+
+
+def _bucketed_from(protocol: SharedPart, proposal: Proposal) -> int:
+    """A study that stays below never says so. Tellers take whole lists."""
+    fits = protocol.name == HISTOGRAM and proposal.cohort.maximum >= buckets.USUAL_THRESHOLD
+    return buckets.USUAL_THRESHOLD if fits else 0
 
 
 def drafted(proposal: Proposal) -> Proposal:

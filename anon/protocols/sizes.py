@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from anon.protocols.kinds import KINDS, Stage, row_of
+from anon.protocols.kinds import KINDS, Stage, longest_bucket, row_of
 from anon.protocols.registry import protocol_of
 from anon.study.manifest import Manifest
+from anon.transparency.buckets import DECOYS
 from anon.transparency.closing import CLOSING
 from anon.transparency.documents import LONGEST_HEAD
 from anon.wire.lists import list_length
@@ -48,6 +49,7 @@ def longest_chain(manifest: Manifest) -> int:
 @lru_cache(maxsize=_KEPT)
 def longest_at_once(manifest: Manifest) -> int:
     """The most bytes of documents that a peer holds at one time: roster, credentials and seed together, which it checks
-    against each other, or one transcript."""
+    against each other, or one transcript; or its own buckets and the decoys."""
     closing = sum(longest_body(manifest, kind) for kind in CLOSING)
+    closing = max(closing, (1 + DECOYS) * sum(longest_bucket(manifest, kind) for kind in CLOSING))
     return max(closing, *(longest_body(manifest, "transcript", survey.survey) for survey in manifest.surveys))

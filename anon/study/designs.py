@@ -8,7 +8,7 @@ that module imported: a program that never asked for a protocol reads the same m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from importlib import import_module
 from typing import Protocol
 
@@ -39,6 +39,9 @@ class AskedSurvey(Protocol):
 
     @property
     def parameters(self) -> tuple[int, ...]: ...
+
+    @property
+    def window(self) -> Hashable: ...
 
 
 class AskedRow(Protocol):
@@ -80,6 +83,12 @@ def demand_design(
     if design not in FORMS:
         raise InvalidValue(f"design: expected one of {', '.join(FORMS)}, got {kind_of(design)}; update this program")
     FORMS[design](cards, [[surveys[row.survey] for row in slot.rows] for slot in slots])
+
+
+def most_in_a_window(surveys: Sequence[AskedSurvey], slots: Sequence[AskedSlot]) -> int:
+    """The most packets that one peer can have in one window: of all slots, those with a row in it."""
+    of_slots = [{surveys[row.survey].window for row in slot.rows} for slot in slots]
+    return max((sum(window in some for some in of_slots) for window in set[Hashable]().union(*of_slots)), default=0)
 
 
 def enter_protocols() -> None:

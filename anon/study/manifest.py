@@ -6,7 +6,7 @@ Later documents only fill named blanks (thresholds, edges) of the surveys listed
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from math import prod
 
@@ -16,9 +16,10 @@ from anon import labels
 from anon.errors import InvalidValue, Malformed
 from anon.ldp import SCALE, Mechanism, from_spec
 from anon.sealing import PUBLIC_KEY_SIZE
-from anon.study.designs import demand_design
+from anon.study.designs import demand_design, most_in_a_window
 from anon.study.features import (
     LATEST,
+    MOST_IN_COHORT,
     Cohort,
     Cover,
     Feature,
@@ -208,7 +209,8 @@ class Manifest:
     `address` is the onion address (`<56 characters>.onion:80`) at which the study is served to everybody; empty for a
     study that is served on one machine's loopback only. `data_source` says where owners find the file of their data.
     `protocol` names the protocol, and `part` is its own; the histogram's manifests name neither. `records`: each member
-    may have many; None where each has one.
+    may have many; None where each has one. `bucketed_from`: the members from which on long documents are in buckets
+    (`anon.transparency.buckets`); 0 for never.
     """
 
     version: int
@@ -238,6 +240,7 @@ class Manifest:
     protocol: str = HISTOGRAM
     part: bytes = field(default=b"", repr=False)
     records: Records | None = field(default=None, metadata=LEFT_OUT)
+    bucketed_from: int = field(default=0, metadata=LEFT_OUT)
 
     def __attrs_post_init__(self) -> None:
         if not 1 <= self.version <= VERSION:
@@ -269,6 +272,8 @@ class Manifest:
             raise InvalidValue("surveys: the histogram perturbs every answer, and has no exact survey")
         if self.packet_version == 1 and any(survey.exact for survey in self.surveys):
             raise InvalidValue("surveys: packets of version 1 hold no shares of an exact answer")
+        if self.bucketed_from and not (self.protocol == HISTOGRAM and 2 <= self.bucketed_from <= MOST_IN_COHORT):
+            raise InvalidValue(f"bucketed_from: expected 2 to {MOST_IN_COHORT}, in a study of the histogram")
         _check_shape(self)
 
     @property
@@ -353,15 +358,6 @@ def parse_manifest(data_untrusted: bytes) -> Manifest:
     if manifest.to_bytes() != data_untrusted:
         raise Malformed("manifest: not in its one canonical spelling")
     return manifest
-
-
-def most_in_a_window(surveys: Sequence[Survey], slots: Sequence[Slot]) -> int:
-    """The most packets that one peer can have in one window: of all slots, those with a row in it."""
-    windows_of_slots = [{surveys[row.survey].window for row in slot.rows} for slot in slots]
-    return max(
-        (sum(window in some for some in windows_of_slots) for window in set[Window]().union(*windows_of_slots)),
-        default=0,
-    )
 
 
 def _check_shape(manifest: Manifest) -> None:

@@ -12,9 +12,10 @@ from anon.errors import Malformed, Refused
 from anon.storage.private_files import new_private
 from anon.terminal.foreign import inline
 from anon.terminal.options import JsonOption, print_json
-from anon.transparency.equivocation import MAX_BYTES, ProvesNothing, compare_chains, parse_evidence
+from anon.transparency.equivocation import MAX_BYTES, compare_chains, parse_evidence
 from anon.transparency.exported_chain import read_exported_chain
 from anon.transparency.proof_text import evidence_json, evidence_lines
+from anon.transparency.proves import ProvesNothing
 from anon.wire.invite import parse_invite
 
 app = typer.Typer(

@@ -1,4 +1,5 @@
-"""Evidence against an aggregator: two signed heads of one number in one study, or a credential that nobody could use.
+"""Evidence against an aggregator: two signed heads of one number in one study, a credential that nobody could use, or a
+bucket that no honest one signs (`anon.transparency.bucket_evidence`).
 
 Self-contained: it carries the study's manifest, whose digest is the study id and which names the aggregator's key. So
 whoever knows the study id, its fingerprint words or the key from an invite link can check it, without a home and
@@ -14,6 +15,7 @@ from attrs import field, frozen
 from anon import labels
 from anon.errors import AnonmlError, Refused, RejectedProof
 from anon.study.manifest import Manifest, parse_manifest
+from anon.transparency.bucket_evidence import BadBucket, read_bad_bucket
 from anon.transparency.closing import CLOSING, Bodies, read_closing
 from anon.transparency.documents import (
     MAX_BODY,
@@ -26,36 +28,14 @@ from anon.transparency.documents import (
     parse_chain,
     parse_head,
 )
+from anon.transparency.proves import AboutAnAggregator, ProvesNothing
 from anon.wire.cbor import decode, encode
 
 MAX_BYTES = 3 * MAX_BODY
 
 
-class ProvesNothing(RejectedProof):
-    """A file that is no proof against an aggregator: damaged, forged, or about something else."""
-
-    code = "proves-nothing"
-
-
 @frozen
-class _AboutAnAggregator:
-    """A proof names the manifest of a study, and with it the study and the key of its aggregator."""
-
-    manifest: Manifest = field(repr=False)
-
-    @property
-    def study(self) -> bytes:
-        """The study's id, 32 bytes."""
-        return self.manifest.study_id
-
-    @property
-    def key(self) -> bytes:
-        """The Ed25519 key of the aggregator that signed, 32 bytes."""
-        return self.manifest.aggregator_key
-
-
-@frozen
-class Evidence(_AboutAnAggregator):
+class Evidence(AboutAnAggregator):
     """Two different heads of one number in one study, both signed by the key that the study's manifest names.
 
     Raises `ProvesNothing` unless that is what they are.
@@ -97,7 +77,7 @@ def evidence_of(manifest: Manifest, one: SignedHead, other: SignedHead) -> Evide
 
 
 @frozen
-class BadCredential(_AboutAnAggregator):
+class BadCredential(AboutAnAggregator):
     """A roster entry whose credential, in the document that the aggregator signed for it, does not work.
 
     `chain`: the signed heads up to the credentials; `place`: the entry, counted from 0. An honest aggregator signs no
@@ -140,7 +120,7 @@ class BadCredential(_AboutAnAggregator):
         return encode([labels.BAD_CREDENTIAL, self.manifest.to_bytes(), heads, self.place, *closing])
 
 
-Proof = Evidence | BadCredential
+Proof = Evidence | BadCredential | BadBucket
 
 
 def bad_credential_of(manifest: Manifest, chain: Sequence[SignedHead], bodies: Bodies, place: int) -> BadCredential:
@@ -201,6 +181,7 @@ def _bad_credential(manifest: Manifest, heads: bytes, place: int, *closing: byte
 _READERS: dict[bytes, Callable[..., Proof]] = {
     labels.EVIDENCE: _two_heads,
     labels.BAD_CREDENTIAL: _bad_credential,
+    labels.BAD_BUCKET: read_bad_bucket,
 }
 
 

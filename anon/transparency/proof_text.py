@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from anon.text.foreign import brief
+from anon.transparency.bucket_evidence import BadBucket
 from anon.transparency.equivocation import BadCredential, Evidence, Proof
 from anon.transparency.fingerprint import head_words, words
 
@@ -16,7 +17,9 @@ def evidence_lines(proof: Proof) -> list[str]:
         f"of the study “{brief(proof.manifest.title)}” (id {proof.study.hex()[:16]}...,",
         f"fingerprint {words(proof.study)})",
     ]
-    return whose + (_equivocation(proof) if isinstance(proof, Evidence) else _bad_credential(proof))
+    if isinstance(proof, Evidence):
+        return whose + _equivocation(proof)
+    return whose + (_bad_bucket(proof) if isinstance(proof, BadBucket) else _bad_credential(proof))
 
 
 def _equivocation(proof: Evidence) -> list[str]:
@@ -32,6 +35,16 @@ def _bad_credential(proof: BadCredential) -> list[str]:
         f"signed a list of {proof.size} credentials ({head_words(proof.chain[-1])})",
         f"in which that of entry {proof.place} (key {proof.holder.hex()[:16]}...) is bad: its holder cannot send.",
         "The signatures verify, and the credential does not: its aggregator chose who can send.",
+    ]
+
+
+def _bad_bucket(proof: BadBucket) -> list[str]:
+    head = proof.chain[-1]
+    return [
+        f"signed a document of {head.head.kind} in buckets ({head_words(head)})",
+        f"of which bucket {proof.bucket} is not what it must be:",
+        f"  {proof.fault}",
+        "The signatures verify, and the bucket leads to the signed root: its aggregator put it there.",
     ]
 
 
@@ -57,4 +70,6 @@ def evidence_json(proof: Proof) -> dict[str, Any]:
     }
     if isinstance(proof, Evidence):
         return known | {"proves": "two-stories"}
+    if isinstance(proof, BadBucket):
+        return known | {"proves": "bad-bucket", "bucket": proof.bucket, "fault": proof.fault}
     return known | {"proves": "bad-credential", "entry": proof.place, "enrolled": proof.size}

@@ -11,7 +11,7 @@ from anon.credential import TokenForm, token_size
 from anon.errors import Malformed
 from anon.study.manifest import Manifest, Survey
 from anon.wire.cbor import decode, encode, sha256
-from anon.wire.lists import byte_strings
+from anon.wire.lists import byte_strings, fixed_rows, list_length
 from anon.wire.messages import VERSION, Packet
 from anon.wire.packet_v2 import DIGEST_BYTES, Occasion, PublishedPacket
 from anon.wire.published import parse, version_of
@@ -85,6 +85,22 @@ def transcript_digests(body_untrusted: bytes, study: bytes, survey: int) -> froz
         return frozenset(sha256(labels.PACKET_DIGEST, one) for one in packets)
     except Malformed:
         return frozenset()
+
+
+def digest_list(study: bytes, slot: int, digests: Sequence[bytes]) -> bytes:
+    """The digests of the packets in a bucket, in the order of their tags."""
+    return encode([VERSION, study, slot, list(digests)])
+
+
+def parse_digest_list(body_untrusted: bytes, study: bytes, slot: int) -> tuple[bytes, ...]:
+    """The digests, 32 bytes each. Raises `Malformed`."""
+    rows = fixed_rows(body_untrusted, (VERSION, study, slot), (32,), "digests", bare=True)
+    return tuple(digest for (digest,) in rows)
+
+
+def digests_length(count: int) -> int:
+    """Bytes of a list of so many digests, at most."""
+    return len(digest_list(bytes(32), 255, ())) - 1 + list_length(count, len(encode(bytes(32))))
 
 
 def empty_length(study: bytes, survey: int) -> int:

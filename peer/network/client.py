@@ -12,6 +12,7 @@ from anon.errors import Malformed, Unreachable
 from anon.protocols.sizes import LONGEST_UNSEEN_CHAIN
 from anon.route import Route, Starting
 from anon.text.sentences import say
+from anon.transparency.buckets import Bucket, BucketDocument, parse_bucket
 from anon.transparency.documents import Head, SignedHead, check_body, parse_chain
 from anon.wire.invite import Invite
 from anon.wire.messages import SealedPacket
@@ -52,6 +53,12 @@ class AggregatorClient:
         first, last = heads[0].number, heads[-1].number
         together = await self._get(f"documents/{first}-{last}", sum(head.length for head in heads))
         return await off_loop(_taken_apart, heads, together)
+
+    async def bucket(self, head: Head, document: BucketDocument, number: int, longest: int) -> Bucket:
+        """A bucket that leads to the root of a verified document. Raises `Unreachable`, `Malformed`."""
+        return await off_loop(
+            parse_bucket, await self._get(f"buckets/{head.number}/{number}", longest), document, number
+        )
 
     async def enrol(self, sealed: bytes) -> str:
         """Send a stored enrolment; the aggregator's word."""

@@ -12,6 +12,7 @@ from anon.credential import CommitmentSecrets, commit
 from anon.errors import Malformed, Refused
 from anon.nacl import CryptoError, SecretBox, SigningKey
 from anon.text.sentences import say
+from anon.transparency.buckets import decoys
 from anon.wire.cbor import decode, encode
 
 KEY_BYTES = SecretBox.KEY_SIZE
@@ -36,6 +37,11 @@ class StudySecrets:
     def records_seed(self) -> bytes:
         """The seed of the draw that cuts too many records, 32 bytes: the same whenever this study is evaluated."""
         return hashlib.shake_256(encode([labels.RECORDS_DRAW, *self.drawn])).digest(32)
+
+    def decoys(self, context: bytes, own: int, bits: int) -> tuple[int, ...]:
+        """The buckets to fetch beside the own one, the same whenever they are asked for: nothing in what is fetched
+        again tells which is the own."""
+        return decoys(self.signing_seed, context, own, bits)
 
     @property
     def signing_key(self) -> SigningKey:

@@ -9,8 +9,10 @@ from attrs import evolve
 
 from anon.errors import Malformed, RejectedProof, Unreachable
 from anon.protocols.contract import DocumentArrived
+from anon.protocols.kinds import longest_bucket
 from anon.protocols.sizes import longest_body, longest_chain
 from anon.text.sentences import say
+from anon.transparency.buckets import Bucket, BucketDocument, wire_bytes
 from anon.transparency.documents import Head, SignedHead, find
 from peer.rules.checks import Distrust, check_continued
 from peer.run.context import Later, StudyRun
@@ -43,6 +45,7 @@ class Exchanges:
         self._run = run
         self._wasted = 0
         self._kept: dict[bytes, bytes] = {}
+        self._opened: dict[tuple[bytes, int], Bucket] = {}
         self._troubles: Troubles | None = None
 
     async def answered(self, answer: Awaitable[_T]) -> _T:
@@ -129,6 +132,22 @@ class Exchanges:
     async def bodies(self, study: Study, heads: Sequence[Head]) -> list[bytes]:
         """Documents with consecutive numbers, fetched at once. Their lengths were checked with the chain."""
         return await self._fetched(self._run.tools.client(study).bodies(heads), sum(head.length for head in heads))
+
+    async def bucket(self, study: Study, head: Head, document: BucketDocument, number: int) -> Bucket:
+        """A bucket of a document, over a connection of its own. Raises `Later`, `Distrust`."""
+        longest = wire_bytes(longest_bucket(study.manifest, head.kind), document.bits)
+        return await self._fetched(self._run.tools.client(study).bucket(head, document, number, longest), longest)
+
+    async def member_bucket(self, study: Study, head: Head, document: BucketDocument, number: int) -> Bucket:
+        """The same, and kept until `forget_buckets`: a liar that spoils some answers does not begin it anew."""
+        place = head.digest, number
+        if place not in self._opened:
+            self._opened[place] = await self.bucket(study, head, document, number)
+        return self._opened[place]
+
+    def forget_buckets(self) -> None:
+        """Let go of the buckets that were kept."""
+        self._opened.clear()
 
     async def _fetched(self, answer: Awaitable[_T], length: int) -> _T:
         """The result of a fetch of so many bytes. Raises `Later`, and `Distrust` when too many bytes never matched."""

@@ -9,6 +9,13 @@ them with probability `MOST_LISTED` / all. It looks for each of its packets with
 leaves out k packets stays unseen with (1 - MOST_LISTED / all)^k. Then each run of neighbours has a time and a circuit
 of its own. The fetched bytes are not kept: of a body its digests alone, and of these the own ones. After a restart all
 are fetched again.
+
+Where a study's documents are in buckets, a peer fetches, for each slot, the digests in the bucket of its own tag and in
+two decoys. Each of them comes over a connection of its own at a time of its own, drawn over all that is left of the
+study. So nothing ties two of them to one another, or to the bucket of the peer's key, which it fetched when enrolment
+closed. Tags are those of the slots, whatever was drawn, answered, sent or acknowledged. The number of fetches follows
+from the signed sizes, and the buckets from the credential and the secrets of joining. After a restart the same are
+fetched again.
 """
 
 from __future__ import annotations
@@ -17,20 +24,28 @@ from collections.abc import Mapping, Sequence
 
 from attrs import evolve
 
+from anon.credential import pseudonym
 from anon.errors import Malformed, RejectedProof
 from anon.protocols.charge import Budget
 from anon.protocols.registry import charge_of
+from anon.protocols.sortition import tag_context
 from anon.protocols.tellers import tellers_of
 from anon.sharing.round_document import parse_unsummed
 from anon.text.sentences import joined, say
+from anon.transparency.bucket_evidence import bad_bucket_of
+from anon.transparency.bucketed import has_buckets, read_digests_bucket, transcript_parts
+from anon.transparency.buckets import BucketDocument, parse_bucket_document
 from anon.transparency.documents import Head, SignedHead, find
 from anon.transparency.transcript import transcript_digests
+from peer.rules.bucket_checks import BadlyBucketed, buckets_of_tag, check_transcript_size, demand_full
+from peer.rules.checks import Distrust
 from peer.rules.packet_lifecycle import PacketEvent, Status
 from peer.rules.schedule import draw_spread, uniform
+from peer.rules.study_secrets import StudySecrets
 from peer.rules.unsummed import UNSUMMED, cost, told
-from peer.run.context import Later, StudyRun
+from peer.run.context import Later, StudyRun, credential_of
 from peer.run.exchanges import Exchanges
-from peer.run.jobs import FetchTranscripts, TranscriptRange
+from peer.run.jobs import FetchDigests, FetchTranscripts, TranscriptRange
 from peer.run.plan import transcript_interval
 from peer.store.records import Sent
 from peer.threads import heads_off_loop, off_loop
@@ -44,8 +59,8 @@ NOT_FETCHED = say("a random part of the transcripts was fetched; the others were
 
 async def choose_transcripts(run: StudyRun, exchanges: Exchanges, study: Sent) -> None:
     """Once every transcript has a head, draw which of them to fetch, and when. The answers play no part."""
-    surveys = range(len(study.manifest.surveys))
     chain: Sequence[SignedHead] = await heads_off_loop(lambda: study.chain)
+    surveys = transcript_parts(study.manifest, chain)
     if any(find(chain, "transcript", survey) is None for survey in surveys):
         chain = await exchanges.chain(study)
     if (ended := find(chain, UNSUMMED)) is not None:
@@ -53,6 +68,8 @@ async def choose_transcripts(run: StudyRun, exchanges: Exchanges, study: Sent) -
     heads = {survey: head for survey in surveys if (head := find(chain, "transcript", survey)) is not None}
     if len(heads) < len(surveys):
         raise Later
+    if has_buckets(study.manifest, chain):
+        return await choose_buckets(run, exchanges, study, heads, runs_of(heads))
     closed, ends = transcript_interval(study.manifest)
     random_bytes, everything = run.tools.random_bytes, sum(head.length for head in heads.values())
     chosen = {
@@ -134,3 +151,58 @@ def _own_listed(
     return {
         survey: transcript_digests(body, study, survey) & own for body, survey in zip(bodies, surveys, strict=True)
     }
+
+
+async def choose_buckets(
+    run: StudyRun, exchanges: Exchanges, study: Sent, heads: Mapping[int, Head], together: list[TranscriptRange]
+) -> None:
+    """Fetch the transcripts' documents, and draw when each bucket is fetched. `heads`: of each slot's transcript;
+    `together`: the same in runs of neighbours."""
+    documents: dict[int, BucketDocument] = {}
+    for neighbours in together:
+        bodies = await exchanges.bodies(study, [head for _slot, head in neighbours])
+        for (slot, _head), body in zip(neighbours, bodies, strict=True):
+            documents[slot] = _read(study, slot, body)
+    secrets = run.secrets(study)
+    fetches = await off_loop(_fetches, study, heads, documents, secrets)
+    closed, ends = transcript_interval(study.manifest)
+    for fetch in fetches:
+        due = draw_spread(closed, ends, run.now(), run.tools.random_bytes)
+        run.memory = run.memory.with_time(fetch, due)
+    run.memory = evolve(run.memory, runs=(), digests=fetches)
+
+
+async def fetch_digests(run: StudyRun, exchanges: Exchanges, study: Sent, job: FetchDigests) -> None:
+    """Of a bucket keep the digest of the own packet alone, if it is the bucket of the own tag."""
+    bucket = await exchanges.bucket(study, job.head, job.document, job.bucket)
+    try:
+        digests = await off_loop(read_digests_bucket, job.document, bucket.body)
+    except Malformed:
+        chain = await heads_off_loop(lambda: study.chain)
+        body = job.document.to_bytes()
+        raise BadlyBucketed(bad_bucket_of(study.manifest, chain, [body], job.bucket, (bucket,))) from None
+    demand_full(job.document, len(digests))
+    slot = job.document.part
+    if job.own:
+        own = [packet for packet in run.store.outbox(study.study) if packet.slot == slot and packet.digest is not None]
+        run.listed |= {packet.survey: digests & {packet.digest} for packet in own if packet.digest is not None}
+    run.memory = run.memory.with_done(job)
+
+
+def _read(study: Sent, slot: int, body: bytes) -> BucketDocument:
+    try:
+        document = parse_bucket_document(body, study.study, "transcript", slot)
+    except Malformed:
+        raise Distrust(say("a signed transcript is not what it must be; nothing more is fetched")) from None
+    check_transcript_size(study.manifest, document)
+    return document
+
+
+def _fetches(
+    study: Sent, heads: Mapping[int, Head], documents: Mapping[int, BucketDocument], secrets: StudySecrets
+) -> tuple[FetchDigests, ...]:
+    credential, fetches = credential_of(study, secrets), list[FetchDigests]()
+    for slot, document in sorted(documents.items()):
+        own, *others = buckets_of_tag(document, pseudonym(credential, tag_context(study.manifest, slot)), secrets)
+        fetches += [FetchDigests(heads[slot], document, bucket, bucket == own) for bucket in (own, *others)]
+    return tuple(fetches)

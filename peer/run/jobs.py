@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from attrs import evolve, field, frozen
 
 from anon.study.manifest import Window
+from anon.transparency.buckets import BucketDocument
 from anon.transparency.documents import Head
 from peer.rules.schedule import RandomBytes
 from peer.store.records import PacketKey
@@ -108,6 +109,16 @@ class FetchTranscripts:
 
 
 @frozen
+class FetchDigests:
+    """Fetch one bucket of a slot's transcript. `own`: it is that of the own tag, not a decoy."""
+
+    head: Head
+    document: BucketDocument
+    bucket: int
+    own: bool
+
+
+@frozen
 class Conclude:
     """All transcripts that were chosen are here."""
 
@@ -119,9 +130,9 @@ class GiveUpTranscripts:
 
 Job = (
     Enrol | Withdraw | Verify | Look | GoOnWithout | Answer | Miss | CheckHeads | CheckBefore | Send | Settle
-    | ChooseTranscripts | FetchTranscripts | Conclude | GiveUpTranscripts
+    | ChooseTranscripts | FetchTranscripts | FetchDigests | Conclude | GiveUpTranscripts
 )
-YIELDING = (Verify, Look, Answer, CheckHeads, CheckBefore, Send, ChooseTranscripts, FetchTranscripts)
+YIELDING = (Verify, Look, Answer, CheckHeads, CheckBefore, Send, ChooseTranscripts, FetchTranscripts, FetchDigests)
 """Jobs at random times of their own, which are drawn again when they fell due while another job was under way."""
 
 
@@ -138,13 +149,15 @@ class RunnerMemory:
     """The memory of a runner about a study. All of it may be lost: times are drawn anew, checks made again.
 
     `drawn`: random times. `done`: looks and fetches that succeeded. `runs`: the transcripts to fetch, once they are
-    chosen. `last`, `ended`: the last job and its end. `ready`: the end of the evaluation's allowance.
+    chosen; `digests`: their buckets, where they are in buckets. `last`, `ended`: the last job and its end. `ready`: the
+    end of the evaluation's allowance.
     """
 
     drawn: Mapping[Job, float] = field(factory=dict)
     retries: Mapping[Job, Retry] = field(factory=dict)
     done: frozenset[Job] = frozenset()
     runs: tuple[TranscriptRange, ...] | None = None
+    digests: tuple[FetchDigests, ...] = ()
     last: Job | None = None
     ended: float = 0.0
     ready: float = 0.0

@@ -241,6 +241,12 @@ def _fetch_transcripts(_study: Sent, inputs: PlanInputs) -> Timed:
             yield inputs.at(fetch, inputs.memory.drawn[fetch])
 
 
+def _fetch_digests(_study: Sent, inputs: PlanInputs) -> Timed:
+    for fetch in inputs.memory.digests:
+        if fetch not in inputs.memory.done:
+            yield inputs.at(fetch, inputs.memory.drawn[fetch])
+
+
 def _conclude(_study: Sent, inputs: PlanInputs) -> Timed:
     if _all_fetched(inputs.memory):
         yield inputs.at(Conclude(), 0.0)
@@ -255,7 +261,7 @@ JOBS: Mapping[type[Study], tuple[Rule, ...]] = {
     Evaluating: (_go_on_without,),
     Answering: _COLLECTING,
     Decided: _COLLECTING,
-    Sent: (_give_up_transcripts, _choose_transcripts, _fetch_transcripts, _conclude),
+    Sent: (_give_up_transcripts, _choose_transcripts, _fetch_transcripts, _fetch_digests, _conclude),
     Leaving: (_withdraw,),
 }
 """The jobs of each state, by the class of its studies. A study that is over has none."""
@@ -366,4 +372,6 @@ def _missed(study: Study, window: Window, now: float) -> bool:
 
 
 def _all_fetched(memory: RunnerMemory) -> bool:
-    return memory.runs is not None and all(FetchTranscripts(run) in memory.done for run in memory.runs)
+    if memory.runs is None:
+        return False
+    return {*map(FetchTranscripts, memory.runs), *memory.digests} <= memory.done

@@ -12,7 +12,7 @@ from peer.rules.lifecycle import Event, Unlisted
 from peer.run.context import Later, RunContext, StudyRun
 from peer.run.enrol import enrol, withdraw
 from peer.run.exchanges import Exchanges
-from peer.run.inclusion import choose_transcripts, conclude, fetch_transcripts, give_up
+from peer.run.inclusion import choose_transcripts, conclude, fetch_digests, fetch_transcripts, give_up
 from peer.run.jobs import (
     Answer,
     CheckBefore,
@@ -21,6 +21,7 @@ from peer.run.jobs import (
     Conclude,
     DueJob,
     Enrol,
+    FetchDigests,
     FetchTranscripts,
     GiveUpTranscripts,
     GoOnWithout,
@@ -142,6 +143,8 @@ async def perform(run: StudyRun, exchanges: Exchanges, study: Study, job: Job) -
             await choose_transcripts(run, exchanges, sent)
         case FetchTranscripts() as fetch, Sent() as sent:
             await fetch_transcripts(run, exchanges, sent, fetch)
+        case FetchDigests() as fetch, Sent() as sent:
+            await fetch_digests(run, exchanges, sent, fetch)
         case Conclude(), Sent() as sent:
             conclude(run, sent, "")
         case GiveUpTranscripts(), Sent() as sent:

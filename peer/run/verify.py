@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 from attrs import evolve
 
@@ -12,9 +14,12 @@ from anon.protocols.sortition import drawn_surveys, tag_context
 from anon.queries import process
 from anon.study.manifest import Manifest
 from anon.text.sentences import say
+from anon.transparency.bucketed import has_buckets
 from anon.transparency.closing import CLOSING, Bodies
+from anon.transparency.closing_buckets import read_closing_documents
 from anon.transparency.documents import SignedHead, find
 from peer.data.snapshot import Snapshot
+from peer.rules.bucket_checks import BucketPair, buckets_of_key, check_membership_in_buckets, check_size
 from peer.rules.checks import Distrust, Membership, NotEnrolled, check_membership
 from peer.rules.lifecycle import Event
 from peer.rules.schedule import evaluation_allowance
@@ -47,7 +52,8 @@ async def verify(run: StudyRun, exchanges: Exchanges, study: Joined) -> None:
     bodies = await _membership_bodies(exchanges, study, chain)
     secrets = run.secrets(study)
     try:
-        member, verified = await _checked(run, study, chain, bodies, secrets)
+        opened = await _member_buckets(exchanges, study, chain, bodies, secrets)
+        member, verified = await _checked(run, study, chain, bodies, opened, secrets)
     except NotEnrolled as absent:
         event = Event.ENROLMENT_REFUSED if isinstance(study, Consented) else Event.CHECK_FAILED
         return run.store.end(study.study, event, str(absent))
@@ -92,13 +98,38 @@ async def _membership_bodies(exchanges: Exchanges, study: Joined, chain: Sequenc
     return Bodies(*[await exchanges.body(study, head) for head in present])
 
 
+async def _member_buckets(
+    exchanges: Exchanges, study: Joined, chain: Sequence[SignedHead], bodies: Bodies, secrets: StudySecrets
+) -> dict[int, BucketPair] | None:
+    """The own buckets of roster and credentials and the decoys, in the order of their numbers: nothing tells which is
+    the own, and a retry asks for the same. None where the documents are whole."""
+    roster, credentials = find(chain, "roster"), find(chain, "credentials")
+    if roster is None or credentials is None or not has_buckets(study.manifest, chain):
+        return None
+    documents = read_closing_documents(study.manifest_bytes, study.manifest, bodies)
+    check_size(study.manifest, documents.roster, study.minimum_cohort)
+    opened = {}
+    for number in buckets_of_key(documents.roster, secrets):
+        entries = await exchanges.member_bucket(study, roster, documents.roster, number)
+        issued = await exchanges.member_bucket(study, credentials, documents.credentials, number)
+        opened[number] = BucketPair(entries, issued)
+    exchanges.forget_buckets()
+    return opened
+
+
 async def _checked(
-    run: StudyRun, study: Joined, chain: tuple[SignedHead, ...], bodies: Bodies, secrets: StudySecrets
+    run: StudyRun,
+    study: Joined,
+    chain: tuple[SignedHead, ...],
+    bodies: Bodies,
+    opened: dict[int, BucketPair] | None,
+    secrets: StudySecrets,
 ) -> tuple[Membership, Verified]:
     manifest = study.manifest
     demand_order(chain)
+    check = check_membership if opened is None else partial(_in_buckets, opened)
     member = await off_loop(
-        check_membership,
+        check,
         study.manifest_bytes,
         manifest,
         bodies,
@@ -111,6 +142,12 @@ async def _checked(
     )
     draws = await off_loop(drawn, manifest, member)
     return member, Verified(chain, member.roster_digest, member.seed, member.signature, draws)
+
+
+def _in_buckets(
+    opened: dict[int, BucketPair], manifest_bytes: bytes, manifest: Manifest, bodies: Bodies, *rest: Any
+) -> Membership:
+    return check_membership_in_buckets(manifest_bytes, manifest, bodies, opened, *rest)
 
 
 def drawn(manifest: Manifest, member: Membership) -> tuple[int, ...]:

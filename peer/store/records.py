@@ -170,7 +170,7 @@ class Decided(Member):
 
 
 @frozen(kw_only=True)
-class Sent(Open):
+class Sent(Member):
     """Nothing more leaves; the transcripts are still to come."""
 
 

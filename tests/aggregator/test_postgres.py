@@ -24,6 +24,7 @@ from aggregator.store.packets import PacketStore
 from aggregator.store.postgres import PostgresDatabase
 from aggregator.store.studies import StudyStore
 from anon.errors import Malformed, Refused
+from anon.transparency import buckets
 from tests.support.clock import Clock
 from tests.support.postgres import Server
 from tests.support.world import in_memory, make_app, sealed, study_text
@@ -206,6 +207,33 @@ async def test_a_home_has_one_database(postgres: Server, tmp_path: Path) -> None
             await set_up(world.app.home, url)
 
 
+async def test_the_first_tables_move_on_and_hold_buckets(
+    postgres: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A study that was published before there were buckets has room for them afterwards."""
+    monkeypatch.setattr(buckets, "USUAL_THRESHOLD", 4)
+    monkeypatch.setattr(buckets, "MEAN", 2)
+    url = postgres.made()
+    name = url.split("/")[3].partition("?")[0]
+    async with in_memory(tmp_path / "home", study_text(), database_url=url) as world:
+        peers, clock = await world.enrol(6), world.clock
+        study, closes = world.live.study, world.live.manifest.timetable.enrol_closes
+    postgres.run("DROP TABLE buckets; UPDATE schema_number SET number = 1", name)
+    async with make_app(tmp_path / "home", clock) as app:
+        live = app.study(study)
+        clock.seconds = closes
+        await app.tick()
+        assert (live.rostered, live.trouble) == (6, "")
+        for peer in peers:
+            await peer.take_credential(live)
+        clock.seconds = live.manifest.timetable.ends + live.manifest.release.retention
+        for _ in range(2):
+            await app.tick()
+        assert (live.state, live.trouble) == ("erased", "")
+        assert postgres.run("SELECT number, count(*) FROM buckets GROUP BY number ORDER BY number", name) == "1|2\n3|2"
+    assert postgres.run("SELECT number FROM schema_number", name) == "2"
+
+
 async def test_a_newer_programs_tables_are_refused(postgres: Server) -> None:
     url = postgres.made()
     database = await database_at(url)
@@ -250,5 +278,5 @@ async def test_a_study_lives_on_a_server_to_its_erasure(postgres: Server, tmp_pa
         assert (live.state, live.trouble) == ("erased", "")
         name = url.split("/")[3].partition("?")[0]
         tables = postgres.run("SELECT relname FROM pg_class WHERE relispartition AND relkind = 'r'", name)
-        assert [table.rpartition("_")[0] for table in tables.splitlines()] == ["documents"]
+        assert sorted(table.rpartition("_")[0] for table in tables.splitlines()) == ["buckets", "documents"]
         assert postgres.run("SELECT count(*) FROM documents WHERE kind = 'transcript' AND body IS NOT NULL", name) == "0"

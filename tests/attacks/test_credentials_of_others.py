@@ -12,7 +12,8 @@ from aggregator.audit import audit_documents, export
 from anon.protocols.posts import sealed_enrolment
 from anon.transparency.closing import Bodies, Closing, read_closing
 from anon.transparency.documents import encode_chain, sign_head
-from anon.transparency.equivocation import BadCredential, ProvesNothing, parse_evidence
+from anon.transparency.equivocation import BadCredential, parse_evidence
+from anon.transparency.proves import ProvesNothing
 from anon.wire.cbor import decode, encode
 from anon.wire.messages import encode_credentials, encode_seed
 from peer.app import PeerApp

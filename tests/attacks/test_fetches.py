@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,7 @@ from anon.errors import Unreachable
 from anon.protocols.histogram import thresholds as cuts
 from anon.protocols.histogram.asked import asks_label
 from anon.route import Response
+from anon.transparency import buckets
 from peer.app import PeerApp
 from peer.rules.lifecycle import State
 from peer.rules.packet_lifecycle import Status
@@ -246,3 +248,60 @@ async def test_a_malformed_document_stops_whoever_drew_what(tmp_path: Path) -> N
         assert one.app.status()[0].state is State.STOPPED
     for one in crowd:
         assert one.line.gets == crowd[0].line.gets
+
+
+def masked(line: Line) -> list[tuple[str, float]]:
+    """Everything that was asked for and when, without the numbers of buckets."""
+    return [(re.sub(r"^(buckets/\d+)/\d+$", r"\1", what), at) for what, at in line.gets]
+
+
+def bucketed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Documents of few are in buckets of one."""
+    monkeypatch.setattr(buckets, "USUAL_THRESHOLD", 4)
+    monkeypatch.setattr(buckets, "MEAN", 1)
+    monkeypatch.setattr(buckets, "LEAST", 0)
+
+
+@pytest.mark.parametrize(("text", "people"), [(DECLARED, 4), (PAPER, 4)])
+async def test_all_fetches_of_buckets_are_equal_but_for_the_numbers_of_the_buckets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, people: int
+) -> None:
+    """The numbers follow from key, tag and decoys, and none of these from the data or the draw."""
+    bucketed(monkeypatch)
+    aggregator, crowd = await live(tmp_path, text, people)
+    first, *others = crowd
+    for one in others:
+        assert masked(one.line) == masked(first.line)
+    per_document = Counter(what for what, _at in masked(first.line) if what.startswith("buckets/"))
+    assert set(per_document.values()) == {3} and len(per_document) == 2 + aggregator.manifest.packets
+    for one in crowd:
+        assert {slot.status for slot in one.app.status()[0].slots} == {Status.INCLUDED}
+        digests = [at for what, at in masked(one.line) if what.startswith("buckets/")][6:]
+        assert len(set(digests)) == len(digests), "each bucket of a transcript at a time of its own"
+
+
+async def test_who_sent_nothing_fetches_as_many_buckets_at_the_same_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucketed(monkeypatch)
+    aggregator = FakeAggregator.with_study()
+    lost, *fine = (Person.of(tmp_path / str(number), aggregator, 7) for number in range(5))
+    lost.line.loses_packets = True
+    for one in (lost, *fine):
+        aggregator.clock.seconds = float(aggregator.manifest.timetable.published)
+        await one.app.join(aggregator.invite, aggregator.manifest.epsilon)
+        await advance(one.app, aggregator, aggregator.manifest.timetable.enrol_closes - 1)
+    aggregator.close()
+    window = aggregator.manifest.surveys[0].window
+    for one in (lost, *fine):
+        aggregator.clock.seconds = aggregator.manifest.timetable.enrol_closes
+        await advance(one.app, aggregator, window.closes)
+    aggregator.transcribe()
+    for one in (lost, *fine):
+        aggregator.clock.seconds = window.closes
+        one.line.gets.clear()
+        assert await advance(one.app, aggregator) is None
+    wanted = sorted(what for what, _at in masked(fine[0].line))
+    assert wanted.count(f"buckets/{len(aggregator.chain) - 1}") == 3
+    assert sorted(what for what, _at in masked(lost.line)) == wanted
+    assert lost.app.status()[0].slots[0].status is not Status.INCLUDED

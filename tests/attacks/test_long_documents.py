@@ -17,6 +17,7 @@ from anon.labels import HEAD
 from anon.protocols.kinds import LONGEST_MANIFEST
 from anon.protocols.sizes import longest_body, most_documents
 from anon.study.manifest import parse_manifest
+from anon.transparency import buckets
 from anon.transparency.documents import MAX_BODY, SignedHead, body_digest
 from anon.wire.cbor import decode, encode, sha256
 from anon.wire.messages import (
@@ -117,6 +118,12 @@ async def test_a_manifest_longer_than_any_study_is_not_fetched(tmp_path: Path) -
     app.close()
 
 
+@pytest.fixture
+def whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No study is in buckets, as those of sums and of earlier versions."""
+    monkeypatch.setattr(buckets, "USUAL_THRESHOLD", 2**40)
+
+
 def full_roster(aggregator: FakeAggregator, people: int) -> bytes:
     """One with the enrolled peer, and as many more as make it the longest that is allowed."""
     real = [RosterEntry(e.key, e.contribution, e.commitment[:48]) for e in aggregator.enrolments.values()]
@@ -133,7 +140,7 @@ def lists_for_a_roster(aggregator: FakeAggregator, people: int) -> bytes:
 
 @pytest.mark.parametrize("roster", [full_roster, lists_for_a_roster])
 async def test_the_longest_roster_never_holds_the_loop(
-    tmp_path: Path, roster: Callable[[FakeAggregator, int], bytes]
+    tmp_path: Path, whole: None, roster: Callable[[FakeAggregator, int], bytes]
 ) -> None:
     """Its body and those of seed and credentials are read to the end; a packet of another study could leave meanwhile."""
     aggregator = FakeAggregator.with_study(DECLARED)
@@ -221,7 +228,9 @@ def test_a_study_that_is_honest_is_within_its_sizes() -> None:
     assert check_sizes(aggregator.manifest, aggregator.chain) == tuple(aggregator.chain)
 
 
-def test_a_cohort_that_the_owners_machine_should_not_bear_is_refused_before_the_yes(tmp_path: Path) -> None:
+def test_a_cohort_that_the_owners_machine_should_not_bear_is_refused_before_the_yes(
+    tmp_path: Path, whole: None
+) -> None:
     aggregator = FakeAggregator.with_study(DECLARED.replace("minimum = 3", "minimum = 3\nmaximum = 1000000"))
     app = peer(tmp_path, aggregator)
     [objection] = objections(aggregator.manifest, app.policy(), app.budget(), aggregator.clock())

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -141,7 +141,11 @@ async def test_the_desk_reads_documents_beside_the_loop(monkeypatch: pytest.Monk
     async def body_of(head: Any) -> bytes:
         return bodies[head.kind]
 
-    live: Any = SimpleNamespace(chain=heads, body_of=body_of, study=STUDY, manifest=FakeAggregator.with_study().manifest)
+    async def contents(_head: Any) -> AsyncIterator[tuple[int, bytes]]:
+        for whole in ():
+            yield whole
+
+    live: Any = SimpleNamespace(chain=heads, body_of=body_of, contents=contents, study=STUDY, manifest=FakeAggregator.with_study().manifest)
     watched = Watched(monkeypatch)
     watched.watch(study_view, "parse_roster")
     watched.watch(shared, "from_json")

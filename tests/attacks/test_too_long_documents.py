@@ -18,12 +18,21 @@ from aggregator.rules.lengths import TooLong, largest_cohort
 from aggregator.rules.lifecycle import Phase
 from anon.errors import Refused
 from anon.study import parse_proposal
+from anon.transparency import buckets
 from anon.transparency.documents import MAX_BODY, sign_head
 from tests.support.clock import Clock
 from tests.support.world import FakePeer, begin, has, in_memory, make_app, study_text
 
 
-async def test_a_study_whose_documents_would_not_fit_is_refused_while_nobody_has_joined(tmp_path: Path) -> None:
+@pytest.fixture
+def whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No study is in buckets, as those of sums and of earlier versions."""
+    monkeypatch.setattr(buckets, "USUAL_THRESHOLD", 2**40)
+
+
+async def test_a_study_whose_documents_would_not_fit_is_refused_while_nobody_has_joined(
+    tmp_path: Path, whole: None
+) -> None:
     clock = Clock()
     async with make_app(tmp_path / "home", clock) as app:
         with pytest.raises(Refused, match=r"64\.0 MiB") as refused:
@@ -36,7 +45,9 @@ async def test_a_study_whose_documents_would_not_fit_is_refused_while_nobody_has
         assert largest_cohort(manifest) == fits > 100_000
 
 
-async def test_lint_and_publishing_name_the_number_to_lower(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_lint_and_publishing_name_the_number_to_lower(
+    tmp_path: Path, whole: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Documents that are read one by one may still be more than a member's machine takes at once."""
     monkeypatch.setattr(aggregator.rules.lengths, "MOST_HELD", 10 * 2**20)
     text = study_text(maximum=90_000)

@@ -13,12 +13,12 @@ from anon.study.manifest import Manifest
 from anon.transparency.documents import SignedHead, encode_chain, sign_head
 from anon.transparency.equivocation import (
     Evidence,
-    ProvesNothing,
     compare_chains,
     evidence_of,
     first_difference,
     parse_evidence,
 )
+from anon.transparency.proves import ProvesNothing
 from anon.wire.cbor import decode, encode, sha256
 from tests.support.fake_aggregator import FakeAggregator
 from tests.support.stories import second_story, two_stories

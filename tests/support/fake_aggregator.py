@@ -11,12 +11,21 @@ from nacl.signing import SigningKey
 
 from anon.credential import blind_sign, commit, generate_secret_key, public_key, signer_nym_entropy
 from anon.errors import Unreachable
+from anon.protocols.kinds import padded_length
 from anon.protocols.registry import protocol_for
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.route import Response
 from anon.sealing.opening import Opener
 from anon.study.manifest import Manifest
 from anon.study.proposal import parse_proposal
+from anon.transparency.bucketed import (
+    InBuckets,
+    credentials_in_buckets,
+    is_in_buckets,
+    roster_in_buckets,
+    transcript_in_buckets,
+)
+from anon.transparency.buckets import bits_of, split
 from anon.transparency.documents import SignedHead, body_digest, encode_chain, sign_head
 from anon.wire.cbor import encode
 from anon.wire.invite import Invite
@@ -80,6 +89,8 @@ class FakeAggregator:
     gets: list[tuple[str, float]] = field(factory=list)
     deaf: set[str] = field(factory=set)
     says: dict[str, str] = field(factory=dict)
+    made: dict[int, InBuckets] = field(factory=dict)
+    """The documents in buckets, by number."""
     study: bytes = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -109,6 +120,10 @@ class FakeAggregator:
         self.chain.append(sign_head(self.key, self.study, self.chain, kind, part, body))
         self.bodies.append(body)
 
+    def publish_buckets(self, made: InBuckets) -> None:
+        self.made[len(self.chain)] = made
+        self.publish(made.document.kind, made.document.to_bytes(), made.document.part)
+
     def crowd(self, others: int) -> None:
         """Others enrol."""
         for _ in range(others):
@@ -117,10 +132,25 @@ class FakeAggregator:
             key = bytes(signing.verify_key)
             self.enrolments[key] = Enrolment(self.study, key, os.urandom(32), made.commitment_with_proof, b"")
 
+    @property
+    def entries(self) -> list[RosterEntry]:
+        ordered = sorted(self.enrolments.values(), key=lambda enrolment: enrolment.key)
+        return [RosterEntry(e.key, e.contribution, e.commitment[:48]) for e in ordered]
+
+    @property
+    def in_buckets(self) -> bool:
+        return is_in_buckets(self.manifest, len(self.enrolments))
+
     def roster(self) -> bytes:
-        return encode_roster(
-            self.study, [RosterEntry(e.key, e.contribution, e.commitment[:48]) for e in self.enrolments.values()]
-        )
+        """The body that is signed: the whole roster, or its document."""
+        if self.in_buckets:
+            return roster_in_buckets(self.study, self.entries).document.to_bytes()
+        return encode_roster(self.study, self.entries)
+
+    def credentials_by_bucket(self, signatures: list[bytes]) -> InBuckets:
+        issued = list(zip(self.entries, signatures, strict=True))
+        parts = split(issued, lambda one: one[0].key, bits_of(len(issued)))
+        return credentials_in_buckets(self.study, [[signature for _entry, signature in part] for part in parts])
 
     def seed(self, roster: bytes) -> bytes:
         return study_seed(self.manifest.to_bytes(), roster, self.value)
@@ -144,6 +174,10 @@ class FakeAggregator:
         if not early:
             self.clock.seconds = max(self.clock.seconds, float(self.manifest.timetable.enrol_closes))
         roster = self.roster()
+        if self.in_buckets:
+            self.publish_buckets(roster_in_buckets(self.study, self.entries))
+            self.publish("seed", encode_seed(self.study, self.value))
+            return self.publish_buckets(self.credentials_by_bucket(self.signatures(roster)))
         self.publish("roster", roster)
         self.publish("seed", encode_seed(self.study, self.value))
         self.publish("credentials", encode_credentials(self.study, self.signatures(roster)))
@@ -170,7 +204,13 @@ class FakeAggregator:
             self.publish("thresholds", encode([1, self.study, number + 1, counts]), number + 1)
 
     def transcribe(self) -> None:
-        """Publish every survey's transcript."""
+        """Publish every survey's transcript, or every slot's."""
+        if self.in_buckets:
+            packets = [*map(kept, self.accepted.values())]
+            for slot in self.manifest.slots:
+                plaintexts = [one.to_bytes() for one in packets if one.slot == slot.slot]
+                self.publish_buckets(transcript_in_buckets(self.study, slot.slot, plaintexts))
+            return
         for survey in self.manifest.surveys:
             accepted = map(kept, self.accepted.values())
             packets = sorted((p for p in accepted if p.survey == survey.survey), key=lambda p: p.token)
@@ -186,9 +226,15 @@ class FakeAggregator:
             raise Unreachable("deaf")
         if what == "heads":
             return Response(200, encode_chain(self.chain))
+        if what.startswith("buckets/"):
+            return self.bucket(*map(int, what.split("/")[1:]))
         first, _, last = what.removeprefix("documents/").partition("-")
         bodies = self.bodies[int(first) : int(last or first) + 1]
         return Response(200, b"".join(bodies)) if int(last or first) < len(self.bodies) else Response(404, b"")
+
+    def bucket(self, number: int, bucket: int) -> Response:
+        made = self.made[number]
+        return Response(200, made.bucket(bucket).to_bytes(padded_length(made.document, max(made.entries))))
 
     async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
         what = path.removeprefix(f"/v1/{self.study.hex()}/")

@@ -27,6 +27,7 @@ from anon.protocols.sortition import draw, occasion_of, slot_context, tag_contex
 from anon.route import Response
 from anon.study import parse_proposal
 from anon.study.manifest import Manifest, Window
+from anon.transparency.buckets import bucket_of, parse_bucket, parse_bucket_document
 from anon.transparency.documents import body_digest, find
 from anon.wire.invite import Invite, invite_hash
 from anon.wire.messages import (
@@ -125,14 +126,29 @@ class FakePeer:
         """Fetch what was published and finish the credential; every check of it must pass."""
         documents = await published(live)
         roster_body = documents["roster", 0]
-        roster = parse_roster(roster_body, self.study)
         value = parse_seed(documents["seed", 0], self.study, self.manifest.seed_commitment)
         self.seed = study_seed(self.manifest.to_bytes(), roster_body, value)
+        roster_part, credentials_part = await self._parts(live, documents)
+        roster = parse_roster(roster_part, self.study)
         mine = [entry.key for entry in roster].index(bytes(self.key.verify_key))
-        signature = parse_credentials(documents["credentials", 0], self.study, len(roster))[mine]
+        signature = parse_credentials(credentials_part, self.study, len(roster))[mine]
         header = credential_header(self.study, body_digest(roster_body))
         entropy = signer_nym_entropy(self.seed, bytes(self.key.verify_key))
         self.credential = finalize(self.manifest.credential_key, header, signature, entropy, self.secrets)
+
+    async def _parts(self, live: LiveStudy, documents: dict[tuple[str, int], bytes]) -> list[bytes]:
+        """Roster and credentials, or the own bucket of both."""
+        if not live.in_buckets:
+            return [documents["roster", 0], documents["credentials", 0]]
+        parts = []
+        for kind in ("roster", "credentials"):
+            head = find(live.chain, kind)
+            assert head is not None
+            document = parse_bucket_document(documents[kind, 0], self.study, kind, 0)
+            number = bucket_of(bytes(self.key.verify_key), document.bits)
+            sent = await live.served_bucket(head.number, number, whole=False)
+            parts.append(parse_bucket(sent or b"", document, number).body)
+        return parts
 
     def drawn(self, slot: int = 0) -> int:
         """The survey this peer must answer in a slot."""

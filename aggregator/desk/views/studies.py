@@ -143,7 +143,9 @@ class Pages(FormPages, InvitePages):
     async def export(self, request: web.Request) -> web.Response:
         """A ZIP of what `anonml aggregator export` writes."""
         live = self._live(request)
-        body = await asyncio.to_thread(archive, live.chain, await _bodies(live))
+        heads = [signed.head for signed in live.chain]
+        buckets = [(head.number, *bucket) for head in heads async for bucket in live.contents(head)]
+        body = await asyncio.to_thread(archive, live.chain, await _bodies(live), buckets)
         named = {"Content-Disposition": f'attachment; filename="study-{live.study.hex()[:8]}.zip"'}
         return web.Response(body=body, content_type="application/zip", headers=named)
 

@@ -27,7 +27,7 @@ PEOPLE = 300
 
 def small(text: str) -> Manifest:
     manifest = FakeAggregator.with_study(text).manifest
-    return evolve(manifest, cohort=evolve(manifest.cohort, maximum=PEOPLE))
+    return evolve(manifest, cohort=evolve(manifest.cohort, maximum=PEOPLE), bucketed_from=0)
 
 
 @EVERY

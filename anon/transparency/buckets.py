@@ -1,0 +1,181 @@
+"""Long documents in buckets: roster, credentials and transcripts of a study that many take part in.
+
+An entry's bucket is the first bits of a hash of its key (roster, credentials) or tag (transcripts). The signed document
+has how many entries there are, and the root of a Merkle tree over the buckets' bodies. A peer fetches its own bucket
+and two decoys, each with its path to the root, in place of all entries.
+
+The bucket of N entries is named by b = floor(log2(N / 256)) bits. So a bucket has 256 to 512 entries on average,
+whatever N is. Keys can be ground until they fall into one bucket, and an aggregator can invent members: about 256,
+inventions included, is all that a bucket promises. One below 180 entries is refused. That happens to one honest bucket
+in a million at worst.
+
+The threshold from which on a study's documents are in buckets stands in its manifest. The constants here do not: no
+study can make buckets smaller.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from attrs import field, frozen
+
+from anon import labels
+from anon.errors import Malformed
+from anon.transparency.merkle import HASH_BYTES, leaf_hash, led_to, path_of, root_of
+from anon.wire.cbor import decode, encode, sha256
+from anon.wire.messages import VERSION, pad, unpad
+
+USUAL_THRESHOLD = 4096
+"""Entries from which on the documents of a new study are in buckets."""
+MEAN = 256
+"""Entries that a bucket has on average, at least."""
+LEAST = 180
+"""Entries below which a peer takes no bucket: it would be told from others by it."""
+MOST = 16_384
+"""Entries of the longest bucket: 2 MB of a roster. An aggregator signs no longer one, and no peer fetches one."""
+DECOYS = 2
+"""Further buckets that a peer fetches beside its own."""
+MOST_BITS = 24
+_PREFIX = 4
+_Item = TypeVar("_Item")
+
+
+def bits_of(count: int) -> int:
+    """b = floor(log2(count / 256)); 0 below 512 entries, which are one bucket."""
+    return max(0, (count // MEAN).bit_length() - 1)
+
+
+def bucket_of(key: bytes, bits: int) -> int:
+    """The bucket of a key or tag: the first bits of its hash."""
+    return int.from_bytes(sha256(labels.BUCKET, key)[:4], "big") >> 32 - bits
+
+
+def split(items: Iterable[_Item], key: Callable[[_Item], bytes], bits: int) -> list[list[_Item]]:
+    """The items of each bucket, in the order in which they come. Empty buckets are there too."""
+    parts: list[list[_Item]] = [[] for _ in range(1 << bits)]
+    for item in items:
+        parts[bucket_of(key(item), bits)].append(item)
+    return parts
+
+
+@frozen
+class BucketDocument:
+    """The signed document in place of a long one: how many entries there are, and the root over the buckets.
+
+    `part`: of a transcript its slot, else 0. `bits` follows from `count`.
+    """
+
+    study: bytes
+    kind: str
+    part: int
+    count: int
+    root: bytes
+
+    @property
+    def bits(self) -> int:
+        """The bits that name a bucket."""
+        return bits_of(self.count)
+
+    @property
+    def small(self) -> int:
+        """Entries below which one of its buckets is refused; 0 where one bucket holds all."""
+        return LEAST if self.bits else 0
+
+    @property
+    def buckets(self) -> int:
+        """How many buckets there are."""
+        return 1 << self.bits
+
+    def to_bytes(self) -> bytes:
+        """The body whose digest is signed: [version, study, kind, part, count, bits, root]."""
+        return encode([VERSION, self.study, self.kind, self.part, self.count, self.bits, self.root])
+
+    def holds(self, bucket: int, body: bytes, path: Sequence[bytes]) -> bool:
+        """True if the path leads from this body, as this bucket, to the root."""
+        return led_to(leaf_hash(body), bucket, self.buckets, path) == self.root
+
+
+LONGEST_DOCUMENT = len(encode([VERSION, bytes(32), "credentials", 255, 2**32 - 1, MOST_BITS, bytes(HASH_BYTES)]))
+"""Bytes. No whole roster of two members is as short, so a roster's length says which of the two it is."""
+
+
+def document_over(study: bytes, kind: str, part: int, count: int, leaves: Sequence[bytes]) -> BucketDocument:
+    """The document over these buckets, by the hashes of their bodies. Raises `ValueError` for another number of them.
+    """
+    made = BucketDocument(study, kind, part, count, root_of(leaves))
+    if len(leaves) != made.buckets:
+        raise ValueError(f"{kind} {part}: expected {made.buckets} buckets, got {len(leaves)}")
+    return made
+
+
+def parse_bucket_document(body_untrusted: bytes, study: bytes, kind: str, part: int) -> BucketDocument:
+    """The document of this study, kind and part. Raises `Malformed`, also where the bits are not those of the count."""
+    fields = decode(body_untrusted, kind)
+    kinds = (int, bytes, str, int, int, int, bytes)
+    if not isinstance(fields, list) or len(fields) != len(kinds):
+        raise Malformed(f"{kind}: expected a document in buckets")
+    if not all(type(one) is wanted for one, wanted in zip(fields, kinds, strict=True)):
+        raise Malformed(f"{kind}: expected a document in buckets")
+    count, root = fields[4], fields[6]
+    if not 0 <= count < 2**32 or len(root) != HASH_BYTES:
+        raise Malformed(f"{kind}: impossible size or root of its buckets")
+    made = BucketDocument(study, kind, part, count, root)
+    if made.bits > MOST_BITS or made.to_bytes() != body_untrusted:
+        raise Malformed(f"{kind}: for another study or document, or its number of buckets is not that of its size")
+    return made
+
+
+@frozen
+class Bucket:
+    """One bucket's body and its path to the root, 32 bytes a step."""
+
+    body: bytes = field(repr=False)
+    path: tuple[bytes, ...] = field(repr=False)
+
+    def to_bytes(self, size: int = 0) -> bytes:
+        """For the wire: [body, [hash, ...]] with its length before it, and zeros up to `size` bytes. Static: any mirror
+        can hold it."""
+        plain = encode([self.body, list(self.path)])
+        return pad(plain, max(size, _PREFIX + len(plain)))
+
+
+def bucket_at(leaves: Sequence[bytes], number: int, body: bytes) -> Bucket:
+    """A bucket with its path among the hashes of all bodies."""
+    return Bucket(body, tuple(path_of(leaves, number)))
+
+
+def wire_bytes(longest_body: int, bits: int) -> int:
+    """Bytes of a bucket on the wire, from those of the longest body."""
+    whole = len(encode([b"", [bytes(HASH_BYTES)] * bits])) - 1 + len(encode(longest_body)) + longest_body
+    return _PREFIX + whole
+
+
+def parse_bucket(data_untrusted: bytes, document: BucketDocument, number: int) -> Bucket:
+    """The bucket of this number, when its path leads to the document's root. Raises `Malformed`. Its content is
+    untrusted still: the aggregator signed the root and may have put anything under it."""
+    fields = decode(unpad(data_untrusted, len(data_untrusted)), "bucket")
+    if not isinstance(fields, list) or len(fields) != 2 or type(fields[0]) is not bytes or type(fields[1]) is not list:
+        raise Malformed("bucket: expected a body and a path")
+    if not all(type(step) is bytes and len(step) == HASH_BYTES for step in fields[1]):
+        raise Malformed("bucket: expected a path of hashes")
+    bucket = Bucket(fields[0], tuple(fields[1]))
+    if not document.holds(number, bucket.body, bucket.path):
+        raise Malformed("bucket: it does not lead to the signed root; fetch it again")
+    return bucket
+
+
+def decoys(seed: bytes, context: bytes, own: int, bits: int) -> tuple[int, ...]:
+    """Buckets to fetch beside the own one: uniform among the others, without repetition.
+
+    They follow from the seed, 32 random bytes that are kept, so that a retry asks for the same ones: whoever saw two
+    different sets would know the own bucket as what both have. The bias is below 2**-100.
+    """
+    taken, drawn = [own], hashlib.shake_256(encode([labels.DECOYS, seed, context])).digest(16 * DECOYS)
+    for number in range(min(DECOYS, (1 << bits) - 1)):
+        place = int.from_bytes(drawn[16 * number : 16 * number + 16], "big") % ((1 << bits) - len(taken))
+        for other in sorted(taken):
+            place += place >= other
+        taken.append(place)
+    return tuple(taken[1:])

@@ -1,0 +1,211 @@
+"""The checks of `peer.rules.checks` where a study's documents are in buckets. Pure: bytes in, decisions out.
+
+    3. `read_closing_documents`   the three documents are short and of one size; the seed opens its commitment
+    4. `check_size`, `_opened`    enough members by the signed size; the own bucket and the decoys are sorted, hold what
+                                  belongs there, and have enough entries each; the own entry is there exactly as sent
+    5. `_check_credentials`       every credential of these buckets works
+    6. `check_credential`         the own one in full
+
+A peer does not count the members. A size that is a lie shows by buckets that are too small, with the probability that
+`docs/threats.md` states; whoever audits counts all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
+
+from attrs import frozen
+
+from anon.errors import Malformed, Refused
+from anon.study.manifest import Manifest
+from anon.text.sentences import say, say_many
+from anon.transparency.bucket_evidence import BadBucket, bad_bucket_of, bucket_fault
+from anon.transparency.bucketed import is_in_buckets
+from anon.transparency.buckets import Bucket, BucketDocument, bucket_of
+from anon.transparency.closing import Bodies, CheckedLists, Closing
+from anon.transparency.closing_buckets import ClosingDocuments, read_closing_documents
+from anon.transparency.documents import SignedHead
+from anon.wire.messages import COMMITMENT_POINT_BYTES, RosterEntry
+from peer.rules.checks import Distrust, Membership, NotEnrolled, check_cost, check_credential
+from peer.rules.study_secrets import StudySecrets
+
+MEMBERS = b"members"
+
+
+class BadlyBucketed(Distrust):
+    """The aggregator signed a root over a bucket that no honest one makes. Everything stops; the proof is kept."""
+
+    code: ClassVar[str] = "bad-bucket"
+
+    def __init__(self, proof: BadBucket) -> None:
+        super().__init__(
+            say(
+                "a bucket of a signed document is not what it must be ({fault}). Nothing more is sent. The evidence is "
+                "kept: export it, and show it to the others",
+                fault=proof.fault,
+            )
+        )
+        self.proof = proof
+
+    def evidence(self) -> bytes:
+        """The file itself: anyone can verify it alone."""
+        return self.proof.to_bytes()
+
+
+@frozen
+class BucketPair:
+    """A bucket of the roster, and that of the same number of the credentials."""
+
+    roster: Bucket
+    credentials: Bucket
+
+
+def buckets_of_key(document: BucketDocument, secrets: StudySecrets) -> tuple[int, ...]:
+    """The own bucket and its decoys, in the order of their numbers. The same on a retry, and for the credentials."""
+    own = _own_bucket(document, secrets)
+    return tuple(sorted((own, *secrets.decoys(MEMBERS, own, document.bits))))
+
+
+def buckets_of_tag(document: BucketDocument, tag: bytes, secrets: StudySecrets) -> tuple[int, ...]:
+    """The same of a slot's tag in its transcript, with decoys of its own. The own one comes first."""
+    own = bucket_of(tag, document.bits)
+    return own, *secrets.decoys(b"slot %d" % document.part, own, document.bits)
+
+
+def check_size(manifest: Manifest, roster: BucketDocument, minimum: int) -> None:
+    """Step 4, before a bucket is fetched: a size that cannot be would make buckets that name whose they are. Raises
+    `Refused`."""
+    needed = max(minimum, manifest.cohort.minimum)
+    if roster.count < needed:
+        raise Refused(
+            say_many(
+                "only {count} member enrolled and at least {needed} are demanded; nothing is sent",
+                "only {count} members enrolled and at least {needed} are demanded; nothing is sent",
+                roster.count,
+                needed=needed,
+            )
+        )
+    if roster.count > manifest.cohort.maximum:
+        raise Refused(
+            say(
+                "{entries} enrolled, more than the {maximum} declared; nothing is sent",
+                entries=roster.count,
+                maximum=manifest.cohort.maximum,
+            )
+        )
+    if not is_in_buckets(manifest, roster.count):
+        raise Refused(say("the roster is in buckets, and so few members have a whole one; nothing is sent"))
+
+
+def check_membership_in_buckets(
+    manifest_bytes: bytes,
+    manifest: Manifest,
+    bodies: Bodies,
+    opened: Mapping[int, BucketPair],
+    chain: Sequence[SignedHead],
+    secrets: StudySecrets,
+    minimum: int,
+    consented: int,
+    random_bytes: Callable[[int], bytes],
+    checked: CheckedLists | None = None,
+) -> Membership:
+    """Steps 3 to 6 in order. Raises `Malformed`, `Refused` or `RejectedProof`: nothing may be sent then.
+
+    `opened`: the buckets of `buckets_of_key`, each leading to its root. Slow, and nothing in it waits: run it in a
+    thread.
+    """
+    check_cost(manifest, consented)
+    documents = read_closing_documents(manifest_bytes, manifest, bodies)  # 3.
+    check_size(manifest, documents.roster, minimum)  # 4.
+    own = _own_bucket(documents.roster, secrets)
+    closings = {
+        number: _opened(documents, bodies, chain, number, opened[number])
+        for number in sorted(opened, key=lambda number: number == own)  # the own last: a finding says little then
+    }
+    place = _own_place(closings[own], secrets)
+    for number, closing in closings.items():  # 5.
+        _check_credentials(
+            closing, bodies, chain, number, opened[number], place if number == own else 0, random_bytes, checked
+        )
+    signature = closings[own].signatures[place]
+    study, digest, seed = manifest.study_id, documents.roster_digest, documents.seed
+    credential = check_credential(study, manifest, digest, seed, signature, secrets)  # 6.
+    return Membership(digest, seed, signature, documents.roster.count, credential)
+
+
+def check_transcript_size(manifest: Manifest, document: BucketDocument) -> None:
+    """No transcript has more packets than there can be members. Raises `Distrust`, before a bucket is fetched."""
+    if document.count > manifest.cohort.maximum:
+        raise Distrust(
+            say(
+                "a transcript is signed for {count} packets, more than the {maximum} members declared; nothing more is "
+                "fetched",
+                count=document.count,
+                maximum=manifest.cohort.maximum,
+            )
+        )
+
+
+def demand_full(document: BucketDocument, entries: int) -> None:
+    """Raises `Distrust` for a bucket that is so small that it tells who fetches it."""
+    if entries < document.small:
+        raise Distrust(
+            say_many(
+                "a bucket of the {kind} has only {count} entry and at least {least} are demanded; nothing is sent",
+                "a bucket of the {kind} has only {count} entries and at least {least} are demanded; nothing is sent",
+                entries,
+                kind=document.kind,
+                least=document.small,
+            )
+        )
+
+
+def _own_bucket(document: BucketDocument, secrets: StudySecrets) -> int:
+    return bucket_of(bytes(secrets.signing_key.verify_key), document.bits)
+
+
+def _opened(
+    documents: ClosingDocuments, bodies: Bodies, chain: Sequence[SignedHead], number: int, pair: BucketPair
+) -> Closing:
+    manifest = documents.manifest
+    if bucket_fault(documents.roster, number, pair.roster.body):
+        raise BadlyBucketed(bad_bucket_of(manifest, chain, [bodies.roster], number, (pair.roster,)))
+    try:
+        closing = documents.closing(number, pair.roster.body, pair.credentials.body)
+    except Malformed:
+        raise BadlyBucketed(_of_credentials(documents.manifest, chain, bodies, number, pair)) from None
+    demand_full(documents.roster, len(closing.entries))
+    return closing
+
+
+def _own_place(closing: Closing, secrets: StudySecrets) -> int:
+    own_key = bytes(secrets.signing_key.verify_key)
+    own = RosterEntry(own_key, secrets.contribution, secrets.commitment.commitment_with_proof[:COMMITMENT_POINT_BYTES])
+    place = closing.entries.place_of(own_key)
+    if place is None:
+        raise NotEnrolled
+    if closing.entries[place] != own:
+        raise Refused(say("the roster shows another enrolment than the one sent; nothing is sent"))
+    return place
+
+
+def _check_credentials(
+    closing: Closing,
+    bodies: Bodies,
+    chain: Sequence[SignedHead],
+    number: int,
+    pair: BucketPair,
+    own: int,
+    random_bytes: Callable[[int], bytes],
+    checked: CheckedLists | None,
+) -> None:
+    if len(closing.entries) and (bad := closing.bad_seen_by(own, random_bytes, checked=checked)) is not None:
+        raise BadlyBucketed(_of_credentials(closing.manifest, chain, bodies, number, pair, bad))
+
+
+def _of_credentials(
+    manifest: Manifest, chain: Sequence[SignedHead], bodies: Bodies, number: int, pair: BucketPair, place: int = -1
+) -> BadBucket:
+    documents = (bodies.roster, bodies.seed, bodies.credentials)
+    return bad_bucket_of(manifest, chain, documents, number, (pair.roster, pair.credentials), place)

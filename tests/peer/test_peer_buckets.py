@@ -1,0 +1,171 @@
+"""A peer of a study whose documents are in buckets: what it fetches, when, and what it checks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from anon.credential import pseudonym
+from anon.protocols.sortition import tag_context
+from anon.transparency import buckets
+from peer.app import PeerApp
+from peer.rules.bucket_checks import buckets_of_tag
+from peer.rules.lifecycle import State
+from peer.rules.packet_lifecycle import Status
+from peer.rules.study_secrets import StudySecrets
+from peer.run.context import credential_of
+from peer.store.home import PeerHome
+from peer.store.records import Member
+from tests.support.fake_aggregator import DECLARED, PAPER, FakeAggregator, advance, peer, reopened, until_closed
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Buckets of two in place of 256: no study can say so, and CI need not enrol four thousand."""
+    monkeypatch.setattr(buckets, "USUAL_THRESHOLD", 8)
+    monkeypatch.setattr(buckets, "MEAN", 2)
+    monkeypatch.setattr(buckets, "LEAST", 0)
+
+
+async def enrolled(folder: Path, text: str = DECLARED, others: int = 15) -> tuple[FakeAggregator, PeerApp]:
+    """A study of 16 in eight buckets, closed."""
+    aggregator = FakeAggregator.with_study(text)
+    app = peer(folder, aggregator)
+    await app.join(aggregator.invite, aggregator.manifest.epsilon)
+    await until_closed(app, aggregator, others)
+    return aggregator, app
+
+
+def fetched(aggregator: FakeAggregator, kind: str) -> list[int]:
+    """The buckets of a kind's first document that were asked for, in order."""
+    number = next(number for number, made in aggregator.made.items() if made.document.kind == kind)
+    asked = [what.split("/") for what, _at in aggregator.gets if what.startswith(f"buckets/{number}/")]
+    return [int(bucket) for _, _, bucket in asked]
+
+
+def window_closes(aggregator: FakeAggregator) -> float:
+    return float(max(survey.window.closes for survey in aggregator.manifest.surveys))
+
+
+async def test_a_whole_life_in_buckets(few: None, tmp_path: Path) -> None:
+    aggregator, app = await enrolled(tmp_path)
+    aggregator.gets.clear()
+    await advance(app, aggregator, window_closes(aggregator))
+    assert len(aggregator.sent("packets")) == 1
+    first = fetched(aggregator, "roster")
+    assert len(set(first)) == 3 and first == sorted(first), "the own and two decoys, in an order that tells nothing"
+    assert fetched(aggregator, "credentials") == first
+    documents = {what for what, _at in aggregator.gets if what.startswith("documents")}
+    assert documents == {"documents/1", "documents/2", "documents/3"}, "nothing whole"
+    aggregator.transcribe()
+    aggregator.gets.clear()
+    assert await advance(app, aggregator) is None
+    (status,) = app.status()
+    assert status.state is State.FINISHED
+    assert [slot.status for slot in status.slots] == [Status.INCLUDED]
+    assert len(aggregator.sent("packets")) == 1
+
+
+async def test_a_single_bucket_needs_no_decoys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """With the constants as they are: below 512 entries one bucket holds all, and everybody fetches the same."""
+    monkeypatch.setattr(buckets, "USUAL_THRESHOLD", 4)
+    aggregator, app = await enrolled(tmp_path, others=5)
+    await advance(app, aggregator, window_closes(aggregator))
+    assert fetched(aggregator, "roster") == fetched(aggregator, "credentials") == [0]
+    aggregator.transcribe()
+    assert await advance(app, aggregator) is None
+    assert fetched(aggregator, "transcript") == [0]
+    assert app.status()[0].slots[0].status is Status.INCLUDED
+
+
+def asked(aggregator: FakeAggregator, kind: str) -> list[str]:
+    return [f"buckets/{number}/{bucket}" for number in numbers(aggregator, kind) for bucket in range(8)]
+
+
+def numbers(aggregator: FakeAggregator, kind: str) -> list[int]:
+    return [number for number, made in aggregator.made.items() if made.document.kind == kind]
+
+
+async def until_asked(app: PeerApp, aggregator: FakeAggregator, kind: str, count: int) -> None:
+    """Step until so many more buckets of the kind were asked for."""
+    count += len(fetched(aggregator, kind))
+    while len(fetched(aggregator, kind)) < count:
+        due = await app.step(aggregator.study)
+        assert due is not None
+        aggregator.clock.seconds = max(aggregator.clock(), due)
+
+
+async def test_a_retry_asks_for_the_same_buckets(few: None, tmp_path: Path) -> None:
+    """Two sets with other decoys would show the own bucket as the one that both have."""
+    aggregator, app = await enrolled(tmp_path)
+    aggregator.deaf = {*asked(aggregator, "roster")}
+    await until_asked(app, aggregator, "roster", 2)
+    app.close()
+    app = reopened(PeerHome(tmp_path), aggregator)
+    await until_asked(app, aggregator, "roster", 2)
+    assert len(set(fetched(aggregator, "roster"))) == 1, "in the order of their numbers"
+    aggregator.deaf = {*asked(aggregator, "credentials")[3:]}
+    app.close()
+    app = reopened(PeerHome(tmp_path), aggregator)
+    await until_asked(app, aggregator, "credentials", 3)
+    aggregator.deaf.clear()
+    await advance(app, aggregator, window_closes(aggregator))
+    assert len(aggregator.sent("packets")) == 1
+    assert set(fetched(aggregator, "roster")) == set(fetched(aggregator, "credentials"))
+    assert len(set(fetched(aggregator, "roster"))) == 3
+    app.close()
+
+
+async def test_digests_come_one_by_one_at_times_of_their_own_and_after_a_restart_the_same(
+    few: None, tmp_path: Path
+) -> None:
+    aggregator, app = await enrolled(tmp_path)
+    await advance(app, aggregator, window_closes(aggregator))
+    for (slot, _tag), packet in list(aggregator.accepted.items()):  # fifteen others sent as well
+        for number in range(15):
+            token = bytes([number]) + packet.token[1:]
+            aggregator.accepted[slot, token[:48]] = evolve(packet, token=token)
+    aggregator.transcribe()
+    study = app.store.study(aggregator.study)
+    assert isinstance(study, Member)
+    secrets = StudySecrets.from_bytes(study.secrets[1:])
+    tag = pseudonym(credential_of(study, secrets), tag_context(aggregator.manifest, 0))
+    (number,) = numbers(aggregator, "transcript")
+    document = aggregator.made[number].document
+    aggregator.gets.clear()
+    await until_asked(app, aggregator, "transcript", 2)
+    app.close()
+    app = reopened(PeerHome(tmp_path), aggregator)
+    assert await advance(app, aggregator) is None
+    times = [at for what, at in aggregator.gets if what.startswith(f"buckets/{number}/")]
+    assert len(set(times)) == len(times) == 5, "two before the restart, and all three again"
+    assert set(fetched(aggregator, "transcript")) == set(buckets_of_tag(document, tag, secrets))
+    assert len(set(fetched(aggregator, "transcript"))) == 3 and document.buckets == 8
+    assert app.status()[0].slots[0].status is Status.INCLUDED
+    sizes = {len(aggregator.bucket(number, bucket).body) for bucket in range(8)}
+    assert len(sizes) == 1 and len(set(aggregator.made[number].entries)) > 1, "the length tells no bucket"
+    app.close()
+
+
+async def test_a_packet_that_was_left_out_is_missed(few: None, tmp_path: Path) -> None:
+    aggregator, app = await enrolled(tmp_path)
+    await advance(app, aggregator, window_closes(aggregator))
+    aggregator.accepted.clear()
+    aggregator.transcribe()
+    assert await advance(app, aggregator) is None
+    assert app.status()[0].slots[0].status is Status.NOT_INCLUDED
+
+
+async def test_several_slots_fetch_a_bucket_each(few: None, tmp_path: Path) -> None:
+    text = PAPER.replace("bins = 2", "cuts = [50]")
+    aggregator, app = await enrolled(tmp_path, text)
+    await advance(app, aggregator, window_closes(aggregator))
+    aggregator.transcribe()
+    aggregator.gets.clear()
+    assert await advance(app, aggregator) is None
+    assert len(numbers(aggregator, "transcript")) == aggregator.manifest.packets == len(aggregator.accepted)
+    for number in numbers(aggregator, "transcript"):
+        assert [what for what, _at in aggregator.gets if what.startswith(f"buckets/{number}/")] == [f"buckets/{number}/0"]
+    assert {slot.status for slot in app.status()[0].slots} == {Status.INCLUDED}
