@@ -12,6 +12,7 @@ from aggregator.desk.drafts import LONGEST
 from aggregator.lab.planning.outlook import Outlook, outlook_of
 from aggregator.study.expected import expected_of
 from aggregator.study.publish import prepare
+from aggregator.study.suggested_cuts import suggested_cuts
 from anon.errors import AnonmlError
 from anon.ldp import format_epsilon
 from anon.protocols.cost_words import cost_in_words, promise_in_words
@@ -66,6 +67,11 @@ class Linted:
     def expected(self) -> tuple[str, ...]:
         """The directions that the file declares, in words."""
         return expected_of(self.manifest) if self.manifest else ()
+
+    @property
+    def suggested(self) -> tuple[str, ...]:
+        """Cuts that staff may declare where a small group would have to look for them, and why, as lint says them."""
+        return suggested_cuts(self.manifest) if self.manifest else ()
 
     @property
     def asks(self) -> tuple[DraftRequest, ...]:

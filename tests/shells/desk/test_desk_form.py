@@ -17,6 +17,7 @@ from aggregator.desk.editor import lint_text
 from aggregator.desk.form_faults import form_faults
 from aggregator.desk.form_file import length_of, text_of
 from aggregator.lab.sample_file import sample_columns
+from aggregator.study.suggested_cuts import suggested_cuts
 from anonml import application, wiring
 from tests.support.desk_browser import Desk, opened, words_of
 from tests.support.world import in_memory, study_text
@@ -118,6 +119,12 @@ async def test_from_a_sample_to_the_editor_with_lints_own_figures(desk: Desk, tm
     assert f"its expected ROC AUC is {figures['expected_auc']:.2f}." in checked
     assert f"in {round(100 * figures['shown'])} of 100 made-up studies" in checked and "100 people are too few" in checked
     fragment = await desk.post("/form/outlook", draft=draft, **_fields())
+    manifest = lint_text(text_of(_fields())).manifest
+    assert manifest is not None
+    why, line = suggested_cuts(manifest)
+    assert "With 100 people" in why and line.startswith("cuts of hours: such as cuts = [")
+    assert why in html.unescape(fragment.text) and line in html.unescape(fragment.text)
+    assert lint_text(text_of(_fields(c1_cuts="10 40"))).suggested == ()
     assert f"its expected ROC AUC is {figures['expected_auc']:.2f}." in words_of(fragment.text) and "<html" not in fragment.text
 
 
