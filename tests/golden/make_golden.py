@@ -3,7 +3,7 @@
     git archive 41e11d4 anon peer aggregator tests | tar x -C OLD
     cd OLD && PYTHONPATH=.:tests/aggregator:tests/support python .../tests/golden/make_golden.py TARGET
 
-`packets-2.zip` has one more, with packets of version 2: `git archive 995c015` and `PYTHONPATH=. ... TARGET cuts`.
+`packets-2.zip` has one more, with packets of version 2: `git archive f3cb9a5` and `PYTHONPATH=. ... TARGET cuts`.
 
 Beside each study lie the key that opens its packets, one sealed packet, one sealed enrolment and one invite link.
 """

@@ -1,5 +1,5 @@
 """Bytes that were signed once stay what they are: four studies that the program of commit 41e11d4 ran and published, and
-one of 995c015 with packets of version 2.
+one of f3cb9a5 with packets of version 2.
 
 `make_golden` wrote them. Each document is read, encoded again, and must be the same bytes; the audit recomputes the rest.
 """
