@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 from anon.errors import Refused
@@ -93,8 +94,9 @@ def best_set_size(m: int, epsilon: NanoEpsilon) -> int:
     return min(range(1, max(m // 2, 1) + 1), key=error)
 
 
+@lru_cache(maxsize=1024, typed=True)
 def from_spec(name: str, m: int, p: int, q: int) -> Mechanism:
-    """Return the mechanism a document describes, its epsilon recomputed from p and q.
+    """Return the mechanism a document describes, its epsilon recomputed from p and q. Kept: every packet asks for one.
 
     Raises `Refused` for an unknown name and for numbers that no such mechanism has. The caller compares
     `.epsilon` with what the document declares.

@@ -14,6 +14,7 @@ All packets of a study have one size. The token, the draw and the window are dec
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from attrs import field, frozen
@@ -197,7 +198,7 @@ class Layout:
     shares: tuple[int, ...]
     token: int
 
-    @property
+    @cached_property
     def plain_size(self) -> int:
         """The constant size of the plaintext: the longest canonical packet and its length prefix."""
         occasion = Occasion(bytes(STUDY_BYTES), MOST_ROUNDS - 1, MOST_SLOTS - 1)
