@@ -120,6 +120,14 @@ class AggregatorApp:
         await self._keeper.close()
         await self._database.close()
 
+    def demand_shared(self) -> None:
+        """Raises `Refused` for a home that one process at a time may serve."""
+        if not self._database.shared:
+            raise Refused(
+                f"{self.home.path}: several processes need a database on a server (`anonml aggregator init --database "
+                "DATABASE`, for a new home); leave --workers out"
+            )
+
     async def create_study(self, proposal: Proposal, address: str = "") -> Manifest:
         """Publish a study now: its secrets first, then manifest and signed head in one transaction.
 
@@ -176,19 +184,25 @@ class AggregatorApp:
         return tuple(self._studies.values())
 
     async def serve(
-        self, host: str, port: int, ready: Callable[[int], None] = lambda port: None, restored: bool = False
+        self,
+        host: str,
+        port: int,
+        ready: Callable[[int], None] = lambda port: None,
+        restored: bool = False,
+        shared: bool = False,
     ) -> None:
         """Answer requests and carry studies on until cancelled. `ready` hears the port once it is open.
 
-        `restored`: staff know that the home was restored, and that no other copy of it is alive. Raises `Refused` when
-        another process serves this home, and for one that was restored without their saying so.
+        `shared`: other processes of this home listen at the same port. `restored`: staff know that the home was
+        restored, and that no other copy of it is alive. Raises `Refused` when another process serves this home, and for
+        one that was restored without their saying so.
         """
-        with closing(self.home.lock()):
+        with closing(self.home.lock(self._database.shared)):
             demand_alone(self.home.path, restored)
             settled(self.home.path)
-            runner, bound = await http.start(self._studies, host, port)
+            runner, bound = await http.start(self._studies, host, port, shared)
             try:
-                with self.home.place(f"{host}:{bound}"):
+                with self.home.place(f"{host}:{bound}", self._database.shared):
                     ready(bound)
                     await self._keep_ticking()
             finally:
@@ -266,7 +280,12 @@ class AggregatorApp:
         while True:
             await asyncio.sleep(wait)
             try:
-                wait, failed = min(await self.tick(), _LONGEST_SLEEP), None
+                wait = _LONGEST_SLEEP
+                if await self._database.leads():
+                    wait = min(await self.tick(), _LONGEST_SLEEP)
+                else:
+                    await self._load()
+                failed = None
             except Exception as error:  # of the database as a whole: no study can go on
                 failed = repeated(failed, error, self._tools.now(), time.monotonic())
                 tell("no study", failed, error)
@@ -326,10 +345,14 @@ class AggregatorApp:
         return min((max(end - now, 0.0) for end in ends if end is not None), default=86400.0)
 
     async def _load(self) -> None:
-        """Take up the studies that are not loaded. One that cannot be read keeps no other from going on."""
+        """Take up the studies that are not loaded, and what other processes did to those that are. One that cannot be
+        read keeps no other from going on."""
         now, steady = self._tools.now(), time.monotonic()
+        lengths = await self._tools.studies.lengths() if self._database.shared else {}
         for progress in await self._tools.studies.all():
             known = self._unread.get(progress.study)
+            if (live := self._studies.get(progress.study)) is not None and lengths:
+                await self._follow(live, progress, lengths.get(progress.study, 0))
             if progress.study in self._studies or (known is not None and not known[1].is_due(now, steady)):
                 continue
             try:
@@ -339,6 +362,18 @@ class AggregatorApp:
                 fault = repeated(known[1] if known else None, error, now, steady)
                 self._unread[progress.study] = progress, fault
                 tell(f"study {progress.study.hex()[:8]}", fault, error)
+
+    async def _follow(self, live: LiveStudy, progress: Progress, documents: int) -> None:
+        if progress.phase == Phase.ERASED and live.phase is not Phase.ERASED:  # loaded anew, without its keys
+            await live.stop()
+            del self._studies[progress.study]
+            return
+        try:
+            if live.stand(progress, documents):
+                await live.refresh()
+        except Exception as error:
+            live.fault = repeated(live.fault, error, self._tools.now(), time.monotonic())
+            tell(f"study {live.study.hex()[:8]}", live.fault, error)
 
 
 def _unread(progress: Progress, fault: Fault) -> StudyStatus:

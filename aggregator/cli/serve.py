@@ -17,6 +17,7 @@ from attrs import define, field, frozen
 from rich.console import Console
 
 from aggregator.app import AggregatorApp, StudyStatus
+from aggregator.cli.fellows import Fellows
 from aggregator.cli.fingerprint import show_study_code
 from aggregator.opening import DEFAULT_HOME, HomeOption, RestoredOption, study_status
 from anon.errors import Refused
@@ -54,6 +55,7 @@ class Serving:
     desk_port: int | None = None
     open_desk: bool = False
     restored: bool = False
+    workers: int = 1
 
 
 def serve(
@@ -70,7 +72,10 @@ def serve(
     invites: Annotated[
         int, typer.Option(min=0, max=100_000, help="With --onion: draw so many invites for each study by invite.")
     ] = 0,
-    processes: Annotated[int, typer.Option(help="Worker processes that verify tokens.")] = 1,
+    processes: Annotated[int, typer.Option(help="Processes that verify tokens, for each that serves.")] = 1,
+    workers: Annotated[
+        int, typer.Option(min=1, max=64, help="Processes that serve; more than one need a database on a server.")
+    ] = 1,
     until_published: Annotated[
         bool, typer.Option(help="Stop once every study has ended and its peers had time to fetch.")
     ] = False,
@@ -89,6 +94,8 @@ def serve(
     """
     if onion and (host is not None or port is not None):
         raise Refused("--onion listens at no network address; leave --host and --port out, or serve without --onion")
+    if onion and workers > 1:
+        raise Refused("--onion serves with one process; leave --workers out")
     if not onion and (ephemeral or invites):
         raise Refused("--ephemeral and --invites go with --onion; add it, or use `anonml aggregator invite`")
     serving = Serving(
@@ -103,20 +110,25 @@ def serve(
         desk_port,
         open_desk,
         restored,
+        workers,
     )
     with suppress(KeyboardInterrupt, asyncio.CancelledError):
-        finished(_serve(serving, processes, wiring_of(context)))
+        finished(_serve(serving, processes, Fellows(home, workers - 1, processes), wiring_of(context)))
 
 
-async def _serve(asked: Serving, processes: int, wiring: Wiring) -> None:
+async def _serve(asked: Serving, processes: int, fellows: Fellows, wiring: Wiring) -> None:
     desk = None if asked.desk_port is None else wiring.one("the desk")
     async with AggregatorApp(asked.home, processes=processes) as aggregator:
+        if fellows.count:
+            aggregator.demand_shared()
         teller = Teller(aggregator, asked)
         serving = asyncio.create_task(_listening(aggregator, asked, teller))
         loop = asyncio.get_running_loop()
         with suppress(NotImplementedError):
             loop.add_signal_handler(signal.SIGTERM, serving.cancel)
         tasks = {serving, asyncio.create_task(teller.watch())}
+        if fellows.count:
+            tasks.add(asyncio.create_task(_with_fellows(fellows, teller)))
         if desk is not None:
             tasks.add(asyncio.create_task(_with_desk(desk, aggregator, asked, teller)))
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -126,6 +138,13 @@ async def _serve(asked: Serving, processes: int, wiring: Wiring) -> None:
         for task in done:
             if not task.cancelled():
                 task.result()
+
+
+async def _with_fellows(fellows: Fellows, teller: Teller) -> None:
+    await teller.serving()
+    host, _, port = teller.address.rpartition(":")
+    with fellows.ended():
+        await fellows.keep(host, int(port))
 
 
 async def _with_desk(desk: ServeDesk, aggregator: AggregatorApp, serving: Serving, teller: Teller) -> None:
@@ -138,7 +157,7 @@ def _listening(aggregator: AggregatorApp, serving: Serving, teller: Teller) -> C
         def ready(bound: int) -> None:
             teller.listening(f"{serving.host}:{bound}")
 
-        return aggregator.serve(serving.host, serving.port, ready, serving.restored)
+        return aggregator.serve(serving.host, serving.port, ready, serving.restored, serving.workers > 1)
     key_of = _passing_key if serving.ephemeral else _kept_key
     return aggregator.serve_onion(key_of, teller.listening, teller.say, on_one_line, serving.restored)
 
@@ -176,6 +195,11 @@ class Teller:
             if is_loopback(address):
                 self._print("for peers on this machine alone; people elsewhere need `serve --onion` or `desk --onion`")
             self._print(f"the aggregator's key in words: {words(self.aggregator.home.public_key)}")
+
+    @property
+    def address(self) -> str:
+        """Host and port, or the onion address, once it is open."""
+        return self._address
 
     async def serving(self) -> None:
         """Returns once the address is open."""

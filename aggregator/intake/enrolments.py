@@ -13,7 +13,7 @@ from aggregator.rules.enrolled import Known
 from aggregator.rules.lengths import largest_cohort
 from aggregator.rules.refusal import PacketRefused
 from aggregator.rules.unseal import StudyOpener
-from aggregator.store.enrolments import EnrolStore
+from aggregator.store.enrolments import EnrolStore, EnrolTransaction
 from aggregator.store.studies import Clock
 from anon.study.manifest import Manifest
 from anon.wire.replies import ACCEPTED, WITHDRAWN
@@ -51,6 +51,7 @@ class EnrolmentIntake:
             key = open_withdrawal(sealed_untrusted, self._opener, self._study, self._manifest.packets)
             async with self._store.change(self._study, "withdrawal") as change:
                 standing = (await change.known({key}, ())).standing(key, b"")
+                await self._look_at_the_end(change)
                 if decide_withdrawal(standing, self._closed(arrived), await change.withdrawn()):
                     await change.withdraw(key)
         except PacketRefused as turned:
@@ -67,6 +68,10 @@ class EnrolmentIntake:
         """End the batcher's tasks."""
         await self._batcher.close()
 
+    async def _look_at_the_end(self, change: EnrolTransaction) -> None:
+        """Another process may have taken the roster."""
+        self.taken = self.taken or await change.frozen_until() >= self._manifest.timetable.enrol_closes
+
     def _closed(self, arrived: float) -> bool:
         return self.taken or arrived >= self._manifest.timetable.enrol_closes
 
@@ -81,6 +86,7 @@ class EnrolmentIntake:
             self._most = await asyncio.to_thread(largest_cohort, self._manifest)
         most = self._most
         async with self._store.change(self._study, "enrolments") as change:
+            await self._look_at_the_end(change)
             known = await change.known({one.key for one in proven}, {one.invite for one in proven})
             words = [
                 one if isinstance(one, str) else self._decide_one(known, most, one, arrived)

@@ -10,6 +10,7 @@ from attrs import field, frozen
 from aggregator.intake.batcher import Batcher
 from aggregator.intake.crypto_jobs import verify_tokens
 from aggregator.intake.workers import Workers
+from aggregator.rules.accepted import Accepted
 from aggregator.rules.refusal import PacketRefused
 from aggregator.rules.verify import (
     Opened,
@@ -99,10 +100,14 @@ class PacketIntake:
                 words[index] = "rejected-proof"
         good = [(place, packet) for place, packet in left if words[place] is None]
         if good:
-            holders = await self._store.insert(self.rules.study, [packet.kept for _place, packet in good])  # 10.
+            kept = [packet.kept for _place, packet in good]
+            holders = await self._store.insert(self.rules.study, kept, self._closes)  # 10.
             for index, packet in good:
-                words[index] = settle(packet, holders[packet.kept.place])
+                words[index] = settle(packet, holders.get(packet.kept.place))
         return [str(word) for word in words]
+
+    def _closes(self, kept: Accepted) -> int:
+        return self.rules.manifest.surveys[kept.survey].window.closes
 
     def _before_token(
         self, known: dict[tuple[int, bytes], bytes], opened: Opened | OpenedDummy, arrived: float

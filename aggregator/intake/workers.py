@@ -56,10 +56,10 @@ class Workers:
 
 
 def _pool(processes: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"), initializer=_begin)
+    return ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"), initializer=begin_child)
 
 
-def _begin() -> None:
+def begin_child() -> None:
     """Leave interrupts to the parent, keep of its environment what a child may have, and end when it does."""
     shed()
     signal.signal(signal.SIGINT, signal.SIG_IGN)

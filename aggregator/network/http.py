@@ -54,9 +54,10 @@ class Surface:
         return await _post(request, posts[name], _limit(study, name))
 
 
-async def start(studies: Studies, host: str, port: int) -> tuple[web.ServerRunner, int]:
-    """Serve; the runner (call its `cleanup`) and the port, which is the system's choice when `port` is 0."""
-    return await listen(Surface(studies).answer, host, port)
+async def start(studies: Studies, host: str, port: int, shared: bool = False) -> tuple[web.ServerRunner, int]:
+    """Serve; the runner (call its `cleanup`) and the port, which is the system's choice when `port` is 0. For `shared`
+    see `listen`."""
+    return await listen(Surface(studies).answer, host, port, shared)
 
 
 async def start_unix(studies: Studies, path: Path) -> web.ServerRunner:

@@ -49,6 +49,15 @@ class DatabaseAway(Unreachable):
         )
 
 
+class Superseded(Refused):
+    """Another process of this aggregator has carried the study further. Nothing was signed or stored."""
+
+    code = "superseded"
+
+    def __init__(self, study: bytes) -> None:
+        super().__init__(f"study {study.hex()[:8]}: another process of this aggregator carries it on; this one follows")
+
+
 class TellerRefuses(Refused):
     """A teller says no, or says something that it must not."""
 

@@ -211,6 +211,9 @@ def check_report(rules: PacketRules, opened: Opened, seed: bytes) -> None:
         raise PacketRefused("malformed-report") from None
 
 
-def settle(opened: Opened, holder: bytes) -> str:
-    """Step 10: accepted when this packet holds its (slot, tag), refused when another does."""
+def settle(opened: Opened, holder: bytes | None) -> str:
+    """Step 10: accepted when this packet holds its (slot, tag), refused when another does, or when no packet does
+    because its window was frozen meanwhile."""
+    if holder is None:
+        return "window-closed"
     return ACCEPTED if holder == opened.kept.digest else "tag-spent"

@@ -8,10 +8,12 @@ and the order of arrival leave the disk, and how faults are told.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import Insert, MetaData, Table
+from sqlalchemy import Column, ColumnElement, Insert, MetaData, Select, Table
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 
@@ -20,6 +22,14 @@ class Database(ABC):
 
     place: Path | str
     """The file, or the server without its password, as messages name it."""
+
+    shared: bool
+    """True if several processes may serve it at once."""
+
+    @abstractmethod
+    async def leads(self) -> bool:
+        """True while this process is the one that carries studies from phase to phase. It is no lock: each step asks
+        for the state that it rests on once more."""
 
     @abstractmethod
     async def create(self, *groups: MetaData) -> None:
@@ -42,6 +52,13 @@ class Database(ABC):
     @abstractmethod
     def insert_new(self, table: Table) -> Insert:
         """An insertion that leaves out the rows whose keys are taken. With RETURNING it tells those that it kept."""
+
+    @abstractmethod
+    def found(
+        self, here: ColumnElement[bool], column: Column[bytes], values: Sequence[bytes], beside: Column[bytes]
+    ) -> Select[bytes, Any]:
+        """A query for those of these values that a column has `here`, each with the column `beside` it. It goes by the
+        key, of which `column` is the last part and `here` fixes the others."""
 
     @abstractmethod
     async def begin_study(self, connection: AsyncConnection, study: bytes) -> None:

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from aggregator.rules.enrolled import Admitted, Enrolled, Known
 from aggregator.store.crash_points import crash_point
 from aggregator.store.database import Database
+from aggregator.store.studies import frozen_until
 from aggregator.store.tables import bytes_column, key_column, study_table
 
 TABLES = MetaData()
@@ -45,7 +46,8 @@ class Roster:
 class EnrolTransaction:
     """Reads and writes of one transaction."""
 
-    def __init__(self, connection: AsyncConnection, study: bytes) -> None:
+    def __init__(self, database: Database, connection: AsyncConnection, study: bytes) -> None:
+        self._database = database
         self._connection = connection
         self._study = study
 
@@ -56,6 +58,10 @@ class EnrolTransaction:
         listed = await self._among(_listed.c.key, keys)
         spent_by = await self._among(_invites.c.invite, invites, _invites.c.spent_by)
         return Known(digests, frozenset(left), frozenset(listed), spent_by, await self.enrolled())
+
+    async def frozen_until(self) -> int:
+        """The end of what is closed for good, whatever this process's clock says."""
+        return await frozen_until(self._connection, self._study)
 
     async def enrolled(self) -> int:
         """How many are enrolled. The rows are counted the first time."""
@@ -101,8 +107,8 @@ class EnrolTransaction:
         self, column: Column[bytes], values: Collection[bytes], beside: Column[bytes] | None = None
     ) -> dict[bytes, Any]:
         """Those of these values that the column has, each with what stands in the column `beside` it."""
-        here = (column.table.c.study == self._study) & column.in_(list(values))
-        query = select(column, column if beside is None else beside).where(here)
+        here = column.table.c.study == self._study
+        query = self._database.found(here, column, list(values), column if beside is None else beside)
         return {row[0]: row[1] for row in await self._connection.execute(query)} if values else {}
 
     async def _count(self, more: int) -> None:
@@ -129,7 +135,7 @@ class EnrolStore:
     async def change(self, study: bytes, what: str) -> AsyncIterator[EnrolTransaction]:
         """One durable transaction on a study's enrolments; `what` names its crash points."""
         async with self._database.write() as connection:
-            yield EnrolTransaction(connection, study)
+            yield EnrolTransaction(self._database, connection, study)
             if what == "withdrawal":
                 self._database.drop_copies()
             crash_point(f"before-commit-of-{what}")

@@ -153,13 +153,13 @@ class Home:
             if secrets.public(self.public_key) != named:
                 raise ValueError
 
-    def lock(self) -> io.BufferedRandom:
-        """Hold the home for one serving process until the returned file is closed. Raises `Refused` when it is held,
-        and in a home that was moved elsewhere."""
+    def lock(self, shared: bool = False) -> io.BufferedRandom:
+        """Hold the home for one serving process, or with others that hold it `shared`, until the returned file is
+        closed. Raises `Refused` when it is held otherwise, and in a home that was moved elsewhere."""
         demand_here(self.path)
         handle = os.fdopen(held_private(self.path / _LOCK), "r+b")
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except OSError:
             handle.close()
             raise Refused(f"{self.path}: another process is serving it; stop that one first") from None
@@ -179,16 +179,20 @@ class Home:
             return {}
 
     @contextmanager
-    def place(self, address: str) -> Iterator[None]:
-        """Tell other processes of this home, while the block lasts, that it is served at `address` (host:port).
+    def place(self, address: str, shared: bool = False) -> Iterator[None]:
+        """Tell other processes of this home, while the block lasts, that it is served at `address` (host:port). With
+        `shared`, only the first of several that serve tells it.
 
         The kernel drops the lock with the process, so what a killed one told is not believed.
         """
         with os.fdopen(held_private(self.path / _PLACE), "r+") as handle:
-            fcntl.flock(handle, fcntl.LOCK_EX)  # waits for nobody but a glance of `served_at`
-            handle.truncate(0)
-            handle.write(address)
-            handle.flush()
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | (fcntl.LOCK_NB if shared else 0))  # waits for `served_at` alone
+                handle.truncate(0)
+                handle.write(address)
+                handle.flush()
+            except BlockingIOError:
+                handle.seek(0)
             yield
 
     def served_at(self) -> str:

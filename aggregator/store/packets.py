@@ -10,7 +10,7 @@ Sealed shares have a table of their own. They are never published, and are erase
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 
 from sqlalchemy import (
     Column,
@@ -32,6 +32,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from aggregator.rules.accepted import Accepted, Place, relayed
 from aggregator.store.crash_points import crash_point
 from aggregator.store.database import Database
+from aggregator.store.studies import frozen_until
 from aggregator.store.tables import bytes_column, key_column, study_table
 from anon.study.manifest import Manifest
 from anon.wire.packet_v2 import Relayed
@@ -80,22 +81,28 @@ class PacketStore:
     async def digests(self, study: bytes, places: Iterable[Place]) -> dict[Place, bytes]:
         """The digests of those places that are taken."""
         async with self._database.read() as connection:
-            return await _digests(connection, study, places)
+            return await self._digests(connection, study, places)
 
-    async def insert(self, study: bytes, packets: Sequence[Accepted]) -> dict[Place, bytes]:
+    async def insert(
+        self, study: bytes, packets: Sequence[Accepted], closes: Callable[[Accepted], int] | None = None
+    ) -> dict[Place, bytes]:
         """Keep, in one durable transaction, the first packet for every place that is free.
 
         Returns the digest that now holds each place: where it is not the packet's own, the tag was spent otherwise.
+        `closes`: the end of a packet's window. A packet whose window is frozen by then, by whichever process, is not
+        kept; its place has no entry.
         """
-        first: dict[Place, Accepted] = {}
-        for packet in packets:
-            first.setdefault(packet.place, packet)
         async with self._database.add(study) as connection:
+            frozen = await frozen_until(connection, study) if closes else 0
+            first: dict[Place, Accepted] = {}
+            for packet in packets:
+                if closes is None or closes(packet) > frozen:
+                    first.setdefault(packet.place, packet)
             adding = self._database.insert_new(_packets).returning(_packets.c.slot, _packets.c.tag)
             rows = [_row(study, first[place]) for place in sorted(first)]  # no two processes lock crosswise
             fresh = sorted((row.slot, row.tag) for row in await connection.execute(adding, rows)) if rows else []
             holders = {place: first[place].digest for place in fresh}
-            holders |= await _digests(connection, study, first.keys() - holders.keys())
+            holders |= await self._digests(connection, study, first.keys() - holders.keys())
             shares = [row for place in fresh for row in _rows_of_shares(study, first[place])]
             if shares:
                 await connection.execute(insert(_shares), shares)
@@ -176,6 +183,21 @@ class PacketStore:
         async with self._database.read() as connection:
             return {row[0]: row[1] for row in await connection.execute(query)}
 
+    async def _digests(
+        self, connection: AsyncConnection, study: bytes, places: Iterable[Place]
+    ) -> dict[Place, bytes]:
+        by_slot: dict[int, list[bytes]] = {}
+        for slot, tag in places:
+            by_slot.setdefault(slot, []).append(tag)
+        held: dict[Place, bytes] = {}
+        for slot, tags in by_slot.items():
+            for start in range(0, len(tags), _AT_ONCE):
+                here = (_packets.c.study == study) & (_packets.c.slot == slot)
+                some = tags[start : start + _AT_ONCE]
+                rows = await connection.execute(self._database.found(here, _packets.c.tag, some, _packets.c.digest))
+                held.update({(slot, row[0]): row[1] for row in rows})
+        return held
+
     async def _groups(self, study: bytes) -> list[tuple[int, int]]:
         query = select(_SLOT, _SURVEY).where(_packets.c.study == study).distinct()
         async with self._database.read() as connection:
@@ -220,20 +242,6 @@ def _holding(slot: int, survey: int) -> ColumnElement[bool]:
 def _left_out() -> ColumnElement[bool]:
     listed = (_damaged.c.study == _packets.c.study) & (_damaged.c.slot == _SLOT)
     return exists().where(listed & (_damaged.c.tag == _TAG))
-
-
-async def _digests(connection: AsyncConnection, study: bytes, places: Iterable[Place]) -> dict[Place, bytes]:
-    by_slot: dict[int, list[bytes]] = {}
-    for slot, tag in places:
-        by_slot.setdefault(slot, []).append(tag)
-    found: dict[Place, bytes] = {}
-    for slot, tags in by_slot.items():
-        for start in range(0, len(tags), _AT_ONCE):
-            some = _packets.c.tag.in_(tags[start : start + _AT_ONCE])
-            here = (_packets.c.study == study) & (_packets.c.slot == slot) & some
-            rows = await connection.execute(select(_packets.c.tag, _packets.c.digest).where(here))
-            found.update({(slot, row.tag): row.digest for row in rows})
-    return found
 
 
 def _row(study: bytes, packet: Accepted) -> dict[str, bytes | int]:

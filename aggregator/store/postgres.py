@@ -11,12 +11,31 @@ log, backups of the server, and blocks of the disk that are free again.
 
 from __future__ import annotations
 
+import asyncio
 import errno
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+import os
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
-from sqlalchemy import Column, Insert, Integer, MetaData, Table, delete, func, make_url, select, text
+from sqlalchemy import (
+    ARRAY,
+    Column,
+    ColumnElement,
+    Insert,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Select,
+    Table,
+    cast,
+    delete,
+    func,
+    make_url,
+    select,
+    text,
+    true,
+)
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
@@ -35,6 +54,11 @@ VERSION = 2
 """
 _WRITING = 7_236_831
 """The advisory lock of whichever process writes."""
+_LEADING = 7_236_832
+"""The advisory lock of the session whose process leads."""
+LEASE_SECONDS = 5
+"""The server ends a session that leads and says nothing for so long: its process is paused, or cut off."""
+_BETWEEN_SECONDS = 0.5
 _DEMANDED = {
     "track_commit_timestamp": (("off",), "off"),
     "wal_recycle": (("off",), "off"),
@@ -42,6 +66,13 @@ _DEMANDED = {
     "log_min_duration_statement": (("-1",), "-1"),
 }
 """Settings of the server: the values that keep no order of arrival, and the one to advise."""
+_SESSION = {
+    "idle_in_transaction_session_timeout": "10s",
+    "tcp_keepalives_idle": "3",
+    "tcp_keepalives_interval": "2",
+    "tcp_keepalives_count": "2",
+}
+"""Of every session. Locks of a process that is paused, or whose machine is gone, are let go."""
 _TABLES = MetaData()
 _schema = Table("schema_number", _TABLES, Column("number", Integer, nullable=False))
 
@@ -49,12 +80,27 @@ _schema = Table("schema_number", _TABLES, Column("number", Integer, nullable=Fal
 class PostgresDatabase(Database):
     """One database of a PostgreSQL server, at a URL that SQLAlchemy and asyncpg understand."""
 
+    shared = True
+
     def __init__(self, url: str) -> None:
         named = make_url(url)
         self.place: str = named.render_as_string(hide_password=True)
-        self._engine: AsyncEngine = create_async_engine(named, hide_parameters=True, pool_pre_ping=True)
+        session = {**_SESSION, "application_name": f"anonml {os.getpid()}"}
+        self._engine: AsyncEngine = create_async_engine(
+            named, hide_parameters=True, pool_pre_ping=True, connect_args={"server_settings": session}
+        )
         self._reader = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         self._groups: tuple[MetaData, ...] = ()
+        self._candidate: asyncio.Task[None] | None = None
+        self._asked = asyncio.Event()
+        self._leading = False
+
+    async def leads(self) -> bool:
+        """See `Database`. The first call begins to stand for it; another process takes over within ten seconds."""
+        if self._candidate is None:
+            self._candidate = asyncio.create_task(self._stand())
+        await self._asked.wait()
+        return self._leading
 
     async def create(self, *groups: MetaData) -> None:
         """See `Database`."""
@@ -106,6 +152,14 @@ class PostgresDatabase(Database):
         """See `Database`."""
         return insert(table).on_conflict_do_nothing()
 
+    def found(
+        self, here: ColumnElement[bool], column: Column[bytes], values: Sequence[bytes], beside: Column[bytes]
+    ) -> Select[bytes, Any]:
+        """See `Database`. A look-up for each value: without statistics the planner would read all rows for a list."""
+        asked = func.unnest(cast(list(values), ARRAY(LargeBinary))).table_valued("value").render_derived(name="asked")
+        one = select(beside.label("beside")).where(here, column == asked.c.value).limit(1).lateral("one")
+        return select(asked.c.value, one.c.beside).join_from(asked, one, true())
+
     async def begin_study(self, connection: AsyncConnection, study: bytes) -> None:
         """A partition of each table."""
         for table in self._partitioned():
@@ -143,7 +197,33 @@ class PostgresDatabase(Database):
 
     async def close(self) -> None:
         """See `Database`."""
+        if self._candidate is not None:
+            self._candidate.cancel()
+            await asyncio.gather(self._candidate, return_exceptions=True)
         await self._engine.dispose()
+
+    async def _stand(self) -> None:
+        """Ask for the lock until it is held, then keep its session from being idle for as long as it lasts."""
+        while True:
+            with suppress(DatabaseAway, DBAPIError), self._told():
+                async with self._engine.connect() as connection:
+                    await self._hold(await connection.execution_options(isolation_level="AUTOCOMMIT"))
+            self._asked.set()
+            await asyncio.sleep(_BETWEEN_SECONDS)
+
+    async def _hold(self, session: AsyncConnection) -> None:
+        try:
+            await _run(session, f"SET idle_session_timeout = '{LEASE_SECONDS}s'")
+            while True:
+                if not self._leading:
+                    asked = await session.execute(select(func.pg_try_advisory_lock(_LEADING)))
+                    self._leading = bool(asked.scalar_one())
+                    self._asked.set()
+                await asyncio.sleep(_BETWEEN_SECONDS)
+                await _run(session, "SELECT 1")
+        finally:
+            self._leading = False
+            await session.invalidate()
 
     def _partitioned(self) -> list[Table]:
         return [table for group in self._groups for table in group.sorted_tables if _is_partitioned(table)]

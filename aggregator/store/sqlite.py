@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Insert, MetaData, Table, delete, event
+from sqlalchemy import Column, ColumnElement, Insert, MetaData, Select, Table, delete, event, select
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
@@ -31,6 +31,8 @@ _PRAGMAS = (
 class SqliteDatabase(Database):
     """One SQLite file. Writers take turns; erased rows are overwritten (secure_delete)."""
 
+    shared = False
+
     def __init__(self, path: Path) -> None:
         self._engine: AsyncEngine = create_async_engine(
             f"sqlite+aiosqlite:///{path}", hide_parameters=True, connect_args={"factory": guarded(path, KEPT)}
@@ -41,6 +43,10 @@ class SqliteDatabase(Database):
         self._writer = self._engine.execution_options(writes=True)
         self._path = path
         self.place = path
+
+    async def leads(self) -> bool:
+        """Always: a home has one serving process, by its lock."""
+        return True
 
     async def create(self, *groups: MetaData) -> None:
         """See `Database`. Raises `Refused` for the file of another program's schema."""
@@ -72,6 +78,12 @@ class SqliteDatabase(Database):
     def insert_new(self, table: Table) -> Insert:
         """See `Database`."""
         return insert(table).on_conflict_do_nothing()
+
+    def found(
+        self, here: ColumnElement[bool], column: Column[bytes], values: Sequence[bytes], beside: Column[bytes]
+    ) -> Select[bytes, Any]:
+        """See `Database`."""
+        return select(column, beside).where(here & column.in_(values))
 
     async def begin_study(self, connection: AsyncConnection, study: bytes) -> None:
         """Nothing: all studies share the tables."""

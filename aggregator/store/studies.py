@@ -23,18 +23,20 @@ from sqlalchemy import (
     Table,
     UniqueConstraint,
     case,
+    func,
     insert,
     select,
     update,
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from aggregator.rules.faults import Superseded
 from aggregator.store.crash_points import crash_point
 from aggregator.store.database import Database
 from aggregator.store.home import KEPT
 from aggregator.store.tables import BY_STUDY, study_table
 from anon.storage.durable import reading
-from anon.transparency.documents import SignedHead, check_body, parse_head, sign_head
+from anon.transparency.documents import Head, SignedHead, check_body, next_head, parse_head, sign_head, signed
 
 TABLES = MetaData()
 
@@ -60,6 +62,10 @@ _documents = Table(
     UniqueConstraint("study", "kind", "part"),
     postgresql_partition_by=BY_STUDY,
 )
+
+
+_UNSIGNED = b""
+"""In place of the signature of a head whose number is taken."""
 
 
 @frozen
@@ -109,15 +115,27 @@ class StudyStore:
             named = ((row.study if isinstance(row.study, bytes) else b"", row) for row in rows)
             return tuple(Progress(study, row.phase, row.turn, row.frozen) for study, row in named)
 
-    async def move(self, study: bytes, phase: str, turn: int) -> None:
-        """Remember that a study reached a phase; all effects of getting there are done."""
+    async def lengths(self) -> dict[bytes, int]:
+        """How many documents each study has, one that is being signed included."""
+        query = select(_documents.c.study, func.max(_documents.c.number) + 1).group_by(_documents.c.study)
+        async with self._database.read() as connection:
+            return {row[0]: row[1] for row in await connection.execute(query)}
+
+    async def move(self, study: bytes, phase: str, turn: int, after: int | None = None) -> None:
+        """Remember that a study reached a phase; all effects of getting there are done.
+
+        `after`: the length of the chain that the caller knows. Raises `Superseded` for another one.
+        """
         async with self._database.write() as connection:
+            if after is not None and len(await _chain(connection, study)) != after:
+                raise Superseded(study)
             await connection.execute(update(_studies).where(_studies.c.study == study).values(phase=phase, turn=turn))
             crash_point("before-commit-of-phase")
         crash_point("after-commit-of-phase")
 
     async def freeze(self, study: bytes, closes: int) -> None:
-        """Remember, before anything is counted, that no packet for a window up to `closes` is accepted any more."""
+        """Remember, before anything is counted, that nothing for a window up to `closes` is accepted any more, by any
+        process."""
         async with self._database.write(settling=study) as connection:
             wanted = case((_studies.c.frozen < closes, closes), else_=_studies.c.frozen)
             await connection.execute(update(_studies).where(_studies.c.study == study).values(frozen=wanted))
@@ -148,42 +166,79 @@ class StudyStore:
             await connection.execute(update(_documents).where(wanted).values(body=None))
 
     async def append(
-        self, study: bytes, kind: str, part: int, body: bytes, key: SigningKey, beside: Beside | None = None
+        self,
+        study: bytes,
+        kind: str,
+        part: int,
+        body: bytes,
+        key: SigningKey,
+        beside: Beside | None = None,
+        after: int | None = None,
     ) -> tuple[SignedHead, ...]:
-        """Publish a document and return the chain. `beside` stores more in the same transaction, by its number.
+        """Publish a document and return the chain. `beside` stores more in the transaction that takes its number.
 
-        A document of this kind and part that is already there stays as it is, so that a repeated step never signs two
-        heads with one number.
+        A document of this kind and part that is already there stays as it is. A number belongs to one head before that
+        is signed: the head is durable without its signature first, and whoever goes on from there signs the very same.
+        So neither a repeated step nor a process that was paused ever signs two heads with one number.
+
+        `after`: the length of the chain that the caller knows. Raises `Superseded` for a longer one.
         """
         async with self._database.write() as connection:
-            with reading(self._database.place, KEPT, f"study {study.hex()[:8]}, heads"):
-                chain = await _chain(connection, study)
-            if any((signed.head.kind, signed.head.part) == (kind, part) for signed in chain):
+            chain, taken = await self._standing(connection, study)
+            if _has(chain, kind, part):
                 return chain
-            head = sign_head(key, study, chain, kind, part, body)
-            await connection.execute(insert(_documents).values(**_row(head, body)))
-            if beside is not None:
-                await beside(connection, head.head.number)
+            if taken is None:
+                if after is not None and len(chain) != after:
+                    raise Superseded(study)
+                head = next_head(study, chain, kind, part, body)
+                await connection.execute(insert(_documents).values(**_row(SignedHead(head, _UNSIGNED), body)))
+                if beside is not None:
+                    await beside(connection, head.number)
+        async with self._database.write() as connection:
+            chain, last = await self._standing(connection, study)
+            if last is not None:
+                chain = (*chain, signed(key, last))
+                here = (_documents.c.study == study) & (_documents.c.number == last.number)
+                await connection.execute(update(_documents).where(here).values(signature=chain[-1].signature))
             crash_point("before-commit-of-document")
         crash_point("after-commit-of-document")
-        return (*chain, head)
+        return chain if _has(chain, kind, part) else await self.append(study, kind, part, body, key, beside, after)
+
+    async def _standing(self, connection: AsyncConnection, study: bytes) -> tuple[tuple[SignedHead, ...], Head | None]:
+        """The signed heads, and the one that has the next number and no signature yet."""
+        with reading(self._database.place, KEPT, f"study {study.hex()[:8]}, heads"):
+            chain = await _chain(connection, study)
+            here = (_documents.c.study == study) & (_documents.c.number == len(chain))
+            taken = (await connection.execute(select(_documents.c.head).where(here))).scalar_one_or_none()
+            return chain, None if taken is None else parse_head(taken, any_length=True)
 
 
 async def _chain(connection: AsyncConnection, study: bytes) -> tuple[SignedHead, ...]:
-    query = select(_documents.c.head, _documents.c.signature).where(_documents.c.study == study)
+    here = (_documents.c.study == study) & (_documents.c.signature != _UNSIGNED)
+    query = select(_documents.c.head, _documents.c.signature).where(here)
     rows = await connection.execute(query.order_by(_documents.c.number))
     return tuple(SignedHead(parse_head(row.head, any_length=True), row.signature) for row in rows)
 
 
-def _row(signed: SignedHead, body: bytes) -> dict[str, Any]:
-    head = signed.head
+async def frozen_until(connection: AsyncConnection, study: bytes) -> int:
+    """The end of the latest window of a study that is closed for good; 0 before the first."""
+    query = select(_studies.c.frozen).where(_studies.c.study == study)
+    return int((await connection.execute(query)).scalar_one_or_none() or 0)
+
+
+def _has(chain: tuple[SignedHead, ...], kind: str, part: int) -> bool:
+    return any((one.head.kind, one.head.part) == (kind, part) for one in chain)
+
+
+def _row(made: SignedHead, body: bytes) -> dict[str, Any]:
+    head = made.head
     return {
         "study": head.study,
         "number": head.number,
         "kind": head.kind,
         "part": head.part,
         "head": head.to_bytes(),
-        "signature": signed.signature,
+        "signature": made.signature,
         "body": body,
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from time import monotonic
 
-from aggregator.rules.faults import repeated, tell
+from aggregator.rules.faults import Superseded, repeated, tell
 from aggregator.study.effects import advance, erase_stuck
 from aggregator.study.live import LiveStudy
 from aggregator.study.sums import finish_tellers
@@ -23,6 +23,12 @@ async def carry(live: LiveStudy) -> None:
     await finish_tellers(live)
 
 
+async def _look_again(live: LiveStudy) -> bool:
+    """Another process was faster: the next tick goes on from what it published."""
+    await live.refresh()
+    return False
+
+
 async def _trying(live: LiveStudy, move: Callable[[LiveStudy], Awaitable[bool]]) -> None:
     try:
         moved = False
@@ -30,6 +36,8 @@ async def _trying(live: LiveStudy, move: Callable[[LiveStudy], Awaitable[bool]])
             moved = True
         if (moved or move is advance) and not live.waits:  # what tellers are asked again for is not over yet
             live.fault = None
+    except Superseded:
+        await _trying(live, _look_again)
     except Exception as error:
         live.fault = repeated(live.fault, error, live.tools.now(), monotonic())
         tell(f"study {live.study.hex()[:8]}", live.fault, error)

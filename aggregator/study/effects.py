@@ -48,6 +48,7 @@ async def advance(study: LiveStudy) -> bool:
     if study.phase is Phase.ENROLLING and study.tools.now() >= study.manifest.timetable.enrol_closes:
         # Enrolments that came in time count, also while their proofs are being checked.
         await study.enrolment_intake.close()
+        await study.tools.studies.freeze(study.study, study.manifest.timetable.enrol_closes)
         enrolled = await study.tools.enrolments.count(study.study)
     windows = [one.window for one in study.rounds]
     event = due(study.manifest, windows, study.phase, study.turn, enrolled, study.tools.now())

@@ -120,7 +120,7 @@ class LiveStudy:
 
     async def reach(self, phase: Phase, turn: int) -> None:
         """Store, then say, that the study has come so far."""
-        await self.tools.studies.move(self.study, word_of(phase, turn, self._words), turn)
+        await self.tools.studies.move(self.study, word_of(phase, turn, self._words), turn, len(self.chain))
         self.phase, self.turn = phase, turn
 
     async def round_documents(self) -> dict[Place, bytes]:
@@ -128,6 +128,13 @@ class LiveStudy:
         places = [one.document for one in self.rounds if one.document]
         heads = {place: find(self.chain, *place) for place in places}
         return {place: await self.body_of(head) for place, head in heads.items() if head is not None}
+
+    def stand(self, stands: Progress, documents: int) -> bool:
+        """Take from the store where another process has brought it; True if its chain has to be read anew."""
+        intake = self.packet_intake
+        intake.frozen_until = max(intake.frozen_until, stands.frozen)
+        self.phase, self.turn = read_word(stands.phase, stands.turn, self._words)
+        return documents != len(self.chain)
 
     async def refresh(self) -> None:
         """Take chain, and once there is one the roster's consequences, from the store."""
@@ -167,7 +174,7 @@ class LiveStudy:
         """
         demand_signable(self.manifest, kind, part, len(body))
         key = self.tools.home.signing_key
-        self._take(await self.tools.studies.append(self.study, kind, part, body, key))
+        self._take(await self.tools.studies.append(self.study, kind, part, body, key, after=len(self.chain)))
 
     async def publish_in_buckets(self, made: InBuckets) -> None:
         """The same for a document in buckets, which are stored with its head. Raises `TooLong`, with nothing signed."""
@@ -179,7 +186,8 @@ class LiveStudy:
 
         body = document.to_bytes()
         self.rostered = document.count if document.kind == "roster" else self.rostered
-        self._take(await self.tools.studies.append(self.study, document.kind, document.part, body, key, beside))
+        kind, part, after = document.kind, document.part, len(self.chain)
+        self._take(await self.tools.studies.append(self.study, kind, part, body, key, beside, after))
 
     async def body_of(self, head: Head) -> bytes:
         """The body of a document of the chain."""

@@ -133,11 +133,12 @@ async def runner_of(answer: Answer) -> web.ServerRunner:
     return runner
 
 
-async def listen(answer: Answer, host: str, port: int) -> tuple[web.ServerRunner, int]:
-    """Serve; the runner and the port, which is the system's choice when `port` is 0."""
+async def listen(answer: Answer, host: str, port: int, shared: bool = False) -> tuple[web.ServerRunner, int]:
+    """Serve; the runner and the port, which is the system's choice when `port` is 0. Processes of one user that listen
+    `shared` divide the connections to a port among them."""
     runner = await runner_of(answer)
     try:
-        await web.TCPSite(runner, host, port, backlog=BACKLOG).start()
+        await web.TCPSite(runner, host, port, backlog=BACKLOG, reuse_port=shared or None).start()
     except BaseException:
         await runner.cleanup()
         raise

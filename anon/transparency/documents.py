@@ -72,12 +72,21 @@ def body_digest(body: bytes) -> bytes:
 def sign_head(
     key: SigningKey, study: bytes, chain: Sequence[SignedHead], kind: str, part: int, body: bytes
 ) -> SignedHead:
+    """The next head of the chain for this body, signed. Raises `ValueError` for one that no reader takes."""
+    return signed(key, next_head(study, chain, kind, part, body))
+
+
+def signed(key: SigningKey, head: Head) -> SignedHead:
+    """A head with its signature, which is the same each time."""
+    return SignedHead(head, key.sign(sha256(labels.HEAD, head.to_bytes())).signature)
+
+
+def next_head(study: bytes, chain: Sequence[SignedHead], kind: str, part: int, body: bytes) -> Head:
     """The next head of the chain for this body. Raises `ValueError` for one that no reader takes."""
     if len(body) > MAX_BODY:
         raise ValueError(f"{kind} {part}: expected at most {MAX_BODY} bytes, got {len(body)}; it is not signed")
     previous = chain[-1].digest() if chain else bytes(32)
-    head = Head(study, len(chain), kind, part, len(body), body_digest(body), previous)
-    return SignedHead(head, key.sign(sha256(labels.HEAD, head.to_bytes())).signature)
+    return Head(study, len(chain), kind, part, len(body), body_digest(body), previous)
 
 
 def check_body(head: Head, body_untrusted: bytes) -> bytes:

@@ -13,11 +13,13 @@ from pathlib import Path
 import pytest
 from scipy.stats import kendalltau
 from sqlalchemy import text
+from sqlalchemy.dialects.postgresql import asyncpg
 
 from aggregator.app import AggregatorApp
 from aggregator.rules.accepted import Accepted
 from aggregator.rules.faults import DatabaseAway
 from aggregator.store import dialects
+from aggregator.store import packets as packets_table
 from aggregator.store.dialects import set_up
 from aggregator.store.home import backup, open_home
 from aggregator.store.packets import PacketStore
@@ -153,6 +155,23 @@ def held(folder: Path, needles: Sequence[bytes]) -> set[str]:
     any_of = re.compile(b"|".join(map(re.escape, needles)))
     files = (path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix() for path in files if any_of.search(path.read_bytes())}
+
+
+async def test_tags_are_looked_up_by_their_key_though_nothing_is_known_of_the_table(postgres: Server) -> None:
+    """Reading all rows for each batch took 2 ms of the server a packet at 20,000."""
+    database = await database_at(postgres.made(), STUDY)
+    packets = [packet(number) for number in range(1000)]
+    await PacketStore(database).insert(STUDY, packets)
+    table, tags = packets_table.TABLES.tables["packets"], [one.tag for one in packets[:256]]
+    here = (table.c.study == STUDY) & (table.c.slot == 0)
+    query = database.found(here, table.c.tag, tags, table.c.digest)
+    async with database.read() as connection:
+        assert len(list(await connection.execute(query))) == 256
+        asked = query.compile(dialect=asyncpg.dialect())
+        values = tuple(asked.params[name] for name in asked.positiontup or ())
+        plan = [row[0] for row in await connection.exec_driver_sql(f"EXPLAIN {asked}", values)]
+    assert any("Index Cond" in line and "tag =" in line for line in plan) and not any("Seq Scan" in line for line in plan), plan
+    await database.close()
 
 
 async def test_a_server_that_keeps_the_order_is_refused(postgres: Server, tmp_path: Path) -> None:

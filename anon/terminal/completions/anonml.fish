@@ -284,6 +284,7 @@ complete -c anonml -n '__anonml_at '"'"' aggregator serve'"'"'' -l port
 complete -c anonml -n '__anonml_at '"'"' aggregator serve'"'"'' -l processes
 complete -c anonml -n '__anonml_at '"'"' aggregator serve'"'"'' -l restored
 complete -c anonml -n '__anonml_at '"'"' aggregator serve'"'"'' -l until-published
+complete -c anonml -n '__anonml_at '"'"' aggregator serve'"'"'' -l workers
 complete -c anonml -n '__anonml_at '"'"' aggregator status'"'"'' -l help
 complete -c anonml -n '__anonml_at '"'"' aggregator status'"'"'' -l home
 complete -c anonml -n '__anonml_at '"'"' aggregator status'"'"'' -l json

@@ -57,7 +57,7 @@ _anonml() {
         ' aggregator openapi') commands=""; options="--help" ;;
         ' aggregator report') commands=""; options="--help --home --person --study --test" ;;
         ' aggregator restore') commands=""; options="--help --home" ;;
-        ' aggregator serve') commands=""; options="--desk-port --ephemeral --help --home --host --invites --json --no-open-desk --no-until-published --onion --open-desk --port --processes --restored --until-published" ;;
+        ' aggregator serve') commands=""; options="--desk-port --ephemeral --help --home --host --invites --json --no-open-desk --no-until-published --onion --open-desk --port --processes --restored --until-published --workers" ;;
         ' aggregator status') commands=""; options="--help --home --json" ;;
         ' study') commands="init lint plan publish schema synthesize"; options="--help" ;;
         ' study init') commands=""; options="--help" ;;

@@ -1,0 +1,58 @@
+"""`serve --workers N`: further processes that answer at the same port, each of which may come to lead."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from attrs import define, field
+
+from aggregator.app import AggregatorApp
+from aggregator.intake.workers import begin_child
+
+_CONTEXT = multiprocessing.get_context("spawn")
+_LOOK_SECONDS = 1.0
+
+
+@define
+class Fellows:
+    """The processes beside this one. One that dies is replaced."""
+
+    home: Path
+    count: int
+    processes: int
+    _running: list[multiprocessing.process.BaseProcess] = field(factory=list)
+
+    async def keep(self, host: str, port: int) -> None:
+        """Have so many serve there, until cancelled."""
+        while True:
+            self._running = [one for one in self._running if one.is_alive()]
+            for _ in range(self.count - len(self._running)):
+                started = _CONTEXT.Process(target=_serve_beside, args=(self.home, host, port, self.processes))
+                started.start()
+                self._running.append(started)
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    @contextmanager
+    def ended(self) -> Iterator[None]:
+        """They end with the block."""
+        try:
+            yield
+        finally:
+            for one in self._running:
+                one.terminate()
+
+
+def _serve_beside(home: Path, host: str, port: int, processes: int) -> None:
+    begin_child()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    async def work() -> None:
+        async with AggregatorApp(home, processes=processes) as aggregator:
+            await aggregator.serve(host, port, shared=True)
+
+    asyncio.run(work())
