@@ -60,7 +60,7 @@ class Two:
 
 @pytest.fixture
 async def two(tmp_path: Path, postgres: Server) -> AsyncIterator[Two]:
-    async with in_memory(tmp_path / "home", study_text(), database_url=postgres.made()) as world:
+    async with in_memory(tmp_path / "home", study_text(maximum=5000), database_url=postgres.made()) as world:
         clock = Clock()
         async with make_app(tmp_path / "home", clock) as other:
             yield Two(world, other, clock)
