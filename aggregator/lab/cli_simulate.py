@@ -16,6 +16,7 @@ from aggregator.compute import HELP, Compute
 from aggregator.lab.simulation.inference import WARNING, Inferred, infer_study, people_of
 from aggregator.lab.simulation.people import people_from_csv
 from aggregator.lab.simulation.simulate import HELD_OUT, SimulationResult, simulate
+from aggregator.lab.simulation.trusted_party import DELTA
 from anon.errors import InvalidValue
 from anon.study import Proposal, load_proposal
 from anon.study.proposal import OnePacket
@@ -149,6 +150,9 @@ def _show(result: SimulationResult) -> None:
         table.add_row("calibration error", f"{result.ece_mean:.4f}", "")
     if result.rule_auc is not None:
         table.add_row("what you expect, asking nobody: AUC", f"{result.rule_auc:.4f}", "")
+    if result.auc_trusted_party is not None:
+        told = f"a trusted party, noise of the same epsilon (delta {DELTA:e}): AUC"
+        table.add_row(told, f"{result.auc_trusted_party:.4f}", "")
     same = "columns" if result.shown is None else "bins"
     table.add_row(f"no privacy, same {same}: AUC", f"{result.auc_ceiling_binned:.4f}", "")
     table.add_row("no privacy, raw features: AUC", f"{result.auc_ceiling_raw:.4f}", "")

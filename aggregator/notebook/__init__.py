@@ -163,6 +163,8 @@ class Expectation:
             ("ROC AUC", f"{result.auc_mean:.4f}", f"{result.auc_se:.4f}"),
             ("F1", f"{result.f1_mean:.4f}", f"{result.f1_se:.4f}"),
             ("accuracy", f"{result.accuracy_mean:.4f}", f"{result.accuracy_se:.4f}"),
+            ("accuracy of the majority's answer for everybody", f"{result.majority_rate:.4f}", ""),
+            *self._trusted_party(),
             ("ROC AUC without privacy, same bins or columns", f"{result.auc_ceiling_binned:.4f}", ""),
             ("ROC AUC without privacy, raw features", f"{result.auc_ceiling_raw:.4f}", ""),
         )
@@ -171,6 +173,10 @@ class Expectation:
         if result.shown is not None:
             caption += f"; shown to beat a guess in {round(result.shown * result.trials)} of them"
         return Table(caption, ("", "mean", "standard error"), rows)
+
+    def _trusted_party(self) -> tuple[tuple[str, str, str], ...]:
+        found = self.result.auc_trusted_party
+        return () if found is None else (("ROC AUC of a trusted party, same epsilon", f"{found:.4f}", ""),)
 
 
 class Study:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.figures import OUT, Figure
+from benchmarks.paper.baselines_page import baselines
 from benchmarks.paper.charts import write_all
 from benchmarks.paper.checks import reach
 from benchmarks.paper.claims import CLAIMS
@@ -108,7 +109,7 @@ def render(found: Findings, charts: Sequence[str]) -> str:
         parts.append(tables(found))
         parts.append(_claims(found, figure))
     parts.append(utility(found, charts))
-    parts.append(directions(OUT / "directions.json"))
+    parts += [directions(OUT / "directions.json"), baselines(OUT / "baselines.json")]
     parts.append(ERRATA)
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 

@@ -10,10 +10,13 @@ import pytest
 from typer.testing import CliRunner
 
 from aggregator.lab.cli_simulate import app
+from aggregator.lab.planning.trials import plan_of
 from aggregator.lab.simulation.leaks import leaking
 from aggregator.lab.simulation.people import Column, People
 from aggregator.lab.simulation.rule import declared_sum, rule_auc
 from aggregator.lab.simulation.simulate import simulate
+from aggregator.lab.simulation.trusted_party import trusted_party_auc
+from anon.ldp import nano
 from anon.protocols.categories import feature_category
 from anon.protocols.histogram.declared import score_signs
 from anon.study import parse_proposal
@@ -101,3 +104,18 @@ def test_of_few_people_no_column_is_said_to_leak() -> None:
     people = crowd(200, 1.0)
     assert leaking((feature,), people, people) == ("sex",)
     assert leaking((feature,), people, people.take(np.arange(12))) == ()
+
+
+def test_a_trusted_party_comes_near_to_no_privacy_and_learns_nothing_where_nothing_is() -> None:
+    study = parse_proposal(study_text("bits").replace("bins = 3", "cuts = [30, 50]"))
+    telling, empty = (simulate(study, crowd(3000, share), 2, 1).auc_trusted_party for share in (0.8, 0.0))
+    assert telling is not None and empty is not None
+    assert 0.85 < telling < 0.92 and 0.45 < empty < 0.55
+
+
+def test_a_trusted_party_adds_noise_for_the_epsilon_it_is_given() -> None:
+    study = parse_proposal(study_text("bits").replace("bins = 3", "cuts = [30, 50]"))
+    plan, people, test = plan_of(study, 1), crowd(60), crowd(2000, seed=2)
+    found = [trusted_party_auc(plan, nano(epsilon), people, test, np.random.default_rng(1)) for epsilon in ("0.1", "20")]
+    assert found[0] is not None and found[1] is not None and found[0] < found[1] - 0.1
+

@@ -21,6 +21,7 @@ from aggregator.lab.simulation.people import People, split
 from aggregator.lab.simulation.rule import rule_auc
 from aggregator.lab.simulation.run import Plan, SimulatedTallies, collect
 from aggregator.lab.simulation.sums import learn_summed, model_of_sums
+from aggregator.lab.simulation.trusted_party import trusted_party_auc
 from aggregator.protocols.histogram.ensemble import LearnedStudy, Subject, learn
 from aggregator.protocols.histogram.reconstruct import Floats
 from aggregator.protocols.histogram.report import Figure, scores_of
@@ -56,10 +57,10 @@ class SimulationResult:
     beat a guess; of a study of the declared score (`score`), those that said that what staff expect is true. `chance`:
     the median over the trials of how often noise alone would count as much, a p-value. Both are None for a linear
     model, which has no such test. `rule_auc`: the AUC of the declared directions by themselves, which ask nobody; None
-    without any. `leaks`: features of which each alone tells the label. `cost`: in words, where it is no local epsilon.
-    `spread`: the standard deviation of one study's AUC. `scored`: how many people every trial and every comparison was
-    scored on, none of them a peer. The keys are
-    documented in docs/figures.md.
+    without any. `auc_trusted_party`: see `trusted_party`; None for a study of exact sums. `leaks`: features of which
+    each alone tells the label. `cost`: in words, where it is no local epsilon. `spread`: the standard deviation of one
+    study's AUC. `scored`: how many people every trial and every comparison was scored on, none of them a peer. The keys
+    are documented in docs/figures.md.
     """
 
     trials: int
@@ -78,6 +79,7 @@ class SimulationResult:
     epsilon_eq6: float
     auc_ceiling_binned: float
     auc_ceiling_raw: float
+    auc_trusted_party: float | None
     shown: float | None
     spread: float
     scored: int
@@ -133,6 +135,9 @@ def simulate(
     chances = [one.chance for one in tried if one.chance is not None]
     first = _drawn(data, peers, np.random.default_rng(last))
     binned, raw = (binned_ceiling(plan, first, test), raw_ceiling(plan, first, test)) if ceilings else (0.0, 0.0)
+    trusted = None
+    if ceilings:
+        trusted = trusted_party_auc(plan, plan.manifest.epsilon, first, test, np.random.default_rng(last))
     rate = float(test.labels.mean())
     found = _result(plan, resampled or len(first), [one.scores for one in tried], binned, raw, max(rate, 1 - rate))
     tested = not is_linear(plan.manifest)
@@ -140,6 +145,7 @@ def simulate(
         found,
         shown=sum(one.shown for one in tried) / trials if tested else None,
         scored=len(test),
+        auc_trusted_party=trusted,
         chance=float(np.median(chances)) if tested and chances else None,
         rule_auc=rule_auc(plan.manifest.features, test),
         leaks=leaking(plan.manifest.features, first, test) if ceilings else (),
@@ -272,6 +278,7 @@ def _result(
         epsilon_eq6=plan.manifest.epsilon_per_attribute / NANO,
         auc_ceiling_binned=binned,
         auc_ceiling_raw=raw,
+        auc_trusted_party=None,
         shown=0.0,
         spread=float(aucs.std(ddof=1)) if len(aucs) > 1 else 0.0,
         scored=0,
