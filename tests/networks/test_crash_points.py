@@ -338,6 +338,7 @@ UNNAMED = {
     "list_keys": "a command of staff, who may repeat it",
     "leave_out": "finds the same rows again, and comes before every document that leaves them out",
     "roster": "reads, after every change that has begun",
+    "forget": "rewrites rows that a commit before it erased or froze, and is repeated with that step",
     "erase_bodies": "the last of three erasures, repeated until the phase is stored",
 }
 """Commits of the aggregator without crash points, and why a death there needs no test of its own."""

@@ -65,7 +65,7 @@ class Ended:
         self._secrets: StudySecrets = home.load_secrets(self.manifest.study_id)
         self._key = home.public_key
         with closing(sqlite3.connect(study.home / "aggregator.sqlite", timeout=30)) as store:
-            rows = store.execute("SELECT kind, head, signature, body FROM documents ORDER BY number").fetchall()
+            rows = store.execute("SELECT kind, head, signature, body FROM documents WHERE signature != x'' ORDER BY number").fetchall()
         self.chain = encode_chain_rows([(head, signature) for _, head, signature, _ in rows])
         self.kinds = [row[0] for row in rows]
         self.kept = [decode(body)[3] for kind, _, _, body in rows if kind == "transcript"]

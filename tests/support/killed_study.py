@@ -168,7 +168,7 @@ class KilledStudy:
     def kinds(self) -> list[str]:
         """The kinds of the published documents, in order."""
         with closing(sqlite3.connect(self.home / "aggregator.sqlite", timeout=30)) as store:
-            return [kind for (kind,) in store.execute("SELECT kind FROM documents ORDER BY number")]
+            return [kind for (kind,) in store.execute("SELECT kind FROM documents WHERE signature != x'' ORDER BY number")]
 
     def jump(self, seconds: float) -> None:
         """Skip time in which nothing happens."""

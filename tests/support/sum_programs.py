@@ -286,7 +286,7 @@ class SumStudy:
         """Everything that was published, by kind and part."""
         with closing(sqlite3.connect(self.home / "aggregator.sqlite", timeout=30)) as store:
             store.execute("PRAGMA query_only = ON")
-            rows = store.execute("SELECT kind, part, body FROM documents ORDER BY number").fetchall()
+            rows = store.execute("SELECT kind, part, body FROM documents WHERE signature != x'' ORDER BY number").fetchall()
         return {(kind, part): body for kind, part, body in rows}
 
 
