@@ -161,7 +161,7 @@ def sum_study(entries: Sequence[TellerEntry], members: int = 4, minimum: int = 3
     """A study whose manifest has these tellers in it; its enrolment is closed. `tellers` are for the caller to add."""
     arrangement = Arrangement(minimum, tuple(entries), (a_sum(),))
     base = FakeAggregator.with_study()
-    manifest = evolve(base.manifest, protocol="sum", part=arrangement.to_bytes())
+    manifest = evolve(base.manifest, protocol="sum", part=arrangement.to_bytes(), bucketed_from=0)
     aggregator = FakeAggregator(manifest, base.key, base.sealing, base.issuer, base.value, base.clock)
     aggregator.publish("manifest", manifest.to_bytes())
     return World(Path(), aggregator, arrangement, enrolled(aggregator, members))

@@ -376,4 +376,4 @@ def test_the_public_document_names_what_the_server_knows() -> None:
 
     for path in public_document()["paths"]:
         filled = path.replace("{study}", "0" * 64)
-        assert _PATH.match(re.sub(r"{(number|first|last)}", "7", filled)), path
+        assert _PATH.match(re.sub(r"{(number|first|last|bucket)}", "7", filled)), path
