@@ -131,6 +131,7 @@ SPAWNING = {"run", "Popen", "call", "check_call", "check_output", "getoutput", "
 UNCONTROLLED = {"system", "popen", "startfile", "posix_spawn", "posix_spawnp", "fork", "forkpty"}
 POOLS = {
     "aggregator/intake/workers.py": "each worker sheds its environment first (`shed`)",
+    "aggregator/cli/fellows.py": "each process sheds its environment first (`begin_child`)",
     "anon/page/browser.py": "the library runs in a child that has the desktop's variables alone",
 }
 """Where a start takes no `env`, and why it may."""
