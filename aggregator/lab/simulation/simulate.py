@@ -27,6 +27,7 @@ from aggregator.protocols.histogram.reconstruct import Floats
 from aggregator.protocols.histogram.report import Figure, scores_of
 from anon.errors import Malformed
 from anon.ldp import NANO
+from anon.ldp.epsilon import NanoEpsilon
 from anon.protocols.cost_words import cost_in_words, is_local
 from anon.protocols.histogram.asked import asks_score
 from anon.protocols.histogram.model import Model
@@ -57,10 +58,10 @@ class SimulationResult:
     beat a guess; of a study of the declared score (`score`), those that said that what staff expect is true. `chance`:
     the median over the trials of how often noise alone would count as much, a p-value. Both are None for a linear
     model, which has no such test. `rule_auc`: the AUC of the declared directions by themselves, which ask nobody; None
-    without any. `auc_trusted_party`: see `trusted_party`; None for a study of exact sums. `leaks`: features of which
-    each alone tells the label. `cost`: in words, where it is no local epsilon. `spread`: the standard deviation of one
-    study's AUC. `scored`: how many people every trial and every comparison was scored on, none of them a peer. The keys
-    are documented in docs/figures.md.
+    without any. `auc_trusted_party`: see `trusted_party`; None for exact sums, whose epsilon is a central one. `leaks`:
+    features of which each alone tells the label. `cost`: in words, where it is no local epsilon. `spread`: the standard
+    deviation of one study's AUC. `scored`: how many people every trial and every comparison was scored on, none of them
+    a peer. The keys are documented in docs/figures.md.
     """
 
     trials: int
@@ -136,8 +137,9 @@ def simulate(
     first = _drawn(data, peers, np.random.default_rng(last))
     binned, raw = (binned_ceiling(plan, first, test), raw_ceiling(plan, first, test)) if ceilings else (0.0, 0.0)
     trusted = None
-    if ceilings:
-        trusted = trusted_party_auc(plan, plan.manifest.epsilon, first, test, np.random.default_rng(last))
+    if ceilings and is_local(plan.manifest):
+        epsilon = NanoEpsilon(plan.manifest.epsilon)
+        trusted = trusted_party_auc(plan, epsilon, first, test, np.random.default_rng(last))
     rate = float(test.labels.mean())
     found = _result(plan, resampled or len(first), [one.scores for one in tried], binned, raw, max(rate, 1 - rate))
     tested = not is_linear(plan.manifest)
