@@ -75,6 +75,7 @@ settle = "{settle}s"
 collect = "{collect}s"
 [cohort]
 minimum = 2
+maximum = 10000
 admission = "open"
 {tellers}
 """
