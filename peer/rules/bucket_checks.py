@@ -26,14 +26,13 @@ from anon.transparency.buckets import Bucket, BucketDocument, bucket_of
 from anon.transparency.closing import Bodies, CheckedLists, Closing
 from anon.transparency.closing_buckets import ClosingDocuments, read_closing_documents
 from anon.transparency.documents import SignedHead
-from anon.wire.messages import COMMITMENT_POINT_BYTES, RosterEntry
-from peer.rules.checks import Distrust, Membership, NotEnrolled, check_cost, check_credential
+from peer.rules.checks import Distrust, Membership, Proven, check_cost, check_count, check_credential, own_place
 from peer.rules.study_secrets import StudySecrets
 
 MEMBERS = b"members"
 
 
-class BadlyBucketed(Distrust):
+class BadlyBucketed(Proven):
     """The aggregator signed a root over a bucket that no honest one makes. Everything stops; the proof is kept."""
 
     code: ClassVar[str] = "bad-bucket"
@@ -44,13 +43,9 @@ class BadlyBucketed(Distrust):
                 "a bucket of a signed document is not what it must be ({fault}). Nothing more is sent. The evidence is "
                 "kept: export it, and show it to the others",
                 fault=proof.fault,
-            )
+            ),
+            proof.to_bytes(),
         )
-        self.proof = proof
-
-    def evidence(self) -> bytes:
-        """The file itself: anyone can verify it alone."""
-        return self.proof.to_bytes()
 
 
 @frozen
@@ -76,24 +71,7 @@ def buckets_of_tag(document: BucketDocument, tag: bytes, secrets: StudySecrets) 
 def check_size(manifest: Manifest, roster: BucketDocument, minimum: int) -> None:
     """Step 4, before a bucket is fetched: a size that cannot be would make buckets that name whose they are. Raises
     `Refused`."""
-    needed = max(minimum, manifest.cohort.minimum)
-    if roster.count < needed:
-        raise Refused(
-            say_many(
-                "only {count} member enrolled and at least {needed} are demanded; nothing is sent",
-                "only {count} members enrolled and at least {needed} are demanded; nothing is sent",
-                roster.count,
-                needed=needed,
-            )
-        )
-    if roster.count > manifest.cohort.maximum:
-        raise Refused(
-            say(
-                "{entries} enrolled, more than the {maximum} declared; nothing is sent",
-                entries=roster.count,
-                maximum=manifest.cohort.maximum,
-            )
-        )
+    check_count(manifest, roster.count, minimum)
     if not is_in_buckets(manifest, roster.count):
         raise Refused(say("the roster is in buckets, and so few members have a whole one; nothing is sent"))
 
@@ -123,7 +101,7 @@ def check_membership_in_buckets(
         number: _opened(documents, bodies, chain, number, opened[number])
         for number in sorted(opened, key=lambda number: number == own)  # the own last: a finding says little then
     }
-    place = _own_place(closings[own], secrets)
+    place = own_place(closings[own].entries, secrets)
     for number, closing in closings.items():  # 5.
         _check_credentials(
             closing, bodies, chain, number, opened[number], place if number == own else 0, random_bytes, checked
@@ -177,17 +155,6 @@ def _opened(
         raise BadlyBucketed(_of_credentials(documents.manifest, chain, bodies, number, pair)) from None
     demand_full(documents.roster, len(closing.entries))
     return closing
-
-
-def _own_place(closing: Closing, secrets: StudySecrets) -> int:
-    own_key = bytes(secrets.signing_key.verify_key)
-    own = RosterEntry(own_key, secrets.contribution, secrets.commitment.commitment_with_proof[:COMMITMENT_POINT_BYTES])
-    place = closing.entries.place_of(own_key)
-    if place is None:
-        raise NotEnrolled
-    if closing.entries[place] != own:
-        raise Refused(say("the roster shows another enrolment than the one sent; nothing is sent"))
-    return place
 
 
 def _check_credentials(

@@ -75,7 +75,19 @@ class Equivocation(Distrust):
         return encode_chain((self.first, self.second))
 
 
-class Misissued(Distrust):
+class Proven(Distrust):
+    """The aggregator signed what no honest one signs. Nothing more is sent. `proof`: the file that shows it."""
+
+    def __init__(self, said: str, proof: bytes) -> None:
+        super().__init__(said)
+        self.proof = proof
+
+    def evidence(self) -> bytes:
+        """The file itself: anyone can verify it alone."""
+        return self.proof
+
+
+class Misissued(Proven):
     """The aggregator issued a credential that its holder cannot use: it chooses who can send. No peer sends."""
 
     code: ClassVar[str] = "bad-credential"
@@ -87,13 +99,9 @@ class Misissued(Distrust):
                 "can send. Nothing is sent. The evidence is kept: export it, and show it to the others",
                 place=proof.place,
                 size=proof.size,
-            )
+            ),
+            proof.to_bytes(),
         )
-        self.proof = proof
-
-    def evidence(self) -> bytes:
-        """The file itself: anyone can verify it alone."""
-        return self.proof.to_bytes()
 
 
 def extend_chain(seen: Sequence[SignedHead], fresh: Sequence[SignedHead]) -> tuple[SignedHead, ...]:
@@ -258,10 +266,15 @@ class Membership:
     credential: Credential = field(repr=False)
 
 
-def check_roster(
-    manifest: Manifest, entries: Roster, secrets: StudySecrets, minimum: int
-) -> int:
+def check_roster(manifest: Manifest, entries: Roster, secrets: StudySecrets, minimum: int) -> int:
     """Step 4. The own place in the roster. Raises `Refused`."""
+    index = own_place(entries, secrets)
+    check_count(manifest, len(entries), minimum)
+    return index
+
+
+def own_place(entries: Roster, secrets: StudySecrets) -> int:
+    """The place of the own entry, which has to be there exactly as sent. Raises `NotEnrolled`, `Refused`."""
     own_key = bytes(secrets.signing_key.verify_key)
     own = RosterEntry(own_key, secrets.contribution, secrets.commitment.commitment_with_proof[:COMMITMENT_POINT_BYTES])
     index = entries.place_of(own_key)
@@ -269,21 +282,29 @@ def check_roster(
         raise NotEnrolled
     if entries[index] != own:
         raise Refused(say("the roster shows another enrolment than the one sent; nothing is sent"))
-    needed = max(minimum, manifest.cohort.minimum)
-    if len(entries) < needed:
-        raise Refused(say_many(
-            "only {count} member enrolled and at least {needed} are demanded; nothing is sent",
-            "only {count} members enrolled and at least {needed} are demanded; nothing is sent",
-            len(entries),
-            needed=needed,
-        ))
-    if len(entries) > manifest.cohort.maximum:
-        raise Refused(say(
-            "{entries} enrolled, more than the {maximum} declared; nothing is sent",
-            entries=len(entries),
-            maximum=manifest.cohort.maximum,
-        ))
     return index
+
+
+def check_count(manifest: Manifest, count: int, minimum: int) -> None:
+    """At least as many members as study and owner (`minimum`) demand, and no more than declared. Raises `Refused`."""
+    needed = max(minimum, manifest.cohort.minimum)
+    if count < needed:
+        raise Refused(
+            say_many(
+                "only {count} member enrolled and at least {needed} are demanded; nothing is sent",
+                "only {count} members enrolled and at least {needed} are demanded; nothing is sent",
+                count,
+                needed=needed,
+            )
+        )
+    if count > manifest.cohort.maximum:
+        raise Refused(
+            say(
+                "{entries} enrolled, more than the {maximum} declared; nothing is sent",
+                entries=count,
+                maximum=manifest.cohort.maximum,
+            )
+        )
 
 
 class NotEnrolled(Refused):
