@@ -23,7 +23,8 @@ from anon.ldp import NanoEpsilon
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.route import DirectRoute
 from anon.study import parse_proposal
-from anon.study.manifest import Manifest, Row, Slot
+from anon.study.manifest import Manifest
+from anon.study.slots import Row, Slot
 from anon.wire.invite import Invite
 from benchmarks.figures import Figure, publish
 from benchmarks.peer import STUDY

@@ -19,8 +19,9 @@ from anon.protocols.words import PacketKind
 from anon.sharing.arrangement import Arrangement
 from anon.study.designs import Design
 from anon.study.features import Feature, Label
-from anon.study.manifest import Manifest, Slot, Survey, Window
+from anon.study.manifest import Manifest, Survey, Window
 from anon.study.proposal import Proposal
+from anon.study.slots import Slot
 
 Place = tuple[str, int]
 """Kind and part of a document."""

@@ -1,6 +1,6 @@
 """The draw: the survey of a slot's table that a tag must answer (design section 3, step 4).
 
-1. The manifest has a table for each slot: surveys and their weights (`anon.study.manifest.Slot`). It is signed before
+1. The manifest has a table for each slot: surveys and their weights (`anon.study.slots.Slot`). It is signed before
    anyone enrols.
 2. The seed is SHA-256(label, manifest, roster body, value) (`anon.wire.messages.study_seed`). The manifest commits to
    the value, and it is revealed once the roster is frozen. From then on nobody can choose the seed.
@@ -19,7 +19,8 @@ from collections.abc import Sequence
 
 from anon import labels
 from anon.errors import Malformed
-from anon.study.manifest import Manifest, Slot
+from anon.study.manifest import Manifest
+from anon.study.slots import Slot
 from anon.wire.cbor import sha256
 from anon.wire.packet_v2 import VERSION, Occasion
 

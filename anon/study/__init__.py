@@ -1,8 +1,9 @@
 """A study: what staff propose in `study.toml`, and the signed manifest that resolves everything it can ask."""
 
 from anon.study.features import Cover, Feature, Label, Table
-from anon.study.manifest import Manifest, Slot, Survey, Window
+from anon.study.manifest import Manifest, Survey, Window
 from anon.study.proposal import Proposal, load_proposal, parse_proposal
+from anon.study.slots import Slot
 
 __all__ = [
     "Cover",

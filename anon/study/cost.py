@@ -22,7 +22,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from anon.ldp import SurveyCost, per_attribute, record_level
-from anon.study.manifest import Slot, Survey
+from anon.study.manifest import Survey
+from anon.study.slots import Slot
 
 
 def total_epsilon(surveys: tuple[Survey, ...], slots: tuple[Slot, ...]) -> int:

@@ -16,7 +16,6 @@ from anon import labels
 from anon.errors import InvalidValue, Malformed
 from anon.ldp import SCALE, Mechanism, from_spec
 from anon.sealing import PUBLIC_KEY_SIZE
-from anon.study.designs import demand_design, most_in_a_window
 from anon.study.features import (
     LATEST,
     MOST_IN_COHORT,
@@ -33,6 +32,7 @@ from anon.study.features import (
 )
 from anon.study.parsing import LEFT_OUT, make_converter, structure
 from anon.study.records import Records
+from anon.study.slots import Slot, demand_slots
 from anon.wire.addresses import onion_address_fault
 from anon.wire.cbor import decode, encode, sha256
 from anon.wire.messages import KEY_BYTES
@@ -42,8 +42,6 @@ VERSION = 2
 1 alone cannot make such packets, and tells its owner to update it. Studies of exact sums may still have 1."""
 LARGEST = 2**40  # of 1e-9: every epsilon fits a float and a database
 MOST_ROUNDS = 256
-HEAVIEST_TABLE = 2**28
-"""Weights of a slot's rows add up to less: the draw's bias stays below 2**-100 (`anon.protocols.sortition`)."""
 NAME = re.compile(r"[a-z][a-z0-9-]{0,39}\Z")
 MOST_SIGNS = 4096
 """Of a one-bit survey about several features: a sign for each combination of their categories."""
@@ -163,27 +161,6 @@ class Survey:
     def build(self) -> Mechanism:
         """The mechanism object of this survey."""
         return from_spec(self.mechanism, self.m, self.p, self.q)
-
-
-@frozen
-class Row:
-    """One row of a slot's table: a survey and its integer weight."""
-
-    survey: int
-    weight: int
-
-
-@frozen
-class Slot:
-    """One packet's place: the weighted table from which a tag draws the survey to answer (design section 3, step 4)."""
-
-    slot: int
-    rows: tuple[Row, ...]
-
-    @property
-    def total(self) -> int:
-        """The sum of the weights."""
-        return sum(row.weight for row in self.rows)
 
 
 @frozen
@@ -369,28 +346,8 @@ def _check_shape(manifest: Manifest) -> None:
             raise InvalidValue(f"survey {number}: expected different features of this study")
     if manifest.report_size != max((survey.report_size for survey in manifest.surveys), default=0):
         raise InvalidValue("report_size: expected the size of the largest report")
-    _check_slots(manifest)
-
-
-def _check_slots(manifest: Manifest) -> None:
-    if not 1 <= len(manifest.slots) <= 255:
-        raise InvalidValue("slots: expected 1 to 255")
-    asked: list[int] = []
-    for number, slot in enumerate(manifest.slots):
-        if slot.slot != number or not slot.rows or any(row.weight < 1 for row in slot.rows):
-            raise InvalidValue(f"slot {number}: expected its number and rows of weight 1 or more")
-        if slot.total >= HEAVIEST_TABLE:
-            raise InvalidValue(f"slot {number}: expected weights that add up to less than {HEAVIEST_TABLE}")
-        asked += [row.survey for row in slot.rows]
-    if sorted(asked) != list(range(len(manifest.surveys))):
-        raise InvalidValue("slots: expected every survey in exactly one row of one slot")
     cards = {feature.name: feature.cardinality for feature in manifest.features}
-    demand_design(manifest.design, cards, manifest.surveys, manifest.slots)
-    most = most_in_a_window(manifest.surveys, manifest.slots)
-    if 0 < manifest.cover.connections < most:
-        raise InvalidValue(
-            f"cover.connections: expected at least {most}, the most packets that one peer has in a window"
-        )
+    demand_slots(manifest.design, cards, manifest.surveys, manifest.slots, manifest.cover.connections)
 
 
 _CONVERTER = make_converter()

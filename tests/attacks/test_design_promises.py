@@ -12,7 +12,8 @@ from anon.errors import InvalidValue, Malformed
 from anon.ldp import build, nano, odds_moved
 from anon.protocols.histogram.asked import asks_label
 from anon.study.cost import attribute_epsilon, total_epsilon
-from anon.study.manifest import Manifest, Row, Slot, Survey, parse_manifest
+from anon.study.manifest import Manifest, Survey, parse_manifest
+from anon.study.slots import Row, Slot
 from peer.app import PeerApp
 from peer.rules.consent import Policy, explain
 from peer.rules.ledger import Ledger

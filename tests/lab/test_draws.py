@@ -15,7 +15,7 @@ from scipy.stats import chi2_contingency, chisquare
 from aggregator.lab.simulation.draws import assign_rows, perturbed_counts
 from anon.ldp import SCALE, RawCategory, build, from_spec, nano
 from anon.protocols.sortition import draw
-from anon.study.manifest import Row, Slot
+from anon.study.slots import Row, Slot
 
 pytestmark = pytest.mark.slow
 

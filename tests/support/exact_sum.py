@@ -27,8 +27,9 @@ from anon.sealing import OVERHEAD, seal
 from anon.sealing.opening import Opener
 from anon.study.cost import total_epsilon
 from anon.study.designs import Design, Tables
-from anon.study.manifest import EXACT, Manifest, Row, Slot, Survey, Window
+from anon.study.manifest import EXACT, Manifest, Survey, Window
 from anon.study.proposal import DesignSection, Proposal
+from anon.study.slots import Row, Slot
 from anon.wire.cbor import decode, encode
 from anon.wire.packet_v2 import Occasion, PacketV2, Relayed, share_info
 from peer.protocols import registry as peers

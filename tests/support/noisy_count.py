@@ -27,9 +27,10 @@ from anon.protocols.words import PacketKind, mechanism_line, mechanism_odds, mec
 from anon.study.cost import total_epsilon
 from anon.study.designs import Design, Tables
 from anon.study.features import Feature, Label
-from anon.study.manifest import Manifest, Row, Slot, Survey, Window
+from anon.study.manifest import Manifest, Survey, Window
 from anon.study.parsing import make_converter, structure
 from anon.study.proposal import DesignSection, Proposal
+from anon.study.slots import Row, Slot
 from anon.wire.cbor import decode, encode
 from peer.protocols import registry as peers
 

@@ -16,8 +16,9 @@ from anon.ldp import MAX_CATEGORIES, SCALE, Mechanism, NanoEpsilon, build, choos
 from anon.protocols.contract import Layout
 from anon.protocols.histogram.declared import SHARES, declared, far_centre, score_signs
 from anon.protocols.histogram.one_bit import feature_signs
-from anon.study.manifest import Row, Slot, Survey, Window
+from anon.study.manifest import Survey, Window
 from anon.study.proposal import OnePacket, Paper, Proposal
+from anon.study.slots import Row, Slot
 
 _WEIGHT = 1_000_000
 

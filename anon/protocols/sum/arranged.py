@@ -28,9 +28,10 @@ from anon.sharing.arrangement import (
     parse_entry,
 )
 from anon.study.features import Cohort
-from anon.study.manifest import EXACT, Row, Slot, Survey, Window
+from anon.study.manifest import EXACT, Survey, Window
 from anon.study.proposal import Proposal, TellerPlace
 from anon.study.records import RECORD
+from anon.study.slots import Row, Slot
 from anon.study.sum_designs import Gradient, Moments, TablesSum
 
 DELTA: Final = Decimal("1e-6")

@@ -12,7 +12,7 @@ from anon.protocols import categories
 from anon.protocols import sortition as tables
 from anon.protocols.histogram import binning
 from anon.study.features import Feature, Label
-from anon.study.manifest import Row, Slot
+from anon.study.slots import Row, Slot
 
 AGE = Feature("age", "numeric", "age", "SELECT 1", "own", range=(0.0, 100.0), bins=4)
 GAIN = Feature("gain", "numeric", "gain", "SELECT 1", 0.0, range=(0.0, 100_000.0), bins=2, scale="log")

@@ -7,7 +7,8 @@ import pytest
 from anon.ldp import build, nano
 from anon.protocols.histogram.asked import asks_label
 from anon.study.cost import attribute_epsilon, total_epsilon
-from anon.study.manifest import Row, Slot, Survey, Window
+from anon.study.manifest import Survey, Window
+from anon.study.slots import Row, Slot
 
 WINDOW = Window(0, 3600)
 
