@@ -112,15 +112,16 @@ def check_membership_in_buckets(
     return Membership(digest, seed, signature, documents.roster.count, credential)
 
 
-def check_transcript_size(manifest: Manifest, document: BucketDocument) -> None:
-    """No transcript has more packets than there can be members. Raises `Distrust`, before a bucket is fetched."""
-    if document.count > manifest.cohort.maximum:
+def check_transcript_size(document: BucketDocument, members: int) -> None:
+    """A slot's transcript has at most one packet of each member of the signed roster. Raises `Distrust`, before a
+    bucket is fetched."""
+    if document.count > members:
         raise Distrust(
             say(
-                "a transcript is signed for {count} packets, more than the {maximum} members declared; nothing more is "
-                "fetched",
+                "a transcript is signed for {count} packets, and the signed roster has {members} members; nothing more "
+                "is fetched",
                 count=document.count,
-                maximum=manifest.cohort.maximum,
+                members=members,
             )
         )
 

@@ -13,9 +13,10 @@ are fetched again.
 Where a study's documents are in buckets, a peer fetches, for each slot, the digests in the bucket of its own tag and in
 two decoys. Each of them comes over a connection of its own at a time of its own, drawn over all that is left of the
 study. So nothing ties two of them to one another, or to the bucket of the peer's key, which it fetched when enrolment
-closed. Tags are those of the slots, whatever was drawn, answered, sent or acknowledged. The number of fetches follows
-from the signed sizes, and the buckets from the credential and the secrets of joining. After a restart the same are
-fetched again.
+closed. No transcript may have more packets than the signed roster has members: finer buckets than the roster's would
+name the member who asks. Tags are those of the slots, whatever was drawn, answered, sent or acknowledged. The number of
+fetches follows from the signed sizes, and the buckets from the credential and the secrets of joining. After a restart
+the same are fetched again.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ from peer.threads import heads_off_loop, off_loop
 
 MOST_LISTED = 32 * 1024 * 1024
 """Bytes of transcripts that a peer fetches of one study, on average: some 70,000 packets."""
+MOST_BETWEEN = 1024 * 1024
+"""Bytes of documents from the roster's to the last transcript's, of a study in buckets, that come in one exchange."""
 NOT_PUBLISHED = say("the transcript was not published in time")
 NOT_SUMMED = say("neither a sum nor the transcript was published in time: ask staff if a teller is away")
 NOT_FETCHED = say("a random part of the transcripts was fetched; the others were too many")
@@ -69,7 +72,7 @@ async def choose_transcripts(run: StudyRun, exchanges: Exchanges, study: Sent) -
     if len(heads) < len(surveys):
         raise Later
     if has_buckets(study.manifest, chain):
-        return await choose_buckets(run, exchanges, study, heads, runs_of(heads))
+        return await choose_buckets(run, exchanges, study, chain, heads)
     closed, ends = transcript_interval(study.manifest)
     random_bytes, everything = run.tools.random_bytes, sum(head.length for head in heads.values())
     chosen = {
@@ -154,15 +157,15 @@ def _own_listed(
 
 
 async def choose_buckets(
-    run: StudyRun, exchanges: Exchanges, study: Sent, heads: Mapping[int, Head], together: list[TranscriptRange]
+    run: StudyRun, exchanges: Exchanges, study: Sent, chain: Sequence[SignedHead], heads: Mapping[int, Head]
 ) -> None:
-    """Fetch the transcripts' documents, and draw when each bucket is fetched. `heads`: of each slot's transcript;
-    `together`: the same in runs of neighbours."""
-    documents: dict[int, BucketDocument] = {}
-    for neighbours in together:
-        bodies = await exchanges.bodies(study, [head for _slot, head in neighbours])
-        for (slot, _head), body in zip(neighbours, bodies, strict=True):
-            documents[slot] = _read(study, slot, body)
+    """Fetch the transcripts' documents with the roster's, and draw when each bucket is fetched. `heads`: of each slot's
+    transcript."""
+    bodies: dict[int, bytes] = {}
+    for neighbours in runs_of(_with_roster(chain, heads)):
+        numbers, wanted = zip(*neighbours, strict=True)
+        bodies |= zip(numbers, await exchanges.bodies(study, wanted), strict=True)
+    documents = _read(study, chain, heads, bodies)
     secrets = run.secrets(study)
     fetches = await off_loop(_fetches, study, heads, documents, secrets)
     closed, ends = transcript_interval(study.manifest)
@@ -189,13 +192,34 @@ async def fetch_digests(run: StudyRun, exchanges: Exchanges, study: Sent, job: F
     run.memory = run.memory.with_done(job)
 
 
-def _read(study: Sent, slot: int, body: bytes) -> BucketDocument:
+def _with_roster(chain: Sequence[SignedHead], heads: Mapping[int, Head]) -> dict[int, Head]:
+    """The heads of the roster and of the transcripts by number, with all between them: one exchange brings them.
+    Without these where they are long, which an honest aggregator's are not."""
+    roster = _roster(chain)
+    needed = {head.number: head for head in (roster, *heads.values())}
+    together = needed | {one.head.number: one.head for one in chain[roster.number : max(needed)]}
+    return together if sum(head.length for head in together.values()) <= MOST_BETWEEN else needed
+
+
+def _roster(chain: Sequence[SignedHead]) -> Head:
+    return next(one.head for one in chain if one.head.kind == "roster")
+
+
+def _read(
+    study: Sent, chain: Sequence[SignedHead], heads: Mapping[int, Head], bodies: Mapping[int, bytes]
+) -> dict[int, BucketDocument]:
+    """The transcripts' documents by slot, none of more packets than the roster has members."""
     try:
-        document = parse_bucket_document(body, study.study, "transcript", slot)
+        members = parse_bucket_document(bodies[_roster(chain).number], study.study, "roster", 0).count
+        documents = {
+            slot: parse_bucket_document(bodies[head.number], study.study, "transcript", slot)
+            for slot, head in heads.items()
+        }
     except Malformed:
         raise Distrust(say("a signed transcript is not what it must be; nothing more is fetched")) from None
-    check_transcript_size(study.manifest, document)
-    return document
+    for document in documents.values():
+        check_transcript_size(document, members)
+    return documents
 
 
 def _fetches(

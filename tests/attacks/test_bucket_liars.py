@@ -196,6 +196,38 @@ async def test_digests_that_are_none_are_evidence(tmp_path: Path, monkeypatch: p
     assert isinstance(parse_evidence(proof.to_bytes()), BadBucket)
 
 
+@pytest.mark.parametrize(("packets", "believed"), [(16, True), (17, False), (32, False)])
+async def test_a_transcript_of_more_packets_than_members_is_not_looked_into(tmp_path: Path, packets: int, believed: bool) -> None:
+    """Sixteen members enrolled. With more packets a transcript could have finer buckets than the roster, down to one
+    for each tag: whoever fetched that would be known by it."""
+    aggregator, app = await closed(tmp_path)
+    await live(app, aggregator)
+    ((slot, _tag), packet), = aggregator.accepted.items()
+    for number in range(packets - 1):
+        token = bytes([number]) + packet.token[1:]
+        aggregator.accepted[slot, token[:48]] = evolve(packet, token=token)
+    aggregator.transcribe()
+    aggregator.gets.clear()
+    assert await advance(app, aggregator) is None
+    (status,) = app.status()
+    looked_into = any(what.startswith("buckets/4/") for what, _at in aggregator.gets)
+    assert (status.state, looked_into) == ((State.FINISHED if believed else State.STOPPED), believed)
+    assert believed or f"{packets} packets" in status.reason
+    assert sum(what.startswith("documents/") for what, _at in aggregator.gets) == 1, "the roster's comes along"
+
+
+async def test_a_long_document_among_the_short_ones_is_not_fetched(tmp_path: Path) -> None:
+    """An aggregator that signs its report before the transcripts makes no peer fetch it."""
+    aggregator, app = await closed(tmp_path)
+    await live(app, aggregator)
+    aggregator.publish("report", bytes(2**20))
+    aggregator.transcribe()
+    aggregator.gets.clear()
+    assert await advance(app, aggregator) is None
+    documents = {what for what, _at in aggregator.gets if what.startswith("documents/")}
+    assert documents == {"documents/1-1", "documents/5-5"} and app.status()[0].state is State.FINISHED
+
+
 # Rates: lies in some buckets, seen by a peer that draws two decoys. Exact two-sided binomial tests at level 0.001.
 
 
