@@ -13,7 +13,6 @@ from anon.protocols.kinds import KINDS
 from anon.protocols.registry import protocol_of
 from anon.protocols.sizes import LONGEST_UNSEEN_CHAIN, MOST_HELD, longest_at_once, longest_body, longest_chain
 from anon.study.manifest import Manifest
-from anon.transparency.bucketed import InBuckets
 from anon.transparency.buckets import MOST
 from anon.transparency.documents import MAX_BODY
 
@@ -52,15 +51,13 @@ def demand_signable(manifest: Manifest, kind: str, part: int, length: int) -> No
         )
 
 
-def demand_buckets(manifest: Manifest, made: InBuckets) -> None:
-    """Raises `TooLong` before a document is signed of which a bucket is longer than any that peers fetch."""
-    if max(made.entries) > MOST:
+def demand_buckets(manifest: Manifest, kind: str, part: int, entries: int) -> None:
+    """Raises `TooLong` for a bucket of so many entries, before its document is signed: no peer fetches a longer one."""
+    if entries > MOST:
         raise TooLong(
-            f"{made.document.kind} {made.document.part} would have a bucket of {max(made.entries)} entries, and no "
-            f"reader takes more than {MOST}: it is not signed, and the study cannot go on. Keys were made to fall into "
-            "one bucket; admit people by invites"
+            f"{kind} {part} would have a bucket of {entries} entries, and no reader takes more than {MOST}: it is not "
+            "signed, and the study cannot go on. Keys were made to fall into one bucket; admit people by invites"
         )
-    demand_signable(manifest, made.document.kind, made.document.part, len(made.document.to_bytes()))
 
 
 def advice(manifest: Manifest) -> str:

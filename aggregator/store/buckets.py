@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 
 from attrs import frozen
 from sqlalchemy import Column, Integer, MetaData, delete, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from aggregator.rules.faults import Superseded
 from aggregator.store.database import Database
+from aggregator.store.studies import documents_of
 from aggregator.store.tables import bytes_column, study_table
-from anon.transparency.bucketed import InBuckets
+from anon.transparency.bucketed import MadeBucket
 
 TABLES = MetaData()
-_AT_ONCE = 256
 
 _buckets = study_table(
     TABLES,
@@ -56,32 +57,45 @@ class BucketStore:
             found = (await connection.execute(select(_buckets.c.content).where(here))).scalar_one_or_none()
         return None if found is None else bytes(found)
 
-    async def contents(self, study: bytes, number: int) -> AsyncIterator[tuple[int, bytes]]:
-        """The buckets of a document with their numbers, in order; one in memory at a time."""
-        for bucket in range(len(await self.leaves(study, number))):
-            content = await self.content(study, number, bucket)
-            if content is not None:
-                yield bucket, content
+    async def put(self, study: bytes, number: int, first: int, made: Sequence[MadeBucket]) -> None:
+        """Keep buckets of the document that is to have this number, from the `first` on. Nothing once a head has taken
+        the number: then its buckets are there.
 
-    async def erase(self, study: bytes, numbers: Sequence[int]) -> None:
-        """Forget the buckets of these documents."""
+        A bucket whose document has no head is served to nobody. A document that was begun before is overwritten.
+        """
+        rows = [
+            {
+                "study": study,
+                "number": number,
+                "bucket": bucket,
+                "leaf": one.leaf,
+                "entries": one.entries,
+                "content": one.content,
+            }
+            for bucket, one in enumerate(made, first)
+        ]
         async with self._database.write() as connection:
-            here = (_buckets.c.study == study) & _buckets.c.number.in_(list(numbers))
-            await connection.execute(delete(_buckets).where(here))
+            if await documents_of(connection, study) > number:
+                return
+            here = (_buckets.c.study == study) & (_buckets.c.number == number)
+            earlier = (_buckets.c.bucket >= first) & (_buckets.c.bucket < first + len(rows))
+            await connection.execute(delete(_buckets).where(here & earlier))
+            await connection.execute(insert(_buckets), rows)
+
+    async def erase(self, study: bytes, numbers: Sequence[int], unsigned: int) -> None:
+        """Forget the buckets of these documents, and of any that was begun: from number `unsigned` on."""
+        async with self._database.write() as connection:
+            gone = _buckets.c.number.in_(list(numbers)) | (_buckets.c.number >= unsigned)
+            await connection.execute(delete(_buckets).where((_buckets.c.study == study) & gone))
 
 
-async def keep(connection: AsyncConnection, number: int, made: InBuckets) -> None:
-    """Store the buckets of a document in the transaction that stores its head."""
-    rows = [
-        {
-            "study": made.document.study,
-            "number": number,
-            "bucket": bucket,
-            "leaf": made.leaves[bucket],
-            "entries": made.entries[bucket],
-            "content": content,
-        }
-        for bucket, content in enumerate(made.contents)
-    ]
-    for start in range(0, len(rows), _AT_ONCE):
-        await connection.execute(insert(_buckets), rows[start : start + _AT_ONCE])
+async def demand_put(connection: AsyncConnection, study: bytes, number: int, leaves: Sequence[bytes]) -> None:
+    """In the transaction that takes a document's number: what was put must be its buckets and no more.
+
+    Raises `Superseded` where another process has put others.
+    """
+    here = (_buckets.c.study == study) & (_buckets.c.number == number)
+    await connection.execute(delete(_buckets).where(here & (_buckets.c.bucket >= len(leaves))))
+    found = await connection.execute(select(_buckets.c.leaf).where(here).order_by(_buckets.c.bucket))
+    if [bytes(row.leaf) for row in found] != list(leaves):
+        raise Superseded(study)

@@ -8,12 +8,12 @@ and the order of arrival leave the disk, and how faults are told.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Insert, MetaData, Select, Table
+from sqlalchemy import Column, ColumnElement, Insert, MetaData, Row, Select, Table
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 
@@ -55,9 +55,9 @@ class Database(ABC):
 
     @abstractmethod
     def found(
-        self, here: ColumnElement[bool], column: Column[bytes], values: Sequence[bytes], beside: Column[bytes]
-    ) -> Select[bytes, Any]:
-        """A query for those of these values that a column has `here`, each with the column `beside` it. It goes by the
+        self, here: ColumnElement[bool], column: Column[bytes], values: Sequence[bytes], *beside: ColumnElement[Any]
+    ) -> Select[*tuple[Any, ...]]:
+        """A query for those of these values that a column has `here`, each with the columns `beside` it. It goes by the
         key, of which `column` is the last part and `here` fixes the others."""
 
     @abstractmethod
@@ -84,3 +84,16 @@ class Database(ABC):
     @abstractmethod
     async def close(self) -> None:
         """Let go of the database."""
+
+
+PAGE = 400
+"""Rows of one page."""
+
+
+async def pages(database: Database, query: Select[*tuple[Any, ...]]) -> AsyncIterator[Sequence[Row[*tuple[Any, ...]]]]:
+    """The rows of a query out of one consistent view, a page in memory at a time. Take them all, and without pause: a
+    server lets go of a view that is idle for ten seconds."""
+    async with database.read() as connection:
+        found = await connection.stream(query.execution_options(yield_per=PAGE))
+        async for some in found.partitions():
+            yield some

@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from attrs import frozen
+from attrs import field, frozen
 from sqlalchemy import Column, Integer, LargeBinary, MetaData, bindparam, cast, delete, func, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from aggregator.rules.enrolled import Admitted, Enrolled, Known
 from aggregator.store.crash_points import crash_point
-from aggregator.store.database import Database
+from aggregator.store.database import Database, pages
 from aggregator.store.studies import frozen_until
 from aggregator.store.tables import bytes_column, key_column, study_table
 
@@ -34,6 +34,13 @@ _withdrawals = study_table(TABLES, "withdrawals", key_column("key", 32))
 _counted = study_table(TABLES, "enrolled", Column("number", Integer, nullable=False), partitioned=False)
 """How many enrolments a study has: counting its rows takes a fifth of a second at a million."""
 
+_AT_ONCE = 400
+_KEY, _CONTRIBUTION, _COMMITMENT = (cast(column, LargeBinary) for column in _enrolments.c[1:4])
+_STORED, _CHECK = (_KEY, _CONTRIBUTION, _COMMITMENT), cast(_checks.c.digest, LargeBinary)
+_WITH_CHECKS = _enrolments.outerjoin(
+    _checks, (_checks.c.study == _enrolments.c.study) & (_checks.c.key == _enrolments.c.key)
+)
+
 
 @frozen
 class Roster:
@@ -41,6 +48,19 @@ class Roster:
 
     sound: tuple[Enrolled, ...]
     damaged: tuple[bytes, ...]
+
+
+@frozen
+class Keys:
+    """The keys of a study's sound enrolments, in order and laid end to end, and those of the damaged ones."""
+
+    sound: bytes = field(repr=False)
+    damaged: tuple[bytes, ...]
+
+    @property
+    def count(self) -> int:
+        """How many are sound."""
+        return len(self.sound) // 32
 
 
 class EnrolTransaction:
@@ -155,17 +175,41 @@ class EnrolStore:
 
     async def roster(self, study: bytes) -> Roster:
         """Every enrolment, sorted by key, after every change that has begun."""
-        joined = _enrolments.outerjoin(
-            _checks, (_checks.c.study == _enrolments.c.study) & (_checks.c.key == _enrolments.c.key)
-        )
-        columns = [cast(column, LargeBinary) for column in (*_enrolments.c[1:4], _checks.c.digest)]
-        query = select(*columns).select_from(joined).where(_enrolments.c.study == study).order_by(_enrolments.c.key)
+        query = select(*_STORED, _CHECK).select_from(_WITH_CHECKS)
+        query = query.where(_enrolments.c.study == study).order_by(_enrolments.c.key)
         async with self._database.write() as connection:
             rows = [(Enrolled(*row[:3]), row[3]) for row in await connection.execute(query)]
         sound = tuple(enrolment for enrolment, check in rows if check in (None, enrolment.check()))
         return Roster(
             sound, tuple(enrolment.key for enrolment, check in rows if check not in (None, enrolment.check()))
         )
+
+    async def keys(self, study: bytes) -> Keys:
+        """The keys of every enrolment, read a page at a time. By then nobody enrols any more (`StudyStore.freeze`)."""
+        in_place = _enrolments.c.key > b""  # a damaged row can hold a text, and is not found
+        query = select(*_STORED, _CHECK, in_place).select_from(_WITH_CHECKS)
+        sound, damaged = bytearray(), []
+        async for rows in pages(self._database, query.where(_enrolments.c.study == study).order_by(_enrolments.c.key)):
+            for key, contribution, commitment, check, is_found in rows:
+                enrolment = Enrolled(key, contribution, commitment)
+                if is_found and check in (None, enrolment.check()):
+                    sound += enrolment.key
+                else:
+                    damaged.append(enrolment.key)
+        return Keys(bytes(sound), tuple(damaged))
+
+    async def of_keys(self, study: bytes, keys: Sequence[bytes]) -> tuple[Enrolled, ...]:
+        """The sound enrolments of these keys, sorted by key."""
+        own = (_checks.c.study == _enrolments.c.study) & (_checks.c.key == _enrolments.c.key)
+        check = select(_checks.c.digest).where(own).scalar_subquery()
+        here, found = _enrolments.c.study == study, []
+        async with self._database.read() as connection:
+            for start in range(0, len(keys), _AT_ONCE):
+                some = keys[start : start + _AT_ONCE]
+                query = self._database.found(here, _enrolments.c.key, some, *_STORED, check)
+                found += [(Enrolled(*row[1:-1]), row[-1]) for row in await connection.execute(query)]
+        sound = (enrolment for enrolment, check in found if check in (None, enrolment.check()))
+        return tuple(sorted(sound, key=lambda enrolment: enrolment.key))
 
     async def enrolled(self, study: bytes) -> int:
         """How many are enrolled, as it was last noted; at any size at once."""

@@ -10,7 +10,8 @@ Sealed shares have a table of their own. They are never published, and are erase
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import (
     Column,
@@ -18,20 +19,20 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    Row,
     and_,
     cast,
     delete,
     exists,
     func,
     insert,
-    literal,
     select,
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from aggregator.rules.accepted import Accepted, Place, relayed
 from aggregator.store.crash_points import crash_point
-from aggregator.store.database import Database
+from aggregator.store.database import Database, pages
 from aggregator.store.studies import frozen_until
 from aggregator.store.tables import bytes_column, key_column, study_table
 from anon.study.manifest import Manifest
@@ -70,7 +71,11 @@ _damaged = study_table(
 
 _SLOT, _SURVEY = (func.coalesce(cast(column, Integer), -1) for column in (_packets.c.slot, _packets.c.survey))
 _TAG = cast(_packets.c.tag, LargeBinary)
+_WHOLE = (cast(_packets.c.plaintext, LargeBinary), cast(_packets.c.digest, LargeBinary))
 """Whatever a damaged row holds in place of a number or of bytes, it is read as such."""
+_IN_PLACE = ((_packets.c.slot == _SLOT) & (_packets.c.survey == _SURVEY) & (_packets.c.tag > b"")).label("in_place")
+"""True for a row that is found by its key: a damaged one may hold a text in place of bytes."""
+
 
 class PacketStore:
     """Packets by (study, slot, tag)."""
@@ -116,6 +121,27 @@ class PacketStore:
         rows = await self._read(study, here & ~_left_out())
         return tuple(packet.plaintext for packet in await asyncio.to_thread(_sound, study, rows))
 
+    async def tags(self, study: bytes, slot: int, surveys: Collection[int]) -> bytes:
+        """The tags of these surveys' packets in a slot, in order, laid end to end: 48 bytes a packet."""
+        here = (_packets.c.study == study) & (_packets.c.slot == slot) & _packets.c.survey.in_(surveys)
+        query = select(_packets.c.tag).where(here & ~_left_out()).order_by(_packets.c.tag)
+        laid = bytearray()
+        async for rows in pages(self._database, query):
+            laid += b"".join(row.tag for row in rows)
+        return bytes(laid)
+
+    async def of_tags(self, study: bytes, slot: int, tags: Sequence[bytes]) -> tuple[bytes, ...]:
+        """The sound plaintexts of a slot under these tags, sorted by tag."""
+        here = (_packets.c.study == study) & (_packets.c.slot == slot)
+        rows: list[Accepted] = []
+        async with self._database.read() as connection:
+            for start in range(0, len(tags), _AT_ONCE):
+                some = tags[start : start + _AT_ONCE]
+                query = self._database.found(here, _packets.c.tag, some, _SURVEY, *_WHOLE)
+                rows += [Accepted(slot, *row) for row in await connection.execute(query)]
+        sound = await asyncio.to_thread(_sound, study, rows)
+        return tuple(packet.plaintext for packet in sorted(sound, key=lambda packet: packet.tag))
+
     async def relayed(self, study: bytes, slot: int, survey: int, teller: int) -> AsyncIterator[Relayed]:
         """The packets of a survey as this teller is shown them, in the order of their tags; a few in memory at a time.
 
@@ -156,13 +182,21 @@ class PacketStore:
         """
         places = {(slot_of(manifest, number), number) for number in surveys}
         known = {(slot.slot, row.survey) for slot in manifest.slots for row in slot.rows}
+
+        def damaged(rows: Sequence[Row[*tuple[Any, ...]]]) -> list[Place]:
+            asked = [
+                (Accepted(*row[:-1]), row.in_place)
+                for row in rows
+                if (row[0], row[2]) in places or (strays and (row[0], row[2]) not in known)
+            ]
+            bad = (one for one, kept in asked if not (kept and (one.slot, one.survey) in known and one.sound(study)))
+            return [one.place for one in bad]
+
+        query = select(_SLOT, _TAG, _SURVEY, *_WHOLE, _IN_PLACE).where((_packets.c.study == study) & ~_left_out())
         fresh: list[Place] = []
-        for slot, survey in await self._groups(study):
-            if (slot, survey) not in places and ((slot, survey) in known or not strays):
-                continue
-            rows = await self._read(study, _holding(slot, survey) & ~_left_out())
-            sound = await asyncio.to_thread(_sound, study, rows) if (slot, survey) in known else ()
-            fresh += sorted({packet.place for packet in rows} - {packet.place for packet in sound})
+        async for some in pages(self._database, query):
+            fresh += await asyncio.to_thread(damaged, some)
+        fresh.sort()
         if fresh:
             async with self._database.write() as connection:
                 listed = [{"study": study, "slot": slot, "tag": tag} for slot, tag in fresh]
@@ -198,14 +232,9 @@ class PacketStore:
                 held.update({(slot, row[0]): row[1] for row in rows})
         return held
 
-    async def _groups(self, study: bytes) -> list[tuple[int, int]]:
-        query = select(_SLOT, _SURVEY).where(_packets.c.study == study).distinct()
-        async with self._database.read() as connection:
-            return sorted((row[0], row[1]) for row in await connection.execute(query))
-
     async def _read(self, study: bytes, here: ColumnElement[bool]) -> list[Accepted]:
-        columns = (_SLOT, _TAG, _SURVEY, cast(_packets.c.plaintext, LargeBinary), cast(_packets.c.digest, LargeBinary))
-        query = select(*columns).where((_packets.c.study == study) & here).order_by(_packets.c.slot, _packets.c.tag)
+        query = select(_SLOT, _TAG, _SURVEY, *_WHOLE).where((_packets.c.study == study) & here)
+        query = query.order_by(_packets.c.slot, _packets.c.tag)
         async with self._database.read() as connection:
             return [Accepted(*row) for row in await connection.execute(query)]
 
@@ -233,10 +262,6 @@ def in_words(place: Place) -> str:
 
 def _sound(study: bytes, rows: Sequence[Accepted]) -> tuple[Accepted, ...]:
     return tuple(row for row in rows if row.sound(study))
-
-
-def _holding(slot: int, survey: int) -> ColumnElement[bool]:
-    return and_(literal(slot) == _SLOT, literal(survey) == _SURVEY)
 
 
 def _left_out() -> ColumnElement[bool]:

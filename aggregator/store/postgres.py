@@ -153,12 +153,13 @@ class PostgresDatabase(Database):
         return insert(table).on_conflict_do_nothing()
 
     def found(
-        self, here: ColumnElement[bool], column: Column[bytes], values: Sequence[bytes], beside: Column[bytes]
-    ) -> Select[bytes, Any]:
+        self, here: ColumnElement[bool], column: Column[bytes], values: Sequence[bytes], *beside: ColumnElement[Any]
+    ) -> Select[*tuple[Any, ...]]:
         """See `Database`. A look-up for each value: without statistics the planner would read all rows for a list."""
         asked = func.unnest(cast(list(values), ARRAY(LargeBinary))).table_valued("value").render_derived(name="asked")
-        one = select(beside.label("beside")).where(here, column == asked.c.value).limit(1).lateral("one")
-        return select(asked.c.value, one.c.beside).join_from(asked, one, true())
+        labelled = [value.label(f"beside_{place}") for place, value in enumerate(beside)]
+        one = select(*labelled).where(here, column == asked.c.value).limit(1).lateral("one")
+        return select(asked.c.value, *one.c).join_from(asked, one, true())
 
     async def begin_study(self, connection: AsyncConnection, study: bytes) -> None:
         """A partition of each table."""

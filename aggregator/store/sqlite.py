@@ -80,10 +80,10 @@ class SqliteDatabase(Database):
         return insert(table).on_conflict_do_nothing()
 
     def found(
-        self, here: ColumnElement[bool], column: Column[bytes], values: Sequence[bytes], beside: Column[bytes]
-    ) -> Select[bytes, Any]:
+        self, here: ColumnElement[bool], column: Column[bytes], values: Sequence[bytes], *beside: ColumnElement[Any]
+    ) -> Select[*tuple[Any, ...]]:
         """See `Database`."""
-        return select(column, beside).where(here & column.in_(values))
+        return select(column, *beside).where(here & column.in_(values))
 
     async def begin_study(self, connection: AsyncConnection, study: bytes) -> None:
         """Nothing: all studies share the tables."""

@@ -220,6 +220,12 @@ async def _chain(connection: AsyncConnection, study: bytes) -> tuple[SignedHead,
     return tuple(SignedHead(parse_head(row.head, any_length=True), row.signature) for row in rows)
 
 
+async def documents_of(connection: AsyncConnection, study: bytes) -> int:
+    """How many documents a study has, one that is being signed included."""
+    query = select(func.max(_documents.c.number) + 1).where(_documents.c.study == study)
+    return int((await connection.execute(query)).scalar_one_or_none() or 0)
+
+
 async def frozen_until(connection: AsyncConnection, study: bytes) -> int:
     """The end of the latest window of a study that is closed for good; 0 before the first."""
     query = select(_studies.c.frozen).where(_studies.c.study == study)

@@ -7,36 +7,27 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from aggregator.intake.crypto_jobs import issue
 from aggregator.rules.enrol import roster_entry
 from aggregator.rules.enrolled import Enrolled
 from aggregator.rules.lifecycle import Effect, Event, Phase, due, due_though_stuck, step, turn_after
-from aggregator.store.home import KEPT
 from aggregator.store.packets import in_words, slot_of
+from aggregator.study.bucketing import (
+    credentials_buckets,
+    issue_to,
+    publish_in_buckets,
+    roster_buckets,
+    transcript_buckets,
+    unlike_the_roster,
+)
 from aggregator.study.learn import counted, learn_from_bytes
 from aggregator.study.live import LiveStudy
 from aggregator.study.sums import meeting_tellers, publish_no_sum, publish_sums
-from anon.credential import signer_nym_entropy
 from anon.study.manifest import Survey
-from anon.transparency.bucketed import (
-    credentials_in_buckets,
-    is_in_buckets,
-    roster_in_buckets,
-    transcript_in_buckets,
-)
-from anon.transparency.buckets import bits_of, split
+from anon.transparency.bucketed import is_in_buckets
 from anon.transparency.documents import find
 from anon.transparency.transcript import transcript_body
-from anon.wire.messages import (
-    RosterEntry,
-    credential_header,
-    encode_abandoned,
-    encode_credentials,
-    encode_roster,
-    encode_seed,
-)
+from anon.wire.messages import encode_abandoned, encode_credentials, encode_roster, encode_seed
 
-_ISSUED_AT_ONCE = 64
 _NAMED = 20
 """Damaged packets that one line of the log names; the desk and the report name all."""
 _LOG = logging.getLogger(__name__)
@@ -87,21 +78,22 @@ async def publish_abandoned(study: LiveStudy) -> None:
 async def publish_roster(study: LiveStudy) -> None:
     """Freeze the roster and sign its head."""
     await study.enrolment_intake.close()
-    stored_roster = await study.tools.enrolments.roster(study.study)
-    if stored_roster.damaged:
+    keys = await study.tools.enrolments.keys(study.study)
+    if keys.damaged:
         _LOG.error(
             "study %s: %d stored enrolments are damaged and not in the roster (keys %s). The study goes on without "
             "them. Check this machine's disk and memory, and keep backups elsewhere",
             study.study.hex()[:8],
-            len(stored_roster.damaged),
-            ", ".join(f"{key[:4].hex()}…" for key in stored_roster.damaged[:_NAMED]),
+            len(keys.damaged),
+            ", ".join(f"{key[:4].hex()}…" for key in keys.damaged[:_NAMED]),
         )
-    entries = [roster_entry(enrolment) for enrolment in stored_roster.sound]
-    if is_in_buckets(study.manifest, len(entries)):
-        await study.publish_in_buckets(await asyncio.to_thread(roster_in_buckets, study.study, entries))
+    if is_in_buckets(study.manifest, keys.count):
+        await publish_in_buckets(study, "roster", 0, roster_buckets(study, keys.sound))
     else:
-        await study.publish("roster", 0, encode_roster(study.study, entries))
+        sound = (await study.tools.enrolments.roster(study.study)).sound
+        await study.publish("roster", 0, encode_roster(study.study, list(map(roster_entry, sound))))
     study.open_packet_intake(await _body(study, "roster"))
+    await study.count_rostered()
 
 
 async def reveal_seed(study: LiveStudy) -> None:
@@ -111,31 +103,12 @@ async def reveal_seed(study: LiveStudy) -> None:
 
 async def issue_credentials(study: LiveStudy) -> None:
     """Issue one credential per roster entry, in the roster's order. Deterministic."""
-    issued, manifest = study.packet_intake.issued, study.manifest
+    issued = study.packet_intake.issued
     if issued is None:
         raise AssertionError("credentials before the roster")
-    header = credential_header(study.study, issued.roster_digest)
-    roster = await _rostered(study)
-    work = [(enrolment.commitment, signer_nym_entropy(issued.seed, enrolment.key)) for enrolment in roster]
-    parts = await asyncio.gather(
-        *(
-            study.tools.workers.run(
-                issue,
-                study.secrets.credential_key,
-                manifest.credential_key,
-                header,
-                manifest.packets,
-                work[start : start + _ISSUED_AT_ONCE],
-            )
-            for start in range(0, len(work), _ISSUED_AT_ONCE)
-        )
-    )
-    signatures = [signature for part in parts for signature in part]
     if study.in_buckets:
-        issued_to = list(zip(roster, signatures, strict=True))
-        split_up = split(issued_to, lambda one: one[0].key, bits_of(len(roster)))
-        by_bucket = [[signature for _enrolled, signature in part] for part in split_up]
-        return await study.publish_in_buckets(credentials_in_buckets(study.study, by_bucket))
+        return await publish_in_buckets(study, "credentials", 0, credentials_buckets(study, issued))
+    signatures = await issue_to(study, issued, await _rostered(study))
     await study.publish("credentials", 0, encode_credentials(study.study, signatures))
 
 
@@ -179,7 +152,9 @@ async def publish_transcripts(study: LiveStudy) -> None:
         ],
     )
     if in_buckets:
-        return await _publish_slots(study)
+        for slot in study.manifest.slots:
+            await publish_in_buckets(study, "transcript", slot.slot, transcript_buckets(study, slot.slot))
+        return
     for survey in study.manifest.surveys:
         plaintexts = await _packets(study, survey)
         await study.publish("transcript", survey.survey, transcript_body(study.study, survey.survey, plaintexts))
@@ -220,30 +195,9 @@ async def _rostered(study: LiveStudy) -> tuple[Enrolled, ...]:
     """The enrolments of the signed roster. Raises `Damaged` when they are not those that were signed."""
     enrolled = (await study.tools.enrolments.roster(study.study)).sound
     entries, signed = list(map(roster_entry, enrolled)), await _body(study, "roster")
-    make = _bucketed_roster if study.in_buckets else encode_roster
-    if await asyncio.to_thread(make, study.study, entries) != signed:
-        raise KEPT.damaged(
-            study.tools.studies.place,
-            f"study {study.study.hex()[:8]}: enrolments are not those of the signed roster, so that no credentials can "
-            "be issued; where there is no backup, publish the study anew",
-        )
+    if await asyncio.to_thread(encode_roster, study.study, entries) != signed:
+        raise unlike_the_roster(study)
     return enrolled
-
-
-def _bucketed_roster(study: bytes, entries: Sequence[RosterEntry]) -> bytes:
-    return roster_in_buckets(study, entries).document.to_bytes()
-
-
-async def _publish_slots(study: LiveStudy) -> None:
-    """One transcript for each slot, in buckets by tag; one slot in memory at a time."""
-    for slot in study.manifest.slots:
-        if find(study.chain, "transcript", slot.slot) is not None:
-            continue
-        surveys = [study.manifest.survey(row.survey) for row in slot.rows]
-        plaintexts = [plaintext for survey in surveys for plaintext in await _packets(study, survey)]
-        await study.publish_in_buckets(
-            await asyncio.to_thread(transcript_in_buckets, study.study, slot.slot, plaintexts)
-        )
 
 
 async def _fix_packets(study: LiveStudy) -> None:

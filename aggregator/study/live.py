@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Awaitable, Mapping
 from weakref import WeakValueDictionary
 
 from attrs import frozen
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from aggregator.intake.counters import Counters, Traffic
 from aggregator.intake.enrolments import EnrolmentIntake
@@ -16,16 +15,16 @@ from aggregator.intake.packets import Issued, PacketIntake
 from aggregator.intake.workers import Workers
 from aggregator.protocols.registry import part_of
 from aggregator.rules.faults import Fault, NoSum, too_long
-from aggregator.rules.lengths import demand_buckets, demand_signable
+from aggregator.rules.lengths import demand_signable
 from aggregator.rules.lifecycle import Phase, deadline, read_word, word_of
 from aggregator.rules.refusal import PacketRefused
 from aggregator.rules.verify import PacketRules
-from aggregator.store.buckets import BucketStore, keep
+from aggregator.store.buckets import BucketStore
 from aggregator.store.enrolments import EnrolStore
 from aggregator.store.home import ERASED, KEPT, Home, StudySecrets
 from aggregator.store.lists import ListStore
 from aggregator.store.packets import PacketStore, in_words, slot_of
-from aggregator.store.studies import Clock, Progress, StudyStore
+from aggregator.store.studies import Beside, Clock, Progress, StudyStore
 from aggregator.study.shelf import Shelf
 from aggregator.tellers.study_tellers import LinkTo, study_tellers
 from anon.errors import Damaged
@@ -35,7 +34,7 @@ from anon.protocols.resolve import StudyKeys
 from anon.sharing.round_document import parse_unsummed
 from anon.storage.durable import reading
 from anon.study.manifest import Manifest, parse_manifest
-from anon.transparency.bucketed import InBuckets, by_survey, has_buckets, transcript_parts, whole_transcripts
+from anon.transparency.bucketed import by_survey, has_buckets, transcript_parts, whole_transcripts
 from anon.transparency.buckets import BucketDocument, parse_bucket_document
 from anon.transparency.documents import MAX_BODY, Head, SignedHead, body_digest, check_chain, encode_chain, find
 from anon.transparency.fingerprint import head_prints
@@ -147,9 +146,14 @@ class LiveStudy:
         self.enrolment_intake.taken = roster is not None or find(self.chain, "abandoned") is not None
         if roster is not None:
             self.open_packet_intake(await self.body_of(roster))
-            document = await self._in_buckets(roster.number)
-            self.rostered = 0 if document is None else document.count
+            await self.count_rostered()
         await self.read_end()
+
+    async def count_rostered(self) -> None:
+        """Take from the signed roster, if it is in buckets, how many it has."""
+        roster = find(self.chain, "roster")
+        document = None if roster is None else await self._in_buckets(roster.number)
+        self.rostered = 0 if document is None else document.count
 
     async def read_end(self) -> None:
         """Take from the chain why the study ended without a sum, if it did."""
@@ -167,27 +171,14 @@ class LiveStudy:
         seed = study_seed(self.manifest_bytes, roster_body, self.secrets.seed_value)
         self.packet_intake.issued = Issued(seed, body_digest(roster_body))
 
-    async def publish(self, kind: str, part: int, body: bytes) -> None:
-        """Append a document, or keep the one of this kind and part that is there already.
+    async def publish(self, kind: str, part: int, body: bytes, beside: Beside | None = None) -> None:
+        """Append a document, or keep the one of this kind and part that is there already. `beside` is stored with it.
 
         Raises `TooLong`, with nothing signed, for one that no reader takes.
         """
         demand_signable(self.manifest, kind, part, len(body))
         key = self.tools.home.signing_key
-        self._take(await self.tools.studies.append(self.study, kind, part, body, key, after=len(self.chain)))
-
-    async def publish_in_buckets(self, made: InBuckets) -> None:
-        """The same for a document in buckets, which are stored with its head. Raises `TooLong`, with nothing signed."""
-        demand_buckets(self.manifest, made)
-        document, key = made.document, self.tools.home.signing_key
-
-        async def beside(connection: AsyncConnection, number: int) -> None:
-            await keep(connection, number, made)
-
-        body = document.to_bytes()
-        self.rostered = document.count if document.kind == "roster" else self.rostered
-        kind, part, after = document.kind, document.part, len(self.chain)
-        self._take(await self.tools.studies.append(self.study, kind, part, body, key, beside, after))
+        self._take(await self.tools.studies.append(self.study, kind, part, body, key, beside, len(self.chain)))
 
     async def body_of(self, head: Head) -> bytes:
         """The body of a document of the chain."""
@@ -330,7 +321,8 @@ class LiveStudy:
     async def erase_transcripts(self) -> None:
         """Forget the bodies of transcripts, and their buckets; the signed heads stay."""
         await self.tools.studies.erase_bodies(self.study, "transcript")
-        await self._shelf.erase([one.head.number for one in self.chain if one.head.kind == "transcript"])
+        transcripts = [one.head.number for one in self.chain if one.head.kind == "transcript"]
+        await self._shelf.erase(transcripts, len(self.chain))
         self.forget_bodies()
 
     def forget_bodies(self) -> None:

@@ -52,9 +52,9 @@ class Shelf:
                 raise self._damaged(document, f"bucket {bucket}")
             yield bucket, content
 
-    async def erase(self, numbers: Sequence[int]) -> None:
-        """Forget the buckets of these documents."""
-        await self._store.erase(self._study, numbers)
+    async def erase(self, numbers: Sequence[int], unsigned: int) -> None:
+        """Forget the buckets of these documents, and of any that was begun: from number `unsigned` on."""
+        await self._store.erase(self._study, numbers, unsigned)
         for number in numbers:
             self._leaves.pop(number, None)
 

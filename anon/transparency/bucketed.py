@@ -60,6 +60,15 @@ class InBuckets:
         return bucket_at(self.leaves, number, hashed_body(document, self.contents[number]))
 
 
+@frozen
+class MadeBucket:
+    """A bucket of a document that is being made: what its body is made of, its entries, and the hash of its body."""
+
+    content: bytes = field(repr=False)
+    entries: int
+    leaf: bytes
+
+
 def is_in_buckets(manifest: Manifest, count: int) -> bool:
     """True if the documents of a study with so many members are in buckets."""
     return 0 < manifest.bucketed_from <= count
@@ -71,29 +80,48 @@ def has_buckets(manifest: Manifest, chain: Sequence[SignedHead]) -> bool:
     return manifest.bucketed_from > 0 and head is not None and head.length <= LONGEST_DOCUMENT
 
 
+def roster_bucket(study: bytes, entries: Sequence[RosterEntry]) -> MadeBucket:
+    """One bucket of a roster."""
+    return _bucket(study, "roster", 0, len(entries), encode_roster(study, entries))
+
+
+def credentials_bucket(study: bytes, signatures: Sequence[bytes]) -> MadeBucket:
+    """The credentials of a bucket's entries, in the roster's order."""
+    return _bucket(study, "credentials", 0, len(signatures), encode_credentials(study, signatures))
+
+
+def transcript_bucket(study: bytes, slot: int, plaintexts: Sequence[bytes]) -> MadeBucket:
+    """One bucket of a slot's transcript, from its packets in the order of their tags, whichever surveys they answer."""
+    return _bucket(study, "transcript", slot, len(plaintexts), transcript_body(study, slot, plaintexts))
+
+
+def _bucket(study: bytes, kind: str, part: int, entries: int, content: bytes) -> MadeBucket:
+    return MadeBucket(content, entries, leaf_of(study, kind, part, content))
+
+
 def roster_in_buckets(study: bytes, entries: Sequence[RosterEntry]) -> InBuckets:
-    """The roster's document and buckets."""
+    """The roster's document with all its buckets."""
     parts = split(entries, lambda entry: entry.key, bits_of(len(entries)))
-    return _made(study, "roster", 0, [len(part) for part in parts], [encode_roster(study, part) for part in parts])
+    return _whole(study, "roster", 0, [roster_bucket(study, part) for part in parts])
 
 
 def credentials_in_buckets(study: bytes, signatures: Sequence[Sequence[bytes]]) -> InBuckets:
     """The credentials of each bucket's entries, in the roster's order."""
-    contents = [encode_credentials(study, part) for part in signatures]
-    return _made(study, "credentials", 0, [len(part) for part in signatures], contents)
+    return _whole(study, "credentials", 0, [credentials_bucket(study, part) for part in signatures])
 
 
 def transcript_in_buckets(study: bytes, slot: int, plaintexts: Iterable[bytes]) -> InBuckets:
-    """The transcript of a slot, whichever surveys its packets answer."""
+    """The transcript of a slot with all its buckets."""
     tagged = sorted((tag_of(plaintext), plaintext) for plaintext in plaintexts)
     parts = split(tagged, lambda one: one[0], bits_of(len(tagged)))
-    contents = [transcript_body(study, slot, [plaintext for _tag, plaintext in part]) for part in parts]
-    return _made(study, "transcript", slot, [len(part) for part in parts], contents)
+    made = [transcript_bucket(study, slot, [plaintext for _tag, plaintext in part]) for part in parts]
+    return _whole(study, "transcript", slot, made)
 
 
-def _made(study: bytes, kind: str, part: int, entries: Sequence[int], contents: Sequence[bytes]) -> InBuckets:
-    leaves = [leaf_of(study, kind, part, content) for content in contents]
-    return InBuckets(document_over(study, kind, part, sum(entries), leaves), contents, entries, leaves)
+def _whole(study: bytes, kind: str, part: int, made: Sequence[MadeBucket]) -> InBuckets:
+    leaves, entries = [one.leaf for one in made], [one.entries for one in made]
+    document = document_over(study, kind, part, sum(entries), leaves)
+    return InBuckets(document, [one.content for one in made], entries, leaves)
 
 
 def leaf_of(study: bytes, kind: str, part: int, content: bytes) -> bytes:

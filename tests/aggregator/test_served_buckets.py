@@ -11,9 +11,10 @@ import pytest
 
 from aggregator.network import http
 from aggregator.rules.lifecycle import Phase
+from aggregator.study.bucketing import publish_in_buckets, roster_buckets
 from anon.route import DirectRoute
 from anon.transparency import buckets
-from anon.transparency.bucketed import read_packets_bucket, roster_in_buckets
+from anon.transparency.bucketed import read_packets_bucket
 from anon.transparency.buckets import parse_bucket, parse_bucket_document
 from anon.transparency.documents import find
 from tests.support.clock import Clock
@@ -90,9 +91,8 @@ async def test_a_study_in_buckets_goes_on_after_each_restart(tmp_path: Path) -> 
         assert live.phase is Phase.PUBLISHED and sum((await live.accepted()).values()) == 6
         head = find(live.chain, "roster")
         assert head is not None
-        again = roster_in_buckets(study, [])
         before = live.chain
-        await live.publish_in_buckets(again)
+        await publish_in_buckets(live, "roster", 0, roster_buckets(live, b""))
         assert live.chain == before, "a repeated step signs no second head"
         assert len([bucket async for bucket in live.contents(head)]) == 2
         clock.seconds = live.manifest.timetable.published + live.manifest.release.retention + 10_000

@@ -336,6 +336,7 @@ UNNAMED = {
     "create": "makes tables that are not there; before anything is published",
     "add_invites": "a command of staff, who see no links when it dies",
     "list_keys": "a command of staff, who may repeat it",
+    "put": "buckets of a document without a head, which are put anew when its step is repeated",
     "leave_out": "finds the same rows again, and comes before every document that leaves them out",
     "roster": "reads, after every change that has begun",
     "forget": "rewrites rows that a commit before it erased or froze, and is repeated with that step",
