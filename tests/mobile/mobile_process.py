@@ -2,8 +2,8 @@
 
 The standard library, this project without the aggregator and the folder that `resolve.py --site` fills, and nothing
 else. Its one argument is JSON: `commands`; `absent`, names that must not be there; `walk`, whether to import every module
-first. While the cryptography is imported the platform calls itself Android, so that the choice is made as there. It
-prints what came of each command, and last what was underneath.
+first; `first`, Python to run before the commands. While the cryptography is imported the platform calls itself Android,
+so that the choice is made as there. It prints what came of each command, and last what was underneath.
 """
 
 from __future__ import annotations
@@ -95,6 +95,7 @@ def main(told: dict[str, Any]) -> None:
             for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
                 if found.name not in ONLY_NATIVE:
                     importlib.import_module(found.name)
+    exec(told.get("first", ""), {})
     done = [attempt(words) for words in told["commands"]]
     print(json.dumps({"done": done, "underneath": underneath(blocker)}))
 

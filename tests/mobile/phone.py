@@ -23,10 +23,11 @@ needs_site = pytest.mark.skipif(not SITE.is_dir(), reason="`make .venv/mobile` f
 
 
 async def on_a_phone(
-    *commands: Sequence[str | Path], walk: bool = False, python: str = sys.executable
+    *commands: Sequence[str | Path], walk: bool = False, python: str = sys.executable, first: str = ""
 ) -> tuple[list[Any], dict[str, Any]]:
-    """The output of each command, parsed if it is JSON, and the libraries beneath. Every command must succeed."""
-    told = {"commands": [[*map(str, one)] for one in commands], "absent": ABSENT, "walk": walk}
+    """The output of each command, parsed if it is JSON, and the libraries beneath. Every command must succeed. `first`:
+    Python that is run before them."""
+    told = {"commands": [[*map(str, one)] for one in commands], "absent": ABSENT, "walk": walk, "first": first}
     process = await asyncio.create_subprocess_exec(
         *(python, "-I", "-S", str(PROCESS), json.dumps(told)),
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, cwd=ROOT, env=ENVIRONMENT,

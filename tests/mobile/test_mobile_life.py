@@ -1,9 +1,12 @@
 """A peer's whole life with what a phone has: no native curve library, no libsodium, nothing compiled but what has wheels
-for phones. Two such peers and an ordinary one, against a real aggregator in a process of its own that uses the native ones."""
+for phones. Two such peers and an ordinary one, against a real aggregator in a process of its own that uses the native ones.
+
+The study's documents are in two buckets. `make soak` runs the same with whole documents."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from math import ceil
 from pathlib import Path
@@ -13,7 +16,7 @@ import pytest
 from attrs import define, field
 
 from tests.mobile.phone import needs_site, on_a_phone
-from tests.support.command_line import Serving, anonml, plain
+from tests.support.command_line import ENVIRONMENT, Serving, anonml, plain
 from tests.support.studies import ONE_PACKET, head_of, label_of, numeric, study
 
 pytestmark = [pytest.mark.process, needs_site]
@@ -30,6 +33,12 @@ STUDY = study(
     'minimum = 3\nadmission = "invite"',
 )
 PHONES, PEOPLE = 2, 3
+BUCKETS = 2
+FEW = f"""
+from anon.transparency import buckets
+buckets.USUAL_THRESHOLD, buckets.MEAN, buckets.LEAST = {PEOPLE}, 1, 0
+"""
+"""Run first in every process: a roster of three is in two buckets."""
 WITH_WHEELS = ("aiohttp", "markupsafe")
 
 
@@ -42,6 +51,7 @@ class Seen:
     predictions: list[Any] = field(factory=list)
     underneath: list[dict[str, Any]] = field(factory=list)
     audit: dict[str, Any] = field(factory=dict)
+    buckets: int = 0
 
 
 async def settle_in(folder: Path, number: int) -> None:
@@ -61,20 +71,23 @@ async def take_part(folder: Path, number: int, link: str, seen: Seen) -> None:
     join = ("peer", "join", link, "--yes", "--home", home)
     run = ("peer", "run", "--once", "--max-seconds", "150", "--home", home)
     if number < PHONES:
-        seen.underneath.append((await on_a_phone(join, run))[1])
+        seen.underneath.append((await on_a_phone(join, run, first=FEW))[1])
     else:
         await plain(*join)
         await plain(*run)
 
 
 async def look_back(folder: Path, number: int, link: str, seen: Seen) -> None:
-    home = folder / f"peer-{number}"
-    asked = [("peer", "receipts"), ("peer", "status"), ("peer", "predict", link)]
-    (receipts, status, predicted), below = await on_a_phone(*((*words, "--home", home, "--json") for words in asked))
+    home = ("--home", folder / f"peer-{number}")
+    asked = [(*words, *home) for words in [("peer", "receipts"), ("peer", "status"), ("peer", "predict", link)]]
+    if number < PHONES:
+        (receipts, status, predicted), below = await on_a_phone(*((*words, "--json") for words in asked))
+        seen.statuses.append(status)
+        seen.predictions.append(predicted)
+        seen.underneath.append(below)
+    else:
+        receipts = await anonml(*asked[0])
     seen.receipts.append(receipts)
-    seen.statuses.append(status)
-    seen.predictions.append(predicted)
-    seen.underneath.append(below)
 
 
 async def play(folder: Path) -> Seen:
@@ -92,9 +105,10 @@ async def play(folder: Path) -> Seen:
         links = await anonml("aggregator", "invite", "--count", str(PEOPLE), *words)
         await asyncio.gather(*(take_part(folder, number, links[number], seen) for number in range(PEOPLE)))
         await serving.ended(published["study"])
-        await asyncio.gather(*(look_back(folder, number, links[number], seen) for number in range(PHONES)))
+        await asyncio.gather(*(look_back(folder, number, links[number], seen) for number in range(PEOPLE)))
         exported = ("aggregator", "export", folder / "published", "--study", published["study"], "--home", staff)
         await anonml(*exported)
+        seen.buckets = len([*(folder / "published").glob("contents/1/*")])
         key = links[0].split("key=")[1].split("&")[0]
         seen.audit = await anonml("aggregator", "audit", folder / "published", "--key", key)
     finally:
@@ -102,21 +116,34 @@ async def play(folder: Path) -> Seen:
     return seen
 
 
+@pytest.fixture(scope="module", params=[BUCKETS, pytest.param(0, marks=pytest.mark.soak)], ids=["in buckets", "whole"])
+def buckets(request: pytest.FixtureRequest) -> int:
+    """How many buckets the roster has; 0 where it is whole."""
+    return int(request.param)
+
+
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
-    return asyncio.run(play(tmp_path_factory.mktemp("phone")))
+def seen(tmp_path_factory: pytest.TempPathFactory, buckets: int) -> Seen:
+    folder = tmp_path_factory.mktemp("phone")
+    with pytest.MonkeyPatch.context() as patch:
+        if buckets:
+            (folder / "sitecustomize.py").write_text(FEW)
+            patch.setitem(ENVIRONMENT, "PYTHONPATH", os.pathsep.join([str(folder), ENVIRONMENT.get("PYTHONPATH", "")]))
+        return asyncio.run(play(folder))
 
 
-def test_every_packet_of_a_phone_is_accepted_and_found_again(seen: Seen) -> None:
-    assert [[(one["status"], one["word"]) for one in mine] for mine in seen.receipts] == [[("included", "accepted")]] * PHONES
+def test_every_packet_of_a_phone_and_a_desktop_is_accepted_and_found_again(seen: Seen) -> None:
+    assert [[(one["status"], one["word"]) for one in mine] for mine in seen.receipts] == [[("included", "accepted")]] * PEOPLE
     assert [[one["state"] for one in mine] for mine in seen.statuses] == [["finished"]] * PHONES
 
 
-def test_anybody_can_verify_the_phones_tokens_among_the_others(seen: Seen) -> None:
+def test_anybody_can_verify_the_phones_tokens_among_the_others(seen: Seen, buckets: int) -> None:
     assert seen.audit["ok"] and seen.audit["packets"] == seen.audit["enrolled"] == PEOPLE
+    assert seen.buckets == buckets
 
 
 def test_a_phone_predicts_for_its_owner(seen: Seen) -> None:
+    assert len(seen.predictions) == PHONES
     for (mine,) in seen.predictions:
         assert mine["who"] == "you" and 0 <= mine["probability"] <= 1
 
