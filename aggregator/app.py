@@ -131,10 +131,10 @@ class AggregatorApp:
     async def create_study(self, proposal: Proposal, address: str = "") -> Manifest:
         """Publish a study now: its secrets first, then manifest and signed head in one transaction.
 
-        `address` is the onion address at which peers will be served, which its manifest names to everybody; without one
-        they can join on this machine alone. The study's tellers are asked first: for an entry if the proposal has none,
-        then for a countersignature. Raises `Malformed` or `Refused` for a query or a design that cannot be, and
-        `TellerAway` or `TellerRefuses`, with nothing published.
+        `address` is the onion address at which peers will be served, or several (`Manifest.address`), which its
+        manifest names to everybody; without one they can join on this machine alone. The study's tellers are asked
+        first: for an entry if the proposal has none, then for a countersignature. Raises `Malformed` or `Refused` for a
+        query or a design that cannot be, and `TellerAway` or `TellerRefuses`, with nothing published.
         """
         demand_here(self.home.path)
         proposal = await with_entries(proposal, self._tools.link_to)
@@ -154,7 +154,7 @@ class AggregatorApp:
         and for an address that peers would refuse: neither the manifest's nor this machine's own.
         """
         live = self.study(study)
-        if not is_loopback(address) and address != live.manifest.address:
+        if not is_loopback(address) and address not in live.manifest.addresses:
             raise Refused(f"{_named(live)}, not to {address}; leave the address out, or publish it again with this one")
         if live.manifest.cohort.admission != "invite":
             return [Invite(address, self.home.public_key, study) for _ in range(count)]
@@ -258,8 +258,8 @@ class AggregatorApp:
         return look
 
     def _demand_named(self, address: str) -> None:
-        going_on = [live for live in self.studies() if live.manifest.address and live.phase not in _OVER]
-        if going_on and all(live.manifest.address != address for live in going_on):
+        going_on = [live for live in self.studies() if live.manifest.addresses and live.phase not in _OVER]
+        if going_on and all(address not in live.manifest.addresses for live in going_on):
             raise Refused(
                 f"{_named(going_on[0])}, not to {address}; serve there (the kept key: without --ephemeral), or publish "
                 "another study first"
@@ -381,5 +381,5 @@ def _unread(progress: Progress, fault: Fault) -> StudyStatus:
 
 
 def _named(live: LiveStudy) -> str:
-    where = f"at {live.manifest.address}" if live.manifest.address else "on this machine alone"
+    where = f"at {', '.join(live.manifest.addresses)}" if live.manifest.addresses else "on this machine alone"
     return f"study {live.study.hex()[:8]} says that it is served {where}, and peers go nowhere else"

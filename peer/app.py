@@ -84,7 +84,7 @@ class PeerApp(HomeView):
             evaluate=evaluate or by_deadline(sleep),
             vault=Vault(self._key, random_bytes),
             settings=settings,
-            client=self._client_of,
+            client=self.client_of,
             now=self._now,
             random_bytes=random_bytes,
             clock=self._clock,
@@ -253,12 +253,12 @@ class PeerApp(HomeView):
 
     def client(self, invite: Invite) -> AggregatorClient:
         """The aggregator of a study, over the route of the moment."""
-        return AggregatorClient(invite, self._route_factory())
+        return AggregatorClient(invite, self._route_factory(), self._random_bytes)
 
-    def _client_of(self, study: Study) -> AggregatorClient:
+    def client_of(self, study: Study) -> AggregatorClient:
         """Of a study that was joined, also by an earlier version. Raises `Distrust` for another address than its."""
         check_address(study.manifest, study.address)
-        return self.client(study.invite)
+        return self.client(study.invite).serving(study.manifest)
 
     async def _manifest(self, invite: Invite) -> tuple[tuple[SignedHead, ...], bytes, Manifest]:
         if invite.study not in self._manifests:
@@ -269,7 +269,7 @@ class PeerApp(HomeView):
             body = await client.body(chain[0].head, LONGEST_MANIFEST)
             manifest = await off_loop(check_manifest, body, invite)
             chain = await heads_off_loop(check_continued, manifest, (), chain)
-            signed = find(chain, "tellers")
+            signed, client = find(chain, "tellers"), client.serving(manifest)
             told = None if signed is None else await client.body(signed, longest_body(manifest, signed.kind))
             await off_loop(check_tellers, manifest, told)
             self._manifests[invite.study] = (chain, body, manifest)

@@ -95,7 +95,7 @@ async def _published(client: AggregatorClient, kind: str, misleading: Sentence, 
     head = find(chain, kind)
     if head is None:
         raise Refused(unpublished)
-    return await client.body(head, longest_body(manifest, kind))
+    return await client.serving(manifest).body(head, longest_body(manifest, kind))
 
 
 def unfit(model: PublishedModel, database: Path) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from aggregator.app import AggregatorApp, StudyStatus
 from aggregator.cli.fingerprint import fingerprint
 from aggregator.cli.serve import HOST, HTTP_PORT, serve
 from aggregator.compute import HELP, Compute
+from aggregator.network.onion_address import address_of_links
 from aggregator.opening import (
     DEFAULT_HOME,
     KEEP,
@@ -40,7 +41,6 @@ from anon.terminal import qr
 from anon.terminal.foreign import Foreign, inline
 from anon.terminal.options import JsonOption, StudyOption, finished, print_json
 from anon.text.instants import instant
-from anon.wire.addresses import is_loopback
 from anon.wire.invite import parse_invite
 
 _BEWARE_OF_TWO = (
@@ -97,7 +97,8 @@ def invite(
             if chosen.phase != "enrolling":
                 raise Refused(f"enrolment of this study has closed ({chosen.phase}); an invite would admit nobody")
             wanted = count if chosen.manifest.cohort.admission == "invite" else 1
-            where = address or _address(aggregator.home.served_at(), chosen.manifest.address)
+            usual = address_of_links(aggregator.home.served_at(), chosen.manifest.address)
+            where = address or usual or f"{HOST}:{HTTP_PORT}"
             drawn = await aggregator.create_invites(chosen.study, wanted, where)
             return [link.link() for link in drawn], chosen.manifest
 
@@ -119,11 +120,6 @@ def invite(
             qr.show(Console(), link)
         else:
             sys.stdout.write(link + "\n")
-
-
-def _address(serving: str, named: str) -> str:
-    """Where peers of a study go: where its home is served now, if they do, or else the address that the study names."""
-    return serving if serving and (is_loopback(serving) or serving == named) else named or f"{HOST}:{HTTP_PORT}"
 
 
 @app.command(rich_help_panel=RUN)

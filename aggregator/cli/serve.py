@@ -253,12 +253,12 @@ class Teller:
 
     def _named_here(self, study: bytes) -> bool:
         """True if peers of a study go to the address that is served. Says so, once, when they do not."""
-        named = self.aggregator.study(study).manifest.address
-        if named != self._address and study not in self._invited:
+        named = self.aggregator.study(study).manifest.addresses
+        if self._address not in named and study not in self._invited:
             self._invited.add(study)
-            where = f"at {named}" if named else "on this machine alone (published with --loopback)"
+            where = f"at {', '.join(named)}" if named else "on this machine alone (published with --loopback)"
             self._errors.print(f"study {study.hex()[:8]} says that it is served {where}: no peer will come to it here")
-        return named == self._address
+        return self._address in named
 
     async def _invite(self, status: StudyStatus) -> None:
         """Once for each study that enrols: everything that somebody needs to join it."""

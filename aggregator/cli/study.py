@@ -35,7 +35,7 @@ from anon.terminal.options import JsonOption, finished, print_json
 from anon.terminal.wiring import wiring_of
 from anon.text.instants import instant
 from anon.transparency.fingerprint import words
-from anon.wire.addresses import onion_address_fault
+from anon.wire.addresses import onion_addresses_fault
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Write, check and publish a study; try it on synthetic data."
@@ -99,25 +99,28 @@ def publish(
         bool, typer.Option("--loopback", help="Name no onion address: nobody can join from another machine.")
     ] = False,
     address: Annotated[
-        str, typer.Option(help="Another onion address (ADDRESS.onion:80) that leads here, by a tor of your own.")
-    ] = "",
+        list[str] | None,
+        typer.Option(help="An onion address (ADDRESS.onion:80) that leads here, by a tor of your own; up to 8."),
+    ] = None,
     home: HomeOption = DEFAULT_HOME,
     as_json: JsonOption = False,
 ) -> None:
     """Publish a study: from now on nothing in it can change, and its clock runs.
 
-    It names the one onion address at which everybody is served: this home's own, whose key is drawn now if there is
-    none, or that of the `serve --onion --ephemeral` that runs. Peers take no other, except on this machine itself.
+    It names the onion address at which everybody is served: this home's own, whose key is drawn now if there is
+    none, or that of the `serve --onion --ephemeral` that runs. Peers take no other, except on this machine itself. Of
+    several addresses a peer draws one for each exchange.
     """
 
     proposal = load_proposal(file)
-    if address and (fault := "--loopback names none" if loopback else onion_address_fault(address)):
+    own = " ".join(address or ())
+    if own and (fault := "--loopback names none" if loopback else onion_addresses_fault(own)):
         raise Refused(f"--address: {fault}")
 
     async def work() -> tuple[Manifest, list[str]]:
         async with AggregatorApp(home) as aggregator:
             twins = [status.study.hex() for status in await aggregator.status() if _is_twin(status, proposal.title)]
-            named = "" if loopback else address or onion_address(aggregator.home, os.urandom)
+            named = "" if loopback else own or onion_address(aggregator.home, os.urandom)
             return await aggregator.create_study(proposal, named), twins
 
     manifest, twins = finished(work())
@@ -155,7 +158,7 @@ def _show(
         console.print(
             f"fingerprint [bold]{words(manifest.study_id)}[/]: put it where everyone can compare it", highlight=False
         )
-        where = manifest.address or "this machine alone"
+        where = " and ".join(manifest.addresses) or "this machine alone"
         console.print(f"served at {where}: peers take no other address", highlight=False, soft_wrap=True)
     table = Table("survey", "asks", "mechanism", "m", charge_of(manifest).budget.symbol, "share of its slot")
     for slot in manifest.slots:
@@ -194,7 +197,8 @@ def _figures(manifest: Manifest) -> dict[str, object]:
     return {
         "study": manifest.study_id.hex(),
         "fingerprint": words(manifest.study_id),
-        "address": manifest.address,
+        "address": next(iter(manifest.addresses), ""),
+        "addresses": list(manifest.addresses),
         "surveys": len(manifest.surveys),
         "packets": manifest.packets,
         **_amounts(manifest),

@@ -29,7 +29,7 @@ def limits(address: str, manifest: Manifest, desk: bool = False) -> str:
     links that work anywhere. `desk`: for a page, in whose terms the next step is."""
     if not is_loopback(address):
         return ""
-    if not manifest.address:
+    if not manifest.addresses:
         again = "for people anywhere, through Tor," if desk else "with Tor (without --loopback)"
         return (
             "These links work on this machine alone, because the study was published for this machine. For people "

@@ -12,9 +12,10 @@ from anon.protocols.contract import SharedPart
 from anon.protocols.registry import protocol_for
 from anon.protocols.sum import arranged
 from anon.study.designs import most_in_a_window
-from anon.study.manifest import HISTOGRAM, SEALING_KEYS, VERSION, Manifest, Timetable, Window
+from anon.study.manifest import HISTOGRAM, SEALING_KEYS, SEVERAL_ADDRESSES, VERSION, Manifest, Timetable, Window
 from anon.study.proposal import Proposal
 from anon.transparency import buckets
+from anon.wire.addresses import addresses_of
 
 
 @frozen
@@ -35,7 +36,8 @@ def resolve(
     randbelow: Callable[[int], int] = secrets.randbelow,
     address: str = "",
 ) -> Manifest:
-    """The manifest of a proposal published at `now` (unix seconds), served at the onion address `address`, if any.
+    """The manifest of a proposal published at `now` (unix seconds), served at the onion address `address`, if any, or
+    at several, as `Manifest.address` spells them.
 
     Raises `Malformed` for a design that cannot be.
     """
@@ -51,7 +53,7 @@ def resolve(
             f"got {proposal.cover.connections}"
         )
     return Manifest(
-        version=SEALING_KEYS.get(len(keys.sealing_key), VERSION),
+        version=_version(keys, address),
         title=proposal.title,
         purpose=proposal.purpose,
         data_source=proposal.data_source.strip(),
@@ -80,6 +82,10 @@ def resolve(
         records=proposal.many,
         bucketed_from=_bucketed_from(protocol, proposal),
     )
+
+
+def _version(keys: StudyKeys, address: str) -> int:
+    return SEVERAL_ADDRESSES if len(addresses_of(address)) > 1 else SEALING_KEYS.get(len(keys.sealing_key), VERSION)
 
 
 def _bucketed_from(protocol: SharedPart, proposal: Proposal) -> int:

@@ -33,13 +33,14 @@ from anon.study.features import (
 from anon.study.parsing import LEFT_OUT, make_converter, structure
 from anon.study.records import Records
 from anon.study.slots import Slot, demand_slots
-from anon.wire.addresses import onion_address_fault
+from anon.wire.addresses import addresses_of, onion_addresses_fault
 from anon.wire.cbor import decode, encode, sha256
 from anon.wire.messages import KEY_BYTES
 
-VERSION = 2
-"""The newest of this format. It differs from 1 only in this: the study's packets are of version 2. A program that knows
-1 alone cannot make such packets, and tells its owner to update it. Studies of exact sums may still have 1."""
+SEVERAL_ADDRESSES = VERSION = 3
+"""The newest of this format. 2 differs from 1 only in this: the study's packets are of version 2. Studies of exact sums
+may still have 1. 3 differs from 2 only in this: the study is served at several onion addresses. A program that knows
+earlier ones alone tells its owner to update it."""
 LARGEST = 2**40  # of 1e-9: every epsilon fits a float and a database
 MOST_ROUNDS = 256
 NAME = re.compile(r"[a-z][a-z0-9-]{0,39}\Z")
@@ -183,8 +184,9 @@ class Timetable:
 class Manifest:
     """The resolved study. `study_id` is the digest of its canonical bytes and names the study everywhere.
 
-    `address` is the onion address (`<56 characters>.onion:80`) at which the study is served to everybody; empty for a
-    study that is served on one machine's loopback only. `data_source` says where owners find the file of their data.
+    `address` is the onion address (`<56 characters>.onion:80`) at which the study is served to everybody, or up to 8 of
+    them with a space between two (`addresses`). It is empty for a study that is served on one machine's loopback only.
+    `data_source` says where owners find the file of their data.
     `protocol` names the protocol, and `part` is its own; the histogram's manifests name neither. `records`: each member
     may have many; None where each has one. `bucketed_from`: the members from which on long documents are in buckets
     (`anon.transparency.buckets`); 0 for never.
@@ -228,16 +230,18 @@ class Manifest:
                 raise InvalidValue(f"{name}: expected {size} bytes")
         if len(self.sealing_key) not in SEALING_KEYS:
             raise InvalidValue(f"sealing_key: expected {' or '.join(map(str, SEALING_KEYS))} bytes")
-        if self.version > self.packet_version:
+        if self.version > 1 and self.packet_version == 1:
             raise InvalidValue(f"sealing_key: expected {PUBLIC_KEY_SIZE} bytes in a manifest of version {self.version}")
+        if fault := onion_addresses_fault(self.address):
+            raise InvalidValue(f"address: {fault}")
+        if (self.version == SEVERAL_ADDRESSES) != (len(self.addresses) > 1):
+            raise InvalidValue(f"address: several of them, and no fewer, are of version {SEVERAL_ADDRESSES}")
         for name in ("title", "contact"):
             demand_line(name, getattr(self, name))
         for name in ("purpose", "data_source"):
             demand_plain(name, text := getattr(self, name))
             if len(text) > LONGEST_PURPOSE:
                 raise InvalidValue(f"{name}: expected at most {LONGEST_PURPOSE} characters, got {len(text)}")
-        if self.address and (fault := onion_address_fault(self.address)):
-            raise InvalidValue(f"address: {fault}")
         if not all(0 <= epsilon < LARGEST for epsilon in (self.epsilon, self.epsilon_per_attribute)):
             raise InvalidValue(f"epsilon: expected at least 0 and less than {LARGEST}")
         demand_names(self.features, self.label, self.tables)
@@ -258,6 +262,12 @@ class Manifest:
         """The version of the study's packets, which the length of its sealing key says: 1 for a key of NaCl's boxes, 2
         for a key of HPKE with X-Wing (`anon.sealing`)."""
         return SEALING_KEYS[len(self.sealing_key)]
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The onion addresses at which the study is served to everybody. The first is that of links. A peer draws one
+        for each exchange, so that none is anybody's own."""
+        return addresses_of(self.address)
 
     @property
     def packets(self) -> int:

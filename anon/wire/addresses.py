@@ -1,4 +1,4 @@
-"""Where a study may be served: at one onion address, which its manifest names for everybody, or on this machine."""
+"""Where a study may be served: at onion addresses, which its manifest names for everybody, or on this machine."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from anon.text.sentences import say
 from anon.wire.onion_address import is_onion, onion_fault
 
 ONION_PORT = "80"
+MOST_ADDRESSES = 8
+"""Onion addresses of one study."""
 
 
 def onion_address_fault(address: str) -> str:
@@ -22,6 +24,19 @@ def onion_address_fault(address: str) -> str:
         "expected port {onion_port} of the onion address",
         onion_port=ONION_PORT,
     ))
+
+
+def addresses_of(text: str) -> tuple[str, ...]:
+    """The addresses of a study, as a manifest and a home spell them: one space between two of them."""
+    return tuple(text.split(" ")) if text else ()
+
+
+def onion_addresses_fault(text: str) -> str:
+    """The fault of several onion addresses, one space between two of them; empty when nothing is."""
+    named = addresses_of(text)
+    if len(named) > MOST_ADDRESSES or len(set(named)) != len(named):
+        return say("expected at most {most} onion addresses, each named once", most=MOST_ADDRESSES)
+    return next((fault for one in named if (fault := onion_address_fault(one))), "")
 
 
 def is_loopback(address: str) -> bool:

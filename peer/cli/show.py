@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +50,8 @@ def sheet_json(sheet: ConsentSheet, own: OwnData) -> dict[str, Any]:
         "data_source": sheet.data_source,
         "fingerprint": sheet.fingerprint,
         "fingerprint_qr": qr.figures(study_code(sheet.study)),
-        "address": sheet.address,
+        "address": next(iter(sheet.addresses), ""),
+        "addresses": list(sheet.addresses),
         "design": sheet.design,
         "admission": sheet.admission,
         "minimum_cohort": sheet.minimum_cohort,
@@ -127,8 +128,7 @@ def show_sheet(
         console.print(framed(paragraphs(sheet.data_source), "where your file comes from, in the words of who asks"))
     fingerprint = f"Fingerprint, to compare with a public place: [bold]{sheet.fingerprint}[/]"
     console.print(fingerprint, highlight=False, soft_wrap=True)
-    where = inline(sheet.address) or "one machine alone, through no network"
-    console.print(f"Served to everybody at {where}; the fingerprint covers that.", highlight=False, soft_wrap=True)
+    console.print(f"{_served(sheet.addresses)}; the fingerprint covers that.", highlight=False, soft_wrap=True)
     if code:
         qr.show(console, study_code(sheet.study))
     about = "One perturbed packet about some of these, with the label"
@@ -157,6 +157,12 @@ def show_sheet(
         console.print(f"[bold red]not possible:[/] {inline(with_command(line))}", highlight=False)
     hint = "" if queries else "The queries: anonml peer look LINK --queries. "
     console.print(f"{hint}Your data: {inline(str(home))}", style="dim", highlight=False)
+
+
+def _served(addresses: Sequence[str]) -> str:
+    named = inline(", ".join(addresses)) or "one machine alone, through no network"
+    drawn = f", {len(addresses)} addresses of which each exchange draws one" if len(addresses) > 1 else ""
+    return f"Served to everybody at {named}{drawn}"
 
 
 def _show_queries(console: Console, sheet: ConsentSheet) -> None:

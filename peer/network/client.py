@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from anon.errors import Malformed, Unreachable
 from anon.protocols.sizes import LONGEST_UNSEEN_CHAIN
 from anon.route import Route, Starting
+from anon.study.manifest import Manifest
 from anon.text.sentences import say
 from anon.transparency.buckets import Bucket, BucketDocument, parse_bucket
 from anon.transparency.documents import Head, SignedHead, check_body, parse_chain
@@ -24,15 +26,27 @@ from peer.threads import heads_off_loop, off_loop
 
 @frozen
 class AggregatorClient:
-    """One study's aggregator, by the invite. Every call is one exchange over a fresh connection of the route."""
+    """One study's aggregator, by the invite. Every call is one exchange over a fresh connection of the route.
+
+    It goes to the invite's address. Once the manifest is known (`serving`), each call draws one of its addresses.
+    """
 
     invite: Invite
     route: Route = field(repr=False)
+    random_bytes: Callable[[int], bytes] = field(default=os.urandom, repr=False)
+    addresses: tuple[str, ...] = ()
+
+    def serving(self, manifest: Manifest) -> AggregatorClient:
+        """The same, with the addresses at which the study is served to everybody. A link to this machine itself leads
+        nowhere else."""
+        if self.invite.address not in manifest.addresses:
+            return self
+        return evolve(self, addresses=manifest.addresses)
 
     async def ready(self) -> None:
         """Return once the route could carry something. Raises `Unreachable` when nothing can leave now."""
         if isinstance(self.route, Starting):
-            await self.route.ready(self.invite.address)
+            await self.route.ready(self._drawn_address())
 
     async def chain(
         self, longest: int = LONGEST_UNSEEN_CHAIN, seen: Sequence[SignedHead] = ()
@@ -82,7 +96,7 @@ class AggregatorClient:
         return word
 
     async def _get(self, what: str, limit: int) -> bytes:
-        answer = await self.route.get(self.invite.address, self._path(what), limit)
+        answer = await self.route.get(self._drawn_address(), self._path(what), limit)
         if answer.status == 404:
             raise Unreachable(say(
                 "the aggregator there does not serve this study (status 404): another aggregator may answer at this "
@@ -96,7 +110,7 @@ class AggregatorClient:
         return answer.body
 
     async def _post(self, what: str, body: bytes) -> str:
-        answer = await self.route.post(self.invite.address, self._path(what), body, REPLY_BYTES)
+        answer = await self.route.post(self._drawn_address(), self._path(what), body, REPLY_BYTES)
         if answer.status != 200:
             raise Unreachable(say(
                 "the aggregator did not take it (status {status}); it is tried again later",
@@ -104,8 +118,23 @@ class AggregatorClient:
             ))
         return parse_reply(answer.body)
 
+    def _drawn_address(self) -> str:
+        """For one exchange: uniform over the addresses, and independent of the peer, of what is sent and of the last.
+
+        An address that stayed a peer's own for a while would tie together what arrives there."""
+        return drawn_evenly(self.addresses or (self.invite.address,), self.random_bytes)
+
     def _path(self, what: str) -> str:
         return f"/v1/{self.invite.study.hex()}/{what}"
+
+
+def drawn_evenly(among: Sequence[str], random_bytes: Callable[[int], bytes]) -> str:
+    """One of at most 256, each with the same probability. A byte that would favour the first ones is drawn again."""
+    whole = 256 - 256 % len(among)
+    while len(among) > 1:
+        if (byte := random_bytes(1)[0]) < whole:
+            return among[byte % len(among)]
+    return among[0]
 
 
 def _taken_apart(heads: Sequence[Head], together_untrusted: bytes) -> list[bytes]:

@@ -190,11 +190,11 @@ def check_tellers(manifest: Manifest, body_untrusted: bytes | None) -> None:
 
 
 def check_address(manifest: Manifest, address: str) -> None:
-    """Step 2. The address is the one that the manifest names to everybody, or this machine's own. Raises `Distrust`.
+    """Step 2. The address is one that the manifest names to everybody, or this machine's own. Raises `Distrust`.
 
     An address that only one person was given would tie whatever arrives there to that person, over Tor too.
     """
-    if is_loopback(address) or address == manifest.address:
+    if is_loopback(address) or address in manifest.addresses:
         return
     if not manifest.address:
         raise Distrust(
@@ -210,7 +210,7 @@ def check_address(manifest: Manifest, address: str) -> None:
             "own would mark all you send as yours. Nothing about you was sent: ask for the link with the study's "
             "address",
             address=address,
-            address2=manifest.address,
+            address2=", ".join(manifest.addresses),
         )
     )
 

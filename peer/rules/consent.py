@@ -140,7 +140,7 @@ def objections(
         )
         reasons.append(Advice(too_long))
     shortest = shortest_window(manifest)
-    spoken_to = address or manifest.address
+    spoken_to = address or next(iter(manifest.addresses), "")
     if spoken_to and not is_loopback(spoken_to):
         if shortest < policy.minimum_window:
             too_short = say(
@@ -212,7 +212,7 @@ class ConsentSheet:
     `charge` is the whole cost, `cost` the sentences about it and `epsilon` its amount; the two budgets are those of its
     measure and unit.
 
-    `address` is where the study is served to everybody, empty when only on one machine; `data_source` says where the
+    `addresses` are where the study is served to everybody, none when only on one machine; `data_source` says where the
     owner's file comes from, empty where staff did not say; `tables` is what the queries read; times are unix seconds:
     `collects` the first and last instant of packets.
     """
@@ -223,7 +223,7 @@ class ConsentSheet:
     contact: str
     data_source: str
     fingerprint: str
-    address: str
+    addresses: tuple[str, ...]
     design: str
     admission: str
     minimum_cohort: int
@@ -265,7 +265,7 @@ def explain(
         contact=manifest.contact,
         data_source=manifest.data_source,
         fingerprint=words(study),
-        address=manifest.address,
+        addresses=manifest.addresses,
         design=manifest.design,
         admission=manifest.cohort.admission,
         minimum_cohort=max(policy.minimum_cohort, manifest.cohort.minimum),

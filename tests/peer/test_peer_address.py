@@ -1,26 +1,33 @@
 """An aggregator that hands each person an onion address of their own: found before anything about the owner leaves."""
 
+import os
 import sqlite3
+from collections import Counter
+from collections.abc import Callable, Mapping
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
 from attrs import define, evolve, field
 
-from anon.errors import Refused, Unreachable
+from anon.errors import Malformed, Refused, Unreachable
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.route import Response
 from anon.study.proposal import parse_proposal
 from anon.wire.invite import Invite
 from anon.wire.onion_address import onion_host
 from peer.app import PeerApp
-from peer.network.client import AggregatorClient
+from peer.network.client import AggregatorClient, drawn_evenly
 from peer.predict import fetch_model
 from peer.rules.lifecycle import State
 from peer.store.database.integrity import write_digest
 from tests.support.fake_aggregator import DECLARED, FakeAggregator, advance, peer, reopened
 
-HONEST, OWN = (f"{onion_host(bytes([number] * 32))}:80" for number in (1, 2))
+HONEST, OWN, *FURTHER = (f"{onion_host(bytes([number] * 32))}:80" for number in range(1, 9))
+EIGHT = (HONEST, *FURTHER, f"{onion_host(bytes(32))}:80")
 
 
 @define
@@ -44,7 +51,7 @@ class Liar:
 
 
 def served_at(address: str) -> FakeAggregator:
-    """A published study that names this address."""
+    """A published study that names this address, or several as manifests spell them."""
     aggregator = FakeAggregator.with_study(DECLARED)
     old = aggregator.manifest
     keys = StudyKeys(old.aggregator_key, old.sealing_key, old.credential_key, old.seed_commitment)
@@ -78,7 +85,7 @@ async def test_an_address_of_ones_own_is_refused_before_consent(tmp_path: Path, 
 async def test_a_study_that_was_looked_at_elsewhere_is_judged_again(tmp_path: Path) -> None:
     liar = Liar(served_at(HONEST))
     app = facing(tmp_path, liar)
-    assert (await app.look(liar.invite(HONEST))).address == HONEST
+    assert (await app.look(liar.invite(HONEST))).addresses == (HONEST,)
     with pytest.raises(Refused, match="mark all you send"):
         await app.join(liar.invite(OWN), liar.aggregator.manifest.epsilon)
     assert app.status() == []
@@ -104,6 +111,98 @@ async def test_everything_goes_to_the_named_address(tmp_path: Path) -> None:
     await advance(app, aggregator)
     assert aggregator.accepted
     assert {address for address, _ in liar.came} == {HONEST}
+
+
+async def _whole_life(tmp_path: Path, liar: Liar, address: str) -> FakeAggregator:
+    aggregator, app = liar.aggregator, facing(tmp_path, liar)
+    aggregator.crowd(5)
+    await app.look(liar.invite(address))
+    await app.join(liar.invite(address), aggregator.manifest.epsilon)
+    await advance(app, aggregator, aggregator.manifest.timetable.enrol_closes - 1)
+    aggregator.close()
+    await advance(app, aggregator, aggregator.manifest.timetable.ends)
+    aggregator.transcribe()
+    await advance(app, aggregator)
+    return aggregator
+
+
+async def test_each_exchange_goes_to_one_of_the_named_addresses(tmp_path: Path) -> None:
+    """The first contact, which reads the manifest, goes to the link's alone."""
+    liar = Liar(served_at(" ".join(EIGHT)))
+    aggregator = await _whole_life(tmp_path, liar, HONEST)
+    assert aggregator.accepted
+    first, later = liar.came[:2], [address for address, _ in liar.came[2:]]
+    assert first == [(HONEST, "get")] * 2
+    assert len(later) >= 6 and len(set(later)) > 1 and set(later) <= set(EIGHT)
+
+
+async def test_a_link_to_this_machine_leads_to_no_onion_address(tmp_path: Path) -> None:
+    liar = Liar(served_at(" ".join(EIGHT)))
+    await _whole_life(tmp_path, liar, liar.aggregator.invite.address)
+    assert {address for address, _ in liar.came} == {liar.aggregator.invite.address}
+
+
+@pytest.mark.parametrize("address", EIGHT)
+async def test_a_link_may_lead_to_any_of_the_named_addresses_and_to_no_other(tmp_path: Path, address: str) -> None:
+    liar = Liar(served_at(" ".join(EIGHT)))
+    app = facing(tmp_path, liar)
+    assert (await app.look(liar.invite(address))).addresses == EIGHT
+    with pytest.raises(Refused, match="mark all you send"):
+        await app.join(liar.invite(OWN), liar.aggregator.manifest.epsilon)
+
+
+def _client(random_bytes: Callable[[int], bytes]) -> AggregatorClient:
+    aggregator = served_at(" ".join(EIGHT[:3]))
+    client = AggregatorClient(evolve(aggregator.invite, address=HONEST), Stranger(200), random_bytes)
+    return client.serving(aggregator.manifest)
+
+
+def test_draws_are_even_and_depend_on_no_peer_and_on_no_draw_before() -> None:
+    """Of 20 peers, 600 draws each. Chi-square at level 1e-6 for: all draws (3 addresses), each peer's, and pairs of
+    draws that follow one another (9 pairs)."""
+    random = Random(5)
+    counts, pairs, worst = Counter[str](), Counter[tuple[str, str]](), 0.0
+    for _ in range(20):
+        client = _client(random.randbytes)
+        drawn = [client._drawn_address() for _ in range(600)]
+        worst = max(worst, chi_square(Counter(drawn), 3))
+        counts.update(drawn)
+        pairs.update(pairwise(drawn))
+    assert worst < 33.7, "2 degrees of freedom, level 1e-6 / 20"
+    assert chi_square(counts, 3) < 27.7
+    assert chi_square(pairs, 9) < 42.8
+
+
+def chi_square(counts: Mapping[Any, int], cells: int) -> float:
+    """Of equal probabilities; every cell was seen."""
+    expected = sum(counts.values()) / cells
+    assert len(counts) == cells
+    return sum((seen - expected) ** 2 / expected for seen in counts.values())
+
+
+def test_bytes_that_would_favour_an_address_are_drawn_again() -> None:
+    drawn = Counter[str]()
+    for byte in range(256):
+        given = iter([bytes([byte]), b"\x00"])
+        drawn[drawn_evenly("abc", lambda _, given=given: next(given))] += 1  # type: ignore[misc]
+    assert drawn == {"a": 86, "b": 85, "c": 85}, "byte 255 alone took a second one, which was 0"
+
+
+async def test_every_exchange_asks_the_systems_randomness_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A peer's client of before, a client of the same study made again, and a retry: none keeps an address."""
+    asked: list[int] = []
+
+    def random_bytes(size: int) -> bytes:
+        asked.append(size)
+        return os.urandom(size)
+
+    client = _client(random_bytes)
+    for number in range(1, 6):
+        before = len(asked)
+        with pytest.raises(Malformed):
+            await client.chain()
+        assert len(asked) > before, number
+    assert AggregatorClient.__attrs_attrs__.random_bytes.default is os.urandom
 
 
 @pytest.mark.parametrize("leaving", [False, True])

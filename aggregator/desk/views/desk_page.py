@@ -12,11 +12,11 @@ from aiohttp import web
 from aggregator.app import AggregatorApp
 from aggregator.desk.rendering import environment, secret
 from aggregator.intake.workers import Workers
+from aggregator.network.onion_address import address_of_links
 from aggregator.study.live import LiveStudy
 from anon.errors import Malformed, Refused
 from anon.page.gate import Gate
 from anon.page.guard import form_token
-from anon.wire.addresses import is_loopback
 
 
 class DeskPage:
@@ -37,9 +37,8 @@ class DeskPage:
         return self._aggregator.home.served_at()
 
     def _address(self, live: LiveStudy) -> str:
-        """Where peers of a study go: where its home is served now, if they do, or else the address that it names."""
-        serving, named = self._serving, live.manifest.address
-        return serving if serving and (is_loopback(serving) or serving == named) else named
+        """The address in the links to a study."""
+        return address_of_links(self._serving, live.manifest.address)
 
     @property
     def _home(self) -> Path:

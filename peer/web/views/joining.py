@@ -16,7 +16,7 @@ from anon.protocols.registry import protocol_of
 from anon.study.manifest import Manifest
 from anon.text.sentences import say, say_many
 from anon.transparency.fingerprint import study_code
-from anon.wire.invite import parse_invite
+from anon.wire.invite import Invite, parse_invite
 from peer.data.evaluate import LOOK_SECONDS, evaluated
 from peer.rules.consent import Policy, explain, is_short, time_to_send
 from peer.rules.durations import seconds_of, text_of
@@ -67,7 +67,7 @@ async def data(request: web.Request) -> web.StreamResponse:
         return site.waiting(request, say("Fetching the study, to see which data it reads"))
     manifest = fetched.result() if fetched is not None else None
     own = await site.own(manifest.tables) if manifest is not None else None
-    address = next(reversed([*site.invites.values()])).address if manifest is not None else ""
+    address = _where(next(reversed([*site.invites.values()])), manifest) if manifest is not None else ""
     return site.page(
         request,
         "choose_data.html",
@@ -145,7 +145,7 @@ async def consent(request: web.Request) -> web.StreamResponse:
         "consent.html",
         sheet=sheet,
         manifest=manifest,
-        address=invite.address,
+        address=_where(invite, manifest),
         kinds=await site.threads.asked(protocol_of(manifest).packet_kinds, manifest),
         own=await site.own(manifest.tables),
         answers=() if site.paired else await site.threads.queried(_own_answers, manifest, site),
@@ -195,6 +195,12 @@ def _own_minimum(policy: Policy) -> str:
     if policy.minimum_cohort == Policy().minimum_cohort:
         return say("{demanded} people, set by the program at the start", demanded=policy.minimum_cohort)
     return say_many("{count} person", "{count} people", policy.minimum_cohort)
+
+
+def _where(invite: Invite, manifest: Manifest) -> str:
+    """The addresses at which the study is served to everybody; those of this machine itself only where a link says so.
+    """
+    return ", ".join(manifest.addresses) if invite.address in manifest.addresses else invite.address
 
 
 def _joined(site: Site, study: bytes) -> bool:

@@ -32,7 +32,7 @@ async def _fetched(request: web.Request, what: str, fetch: Fetch, page: str) -> 
     stored = site.peer.store.study(key)
     name = f"{what}-{key.hex()}"
     site.forget(name)
-    fetching = await site.work(name, lambda: fetch(site.peer.client(stored.invite)))
+    fetching = await site.work(name, lambda: fetch(site.peer.client_of(stored)))
     if fetching.done():
         fetching.result()
     return site.onward(request, f"/study/{key.hex()}/{page}")

@@ -16,6 +16,7 @@ from anon.protocols.resolve import StudyKeys, resolve
 from anon.study import Manifest, parse_proposal
 from anon.study.manifest import parse_manifest
 from anon.wire.cbor import decode, encode
+from anon.wire.onion_address import onion_host
 from tests.anon.study.test_proposal import GOOD
 from tests.support.command_line import ROOT
 from tests.support.sums import GRADIENT, MOMENTS, TABLES, sum_study
@@ -172,9 +173,46 @@ def test_a_manifest_of_version_2_says_so_to_programs_that_cannot_make_its_packet
     assert (made := resolve(parse_proposal(GOOD), keys, now=1_800_000_000)).version == made.packet_version == 2
     with pytest.raises(Malformed, match="1216 bytes in a manifest of version 2"):
         evolve(old, version=2)
-    for unknown in (0, 3):
-        with pytest.raises(Malformed, match=f"version: expected 2, got {unknown}; update this program"):
+    for unknown in (0, 4):
+        with pytest.raises(Malformed, match=f"version: expected 3, got {unknown}; update this program"):
             evolve(new, version=unknown)
+
+
+ONIONS = [f"{onion_host(bytes([number] * 32))}:80" for number in range(9)]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 8])
+def test_a_study_is_served_at_up_to_eight_onion_addresses(count: int) -> None:
+    """Several are told from one by the version, so that a program of before says that it needs an update."""
+    keys = evolve(KEYS, sealing_key=bytes(1216))
+    manifest = resolve(parse_proposal(GOOD), keys, now=1_800_000_000, address=" ".join(ONIONS[:count]))
+    assert manifest.addresses == tuple(ONIONS[:count]) and manifest.version == (3 if count > 1 else 2)
+    assert parse_manifest(manifest.to_bytes()) == manifest and manifest.packet_version == 2
+    other = 2 if count > 1 else 3
+    with pytest.raises(Malformed, match="several of them, and no fewer, are of version 3"):
+        evolve(manifest, version=other)
+
+
+def test_one_address_is_spelled_as_before() -> None:
+    manifest = evolve(manifest_of(), address=ONIONS[0])
+    plain = decode(manifest.to_bytes(), "manifest")
+    assert isinstance(plain, dict) and (plain["version"], plain["address"]) == (1, ONIONS[0])
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        " ".join(ONIONS), f"{ONIONS[0]} {ONIONS[0]}", f"{ONIONS[0]}  {ONIONS[1]}", f"{ONIONS[0]} ", f" {ONIONS[0]}",
+        f"{ONIONS[0]},{ONIONS[1]}", f"{ONIONS[0]} 127.0.0.1:80", f"{ONIONS[0]} {ONIONS[1].replace('a', 'b')}",
+        f"{ONIONS[0]}\t{ONIONS[1]}", f"{ONIONS[0]} {ONIONS[1].upper()}",
+    ],
+)  # fmt: skip
+def test_addresses_have_one_spelling_each_and_are_different(address: str) -> None:
+    plain = decode(evolve(manifest_of(), sealing_key=bytes(1216), version=2).to_bytes(), "manifest")
+    assert isinstance(plain, dict)
+    for version in (2, 3):
+        with pytest.raises(Malformed, match="address"):
+            parse_manifest(encode({**plain, "address": address, "version": version}))
 
 
 UNASKED = """
