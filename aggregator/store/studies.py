@@ -35,6 +35,7 @@ from aggregator.store.crash_points import crash_point
 from aggregator.store.database import Database
 from aggregator.store.home import KEPT
 from aggregator.store.tables import BY_STUDY, study_table
+from anon.errors import Malformed
 from anon.storage.durable import reading
 from anon.transparency.documents import Head, SignedHead, check_body, next_head, parse_head, sign_head, signed
 
@@ -143,21 +144,28 @@ class StudyStore:
         crash_point("after-commit-of-freeze")
 
     async def chain(self, study: bytes) -> tuple[SignedHead, ...]:
-        """The study's signed heads in order."""
+        """The study's signed heads in order. Raises `Damaged`, also where rows and their index differ."""
         async with self._database.read() as connection:
             with reading(self._database.place, KEPT, f"study {study.hex()[:8]}, heads"):
+                await _demand_found(connection, study)
                 return await _chain(connection, study)
 
     async def body(self, study: bytes, number: int) -> bytes | None:
-        """The body of one document; None where it was erased. Raises `Damaged` for one that is not what was signed."""
+        """The body of a document of the chain; None where it was erased, which only a transcript ever is.
+
+        Raises `Damaged` for one that is missing or not what was signed.
+        """
         wanted = (_documents.c.study == study) & (_documents.c.number == number)
         async with self._database.read() as connection:
             query = select(_documents.c.head, _documents.c.body).where(wanted)
             row = (await connection.execute(query)).one_or_none()
-        if row is None or row.body is None:
-            return None
         with reading(self._database.place, KEPT, f"study {study.hex()[:8]}, document {number}"):
-            return await asyncio.to_thread(check_body, parse_head(row.head, any_length=True), row.body)
+            if row is None:
+                raise KeyError(number)
+            head = parse_head(row.head, any_length=True)
+            if row.body is None and head.kind == "transcript":
+                return None
+            return await asyncio.to_thread(check_body, head, row.body)
 
     async def erase_bodies(self, study: bytes, kind: str) -> None:
         """Forget the bodies of one kind; their signed heads stay."""
@@ -224,6 +232,27 @@ async def documents_of(connection: AsyncConnection, study: bytes) -> int:
     """How many documents a study has, one that is being signed included."""
     query = select(func.max(_documents.c.number) + 1).where(_documents.c.study == study)
     return int((await connection.execute(query)).scalar_one_or_none() or 0)
+
+
+async def _demand_found(connection: AsyncConnection, study: bytes) -> None:
+    """Raises `Malformed` where a study's rows are not those of their heads, or not those of an index.
+
+    A file of SQLite has number, kind and part in the row, and once more in the index by which the row is found. A row
+    that its index misses would not be served or erased, and its number would be signed once more.
+    """
+    number, kind, part, head = _documents.c.number, _documents.c.kind, _documents.c.part, _documents.c.head
+    here = _documents.c.study == study
+    rows = select(number, kind, part, head).with_hint(_documents, "NOT INDEXED", "sqlite").where(here)
+    told, named = [], []
+    for row in await connection.execute(rows):
+        of = parse_head(row.head, any_length=True)
+        told.append((row.number, row.kind, row.part))
+        named.append((of.number, of.kind, of.part))
+    numbers = (await connection.execute(select(number).where(here).order_by(number))).scalars().all()
+    names = [(row.kind, row.part) for row in await connection.execute(select(kind, part).where(here))]
+    found = list(numbers) == list(range(len(told))) and sorted(names) == sorted(name[1:] for name in named)
+    if not found or sorted(told) != sorted(named):
+        raise Malformed("documents: their rows are not those that were signed")
 
 
 async def frozen_until(connection: AsyncConnection, study: bytes) -> int:

@@ -100,7 +100,7 @@ class LiveStudy:
         self._bodies: dict[int, bytes] = {}
         self._lent: WeakValueDictionary[int, memoryview] = WeakValueDictionary()
         self._reading = asyncio.Lock()
-        self._shelf = Shelf(self.study, tools.buckets, tools.studies.place)
+        self._shelf = Shelf(self.study, tools.buckets, tools.studies)
 
     @property
     def state(self) -> str:

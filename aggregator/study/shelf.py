@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
 
 from aggregator.store.buckets import BucketStore, Leaf
 from aggregator.store.home import KEPT
+from aggregator.store.studies import StudyStore
 from anon.protocols.kinds import padded_length
 from anon.transparency.bucketed import hashed_body, leaf_of
 from anon.transparency.buckets import BucketDocument, bucket_at
@@ -17,10 +17,10 @@ from anon.transparency.merkle import root_of
 class Shelf:
     """One study's buckets. Remembers the leaves of each document: 40 bytes a bucket."""
 
-    def __init__(self, study: bytes, store: BucketStore, place: Path | str) -> None:
+    def __init__(self, study: bytes, store: BucketStore, studies: StudyStore) -> None:
         self._study = study
         self._store = store
-        self._place = place
+        self._studies = studies
         self._leaves: dict[int, tuple[Leaf, ...]] = {}
 
     async def bucket(self, number: int, document: BucketDocument, bucket: int) -> bytes | None:
@@ -34,11 +34,15 @@ class Shelf:
         return bucket_at(digests, bucket, hashed_body(document, content)).to_bytes(size)
 
     async def content(self, number: int, document: BucketDocument, bucket: int) -> bytes | None:
-        """The content of a bucket; None when there is none. Raises `Damaged`."""
+        """The content of a bucket; None when there is none, or when it was erased. Raises `Damaged`."""
+        if bucket >= document.buckets:
+            return None
         leaves = await self._leaves_of(number, document)
         content = await self._store.content(self._study, number, bucket) if bucket < len(leaves) else None
         if content is None:
-            return None
+            if await self._studies.body(self._study, number) is None:  # a document is erased before its buckets
+                return None
+            raise self._damaged(document, f"bucket {bucket}")
         found = await asyncio.to_thread(leaf_of, document.study, document.kind, document.part, content)
         if found != leaves[bucket].digest:
             raise self._damaged(document, f"bucket {bucket}")
@@ -67,4 +71,5 @@ class Shelf:
         return self._leaves[number]
 
     def _damaged(self, document: BucketDocument, what: str) -> Exception:
-        return KEPT.damaged(self._place, f"study {self._study.hex()[:8]}, {document.kind} {document.part}, {what}")
+        named = f"study {self._study.hex()[:8]}, {document.kind} {document.part}, {what}"
+        return KEPT.damaged(self._studies.place, named)

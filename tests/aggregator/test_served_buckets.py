@@ -107,7 +107,7 @@ async def test_a_study_in_buckets_goes_on_after_each_restart(tmp_path: Path) -> 
         assert connection.execute("SELECT count(*) FROM buckets WHERE number = ?", (of_transcript.number,)).fetchone() == (0,)
 
 
-@pytest.mark.parametrize("column", ["content", "leaf"])
+@pytest.mark.parametrize("column", ["content", "leaf", "number", "bucket"])
 async def test_a_damaged_bucket_is_not_served_and_staff_are_told(tmp_path: Path, column: str) -> None:
     async with in_memory(tmp_path / "home", study_text()) as world:
         await world.close_enrolment(await world.enrol(6))
@@ -115,7 +115,9 @@ async def test_a_damaged_bucket_is_not_served_and_staff_are_told(tmp_path: Path,
     with closing(sqlite3.connect(tmp_path / "home" / "aggregator.sqlite")) as connection, connection:
         row = f"number = {find(live.chain, 'roster').number} AND bucket = 1"  # type: ignore[union-attr]
         (value,) = connection.execute(f"SELECT {column} FROM buckets WHERE {row}").fetchone()
-        connection.execute(f"UPDATE buckets SET {column} = ? WHERE {row}", (value[:-1] + bytes([value[-1] ^ 1]),))
+        other = value + 64 if isinstance(value, int) else value[:-1] + bytes([value[-1] ^ 1])
+        rows = row.partition(" AND ")[0] if column == "number" else row  # all of them: as if there were none
+        connection.execute(f"UPDATE buckets SET {column} = ? WHERE {rows}", (other,))
     async with make_app(tmp_path / "home", world.clock) as app:
         live = app.study(live.study)
         number = find(live.chain, "roster").number  # type: ignore[union-attr]

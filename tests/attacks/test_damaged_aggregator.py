@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import re
 import shutil
 import sqlite3
 from contextlib import closing
@@ -23,6 +24,7 @@ from tests.support.clock import Clock
 from tests.support.world import begin, in_memory, make_app, sealed, study_text
 
 SAMPLE, WHOLE = 8, 1500
+KINDS = (b"manifest", b"roster", b"seed", b"credentials")
 View = dict[bytes, dict[int, list[memoryview]]]
 
 
@@ -87,6 +89,42 @@ async def test_every_damage_of_an_aggregators_home_is_harmless_or_told(tmp_path:
 @pytest.mark.parametrize("pattern", ["aggregator.sqlite", "signing.key", "*.keys", "onion.key"])
 async def test_every_damage_of_an_aggregators_home_is_harmless_or_told_everywhere(tmp_path: Path, pattern: str) -> None:
     await _sweep(tmp_path, pattern, WHOLE)
+
+
+@pytest.mark.parametrize("column", ["number", "kind"])
+async def test_a_flipped_bit_in_the_name_of_a_document_is_told(tmp_path: Path, column: str) -> None:
+    """In its row and in its entry of an index. Otherwise it would be looked for in vain, with no word about it."""
+    clock = await _home(tmp_path / "home")
+    expected, _ = await _view(tmp_path / "home", clock)
+    whole = (tmp_path / "home/aggregator.sqlite").read_bytes()
+    places = [place for study in expected for place in _named(whole, study, column)]
+    assert len(places) == 2 * sum(map(len, expected.values())) == 10
+    shutil.copytree(tmp_path / "home", tmp_path / "copy")
+    for place in places:
+        spoilt = bytearray(whole)
+        spoilt[place] ^= 1
+        (tmp_path / "copy/aggregator.sqlite").write_bytes(spoilt)
+        _, faults = await _view(tmp_path / "copy", clock)
+        assert faults and all("aggregator.sqlite" in said and "restore FILE" in said for said in faults), place
+
+
+def _named(file: bytes, study: bytes, column: str) -> list[int]:
+    """The bytes of SQLite's file that hold the number, or the kind, of this study's documents.
+
+    A record begins with the length of its header and a type for each column (8: the number 0; 9: 1; 1: a number of one
+    byte; 76: 32 bytes). A row's header has 11 bytes, that of an index over study and number 4, over study and kind 5.
+    """
+    found = []
+    for match in re.finditer(re.escape(study), file):
+        start, after = match.start(), match.end()
+        shape = next((size for size in (4, 5, 11) if file[start - size : start - size + 2] == bytes([size, 76])), 0)
+        type_of = file[start - shape + 2]
+        if column == "number" and shape in (4, 11) and type_of in (1, 8, 9):
+            found.append(after if type_of == 1 else start - shape + 2)
+        kind = after + (shape == 11 and type_of == 1)
+        if column == "kind" and shape in (5, 11) and file[kind:].startswith(KINDS):
+            found.append(kind)
+    return found
 
 
 async def _backups(tmp_path: Path, most: int) -> None:

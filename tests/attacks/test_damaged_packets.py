@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -274,14 +273,15 @@ async def test_a_study_whose_id_is_damaged_keeps_no_other_from_going_on(tmp_path
         assert "aggregator.sqlite: damaged" in fault and "anonml aggregator restore" in fault
 
 
-async def test_a_damaged_document_is_not_served_and_staff_are_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("change", ["body = randomblob(40)", "body = NULL", "number = number + 64"])
+async def test_a_damaged_document_is_not_served_and_staff_are_told(tmp_path: Path, change: str) -> None:
     running, _ = await _collected(tmp_path / "home", Clock())
     app, live = running.app, running.live
     try:
         number = next(one.head.number for one in live.chain if one.head.kind == "credentials")
         live.forget_bodies()
         with closing(sqlite3.connect(app.home.database)) as connection, connection:
-            connection.execute("UPDATE documents SET body = ? WHERE kind = 'credentials'", (os.urandom(40),))
+            connection.execute(f"UPDATE documents SET {change} WHERE kind = 'credentials'")
         assert await live.served(number, number) == []
         (status,) = await app.status()
         assert f"document {number}" in status.fault and "restore" in status.fault
