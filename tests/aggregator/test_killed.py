@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import random
-import signal
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from aggregator.audit import audit_documents
-from aggregator.store.crash_points import POINTS, VARIABLE
+from aggregator.store.crash_points import POINTS
 from aggregator.study.live import LiveStudy
 from anon.errors import Unreachable
 from anon.route import DirectRoute
@@ -27,12 +24,12 @@ from anon.wire.cbor import decode
 from anon.wire.published import parse
 from anon.wire.replies import REPLY_BYTES, parse_reply
 from tests.support.clock import Clock
+from tests.support.shared_clock import SharedClock
+from tests.support.spawned import Child, pipe, serve_studies
 from tests.support.world import FakePeer, make_app, sealed, study_text
 
 pytestmark = pytest.mark.process
 
-ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = Path(__file__).with_name("serve_process.py")
 PATIENCE = 60
 
 
@@ -40,45 +37,41 @@ class Victim:
     """A server process that is started, killed by a crash point, and started again."""
 
     def __init__(self, folder: Path) -> None:
-        self.home, self.clock, self.file = folder / "home", folder / "clock", folder / "study.toml"
-        self.file.write_text(study_text(admission="open"))
+        self.home, self.clock = folder / "home", SharedClock(folder / "clock")
+        self.text = study_text(admission="open")
         self.at(1_700_000_000)
-        self.process: asyncio.subprocess.Process | None = None
+        self.child: Child | None = None
         self.port = 0
         self.deaths: list[str] = []
         self.seen: tuple[SignedHead, ...] = ()
 
     def at(self, time: float) -> None:
-        """Set the clock; whole, so that a reader never sees half a number."""
-        scratch = self.clock.with_suffix(".new")
-        scratch.write_text(str(time))
-        scratch.replace(self.clock)
+        """Set the clock."""
+        self.clock.seconds = time
 
     async def start(self, point: str = "") -> None:
-        """Start, to die at `point`."""
+        """Start, to die at `point`; it may do so before it serves."""
         await self.stop()
-        environment = {**os.environ, VARIABLE: point, "PYTHONPATH": str(ROOT)}
-        command = [sys.executable, str(SCRIPT), str(self.home), str(self.clock), str(self.file)]
-        self.process = await asyncio.create_subprocess_exec(
-            *command, stdout=asyncio.subprocess.PIPE, env=environment, cwd=ROOT
-        )
-        assert self.process.stdout is not None
-        line = await asyncio.wait_for(self.process.stdout.readline(), PATIENCE)
-        self.port = int(line or 0)
+        receiving, sending = pipe()
+        self.child = Child(serve_studies, self.home, self.clock.path, sending, point, self.text)
+        sending.close()  # its end is seen as the pipe's
+        assert await asyncio.to_thread(receiving.poll, PATIENCE), "it neither serves nor ended"
+        with contextlib.suppress(EOFError):
+            self.port = receiving.recv()
 
     async def died(self, point: str) -> None:
         """The process was killed by its crash point."""
-        assert self.process is not None
-        assert await asyncio.wait_for(self.process.wait(), PATIENCE) == -signal.SIGKILL, point
-        self.process = None
+        assert self.child is not None
+        assert await self.child.died(), point
+        self.child = None
         self.deaths.append(point.partition(":")[0])
 
     async def stop(self) -> None:
         """End it, if it runs, also by SIGKILL."""
-        if self.process is not None:
-            self.process.kill()
-            await self.process.wait()
-            self.process = None
+        if self.child is not None:
+            self.child.kill()
+            await self.child.ended()
+            self.child = None
 
     async def post(self, study: bytes, path: str, body: bytes) -> str:
         """One post over a fresh connection."""

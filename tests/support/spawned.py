@@ -168,11 +168,13 @@ def publish_study(home: Path, clock: Path, text: str, point: str = "") -> None:
     asyncio.run(work())
 
 
-def serve_studies(home: Path, clock: Path, ready: Connection, point: str = "") -> None:
-    """`anonml aggregator serve --port 0`; the port goes to `ready`."""
+def serve_studies(home: Path, clock: Path, ready: Connection, point: str = "", text: str = "") -> None:
+    """`anonml aggregator serve --port 0`; the port goes to `ready`. A study of `text` is published if there is none."""
 
     async def work() -> None:
         async with aggregator_app.AggregatorApp(home, SharedClock(clock), os.urandom, processes=0) as app:
+            if text and not app.studies():
+                await app.create_study(parse_proposal(text))
             await app.serve("127.0.0.1", 0, ready.send)
 
     aggregator_app._LONGEST_SLEEP = 0.02
