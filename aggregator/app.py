@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Self
@@ -24,7 +24,7 @@ from aggregator.rules.faults import Fault, pause_after, repeated, tell
 from aggregator.rules.lifecycle import Phase
 from aggregator.store.buckets import BucketStore
 from aggregator.store.dialects import TABLES, database_of
-from aggregator.store.duplicate_home import demand_alone, demand_here, demand_silent, settled
+from aggregator.store.duplicate_home import demand_alone, demand_here, settled
 from aggregator.store.enrolments import EnrolStore
 from aggregator.store.home import Home, open_home
 from aggregator.store.lists import ListStore
@@ -43,7 +43,6 @@ from anon.route import DirectRoute, FarSide, Route, SocksRoute
 from anon.route.tor import TorKeeper, TorRoute
 from anon.serving.onion_key import OnionKey
 from anon.sharing.arrangement import Arrangement
-from anon.storage.home import RESTORED
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
 from anon.wire.addresses import is_loopback
@@ -210,59 +209,39 @@ class AggregatorApp:
 
     async def serve_onion(
         self,
-        key_of: Callable[[Path], OnionKey],
-        announce: Callable[[str], None] = lambda address: None,
+        keys_of: Callable[[Path], tuple[OnionKey, ...]],
+        announce: Callable[[str], None] = lambda addresses: None,
         say: Callable[[str], None] = lambda line: None,
         progress: Callable[[str], None] = lambda line: None,
         restored: bool = False,
+        bound: Callable[[int], None] | None = None,
     ) -> None:
-        """Like `serve`, as the onion service of the key that `key_of` gives for this home, and nowhere else.
+        """Like `serve`, as the onion services of the keys that `keys_of` gives for this home, and nowhere else.
 
-        `announce` hears the address once it answers; for `say` and `progress` see `OnionService`. Studies go on while
-        tor is restarted. Raises `Refused` when another process serves this home and when all studies that go on name
-        other addresses to their peers, `Unreachable` when the address never came up.
+        For `announce`, `say` and `progress` see `Onions`; with `bound`, which hears a port of loopback, other processes
+        of this home listen there too. Studies go on while tor is restarted. Raises `Refused` when another process
+        serves this home and when all studies that go on name other addresses to their peers, `Unreachable` when an
+        address never came up.
         """
-        from anon.serving.onion_service import (  # late: not needed to serve without Tor
-            OnionService,
-            leave_socket,
-            socket_of,
-        )
+        from aggregator.network.onions import Onions, server_behind  # late: not needed to serve without Tor
 
-        with closing(self.home.lock()):
+        shared = bound is not None
+        with closing(self.home.lock(shared)):
             demand_alone(self.home.path, restored)
-            key = key_of(self.home.path)
-            self._demand_named(key.address())
-            socket = socket_of(self.home.path)
-            service = OnionService(
-                key, socket, self.home.path / "tor", SocksRoute, announce, say, progress, self._alone_at(key)
-            )
-            runner = await http.start_unix(self._studies, socket)
-            try:
-                with self.home.place(key.address()):
+            onions = Onions(keys_of(self.home.path), self.home.path, SocksRoute, announce, say, progress)
+            self._demand_named(onions.addresses)
+            async with server_behind(self._studies, self.home.path, bound) as target:
+                with self.home.place(" ".join(onions.addresses), shared):
                     async with asyncio.TaskGroup() as tasks:
-                        tasks.create_task(service.run())
+                        tasks.create_task(onions.run(target, self._studies))
                         tasks.create_task(self._keep_ticking())
-            finally:
-                await runner.cleanup()
-                leave_socket(socket)
 
-    def _alone_at(self, key: OnionKey) -> Callable[[Route], Awaitable[None]] | None:
-        """For a restored home, the look for another copy at its address; None for any other."""
-        if not (self.home.path / RESTORED).exists():
-            return None
-
-        async def look(route: Route) -> None:
-            await demand_silent(key.address(), self._studies, route)
-            settled(self.home.path)
-
-        return look
-
-    def _demand_named(self, address: str) -> None:
+    def _demand_named(self, served: tuple[str, ...]) -> None:
         going_on = [live for live in self.studies() if live.manifest.addresses and live.phase not in _OVER]
-        if going_on and all(address not in live.manifest.addresses for live in going_on):
+        if going_on and not any(set(served) & set(live.manifest.addresses) for live in going_on):
             raise Refused(
-                f"{_named(going_on[0])}, not to {address}; serve there (the kept key: without --ephemeral), or publish "
-                "another study first"
+                f"{_named(going_on[0])}, not to {', '.join(served)}; serve there (the kept keys: without --ephemeral), "
+                "or publish another study first"
             )
 
     async def tick(self) -> float:

@@ -19,17 +19,18 @@ from rich.console import Console
 from aggregator.app import AggregatorApp, StudyStatus
 from aggregator.cli.fellows import Fellows
 from aggregator.cli.fingerprint import show_study_code
+from aggregator.network.onion_address import address_of_links
 from aggregator.opening import DEFAULT_HOME, HomeOption, RestoredOption, study_status
 from anon.errors import Refused
 from anon.page.browser import open_link
-from anon.serving.onion_key import OnionKey, draw_key, keep_key
+from anon.serving.onion_key import OnionKey, draw_key, keep_keys
 from anon.study.manifest import Manifest
 from anon.terminal.foreign import inline, short
 from anon.terminal.options import JsonOption, finished, print_json
 from anon.terminal.progress import on_one_line
 from anon.terminal.wiring import Wiring, wiring_of
 from anon.transparency.fingerprint import words
-from anon.wire.addresses import is_loopback
+from anon.wire.addresses import MOST_ADDRESSES, addresses_of, is_loopback
 from anon.wire.invite import Invite
 
 ServeDesk = Callable[[AggregatorApp, int, Callable[[str], None]], Awaitable[None]]
@@ -56,6 +57,13 @@ class Serving:
     open_desk: bool = False
     restored: bool = False
     workers: int = 1
+    onions: int = 0
+
+    def keys(self, home: Path) -> tuple[OnionKey, ...]:
+        """The keys of the onion services: of this run alone, or kept in the home."""
+        if self.ephemeral:
+            return tuple(draw_key(os.urandom) for _ in range(max(1, self.onions)))
+        return keep_keys(home, os.urandom, self.onions)
 
 
 def serve(
@@ -66,6 +74,10 @@ def serve(
     ] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65535, help=f"Port ({HTTP_PORT}); 0 picks a free one.")] = None,
     onion: Annotated[bool, typer.Option("--onion", help="Serve as a Tor onion service, and nowhere else.")] = False,
+    onions: Annotated[
+        int,
+        typer.Option(min=0, max=MOST_ADDRESSES, help="With --onion: so many addresses, a tor each; 0: all it has."),
+    ] = 0,
     ephemeral: Annotated[
         bool, typer.Option("--ephemeral", help="With --onion: an address for this run only; its key is not kept.")
     ] = False,
@@ -89,15 +101,13 @@ def serve(
 ) -> None:
     """Answer peers and carry every study to its end, until stopped (Ctrl-C). Safe to stop or kill at any time.
 
-    With --onion nothing listens at a network address: peers come through Tor, and what they need to join is printed
-    once the address answers.
+    With --onion nothing listens at a network address but, with --workers, a port of this machine's loopback: peers come
+    through Tor, and what they need to join is printed once the addresses answer.
     """
     if onion and (host is not None or port is not None):
         raise Refused("--onion listens at no network address; leave --host and --port out, or serve without --onion")
-    if onion and workers > 1:
-        raise Refused("--onion serves with one process; leave --workers out")
-    if not onion and (ephemeral or invites):
-        raise Refused("--ephemeral and --invites go with --onion; add it, or use `anonml aggregator invite`")
+    if not onion and (ephemeral or invites or onions):
+        raise Refused("--onions, --ephemeral and --invites go with --onion; add it, or use `anonml aggregator invite`")
     serving = Serving(
         home,
         HOST if host is None else host,
@@ -111,6 +121,7 @@ def serve(
         open_desk,
         restored,
         workers,
+        onions,
     )
     with suppress(KeyboardInterrupt, asyncio.CancelledError):
         finished(_serve(serving, processes, Fellows(home, workers - 1, processes), wiring_of(context)))
@@ -142,9 +153,8 @@ async def _serve(asked: Serving, processes: int, fellows: Fellows, wiring: Wirin
 
 async def _with_fellows(fellows: Fellows, teller: Teller) -> None:
     await teller.serving()
-    host, _, port = teller.address.rpartition(":")
     with fellows.ended():
-        await fellows.keep(host, int(port))
+        await fellows.keep(teller.asked.host, teller.port)
 
 
 async def _with_desk(desk: ServeDesk, aggregator: AggregatorApp, serving: Serving, teller: Teller) -> None:
@@ -155,19 +165,14 @@ async def _with_desk(desk: ServeDesk, aggregator: AggregatorApp, serving: Servin
 def _listening(aggregator: AggregatorApp, serving: Serving, teller: Teller) -> Coroutine[Any, Any, None]:
     if not serving.onion:
         def ready(bound: int) -> None:
+            teller.bound(bound)
             teller.listening(f"{serving.host}:{bound}")
 
         return aggregator.serve(serving.host, serving.port, ready, serving.restored, serving.workers > 1)
-    key_of = _passing_key if serving.ephemeral else _kept_key
-    return aggregator.serve_onion(key_of, teller.listening, teller.say, on_one_line, serving.restored)
-
-
-def _passing_key(_home: Path) -> OnionKey:
-    return draw_key(os.urandom)
-
-
-def _kept_key(home: Path) -> OnionKey:
-    return keep_key(home, os.urandom)
+    bound = teller.bound if serving.workers > 1 else None
+    return aggregator.serve_onion(
+        serving.keys, teller.listening, teller.say, on_one_line, serving.restored, bound
+    )
 
 
 @define
@@ -179,27 +184,36 @@ class Teller:
     _console: Console = field(factory=Console)
     _errors: Console = field(factory=lambda: Console(stderr=True))
     _address: str = ""
+    _port: int = 0
     _open: asyncio.Event = field(factory=asyncio.Event)
     _seen: dict[bytes, tuple[str, int]] = field(factory=dict)
     _said: dict[bytes, float] = field(factory=dict)
     _invited: set[bytes] = field(factory=set)
+    _elsewhere: set[bytes] = field(factory=set)
+
+    def bound(self, port: int) -> None:
+        """The port at which this process listens, and further ones may."""
+        self._port = port
 
     def listening(self, address: str) -> None:
-        """The address is open."""
+        """The address is open, or several with one space between two."""
         self._address = address
         self._open.set()
+        named = addresses_of(address)
         if self.asked.as_json:
-            print_json({"address": address, "key": self.aggregator.home.public_key.hex()})
+            key = self.aggregator.home.public_key.hex()
+            print_json({"address": named[0], "addresses": list(named), "key": key})
         else:
-            self._print(f"serving at [bold]{address}[/] (Ctrl-C stops; nothing is lost)", soft_wrap=True)
+            where = "[/] and [bold]".join(named)
+            self._print(f"serving at [bold]{where}[/] (Ctrl-C stops; nothing is lost)", soft_wrap=True)
             if is_loopback(address):
                 self._print("for peers on this machine alone; people elsewhere need `serve --onion` or `desk --onion`")
             self._print(f"the aggregator's key in words: {words(self.aggregator.home.public_key)}")
 
     @property
-    def address(self) -> str:
-        """Host and port, or the onion address, once it is open."""
-        return self._address
+    def port(self) -> int:
+        """The port at which this process listens, 0 for a socket file."""
+        return self._port
 
     async def serving(self) -> None:
         """Returns once the address is open."""
@@ -252,13 +266,17 @@ class Teller:
             self._print(f"{named}: [bold]{status.phase}[/], {status.enrolled} enrolled")
 
     def _named_here(self, study: bytes) -> bool:
-        """True if peers of a study go to the address that is served. Says so, once, when they do not."""
-        named = self.aggregator.study(study).manifest.addresses
-        if self._address not in named and study not in self._invited:
-            self._invited.add(study)
-            where = f"at {', '.join(named)}" if named else "on this machine alone (published with --loopback)"
-            self._errors.print(f"study {study.hex()[:8]} says that it is served {where}: no peer will come to it here")
-        return self._address in named
+        """True if peers of a study go to an address that is served. Says once which are not, and if they all are."""
+        named, served = self.aggregator.study(study).manifest.addresses, addresses_of(self._address)
+        here, elsewhere = [one for one in named if one in served], [one for one in named if one not in served]
+        if (elsewhere or not named) and study not in self._elsewhere:
+            self._elsewhere.add(study)
+            where = f"at {', '.join(elsewhere)}" if named else "on this machine alone (published with --loopback)"
+            lost = "whatever its peers send there is lost unless another machine serves it" if here else (
+                "no peer will come to it here"
+            )
+            self._errors.print(f"study {study.hex()[:8]} says that it is served {where}: {lost}", soft_wrap=True)
+        return bool(here)
 
     async def _invite(self, status: StudyStatus) -> None:
         """Once for each study that enrols: everything that somebody needs to join it."""
@@ -267,11 +285,12 @@ class Teller:
         self._invited.add(status.study)
         manifest = self.aggregator.study(status.study).manifest
         drawn = self.asked.invites if manifest.cohort.admission == "invite" else 1
-        invites = await self.aggregator.create_invites(status.study, drawn, self._address)
+        where = address_of_links(self._address, manifest.address)
+        invites = await self.aggregator.create_invites(status.study, drawn, where)
         if self.asked.as_json:
             links = [invite.link() for invite in invites]
             admission = manifest.cohort.admission
-            print_json(study_status(status) | {"admission": admission, "address": self._address, "links": links})
+            print_json(study_status(status) | {"admission": admission, "address": where, "links": links})
             return
         self._print(f"\n[bold]{short(status.title)}[/]")
         show_study_code(self._console, status.study)

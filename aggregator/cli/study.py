@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from aggregator.app import AggregatorApp, StudyStatus
-from aggregator.network.onion_address import onion_address
+from aggregator.network.onion_address import onion_addresses
 from aggregator.opening import DEFAULT_HOME, HomeOption
 from aggregator.rules.lifecycle import Phase
 from aggregator.study.expected import expected_of
@@ -35,7 +35,7 @@ from anon.terminal.options import JsonOption, finished, print_json
 from anon.terminal.wiring import wiring_of
 from anon.text.instants import instant
 from anon.transparency.fingerprint import words
-from anon.wire.addresses import onion_addresses_fault
+from anon.wire.addresses import MOST_ADDRESSES, onion_addresses_fault
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Write, check and publish a study; try it on synthetic data."
@@ -102,6 +102,10 @@ def publish(
         list[str] | None,
         typer.Option(help="An onion address (ADDRESS.onion:80) that leads here, by a tor of your own; up to 8."),
     ] = None,
+    onions: Annotated[
+        int,
+        typer.Option(min=0, max=MOST_ADDRESSES, help="Name so many of this home's onion addresses; 0: all it has."),
+    ] = 0,
     home: HomeOption = DEFAULT_HOME,
     as_json: JsonOption = False,
 ) -> None:
@@ -114,13 +118,15 @@ def publish(
 
     proposal = load_proposal(file)
     own = " ".join(address or ())
+    if onions and (own or loopback):
+        raise Refused("--onions counts this home's own addresses; leave it out with --address and --loopback")
     if own and (fault := "--loopback names none" if loopback else onion_addresses_fault(own)):
         raise Refused(f"--address: {fault}")
 
     async def work() -> tuple[Manifest, list[str]]:
         async with AggregatorApp(home) as aggregator:
             twins = [status.study.hex() for status in await aggregator.status() if _is_twin(status, proposal.title)]
-            named = "" if loopback else own or onion_address(aggregator.home, os.urandom)
+            named = "" if loopback else own or onion_addresses(aggregator.home, os.urandom, onions)
             return await aggregator.create_study(proposal, named), twins
 
     manifest, twins = finished(work())

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from aggregator.store.home import Home
-from anon.serving.onion_key import keep_key
+from anon.errors import Refused
+from anon.serving.onion_key import keep_keys
 from anon.wire.addresses import addresses_of, is_loopback
 from anon.wire.onion_address import is_onion
 
@@ -22,10 +23,15 @@ def address_of_links(serving: str, named: str) -> str:
     return next((one for one in addresses if one in addresses_of(serving)), next(iter(addresses), ""))
 
 
-def onion_address(home: Home, random_bytes: Callable[[int], bytes]) -> str:
-    """The host:port at which a home's studies are served to everybody. It is that of the onion service that runs, kept
-    or passing. Otherwise it is that of the key kept in the home, drawn when there is none."""
-    serving = home.served_at()
-    if is_onion(serving.rpartition(":")[0]):
-        return serving
-    return keep_key(home.path, random_bytes).address()
+def onion_addresses(home: Home, random_bytes: Callable[[int], bytes], count: int = 0) -> str:
+    """The onion addresses at which a home's studies are served to everybody, as a manifest spells them.
+
+    They are those of the onion services that run, kept or passing. Otherwise they are those of the home's first `count`
+    keys (0: all that are kept, at least one), each drawn when it is missing. Raises `Refused` where fewer than `count`
+    run."""
+    running = [one for one in addresses_of(home.served_at()) if is_onion(one.rpartition(":")[0])]
+    if running and count > len(running):
+        raise Refused(f"{len(running)} onion addresses are served now; stop, and serve with --onions {count} first")
+    if running:
+        return " ".join(running[: count or len(running)])
+    return " ".join(key.address() for key in keep_keys(home.path, random_bytes, count))

@@ -23,7 +23,7 @@ from anon.credential import SecretKey, generate_secret_key, public_key
 from anon.errors import Malformed, Refused, because
 from anon.protocols.resolve import StudyKeys
 from anon.sealing.opening import Opener
-from anon.serving.onion_key import ONION_KEY
+from anon.serving.onion_key import ONION_KEYS
 from anon.storage.durable import Kept, connect, first_unsound, reading
 from anon.storage.home import RESTORED
 from anon.storage.private_files import held_private, new_private, write_private
@@ -251,7 +251,7 @@ def _held(home: Path) -> closing[io.BufferedRandom]:
 
 
 def _write_backup(home: Path, scratch: Path, target: Path, final: bool) -> None:
-    names = [name for name in (_SIGNING, ONION_KEY) if (home / name).exists()]
+    names = [name for name in (_SIGNING, *ONION_KEYS) if (home / name).exists()]
     names += [f"{_STUDIES}/{path.name}" for path in sorted((home / _STUDIES).glob("*.keys"))]
     (scratch / _STUDIES).mkdir()
     for name in names:
@@ -349,7 +349,7 @@ def _belongs(member: tarfile.TarInfo) -> bool:
         return member.name == _STUDIES
     if folder:
         return member.isreg() and folder == _STUDIES and name not in ("", ".", "..")
-    return member.isreg() and name in (_SIGNING, ONION_KEY, DATABASE, _DIGESTS, _FINAL)
+    return member.isreg() and name in (_SIGNING, *ONION_KEYS, DATABASE, _DIGESTS, _FINAL)
 
 
 def _emptied(home: Path) -> None:

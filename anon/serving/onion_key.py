@@ -1,4 +1,4 @@
-"""The key of an onion service, and the address that is nothing but its public half.
+"""The keys of onion services, and the addresses that are nothing but their public halves.
 
 Tor's control port takes and gives the secret half as an expanded Ed25519 key (scalar || prefix, 64 bytes), in base64.
 """
@@ -14,11 +14,13 @@ from attrs import field, frozen
 
 from anon.errors import Malformed
 from anon.storage.private_files import write_private
-from anon.wire.addresses import ONION_PORT
+from anon.wire.addresses import MOST_ADDRESSES, ONION_PORT
 from anon.wire.onion_address import onion_host
 
 ONION_KEY = "onion.key"
 """The name of the key's file in a home."""
+ONION_KEYS = (ONION_KEY, *(f"onion-{number}.key" for number in range(2, MOST_ADDRESSES + 1)))
+"""The files of a home's keys, in the order of its addresses."""
 _SCHEME = "ED25519-V3:"
 
 
@@ -63,14 +65,27 @@ def parse_key(text: str) -> OnionKey:
 
 def kept_key(home: Path) -> OnionKey | None:
     """The key kept in a home, None when there is none. Raises `Malformed` when it is damaged."""
-    path = home / ONION_KEY
-    return parse_key(path.read_text("ascii", "replace")) if path.exists() else None
+    return _read(home / ONION_KEY)
 
 
 def keep_key(home: Path, random_bytes: Callable[[int], bytes]) -> OnionKey:
     """The key kept in a home, drawn and stored durably (mode 0600) when there is none."""
-    key = kept_key(home)
-    if key is None:
-        key = draw_key(random_bytes)
-        write_private(home / ONION_KEY, key.text().encode() + b"\n")
+    return keep_keys(home, random_bytes, 1)[0]
+
+
+def keep_keys(home: Path, random_bytes: Callable[[int], bytes], count: int = 0) -> tuple[OnionKey, ...]:
+    """The first so many of a home's keys (0: all that are kept, at least one), each drawn and stored durably when it is
+    missing. Raises `Malformed` when one is damaged."""
+    kept = [name for name in ONION_KEYS if (home / name).exists()]
+    names = ONION_KEYS[:count] if count else kept or ONION_KEYS[:1]
+    return tuple(_read(home / name) or _drawn_and_kept(home / name, random_bytes) for name in names)
+
+
+def _read(path: Path) -> OnionKey | None:
+    return parse_key(path.read_text("ascii", "replace")) if path.exists() else None
+
+
+def _drawn_and_kept(path: Path, random_bytes: Callable[[int], bytes]) -> OnionKey:
+    key = draw_key(random_bytes)
+    write_private(path, key.text().encode() + b"\n")
     return key

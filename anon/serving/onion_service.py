@@ -1,4 +1,4 @@
-"""A service's place in Tor: one private tor, one v3 onion service, one socket file behind it, no network address.
+"""A service's place in Tor: one private tor, one v3 onion service, and a server behind it that has no other way in.
 
     start tor -> bootstrap -> ADD_ONION with the kept key -> probe the own onion from outside -> announce, once
          ^                                                                                          |
@@ -55,7 +55,8 @@ def leave_socket(socket: Path) -> None:
 
 @frozen
 class OnionService:
-    """One onion service. `run` it beside a server that listens at `socket`.
+    """One onion service. `run` it beside a server that listens at `target`, `unix:FILE` or a port of this machine's
+    loopback as `HOST:PORT`.
 
     `folder` is tor's own. `route_through` gives a route through a SOCKS port, to probe with. `announce` hears the
     address when the service answered from outside for the first time. `say` hears one line about the thing that is
@@ -64,7 +65,7 @@ class OnionService:
     """
 
     key: OnionKey
-    socket: Path
+    target: str
     folder: Path
     route_through: Callable[[str, int, float], Route]
     announce: Callable[[str], None]
@@ -92,7 +93,7 @@ class OnionService:
             if self.alone is not None:
                 self.say("looking for another copy of this aggregator at its address")
                 await self.alone(self.route_through(*await tor.socks(), ONE_PROBE_SECONDS))
-            await tor.controller.add_onion(self.key.text(), [f"{ONION_PORT},unix:{self.socket}"], proof_of_work=True)
+            await tor.controller.add_onion(self.key.text(), [f"{ONION_PORT},{self.target}"], proof_of_work=True)
             self.say("the onion address is being published; waiting until it answers")
             await self._probe(*await tor.socks())
             answering()

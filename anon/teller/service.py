@@ -237,7 +237,7 @@ async def _at_onion(
     if key.address() != address:
         raise KEYS_KEPT.damaged(home.path / ONION_KEY, "not the key of this teller's address")
     socket = socket_of(home.path)
-    onion = OnionService(key, socket, home.path / "tor", SocksRoute, ready, say, progress)
+    onion = OnionService(key, f"unix:{socket}", home.path / "tor", SocksRoute, ready, say, progress)
     runner = await quiet_http.listen_unix(service.answer, socket)
     try:
         async with asyncio.TaskGroup() as tasks:

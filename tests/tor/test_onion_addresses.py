@@ -9,7 +9,7 @@ import pytest
 
 from aggregator.store.home import backup, open_home, restore
 from anon.errors import Malformed
-from anon.serving.onion_key import OnionKey, draw_key, keep_key, kept_key, parse_key
+from anon.serving.onion_key import ONION_KEYS, OnionKey, draw_key, keep_key, keep_keys, kept_key, parse_key
 from anon.serving.onion_service import leave_socket, socket_of
 from anon.wire.invite import Invite, parse_invite
 from anon.wire.onion_address import is_onion, onion_fault, onion_host
@@ -87,6 +87,23 @@ def test_the_key_is_drawn_once_kept_private_and_backed_up(tmp_path: Path) -> Non
     backup(home, tmp_path / "copy")
     restore(tmp_path / "copy", tmp_path / "other")
     assert kept_key(tmp_path / "other") == key
+
+
+def test_each_of_several_keys_is_drawn_once_kept_private_and_backed_up(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    open_home(home, os.urandom)
+    first = keep_key(home, os.urandom)
+    assert keep_keys(home, os.urandom) == (first,)
+    eight = keep_keys(home, os.urandom, 8)
+    assert len(set(eight)) == 8 and eight[0] == first
+    assert keep_keys(home, os.urandom, 3) == eight[:3] and keep_keys(home, os.urandom) == eight
+    assert {(home / name).stat().st_mode & 0o777 for name in ONION_KEYS} == {0o600}
+    backup(home, tmp_path / "copy")
+    restore(tmp_path / "copy", tmp_path / "other")
+    assert keep_keys(tmp_path / "other", os.urandom) == eight
+    (home / "onion-5.key").write_text("damaged")
+    with pytest.raises(Malformed, match="restore the backup"):
+        keep_keys(home, os.urandom)
 
 
 def test_a_long_home_keeps_its_socket_elsewhere(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ import pytest
 from attrs import evolve
 
 from aggregator.app import AggregatorApp
-from aggregator.network.onion_address import onion_address
+from aggregator.network.onion_address import address_of_links, onion_addresses
 from aggregator.store.home import open_home
 from anon.errors import Malformed, Refused
-from anon.serving.onion_key import draw_key, keep_key, kept_key
+from anon.serving.onion_key import draw_key, keep_key, keep_keys, kept_key
 from anon.study.manifest import parse_manifest
 from anon.wire.cbor import decode, encode
 from anon.wire.onion_address import onion_host
@@ -87,12 +87,52 @@ def test_a_passing_address_is_named_while_it_is_served_and_no_longer(tmp_path: P
     passing = draw_key(os.urandom).address()
     assert home.served_at() == ""
     with home.place(passing):
-        assert onion_address(home, os.urandom) == passing
+        assert onion_addresses(home, os.urandom) == passing
         assert kept_key(home.path) is None
     assert home.served_at() == "", "what is left in the file is not believed"
     with home.place("127.0.0.1:8750"):
         assert home.served_at() == "127.0.0.1:8750"
-        assert onion_address(home, os.urandom) == keep_key(home.path, os.urandom).address()
+        assert onion_addresses(home, os.urandom) == keep_key(home.path, os.urandom).address()
+
+
+def test_several_addresses_are_named_as_they_are_kept_or_served(tmp_path: Path) -> None:
+    home = open_home(tmp_path / "staff", os.urandom)
+    first = onion_addresses(home, os.urandom)
+    assert len(first.split(" ")) == 1, "one, unless more are asked for"
+    three = onion_addresses(home, os.urandom, 3)
+    assert three.startswith(first + " ") and len(set(three.split(" "))) == 3
+    assert onion_addresses(home, os.urandom) == three == " ".join(key.address() for key in keep_keys(home.path, os.urandom))
+    assert onion_addresses(home, os.urandom, 2) == " ".join(three.split(" ")[:2])
+    passing = " ".join(draw_key(os.urandom).address() for _ in range(2))
+    with home.place(passing):
+        assert onion_addresses(home, os.urandom) == passing
+        assert onion_addresses(home, os.urandom, 1) == passing.split(" ")[0]
+        with pytest.raises(Refused, match="2 onion addresses are served now; stop, and serve with --onions 3 first"):
+            onion_addresses(home, os.urandom, 3)
+
+
+def test_all_links_to_a_study_have_one_address() -> None:
+    """That of the study which is served; whatever else is."""
+    one, two, three = (f"{onion_host(bytes([number] * 32))}:80" for number in range(3))
+    named = f"{one} {two}"
+    assert address_of_links("", named) == address_of_links(f"{two} {one}", named) == address_of_links(three, named) == one
+    assert address_of_links(f"{three} {two}", named) == two
+    assert address_of_links("127.0.0.1:8750", named) == "127.0.0.1:8750"
+    assert address_of_links("", "") == address_of_links(three, "") == ""
+
+
+@pytest.mark.process
+async def test_publishing_names_several_and_invites_lead_to_the_first(tmp_path: Path, file: Path) -> None:
+    home = tmp_path / "staff"
+    published = await anonml("study", "publish", file, "--onions", "2", "--home", home)
+    kept = [key.address() for key in keep_keys(home, os.urandom)]
+    assert published["addresses"] == kept and published["address"] == kept[0] and len(kept) == 2
+    (link,) = await anonml("aggregator", "invite", "--home", home)
+    assert link.startswith(f"anonml://{kept[0]}/")
+    words = ("study", "publish", file, "--home", home, "--address", OTHER)
+    assert (await anonml(*words, "--address", kept[1]))["addresses"] == [OTHER, kept[1]]
+    for more in (["--address", OTHER], ["--onions", "2"], ["--loopback"]):
+        assert (await attempt(*words, *more)).code != 0, more
 
 
 async def test_serving_another_address_than_a_study_names_is_refused(tmp_path: Path) -> None:
@@ -103,10 +143,10 @@ async def test_serving_another_address_than_a_study_names_is_refused(tmp_path: P
         manifest = await app.create_study(parse_proposal(STUDY), named)
         passing = draw_key(os.urandom)
         with pytest.raises(Refused, match="without --ephemeral") as refused:
-            await asyncio.wait_for(app.serve_onion(lambda home: passing), 20)
+            await asyncio.wait_for(app.serve_onion(lambda home: (passing,)), 20)
         assert named in str(refused.value) and passing.address() in str(refused.value)
         assert not (app.home.path / "tor").exists(), "no tor was started for it"
         await app.create_study(parse_proposal(STUDY), passing.address())
-        app._demand_named(passing.address())  # one study is served there, and of the other it is said that it is not
+        app._demand_named((passing.address(),))  # one study is served there, and of the other it is said that it is not
         with pytest.raises(Refused, match="nowhere else"):
             await app.create_invites(manifest.study_id, 1, passing.address())

@@ -79,7 +79,7 @@ async def test_progress_is_told_once_each_and_wiped() -> None:
 
 
 def test_serve_says_which_options_go_together(tmp_path: Path) -> None:
-    for words in (["--onion", "--port", "1"], ["--onion", "--host", "127.0.0.1"], ["--ephemeral"], ["--invites", "3"]):
+    for words in (["--onion", "--port", "1"], ["--onion", "--host", "127.0.0.1"], ["--ephemeral"], ["--invites", "3"], ["--onions", "2"]):
         result = CliRunner().invoke(aggregator, ["serve", "--home", str(tmp_path / "home"), *words])
         assert isinstance(result.exception, Refused), words
     assert not (tmp_path / "home").exists()

@@ -14,7 +14,7 @@ from aggregator.desk import editor as editing
 from aggregator.desk.drafts import Drafts
 from aggregator.desk.views.desk_page import DeskPage, field_of, optional_field
 from aggregator.lab.planning.outlook import Outlook
-from aggregator.network.onion_address import onion_address
+from aggregator.network.onion_address import onion_addresses
 from aggregator.study.handout import lower_limit
 from anon.errors import Malformed
 from anon.page.gate import Gate
@@ -80,7 +80,7 @@ class DraftPages(DeskPage):
         reach = await field_of(request, "reach")
         if reach not in (ONION, LOOPBACK):
             raise Malformed(f"reach: expected {ONION} or {LOOPBACK}")
-        named = onion_address(self._aggregator.home, os.urandom) if reach == ONION else ""
+        named = onion_addresses(self._aggregator.home, os.urandom) if reach == ONION else ""
         manifest = await self._aggregator.create_study(linted.proposal, named)
         self._drafts.forget(draft)
         raise web.HTTPSeeOther(f"/studies/{manifest.study_id.hex()}")

@@ -54,13 +54,13 @@ _anonml() {
         ' aggregator openapi') commands=""; options="--help" ;;
         ' aggregator report') commands=""; options="--help --home --person --study --test" ;;
         ' aggregator restore') commands=""; options="--help --home" ;;
-        ' aggregator serve') commands=""; options="--desk-port --ephemeral --help --home --host --invites --json --no-open-desk --no-until-published --onion --open-desk --port --processes --restored --until-published --workers" ;;
+        ' aggregator serve') commands=""; options="--desk-port --ephemeral --help --home --host --invites --json --no-open-desk --no-until-published --onion --onions --open-desk --port --processes --restored --until-published --workers" ;;
         ' aggregator status') commands=""; options="--help --home --json" ;;
         ' study') commands="init lint plan publish schema synthesize"; options="--help" ;;
         ' study init') commands=""; options="--help" ;;
         ' study lint') commands=""; options="--cohort --help --json" ;;
         ' study plan') commands=""; options="--chart --cohort --compute --epsilon --help --json --no-only --only --populations --seed --write" ;;
-        ' study publish') commands=""; options="--address --help --home --json --loopback" ;;
+        ' study publish') commands=""; options="--address --help --home --json --loopback --onions" ;;
         ' study schema') commands=""; options="--help" ;;
         ' study synthesize') commands=""; options="--help --output --rows" ;;
         ' teller') commands="allow doctor init serve status words"; options="--help" ;;

@@ -279,6 +279,7 @@ complete -c anonml -n '__anonml_at '"'"' aggregator serve'"'"'' -l json
 complete -c anonml -n '__anonml_at '"'"' aggregator serve'"'"'' -l no-open-desk
 complete -c anonml -n '__anonml_at '"'"' aggregator serve'"'"'' -l no-until-published
 complete -c anonml -n '__anonml_at '"'"' aggregator serve'"'"'' -l onion
+complete -c anonml -n '__anonml_at '"'"' aggregator serve'"'"'' -l onions
 complete -c anonml -n '__anonml_at '"'"' aggregator serve'"'"'' -l open-desk
 complete -c anonml -n '__anonml_at '"'"' aggregator serve'"'"'' -l port
 complete -c anonml -n '__anonml_at '"'"' aggregator serve'"'"'' -l processes
@@ -315,6 +316,7 @@ complete -c anonml -n '__anonml_at '"'"' study publish'"'"'' -l help
 complete -c anonml -n '__anonml_at '"'"' study publish'"'"'' -l home
 complete -c anonml -n '__anonml_at '"'"' study publish'"'"'' -l json
 complete -c anonml -n '__anonml_at '"'"' study publish'"'"'' -l loopback
+complete -c anonml -n '__anonml_at '"'"' study publish'"'"'' -l onions
 complete -c anonml -n '__anonml_at '"'"' study schema'"'"'' -l help
 complete -c anonml -n '__anonml_at '"'"' study synthesize'"'"'' -l help
 complete -c anonml -n '__anonml_at '"'"' study synthesize'"'"'' -l output
