@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -29,14 +30,15 @@ def onion_study(title: str, design: str, admission: str = "invite", **lengths: f
 class OnionServing:
     """`anonml aggregator serve --onion --json`, and what it has said so far. May be killed and started again."""
 
-    def __init__(self, home: Path, *program: str, invites: int = 0) -> None:
+    def __init__(self, home: Path, *program: str, invites: int = 0, more: Sequence[str] = ()) -> None:
         self.home = home
         self.log = home.with_suffix(".log")
         self.address = ""
+        self.addresses: list[str] = []
         self.links: dict[str, list[str]] = {}
         self.phases: dict[str, str] = {}
         self._program = program or ("-m", "anonml", "aggregator", "serve")
-        self._invites = invites
+        self._words = ("--onion", "--home", str(home), "--invites", str(invites), "--json", *more)
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.Task[None] | None = None
 
@@ -48,16 +50,16 @@ class OnionServing:
 
     async def start(self) -> None:
         """Until its own onion has answered it."""
-        words = ("--onion", "--home", str(self.home), "--invites", str(self._invites), "--json")
         with self.log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, *self._program, *words, stdout=asyncio.subprocess.PIPE, stderr=log, cwd=ROOT,
+                sys.executable, *self._program, *self._words, stdout=asyncio.subprocess.PIPE, stderr=log, cwd=ROOT,
                 env=ENVIRONMENT,
             )  # fmt: skip
         assert self._process.stdout is not None
         line = await asyncio.wait_for(self._process.stdout.readline(), STARTING)
         assert line, self.log.read_text()
-        self.address = json.loads(line)["address"]
+        self.addresses = json.loads(line)["addresses"]
+        self.address = self.addresses[0]
         self._reader = asyncio.create_task(self._follow(self._process.stdout))
 
     async def _follow(self, lines: asyncio.StreamReader) -> None:
@@ -111,13 +113,19 @@ def children_of(pid: int) -> list[int]:
     return found
 
 
-def tor_of(pid: int) -> int | None:
-    """The tor that a process runs, if it does now."""
+def tors_of(pid: int) -> list[int]:
+    """The tors that a process runs now."""
+    found = []
     for child in children_of(pid):
         with suppress(OSError):
             if Path(f"/proc/{child}/comm").read_text().strip() == "tor":
-                return child
-    return None
+                found.append(child)
+    return found
+
+
+def tor_of(pid: int) -> int | None:
+    """The tor that a process runs, if it does now."""
+    return next(iter(tors_of(pid)), None)
 
 
 def listening(pid: int) -> list[str]:

@@ -1,0 +1,113 @@
+"""A study at two onion addresses, each with a tor of its own: real peers draw one of them for each exchange."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from contextlib import closing
+from math import ceil
+from pathlib import Path
+
+import pytest
+from attrs import define, field
+
+from anon.route import Response, Route, SocksRoute
+from anon.testnet import PrivateNetwork
+from anon.wire.invite import parse_invite
+from peer.app import PeerApp
+from peer.data.importing import import_file
+from peer.rules.consent import Policy
+from peer.store.home import PeerHome
+from tests.support.command_line import anonml
+from tests.support.onion_commands import OnionServing, onion_study, tors_of
+from tests.support.studies import ONE_PACKET
+
+pytestmark = pytest.mark.tor
+PEERS = 2
+QUIET = 7.0
+"""Seconds until two tors answer, on a quiet machine."""
+
+
+@define
+class Recorded:
+    """A peer's route through Tor, and where its exchanges went."""
+
+    route: Route
+    came: list[tuple[str, str]] = field(factory=list)
+
+    async def get(self, address: str, path: str, limit: int) -> Response:
+        self.came.append((address, "get"))
+        return await self.route.get(address, path, limit)
+
+    async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
+        self.came.append((address, "post"))
+        return await self.route.post(address, path, body, limit)
+
+
+@define
+class Seen:
+    """The outcome, as the tests look at it."""
+
+    addresses: list[str] = field(factory=list)
+    link: str = ""
+    tors: int = 0
+    went: list[list[tuple[str, str]]] = field(factory=list)
+    statuses: list[list[tuple[str, str]]] = field(factory=list)
+
+
+async def _member(folder: Path, number: int, link: str, route: Recorded) -> list[tuple[str, str]]:
+    """Join, send, and find the packet again; status and word of each packet."""
+    file, home = folder / f"{number}.csv", PeerHome(folder / f"peer-{number}")
+    file.write_text(f"age,sex,income\n{20 + 15 * number},{('Female', 'Male')[number % 2]},{('low', 'high')[number % 2]}\n")
+    policy = Policy(minimum_cohort=2, minimum_window=0)
+    home.prepare()
+    with closing(PeerApp(home, lambda: route, time.time, os.urandom, policy=policy)) as app:
+        import_file(home.data_path, file, "person")
+        invite = parse_invite(link)
+        await app.join(invite, (await app.look(invite)).charge.amount)
+        await app.run(max_seconds=240, once=True)
+        return [(str(one.status), one.word) for one in app.receipts()]
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory, through_tor: PrivateNetwork) -> Seen:
+    folder, seen = tmp_path_factory.mktemp("onions"), Seen()
+
+    async def run() -> None:
+        began = time.monotonic()
+        staff = OnionServing(folder / "staff", more=("--onions", "2"))
+        try:
+            await staff.start()
+            slowness = max(1.0, (time.monotonic() - began) / QUIET)
+            lengths = {name: ceil(slowness * length) for name, length in {"enrol": 6, "settle": 4, "collect": 6}.items()}
+            (folder / "study.toml").write_text(onion_study("Two", ONE_PACKET, "open", **lengths, margin=1))
+            study = await anonml("study", "publish", folder / "study.toml", "--home", staff.home)
+            seen.addresses, seen.tors = study["addresses"], len(tors_of(staff.pid))
+            assert staff.addresses == seen.addresses
+            (seen.link,) = await staff.invited(study["study"])
+            routes = [Recorded(SocksRoute(*through_tor.socks)) for _ in range(PEERS)]
+            members = (_member(folder, number, seen.link, route) for number, route in enumerate(routes))
+            seen.statuses = await asyncio.gather(*members)
+            seen.went = [route.came for route in routes]
+        finally:
+            await staff.stop()
+
+    asyncio.run(run())
+    return seen
+
+
+def test_each_address_has_a_tor_and_every_packet_is_found_again(seen: Seen) -> None:
+    assert len(set(seen.addresses)) == seen.tors == 2
+    assert seen.statuses == [[("included", "accepted")]] * PEERS
+
+
+def test_exchanges_of_one_peer_go_to_both_addresses(seen: Seen) -> None:
+    """The first two, before the manifest is known, go to the link's. That no peer uses both happens once in 2**16."""
+    first = seen.addresses[0]
+    assert seen.link.startswith(f"anonml://{first}/")
+    assert [went[:2] for went in seen.went] == [[(first, "get")] * 2] * PEERS
+    drawn = [[address for address, _ in went[2:]] for went in seen.went]
+    assert min(map(len, drawn)) >= 8 and {what for went in seen.went for _, what in went} == {"get", "post"}
+    assert any(set(addresses) == set(seen.addresses) for addresses in drawn)
+    assert set().union(*drawn) <= set(seen.addresses)
