@@ -2,8 +2,9 @@
 
     python -m benchmarks.commands [--runs 15]
 
-Each run is a program of its own, as the installed `anonml` starts it, with the files of its modules in memory. Prints a
-table and writes benchmarks/out/commands.json.
+Each run is a program of its own, as the installed `anonml` starts it, with the files of its modules in memory. The
+last three are in a home with one study, nothing of which is due; `look` fetches it over loopback. Prints a table and
+writes benchmarks/out/commands.json.
 """
 
 from __future__ import annotations
@@ -14,10 +15,30 @@ import resource
 import subprocess
 import sys
 import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from statistics import median
 
+from nacl.public import PrivateKey
+from nacl.signing import SigningKey
+
+from anon.credential import generate_secret_key, public_key
+from anon.ldp import NanoEpsilon
+from anon.protocols.resolve import StudyKeys, resolve
+from anon.route import DirectRoute
+from anon.study import parse_proposal
+from anon.transparency.documents import encode_chain, sign_head
+from anon.wire.invite import Invite
 from benchmarks.figures import Figure, publish
+from benchmarks.peer import STUDY
+from peer.app import PeerApp
+from peer.rules.ledger import Entry
+from peer.store.home import PeerHome
+from peer.store.records import Joining
 
 PROGRAM = Path(sys.executable).with_name("anonml")
 COMMANDS = (
@@ -26,12 +47,47 @@ COMMANDS = (
 )
 
 
-def measure(words: tuple[str, ...], runs: int, home: Path) -> Figure:
-    """Milliseconds of processor time of one command, over its runs; the first run is not counted."""
+@contextmanager
+def home_with_study(home: Path) -> Iterator[str]:
+    """A peer's home with one study, whose enrolment is open; the link at which it is served meanwhile."""
+    key, sealing = SigningKey.generate(), bytes(PrivateKey.generate().public_key)
+    issuer = bytes(public_key(generate_secret_key(os.urandom)))
+    keys = StudyKeys(bytes(key.verify_key), sealing, issuer, os.urandom(32))
+    manifest = resolve(parse_proposal(STUDY), keys, int(time.time()))
+    body = manifest.to_bytes()
+    heads = encode_chain([sign_head(key, manifest.study_id, [], "manifest", 0, body)])
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            answer = heads if self.path.endswith("heads") else body
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+            """Says nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
+        invite = Invite(f"127.0.0.1:{server.server_port}", manifest.aggregator_key, manifest.study_id)
+        reserved, due = NanoEpsilon(manifest.epsilon), float(manifest.timetable.enrol_closes)
+        with closing(PeerApp(PeerHome(home), DirectRoute, time.time, os.urandom)) as app:
+            entry = Entry(manifest.study_id, manifest.title, manifest.aggregator_key, "default", reserved=reserved)
+            app.store.join(Joining(entry, invite, body, 2, b"\0", b"\0", due, b""), lambda policy, ledger: None)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield invite.link()
+        finally:
+            server.shutdown()
+
+
+def measure(words: tuple[str, ...], runs: int, home: Path, said: str = "") -> Figure:
+    """Milliseconds of processor time of one command, over its runs; the first run is not counted. `said`: its name in
+    the table."""
     named = ["--home", str(home)] if words[0] == "peer" and words[-1] != "--help" else []
     seconds = [_seconds([str(PROGRAM), *words, *named]) for _ in range(runs + 1)][1:]
     shown = {"median_ms": median(seconds), "least_ms": min(seconds), "most_ms": max(seconds)}
-    return {"command": " ".join(words), **{name: round(1e3 * value, 1) for name, value in shown.items()}}
+    return {"command": said or " ".join(words), **{name: round(1e3 * value, 1) for name, value in shown.items()}}
 
 
 def _seconds(call: list[str]) -> float:
@@ -49,6 +105,12 @@ def main() -> None:
     runs = parser.parse_args().runs
     with tempfile.TemporaryDirectory() as folder:
         rows = [measure(words, runs, Path(folder) / "home") for words in COMMANDS]
+        home = Path(folder) / "with-study"
+        with home_with_study(home) as link:
+            rows += [
+                measure(words, runs, home, f"peer {words[1]}, one study")
+                for words in (("peer", "status"), ("peer", "run", "--once"), ("peer", "look", link))
+            ]
     publish("commands", rows, {"runs": runs, "load": round(os.getloadavg()[0], 1)})
 
 

@@ -15,6 +15,7 @@ import pytest
 
 import anonml
 from anon.terminal.placeholders import MEANING, placed
+from benchmarks.commands import home_with_study
 from tests.docs.repository import ROOT, modules
 from tests.support.peer_command import Command
 
@@ -134,6 +135,26 @@ LIBRARIES = {"typer", "rich", "attrs", "cattrs", "logging", "importlib.metadata"
 ])
 def test_a_command_loads_only_what_it_needs(words: tuple[str, ...], unneeded: set[str], tmp_path: Path) -> None:
     """Each of these costs tens of milliseconds (docs/performance.md)."""
+    assert loaded(words, tmp_path / "home") & unneeded == set()
+
+
+SUMS = {"anon.protocols.sum", "anon.protocols.linear_model", "anon.sharing", "anon.sums", "anon.vdaf", "peer.protocols.sum"}
+IMPORTING = {"peer.data.importing", "peer.data.formats", "peer.data.fitting", "anon.tables.streams"}
+
+
+def test_a_command_about_a_study_loads_only_what_that_needs(tmp_path: Path) -> None:
+    """In a home with a study that perturbs, and nothing of which is due."""
+    with home_with_study(tmp_path / "home") as link:
+        status = loaded(("peer", "status"), tmp_path / "home")
+        assert "peer.rules.checks" in status and status & (NETWORK | OTHERS | SUMS | IMPORTING) == set()
+        run = loaded(("peer", "run", "--once"), tmp_path / "home")
+        assert "peer.run" in run and run & ({"aiohttp", "aiohttp_socks"} | OTHERS | SUMS | IMPORTING) == set()
+        look = loaded(("peer", "look", link), tmp_path / "home")
+        assert "aiohttp" in look and look & (OTHERS | SUMS | IMPORTING) == set()
+
+
+def loaded(words: tuple[str, ...], home: Path) -> set[str]:
+    """The modules of a process that ran this command."""
     program = (
         "import sys, anonml\n"
         "sys.argv = ['anonml', *sys.argv[1:]]\n"
@@ -141,9 +162,9 @@ def test_a_command_loads_only_what_it_needs(words: tuple[str, ...], unneeded: se
         "except SystemExit as ended:\n    assert not ended.code, ended.code\n"
         "sys.stderr.write(' '.join(sys.modules))"
     )
-    home = ["--home", str(tmp_path / "home")] if words[0] == "peer" else []
-    done = subprocess.run([sys.executable, "-c", program, *words, *home], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert set(done.stderr.split()) & unneeded == set()
+    named = ["--home", str(home)] if words[0] == "peer" else []
+    done = subprocess.run([sys.executable, "-c", program, *words, *named], cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
 
 
 def test_garbage_is_collected_again_once_a_command_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,10 +6,10 @@ from aggregator.protocols.contract import AggregatorPart
 from aggregator.protocols.histogram.part import HistogramPart
 from aggregator.protocols.sum.part import SumPart
 from anon.errors import Malformed
-from anon.protocols.registry import HISTOGRAM, SUM, protocol_of
+from anon.protocols.registry import HISTOGRAM, SUM_NAME, protocol_of
 from anon.study.manifest import Manifest
 
-PARTS: dict[str, AggregatorPart] = {HISTOGRAM.name: HistogramPart(), SUM.name: SumPart()}
+PARTS: dict[str, AggregatorPart] = {HISTOGRAM.name: HistogramPart(), SUM_NAME: SumPart()}
 
 
 def part_of(manifest: Manifest) -> AggregatorPart:

@@ -8,7 +8,7 @@ store nor wait. Sortition, slots, the score cohort, tokens, ledger, journal and 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, final, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, final, runtime_checkable
 
 from attrs import field, frozen
 
@@ -16,12 +16,14 @@ from anon.ldp import NanoEpsilon
 from anon.protocols.categories import Value
 from anon.protocols.charge import Charge
 from anon.protocols.words import PacketKind
-from anon.sharing.arrangement import Arrangement
 from anon.study.designs import Design
 from anon.study.features import Feature, Label
 from anon.study.manifest import Manifest, Survey, Window
 from anon.study.proposal import Proposal
 from anon.study.slots import Slot
+
+if TYPE_CHECKING:
+    from anon.sharing.arrangement import Arrangement
 
 Place = tuple[str, int]
 """Kind and part of a document."""

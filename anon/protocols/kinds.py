@@ -37,8 +37,6 @@ from anon.credential import SIGNATURE_SIZE
 from anon.protocols.posts import recipients
 from anon.protocols.registry import protocol_of
 from anon.protocols.tellers import tellers_of
-from anon.sharing.round_document import LONGEST_UNSUMMED
-from anon.sharing.statements import longest_countersignatures
 from anon.study.manifest import Manifest, Survey
 from anon.transparency.buckets import LONGEST_DOCUMENT, MOST, BucketDocument, wire_bytes
 from anon.transparency.closing import CLOSING
@@ -108,10 +106,16 @@ def _manifest(_study: Manifest, _part: int) -> int:
 
 def _countersignatures(study: Manifest, _part: int) -> int:
     arrangement = tellers_of(study)
-    return longest_countersignatures(len(arrangement.tellers)) if arrangement is not None else 0
+    if arrangement is None:
+        return 0
+    from anon.sharing.statements import longest_countersignatures  # with tellers alone: it loads all about shares
+
+    return longest_countersignatures(len(arrangement.tellers))
 
 
 def _no_sum(_study: Manifest, _part: int) -> int:
+    from anon.sharing.round_document import LONGEST_UNSUMMED
+
     return LONGEST_UNSUMMED
 
 

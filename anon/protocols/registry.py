@@ -1,4 +1,8 @@
-"""The shared parts by design and by name, and the check that every study passes whatever its protocol."""
+"""The shared parts by design and by name, and the check that every study passes whatever its protocol.
+
+Exact sums bring proofs, noise and shares with them. They are loaded when a study names one of their designs: no command
+about another study waits for that.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +13,20 @@ from typing import Final
 from attrs import evolve
 
 from anon.errors import InvalidValue, Malformed, because
-from anon.protocols import linear_model
 from anon.protocols.charge import Charge, Measure
 from anon.protocols.contract import Layout, PublishedModel, SharedPart
 from anon.protocols.histogram.shared import HistogramProtocol
-from anon.protocols.sum.shared import SumProtocol
 from anon.study.designs import FORMS
 from anon.study.manifest import Manifest
 from anon.study.proposal import PROTOCOLS, SECTIONS, DesignSection
 from anon.text.sentences import say
 
 HISTOGRAM: Final = HistogramProtocol()
-SUM: Final = SumProtocol()
+SUM_NAME: Final = "sum"
+SUM_DESIGNS: Final = ("tables-sum", "moments", "gradient")
 
-_BY_DESIGN: dict[str, SharedPart] = {}
+_BY_DESIGN: dict[str, SharedPart | None] = {}
+"""None for the designs of a protocol that is not loaded yet."""
 
 
 def register(protocol: SharedPart) -> None:
@@ -40,7 +44,15 @@ def forget(protocol: SharedPart) -> None:
 
 
 register(HISTOGRAM)
-register(SUM)
+_BY_DESIGN |= dict.fromkeys(SUM_DESIGNS)
+
+
+def enter_all() -> None:
+    """Load every protocol that no study named so far."""
+    if None in _BY_DESIGN.values():
+        from anon.protocols.sum.shared import SumProtocol
+
+        register(SumProtocol())
 
 
 def known_designs() -> tuple[str, ...]:
@@ -52,7 +64,10 @@ def protocol_for(design: str) -> SharedPart:
     """The protocol that has this design. Raises `Malformed` for an unknown one."""
     if design not in _BY_DESIGN:
         raise Malformed(f"manifest: unknown design {design!r}; update this program")
-    return _BY_DESIGN[design]
+    if (protocol := _BY_DESIGN[design]) is None:
+        enter_all()
+        return protocol_for(design)
+    return protocol
 
 
 def protocol_of(study: Manifest) -> SharedPart:
@@ -127,6 +142,9 @@ def read_model(text_untrusted: str) -> PublishedModel:
         plain = json.loads(text_untrusted)
     except (ValueError, RecursionError):
         plain = None  # the histogram's reader says what is wrong
+    enter_all()
+    from anon.protocols import linear_model
+
     form = plain.get("form") if isinstance(plain, dict) else None
     if form == linear_model.FORM:
         return linear_model.from_json(text_untrusted)
@@ -134,7 +152,7 @@ def read_model(text_untrusted: str) -> PublishedModel:
         raise Malformed("model: of a form that this program does not know; update this program")
     name = plain.get("protocol", HISTOGRAM.name) if isinstance(plain, dict) else HISTOGRAM.name
     for protocol in _BY_DESIGN.values():
-        if protocol.name == name:
+        if protocol is not None and protocol.name == name:
             return protocol.read_model(text_untrusted)
     raise Malformed("model: of a protocol that this program does not know; update this program")
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from anon.protocols.contract import SummedPart
 from anon.protocols.registry import protocol_of
-from anon.sharing.arrangement import Arrangement
 from anon.study.manifest import Manifest
+
+if TYPE_CHECKING:
+    from anon.sharing.arrangement import Arrangement
 
 
 @lru_cache(maxsize=64)

@@ -93,7 +93,7 @@ def most_in_a_window(surveys: Sequence[AskedSurvey], slots: Sequence[AskedSlot])
 
 def enter_protocols() -> None:
     """Have every protocol of this program enter its designs."""
-    import_module("anon.protocols.registry")  # late: it is built on this package
+    import_module("anon.protocols.registry").enter_all()  # late: it is built on this package
 
 
 def one_packet(cards: Mapping[str, int], tables: Tables) -> None:

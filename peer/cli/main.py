@@ -149,8 +149,8 @@ def _own(sheet: ConsentSheet, home: Path, evaluated: bool) -> OwnData:
     A yes that was given before is stored without evaluating: else the time of the enrolment would tell of the data.
     """
     from peer.data.evaluate import uncounted
+    from peer.data.people import people_held
     from peer.data.readiness import own_data
-    from peer.data.whose import people_held
 
     path = home_of(home).data_path
     own = own_data(path, sheet.tables)

@@ -19,17 +19,10 @@ from anon.study.manifest import Manifest
 from anon.tables.columns import kind_of_text
 from anon.tables.numerals import Numerals
 from anon.tables.streams import Cell
+from peer.data.people import PERSON_COLUMNS
 from peer.data.preview import PreviewColumn, PreviewTable
 
 MOST_PEOPLE, MOST_VALUES = 50, 5
-PERSON_COLUMNS = frozenset({
-    "user", "username", "user_name", "user_id", "userid", "user_full_name", "full_name", "login", "account",
-    "student", "studentid", "student_id", "student_name", "student_number", "learner", "learner_id", "alumno",
-    "person", "person_id", "participant", "participant_id", "member", "member_id", "actor", "actor_id", "author",
-    "email", "e_mail", "email_address", "mail", "nutzer", "benutzer", "benutzername", "vollstandiger_name",
-    "matrikelnummer", "gebruiker", "gebruikersnaam", "studentnummer", "usuario", "nombre_de_usuario", "nombre_completo",
-})  # fmt: skip
-"""Names of columns that say whose row it is, as files and exports of courses call them."""
 _PLAIN = re.compile(r'\s*select\s+"?([a-z][a-z0-9_]*)"?\s+from\s+"?([a-z][a-z0-9_]*)"?\s*;?\s*', re.IGNORECASE)
 _WORDS = re.compile(r"[a-z0-9]+")
 

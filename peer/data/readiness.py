@@ -21,7 +21,7 @@ from anon.text.sentences import say
 from peer.data.kept import DATA_KEPT
 
 if TYPE_CHECKING:
-    from peer.data.whose import Named
+    from peer.data.people import Named
 
 SAMPLED = 400
 """Places of a table at which rows are measured."""

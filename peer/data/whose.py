@@ -1,46 +1,18 @@
-"""The people that a file or a table names, for its owner's eyes alone: a row of somebody else would count as the
-owner's."""
+"""The people that a file names, for its owner's eyes alone: a row of somebody else would count as the owner's."""
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
 from pathlib import Path
 from threading import Event
 
-from attrs import field, frozen
-
-from anon.errors import AnonmlError
-from anon.queries.sandbox import plain_tables_of
-from anon.storage.durable import guarded
-from anon.study.features import Table
 from anon.tables.columns import column_name
 from anon.tables.streams import LIMITS, ImportLimits, Record, Skip
 from peer.data.choices import Person
-from peer.data.fitting import PERSON_COLUMNS
 from peer.data.formats.detect import detected
 from peer.data.importing import named_tables
-from peer.data.kept import DATA_KEPT
+from peer.data.people import MOST_NAMED, PERSON_COLUMNS, Named, named
 from peer.data.watching import Meter, said_as_a_bad_file, watched
-
-MOST_NAMED = 10
-
-
-@frozen
-class Named:
-    """A column with several people in it: the first of them, at most `MOST_NAMED`."""
-
-    table: str
-    column: str
-    people: tuple[str, ...] = field(repr=False)
-    more: bool
-    """There are others beside these."""
-
-    @property
-    def listed(self) -> str:
-        """The people with commas between."""
-        return ", ".join((*self.people, "…") if self.more else self.people)
 
 
 def people_of_file(
@@ -65,7 +37,7 @@ def _columns_of_file(
             held = _people(meter.records(source), columns)
             for column, people in held.items():
                 if len(people) >= fewest:
-                    yield _named(name, column, tuple(people.values()))
+                    yield named(name, column, tuple(people.values()))
 
 
 def _people(records: Iterable[Record], columns: frozenset[str]) -> Mapping[str, dict[str, str]]:
@@ -83,27 +55,3 @@ def _people(records: Iterable[Record], columns: frozenset[str]) -> Mapping[str, 
                 if len(people) > MOST_NAMED:
                     return {name: people}
     return found
-
-
-def _named(table: str, column: str, people: tuple[str, ...]) -> Named:
-    return Named(table, column, people[:MOST_NAMED], len(people) > MOST_NAMED)
-
-
-def people_held(database: Path, tables: Iterable[Table]) -> tuple[Named, ...]:
-    """The tables on this machine that studies read and that name several people. Never raises."""
-    present, found = plain_tables_of(database), []
-    for table in tables:
-        for column in present.get(table.name, ()):
-            if column in PERSON_COLUMNS and len(people := _distinct(database, table.name, column)) > 1:
-                found.append(_named(table.name, column, people))
-    return tuple(found)
-
-
-def _distinct(database: Path, table: str, column: str) -> tuple[str, ...]:
-    try:
-        address = f"{database.absolute().as_uri()}?mode=ro"
-        with closing(guarded(database, DATA_KEPT)(address, uri=True)) as connection:
-            read = f"SELECT DISTINCT trim(\"{column}\") FROM \"{table}\" WHERE trim(\"{column}\") <> '' LIMIT ?"
-            return tuple(str(value) for (value,) in connection.execute(read, (MOST_NAMED + 1,)))
-    except (AnonmlError, sqlite3.Error):
-        return ()

@@ -31,7 +31,6 @@ from anon.protocols.registry import charge_of, check_study
 from anon.protocols.sizes import longest_body, most_documents
 from anon.protocols.tellers import tellers_of
 from anon.queries.lint import Tables, lint
-from anon.sharing.statements import parse_countersignatures
 from anon.study.features import Feature, Label
 from anon.study.manifest import Manifest, parse_manifest, study_id_of
 from anon.text.sentences import say, say_many
@@ -178,6 +177,8 @@ def check_tellers(manifest: Manifest, body_untrusted: bytes | None) -> None:
     arrangement = tellers_of(manifest)
     if arrangement is None:
         return
+    from anon.sharing.statements import parse_countersignatures  # with tellers alone: it loads all about shares
+
     try:
         parse_countersignatures(body_untrusted or b"", manifest.study_id, arrangement)
     except (Malformed, RejectedProof):

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from anon.protocols.charge import Budget
-from anon.sharing.round_document import Unsummed, Why
 from anon.text.sentences import Sentence, joined, say
 from peer.rules.promise import amount_text
+
+if TYPE_CHECKING:
+    from anon.sharing.round_document import Unsummed
 
 UNSUMMED = "unsummed"
 """The kind of the document that ends a study without a sum."""
 ENDED = say("This study ended without a sum. This program fetches the reason at a time of its own.")
 """While only the signed head is known."""
-
-_WHY = {
-    Why.TOO_FEW: say("its tellers accepted too few packets"),
-    Why.DISAGREED: say("its tellers signed two different lists of packets, and the proof of that is published"),
-    Why.AWAY: say("a teller did not come back in time"),
-    Why.REFUSED: say("a teller refused to go on"),
-}
-
 
 def told(ended: Unsummed | None, budget: Budget, spent: int) -> str:
     """The whole of it. `ended`: None where its document cannot be read; `spent`: by the ledger, for this study."""
@@ -43,10 +39,21 @@ def _ended(ended: Unsummed | None) -> Sentence:
             "This study ended without the sum of round {round}: {why}. The shares of exact answers of that round were "
             "never added up. The sums of the rounds before it stay published.",
             round=ended.round + 1,
-            why=_WHY[ended.why],
+            why=_why(ended),
         )
     return say(
         "This study ended without a sum: {why}. The shares of your exact answers were never added up, and nothing made "
         "of them is published.",
-        why=_WHY[ended.why],
+        why=_why(ended),
     )
+
+
+def _why(ended: Unsummed) -> Sentence:
+    from anon.sharing.round_document import Why  # here alone: it loads all about shares
+
+    return {
+        Why.TOO_FEW: say("its tellers accepted too few packets"),
+        Why.DISAGREED: say("its tellers signed two different lists of packets, and the proof of that is published"),
+        Why.AWAY: say("a teller did not come back in time"),
+        Why.REFUSED: say("a teller refused to go on"),
+    }[ended.why]

@@ -31,7 +31,6 @@ from anon.protocols.charge import Budget
 from anon.protocols.registry import charge_of
 from anon.protocols.sortition import tag_context
 from anon.protocols.tellers import tellers_of
-from anon.sharing.round_document import parse_unsummed
 from anon.text.sentences import joined, say
 from anon.transparency.bucket_evidence import bad_bucket_of
 from anon.transparency.bucketed import has_buckets, read_digests_bucket, transcript_parts
@@ -114,6 +113,8 @@ def conclude(run: StudyRun, study: Sent, reason: str) -> None:
 
 async def conclude_without_sum(run: StudyRun, exchanges: Exchanges, study: Sent, head: Head) -> None:
     """The study ended without a sum, and no transcript follows. Every member's program fetches the reason alike."""
+    from anon.sharing.round_document import parse_unsummed  # with tellers alone: it loads all about shares
+
     body, arrangement = await exchanges.body(study, head), tellers_of(study.manifest)
     try:
         ended = None if arrangement is None else parse_unsummed(arrangement, study.study, body)
