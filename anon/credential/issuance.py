@@ -7,6 +7,7 @@ about the secrets; it knows which enrolment it signs, and the later proofs do no
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import NewType
 
 from attrs import field, frozen
@@ -25,6 +26,7 @@ from anon.credential.curve import (
     G1_SIZE,
     IDENTITY_G1,
     SCALAR_SIZE,
+    FixedBase,
     Scalar,
     decode_g1,
     decode_scalar,
@@ -160,7 +162,7 @@ def blind_sign(
     commitment = open_commitment(commitment_with_proof_untrusted, count)
     entropy = decode_scalar(signer_nym_entropy, "signer nym entropy")
     statement = nym_statement(public_key, header, count)
-    return sign_base(secret_key, statement.fixed + commitment + statement.generators[-1] * entropy, statement)
+    return sign_base(secret_key, statement.fixed + commitment + _last_table(count).multiply(entropy), statement)
 
 
 def sign_base(secret_key: SecretKey, base: G1, statement: Statement) -> bytes:
@@ -174,7 +176,7 @@ def sign_base(secret_key: SecretKey, base: G1, statement: Statement) -> bytes:
 def sign_with_exponent(secret_key: SecretKey, base: G1, exponent: Scalar) -> bytes:
     """A || e for a given e."""
     inverse = (decode_scalar(secret_key, "secret key") + exponent).inverse()
-    return encode_g1(base * inverse) + encode_scalar(exponent)
+    return encode_g1(multiexp([base], [inverse])) + encode_scalar(exponent)
 
 
 def decode_scalars(data_untrusted: bytes, what: str) -> list[Scalar]:
@@ -183,6 +185,12 @@ def decode_scalars(data_untrusted: bytes, what: str) -> list[Scalar]:
         decode_scalar(data_untrusted[start : start + SCALAR_SIZE], what)
         for start in range(0, len(data_untrusted), SCALAR_SIZE)
     ]
+
+
+@lru_cache(maxsize=16)
+def _last_table(count: int) -> FixedBase:
+    """The generator of the last nym secret, to which an issuer adds its share for each member."""
+    return FixedBase(create_generators(count + 1, b"BLIND_" + API_PSEUDONYM)[-1])
 
 
 def _commitment_challenge(commitment: G1, announced: G1, generators: Sequence[G1], api_id: bytes) -> Scalar:

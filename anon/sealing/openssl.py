@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, MLKEM768X25519PublicKey, Suite
@@ -19,8 +21,13 @@ def seal(plaintext: bytes, public_key: bytes, info: bytes) -> bytes:
     if len(public_key) != PUBLIC_KEY_SIZE:
         raise bad_key()
     try:
-        lattice = MLKEM768PublicKey.from_public_bytes(public_key[:MLKEM_KEY_SIZE])
-        curve = X25519PublicKey.from_public_bytes(public_key[MLKEM_KEY_SIZE:])
-        return SUITE.encrypt(plaintext, MLKEM768X25519PublicKey(lattice, curve), info)
+        return SUITE.encrypt(plaintext, _read(public_key), info)
     except ValueError:
         raise bad_key() from None
+
+
+@lru_cache(maxsize=8)
+def _read(public_key: bytes) -> MLKEM768X25519PublicKey:
+    """The key behind these bytes. A machine that seals often does so to one key. Raises `ValueError`."""
+    lattice = MLKEM768PublicKey.from_public_bytes(public_key[:MLKEM_KEY_SIZE])
+    return MLKEM768X25519PublicKey(lattice, X25519PublicKey.from_public_bytes(public_key[MLKEM_KEY_SIZE:]))
