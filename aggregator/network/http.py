@@ -16,11 +16,13 @@ from aggregator.rules.enrol import largest_enrolment
 from aggregator.store.crash_points import crash_point
 from aggregator.study.live import LiveStudy
 from anon.serving.quiet_http import QuietResponse, QuietStream, closing, listen, listen_unix, read_body
+from anon.serving.short_posts import Send, ShortPost
 from anon.wire.replies import encode_reply
 
 _DOCUMENTS = r"documents/(0|[1-9]\d{0,8})(?:-([1-9]\d{0,8}))?"
 _BUCKETS = r"(buckets|contents)/(0|[1-9]\d{0,8})/(0|[1-9]\d{0,8})"
 _PATH = re.compile(rf"/v1/([0-9a-f]{{64}})/(heads|enrol|withdraw|packets|{_DOCUMENTS}|{_BUCKETS})\Z")
+_PACKETS = re.compile(rb"/v1/([0-9a-f]{64})/packets")
 PIECE = 64 * 1024
 """Bytes of a document that are handed to a connection at once."""
 
@@ -32,6 +34,21 @@ class Surface:
 
     def __init__(self, studies: Studies) -> None:
         self._studies = studies
+
+    def short_post(self, path: bytes) -> ShortPost | None:
+        """Packets, which are nearly all that a server is sent."""
+        match = _PACKETS.fullmatch(path)
+        study = self._studies.get(bytes.fromhex(match[1].decode())) if match else None
+        if study is None:
+            return None
+
+        async def work(body: bytes, send: Send) -> None:
+            word = await study.submit(body)
+            crash_point("before-answer")
+            send(encode_reply(word))
+            crash_point("after-answer")
+
+        return ShortPost(_limit(study, "packets"), work)
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         """The answer to one request."""
@@ -57,12 +74,14 @@ class Surface:
 async def start(studies: Studies, host: str, port: int, shared: bool = False) -> tuple[web.ServerRunner, int]:
     """Serve; the runner (call its `cleanup`) and the port, which is the system's choice when `port` is 0. For `shared`
     see `listen`."""
-    return await listen(Surface(studies).answer, host, port, shared)
+    surface = Surface(studies)
+    return await listen(surface.answer, host, port, shared, surface.short_post)
 
 
 async def start_unix(studies: Studies, path: Path) -> web.ServerRunner:
     """Serve at a socket file that only its owner can reach; see `listen_unix`."""
-    return await listen_unix(Surface(studies).answer, path)
+    surface = Surface(studies)
+    return await listen_unix(surface.answer, path, surface.short_post)
 
 
 async def _post(request: web.BaseRequest, accept: Callable[[bytes], Awaitable[str]], limit: int) -> web.StreamResponse:
