@@ -32,7 +32,9 @@ from tests.support.shared_clock import SharedClock
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["aggregator.app", "aggregator.study.learn", "peer.app", "peer.store.backup.archive"])
+_FORKS.set_forkserver_preload([
+    "aggregator.app", "aggregator.study.learn", "aggregator.store.postgres", "asyncpg", "peer.app", "peer.store.backup.archive",
+])
 PATIENCE = 60.0
 FOREVER = 1e9
 
