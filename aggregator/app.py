@@ -22,6 +22,7 @@ from aggregator.network import http
 from aggregator.rules.enrol import draw_invites
 from aggregator.rules.faults import Fault, pause_after, repeated, tell
 from aggregator.rules.lifecycle import Phase
+from aggregator.store.answers import AnswerStore
 from aggregator.store.buckets import BucketStore
 from aggregator.store.dialects import TABLES, database_of
 from aggregator.store.duplicate_home import demand_alone, demand_here, settled
@@ -50,13 +51,14 @@ from anon.wire.invite import Invite
 
 _LONGEST_SLEEP = 0.5
 _OVER = frozenset({Phase.PUBLISHED, Phase.ABANDONED, Phase.ENDED, Phase.ERASED})
+_CLOSED = _OVER | {Phase.LEARNING}
 
 
 @frozen
 class StudyStatus:
     """The facts of a study that staff may see at any time.
 
-    `accepted` packets and `packet_answers` (since the last start) are in steps of 50 until collection has closed.
+    `accepted` packets and `packet_answers` are in steps of 50 until collection has closed.
     `fault`: why it does not go on, and what to do; empty while it does. `left_out`: packets found damaged, in words.
     """
 
@@ -95,6 +97,7 @@ class AggregatorApp:
             PacketStore(self._database),
             ListStore(self._database),
             BucketStore(self._database),
+            AnswerStore(self._database),
             Workers(processes),
             now,
             link_to or self._link,
@@ -252,6 +255,7 @@ class AggregatorApp:
         await self._load()
         await asyncio.gather(*(carry(live) for live in self.studies()))
         self._keep_faults()
+        await self._keep_answers()
         return self._until_next()
 
     async def _keep_ticking(self) -> None:
@@ -264,6 +268,7 @@ class AggregatorApp:
                     wait = min(await self.tick(), _LONGEST_SLEEP)
                 else:
                     await self._load()
+                    await self._keep_answers()
                 failed = None
             except Exception as error:  # of the database as a whole: no study can go on
                 failed = repeated(failed, error, self._tools.now(), time.monotonic())
@@ -280,6 +285,12 @@ class AggregatorApp:
                 self.home.keep_faults(faults)
             self._told = faults
 
+    async def _keep_answers(self) -> None:
+        """Tell other processes of this home what peers were answered."""
+        for live in self.studies():
+            if live.phase is not Phase.ERASED:
+                await live.answers.keep(live.phase in _CLOSED)
+
     async def status(self) -> list[StudyStatus]:
         """How every study stands, also those that cannot be read."""
         faults = self.home.kept_faults()
@@ -291,8 +302,9 @@ class AggregatorApp:
         return [_unread(progress, fault) for progress, fault in self._unread.values()]
 
     async def _status(self, live: LiveStudy, fault: str) -> StudyStatus:
-        closed = live.phase in (_OVER | {Phase.LEARNING})
+        closed = live.phase in _CLOSED
         accepted = sum((await live.accepted()).values())
+        enrolments, packets = await live.answers.all()
         return StudyStatus(
             study=live.study,
             title=live.manifest.title,
@@ -301,8 +313,8 @@ class AggregatorApp:
             minimum=live.manifest.cohort.minimum,
             ends=live.ends,
             accepted=accepted if closed else accepted // STEP * STEP,
-            enrolment_answers=live.enrolment_answers.exact(),
-            packet_answers=live.packet_answers.exact() if closed else live.packet_answers.coarse(),
+            enrolment_answers=enrolments.exact(),
+            packet_answers=packets.exact() if closed else packets.coarse(),
             documents=len(live.chain),
             fault=live.trouble or fault,
             left_out=await live.left_out(),

@@ -36,11 +36,11 @@ def exposition(studies: Sequence[StudyFacts]) -> str:
     lines += _metric("anonml_packets_accepted", "gauge", "Packets kept, in steps of 50.", [
         ({"study": facts.study}, _step(facts.accepted.number)) for facts in studies
     ])
-    lines += _metric("anonml_packet_answers", "gauge", "Answers to packets since the start, in steps of 50.", [
+    lines += _metric("anonml_packet_answers", "gauge", "Answers to packets, in steps of 50.", [
         ({"study": facts.study, "word": word}, _step(number))
         for facts in studies for word, number in facts.packet_answers.items()
     ])
-    lines += _metric("anonml_enrolment_answers", "gauge", "Answers to enrolments since the start, in steps of 50.", [
+    lines += _metric("anonml_enrolment_answers", "gauge", "Answers to enrolments, in steps of 50.", [
         ({"study": facts.study, "word": word}, _step(number))
         for facts in studies for word, number in facts.enrolment_answers.items()
     ])

@@ -114,6 +114,7 @@ async def facts_of(live: LiveStudy) -> StudyFacts:
         enrolled = roster_length(live)
     accepted = sum((await live.accepted()).values())
     manifest, waiting = live.manifest, waiting_of(live)
+    enrolments, packets = await live.answers.all()
     return StudyFacts(
         study=live.study.hex(),
         title=manifest.title,
@@ -128,8 +129,8 @@ async def facts_of(live: LiveStudy) -> StudyFacts:
         enough=enrolled >= manifest.cohort.minimum,
         accepted=Count(accepted, True) if closed else Count(accepted // STEP * STEP, False),
         expected_packets=enrolled * manifest.packets if left else None,
-        enrolment_answers=live.enrolment_answers.exact() if left else live.enrolment_answers.coarse(),
-        packet_answers=live.packet_answers.exact() if closed else live.packet_answers.coarse(),
+        enrolment_answers=enrolments.exact() if left else enrolments.coarse(),
+        packet_answers=packets.exact() if closed else packets.coarse(),
         answers_exact=closed,
         stages=stages(manifest, live.rounds, live.phase, live.turn),
         documents=len(live.chain),

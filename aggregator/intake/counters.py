@@ -1,4 +1,4 @@
-"""Counts of what was accepted and refused, by reason, in memory. They describe traffic, never anybody."""
+"""Counts of what was accepted and refused, by reason. They describe traffic, never anybody."""
 
 from __future__ import annotations
 
@@ -16,12 +16,25 @@ class Counters:
     """The aggregator's replies, counted. Until a study closes, counts are shown in steps of 50 only (design section
     8)."""
 
-    def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
+    def __init__(self, counts: Mapping[str, int] | None = None) -> None:
+        self._counts: Counter[str] = Counter(counts)
 
     def count(self, word: str) -> None:
         """One more answer of this word."""
         self._counts[word] += 1
+
+    def due(self, rest: bool) -> dict[str, int]:
+        """The whole steps among the counts, or with `rest` all of them: what may be noted outside of memory."""
+        step = 1 if rest else STEP
+        return {word: number // step * step for word, number in sorted(self._counts.items()) if number >= step}
+
+    def noted(self, counts: Mapping[str, int]) -> None:
+        """So many are counted elsewhere from now on."""
+        self._counts -= Counter(counts)
+
+    def beside(self, counts: Mapping[str, int]) -> Counters:
+        """These and others, together."""
+        return Counters(self._counts + Counter(counts))
 
     def coarse(self) -> dict[str, int]:
         """Each count rounded down to a multiple of 50; small ones are left out."""
@@ -34,9 +47,9 @@ class Counters:
 
 @frozen
 class Traffic:
-    """The report's facts beside the documents. They are the aggregator's replies, by word, since it was last started,
-    and how many enrolled. They are the fingerprints of the heads that it had signed until then. They are also the
-    packets left out as damaged, by slot and the beginning of the tag."""
+    """The report's facts beside the documents. They are the aggregator's replies, by word, and how many enrolled. They
+    are the fingerprints of the heads that it had signed until then. They are also the packets left out as damaged, by
+    slot and the beginning of the tag."""
 
     enrolled: int
     enrolment_answers: Mapping[str, int]

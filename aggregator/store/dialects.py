@@ -8,7 +8,7 @@ import importlib.util
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
-from aggregator.store import buckets, enrolments, lists, packets, studies
+from aggregator.store import answers, buckets, enrolments, lists, packets, studies
 from aggregator.store.database import Database
 from aggregator.store.home import DATABASE_URL, KEYS_KEPT, Home
 from aggregator.store.sqlite import SqliteDatabase
@@ -17,7 +17,7 @@ from anon.storage.durable import reading
 from anon.storage.private_files import write_private
 
 DRIVER = "postgresql+asyncpg"
-TABLES = (studies.TABLES, enrolments.TABLES, packets.TABLES, lists.TABLES, buckets.TABLES)
+TABLES = (studies.TABLES, enrolments.TABLES, packets.TABLES, lists.TABLES, buckets.TABLES, answers.TABLES)
 """All tables of an aggregator."""
 
 
@@ -36,21 +36,35 @@ async def set_up(home: Home, url: str) -> None:
     Raises `Malformed` for another address, and `Refused` for a home that has studies elsewhere and for a server that
     keeps what is erased.
     """
+    kept, database = home.path / DATABASE_URL, begun_at(url)
+    if home.database.exists():
+        raise Refused(
+            f"{home.path}: this home has a database already; name a new folder with --home, or take its studies along "
+            "with `anonml aggregator move`"
+        )
+    if kept.exists() and kept.read_text("utf-8") != url:
+        raise Refused(f"{home.path}: this home has a database already; name a new folder with --home")
+    try:
+        await database.create(*TABLES)
+    finally:
+        await database.close()
+    keep_address(home, url)
+
+
+def begun_at(url: str) -> Database:
+    """The database at an address, not opened yet. Raises `Malformed` for another address."""
     try:
         driver = make_url(url).drivername
     except ArgumentError:
         driver = ""
     if driver != DRIVER:
         raise Malformed(f"--database: expected {DRIVER}://USER@HOST/NAME")
-    kept = home.path / DATABASE_URL
-    if home.database.exists() or (kept.exists() and kept.read_text("utf-8") != url):
-        raise Refused(f"{home.path}: this home has a database already; name a new folder with --home")
-    database = _on_a_server(url)
-    try:
-        await database.create(*TABLES)
-    finally:
-        await database.close()
-    write_private(kept, url.encode())
+    return _on_a_server(url)
+
+
+def keep_address(home: Home, url: str) -> None:
+    """The home uses the database there from now on."""
+    write_private(home.path / DATABASE_URL, url.encode())
 
 
 def _on_a_server(url: str) -> Database:

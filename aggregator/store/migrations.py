@@ -6,6 +6,7 @@ of `studies`, `enrolments` and `packets`.
 2. A table of sealed shares beside the packets.
 3. A table of how many are enrolled.
 4. A table of the buckets of documents.
+5. A table of how many answers were given.
 """
 
 from __future__ import annotations
@@ -55,4 +56,12 @@ def _bucketed(connection: sqlite3.Connection) -> None:
     )
 
 
-SCHEMA = Schema(4, {0: _numbered, 1: _shares, 2: _counted, 3: _bucketed}, KEPT)
+def _answered(connection: sqlite3.Connection) -> None:
+    """Earlier answers were counted in memory alone."""
+    connection.execute(
+        "CREATE TABLE answers (study BLOB NOT NULL, kind VARCHAR NOT NULL, word VARCHAR NOT NULL, "
+        "number INTEGER NOT NULL, PRIMARY KEY (study, kind, word)) WITHOUT ROWID"
+    )
+
+
+SCHEMA = Schema(5, {0: _numbered, 1: _shares, 2: _counted, 3: _bucketed, 4: _answered}, KEPT)

@@ -46,11 +46,12 @@ from aggregator.store.home import KEPT
 from anon.errors import Refused
 from anon.storage.durable import reading
 
-VERSION = 2
+VERSION = 3
 """Of the tables. It is raised with each change of them, and `create` then moves them on.
 
 1. The first tables.
 2. A table of the buckets of documents.
+3. A table of how many answers were given.
 """
 _WRITING = 7_236_831
 """The advisory lock of whichever process writes."""

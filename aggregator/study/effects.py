@@ -188,6 +188,7 @@ async def erase(study: LiveStudy) -> None:
     for own in (study.study,) if study.tellers is None else study.tellers.ids:
         await study.tools.lists.erase(own)
     await study.erase_transcripts()
+    await study.tools.answers.erase(study.study)
     await study.tools.packets.compact(study.study)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from weakref import WeakValueDictionary
 
 from attrs import frozen
 
-from aggregator.intake.counters import Counters, Traffic
+from aggregator.intake.counters import Traffic
 from aggregator.intake.enrolments import EnrolmentIntake
 from aggregator.intake.packets import Issued, PacketIntake
 from aggregator.intake.workers import Workers
@@ -17,14 +17,15 @@ from aggregator.protocols.registry import part_of
 from aggregator.rules.faults import Fault, NoSum, too_long
 from aggregator.rules.lengths import demand_signable
 from aggregator.rules.lifecycle import Phase, deadline, read_word, word_of
-from aggregator.rules.refusal import PacketRefused
 from aggregator.rules.verify import PacketRules
+from aggregator.store.answers import AnswerStore
 from aggregator.store.buckets import BucketStore
 from aggregator.store.enrolments import EnrolStore
 from aggregator.store.home import ERASED, KEPT, Home, StudySecrets
 from aggregator.store.lists import ListStore
 from aggregator.store.packets import PacketStore, in_words, slot_of
 from aggregator.store.studies import Beside, Clock, Progress, StudyStore
+from aggregator.study.answers import Answers
 from aggregator.study.shelf import Shelf
 from aggregator.tellers.study_tellers import LinkTo, study_tellers
 from anon.errors import Damaged
@@ -55,6 +56,7 @@ class Tools:
     packets: PacketStore
     lists: ListStore
     buckets: BucketStore
+    answers: AnswerStore
     workers: Workers
     now: Clock
     link_to: LinkTo
@@ -80,8 +82,7 @@ class LiveStudy:
         self.phase: Phase
         self.turn: int
         self.phase, self.turn = read_word(progress.phase, progress.turn, self._words)
-        self.enrolment_answers = Counters()
-        self.packet_answers = Counters()
+        self.answers = Answers(self.study, tools.answers)
         rules = PacketRules(self.study, self.manifest, secrets.sealing_key)
         self.packet_intake = PacketIntake(rules, tools.packets, tools.workers, tools.now)
         self.packet_intake.frozen_until = progress.frozen
@@ -250,10 +251,11 @@ class LiveStudy:
 
     async def traffic(self) -> Traffic:
         """The report's facts beside the documents."""
+        enrolments, packets = await self.answers.all()
         return Traffic(
             await self.tools.enrolments.count(self.study),
-            self.enrolment_answers.exact(),
-            self.packet_answers.exact(),
+            enrolments.exact(),
+            packets.exact(),
             tuple(head_print for head_print in head_prints(self.chain) if head_print.kind != "transcript"),
             await self.left_out(),
         )
@@ -333,17 +335,17 @@ class LiveStudy:
 
     async def enrol(self, sealed_untrusted: bytes) -> str:
         """The answer's word."""
-        return await _counted(self.enrolment_answers, self.enrolment_intake.enrol(sealed_untrusted))
+        return await self.answers.counted(self.enrolment_intake.enrol(sealed_untrusted))
 
     async def withdraw(self, sealed_untrusted: bytes) -> str:
         """The answer's word."""
-        return await _counted(self.enrolment_answers, self.enrolment_intake.withdraw(sealed_untrusted))
+        return await self.answers.counted(self.enrolment_intake.withdraw(sealed_untrusted))
 
     async def submit(self, sealed_untrusted: bytes) -> str:
         """The answer's word."""
         answered = await self.packet_intake.submit(sealed_untrusted)
         if not answered.dummy:
-            self.packet_answers.count(answered.word)
+            self.answers.packets.count(answered.word)
         return answered.word
 
     async def stop(self) -> None:
@@ -362,15 +364,6 @@ class LiveStudy:
     def _take(self, chain: tuple[SignedHead, ...]) -> None:
         self.chain = chain
         self._encoded_chain = encode_chain(chain)
-
-
-async def _counted(counters: Counters, answering: Awaitable[str]) -> str:
-    try:
-        word = await answering
-    except PacketRefused as turned:
-        word = turned.word
-    counters.count(word)
-    return word
 
 
 async def load_study(tools: Tools, progress: Progress) -> LiveStudy:

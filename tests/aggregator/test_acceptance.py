@@ -167,7 +167,7 @@ async def test_a_bad_packet_is_refused_and_changes_nothing(packet_version: int, 
         assert await live.submit(sealed(live, packet)) == "accepted"
         assert await live.submit(sealed(live, packet)) == "accepted", "the same again, under another seal"
         assert await live.submit(sealed(live, peer.packet())) == "tag-spent"
-        assert live.packet_answers.exact() == Counter([*said.values(), "accepted", "accepted", "tag-spent"])
+        assert live.answers.packets.exact() == Counter([*said.values(), "accepted", "accepted", "tag-spent"])
 
 
 async def test_windows_are_by_arrival_and_a_late_resend_is_acknowledged(

@@ -1,4 +1,7 @@
-"""Two processes of one aggregator on one PostgreSQL database: nothing is lost, doubled or signed twice."""
+"""Several processes of one aggregator on one PostgreSQL database, as two apps of one program: nothing is doubled or signed twice.
+
+Processes of their own are in `test_two_servers` and `test_leaders_killed`.
+"""
 
 from __future__ import annotations
 
@@ -19,25 +22,17 @@ from attrs import frozen
 
 from aggregator.app import AggregatorApp
 from aggregator.rules.faults import Superseded
-from aggregator.store import postgres as postgres_module
 from aggregator.store import studies as studies_module
 from aggregator.store.dialects import set_up
 from aggregator.store.home import open_home
 from aggregator.study.live import LiveStudy
 from anon.errors import Refused
-from anon.route import DirectRoute
-from anon.study import parse_proposal
-from anon.transparency.documents import SignedHead, parse_chain
-from anon.transparency.transcript import published as transcripts
-from anon.wire.replies import parse_reply
 from tests.support.clock import Clock
 from tests.support.postgres import Server
-from tests.support.shared_clock import SharedClock
-from tests.support.spawned import Child, pipe, serve_studies
 from tests.support.world import ADDRESS, FakePeer, World, in_memory, make_app, sealed, study_text
 
 pytestmark = pytest.mark.postgres
-TAKEOVER_SECONDS = 10.0
+WRONG = "sealed-to-another-key"
 
 
 @frozen
@@ -56,6 +51,7 @@ class Two:
     async def follow(self) -> None:
         """The other process looks at the database, as it does twice a second."""
         await self.other._load()
+        await self.other._keep_answers()
 
 
 @pytest.fixture
@@ -79,28 +75,6 @@ async def collecting(two: Two, count: int) -> list[FakePeer]:
     await two.follow()
     assert two.there.chain == two.world.live.chain and two.there.state == two.world.live.state == "collecting"
     return peers
-
-
-async def sent_to_both(two: Two, count: int) -> None:
-    peers = await collecting(two, count)
-    posts = [sealed(two.world.live, peer.packet()) for peer in peers]
-    for _twice in range(2):
-        words = await asyncio.gather(*(live.submit(post) for post in posts for live in (two.world.live, two.there)))
-        assert Counter(words) == {"accepted": 2 * count}
-    assert sum((await two.there.accepted()).values()) == count
-    await two.world.go_to(two.world.closes)
-    await two.follow()
-    assert two.there.chain == two.world.live.chain and two.there.state == "published"
-    assert sum((await two.there.accepted()).values()) == count
-
-
-async def test_packets_sent_to_both_at_once_each_twice_are_kept_once(two: Two) -> None:
-    await sent_to_both(two, 24)
-
-
-@pytest.mark.soak
-async def test_two_thousand_packets_sent_to_both_at_once_are_kept_once(two: Two) -> None:
-    await sent_to_both(two, 2000)
 
 
 async def test_after_the_freeze_every_process_refuses_whatever_its_clock_says(two: Two) -> None:
@@ -193,123 +167,6 @@ async def test_several_may_serve_a_home_with_such_a_database_and_a_final_backup_
     home.lock().close()
 
 
-# Processes of their own
-
-
-class Serving:
-    """Processes that serve one home, and a study that they carry on."""
-
-    def __init__(self, home: Path, clock: SharedClock, server: Server, name: str) -> None:
-        self.home = home
-        self.clock = clock
-        self.server = server
-        self.name = name
-        self.children: dict[int, Child] = {}
-        self.ports: dict[int, int] = {}
-
-    async def start(self) -> None:
-        """One more."""
-        receiving, sending = pipe()
-        child = Child(serve_studies, self.home, self.clock.path, sending)
-        while not receiving.poll():
-            assert child.alive
-            await asyncio.sleep(0.02)
-        pid = child.process.pid
-        assert pid is not None
-        self.children[pid], self.ports[pid] = child, receiving.recv()
-
-    def leader(self) -> int:
-        """The process that leads now; 0 when none does."""
-        asked = (
-            "SELECT application_name FROM pg_stat_activity JOIN pg_locks USING (pid) WHERE locktype = 'advisory' AND "
-            f"granted AND objid = {postgres_module._LEADING}"
-        )
-        named = self.server.run(asked, self.name)
-        return int(named.removeprefix("anonml ")) if named else 0
-
-    async def led_by(self, who: Callable[[int], bool]) -> int:
-        """Wait for a leader, for as long as a takeover may last."""
-        deadline = time.monotonic() + TAKEOVER_SECONDS
-        while not who(self.leader()):
-            assert time.monotonic() < deadline, "nobody took over"
-            await asyncio.sleep(0.1)
-        return self.leader()
-
-    async def reached(self, state: str) -> None:
-        """Wait until the study is there, in the database."""
-        deadline = time.monotonic() + TAKEOVER_SECONDS + 20
-        while (now := self.server.run("SELECT phase FROM studies", self.name)) != state:
-            assert time.monotonic() < deadline, f"still {now}"
-            await asyncio.sleep(0.1)
-
-    async def chain_of(self, pid: int, study: bytes) -> tuple[SignedHead, ...]:
-        """The heads that a process shows."""
-        answer = await DirectRoute().get(f"127.0.0.1:{self.ports[pid]}", f"/v1/{study.hex()}/heads", 2**20)
-        return parse_chain(answer.body, open_home(self.home, bytes).public_key, study)
-
-    async def send(self, pid: int, study: bytes, body: bytes) -> str:
-        """The word for a packet."""
-        answer = await DirectRoute().post(f"127.0.0.1:{self.ports[pid]}", f"/v1/{study.hex()}/packets", body, 2**10)
-        return parse_reply(answer.body)
-
-    def kill(self, pid: int) -> None:
-        """SIGKILL, now."""
-        self.children.pop(pid).process.kill()
-
-    def end(self) -> None:
-        """All of them."""
-        for pid, child in self.children.items():
-            os.kill(pid, signal.SIGCONT)
-            child.process.kill()
-            child.process.join()
-
-
-@pytest.mark.process
-async def test_leaders_are_killed_and_paused_in_each_phase_and_nothing_is_lost(postgres: Server, tmp_path: Path) -> None:
-    url = postgres.made()
-    home = open_home(tmp_path / "home", os.urandom)
-    await set_up(home, url)
-    clock = SharedClock(tmp_path / "clock")
-    serving = Serving(home.path, clock, postgres, url.split("/")[3].partition("?")[0])
-    async with AggregatorApp(home.path, clock, os.urandom, processes=0) as app:
-        manifest = await app.create_study(parse_proposal(study_text(admission="open")))
-        study, live = manifest.study_id, app.study(manifest.study_id)
-        peers = [FakePeer(manifest) for _ in range(4)]
-        assert {await live.enrol(peer.sealed_enrolment()) for peer in peers} == {"accepted"}
-        try:
-            await serving.start()
-            await serving.start()
-            paused = await serving.led_by(bool)
-            os.kill(paused, signal.SIGSTOP)
-            clock.seconds = manifest.timetable.enrol_closes
-            leader = await serving.led_by(lambda pid: pid not in (0, paused))
-            await serving.reached("settling")
-            os.kill(paused, signal.SIGCONT)
-            serving.kill(leader)
-            clock.seconds = manifest.timetable.settled
-            await serving.led_by(lambda pid: pid == paused)
-            await serving.reached("collecting")
-            await serving.start()
-            await app._load()
-            for peer in peers:
-                await peer.take_credential(live)
-            posts = [sealed(live, peer.packet()) for peer in peers]
-            for pid in serving.children:
-                assert {await serving.send(pid, study, post) for post in posts} == {"accepted"}
-            serving.kill(paused)
-            clock.seconds = manifest.timetable.ends
-            last = await serving.led_by(lambda pid: pid not in (0, paused))
-            await serving.reached("published")
-            await asyncio.sleep(1.0)
-            chain = await serving.chain_of(last, study)
-            await app._load()
-            assert live.chain == chain
-            bodies = [await live.body_of(one.head) for one in chain if one.head.kind == "transcript"]
-            assert sum(transcripts(manifest, bodies).accepted.values()) == len(peers)
-        finally:
-            serving.end()
-
-
 @pytest.mark.process
 async def test_serve_with_workers_replaces_one_that_dies_and_takes_all_along(postgres: Server, tmp_path: Path) -> None:
     url = postgres.made()
@@ -346,3 +203,36 @@ async def test_workers_need_a_database_on_a_server(tmp_path: Path) -> None:
     async with make_app(tmp_path / "home", Clock()) as app:
         with pytest.raises(Refused, match="init --database"):
             app.demand_shared()
+
+
+async def test_refusals_of_all_processes_are_counted_together_in_steps(two: Two) -> None:
+    """A row never tells of a single answer while packets come; once collection has closed the sum is exact."""
+    await collecting(two, 2)
+    here, there = two.world.live, two.there
+
+    async def refused(live: LiveStudy, count: int) -> None:
+        assert {await live.submit(bytes(live.packet_intake.rules.sealed_bytes)) for _ in range(count)} == {WRONG}
+        await two.world.app.tick()
+        await two.follow()
+
+    async def shown() -> list[dict[str, int]]:
+        return [(await app.status())[0].packet_answers for app in (two.world.app, two.other)]
+
+    await refused(here, 60)
+    assert await two.world.rows("SELECT kind, word, number FROM answers WHERE kind = 'packet'") == [("packet", WRONG, 50)]
+    await refused(there, 49)
+    assert await shown() == [{WRONG: 50}, {WRONG: 50}]
+    await refused(there, 1)
+    assert await two.world.rows("SELECT number FROM answers WHERE kind = 'packet'") == [(100,)]
+    assert await shown() == [{WRONG: 100}, {WRONG: 100}]
+    await refused(there, 7)
+    await two.world.go_to(two.world.closes)
+    await two.follow()
+    await two.world.app.tick()
+    assert await shown() == [{WRONG: 117}, {WRONG: 117}]
+    assert (await here.traffic()).packet_answers == {WRONG: 117}
+    for _ in range(2):
+        await two.world.go_to(here.manifest.timetable.ends + here.manifest.release.retention)
+    assert here.state == "erased"
+    await two.follow()
+    assert await two.world.rows("SELECT number FROM answers") == []

@@ -62,7 +62,7 @@ async def test_a_dummy_is_accepted_and_leaves_no_trace(covered: World) -> None:
     for _ in range(120):
         assert await live.submit(body) == "accepted"
     assert _rows(covered.app) == before
-    assert live.packet_answers.exact() == {}
+    assert live.answers.packets.exact() == {}
     (status,) = await covered.app.status()
     assert (status.accepted, status.packet_answers) == (0, {})
 
@@ -91,7 +91,7 @@ async def test_packets_and_dummies_that_come_together_are_each_answered_rightly(
     assert words == ["accepted"] * 3 + [words[3]] + ["accepted"] * 3
     assert words[3] in ("malformed-report", "tag-spent")
     assert sum((await running.live.tools.packets.counts(running.live.study)).values()) == 3
-    assert running.live.packet_answers.exact() == {"accepted": 3, words[3]: 1}
+    assert running.live.answers.packets.exact() == {"accepted": 3, words[3]: 1}
 
 
 @pytest.mark.parametrize(
