@@ -32,6 +32,7 @@ from aggregator.store.dialects import set_up
 from aggregator.store.home import backup as back_up
 from aggregator.store.home import open_home
 from aggregator.store.home import restore as restore_into
+from aggregator.store.moving import move as move_to
 from aggregator.study.handout import PLACE, limits, link_table, mail
 from anon.errors import Malformed, Refused
 from anon.storage.home import RESTORED
@@ -234,6 +235,16 @@ def audit(
             console.print(inline(line), highlight=False)
     if not result.ok:
         raise typer.Exit(1)
+
+
+@app.command(rich_help_panel=KEEP)
+def move(
+    database: Annotated[str, typer.Option(help="The address of a new database on a PostgreSQL server.")],
+    home: HomeOption = DEFAULT_HOME,
+) -> None:
+    """Move all studies from the home's file to a PostgreSQL server. Stop the aggregator first."""
+    moved = finished(move_to(open_home(existing(home), os.urandom), database))
+    Console().print(f"{moved} studies moved; the file is gone, and the keys stay in {home}", highlight=False)
 
 
 @app.command(rich_help_panel=KEEP)
