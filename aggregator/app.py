@@ -14,9 +14,6 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Self
 
-from attrs import frozen
-
-from aggregator.intake.counters import STEP
 from aggregator.intake.workers import Workers
 from aggregator.network import http
 from aggregator.rules.enrol import draw_invites
@@ -35,6 +32,7 @@ from aggregator.store.studies import Clock, Progress, StudyStore
 from aggregator.study.carry import carry
 from aggregator.study.live import LiveStudy, Tools, load_study
 from aggregator.study.publish import prepare
+from aggregator.study.status import CLOSED, StudyStatus, status_of, status_unread
 from aggregator.tellers.http_link import TELLER_SECONDS, HttpLink
 from aggregator.tellers.link import TellerLink
 from aggregator.tellers.publishing import tellers_ready, with_entries
@@ -51,29 +49,6 @@ from anon.wire.invite import Invite
 
 _LONGEST_SLEEP = 0.5
 _OVER = frozenset({Phase.PUBLISHED, Phase.ABANDONED, Phase.ENDED, Phase.ERASED})
-_CLOSED = _OVER | {Phase.LEARNING}
-
-
-@frozen
-class StudyStatus:
-    """The facts of a study that staff may see at any time.
-
-    `accepted` packets and `packet_answers` are in steps of 50 until collection has closed.
-    `fault`: why it does not go on, and what to do; empty while it does. `left_out`: packets found damaged, in words.
-    """
-
-    study: bytes
-    title: str
-    phase: str
-    enrolled: int
-    minimum: int
-    ends: float | None
-    accepted: int
-    enrolment_answers: dict[str, int]
-    packet_answers: dict[str, int]
-    documents: int
-    fault: str = ""
-    left_out: tuple[str, ...] = ()
 
 
 class AggregatorApp:
@@ -106,11 +81,13 @@ class AggregatorApp:
         self._studies: dict[bytes, LiveStudy] = {}
         self._unread: dict[bytes, tuple[Progress, Fault]] = {}
         self._told: dict[bytes, str] = {}
+        self._keyless: set[bytes] = set()
 
     async def __aenter__(self) -> Self:
         """Open the database and take up every study where it was left."""
         await asyncio.to_thread(upgrade_home, self.home)
         await self._database.create(*TABLES)
+        await self._database.belong_to(self.home.public_key)
         await self._load()
         return self
 
@@ -200,7 +177,7 @@ class AggregatorApp:
         one that was restored without their saying so.
         """
         with closing(self.home.lock(self._database.shared)):
-            demand_alone(self.home.path, restored)
+            await self._demand_alone(restored)
             settled(self.home.path)
             runner, bound = await http.start(self._studies, host, port, shared)
             try:
@@ -230,7 +207,7 @@ class AggregatorApp:
 
         shared = bound is not None
         with closing(self.home.lock(shared)):
-            demand_alone(self.home.path, restored)
+            await self._demand_alone(restored)
             onions = Onions(keys_of(self.home.path), self.home.path, SocksRoute, announce, say, progress)
             self._demand_named(onions.addresses)
             async with server_behind(self._studies, self.home.path, bound) as target:
@@ -238,6 +215,10 @@ class AggregatorApp:
                     async with asyncio.TaskGroup() as tasks:
                         tasks.create_task(onions.run(target, self._studies))
                         tasks.create_task(self._keep_ticking())
+
+    async def _demand_alone(self, restored: bool) -> None:
+        demand_alone(self.home.path, restored)
+        await self._database.demand_original(restored)
 
     def _demand_named(self, served: tuple[str, ...]) -> None:
         going_on = [live for live in self.studies() if live.manifest.addresses and live.phase not in _OVER]
@@ -264,7 +245,7 @@ class AggregatorApp:
             await asyncio.sleep(wait)
             try:
                 wait = _LONGEST_SLEEP
-                if await self._database.leads():
+                if await self._database.leads(willing=not self._keys_elsewhere()):
                     wait = min(await self.tick(), _LONGEST_SLEEP)
                 else:
                     await self._load()
@@ -289,36 +270,17 @@ class AggregatorApp:
         """Tell other processes of this home what peers were answered."""
         for live in self.studies():
             if live.phase is not Phase.ERASED:
-                await live.answers.keep(live.phase in _CLOSED)
+                await live.answers.keep(live.phase in CLOSED)
 
     async def status(self) -> list[StudyStatus]:
         """How every study stands, also those that cannot be read."""
         faults = self.home.kept_faults()
-        statuses = [await self._status(live, faults.get(live.study, "")) for live in self.studies()]
+        statuses = [await status_of(live, faults.get(live.study, "")) for live in self.studies()]
         return statuses + self.unread()
 
     def unread(self) -> list[StudyStatus]:
         """The studies that are stored and cannot be read, with the reason."""
-        return [_unread(progress, fault) for progress, fault in self._unread.values()]
-
-    async def _status(self, live: LiveStudy, fault: str) -> StudyStatus:
-        closed = live.phase in _CLOSED
-        accepted = sum((await live.accepted()).values())
-        enrolments, packets = await live.answers.all()
-        return StudyStatus(
-            study=live.study,
-            title=live.manifest.title,
-            phase=live.state,
-            enrolled=await self._tools.enrolments.enrolled(live.study),
-            minimum=live.manifest.cohort.minimum,
-            ends=live.ends,
-            accepted=accepted if closed else accepted // STEP * STEP,
-            enrolment_answers=enrolments.exact(),
-            packet_answers=packets.exact() if closed else packets.coarse(),
-            documents=len(live.chain),
-            fault=live.trouble or fault,
-            left_out=await live.left_out(),
-        )
+        return [status_unread(progress, fault) for progress, fault in self._unread.values()]
 
     def _link(self, address: str, key: bytes = b"", arrangement: Arrangement | None = None) -> TellerLink:
         """Over loopback, or through a tor of this home's own that carries nothing else."""
@@ -344,15 +306,26 @@ class AggregatorApp:
             known = self._unread.get(progress.study)
             if (live := self._studies.get(progress.study)) is not None and lengths:
                 await self._follow(live, progress, lengths.get(progress.study, 0))
-            if progress.study in self._studies or (known is not None and not known[1].is_due(now, steady)):
+            waits = known is not None and not known[1].is_due(now, steady) and not self._has_come(progress.study)
+            if progress.study in self._studies or waits:
                 continue
+            self._keyless.discard(progress.study)
             try:
                 self._studies[progress.study] = await load_study(self._tools, progress)
                 self._unread.pop(progress.study, None)
             except Exception as error:
                 fault = repeated(known[1] if known else None, error, now, steady)
                 self._unread[progress.study] = progress, fault
+                if not self.home.secrets_path(progress.study).exists():
+                    self._keyless.add(progress.study)
                 tell(f"study {progress.study.hex()[:8]}", fault, error)
+
+    def _keys_elsewhere(self) -> bool:
+        """True if keys of a study are not in this home; they may be in a copy of it on another machine."""
+        return any(not self.home.secrets_path(study).exists() for study in self._keyless)
+
+    def _has_come(self, study: bytes) -> bool:
+        return study in self._keyless and self.home.secrets_path(study).exists()
 
     async def _follow(self, live: LiveStudy, progress: Progress, documents: int) -> None:
         if progress.phase == Phase.ERASED and live.phase is not Phase.ERASED:  # loaded anew, without its keys
@@ -365,10 +338,6 @@ class AggregatorApp:
         except Exception as error:
             live.fault = repeated(live.fault, error, self._tools.now(), time.monotonic())
             tell(f"study {live.study.hex()[:8]}", live.fault, error)
-
-
-def _unread(progress: Progress, fault: Fault) -> StudyStatus:
-    return StudyStatus(progress.study, "", str(progress.phase), 0, 0, None, 0, {}, {}, 0, fault.said)
 
 
 def _named(live: LiveStudy) -> str:

@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from aggregator.app import AggregatorApp, StudyStatus
+from aggregator.app import AggregatorApp
+from aggregator.study.status import StudyStatus
 from anon.errors import Refused
 from anon.storage.home import aggregators_home
 from anon.terminal.options import picked

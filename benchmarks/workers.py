@@ -3,10 +3,9 @@
     python -m benchmarks.workers --url URL [--workers 1 2 4] [--rate 1000] [--packets 2000] [--processes 0]
 
 URL: an empty database of a server on this machine; it is emptied after each row. The packets are those of
-`benchmarks.load`, prepared beforehand
-and offered faster than they can be taken. Clients, processes and database share the cores: a row says what they do
-together, and its processor times what each part would take of a machine of its own. Prints a table and writes
-benchmarks/out/workers.json.
+`benchmarks.load`, prepared beforehand and offered faster than they can be taken. Clients, processes and database share
+the cores: a row says what they do together, and its processor times what each part would take of a machine of its own.
+Prints a table and writes benchmarks/out/workers.json.
 """
 
 from __future__ import annotations
@@ -136,7 +135,7 @@ async def _emptied(database: PostgresDatabase) -> None:
     async with database.write() as connection:
         for group in TABLES:
             await connection.run_sync(group.drop_all)
-        await connection.execute(text("DROP TABLE schema_number"))
+        await connection.execute(text("DROP TABLE schema_number, origin"))
     await database.close()
 
 

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
-from aggregator.app import AggregatorApp, StudyStatus
+from aggregator.app import AggregatorApp
 from aggregator.cli.fingerprint import fingerprint
 from aggregator.cli.serve import HOST, HTTP_PORT, serve
 from aggregator.compute import HELP, Compute
@@ -34,6 +34,7 @@ from aggregator.store.home import open_home
 from aggregator.store.home import restore as restore_into
 from aggregator.store.moving import move as move_to
 from aggregator.study.handout import PLACE, limits, link_table, mail
+from aggregator.study.status import StudyStatus
 from anon.errors import Malformed, Refused
 from anon.storage.home import RESTORED
 from anon.storage.private_files import new_private_text

@@ -16,11 +16,12 @@ import typer
 from attrs import define, field, frozen
 from rich.console import Console
 
-from aggregator.app import AggregatorApp, StudyStatus
+from aggregator.app import AggregatorApp
 from aggregator.cli.fellows import Fellows
 from aggregator.cli.fingerprint import show_study_code
 from aggregator.network.onion_address import address_of_links
 from aggregator.opening import DEFAULT_HOME, HomeOption, RestoredOption, study_status
+from aggregator.study.status import StudyStatus
 from anon.errors import Refused
 from anon.page.browser import open_link
 from anon.serving.onion_key import OnionKey, draw_key, keep_keys

@@ -16,12 +16,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from aggregator.app import AggregatorApp, StudyStatus
+from aggregator.app import AggregatorApp
 from aggregator.network.onion_address import onion_addresses
 from aggregator.opening import DEFAULT_HOME, HomeOption
 from aggregator.rules.lifecycle import Phase
 from aggregator.study.expected import expected_of
 from aggregator.study.handout import lower_limit
+from aggregator.study.status import StudyStatus
 from aggregator.study.suggested_cuts import suggested_cuts
 from anon.errors import Refused
 from anon.ldp import format_epsilon, odds_moved

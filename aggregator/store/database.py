@@ -27,9 +27,17 @@ class Database(ABC):
     """True if several processes may serve it at once."""
 
     @abstractmethod
-    async def leads(self) -> bool:
+    async def leads(self, willing: bool = True) -> bool:
         """True while this process is the one that carries studies from phase to phase. It is no lock: each step asks
-        for the state that it rests on once more."""
+        for the state that it rests on once more. One that is not `willing` leads only where no other does."""
+
+    @abstractmethod
+    async def belong_to(self, key: bytes) -> None:
+        """Raises `Refused` for the database of an aggregator with another key."""
+
+    @abstractmethod
+    async def demand_original(self, knowingly: bool) -> None:
+        """Raises `Refused` for a copy of a database that may be alive, unless staff say that it is not."""
 
     @abstractmethod
     async def create(self, *groups: MetaData) -> None:

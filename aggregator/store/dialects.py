@@ -46,6 +46,7 @@ async def set_up(home: Home, url: str) -> None:
         raise Refused(f"{home.path}: this home has a database already; name a new folder with --home")
     try:
         await database.create(*TABLES)
+        await database.belong_to(home.public_key)
     finally:
         await database.close()
     keep_address(home, url)

@@ -20,7 +20,7 @@ from nacl.signing import SigningKey
 
 from aggregator.store.duplicate_home import MOVED, demand_here, mark
 from anon.credential import SecretKey, generate_secret_key, public_key
-from anon.errors import Malformed, Refused, because
+from anon.errors import Damaged, Malformed, Refused, because
 from anon.protocols.resolve import StudyKeys
 from anon.sealing.opening import Opener
 from anon.serving.onion_key import ONION_KEYS
@@ -124,6 +124,11 @@ class Home:
     def load_secrets(self, study: bytes) -> StudySecrets:
         """A study's secrets. Raises `Damaged` when they are missing or cannot be read."""
         path = self.secrets_path(study)
+        if not path.exists() and (self.path / DATABASE_URL).exists():
+            raise Damaged(
+                f"{path}: missing. Where the study was published from another copy of this home, copy this file from "
+                "there; it is taken up at once. Else restore it from a copy of the folder"
+            )
         if not path.exists():
             raise KEYS_KEPT.damaged(path, "missing")
         with reading(path, KEYS_KEPT, "study keys"):

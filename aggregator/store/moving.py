@@ -33,6 +33,7 @@ async def move(home: Home, url: str) -> int:
         try:
             await source.create(*TABLES)
             await target.create(*TABLES)
+            await target.belong_to(home.public_key)
             moved = await _copied(source, target)
         finally:
             await target.close()

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
@@ -41,8 +42,10 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from aggregator.rules.faults import DatabaseAway
+from aggregator.store import origin
 from aggregator.store.database import Database
 from aggregator.store.home import KEPT
+from aggregator.store.origin import demand_key, demand_original
 from anon.errors import Refused
 from anon.storage.durable import reading
 
@@ -60,6 +63,8 @@ _LEADING = 7_236_832
 LEASE_SECONDS = 5
 """The server ends a session that leads and says nothing for so long: its process is paused, or cut off."""
 _BETWEEN_SECONDS = 0.5
+_UNWILLING_SECONDS = 5.0
+"""A process that would rather not lead lets another have its turn so often."""
 _DEMANDED = {
     "track_commit_timestamp": (("off",), "off"),
     "wal_recycle": (("off",), "off"),
@@ -95,20 +100,33 @@ class PostgresDatabase(Database):
         self._candidate: asyncio.Task[None] | None = None
         self._asked = asyncio.Event()
         self._leading = False
+        self._willing = True
 
-    async def leads(self) -> bool:
+    async def leads(self, willing: bool = True) -> bool:
         """See `Database`. The first call begins to stand for it; another process takes over within ten seconds."""
+        self._willing = willing
         if self._candidate is None:
             self._candidate = asyncio.create_task(self._stand())
         await self._asked.wait()
         return self._leading
+
+    async def belong_to(self, key: bytes) -> None:
+        """See `Database`."""
+        async with self.write() as connection:
+            await demand_key(connection, key, self.place)
+
+    async def demand_original(self, knowingly: bool) -> None:
+        """See `Database`."""
+        async with self.write() as connection:
+            await demand_original(connection, self.place, knowingly)
 
     async def create(self, *groups: MetaData) -> None:
         """See `Database`."""
         self._groups = groups
         await self._demand_discreet()
         async with self.write() as connection:
-            await connection.run_sync(_TABLES.create_all)
+            for group in (_TABLES, origin.TABLES):
+                await connection.run_sync(group.create_all)
             number = (await connection.execute(select(func.max(_schema.c.number)))).scalar_one()
             if number is not None and not 1 <= number <= VERSION:
                 raise Refused(
@@ -214,13 +232,18 @@ class PostgresDatabase(Database):
             await asyncio.sleep(_BETWEEN_SECONDS)
 
     async def _hold(self, session: AsyncConnection) -> None:
+        begun = time.monotonic()
         try:
             await _run(session, f"SET idle_session_timeout = '{LEASE_SECONDS}s'")
             while True:
                 if not self._leading:
                     asked = await session.execute(select(func.pg_try_advisory_lock(_LEADING)))
-                    self._leading = bool(asked.scalar_one())
+                    self._leading, begun = bool(asked.scalar_one()), time.monotonic()
                     self._asked.set()
+                elif not self._willing and time.monotonic() > begun + _UNWILLING_SECONDS:
+                    self._leading = False
+                    await session.execute(select(func.pg_advisory_unlock(_LEADING)))
+                    await asyncio.sleep(3 * _BETWEEN_SECONDS)  # longer than any other waits
                 await asyncio.sleep(_BETWEEN_SECONDS)
                 await _run(session, "SELECT 1")
         finally:

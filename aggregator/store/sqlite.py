@@ -44,9 +44,15 @@ class SqliteDatabase(Database):
         self._path = path
         self.place = path
 
-    async def leads(self) -> bool:
+    async def leads(self, willing: bool = True) -> bool:
         """Always: a home has one serving process, by its lock."""
         return True
+
+    async def belong_to(self, key: bytes) -> None:
+        """Nothing: the file is in the home."""
+
+    async def demand_original(self, knowingly: bool) -> None:
+        """Nothing: a restored file has a mark beside it (`aggregator.store.duplicate_home`)."""
 
     async def create(self, *groups: MetaData) -> None:
         """See `Database`. Raises `Refused` for the file of another program's schema."""

@@ -47,7 +47,7 @@ class Life:
     spent: set[str] = field(factory=set)
 
     async def killed(self, points: Sequence[str], due: float, state: str) -> None:
-        """What is due then is done by one leader after the other, each of which is killed at its point."""
+        """The due steps are taken by one leader after the other, each of which is killed at its point."""
         leader = await self._leading(points[0])
         heirs = [await self.serving.start(*points[1:2])]
         self.serving.clock.seconds = due

@@ -127,19 +127,20 @@ class Serving:
         named = self.server.run(asked, self.name)
         return int(named.removeprefix("anonml ")) if named else 0
 
-    async def led_by(self, who: Callable[[int], bool]) -> int:
+    async def led_by(self, who: Callable[[int], bool], seconds: float = TAKEOVER_SECONDS) -> int:
         """Wait for a leader, for as long as a takeover may last."""
         begun = time.monotonic()
         while not who(leader := self.leader()):
-            assert time.monotonic() < begun + TAKEOVER_SECONDS, "nobody took over"
+            assert time.monotonic() < begun + seconds, "nobody took over"
             await asyncio.sleep(0.1)
         self.takeovers.append(time.monotonic() - begun)
         return leader
 
-    async def reached(self, state: str) -> None:
-        """Wait until the study is there, in the database."""
+    async def reached(self, state: str, study: bytes = b"") -> None:
+        """Wait until the study, of several this one, is there, in the database."""
+        which = f" WHERE study = '\\x{study.hex()}'" if study else ""
         deadline = time.monotonic() + TAKEOVER_SECONDS + 30
-        while (now := self.server.run("SELECT phase FROM studies", self.name)) != state:
+        while (now := self.server.run(f"SELECT phase FROM studies{which}", self.name)) != state:
             assert time.monotonic() < deadline, f"still {now}"
             await asyncio.sleep(0.1)
 
