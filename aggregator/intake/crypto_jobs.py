@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from anon.credential import PublicKey, SecretKey, TokenForm, blind_sign, cached_verifier
+from anon.credential import PublicKey, SecretKey, TokenForm, cached_verifier, sign_proven
 from anon.errors import AnonmlError
 
 TokenItem = tuple[bytes, bytes, bytes]
@@ -22,8 +22,11 @@ def verify_tokens(
 def issue(
     secret: bytes, key: bytes, header: bytes, count: int, enrolments: Sequence[tuple[bytes, bytes]]
 ) -> list[bytes]:
-    """A || e for each (commitment with proof, signer nym entropy): deterministic, so issuing twice changes nothing."""
+    """A || e for each (commitment, signer nym entropy): deterministic, so issuing twice changes nothing.
+
+    The commitments are those of the signed roster. Their proofs were verified before they were stored.
+    """
     return [
-        blind_sign(SecretKey(secret), PublicKey(key), commitment, header, entropy, count)
+        sign_proven(SecretKey(secret), PublicKey(key), commitment, header, entropy, count)
         for commitment, entropy in enrolments
     ]

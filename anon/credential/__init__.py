@@ -17,6 +17,7 @@ from anon.credential.issuance import (
     open_commitment,
     public_key,
     recommit,
+    sign_proven,
     signer_nym_entropy,
 )
 from anon.credential.issued import Issued, IssuedChecker
@@ -46,6 +47,7 @@ __all__ = [
     "pseudonym",
     "public_key",
     "recommit",
+    "sign_proven",
     "signer_nym_entropy",
     "token_size",
 ]

@@ -160,6 +160,28 @@ def blind_sign(
     `secret_key`. Raises `Malformed` or `RejectedProof` for a bad commitment.
     """
     commitment = open_commitment(commitment_with_proof_untrusted, count)
+    return _signed(secret_key, public_key, commitment, header, signer_nym_entropy, count)
+
+
+def sign_proven(
+    secret_key: SecretKey,
+    public_key: PublicKey,
+    commitment: bytes,
+    header: bytes,
+    signer_nym_entropy: bytes,
+    count: int,
+) -> bytes:
+    """`blind_sign` of a commitment (48 bytes) whose proof `open_commitment` verified before; the same bytes.
+
+    The caller answers for that: a signature on a commitment that nobody proved may be a forgery of another. Raises
+    `Malformed` for what is no point.
+    """
+    return _signed(secret_key, public_key, decode_g1(commitment, "commitment"), header, signer_nym_entropy, count)
+
+
+def _signed(
+    secret_key: SecretKey, public_key: PublicKey, commitment: G1, header: bytes, signer_nym_entropy: bytes, count: int
+) -> bytes:
     entropy = decode_scalar(signer_nym_entropy, "signer nym entropy")
     statement = nym_statement(public_key, header, count)
     return sign_base(secret_key, statement.fixed + commitment + _last_table(count).multiply(entropy), statement)

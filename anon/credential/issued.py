@@ -20,8 +20,8 @@ says that the sum of c_i * X_i is the identity, where X_i = A_i * (sk + e_i) - B
 its subgroup of prime order r, so every X_i lies there. Suppose that some X_j is not the identity. Then for each choice
 of the other coefficients at most one c_j in 0 .. 2^128 - 1 makes the sum the identity. The reason is that r is beyond
 2^128. So a list with a bad credential passes with probability 2^-128 at most (the coefficients being a hash of fresh
-randomness, as in `batch`). A point of small order cannot cancel against another one: subgroups are checked point by
-point, before.
+randomness, as in `batch`). A point of small order cannot cancel against another one: subgroups are checked
+before, in a long list by one test of all points that errs as seldom (`subset_sums`), else point by point.
 
 Not shown: that somebody knows what C commits to (the issuer checks that proof, and it is not published), and that the
 members are different people.
@@ -34,15 +34,16 @@ from collections.abc import Callable, Sequence
 from attrs import frozen
 
 from anon.credential.batch import coefficients_for, search
-from anon.credential.credential import decode_signature, signature_holds
+from anon.credential.credential import signature_holds
 from anon.credential.curve import (
     G1,
+    G1_SIZE,
     G2,
     IDENTITY_G1,
     NEGATED_GENERATOR_G2,
     FixedBase,
     Scalar,
-    decode_g1,
+    decode_g1_rows,
     decode_g2,
     decode_scalar,
     multiexp,
@@ -53,6 +54,7 @@ from anon.credential.statement import nym_statement
 from anon.errors import Malformed
 from anon.labels import CREDENTIAL_BATCH
 
+_POINTS = ("signature A", "commitment")
 AT_ONCE = 4096
 """Credentials in one fold: a bound on memory (about 4 MB), at the cost of one more pairing check for each so many."""
 
@@ -105,7 +107,10 @@ class IssuedChecker:
     def _bad_of_part(
         self, issued: Sequence[Issued], random_bytes: Callable[[int], bytes], most: int | None
     ) -> list[int]:
-        decoded = [self._equation(credential) for credential in issued]
+        points = decode_g1_rows(
+            [(credential.signature[:G1_SIZE], credential.commitment) for credential in issued], _POINTS, random_bytes
+        )
+        decoded = [self._equation(*each) for each in zip(issued, points, strict=True)]
         broken = [index for index, equation in enumerate(decoded) if equation is None]
         sound = [(index, equation) for index, equation in enumerate(decoded) if equation is not None]
         if not sound:
@@ -119,16 +124,18 @@ class IssuedChecker:
 
         return sorted([*broken, *(sound[index][0] for index in search(holds, len(equations), most))])
 
-    def _equation(self, issued: Issued) -> _Equation | None:
+    def _equation(self, issued: Issued, points: tuple[G1, ...] | Malformed) -> _Equation | None:
         """None for what no holder could use whatever the key is."""
+        if isinstance(points, Malformed):
+            return None
+        point, commitment = points
         try:
-            signature = decode_signature(issued.signature)
-            commitment = decode_g1(issued.commitment, "commitment")
+            exponent = decode_scalar(issued.signature[G1_SIZE:], "signature e")
             entropy = decode_scalar(issued.entropy, "signer nym entropy")
         except Malformed:
             return None
         base = self._fixed + commitment + self._last.multiply(entropy)
-        return _Equation(signature, base) if base != IDENTITY_G1 else None
+        return _Equation((point, exponent), base) if base != IDENTITY_G1 else None
 
 
 def _holds(key: G2, equations: Sequence[_Equation], coefficients: Sequence[Scalar]) -> bool:

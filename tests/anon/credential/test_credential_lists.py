@@ -16,6 +16,7 @@ from anon.credential import (
     finalize,
     generate_secret_key,
     public_key,
+    sign_proven,
     signer_nym_entropy,
 )
 from anon.credential.curve import (
@@ -30,7 +31,7 @@ from anon.credential.curve import (
     pairing_product_is_one,
 )
 from anon.credential.statement import nym_statement
-from anon.errors import AnonmlError
+from anon.errors import AnonmlError, Malformed
 from anon.transparency.closing import MOST_CHECKED, MOST_CHECKED_PURE, sample
 from tests.anon.credential.token_forgery import HEADER, ORDER_THREE
 
@@ -130,6 +131,25 @@ def test_errors_that_cancel_are_both_named(checker: IssuedChecker, monkeypatch: 
 def test_small_orders_that_cancel_are_both_named(checker: IssuedChecker) -> None:
     listed = [moved(GOOD[0], ORDER_THREE), moved(GOOD[1], -ORDER_THREE), *GOOD[2:]]
     assert checker.bad(listed, os.urandom) == [0, 1]
+
+
+@pytest.mark.parametrize("flaw", flaws(0))
+def test_a_long_list_whose_points_are_tested_together_has_the_same_verdicts(
+    checker: IssuedChecker, flaw: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anon.credential.curve.LEAST_TOGETHER", 2)
+    assert checker.bad(GOOD, os.urandom) == []
+    assert checker.bad([*GOOD[:11], flaws(11)[flaw], *GOOD[12:]], os.urandom) == [11]
+    cancelling = [moved(GOOD[0], ORDER_THREE), moved(GOOD[1], -ORDER_THREE), *GOOD[2:]]
+    assert checker.bad(cancelling, os.urandom) == [0, 1]
+
+
+def test_a_commitment_proven_before_gets_the_same_signature() -> None:
+    for one in GOOD[:3]:
+        assert sign_proven(SECRET_KEY, KEY, one.commitment, HEADER, one.entropy, 2) == one.signature
+    for bad in (b"\xff" * 48, b"\xc0" + bytes(47), encode_g1(ORDER_THREE), GOOD[0].commitment[:-1]):
+        with pytest.raises(Malformed):
+            sign_proven(SECRET_KEY, KEY, bad, HEADER, GOOD[0].entropy, 2)
 
 
 def test_any_set_of_bad_ones_is_named_and_no_more_than_asked_for(checker: IssuedChecker) -> None:
