@@ -17,8 +17,8 @@ from tests.support.socks_recorder import Heard
 from tests.support.watched_study import ADDRESS, Variant, Watched, serving, whole_study
 from tests.support.witnesses import audited, connections, strace_works, traced
 
-pytestmark = [pytest.mark.process, pytest.mark.timeout(150)]
-"""Now and then a watched program waits for ever, and it is not known why. CI tries such a test again, alone."""
+pytestmark = [pytest.mark.process, pytest.mark.timeout(200)]
+"""A watched program that waits is ended after two minutes, and says where it was."""
 
 PROXY = "http://127.0.0.1:9"
 OTHERS = [one for one in os.environ.get("ANONML_OTHER_PYTHONS", "").split(os.pathsep) if one]

@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from attrs import define, field, frozen
@@ -49,7 +49,7 @@ collect = "6s"
 [cohort]
 minimum = 2
 """
-LONGEST = 120.0
+LONGEST, PATIENCE = 120.0, 20.0
 
 
 @frozen
@@ -102,27 +102,29 @@ class Setting:
         return made
 
     async def live(self, peer: Watched, commands: Sequence[Sequence[str]], leak: str = "") -> None:
-        """Run the commands in a process; it is ended if it takes too long."""
+        """Run the commands in a process. One that takes too long is ended, and says where it was.
+
+        It prints into a file: its end is waited for, and not that of everything that might hold a pipe of it.
+        """
         clock, skew = str(self.clock.path), peer.variant.skew
         told = {"commands": commands, "trap": str(peer.trap), "clock": clock, "skew": skew, "leak": leak}
         words = [*(strace(peer.trace) if peer.variant.traced else []), peer.variant.python, str(LIFE), json.dumps(told)]
         plain = {name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG"))}
-        environment = plain | {"PYTHONPATH": str(ROOT), "COLUMNS": "200"} | dict(peer.variant.environment)
-        process = await asyncio.create_subprocess_exec(
-            *words,
-            cwd=peer.folder,
-            env=environment,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            start_new_session=True,
-        )
+        own = {"PYTHONPATH": str(ROOT), "COLUMNS": "200", "PYTHONFAULTHANDLER": "1"}
+        environment = plain | own | dict(peer.variant.environment)
+        printed = peer.folder / "printed"
+        with printed.open("wb") as out:
+            process = await asyncio.create_subprocess_exec(
+                *words, cwd=peer.folder, env=environment, stdout=out, stderr=out, start_new_session=True
+            )
         try:
-            out, _ = await asyncio.wait_for(process.communicate(), LONGEST)
-            peer.code, peer.said = process.returncode, out.decode("utf-8", "replace")
+            await asyncio.wait_for(process.wait(), LONGEST)
+        except TimeoutError:
+            await _end(process, signal.SIGABRT)
+            raise AssertionError(f"{peer.variant.name} waits: {printed.read_text(errors='replace')}") from None
         finally:
-            if process.returncode is None:
-                os.killpg(process.pid, signal.SIGKILL)  # strace and what it traces
-                await process.wait()
+            await _end(process, signal.SIGKILL)
+        peer.code, peer.said = process.returncode, printed.read_text("utf-8", "replace")
 
     def life(self, peer: Watched, number: int) -> list[list[str]]:
         """Everything a member does, from the first look to finding its packet in the transcript."""
@@ -135,6 +137,14 @@ class Setting:
             ["peer", "run", *home, *route],
             ["peer", "receipts", "--json", *home],
         ]
+
+
+async def _end(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    """Signal strace and what it traces, if they run, and wait for a while."""
+    if process.returncode is None:
+        os.killpg(process.pid, number)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), PATIENCE)
 
 
 @asynccontextmanager
@@ -152,7 +162,8 @@ async def serving(folder: Path) -> AsyncIterator[Setting]:
             for peer in setting.peers:
                 peer.socks.close()
             task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            async with asyncio.timeout(PATIENCE):
+                await asyncio.gather(task, return_exceptions=True)
 
 
 async def whole_study(folder: Path, variants: Sequence[Variant]) -> list[Watched]:
