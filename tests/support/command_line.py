@@ -1,4 +1,9 @@
-"""The command line as people use it: every call is a process of its own, on the wall clock."""
+"""The command line as people use it: every call is a process of its own, on the wall clock.
+
+What `start` begins, begins with an interpreter. The processes of all other calls come from a fork server that has
+everything imported: an interpreter with its imports takes ten times as long as most commands. Where `ENVIRONMENT` says
+something to interpreters that this process was not told, all calls begin with one.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +12,16 @@ import json
 import os
 import signal
 import sys
+import time
 from contextlib import suppress
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 from attrs import frozen
+
+from tests.support.forks import FORKS, run_command
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200", "PYTHONFAULTHANDLER": "1"}
@@ -43,9 +53,31 @@ async def start(*words: str | Path, log: IO[bytes] | None = None) -> asyncio.sub
 
 
 async def attempt(*words: str | Path) -> Done:
-    """`anonml WORDS`, whatever comes of it."""
-    async with AT_ONCE:
-        return await finish(await start(*words))
+    """`anonml WORDS`, whatever comes of it. A process that hangs is ended, and says where it was."""
+    if ENVIRONMENT.get("PYTHONPATH") != os.environ.get("PYTHONPATH"):
+        async with AT_ONCE:
+            return await finish(await start(*words))
+    with TemporaryDirectory() as folder:
+        out, errors = Path(folder) / "out", Path(folder) / "errors"
+        async with AT_ONCE:
+            process = FORKS.Process(target=run_command, args=([*map(str, words)], ENVIRONMENT, ROOT, out, errors))
+            process.start()
+            code = await _ended(process)
+        assert code is not None, f"it hung: {out.read_text()} {errors.read_text()}"
+        return Done(code, out.read_text(), errors.read_text())
+
+
+async def _ended(process: BaseProcess) -> int | None:
+    """Its exit code; None if it had to be ended."""
+    deadline = time.monotonic() + LONGEST
+    try:
+        while process.exitcode is None and time.monotonic() < deadline:
+            await asyncio.sleep(0.02)
+        return process.exitcode
+    finally:
+        if process.exitcode is None and process.pid is not None:
+            os.kill(process.pid, signal.SIGABRT)
+            process.join()
 
 
 async def finish(process: asyncio.subprocess.Process) -> Done:

@@ -1,13 +1,11 @@
 """Peers and aggregators in processes of their own, which may be told to die by SIGKILL at a named point.
 
-They run the very `PeerApp` and `AggregatorApp` of the command line, over loopback HTTP, on a `SharedClock`. Processes
-come from a fork server that has everything imported, so that starting one costs milliseconds.
+They run the very `PeerApp` and `AggregatorApp` of the command line, over loopback HTTP, on a `SharedClock`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import os
 import signal
 import time
@@ -28,13 +26,9 @@ from peer.rules.consent import Policy
 from peer.rules.lifecycle import State
 from peer.store.backup.archive import restore
 from peer.store.home import PeerHome
+from tests.support.forks import FORKS
 from tests.support.shared_clock import SharedClock
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-_FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload([
-    "aggregator.app", "aggregator.study.learn", "aggregator.store.postgres", "asyncpg", "peer.app", "peer.store.backup.archive",
-])
 PATIENCE = 60.0
 FOREVER = 1e9
 
@@ -43,7 +37,7 @@ class Child:
     """One process."""
 
     def __init__(self, work: Callable[..., None], *args: Any) -> None:
-        self.process = _FORKS.Process(target=work, args=args, daemon=True)
+        self.process = FORKS.Process(target=work, args=args, daemon=True)
         self.process.start()
 
     async def ended(self, seconds: float = PATIENCE) -> int:
@@ -186,9 +180,9 @@ def serve_studies(home: Path, clock: Path, ready: Connection, point: str = "", t
 
 def pipe() -> tuple[Connection, Connection]:
     """Receiving and sending end."""
-    return _FORKS.Pipe(duplex=False)
+    return FORKS.Pipe(duplex=False)
 
 
 def barrier(parties: int) -> Any:
     """For processes that start something together."""
-    return _FORKS.Barrier(parties)
+    return FORKS.Barrier(parties)
