@@ -20,7 +20,9 @@ LEVEL = 0.001
 KINDS = ("roster", "manifest", "key", "thresholds", "edges")
 SHARES = (0.1, 0.3, 0.5)
 FETCHES = (1, 2, 3, 5)
-CASES = [(0.3, fetches, 40) for fetches in FETCHES] + [(0.5, 3, 40)]
+CASES = [*((0.3, fetches) for fetches in FETCHES), (0.5, 3)]
+TRIALS = 40
+"""A rate of .3 that is taken for .65, or the reverse, passes one case with probability below .13."""
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -43,9 +45,11 @@ def compared(stage: Scene, found: list[Fate], fetches: int, lies: float, linked:
     return line
 
 
-@pytest.mark.parametrize(("lies", "fetches", "trials"), CASES)
-def test_the_measured_rate_is_the_computed_one(stage: Scene, lies: float, fetches: int, trials: int) -> None:
-    found = fates(stage, fetches, lies, trials)
+@pytest.mark.parametrize("place", range(3))
+def test_the_measured_rate_is_the_computed_one(stage: Scene, place: int) -> None:
+    """Three cases of the five for each kind, and each case with three kinds; all of them are soak."""
+    lies, fetches = CASES[(KINDS.index(stage.kind) + 2 * place) % len(CASES)]
+    found = fates(stage, fetches, lies, TRIALS)
     compared(stage, found, fetches, lies)
     if stage.kind != "key":  # there nothing stops: the lie is refused, and the truth is waited for
         assert all(one.left != one.caught for one in found)
@@ -53,7 +57,7 @@ def test_the_measured_rate_is_the_computed_one(stage: Scene, lies: float, fetche
 
 
 def test_a_liar_that_can_tell_requests_apart_is_caught_by_the_heads_alone(stage: Scene) -> None:
-    found = fates(stage, 2, 0.5, 40, linked=True)
+    found = fates(stage, 2, 0.5, TRIALS, linked=True)
     compared(stage, found, 2, 0.5, linked=True)
 
 
@@ -72,9 +76,9 @@ def test_one_story_to_a_victim_is_never_caught_by_fetching(stage: Scene) -> None
 
 def test_silence_does_not_pass_for_agreement(stage: Scene) -> None:
     """A check that is not answered is made up for, so that a packet leaves after as many answers as ever, or never."""
-    found = [stage.victim(4, 0.0, seed, silent=0.5) for seed in range(40)]
+    found = [stage.victim(4, 0.0, seed, silent=0.5) for seed in range(20)]
     assert all(one.heads >= 4 for one in found if one.left)
-    assert sum(one.left for one in found) >= 20
+    assert sum(one.left for one in found) >= 10
     assert not any(one.caught for one in found)
 
 

@@ -1,14 +1,15 @@
 """Black-box audit of every mechanism, position and category, m up to 16.
 
 One audit counts every position set, every position clear and every ordered pair of positions, for every category;
-its bounds hold together except with probability FALSE_ALARM. Honest mechanisms at epsilon 3: 60 audits of TRIALS
-reports for each category, so by the union bound the file accuses an honest one with probability below 60 * 1e-4.
+its bounds hold together except with probability FALSE_ALARM. Honest mechanisms at epsilon 3: 28 audits of TRIALS
+reports for each category, so by the union bound the file accuses an honest one with probability below 28 * 1e-4.
 Seeded: rolled once and for all.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from math import comb
 
 import pytest
@@ -22,7 +23,8 @@ FALSE_ALARM = 1e-4
 TRIALS = 10_000
 STATED = nano(3)
 LOUDER = nano("3.6")
-SIZES = range(2, 17)
+SIZES = (2, 3, 5, 8, 9, 12, 16)
+"""Reports of one byte and of two, full and padded. The others up to 16 are soak."""
 
 
 def view_of(name: str, m: int) -> View:
@@ -34,19 +36,25 @@ def run(name: str, m: int, perturb: Perturb, trials: int = TRIALS) -> Finding:
     return audit(perturb, view_of(name, m), m, trials, FALSE_ALARM, seeded)
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_no_mechanism_loses_more_than_it_states(name: str) -> None:
-    for m in SIZES:
+def audit_sizes(name: str, sizes: Iterable[int]) -> None:
+    """The honest mechanism passes, closely, and one that is a fifth louder is found."""
+    for m in sizes:
         finding = run(name, m, build(name, m, STATED).perturb)
         assert not finding.exceeds(STATED), (m, finding)
         assert finding.exceeds(nano("2.5")), ("the audit has lost its power", m, finding)
+        finding = run(name, m, build(name, m, LOUDER).perturb)
+        assert finding.exceeds(STATED), (m, finding)
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_a_copy_whose_true_epsilon_is_20_percent_higher_is_found(name: str) -> None:
-    for m in SIZES:
-        finding = run(name, m, build(name, m, LOUDER).perturb)
-        assert finding.exceeds(STATED), (m, finding)
+def test_no_mechanism_loses_more_than_it_states_and_a_louder_copy_is_found(name: str) -> None:
+    audit_sizes(name, SIZES)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_the_same_for_the_other_sizes(name: str) -> None:
+    audit_sizes(name, sorted(set(range(2, 17)) - set(SIZES)))
 
 
 def with_a_clear_bit(name: str, m: int, position: int, only_category: int | None = None) -> Perturb:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 HELD = 45.0
 AT_ONCE = 0.5
-PEERS = 400
+PEERS = 200
 PACKET = "packet"
 HEADS = "heads"
 

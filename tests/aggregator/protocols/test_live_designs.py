@@ -1,6 +1,6 @@
 """Every design once with real peers: consent, credential, release, HTTP, model, inclusion, audit. Nothing is simulated.
 
-The claim is about the machinery, not about the AUC: a dozen people teach nobody anything.
+The claim is about the machinery, not about the AUC: a handful of people teach nobody anything.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tests.support.studies import categorical, head_of, label_of, numeric, study
 
 pytestmark = pytest.mark.slow
 
-PEOPLE = 9
+PEOPLE = 5
 STUDY = study(
     head_of(
         "Sleep and coffee",
