@@ -1,6 +1,6 @@
 """The command line as people use it: every call is a process of its own, on the wall clock.
 
-What `start` begins, begins with an interpreter. The processes of all other calls come from a fork server that has
+A program of `start` begins with an interpreter. The processes of all other calls come from a fork server that has
 everything imported: an interpreter with its imports takes ten times as long as most commands. Where `ENVIRONMENT` says
 something to interpreters that this process was not told, all calls begin with one.
 """
