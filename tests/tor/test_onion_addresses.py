@@ -101,6 +101,9 @@ def test_each_of_several_keys_is_drawn_once_kept_private_and_backed_up(tmp_path:
     backup(home, tmp_path / "copy")
     restore(tmp_path / "copy", tmp_path / "other")
     assert keep_keys(tmp_path / "other", os.urandom) == eight
+    for name in ONION_KEYS[:1] + ONION_KEYS[2:]:
+        (tmp_path / "other" / name).unlink()
+    assert keep_keys(tmp_path / "other", os.urandom) == eight[1:2], "a copy that has one key serves its address alone"
     (home / "onion-5.key").write_text("damaged")
     with pytest.raises(Malformed, match="restore the backup"):
         keep_keys(home, os.urandom)
