@@ -89,7 +89,7 @@ async def _row(
     warming = WARM_UP * workers
     warm = await offer(send, made[:warming], WARM_RATE, 0)
     postmaster = await _postmaster(database)
-    before, stored_before = cpu_seconds(pid), cpu_seconds(postmaster)
+    before, stored_before, own = cpu_seconds(pid), cpu_seconds(postmaster), time.process_time()
     answered = await offer(send, made[warming : warming + options.packets], options.rate, 1)
     cpu, stored = cpu_seconds(pid) - before, cpu_seconds(postmaster) - stored_before
     ordered, taken = sorted(answered.latencies), len(answered.accepted)
@@ -103,6 +103,7 @@ async def _row(
         "p95_ms": round(quantile(ordered, 0.95) * 1e3, 1),
         "processes_cpu_ms_each": round(cpu / max(taken, 1) * 1e3, 3),
         "database_cpu_ms_each": round(stored / max(taken, 1) * 1e3, 3),
+        "clients_cpu_ms_each": round((time.process_time() - own) / max(taken, 1) * 1e3, 3),
         "memory_mib": round(peak_memory(pid), 1),
         "load": round(os.getloadavg()[0], 1),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +15,7 @@ from aggregator.store.moving import move
 from aggregator.store.postgres import PostgresDatabase
 from aggregator.store.sqlite import SqliteDatabase
 from anon.errors import Malformed, Refused
+from benchmarks import workers
 from tests.support.postgres import Server
 from tests.support.world import in_memory, make_app, sealed, study_text
 
@@ -34,6 +36,8 @@ async def test_a_study_goes_on_in_the_middle_of_its_window(postgres: Server, tmp
     assert not list(home.path.glob("aggregator.sqlite*"))
     name = url.split("/")[3].partition("?")[0]
     assert postgres.run("SELECT count(*), count(DISTINCT xmin::text) FROM packets", name) == "2|1"
+    tags = postgres.run("SELECT encode(tag, 'hex') FROM packets ORDER BY ctid", name).splitlines()
+    assert tags == sorted(tags)
     async with make_app(home.path, clock) as app:
         live = app.study(manifest.study_id)
         assert live.chain == chain
@@ -70,6 +74,21 @@ async def test_a_home_without_a_file_or_an_address_of_another_kind(tmp_path: Pat
     with pytest.raises(Malformed, match="expected postgresql"):
         await move(full, "mysql://localhost/one")
     assert full.database.exists()
+
+
+@pytest.mark.process
+@pytest.mark.soak
+async def test_a_measured_row_counts_what_real_processes_accepted(
+    postgres: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The benchmark of several processes moves a prepared home, serves it by the command, and leaves the database empty."""
+    monkeypatch.setattr(workers, "WARM_UP", 2)
+    url = postgres.made()
+    asked = argparse.Namespace(url=url, workers=[1, 2], rate=50.0, packets=6, processes=0, kept=tmp_path)
+    rows = await workers.measure(asked)
+    facts = [(row["workers"], row["accepted"], row["again_accepted"], row["lost"], row["doubled"]) for row in rows]
+    assert facts == [(1, 6, 1, 0, 0), (2, 6, 1, 0, 0)]
+    assert postgres.run("SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace", url.split("/")[3].partition("?")[0]) == "0"
 
 
 async def _rows(database: SqliteDatabase | PostgresDatabase) -> dict[str, list[tuple[object, ...]]]:
