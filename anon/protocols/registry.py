@@ -1,8 +1,4 @@
-"""The shared parts by design and by name, and the check that every study passes whatever its protocol.
-
-Exact sums bring proofs, noise and shares with them. They are loaded when a study names one of their designs: no command
-about another study waits for that.
-"""
+"""The shared parts by design and by name, and the check that every study passes whatever its protocol."""
 
 from __future__ import annotations
 
@@ -48,7 +44,8 @@ _BY_DESIGN |= dict.fromkeys(SUM_DESIGNS)
 
 
 def enter_all() -> None:
-    """Load every protocol that no study named so far."""
+    """Load the protocols that no study named so far. Exact sums bring proofs, noise and shares with them, and no command
+    about another study waits for that."""
     if None in _BY_DESIGN.values():
         from anon.protocols.sum.shared import SumProtocol
 
