@@ -44,7 +44,7 @@ _BY_DESIGN |= dict.fromkeys(SUM_DESIGNS)
 
 
 def enter_all() -> None:
-    """Load the protocols that no study named so far. Exact sums bring proofs, noise and shares with them, and no command
+    """Load the protocols that no study named so far. Exact sums bring proofs, noise and shares with them: no command
     about another study waits for that."""
     if None in _BY_DESIGN.values():
         from anon.protocols.sum.shared import SumProtocol

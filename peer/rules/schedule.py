@@ -111,6 +111,14 @@ def may_look(table: Timetable, now: float) -> bool:
     return table.enrol_closes - now > max(LEAST_LOOK, (table.settled - table.enrol_closes) / 4)
 
 
-def draw_look(table: Timetable, now: float, random_bytes: RandomBytes) -> float:
-    """When it looks next: after 3/20 to 7/20 of what is left. Who finds a roster has a clock that is behind."""
-    return now + (table.enrol_closes - now) * uniform(0.15, 0.35, random_bytes)
+def draw_look(manifest: Manifest, now: float, random_bytes: RandomBytes) -> float:
+    """When it looks next: after 3/10 to 5/10 of what is left. Who finds a roster has a clock that is behind.
+
+    The looks begin where twice as much is left of enrolment as the study lasts from then to its last window's end. The
+    first has at least that much left: a clock that is behind by more lets no packet leave (`peer.run.plan.earliest`),
+    whatever a look shows. So how many looks there are follows from the public timetable alone.
+    """
+    closes = manifest.timetable.enrol_closes
+    after = max(window.closes for window in manifest.windows) - closes
+    start = max(now, closes - 2.0 * after)
+    return start + (closes - start) * uniform(0.3, 0.5, random_bytes)

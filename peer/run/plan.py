@@ -162,7 +162,7 @@ def _verify(study: Enrolled, inputs: PlanInputs) -> Timed:
 def _look(study: Enrolled, inputs: PlanInputs) -> Timed:
     table = study.manifest.timetable
     if Look() in inputs.memory.drawn or may_look(table, inputs.now):
-        yield inputs.timed(Look(), partial(draw_look, table, inputs.now))
+        yield inputs.timed(Look(), partial(draw_look, study.manifest, inputs.now))
 
 
 def _go_on_without(study: Evaluating, inputs: PlanInputs) -> Timed:
