@@ -13,7 +13,7 @@ from __future__ import annotations
 import platform
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from importlib.metadata import version
 from math import ceil
@@ -61,23 +61,43 @@ class Compute:
     def each(self, work: Callable[[Given], Result], given: Sequence[Given]) -> Iterator[Result]:
         """The results of `work`, in order, each as soon as it and all before it are there. Functions and values must
         pickle, but for one process. Raises `Refused` where the cluster cannot be used."""
-        if len(given) < 2 or (self.processes == 1 and not self.cluster):
+        if len(given) < 2 or self.is_here:
             yield from (_alone(work, one) for one in given)
             return
-        from joblib import Parallel, delayed, parallel_config
+        place, workers = self._place()
+        yield from _together(place, work, given, batch_size=max(1, ceil(len(given) / (PARTS * workers))))
 
-        client = _client(self.cluster) if self.cluster else None
-        workers = self.processes if client is None else max(1, sum(client.ncores().values()))
-        place: dict[str, Any] = {"backend": "loky", "n_jobs": workers}
-        if client is not None:
-            place = {"backend": "dask", "client": client}
-        with parallel_config(**place):
-            together = Parallel(return_as="generator", batch_size=max(1, ceil(len(given) / (PARTS * workers))))
-            yield from together(delayed(_elsewhere)(work, one) for one in given)
+    def stream(self, work: Callable[[Given], Result], given: Iterable[Given]) -> Iterator[Result]:
+        """The same for long work whose pieces are read as they are needed: few of them are in memory at once."""
+        if self.is_here:
+            yield from (_alone(work, one) for one in given)
+            return
+        place, workers = self._place()
+        yield from _together(place, work, given, batch_size=1, pre_dispatch=PARTS * workers)
+
+    @property
+    def is_here(self) -> bool:
+        """True for this process alone."""
+        return self.processes == 1 and not self.cluster
+
+    def _place(self) -> tuple[dict[str, Any], int]:
+        if not self.cluster:
+            return {"backend": "loky", "n_jobs": self.processes}, self.processes
+        client = _client(self.cluster)
+        return {"backend": "dask", "client": client}, max(1, sum(client.ncores().values()))
 
 
 HERE = Compute()
 """One process: this one."""
+
+
+def _together(
+    place: dict[str, Any], work: Callable[[Given], Result], given: Iterable[Given], **how: int
+) -> Iterator[Result]:
+    from joblib import Parallel, delayed, parallel_config
+
+    with parallel_config(**place):
+        yield from Parallel(return_as="generator", **how)(delayed(_elsewhere)(work, one) for one in given)
 
 
 def _alone(work: Callable[[Given], Result], given: Given) -> Result:

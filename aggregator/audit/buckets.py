@@ -1,19 +1,36 @@
-"""The audit of documents in buckets, one bucket in memory at a time."""
+"""The audit of documents in buckets, one bucket in memory at a time: each is a piece of work for any process, made from
+public bytes alone. Their results are put together in the order of the buckets.
+
+No tag counts twice: a bucket is strictly sorted, and every packet stands in the bucket that its tag names.
+"""
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 
-from anon.errors import Malformed
+from attrs import field, frozen
+
+from aggregator.audit.packets import Asked, check_packets
+from aggregator.compute import Compute
+from aggregator.study.learn import Counted, count
+from anon.errors import AnonmlError, Malformed
 from anon.protocols.kinds import can_be_in_buckets
-from anon.study.manifest import Manifest
+from anon.study.manifest import Manifest, parse_manifest
 from anon.transparency.bucketed import has_buckets, leaf_of, read_packets_bucket, read_roster_bucket
 from anon.transparency.buckets import BucketDocument, parse_bucket_document
+from anon.transparency.closing import Bodies
+from anon.transparency.closing_buckets import ClosingDocuments, read_closing_documents
 from anon.transparency.documents import SignedHead
 from anon.transparency.merkle import root_of
+from anon.wire.published import parse
 
 Contents = Callable[[int, int], bytes | None]
 """The content of a document's bucket, by the numbers of both; None where it is missing."""
+MOST_NAMED = 10
+_MISSING = "is missing; fetch it, or it was erased when the retention ended"
 
 
 def no_contents(_number: int, _bucket: int) -> bytes | None:
@@ -21,52 +38,161 @@ def no_contents(_number: int, _bucket: int) -> bytes | None:
     return None
 
 
-class CheckedBuckets:
-    """The buckets of one document, taken in their order. `faults`: all that does not hold, once `finished`."""
+@frozen
+class Leaf:
+    """The hash of a bucket's body and how many entries it has; or, with an empty hash, why it is none of the document.
+    """
 
-    def __init__(self, document: BucketDocument, content_of: Callable[[int], bytes | None]) -> None:
+    digest: bytes = b""
+    entries: int = 0
+    fault: str = ""
+
+
+class Gathered:
+    """The buckets of one document, taken in their order."""
+
+    def __init__(self, document: BucketDocument) -> None:
         self.document = document
-        self.faults: list[str] = []
-        self._content_of = content_of
+        self._faults: list[str] = []
         self._leaves: list[bytes] = []
         self._entries = 0
 
-    def take(self, bucket: int) -> bytes | None:
-        """The content of a bucket that is what it must be, whatever its root says; else None."""
-        content = self._content_of(bucket)
-        if content is None:
-            self.faults.append(f"bucket {bucket} is missing; fetch it, or it was erased when the retention ended")
-            return None
-        document = self.document
-        try:
-            self._leaves.append(leaf_of(document.study, document.kind, document.part, content))
-            self._entries += self._count(bucket, content)
-        except Malformed as fault:
-            self.faults.append(f"bucket {bucket}: {fault}")
-            return None
-        return content
+    def take(self, bucket: int, leaf: Leaf) -> None:
+        """One bucket."""
+        if leaf.fault:
+            self._faults.append(f"bucket {bucket}{leaf.fault}")
+            return
+        self._leaves.append(leaf.digest)
+        self._entries += leaf.entries
 
-    def all(self) -> Iterator[tuple[int, bytes]]:
-        """Every bucket that is what it must be, with its number; then the end."""
-        for bucket in range(self.document.buckets):
-            if (content := self.take(bucket)) is not None:
-                yield bucket, content
-        self.finished()
-
-    def finished(self) -> None:
-        """All buckets were taken: compare them with the signed document."""
+    def finished(self) -> list[str]:
+        """All buckets were taken: what does not hold in them, and against the signed document."""
         document = self.document
         if len(self._leaves) == document.buckets and root_of(self._leaves) != document.root:
-            self.faults.append("its buckets are not those of the signed root")
-        if document.kind != "credentials" and not self.faults and self._entries != document.count:
-            self.faults.append(f"signed for {document.count} entries, and its buckets have {self._entries}")
+            self._faults.append("its buckets are not those of the signed root")
+        if document.kind != "credentials" and not self._faults and self._entries != document.count:
+            self._faults.append(f"signed for {document.count} entries, and its buckets have {self._entries}")
+        return self._faults
 
-    def _count(self, bucket: int, content: bytes) -> int:
-        if self.document.kind == "roster":
-            return len(read_roster_bucket(self.document, bucket, content))
-        if self.document.kind == "transcript":
-            return len(read_packets_bucket(self.document, bucket, content))
-        return 0  # credentials are counted against the roster's bucket
+
+def _leaf(document: BucketDocument, bucket: int, content: bytes | None) -> Leaf:
+    """The leaf of a bucket, whatever its root says. Credentials are counted against the roster's bucket."""
+    if content is None:
+        return Leaf(fault=f" {_MISSING}")
+    try:
+        digest = leaf_of(document.study, document.kind, document.part, content)
+        if document.kind == "roster":
+            return Leaf(digest, len(read_roster_bucket(document, bucket, content)))
+        if document.kind == "transcript":
+            return Leaf(digest, len(read_packets_bucket(document, bucket, content)))
+    except Malformed as fault:
+        return Leaf(fault=f": {fault}")
+    return Leaf(digest)
+
+
+# Transcripts
+
+
+@frozen(eq=False)
+class CheckedPackets:
+    """One bucket of a transcript. `packets`: how many were checked; `tags`: by survey, where they are asked for;
+    `refused`: how many packets each word refuses; `counted`: None where nothing can be counted; `fault`: why none is
+    checked, None where all are."""
+
+    leaf: Leaf
+    packets: int = 0
+    tags: Mapping[int, tuple[bytes, ...]] = field(factory=dict, repr=False)
+    refused: Mapping[str, int] = field(factory=dict)
+    bad_tokens: int = 0
+    counted: Counted | None = field(default=None, repr=False)
+    fault: str | None = None
+
+
+def check_bucket(
+    asked: Asked, with_tags: bool, document: BucketDocument, piece: tuple[int, bytes | None]
+) -> CheckedPackets:
+    """`piece`: the number of a transcript's bucket, and its content. Never raises for anything that it holds."""
+    bucket, content = piece
+    leaf = _leaf(document, bucket, content)
+    if leaf.fault or content is None:
+        return CheckedPackets(leaf)
+    packets = read_packets_bucket(document, bucket, content)
+    try:
+        counted = count(asked.counting(in_buckets=True), [content])
+    except Malformed:
+        counted = None
+    checked = check_packets(asked, packets)
+    if checked.fault is not None:
+        return CheckedPackets(leaf, counted=counted, fault=checked.fault)
+    tags: dict[int, list[bytes]] = {}
+    for packet, tag in zip(packets if with_tags else (), checked.tags, strict=False):
+        tags.setdefault(parse(packet).survey, []).append(tag)
+    by_survey = {survey: tuple(some) for survey, some in tags.items()}
+    refused = Counter(checked.refused)
+    return CheckedPackets(leaf, len(packets), by_survey, refused, checked.bad_tokens, counted)
+
+
+def checked_transcript(
+    compute: Compute, asked: Asked, with_tags: bool, document: BucketDocument, content_of: Callable[[int], bytes | None]
+) -> Iterator[CheckedPackets]:
+    """Every bucket of a transcript, in order."""
+    work = partial(check_bucket, asked, with_tags, document)
+    return compute.stream(work, ((bucket, content_of(bucket)) for bucket in range(document.buckets)))
+
+
+# Roster and credentials
+
+
+@frozen
+class CheckedMembers:
+    """One bucket of the roster, and that of the credentials. `bad`: entries whose credentials do not work; `fault`: why
+    none is checked."""
+
+    roster: Leaf
+    credentials: Leaf
+    bad: tuple[int, ...] = ()
+    fault: str = ""
+
+
+def check_members(
+    manifest: bytes, bodies: Bodies, piece: tuple[int, bytes | None, bytes | None]
+) -> CheckedMembers:
+    """`piece`: the number of a bucket, and its contents in roster and credentials. Never raises for what they hold."""
+    bucket, entries, issued = piece
+    documents = _closing(manifest, bodies)
+    roster, credentials = (
+        _leaf(document, bucket, content)
+        for document, content in ((documents.roster, entries), (documents.credentials, issued))
+    )
+    if roster.fault or credentials.fault or entries is None or issued is None:
+        return CheckedMembers(roster, credentials)
+    try:
+        bad = documents.closing(bucket, entries, issued).bad_credentials(os.urandom, most=MOST_NAMED)
+    except AnonmlError as fault:
+        return CheckedMembers(roster, credentials, fault=str(fault))
+    return CheckedMembers(roster, credentials, tuple(bad))
+
+
+def checked_members(
+    compute: Compute, manifest: bytes, bodies: Bodies, content_of: Callable[[int, str], bytes | None]
+) -> Iterator[CheckedMembers]:
+    """Every bucket of roster and credentials, in order. Raises `Malformed` for documents that do not fit together."""
+    numbers = range(_closing(manifest, bodies).roster.buckets)
+    pieces = ((number, content_of(number, "roster"), content_of(number, "credentials")) for number in numbers)
+    return compute.stream(partial(check_members, manifest, bodies), pieces)
+
+
+def checked_roster(document: BucketDocument, content_of: Callable[[int], bytes | None]) -> Gathered:
+    """The buckets of a roster whose credentials are not there."""
+    gathered = Gathered(document)
+    for bucket in range(document.buckets):
+        gathered.take(bucket, _leaf(document, bucket, content_of(bucket)))
+    return gathered
+
+
+@lru_cache(maxsize=2)
+def _closing(manifest: bytes, bodies: Bodies) -> ClosingDocuments:
+    return read_closing_documents(manifest, parse_manifest(manifest), bodies)
 
 
 def bucket_places(

@@ -10,6 +10,7 @@ from attrs import frozen
 
 from aggregator.rules.refusal import PacketRefused
 from aggregator.rules.verify import Opened, PacketRules, check_report, read_packet
+from aggregator.study.learn import Counting
 from anon.credential import PublicKey, TokenForm, Verifier
 from anon.errors import AnonmlError
 from anon.study.manifest import Manifest, parse_manifest
@@ -26,6 +27,12 @@ class Asked:
     manifest: bytes
     roster_digest: bytes
     seed: bytes
+    score_value: bytes = b""
+    """Empty where it was not revealed."""
+
+    def counting(self, in_buckets: bool) -> Counting:
+        """The same for what is counted in the packets."""
+        return Counting(self.manifest, self.score_value, in_buckets)
 
 
 @frozen
@@ -46,6 +53,11 @@ class Checked:
 def check(asked: Asked, piece: tuple[int, Sequence[bytes]]) -> Checked:
     """`piece`: a survey and some packets of its transcript. Never raises for anything that the packets hold."""
     survey, plaintexts = piece
+    return check_packets(asked, plaintexts, survey)
+
+
+def check_packets(asked: Asked, plaintexts: Sequence[bytes], survey: int | None = None) -> Checked:
+    """The same; with `survey` None, of whichever surveys."""
     manifest = _manifest(asked.manifest)
     rules = PacketRules(manifest.study_id, manifest, bytes(32))
     try:
@@ -55,7 +67,7 @@ def check(asked: Asked, piece: tuple[int, Sequence[bytes]]) -> Checked:
     except (KeyError, ValueError, TypeError):
         return Checked(fault="")
     tags = tuple(packet.kept.tag for packet in opened)
-    if any(packet.packet.survey != survey for packet in opened):
+    if survey is not None and any(packet.packet.survey != survey for packet in opened):
         return Checked(tags, foreign=True)
     refused = []
     for packet in opened:

@@ -234,10 +234,10 @@ class Estimates:
 
     async def _renew(self, live: LiveStudy, survey: int, documents: Mapping[Place, bytes], final: bool) -> None:
         asked = live.manifest.survey(survey)
-        packets = await live.packets_of(survey)
+        tally = await live.tally_of(survey)
         try:
             estimate = live.protocol_part.estimate
-            found = await asyncio.to_thread(estimate, live.manifest, asked, documents, packets, final)
+            found = await asyncio.to_thread(estimate, live.manifest, asked, documents, tally, final)
         except AnonmlError:
             return
         if found is not None:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from aggregator.intake.counters import Traffic
 from aggregator.intake.workers import Workers
 from aggregator.lab.simulation.people import People, people_from_csv
 from aggregator.lab.simulation.rule import evaluated
+from aggregator.protocols.registry import part_of
 from aggregator.report.page import render
 from aggregator.rules.lifecycle import Phase
-from aggregator.study.learn import learn_from_documents
+from aggregator.study.learn import Counted
 from aggregator.study.live import LiveStudy
 from anon.errors import Malformed, Refused, because
 from anon.protocols.contract import Place
 from anon.storage.private_files import new_private_text
 from anon.study.manifest import Manifest, parse_manifest
-from anon.transparency.transcript import published
 
 
 async def full_report(live: LiveStudy, workers: Workers, people: str = "", person: str | None = None) -> str:
@@ -29,39 +29,36 @@ async def full_report(live: LiveStudy, workers: Workers, people: str = "", perso
     """
     if live.phase is not Phase.PUBLISHED:
         raise Refused(f"the study is {live.state}; a report needs a published model and its transcripts")
-    transcripts = await live.transcripts()
-    if transcripts is None:
+    found = await live.counted()
+    if found is None:
         raise Refused("the transcripts are not there any more; the retention has passed")
     traffic = await live.traffic()
     documents = await live.round_documents()
     return await workers.run(
-        report_from_bytes,
+        report_from_counts,
         live.manifest_bytes,
         documents,
-        live.secrets.score_value,
-        transcripts,
+        found,
         traffic,
         people,
         person,
     )
 
 
-def report_from_bytes(
+def report_from_counts(
     manifest_bytes: bytes,
     documents: Mapping[Place, bytes],
-    score_value: bytes,
-    transcripts: Sequence[bytes],
+    found: Counted,
     traffic: Traffic,
     people: str,
     person: str | None,
 ) -> str:
-    """The same as one function of bytes, for a worker process."""
+    """The same from what was counted, for a worker process."""
     manifest = parse_manifest(manifest_bytes)
-    learned = learn_from_documents(manifest, documents, score_value, transcripts)
+    learned = part_of(manifest).learn(manifest, documents, found.tallies)
     tested = read_people(manifest, people, person) if people.strip() else None
     evaluation = evaluated(learned.model, manifest.features, tested) if tested else None
-    packets = published(manifest, transcripts)
-    return render(manifest, learned, traffic, packets.accepted, evaluation, packets.unreadable)
+    return render(manifest, learned, traffic, found.accepted, evaluation, found.unreadable)
 
 
 def read_people(manifest: Manifest, text: str, person: str | None = None) -> People:

@@ -1,7 +1,9 @@
 """The contract of a protocol's aggregator part. Pure: published bytes in, documents and figures out.
 
-Everything here follows from published documents alone, so that the audit repeats it: for every round that has a
-document `counted`, or `check_sums` where a study's tellers made it, then `learn`.
+Everything here follows from published documents alone, so that the audit repeats it: `tally` of all packets, for every
+round that has a document `counted`, or `check_sums` where a study's tellers made it, then `learn`.
+
+No part sees all packets at once. They come in pieces of any size, and what `tally` counts in the pieces is added.
 """
 
 from __future__ import annotations
@@ -12,8 +14,10 @@ from typing import Protocol, runtime_checkable
 from attrs import field, frozen
 
 from aggregator.protocols.estimates import Estimate
+from aggregator.protocols.tally import Tally
 from anon.protocols.contract import Place, PublishedModel
 from anon.study.manifest import Manifest, Survey, Window
+from anon.wire.published import Published
 
 
 @frozen
@@ -66,26 +70,22 @@ class AggregatorPart(Protocol):
     def rounds(self, study: Manifest) -> tuple[Round, ...]:
         """Every round in order; at least one. Their windows do not overlap."""
 
-    def learn(
-        self,
-        study: Manifest,
-        documents: Mapping[Place, bytes],
-        score_value: bytes,
-        packets: Mapping[int, Sequence[bytes]],
-    ) -> Learned:
-        """The model that these determine. `documents`: those of the rounds; `packets`: the readable plaintexts of each
-        survey's transcript. Raises `Malformed` for documents that do not fit together."""
+    def tally(self, study: Manifest, survey: Survey, packets: Sequence[Published], score_value: bytes) -> Tally:
+        """All that learning, and the document of the survey's round, need of some accepted packets of a survey. The
+        integers of parts of the packets add up to those of all; without a packet they are zero.
+
+        `score_value`: draws the packets that only score; empty before it is revealed, when nothing is learned yet.
+        """
+
+    def learn(self, study: Manifest, documents: Mapping[Place, bytes], tallies: Mapping[int, Tally]) -> Learned:
+        """The model that these determine. `documents`: those of the rounds; `tallies`: of each survey's transcript.
+        Raises `Malformed` for documents that do not fit together."""
 
     def reached(self, model: PublishedModel) -> tuple[Reached, ...]:
         """The scores of a published model's parts; none where the protocol has no such scores."""
 
     def estimate(
-        self,
-        study: Manifest,
-        survey: Survey,
-        documents: Mapping[Place, bytes],
-        plaintexts: Sequence[bytes],
-        final: bool,
+        self, study: Manifest, survey: Survey, documents: Mapping[Place, bytes], tally: Tally, final: bool
     ) -> Estimate | None:
         """The desk's estimate from the accepted packets of a survey, given the rounds' documents that are published.
         None without packets, and while what the survey asks is not published."""
@@ -98,9 +98,9 @@ class AggregatorPart(Protocol):
 class CountingPart(AggregatorPart, Protocol):
     """The part of a protocol whose rounds are counted from their reports by anybody."""
 
-    def counted(self, study: Manifest, number: int, reports: Mapping[int, Sequence[bytes]]) -> bytes:
-        """The document published after round `number`, from the accepted reports of each of its surveys. Asked only
-        where the round has a document."""
+    def counted(self, study: Manifest, number: int, tallies: Mapping[int, Tally]) -> bytes:
+        """The document published after round `number`, from the tallies of its surveys. Asked only where the round has
+        a document."""
 
 
 @runtime_checkable

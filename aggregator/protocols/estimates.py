@@ -8,10 +8,9 @@ from math import sqrt
 from attrs import frozen
 
 from aggregator.intake.counters import STEP
-from aggregator.protocols.tally import tally
+from aggregator.protocols.tally import Tally
 from anon.ldp import SCALE
 from anon.study.manifest import Survey
-from anon.wire.published import parse
 
 NORMAL_95 = 1.959964
 MOST_ROWS = 64
@@ -48,14 +47,14 @@ class Estimate:
     categories: int
 
 
-def estimate(survey: Survey, title: str, names: Sequence[str], plaintexts: Sequence[bytes], final: bool) -> Estimate:
-    """The unbiased shares from these accepted packets, at least one. `names` are those of the last categories; a
-    yes/no question names its yes alone."""
-    n, mechanism = len(plaintexts), survey.build()
-    counts = tally(mechanism, [mechanism.parse(parse(one).report) for one in plaintexts])
+def estimate(survey: Survey, title: str, names: Sequence[str], tally: Tally, final: bool) -> Estimate:
+    """The unbiased shares from accepted packets, at least one, as `tally.tallied` counts them. `names` are those of the
+    last categories; a yes/no question names its yes alone."""
+    mechanism = survey.build()
+    n, *counts = tally.tolist()
     gap, floor = (mechanism.p - mechanism.q) / SCALE, mechanism.q / SCALE
-    rates = [min(max(int(count) / n, floor / 2), 1 - floor / 2) for count in counts]
-    shares = [(int(count) / n - floor) / gap for count in counts]
+    rates = [min(max(count / n, floor / 2), 1 - floor / 2) for count in counts]
+    shares = [(count / n - floor) / gap for count in counts]
     errors = [sqrt(rate * (1 - rate) / n) / gap for rate in rates]
     start = len(shares) - len(names)
     rows = [Row(*one) for one in zip(names, shares[start:], errors[start:], strict=True)][:MOST_ROWS]

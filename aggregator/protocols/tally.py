@@ -17,12 +17,16 @@ from anon.errors import Malformed
 from anon.ldp.krr import REPORT_SIZE, RandomResponse
 from anon.ldp.mechanism import Mechanism, PerturbedReport
 from anon.ldp.subset import SubsetSelection
+from anon.study.manifest import Survey
 
 Packed = NDArray[np.uint8]
 """Reports as rows of bytes, shape (n, report_size), C-contiguous for speed."""
 
 Counts = NDArray[np.int64]
 """One count for each category, shape (m,)."""
+
+Tally = NDArray[np.int64]
+"""The integers that a protocol counts in packets of one survey, of a shape of its own. Parts add up to all."""
 
 _Planes = list[list[Packed]]  # at index w, at most two blocks whose bits count 2**w each
 
@@ -44,6 +48,16 @@ def tally(mechanism: Mechanism, reports: Sequence[PerturbedReport] | bytes) -> C
     if isinstance(mechanism, SubsetSelection):
         check_sizes(packed, mechanism.w)
     return counts
+
+
+def tallied(survey: Survey, reports: Sequence[bytes]) -> Tally:
+    """How many reports there are, and then how many of them support each category; shape (1 + m,).
+
+    Raises `Malformed` for a report that the survey's mechanism does not make.
+    """
+    mechanism = survey.build()
+    counts = tally(mechanism, [mechanism.parse(report) for report in reports])
+    return np.concatenate([np.array([len(reports)], dtype=np.int64), counts])
 
 
 def check_sizes(packed: Packed, w: int) -> None:

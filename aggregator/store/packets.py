@@ -117,9 +117,15 @@ class PacketStore:
 
     async def of_survey(self, study: bytes, slot: int, survey: int) -> tuple[bytes, ...]:
         """The sound plaintexts of a survey, sorted by tag."""
-        here = (_packets.c.slot == slot) & (_packets.c.survey == survey)
-        rows = await self._read(study, here & ~_left_out())
-        return tuple(packet.plaintext for packet in await asyncio.to_thread(_sound, study, rows))
+        return tuple([plaintext async for some in self.pages_of(study, slot, survey) for plaintext in some])
+
+    async def pages_of(self, study: bytes, slot: int, survey: int) -> AsyncIterator[tuple[bytes, ...]]:
+        """The same, a page in memory at a time. Take them all, and without pause."""
+        here = (_packets.c.study == study) & (_packets.c.slot == slot) & (_packets.c.survey == survey) & ~_left_out()
+        query = select(_SLOT, _TAG, _SURVEY, *_WHOLE).where(here).order_by(_packets.c.tag)
+        async for rows in pages(self._database, query):
+            sound = await asyncio.to_thread(_sound, study, [Accepted(*row) for row in rows])
+            yield tuple(packet.plaintext for packet in sound)
 
     async def tags(self, study: bytes, slot: int, surveys: Collection[int]) -> bytes:
         """The tags of these surveys' packets in a slot, in order, laid end to end: 48 bytes a packet."""
@@ -231,12 +237,6 @@ class PacketStore:
                 rows = await connection.execute(self._database.found(here, _packets.c.tag, some, _packets.c.digest))
                 held.update({(slot, row[0]): row[1] for row in rows})
         return held
-
-    async def _read(self, study: bytes, here: ColumnElement[bool]) -> list[Accepted]:
-        query = select(_SLOT, _TAG, _SURVEY, *_WHOLE).where((_packets.c.study == study) & here)
-        query = query.order_by(_packets.c.slot, _packets.c.tag)
-        async with self._database.read() as connection:
-            return [Accepted(*row) for row in await connection.execute(query)]
 
     async def compact(self, study: bytes) -> None:
         """Leave no trace of the order in which a study's packets came, in the database's files or its log."""

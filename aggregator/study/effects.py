@@ -19,7 +19,7 @@ from aggregator.study.bucketing import (
     transcript_buckets,
     unlike_the_roster,
 )
-from aggregator.study.learn import counted, learn_from_bytes
+from aggregator.study.learn import counted, learn_from_counts
 from aggregator.study.live import LiveStudy
 from aggregator.study.sums import meeting_tellers, publish_no_sum, publish_sums
 from anon.study.manifest import Survey
@@ -126,8 +126,8 @@ async def publish_counts(study: LiveStudy) -> None:
         return
     surveys = [study.manifest.survey(one) for one in closed.surveys]
     await _leave_out(study, surveys)
-    packets = {one.survey: await _packets(study, one) for one in surveys}
-    body = await asyncio.to_thread(counted, study.protocol_part, study.manifest, study.turn, packets)
+    tallies = {one.survey: await study.tally_of(one.survey) for one in surveys}
+    body = await asyncio.to_thread(counted, study.protocol_part, study.manifest, study.turn, tallies)
     await study.publish(*closed.document, body)
     await study.tools.packets.erase_shares(study.study, [slot_of(study.manifest, one) for one in closed.surveys])
 
@@ -170,13 +170,12 @@ async def publish_model(study: LiveStudy) -> None:
     if find(study.chain, "model") and find(study.chain, "report"):
         return
     documents = await study.round_documents()
-    transcripts = await study.transcripts()
-    if transcripts is None:
+    found = await study.counted()
+    if found is None:
         raise AssertionError("a model before the transcripts")  # a fault of ours: the table orders the effects
     traffic = await study.traffic()
-    model, report = await study.tools.workers.run(
-        learn_from_bytes, study.manifest_bytes, documents, study.secrets.score_value, transcripts, traffic
-    )
+    run = study.tools.workers.run
+    model, report = await run(learn_from_counts, study.manifest_bytes, documents, found, traffic)
     await study.publish("model", 0, model)
     await study.publish("report", 0, report)
 

@@ -1,53 +1,92 @@
 """A round's document and the model, each a pure function of published bytes: the study computes them, the audit repeats
-them. Each protocol learns in its own part; the histogram's is `aggregator.protocols.histogram.ensemble`."""
+them. Each protocol learns in its own part; the histogram's is `aggregator.protocols.histogram.ensemble`.
+
+Transcripts are counted a piece at a time, and the pieces are added.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from attrs import field, frozen
 
 from aggregator.intake.counters import Traffic
 from aggregator.protocols.contract import AggregatorPart, CountingPart, Learned
 from aggregator.protocols.registry import part_of
+from aggregator.protocols.tally import Tally
 from aggregator.report.page import render
 from anon.protocols.contract import Place
 from anon.study.manifest import Manifest, parse_manifest
+from anon.transparency.bucketed import published_buckets
 from anon.transparency.fingerprint import HeadPrint
-from anon.transparency.transcript import published, reports
+from anon.transparency.transcript import published
 
 _REFUSED = re.compile(r'<tr><th>refused: ([a-z-]+)</th><td class="n">([0-9]{1,12})</td></tr>')
 
 
-def counted(part: AggregatorPart, manifest: Manifest, number: int, packets: Mapping[int, Sequence[bytes]]) -> bytes:
-    """The document after round `number`, from the accepted packets of each of its surveys. Raises `TypeError` for a
-    protocol whose rounds nobody counts."""
+@frozen
+class Counting:
+    """All that is needed to count in transcripts, or in their buckets."""
+
+    manifest: bytes = field(repr=False)
+    score_value: bytes = field(repr=False)
+    in_buckets: bool
+
+
+@frozen(eq=False)
+class Counted:
+    """The counts that learning needs of transcripts: the protocol's tally of every survey, how many packets each has
+    that can be counted, and how many packets cannot be read. Those count for nothing."""
+
+    tallies: Mapping[int, Tally]
+    accepted: Mapping[int, int]
+    unreadable: int
+
+    def __add__(self, other: Counted) -> Counted:
+        return Counted(
+            {survey: tally + other.tallies[survey] for survey, tally in self.tallies.items()},
+            {survey: number + other.accepted[survey] for survey, number in self.accepted.items()},
+            self.unreadable + other.unreadable,
+        )
+
+
+def count(asked: Counting, bodies: Sequence[bytes]) -> Counted:
+    """The counts in some transcripts, or in some of their buckets. Raises `Malformed` for a body that is none of these.
+    """
+    manifest = _manifest(asked.manifest)
+    found = (published_buckets if asked.in_buckets else published)(manifest, bodies)
+    part = part_of(manifest)
+    packets = {survey.survey: found.packets.get(survey.survey, ()) for survey in manifest.surveys}
+    tallies = {
+        survey.survey: part.tally(manifest, survey, packets[survey.survey], asked.score_value)
+        for survey in manifest.surveys
+    }
+    return Counted(tallies, {survey: len(some) for survey, some in packets.items()}, found.unreadable)
+
+
+@lru_cache(maxsize=2)
+def _manifest(body: bytes) -> Manifest:
+    return parse_manifest(body)
+
+
+def counted(part: AggregatorPart, manifest: Manifest, number: int, tallies: Mapping[int, Tally]) -> bytes:
+    """The document after round `number`, from the tallies of its surveys. Raises `TypeError` for a protocol whose
+    rounds nobody counts."""
     if not isinstance(part, CountingPart):
         raise TypeError("a round with a document, of a protocol that does not count")
-    asked = part.rounds(manifest)[number].surveys
-    return part.counted(manifest, number, {survey: reports(packets.get(survey, ())) for survey in asked})
+    return part.counted(manifest, number, tallies)
 
 
-def learn_from_documents(
-    manifest: Manifest, documents: Mapping[Place, bytes], score_value: bytes, transcripts: Sequence[bytes]
-) -> Learned:
-    """The model that these documents determine; `documents` are those of the rounds. Raises `Malformed` for documents
-    that do not fit together. Packets of a transcript that cannot be read are left out of it."""
-    packets = published(manifest, transcripts).packets
-    return part_of(manifest).learn(manifest, documents, score_value, packets)
-
-
-def learn_from_bytes(
-    manifest_bytes: bytes,
-    documents: Mapping[Place, bytes],
-    score_value: bytes,
-    transcripts: Sequence[bytes],
-    traffic: Traffic,
+def learn_from_counts(
+    manifest_bytes: bytes, documents: Mapping[Place, bytes], found: Counted, traffic: Traffic
 ) -> tuple[bytes, bytes]:
-    """The bodies of the model document (canonical JSON) and of the report (HTML), for a worker process."""
+    """The bodies of the model document (canonical JSON) and of the report (HTML), for a worker process. `documents` are
+    those of the rounds. Raises `Malformed` for documents that do not fit together."""
     manifest = parse_manifest(manifest_bytes)
-    packets = published(manifest, transcripts)
-    learned = part_of(manifest).learn(manifest, documents, score_value, packets.packets)
-    page = render(manifest, learned, traffic, packets.accepted, unreadable=packets.unreadable)
+    learned = part_of(manifest).learn(manifest, documents, found.tallies)
+    page = render(manifest, learned, traffic, found.accepted, unreadable=found.unreadable)
     return learned.model.to_json().encode(), page.encode()
 
 
@@ -56,12 +95,11 @@ def report_again(
     learned: Learned,
     enrolled: int,
     signed: Sequence[HeadPrint],
-    transcripts: Sequence[bytes],
+    found: Counted,
     report_untrusted: str = "",
 ) -> str:
     """The report that published documents give. Only the counts of refusals, which no document has, are taken from
     the published report."""
-    packets = published(manifest, transcripts)
     refused = {word: int(number) for word, number in _REFUSED.findall(report_untrusted)}
     traffic = Traffic(enrolled, {}, refused, tuple(signed))
-    return render(manifest, learned, traffic, packets.accepted, unreadable=packets.unreadable)
+    return render(manifest, learned, traffic, found.accepted, unreadable=found.unreadable)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from weakref import WeakValueDictionary
 
 from attrs import frozen
@@ -14,6 +14,7 @@ from aggregator.intake.enrolments import EnrolmentIntake
 from aggregator.intake.packets import Issued, PacketIntake
 from aggregator.intake.workers import Workers
 from aggregator.protocols.registry import part_of
+from aggregator.protocols.tally import Tally
 from aggregator.rules.faults import Fault, NoSum, too_long
 from aggregator.rules.lengths import demand_signable
 from aggregator.rules.lifecycle import Phase, deadline, read_word, word_of
@@ -26,6 +27,8 @@ from aggregator.store.lists import ListStore
 from aggregator.store.packets import PacketStore, in_words, slot_of
 from aggregator.store.studies import Beside, Clock, Progress, StudyStore
 from aggregator.study.answers import Answers
+from aggregator.study.counting import accepted_in, count_all, tally_all
+from aggregator.study.learn import Counted, Counting
 from aggregator.study.shelf import Shelf
 from aggregator.tellers.study_tellers import LinkTo, study_tellers
 from anon.errors import Damaged
@@ -35,11 +38,10 @@ from anon.protocols.resolve import StudyKeys
 from anon.sharing.round_document import parse_unsummed
 from anon.storage.durable import reading
 from anon.study.manifest import Manifest, parse_manifest
-from anon.transparency.bucketed import by_survey, has_buckets, transcript_parts, whole_transcripts
+from anon.transparency.bucketed import has_buckets, transcript_parts
 from anon.transparency.buckets import BucketDocument, parse_bucket_document
 from anon.transparency.documents import MAX_BODY, Head, SignedHead, body_digest, check_chain, encode_chain, find
 from anon.transparency.fingerprint import head_prints
-from anon.transparency.transcript import published
 from anon.wire.messages import study_seed
 
 _LOG = logging.getLogger(__name__)
@@ -96,6 +98,7 @@ class LiveStudy:
         self.chain: tuple[SignedHead, ...] = ()
         self.rostered = 0
         """How many the signed roster in buckets has; 0 for a whole one."""
+        self._counted: Counted | None = None
         self._accepted: Mapping[int, int] | None = None
         self._encoded_chain = b""
         self._bodies: dict[int, bytes] = {}
@@ -189,39 +192,40 @@ class LiveStudy:
             raise KEPT.damaged(self.tools.studies.place, named)
         return body
 
-    async def packets_of(self, survey: int) -> tuple[bytes, ...]:
-        """The packets of a survey: those of its signed transcript once there is one, until then the stored ones."""
-        slot = slot_of(self.manifest, survey)
-        in_buckets = self.in_buckets
-        head = find(self.chain, "transcript", slot if in_buckets else survey)
-        body = None if head is None else await self.document(head.number)
-        if body is not None and head is not None:
-            if in_buckets:
-                contents = [content async for _bucket, content in self.contents(head)]
-                return tuple((await asyncio.to_thread(by_survey, self.manifest, contents))[survey])
-            return (await asyncio.to_thread(published, self.manifest, [body])).packets[survey]
-        return await self.tools.packets.of_survey(self.study, slot, survey)
+    async def tally_of(self, survey: int) -> Tally:
+        """The protocol's tally of a survey's packets: of those of the signed transcripts once all are there."""
+        if (found := await self.counted()) is not None:
+            return found.tallies[survey]
+        pages = self.tools.packets.pages_of(self.study, self.slot_of(survey), survey)
+        return await tally_all(self.protocol_part, self.manifest, self.manifest.survey(survey), pages)
 
     async def accepted(self) -> Mapping[int, int]:
         """How many packets each survey has: by the signed transcripts once all are there, until then by the store."""
-        if self._accepted is None and (whole := await self.transcripts()) is not None:
-            self._accepted = (await asyncio.to_thread(published, self.manifest, whole)).accepted
+        if self._accepted is None and (heads := await self._published()):
+            self._accepted = await accepted_in(self.manifest, self.in_buckets, self._transcripts(heads))
         return await self.tools.packets.counts(self.study) if self._accepted is None else self._accepted
 
-    async def transcripts(self) -> list[bytes] | None:
-        """The whole transcript of every survey, put together from buckets where there are some. None before all are
-        published, and once they are erased."""
+    async def counted(self) -> Counted | None:
+        """The counts in the signed transcripts. None before all are published, and once they are erased."""
+        if self._counted is None and (heads := await self._published()):
+            asked = Counting(self.manifest_bytes, self.secrets.score_value, self.in_buckets)
+            self._counted = await count_all(self.tools.workers, asked, self._transcripts(heads))
+            self._accepted = self._counted.accepted
+        return self._counted
+
+    async def _published(self) -> list[Head]:
+        """The heads of all transcripts; none before all are signed, and once they are erased."""
         heads = [find(self.chain, "transcript", part) for part in transcript_parts(self.manifest, self.chain)]
         there = [head for head in heads if head is not None]
-        if len(there) < len(heads) or not heads:
-            return None
-        bodies = [body for head in there if (body := await self.document(head.number)) is not None]
-        if len(bodies) < len(there):
-            return None
-        if not self.in_buckets:
-            return bodies
-        contents = [content for head in there async for _bucket, content in self.contents(head)]
-        return await asyncio.to_thread(whole_transcripts, self.manifest, contents)
+        whole = there and len(there) == len(heads) and await self.document(there[-1].number) is not None
+        return there if whole else []
+
+    async def _transcripts(self, heads: Sequence[Head]) -> AsyncIterator[bytes]:
+        for head in heads:
+            if not self.in_buckets:
+                yield await self.body_of(head)
+            async for _bucket, content in self.contents(head):
+                yield content
 
     @property
     def in_buckets(self) -> bool:
@@ -331,7 +335,7 @@ class LiveStudy:
         """Drop what is cached; after an erasure."""
         self._bodies.clear()
         self._lent.clear()
-        self._accepted = None
+        self._counted = self._accepted = None
 
     async def enrol(self, sealed_untrusted: bytes) -> str:
         """The answer's word."""

@@ -29,9 +29,17 @@ from anon.transparency.buckets import (
 )
 from anon.transparency.documents import SignedHead, find
 from anon.transparency.merkle import leaf_hash
-from anon.transparency.transcript import digest_list, parse_digest_list, parse_transcript, transcript_body
+from anon.transparency.transcript import (
+    Published,
+    counts,
+    digest_list,
+    parse_digest_list,
+    parse_transcript,
+    transcript_body,
+)
 from anon.wire.cbor import sha256
 from anon.wire.messages import (
+    Packet,
     Roster,
     RosterEntry,
     Signatures,
@@ -40,7 +48,7 @@ from anon.wire.messages import (
     parse_credentials,
     parse_roster,
 )
-from anon.wire.packet_v2 import TAG_BYTES
+from anon.wire.packet_v2 import TAG_BYTES, PublishedPacket
 from anon.wire.published import parse
 
 
@@ -193,20 +201,18 @@ def transcript_parts(manifest: Manifest, chain: Sequence[SignedHead]) -> range:
     return range(len(manifest.slots) if has_buckets(manifest, chain) else len(manifest.surveys))
 
 
-def by_survey(manifest: Manifest, contents: Iterable[bytes]) -> dict[int, list[bytes]]:
-    """The packets of transcripts' buckets, by survey and sorted by tag. Raises `Malformed`, also for a packet of a
-    survey that the study does not have."""
-    tagged: dict[int, list[tuple[bytes, bytes]]] = {survey.survey: [] for survey in manifest.surveys}
+def published_buckets(manifest: Manifest, contents: Iterable[bytes]) -> Published:
+    """The packets of transcripts' buckets, by survey. Raises `Malformed`, also for a packet of a survey that the study
+    does not have."""
+    surveys = {one.survey: one for one in manifest.surveys}
+    found: dict[int, list[Packet | PublishedPacket]] = {survey: [] for survey in surveys}
+    unreadable = 0
     for content in contents:
-        for plaintext in parse_transcript(content, manifest.study_id)[1]:
-            packet = parse(plaintext)
-            if packet.survey not in tagged:
+        for packet in map(parse, parse_transcript(content, manifest.study_id)[1]):
+            if packet.survey not in surveys:
                 raise Malformed("transcript: a packet of a survey that the study does not have")
-            tagged[packet.survey].append((packet.token[:TAG_BYTES], plaintext))
-    return {survey: [plaintext for _tag, plaintext in sorted(found)] for survey, found in tagged.items()}
-
-
-def whole_transcripts(manifest: Manifest, contents: Iterable[bytes]) -> list[bytes]:
-    """The transcripts as a study without buckets would have them, in the order of the surveys."""
-    found = by_survey(manifest, contents)
-    return [transcript_body(manifest.study_id, survey, packets) for survey, packets in found.items()]
+            if counts(manifest.packet_version, surveys[packet.survey], packet):
+                found[packet.survey].append(packet)
+            else:
+                unreadable += 1
+    return Published({survey: tuple(packets) for survey, packets in found.items()}, unreadable)

@@ -22,13 +22,13 @@ class Published:
     """The content of a study's signed transcripts: the packets of every survey that can be counted, sorted by tag, and
     how many cannot be read. Those were damaged before they were signed: nothing that is learned rests on them."""
 
-    packets: Mapping[int, tuple[bytes, ...]]
+    packets: Mapping[int, tuple[Packet | PublishedPacket, ...]]
     unreadable: int
 
     @property
     def accepted(self) -> dict[int, int]:
         """How many packets of every survey are counted."""
-        return {survey: len(plaintexts) for survey, plaintexts in self.packets.items()}
+        return {survey: len(packets) for survey, packets in self.packets.items()}
 
 
 def transcript_body(study: bytes, survey: int, plaintexts: Sequence[bytes]) -> bytes:
@@ -60,22 +60,26 @@ def published(manifest: Manifest, bodies_untrusted: Iterable[bytes]) -> Publishe
     return Published(packets, unreadable)
 
 
-def _readable(version: int, survey: Survey, plaintexts: Sequence[bytes]) -> tuple[bytes, ...]:
-
-    def counts(plaintext: bytes) -> bool:
-        try:
-            packet = parse(plaintext)
-            survey.demand_report(packet.report)
-        except Malformed:
-            return False
-        return (version_of(packet), packet.survey) == (version, survey.survey)
-
-    return tuple(packet_untrusted for packet_untrusted in plaintexts if counts(packet_untrusted))
+def _readable(version: int, survey: Survey, plaintexts: Sequence[bytes]) -> tuple[Packet | PublishedPacket, ...]:
+    read = (_read(version, survey, plaintext) for plaintext in plaintexts)
+    return tuple(packet for packet in read if packet is not None)
 
 
-def reports(plaintexts: Sequence[bytes]) -> tuple[bytes, ...]:
-    """The reports inside accepted packets."""
-    return tuple(parse(plaintext).report for plaintext in plaintexts)
+def _read(version: int, survey: Survey, plaintext: bytes) -> Packet | PublishedPacket | None:
+    try:
+        packet = parse(plaintext)
+    except Malformed:
+        return None
+    return packet if counts(version, survey, packet) else None
+
+
+def counts(version: int, survey: Survey, packet: Packet | PublishedPacket) -> bool:
+    """True if a packet of a transcript can be counted: of the study's version, and with a report of the survey."""
+    try:
+        survey.demand_report(packet.report)
+    except Malformed:
+        return False
+    return (version_of(packet), packet.survey) == (version, survey.survey)
 
 
 def transcript_digests(body_untrusted: bytes, study: bytes, survey: int) -> frozenset[bytes]:

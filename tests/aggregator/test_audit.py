@@ -336,6 +336,6 @@ def test_an_audit_elsewhere_is_given_public_bytes_and_finds_the_same(
             yield again(taken)
 
     monkeypatch.setattr(Compute, "each", each)
-    monkeypatch.setattr("aggregator.audit.documents.BATCH", 7)
+    monkeypatch.setattr("aggregator.audit.transcripts.BATCH", 7)
     assert finished.audited(changes) == here
     assert len(sent) > 2 and here.ok is (name is None)

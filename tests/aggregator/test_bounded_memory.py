@@ -1,4 +1,5 @@
-"""A study in buckets is published with a few packets in memory at a time, and a step that broke off is repeated."""
+"""A study in buckets is published, learned from and audited with a few packets in memory at a time. A step that broke
+off is repeated."""
 
 from __future__ import annotations
 
@@ -9,14 +10,16 @@ from weakref import WeakSet
 
 import pytest
 
+from aggregator.audit import audit_documents
+from aggregator.audit.buckets import Contents
 from aggregator.rules.faults import Superseded
 from aggregator.rules.lifecycle import Phase
 from aggregator.store import database, enrolments, packets
-from aggregator.study import bucketing
+from aggregator.study import bucketing, counting
 from aggregator.study.live import LiveStudy
-from anon.transparency import buckets
+from anon.transparency import bucketed, buckets
 from anon.transparency.bucketed import roster_in_buckets, transcript_bucket, transcript_in_buckets
-from anon.transparency.documents import find
+from anon.transparency.documents import encode_chain, find
 from anon.wire.messages import parse_roster
 from tests.support.synthetic import fill
 from tests.support.world import in_memory, study_text
@@ -57,7 +60,17 @@ async def contents(live: LiveStudy, kind: str) -> list[bytes]:
     return [content async for _bucket, content in live.contents(head)]
 
 
-async def test_publishing_holds_a_few_packets_and_signs_the_same_bytes(
+async def numbered(live: LiveStudy) -> dict[int, bytes]:
+    return {one.head.number: await live.body_of(one.head) for one in live.chain}
+
+
+async def all_contents(live: LiveStudy) -> Contents:
+    """The buckets as an export has them."""
+    found = {(one.head.number, bucket): content for one in live.chain async for bucket, content in live.contents(one.head)}
+    return lambda number, bucket: found.get((number, bucket))
+
+
+async def test_each_step_holds_a_few_packets_and_the_bytes_are_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database_url: str
 ) -> None:
     async with in_memory(tmp_path / "home", study_text(), database_url=database_url) as world:
@@ -67,10 +80,18 @@ async def test_publishing_holds_a_few_packets_and_signs_the_same_bytes(
         await world.go_to(world.opens)
         stored = await fill(live, PACKETS)
         rows, made = Alive(monkeypatch, packets, "Accepted"), Alive(monkeypatch, bucketing, "transcript_bucket")
+        parsed = Alive(monkeypatch, bucketed, "parse")
+        monkeypatch.setattr(counting, "_BYTES", 4000)
         await world.go_to(world.closes)
         assert live.phase is Phase.PUBLISHED and not live.trouble
         assert rows.all >= 2 * PACKETS * len(live.manifest.slots) and rows.most <= 40
         assert made.all == 32 * len(live.manifest.slots) and made.most <= bucketing._KEPT_AT_ONCE + 1
+        assert parsed.all >= PACKETS and parsed.most <= 60, "packets of a few buckets are counted at a time"
+        parsed.most = 0
+        result = audit_documents(encode_chain(live.chain), await numbered(live), contents=await all_contents(live))
+        assert result.model_checked and result.packets == PACKETS
+        assert [one.fault for one in result.findings] == [f"{PACKETS} tokens do not verify"], "all else is as it must be"
+        assert parsed.most <= 30, "one bucket is checked at a time"
         whole = roster_in_buckets(live.study, entries)
         assert (await contents(live, "roster"), await live.body_of(live.chain[1].head)) == (whole.contents, whole.document.to_bytes())
         mine = transcript_in_buckets(live.study, 0, [one.plaintext for one in reversed(stored) if one.slot == 0])

@@ -102,7 +102,7 @@ async def test_a_study_in_buckets_goes_on_after_each_restart(tmp_path: Path) -> 
         assert of_transcript is not None
         assert await live.served_bucket(of_transcript.number, 0, whole=True) is None
         assert await live.served_bucket(head.number, 0, whole=True) is not None
-        assert await live.transcripts() is None
+        assert await live.counted() is None
     with closing(sqlite3.connect(tmp_path / "aggregator.sqlite")) as connection:
         assert connection.execute("SELECT count(*) FROM buckets WHERE number = ?", (of_transcript.number,)).fetchone() == (0,)
 

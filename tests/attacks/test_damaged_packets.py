@@ -141,7 +141,7 @@ async def test_a_transcript_that_was_signed_with_a_damaged_packet_still_becomes_
     async def as_stored(self: PacketStore, study: bytes, slot: int, survey: int) -> tuple[bytes, ...]:
         with closing(sqlite3.connect(running.app.home.database)) as connection:
             rows = connection.execute("SELECT plaintext FROM packets WHERE survey = ? ORDER BY tag", (survey,)).fetchall()
-        first = bytearray(rows[0][0]) if rows else bytearray(1)
+        first = bytearray(rows[0][0]) if rows else bytearray(100)
         first[within] ^= 0x80
         return tuple(bytes(first) if number == 0 else row[0] for number, row in enumerate(rows))
 

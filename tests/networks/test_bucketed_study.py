@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from aggregator.audit import audit, export, export_bucket
+from aggregator.compute import Compute
 from aggregator.study.live import LiveStudy
 from anon.transparency import buckets
 from anon.transparency.transcript import parse_transcript, transcript_body
@@ -114,6 +117,26 @@ def test_the_audit_names_the_document_whose_buckets_are_not_those_that_were_sign
     document = LIES[lie](folder)
     result = audit(folder)
     assert any(finding.document.startswith(document) for finding in result.findings)
+
+
+@pytest.mark.parametrize("lie", [None, "a packet twice", "another credential"])
+def test_other_processes_are_given_public_bytes_and_find_the_same(
+    exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lie: str | None
+) -> None:
+    folder = tmp_path / "published"
+    shutil.copytree(exported, folder)
+    if lie is not None:
+        LIES[lie](folder)
+    here, sent = audit(folder), list[bytes]()
+
+    def stream(_: Compute, work: Callable[[Any], Any], given: Iterator[Any]) -> Iterator[Any]:
+        for one in given:
+            sent.append(pickle.dumps((work, one)))
+            again, taken = pickle.loads(sent[-1])
+            yield pickle.loads(pickle.dumps(again(taken)))
+
+    monkeypatch.setattr(Compute, "stream", stream)
+    assert audit(folder) == here and len(sent) == 4 and here.ok is (lie is None)
 
 
 def test_a_file_that_is_no_bucket_is_named_as_not_checked(exported: Path, tmp_path: Path) -> None:

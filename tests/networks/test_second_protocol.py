@@ -96,7 +96,7 @@ async def test_a_whole_study_in_memory(tmp_path: Path) -> None:
         facts = await facts_of(live)
         assert facts.phase == "published" and [one.name for one in facts.stages][2:4] == ["asking", "asking again"]
         estimates = [
-            live.protocol_part.estimate(live.manifest, one, await live.round_documents(), await live.packets_of(one.survey), True)
+            live.protocol_part.estimate(live.manifest, one, await live.round_documents(), await live.tally_of(one.survey), True)
             for one in live.manifest.surveys
         ]
         assert [one.title for one in estimates if one] == ["tired", "tired: as most say"]

@@ -100,7 +100,7 @@ async def test_five_members_of_many_records(tmp_path: Path, monkeypatch: pytest.
     assert abs(found.values[0] - expected) < 8 * deviation < expected / 2
     part = SumPart()
     assert part.check_sums(study, 0, body, {0: sorted(tags)}) == {0: 0}
-    model = part.learn(study, {("sums", 0): body}, b"", {}).model
+    model = part.learn(study, {("sums", 0): body}, {}).model
     assert isinstance(model, LinearModel) and read_model(model.to_json()) == model
     for app in peers:
         (entry,) = app.budget().entries

@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
 from attrs import evolve, frozen
 
 from aggregator.protocols import registry as aggregators
 from aggregator.protocols.contract import Round
+from aggregator.protocols.tally import Tally
 from anon.credential import pseudonym
 from anon.errors import InvalidValue, Malformed
 from anon.ldp import NanoEpsilon, RandomBytes
@@ -140,9 +142,10 @@ class Aggregator(noisy_count.Aggregator):
     def rounds(self, study: Manifest) -> tuple[Round, ...]:
         return tuple(evolve(one, document=None) for one in super().rounds(study))
 
-    def learn(
-        self, study: Manifest, documents: Mapping[Place, bytes], score_value: bytes, packets: Mapping[int, Sequence[bytes]]
-    ) -> noisy_count.Counted:
+    def tally(self, study: Manifest, survey: Survey, packets: Sequence[object], score_value: bytes) -> Tally:
+        return np.zeros(0, dtype=np.int64)
+
+    def learn(self, study: Manifest, documents: Mapping[Place, bytes], tallies: Mapping[int, Tally]) -> noisy_count.Counted:
         return noisy_count.Counted(noisy_count.CountModel(NAME, study.study_id.hex(), study.title, study.label, 0.5))
 
 

@@ -8,6 +8,7 @@ from attrs import frozen
 from aggregator.protocols import registry as aggregators
 from aggregator.protocols.contract import Learned, Reached, ReportPart, Round
 from aggregator.protocols.estimates import Estimate, estimate
+from aggregator.protocols.tally import Tally, tallied
 from anon.errors import InvalidValue, Malformed
 from anon.ldp import NanoEpsilon, PerturbedReport, RandomBytes, RawCategory, build, nano
 from anon.protocols import registry as shared
@@ -32,6 +33,7 @@ from anon.study.parsing import make_converter, structure
 from anon.study.proposal import DesignSection, Proposal
 from anon.study.slots import Row, Slot
 from anon.wire.cbor import decode, encode
+from anon.wire.published import Published
 from peer.protocols import registry as peers
 
 # The shared part
@@ -171,22 +173,23 @@ class Aggregator:
         names = ("asking", "asking again")
         return tuple(Round(survey.window, names[survey.survey], names[survey.survey], (survey.survey,), ("count", survey.survey)) for survey in study.surveys)
 
-    def counted(self, study: Manifest, number: int, reports: Mapping[int, Sequence[bytes]]) -> bytes:
-        made = study.survey(number).build()
-        return document(study, number, len(reports[number]), int(made.tally([made.parse(report) for report in reports[number]])[1]))
+    def tally(self, study: Manifest, survey: Survey, packets: Sequence[Published], score_value: bytes) -> Tally:
+        return tallied(survey, [packet.report for packet in packets])
 
-    def learn(self, study: Manifest, documents: Mapping[Place, bytes], score_value: bytes, packets: Mapping[int, Sequence[bytes]]) -> Counted:
+    def counted(self, study: Manifest, number: int, tallies: Mapping[int, Tally]) -> bytes:
+        return document(study, number, int(tallies[number][0]), int(tallies[number][2]))
+
+    def learn(self, study: Manifest, documents: Mapping[Place, bytes], tallies: Mapping[int, Tally]) -> Counted:
         (n, yes), (again, agree) = [counts_in(study, number, documents["count", number]) for number in range(2)]
-        made = study.survey(0).build()
-        first, second = (made.unbias((total - ayes, ayes), total)[1] / max(total, 1) for total, ayes in ((n, yes), (again, agree)))
+        first, second = (study.survey(0).build().unbias((total - ayes, ayes), total)[1] / max(total, 1) for total, ayes in ((n, yes), (again, agree)))
         share = min(max((first + (second if 2 * yes > n else 1 - second)) / 2, 0.0), 1.0)
         return Counted(CountModel("noisy-count", study.study_id.hex(), study.title, study.label, share))
 
     def reached(self, model: PublishedModel) -> tuple[Reached, ...]:
         return ()
 
-    def estimate(self, study: Manifest, survey: Survey, documents: Mapping[Place, bytes], plaintexts: Sequence[bytes], final: bool) -> Estimate | None:
-        return estimate(survey, Shared().title(study, survey), ["yes"], plaintexts, final) if plaintexts else None
+    def estimate(self, study: Manifest, survey: Survey, documents: Mapping[Place, bytes], tally: Tally, final: bool) -> Estimate | None:
+        return estimate(survey, Shared().title(study, survey), ["yes"], tally, final) if tally[0] else None
 
     def report(self, study: Manifest, learned: Learned) -> ReportPart:
         return ReportPart('{% extends "report.html" %}{% block results %}<h2>The count</h2><p>{{ "%.3f" | format(model.share) }} say yes.</p>{% endblock %}')

@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
+import numpy as np
+
 from aggregator.protocols.contract import Learned, Reached, ReportPart, Round
 from aggregator.protocols.estimates import Estimate, estimate
 from aggregator.protocols.histogram.estimates import can_be_named, category_names
 from aggregator.protocols.histogram.results import LearnedStudy
+from aggregator.protocols.tally import Tally, tallied
 from anon.protocols.contract import Place, PublishedModel
 from anon.protocols.histogram import thresholds
 from anon.protocols.histogram.asked import asks_label
 from anon.protocols.histogram.describe import survey_title
 from anon.protocols.histogram.model import Model
 from anon.protocols.histogram.thresholds import RoundCounts, known_shares, parse_all, study_cuts, surveys_of_round
+from anon.protocols.sortition import in_score_cohort
 from anon.study.manifest import Manifest, Survey
+from anon.wire.packet_v2 import TAG_BYTES
+from anon.wire.published import Published
 
 
 class HistogramPart:
@@ -29,25 +35,30 @@ class HistogramPart:
         collection = [Round(asked[0].window, "collecting", "collection", _numbers(asked))] if asked else []
         return (*binning, *collection)
 
-    def counted(self, study: Manifest, number: int, reports: Mapping[int, Sequence[bytes]]) -> bytes:
+    def tally(self, study: Manifest, survey: Survey, packets: Sequence[Published], score_value: bytes) -> Tally:
+        """See `AggregatorPart`. Of a histogram survey two rows: of the packets that train, and of those that score."""
+        if survey.kind != "histogram":
+            return tallied(survey, [packet.report for packet in packets])
+        share = study.learning.score_share
+        train, score = list[bytes](), list[bytes]()
+        for packet in packets:
+            scores = in_score_cohort(score_value, packet.token[:TAG_BYTES], share)
+            (score if scores else train).append(packet.report)
+        return np.stack([tallied(survey, train), tallied(survey, score)])
+
+    def counted(self, study: Manifest, number: int, tallies: Mapping[int, Tally]) -> bytes:
         """The round's counts, from which everyone computes the next thresholds, or after the last round the cuts."""
         turn = sorted({one.round for one in study.surveys if not asks_label(one)})[number]
-        answers = {one.survey: count(one, reports[one.survey]) for one in surveys_of_round(study, turn)}
+        answers = {one.survey: count(one, tallies[one.survey]) for one in surveys_of_round(study, turn)}
         return thresholds.body(study, turn, answers)
 
-    def learn(
-        self,
-        study: Manifest,
-        documents: Mapping[Place, bytes],
-        score_value: bytes,
-        packets: Mapping[int, Sequence[bytes]],
-    ) -> LearnedStudy:
+    def learn(self, study: Manifest, documents: Mapping[Place, bytes], tallies: Mapping[int, Tally]) -> LearnedStudy:
         """The model, saying how far it is from noise."""
         from aggregator.protocols.histogram.cohorts import learn_study  # late: a server starts without scikit-learn
 
         answers = parse_all(study, documents)
         shares = known_shares(study, answers)
-        return learn_study(study, study_cuts(study, answers), score_value, packets, shares).telling()
+        return learn_study(study, study_cuts(study, answers), tallies, shares).telling()
 
     def reached(self, model: PublishedModel) -> tuple[Reached, ...]:
         """The scores of the model's tables."""
@@ -55,21 +66,17 @@ class HistogramPart:
         return tuple(Reached(" × ".join(one.features), one.reports, one.auc, one.f1) for one in tables)
 
     def estimate(
-        self,
-        study: Manifest,
-        survey: Survey,
-        documents: Mapping[Place, bytes],
-        plaintexts: Sequence[bytes],
-        final: bool,
+        self, study: Manifest, survey: Survey, documents: Mapping[Place, bytes], tally: Tally, final: bool
     ) -> Estimate | None:
         """See `AggregatorPart`."""
         published: dict[int, RoundCounts] = {}
         for place, body in documents.items():
             published |= thresholds.parse(study, place, body)
-        if not plaintexts or not can_be_named(study, survey, published):
+        whole = tally.sum(axis=0) if survey.kind == "histogram" else tally
+        if not whole[0] or not can_be_named(study, survey, published):
             return None
         names = category_names(study, survey, published)
-        return estimate(survey, survey_title(study, survey), names, plaintexts, final)
+        return estimate(survey, survey_title(study, survey), names, whole, final)
 
     def report(self, study: Manifest, learned: Learned) -> ReportPart:
         """Tables with their scores, effects, estimates and methods."""
@@ -81,10 +88,10 @@ class HistogramPart:
         return ReportPart(template, values_of(study, learned))
 
 
-def count(survey: Survey, reports: Sequence[bytes]) -> RoundCounts:
-    """The answers in the reports of one binning survey."""
-    mechanism = survey.build()
-    return RoundCounts.of(survey, len(reports), mechanism.tally([mechanism.parse(report) for report in reports]))
+def count(survey: Survey, tally: Tally) -> RoundCounts:
+    """The answers to one binning survey."""
+    n, *counts = tally.tolist()
+    return RoundCounts.of(survey, n, counts)
 
 
 def _binning_round(study: Manifest, turn: int, number: int) -> Round:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
+import numpy as np
 from attrs import evolve, frozen
 
 from aggregator.protocols.contract import Learned, Reached, ReportPart, Round
 from aggregator.protocols.estimates import Estimate
 from aggregator.protocols.linear_report import linear_report
 from aggregator.protocols.sum.published import NoisySum
+from aggregator.protocols.tally import Tally
 from anon.errors import Malformed
 from anon.protocols.contract import Place, PublishedModel
 from anon.protocols.linear_model import LinearModel
@@ -20,6 +22,7 @@ from anon.sharing.round_document import demand_listed
 from anon.study.manifest import Manifest, Survey
 from anon.sums.moments import MomentSums
 from anon.sums.tables import TableSums
+from anon.wire.published import Published
 
 
 @frozen
@@ -47,13 +50,11 @@ class SumPart:
         left_out = demand_listed(arrangement, study.study_id, number, body_untrusted, by_slot)
         return {number: left_out[slot]}
 
-    def learn(
-        self,
-        study: Manifest,
-        documents: Mapping[Place, bytes],
-        score_value: bytes,
-        packets: Mapping[int, Sequence[bytes]],
-    ) -> Learned:
+    def tally(self, study: Manifest, survey: Survey, packets: Sequence[Published], score_value: bytes) -> Tally:
+        """Nothing: the sums are the tellers'."""
+        return np.zeros(0, dtype=np.int64)
+
+    def learn(self, study: Manifest, documents: Mapping[Place, bytes], tallies: Mapping[int, Tally]) -> Learned:
         """The model of the published sums. Every packet trains: none is kept for scoring."""
         return learned_from(study, read_sums(study, documents, len(study.surveys)))
 
@@ -62,12 +63,7 @@ class SumPart:
         return ()
 
     def estimate(
-        self,
-        study: Manifest,
-        survey: Survey,
-        documents: Mapping[Place, bytes],
-        plaintexts: Sequence[bytes],
-        final: bool,
+        self, study: Manifest, survey: Survey, documents: Mapping[Place, bytes], tally: Tally, final: bool
     ) -> Estimate | None:
         """None: sealed shares tell the aggregator nothing."""
         return None

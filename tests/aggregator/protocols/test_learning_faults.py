@@ -13,6 +13,7 @@ from aggregator.protocols.histogram import noise_test as chance
 from aggregator.protocols.histogram.classifiers import EXTREME, soft
 from aggregator.protocols.histogram.cohorts import tally_cohorts
 from aggregator.protocols.histogram.noise_test import WhitenedMeasurements, p_value
+from aggregator.protocols.histogram.part import HistogramPart
 from aggregator.protocols.histogram.reconstruct import Histogram
 from aggregator.protocols.histogram.scoring import _auc_slope, _f1_slope, auc_score, f1_score
 from anon.ldp import RawCategory
@@ -23,6 +24,7 @@ from anon.wire.messages import Packet
 from tests.support.studies import income_study
 
 SCORE_VALUE = bytes(range(32))
+PART = HistogramPart()
 
 
 def test_no_report_both_trains_and_scores() -> None:
@@ -36,7 +38,7 @@ def test_no_report_both_trains_and_scores() -> None:
         for number in range(400)
     ]
     scoring = sum(in_score_cohort(SCORE_VALUE, packet.token, 0.4) for packet in packets)
-    cohorts = tally_cohorts(manifest, SCORE_VALUE, {survey.survey: [packet.to_bytes() for packet in packets]})
+    cohorts = tally_cohorts(manifest, {one.survey: PART.tally(manifest, one, packets if one == survey else (), SCORE_VALUE) for one in manifest.surveys})
     assert 100 < scoring < 220  # 4 in 10; fails by chance less than once in 10^8
     assert (cohorts.train[0].n, cohorts.score[0].n) == (400 - scoring, scoring)
 

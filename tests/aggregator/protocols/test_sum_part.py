@@ -69,7 +69,7 @@ def _kinds(study: Manifest) -> list[Record]:
 
 
 def learned(study: Manifest, documents: dict[Place, bytes]):
-    return PART.learn(study, documents, b"", {})
+    return PART.learn(study, documents, {})
 
 
 @pytest.mark.parametrize("design", [TABLES, MOMENTS, SLEEP, GRADIENT])
@@ -167,7 +167,7 @@ def test_sums_are_checked_against_the_transcript() -> None:
 def test_the_desk_is_told_no_estimate_and_no_score() -> None:
     study = manifest_of()
     documents, _ = published(study)
-    assert PART.estimate(study, study.surveys[0], documents, [b"packet"], True) is None
+    assert PART.estimate(study, study.surveys[0], documents, PART.tally(study, study.surveys[0], (), b""), True) is None
     assert PART.reached(learned(study, documents).model) == ()
 
 

@@ -10,6 +10,7 @@ import pytest
 from attrs import evolve
 
 from aggregator.protocols.histogram.part import count
+from aggregator.protocols.tally import tallied
 from anon.errors import Malformed
 from anon.ldp import RawCategory
 from anon.protocols.contract import DocumentArrived, Record
@@ -32,7 +33,7 @@ def answers_of(manifest: Manifest, turn: int, seed: int) -> dict[int, cuts.Round
     for survey in cuts.surveys_of_round(manifest, turn):
         built = survey.build()
         values = [RawCategory(int(survey.m * rng.random() ** 2), survey.m) for _ in range(200)]
-        found[survey.survey] = count(survey, [built.perturb(value, rng.randbytes).data for value in values])
+        found[survey.survey] = count(survey, tallied(survey, [built.perturb(value, rng.randbytes).data for value in values]))
     return found
 
 

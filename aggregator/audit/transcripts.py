@@ -1,0 +1,112 @@
+"""Step 6 of an audit: every packet of the transcripts, and all that is counted in them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+
+from aggregator.audit.buckets import Gathered, checked_transcript
+from aggregator.audit.noting import UNREADABLE, Note, noting
+from aggregator.audit.packets import BATCH, Asked, Checked, check
+from aggregator.compute import Compute
+from aggregator.study.learn import Counted, Counting, count
+from anon.errors import Malformed
+from anon.transparency.buckets import BucketDocument
+from anon.transparency.transcript import parse_transcript
+
+
+class CheckedTranscripts:
+    """The transcripts of a study as far as they were taken.
+
+    `packets`: how many were checked; `tags`: by survey those of its packets, in buckets only `with_tags`; `found`: what
+    is counted in all of them, None where something cannot be.
+    """
+
+    def __init__(self, compute: Compute, asked: Asked, in_buckets: bool, with_tags: bool, note: Note) -> None:
+        self.packets = 0
+        self.tags: dict[int, list[bytes]] = {}
+        self.counting = asked.counting(in_buckets)
+        self.found: Counted | None = count(self.counting, ())
+        self._compute = compute
+        self._asked = asked
+        self._with_tags = with_tags
+        self._note = note
+
+    def take_slot(self, document: BucketDocument, content_of: Callable[[int], bytes | None]) -> None:
+        """The transcript of a slot, a bucket at a time."""
+        name, gathered, refused, bad = f"transcript {document.part}", Gathered(document), Counter[str](), 0
+        checked = checked_transcript(self._compute, self._asked, self._with_tags, document, content_of)
+        for bucket, one in enumerate(checked):
+            gathered.take(bucket, one.leaf)
+            if one.fault is not None:
+                self._note(name, f"bucket {bucket}: {one.fault or UNREADABLE}")
+            self.packets += one.packets
+            self._add(one.counted)
+            refused.update(one.refused)
+            bad += one.bad_tokens
+            for survey, tags in one.tags.items():
+                self.tags.setdefault(survey, []).extend(tags)
+        for fault in gathered.finished():
+            self._note(name, fault)
+        for word, number in refused.items():
+            self._note(name, f"a packet is not acceptable: {word} ({number} in all)")
+        self._note_tokens(name, bad)
+
+    def take_surveys(self, bodies: Mapping[int, bytes], study: bytes) -> None:
+        """Whole transcripts, by survey."""
+        transcripts: dict[int, tuple[bytes, ...]] = {}
+        for part, body in bodies.items():
+            with noting(self._note, f"transcript {part}"):
+                survey, plaintexts = parse_transcript(body, study)
+                if survey != part:
+                    raise Malformed("says it is of another survey than its head")
+                transcripts[part] = plaintexts
+        for part, checked in self._checked(transcripts).items():
+            with noting(self._note, f"transcript {part}"):
+                self._take_survey(part, checked)
+        for one in self._compute.each(partial(_count, self.counting), list(bodies.values())):
+            self._add(one)
+
+    def _add(self, counted: Counted | None) -> None:
+        self.found = None if self.found is None or counted is None else self.found + counted
+
+    def _checked(self, transcripts: Mapping[int, Sequence[bytes]]) -> dict[int, list[Checked]]:
+        """By survey what its packets give, in pieces; all surveys' pieces are computed at once."""
+        pieces = [
+            (survey, plaintexts[start : start + BATCH])
+            for survey, plaintexts in transcripts.items()
+            for start in range(0, len(plaintexts), BATCH)
+        ]
+        found: dict[int, list[Checked]] = {survey: [] for survey in transcripts}
+        for (survey, _), one in zip(pieces, self._compute.each(partial(check, self._asked), pieces), strict=True):
+            found[survey].append(one)
+        return found
+
+    def _take_survey(self, survey: int, checked: Sequence[Checked]) -> None:
+        name = f"transcript {survey}"
+        for one in checked:
+            if one.fault is not None:
+                raise Malformed(one.fault) if one.fault else ValueError
+        tags = self.tags[survey] = [tag for one in checked for tag in one.tags]
+        self.packets += len(tags)
+        if any(one.foreign for one in checked):
+            self._note(name, "holds packets of another survey")
+            return
+        if not all(first < second for first, second in pairwise(tags)):
+            self._note(name, "not strictly sorted by tag: a tag counts twice, or the order tells something")
+        for word in (word for one in checked for word in one.refused):
+            self._note(name, f"a packet is not acceptable: {word}")
+        self._note_tokens(name, sum(one.bad_tokens for one in checked))
+
+    def _note_tokens(self, name: str, bad: int) -> None:
+        if bad:
+            self._note(name, f"{bad} tokens do not verify")
+
+
+def _count(counting: Counting, body: bytes) -> Counted | None:
+    try:
+        return count(counting, [body])
+    except Malformed:
+        return None
