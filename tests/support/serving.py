@@ -36,6 +36,8 @@ MOMENTS = {
     "before-signing": ("aggregator.store.studies", "signed"),
     "while-compacting": ("aggregator.store.postgres", "_without_statistics"),
     "before-transcript": ("aggregator.study.effects", "transcript_body"),
+    "before-settling": ("aggregator.tellers.walk", "_settled"),
+    "before-one-list": ("aggregator.tellers.walk", "_demand_one_list"),
     "while-learning": ("aggregator.study.effects", "learn_from_bytes"),
 }
 """Points between two commits: a function of the leader, before it does anything."""

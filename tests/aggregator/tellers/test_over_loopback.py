@@ -11,13 +11,19 @@ import pytest
 from aggregator.app import AggregatorApp
 from aggregator.rules.faults import TellerAway
 from aggregator.rules.lifecycle import Phase
+from aggregator.store.dialects import set_up
+from aggregator.store.home import open_home as open_home_of_aggregator
 from aggregator.tellers import http_link
 from anon.errors import Refused
 from anon.study import parse_proposal
 from anon.teller.home import Place, open_home
 from anon.teller.service import serve
 from tests.support.clock import Clock
+from tests.support.leaders import DOCUMENT, PHASE, Life, both
+from tests.support.postgres import Server
 from tests.support.served_tellers import free_port
+from tests.support.serving import Serving
+from tests.support.shared_clock import SharedClock
 from tests.support.study_with_tellers import Study, all_sent
 from tests.support.sums import TABLES, sum_study
 from tests.support.world import begin, has
@@ -133,3 +139,39 @@ async def test_a_spare_over_http_when_a_teller_is_lost(tmp_path: Path, monkeypat
         await app.__aexit__()
         for teller in tellers:
             await teller.stop()
+
+
+@pytest.mark.soak
+@pytest.mark.postgres
+@pytest.mark.process
+async def test_leaders_are_killed_while_tellers_sum_up(postgres: Server, tmp_path: Path) -> None:
+    """Each that takes over asks the tellers again, which show the same lists and the same noise; one sum is published."""
+    tellers = [Served(tmp_path / name, name, free_port()) for name in ("clinic", "students")]
+    url, clock, home = postgres.made(), SharedClock(tmp_path / "clock"), open_home_of_aggregator(tmp_path / "home", os.urandom)
+    for teller in tellers:
+        teller.home.allow([home.public_key])
+        await teller.start()
+    await set_up(home, url)
+    serving = Serving(home.path, clock, postgres, url, tmp_path)
+    async with AggregatorApp(home.path, clock, processes=0) as app:
+        world = await begin(app, clock, study_of(tellers))
+        study = Study(world, [], tmp_path)
+        try:
+            await world.settle_in(4)
+            await all_sent(study)
+            closes, state = world.live.rounds[-1].window.closes, world.live.state
+            await serving.start()
+            await serving.reached(state)
+            summing = [*both("commit-of-freeze"), "before-settling", "before-one-list", "while-compacting"]
+            ending = [*DOCUMENT, *both("erasure"), *DOCUMENT, *PHASE, "while-learning", *PHASE]
+            await Life(serving, app, world.live).killed([*summing, *ending], closes, "published")
+            await app._load()
+            result = await study.audited()
+            assert result.ok and result.not_summed == {0: 0}, result.lines()
+            serving.demand_one_head_a_number()
+        finally:
+            serving.end()
+            for peer in world.peers:
+                peer.close()
+            for teller in tellers:
+                await teller.stop()
