@@ -122,6 +122,19 @@ def no_secret_taken() -> Iterator[None]:
     environment.forget()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def passphrase_cost() -> Iterator[tuple[int, int]]:
+    """The cost of a key from a passphrase, in operations and bytes. In this process a key costs hardly anything; programs
+    that tests start pay for it."""
+    from anon.nacl import libsodium
+
+    cost = libsodium.OPERATIONS, libsodium.MEMORY
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(libsodium, "OPERATIONS", libsodium.pwhash.argon2id.OPSLIMIT_MIN)
+        patch.setattr(libsodium, "MEMORY", libsodium.pwhash.argon2id.MEMLIMIT_MIN)
+        yield cost
+
+
 @pytest.fixture(scope="session")
 def private_tor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateNetwork]:
     """One private Tor network for all tests of the session that need no more than that. `torrc_file` lets others in."""

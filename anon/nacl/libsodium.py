@@ -6,6 +6,8 @@ from nacl import pwhash
 from nacl.secret import SecretBox
 
 SALT_BYTES: int = pwhash.argon2id.SALTBYTES
+OPERATIONS: int = pwhash.argon2id.OPSLIMIT_MODERATE
+MEMORY: int = pwhash.argon2id.MEMLIMIT_MODERATE
 
 
 def passphrase_key(passphrase: str, salt: bytes) -> bytes:
@@ -14,6 +16,6 @@ def passphrase_key(passphrase: str, salt: bytes) -> bytes:
         SecretBox.KEY_SIZE,
         passphrase.encode(),
         salt,
-        opslimit=pwhash.argon2id.OPSLIMIT_MODERATE,
-        memlimit=pwhash.argon2id.MEMLIMIT_MODERATE,
+        opslimit=OPERATIONS,
+        memlimit=MEMORY,
     )

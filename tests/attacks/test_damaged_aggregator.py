@@ -5,6 +5,7 @@ The whole sweep is soak; a sample of every file runs each time.
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import logging
 import os
@@ -28,9 +29,22 @@ KINDS = (b"manifest", b"roster", b"seed", b"credentials")
 View = dict[bytes, dict[int, list[memoryview]]]
 
 
-async def _home(folder: Path) -> Clock:
-    """A study that collects and one that enrols."""
-    clock = Clock()
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
+    """A home with a study that collects and one that enrols, and the time; to be copied."""
+    folder, clock = tmp_path_factory.mktemp("sound") / "home", Clock()
+    asyncio.run(_made(folder, clock))
+    return folder, clock.seconds
+
+
+@pytest.fixture
+def clock(sound: tuple[Path, float], tmp_path: Path) -> Clock:
+    """The time at which a copy of the home was left, which is the test's `home`."""
+    shutil.copytree(sound[0], tmp_path / "home")
+    return Clock(sound[1])
+
+
+async def _made(folder: Path, clock: Clock) -> None:
     async with make_app(folder, clock) as app:
         keep_key(folder, os.urandom)
         running = await begin(app, clock, study_text())
@@ -38,7 +52,6 @@ async def _home(folder: Path) -> Clock:
         await (await begin(app, clock, study_text())).enrol(2)
     with closing(sqlite3.connect(folder / "aggregator.sqlite")) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return clock
 
 
 async def _view(folder: Path, clock: Clock) -> tuple[View, list[str]]:
@@ -52,8 +65,7 @@ async def _view(folder: Path, clock: Clock) -> tuple[View, list[str]]:
         return view, [one.fault for one in await app.status() if one.fault]
 
 
-async def _sweep(tmp_path: Path, pattern: str, most: int) -> dict[str, int]:
-    clock = await _home(tmp_path / "home")
+async def _sweep(tmp_path: Path, clock: Clock, pattern: str, most: int) -> dict[str, int]:
     expected, faults = await _view(tmp_path / "home", clock)
     assert not faults
     (name,) = [one.relative_to(tmp_path / "home") for one in sorted((tmp_path / "home").rglob(pattern))][:1]
@@ -80,21 +92,20 @@ async def _sweep(tmp_path: Path, pattern: str, most: int) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("pattern", ["aggregator.sqlite", "signing.key", "*.keys", "onion.key"])
-async def test_every_damage_of_an_aggregators_home_is_harmless_or_told(tmp_path: Path, pattern: str) -> None:
-    outcomes = await _sweep(tmp_path, pattern, SAMPLE if pattern.endswith("sqlite") else 3)
+async def test_every_damage_of_an_aggregators_home_is_harmless_or_told(tmp_path: Path, clock: Clock, pattern: str) -> None:
+    outcomes = await _sweep(tmp_path, clock, pattern, SAMPLE if pattern.endswith("sqlite") else 3)
     assert outcomes["told"] > 0, outcomes
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("pattern", ["aggregator.sqlite", "signing.key", "*.keys", "onion.key"])
-async def test_every_damage_of_an_aggregators_home_is_harmless_or_told_everywhere(tmp_path: Path, pattern: str) -> None:
-    await _sweep(tmp_path, pattern, WHOLE)
+async def test_every_damage_of_an_aggregators_home_is_harmless_or_told_everywhere(tmp_path: Path, clock: Clock, pattern: str) -> None:
+    await _sweep(tmp_path, clock, pattern, WHOLE)
 
 
 @pytest.mark.parametrize("column", ["number", "kind"])
-async def test_a_flipped_bit_in_the_name_of_a_document_is_told(tmp_path: Path, column: str) -> None:
+async def test_a_flipped_bit_in_the_name_of_a_document_is_told(tmp_path: Path, clock: Clock, column: str) -> None:
     """In its row and in its entry of an index. Otherwise it would be looked for in vain, with no word about it."""
-    clock = await _home(tmp_path / "home")
     expected, _ = await _view(tmp_path / "home", clock)
     whole = (tmp_path / "home/aggregator.sqlite").read_bytes()
     places = [place for study in expected for place in _named(whole, study, column)]
@@ -127,8 +138,7 @@ def _named(file: bytes, study: bytes, column: str) -> list[int]:
     return found
 
 
-async def _backups(tmp_path: Path, most: int) -> None:
-    clock = await _home(tmp_path / "home")
+async def _backups(tmp_path: Path, clock: Clock, most: int) -> None:
     backup(tmp_path / "home", tmp_path / "file")
     expected, _ = await _view(tmp_path / "home", clock)
     for harm in harms(tmp_path / "file", most):
@@ -144,13 +154,13 @@ async def _backups(tmp_path: Path, most: int) -> None:
         assert await _view(tmp_path / "new", clock) == (expected, []), harm
 
 
-async def test_every_damage_of_an_aggregators_backup_is_harmless_or_told(tmp_path: Path) -> None:
-    await _backups(tmp_path, SAMPLE)
+async def test_every_damage_of_an_aggregators_backup_is_harmless_or_told(tmp_path: Path, clock: Clock) -> None:
+    await _backups(tmp_path, clock, SAMPLE)
 
 
 @pytest.mark.soak
-async def test_every_damage_of_an_aggregators_backup_is_harmless_or_told_everywhere(tmp_path: Path) -> None:
-    await _backups(tmp_path, WHOLE)
+async def test_every_damage_of_an_aggregators_backup_is_harmless_or_told_everywhere(tmp_path: Path, clock: Clock) -> None:
+    await _backups(tmp_path, clock, WHOLE)
 
 
 async def test_a_full_disk_is_told_as_one_and_everything_goes_on_when_there_is_room(

@@ -39,10 +39,12 @@ for one in all_blocks():
 
 @frozen
 class Shop:
-    """The wheel that staff hand out, and the packages that pip takes."""
+    """The wheel that staff hand out, the packages that pip takes, and pipx's own pip, which it makes once for all homes.
+    """
 
     wheel: Path
     packages: Path
+    shared: Path
 
     def visit(self, home: Path, page: str, programs: Path | None = None) -> None:
         """Run a page in an empty home."""
@@ -58,6 +60,7 @@ class Shop:
             **{"HOME": str(home), "PATH": f"{programs}:/usr/bin:/bin", "LANG": "C.UTF-8", "COLUMNS": "100"},
             **{"OMP_NUM_THREADS": "1", "USE_EMOJI": "0", "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": "/dev/null"},
             **{"PIP_FIND_LINKS": str(self.packages), "PIP_CONSTRAINT": str(CONSTRAINTS), "PIP_NO_COMPILE": "1"},
+            "PIPX_SHARED_LIBS": str(self.shared),
         }
         command = ["bash", "-euo", "pipefail", "-c", text]
         return subprocess.run(
@@ -70,7 +73,8 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     for needed in (PYTHON, PIPX):
         if not needed.exists():
             pytest.skip(f"{needed} is missing: apt-get install python3 python3-venv pipx, on Debian 12")
-    return Shop(wheel(tmp_path_factory.mktemp("wheel") / "built"), wheels("[aggregator]", "3.11"))
+    shared = tmp_path_factory.mktemp("pipx") / "shared"
+    return Shop(wheel(tmp_path_factory.mktemp("wheel") / "built"), wheels("[aggregator]", "3.11"), shared)
 
 
 @pytest.fixture(scope="module")

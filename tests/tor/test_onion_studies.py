@@ -58,12 +58,18 @@ class Seen:
     default_link: str = ""
     stopped: list[int] = field(factory=list)
 
+    @property
+    def missed(self) -> list[dict[str, Any]]:
+        """The packets whose window was over before they came through."""
+        return [one for receipts in self.receipts for one in receipts if one["status"] != "included"]
+
 
 class Play:
-    """The scenes, in order."""
+    """The scenes, in order. `patience`: by how much windows are longer than the start of all programs tells."""
 
-    def __init__(self, folder: Path, network: PrivateNetwork) -> None:
-        self.folder, self.network, self.seen = folder, network, Seen()
+    def __init__(self, folder: Path, network: PrivateNetwork, patience: float = 1.0) -> None:
+        folder.mkdir()
+        self.folder, self.network, self.patience, self.seen = folder, network, patience, Seen()
         self.staff = [OnionServing(folder / f"staff-{number}", invites=PEERS) for number in range(2)]
         self.homes = [folder / f"peer-{number}" for number in range(PEERS)]
 
@@ -72,7 +78,7 @@ class Play:
         try:
             began = time.monotonic()
             await _all([*(one.start() for one in self.staff), *map(self._settle_in, range(PEERS))])
-            await self._publish(slowness=max(1.0, (time.monotonic() - began) / 12))
+            await self._publish(slowness=self.patience * max(1.0, (time.monotonic() - began) / 12))
             await _all([self._look_at_servers(), *map(self._take_part, range(PEERS))])
             await _all(self._of(name).ended(study) for name, study in self.seen.studies.items())
             self.seen.receipts = await _all(anonml("peer", "receipts", "--home", home) for home in self.homes)
@@ -136,7 +142,12 @@ async def _all(works: Any) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory, through_tor: PrivateNetwork) -> Seen:
-    return asyncio.run(Play(tmp_path_factory.mktemp("onion"), through_tor).run())
+    """Where a packet missed its window, once more with windows three times as long: a machine became slower meanwhile."""
+    folder = tmp_path_factory.mktemp("onion")
+    found = asyncio.run(Play(folder / "first", through_tor).run())
+    if found.missed:
+        found = asyncio.run(Play(folder / "again", through_tor, 3.0).run())
+    return found
 
 
 @pytest.mark.parametrize("name", STUDIES)

@@ -270,10 +270,10 @@ def test_many_answers_overrule_wrong_signs() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("signs", [(1,) * 6, (1, -1, 1, -1, 1, -1)])
 def test_a_study_without_a_signal_is_rarely_shown(signs: tuple[int, ...]) -> None:
-    """Of 400 studies; at the level of the test 17 or more have a chance below 1e-3."""
-    shown = sum(fit(with_signs(a_study(seed, 0.0), signs)).chance <= LEVEL for seed in range(400))
+    """Of 200 studies; at the level of the test 10 or more have a chance below 1e-3, at a level of 8% one of .96."""
+    shown = sum(fit(with_signs(a_study(seed, 0.0), signs)).chance <= LEVEL for seed in range(200))
     assert LEVEL < FALSE_ALARM
-    assert shown <= 16
+    assert shown <= 9
 
 
 def test_more_studies_are_shown_with_right_signs() -> None:

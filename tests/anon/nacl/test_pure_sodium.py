@@ -8,13 +8,14 @@ from typing import Any
 
 import nacl.exceptions
 import nacl.public
+import nacl.pwhash
 import nacl.secret
 import nacl.signing
 import pytest
 from nacl.bindings import crypto_core_ed25519_is_valid_point, crypto_scalarmult
 
 from anon.errors import Refused
-from anon.nacl import pure
+from anon.nacl import libsodium, pure
 from anon.nacl.pure import edwards, salsa
 from anon.nacl.pure.boxes import x25519
 from anon.nacl.pure.edwards import FIELD_ORDER, ORDER
@@ -191,6 +192,17 @@ def test_lengths_and_types_are_demanded() -> None:
 def test_a_passphrase_is_refused_and_never_weakened() -> None:
     with pytest.raises(Refused, match="libsodium"):
         pure.passphrase_key("correct horse", bytes(16))
+
+
+def test_a_key_from_a_passphrase_has_the_moderate_cost(
+    passphrase_cost: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The product's, at which its keys are derived: argon2id of that cost."""
+    assert passphrase_cost == (3, 256 * 1024 * 1024)
+    monkeypatch.setattr(libsodium, "OPERATIONS", passphrase_cost[0])
+    monkeypatch.setattr(libsodium, "MEMORY", passphrase_cost[1])
+    expected = nacl.pwhash.argon2id.kdf(32, b"correct horse", bytes(16), 3, 256 * 1024 * 1024)
+    assert libsodium.passphrase_key("correct horse", bytes(16)) == expected
 
 
 def test_signatures_that_only_the_rule_of_small_orders_refuses() -> None:
