@@ -180,20 +180,11 @@ def export(
     as_json: JsonOption = False,
 ) -> None:
     """Write everything a study has published, for `audit`, for reading, or for a public place."""
-    from aggregator.audit import export as write_out
-    from aggregator.audit import export_bucket
+    from aggregator.audit.exporting import export_study
 
     async def work() -> dict[str, int]:
         async with AggregatorApp(existing(home)) as aggregator:
-            live = aggregator.study(pick(aggregator, study))
-            bodies = {head.head.number: await live.document(head.head.number) for head in live.chain}
-            counted = write_out(
-                live.chain, {number: body for number, body in bodies.items() if body is not None}, directory
-            )
-            for signed in live.chain:
-                async for bucket, content in live.contents(signed.head):
-                    export_bucket(directory, signed.head.number, bucket, content)
-            return counted
+            return await export_study(aggregator.study(pick(aggregator, study)), directory)
 
     written = finished(work())
     if as_json:

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from aggregator.audit import audit, export, export_bucket
+from aggregator.audit import audit
+from aggregator.audit.exporting import export_study
 from aggregator.compute import Compute
-from aggregator.study.live import LiveStudy
 from anon.transparency import buckets
 from anon.transparency.transcript import parse_transcript, transcript_body
 from anon.wire.cbor import decode, encode
@@ -22,15 +22,6 @@ from peer.rules.packet_lifecycle import Status
 from tests.support.course import course, live_on
 
 pytestmark = pytest.mark.slow
-
-
-async def write_out(live: LiveStudy, folder: Path) -> None:
-    """As `anonml aggregator export` does."""
-    bodies = {one.head.number: await live.document(one.head.number) for one in live.chain}
-    export(live.chain, {number: body for number, body in bodies.items() if body is not None}, folder)
-    for one in live.chain:
-        async for bucket, content in live.contents(one.head):
-            export_bucket(folder, one.head.number, bucket, content)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +47,7 @@ async def _lived(folder: Path) -> None:
         for one in people:
             (status,) = [known for known in one.peer.status() if known.study == owner.manifest.study_id]
             assert (status.state, [slot.status for slot in status.slots]) == (State.FINISHED, [Status.INCLUDED])
-        await write_out(live, folder / "published")
+        await export_study(live, folder / "published")
         assert sum((await live.accepted()).values()) == 3
 
 

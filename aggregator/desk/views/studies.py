@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tempfile
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from aggregator.app import AggregatorApp
-from aggregator.audit import audit_documents
+from aggregator.audit import audit as re_verify
+from aggregator.audit.exporting import export_study
 from aggregator.desk import study_view as facts
 from aggregator.desk.archive import archive
 from aggregator.desk.metrics import CONTENT_TYPE, exposition
@@ -29,7 +32,7 @@ from aggregator.study.live import LiveStudy
 from anon.errors import AnonmlError, Malformed, Refused
 from anon.page.gate import DOCUMENT_POLICY, Gate
 from anon.page.jobs import Jobs
-from anon.transparency.documents import encode_chain, find
+from anon.transparency.documents import find
 from anon.transparency.fingerprint import study_code, words
 from anon.wire.addresses import is_loopback
 
@@ -143,11 +146,13 @@ class Pages(FormPages, InvitePages):
     async def export(self, request: web.Request) -> web.Response:
         """A ZIP of what `anonml aggregator export` writes."""
         live = self._live(request)
-        heads = [signed.head for signed in live.chain]
-        buckets = [(head.number, *bucket) for head in heads async for bucket in live.contents(head)]
-        body = await asyncio.to_thread(archive, live.chain, await _bodies(live), buckets)
+        with tempfile.TemporaryDirectory() as scratch:
+            await export_study(live, folder := Path(scratch) / "study")
+            packed = tempfile.TemporaryFile()  # noqa: SIM115  (its response closes it)
+            await asyncio.to_thread(archive, folder, packed)
+        packed.seek(0)
         named = {"Content-Disposition": f'attachment; filename="study-{live.study.hex()[:8]}.zip"'}
-        return web.Response(body=body, content_type="application/zip", headers=named)
+        return web.Response(body=packed, content_type="application/zip", headers=named)
 
     async def sign_out(self, request: web.Request) -> web.Response:
         """End the session of this browser."""
@@ -205,19 +210,14 @@ async def _body(live: LiveStudy, kind: str) -> bytes:
     return await live.body_of(head)
 
 
-async def _bodies(live: LiveStudy) -> dict[int, bytes]:
-    bodies = {signed.head.number: await live.document(signed.head.number) for signed in live.chain}
-    return {number: body for number, body in bodies.items() if body is not None}
-
-
 def _job(live: LiveStudy, name: str) -> str:
     return f"{name}-{live.study.hex()}"
 
 
 async def _audit(live: LiveStudy, workers: Workers) -> tuple[str, ...]:
-    chain, bodies = encode_chain(live.chain), await _bodies(live)
-    key = live.tools.home.public_key
-    return tuple((await workers.run(audit_documents, chain, bodies, key)).lines())
+    with tempfile.TemporaryDirectory() as scratch:
+        await export_study(live, folder := Path(scratch) / "study")
+        return tuple((await workers.run(re_verify, folder, live.tools.home.public_key)).lines())
 
 
 async def _forecast(live: LiveStudy, workers: Workers) -> Expected:
