@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ from aggregator.study.live import LiveStudy
 from anon.errors import Refused
 from tests.support.clock import Clock
 from tests.support.postgres import Server
+from tests.support.serving import MOMENTS
 from tests.support.world import ADDRESS, FakePeer, World, in_memory, make_app, sealed, study_text
 
 pytestmark = pytest.mark.postgres
@@ -165,6 +167,12 @@ async def test_several_may_serve_a_home_with_such_a_database_and_a_final_backup_
     first.close()
     second.close()
     home.lock().close()
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_moments_of_death_are_functions_that_a_leader_has(moment: str) -> None:
+    module, name = MOMENTS[moment]
+    assert callable(getattr(import_module(module), name))
 
 
 @pytest.mark.process

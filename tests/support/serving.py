@@ -32,13 +32,13 @@ TAKEOVER_SECONDS = 10.0
 LOCKED_SECONDS = 15.0
 """A paused process holds what it wrote for ten seconds; then the server lets go of it."""
 MOMENTS = {
-    "while-issuing": ("aggregator.study.effects", "issue"),
+    "while-issuing": ("aggregator.study.bucketing", "issue"),
     "before-signing": ("aggregator.store.studies", "signed"),
     "while-compacting": ("aggregator.store.postgres", "_without_statistics"),
     "before-transcript": ("aggregator.study.effects", "transcript_body"),
     "before-settling": ("aggregator.tellers.walk", "_settled"),
     "before-one-list": ("aggregator.tellers.walk", "_demand_one_list"),
-    "while-learning": ("aggregator.study.effects", "learn_from_bytes"),
+    "while-learning": ("aggregator.study.effects", "learn_from_counts"),
 }
 """Points between two commits: a function of the leader, before it does anything."""
 
