@@ -1,0 +1,184 @@
+"""Each step of a study in buckets by itself, on synthetic members and packets: CPU time, and memory of the process.
+
+    python -m benchmarks.bucket_steps --members 100000 --members 1000000 --folder FOLDER
+
+A home is filled with members of one commitment and with packets of random tags, one each. Then every step runs in a
+process of its own on that home, so that its peak of memory is its own. No key is behind them: signatures of
+credentials are random bytes, and so are tokens. The audit therefore finds every one of them bad, and takes less time
+than for good ones (`benchmarks.tokens`, `benchmarks.credentials`). Memory does not depend on it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import multiprocessing
+import os
+import resource
+import shutil
+import sqlite3
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from aggregator.app import AggregatorApp
+from aggregator.audit import audit
+from aggregator.audit.exporting import export_study
+from aggregator.desk.archive import archive
+from aggregator.intake.packets import Issued
+from aggregator.rules.accepted import Accepted
+from aggregator.rules.enrolled import Enrolled
+from aggregator.study import bucketing, effects
+from aggregator.study.live import LiveStudy
+from anon import labels
+from anon.credential import SIGNATURE_SIZE, TokenForm, commit, token_size
+from anon.ldp import RawCategory
+from anon.protocols.sortition import draw, occasion_of
+from anon.study import parse_proposal
+from anon.study.manifest import Manifest
+from anon.wire.cbor import sha256
+from anon.wire.packet_v2 import PublishedPacket
+from benchmarks.server import STUDY
+
+_AT_ONCE = 5000
+TEXT = STUDY.replace('admission = "open"', 'admission = "open"\nmaximum = 1000000')
+Step = Callable[[LiveStudy, Path], Awaitable[None]]
+
+
+def main() -> None:
+    """One line for each step."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--members", type=int, action="append", default=[])
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
+    told = parser.parse_args()
+    for members in told.members or [10_000]:
+        folder = told.folder / f"bucket-steps-{members}"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        for name in STEPS:
+            _in_a_process(folder, members, name)
+        shutil.rmtree(folder)
+
+
+def _in_a_process(folder: Path, members: int, name: str) -> None:
+    receiving, sending = multiprocessing.Pipe(duplex=False)
+    child = multiprocessing.get_context("spawn").Process(target=_measured, args=(folder, members, name, sending))
+    child.start()
+    sending.close()
+    seconds, before, peak = receiving.recv()
+    child.join()
+    took = f"{seconds:7.1f} s of CPU, peak {peak:5.0f} MB ({before:4.0f} at its start)"
+    print(f"{members:9,} {name:12}: {took}", flush=True)
+
+
+def _measured(folder: Path, members: int, name: str, sending: Connection) -> None:
+    bucketing.issue_to = _issued_by_nobody
+    before, start, figures = _peak(), time.process_time(), []
+
+    async def run() -> None:
+        async with AggregatorApp(folder / "home", processes=0) as app:
+            if name == "members":
+                live = app.study((await app.create_study(parse_proposal(TEXT))).study_id)
+                _enrol(app.home.database, live, members)
+            else:
+                (live,) = app.studies()
+                await STEPS[name](live, folder)
+            figures.append((time.process_time() - start, before, _peak()))
+
+    asyncio.run(run())
+    sending.send(figures[0])
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+async def _issued_by_nobody(study: LiveStudy, issued: Issued, enrolled: Sequence[Enrolled]) -> list[bytes]:
+    return [os.urandom(SIGNATURE_SIZE) for _ in enrolled]
+
+
+def _enrol(database: Path, live: LiveStudy, members: int) -> None:
+    proof = commit(live.manifest.packets, os.urandom).commitment_with_proof
+    rows = ((live.study, os.urandom(32), os.urandom(32), proof, os.urandom(32)) for _ in range(members))
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.executemany(
+            "INSERT INTO enrolments (study, key, contribution, commitment, digest) VALUES (?, ?, ?, ?, ?)", rows
+        )
+
+
+def _packet(manifest: Manifest, seed: bytes) -> Accepted:
+    tag = os.urandom(48)
+    token = tag + bytes(token_size(manifest.packets, TokenForm(manifest.packet_version)) - len(tag))
+    survey = manifest.survey(draw(manifest.slots[0], seed, tag))
+    report = survey.build().perturb(RawCategory(tag[0] % survey.m, survey.m), os.urandom)
+    plaintext = PublishedPacket(occasion_of(manifest, 0), survey.survey, bytes(report), (), token).to_bytes()
+    return Accepted(0, tag, survey.survey, plaintext, sha256(labels.PACKET_DIGEST, plaintext))
+
+
+async def _members(live: LiveStudy, folder: Path) -> None:
+    raise AssertionError("the first step makes the study itself")
+
+
+async def _roster(live: LiveStudy, folder: Path) -> None:
+    await effects.publish_roster(live)
+    await effects.reveal_seed(live)
+
+
+async def _credentials(live: LiveStudy, folder: Path) -> None:
+    await effects.issue_credentials(live)
+
+
+async def _packets(live: LiveStudy, folder: Path) -> None:
+    issued = live.packet_intake.issued
+    assert issued is not None
+    for start in range(0, live.rostered, _AT_ONCE):
+        some = min(_AT_ONCE, live.rostered - start)
+        await live.tools.packets.insert(live.study, [_packet(live.manifest, issued.seed) for _ in range(some)])
+
+
+async def _compaction(live: LiveStudy, folder: Path) -> None:
+    await live.tools.packets.compact(live.study)
+
+
+async def _transcripts(live: LiveStudy, folder: Path) -> None:
+    await effects.publish_transcripts(live)
+    await effects.reveal_score_value(live)
+
+
+async def _model(live: LiveStudy, folder: Path) -> None:
+    await effects.publish_model(live)
+
+
+async def _export(live: LiveStudy, folder: Path) -> None:
+    await export_study(live, folder / "published")
+
+
+async def _archive(live: LiveStudy, folder: Path) -> None:
+    with (folder / "study.zip").open("wb") as packed:
+        archive(folder / "published", packed)
+    (folder / "study.zip").unlink()
+
+
+async def _audit(live: LiveStudy, folder: Path) -> None:
+    result = audit(folder / "published")
+    assert result.model_checked and result.report_checked and result.packets == live.rostered, result.lines()[:5]
+
+
+STEPS: dict[str, Step] = {
+    "members": _members,
+    "roster": _roster,
+    "credentials": _credentials,
+    "packets": _packets,
+    "compaction": _compaction,
+    "transcripts": _transcripts,
+    "model": _model,
+    "export": _export,
+    "archive": _archive,
+    "audit": _audit,
+}
+
+if __name__ == "__main__":
+    main()
