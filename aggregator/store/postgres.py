@@ -97,6 +97,7 @@ class PostgresDatabase(Database):
         )
         self._reader = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         self._groups: tuple[MetaData, ...] = ()
+        self._before_snapshot: str | None = None
         self._candidate: asyncio.Task[None] | None = None
         self._asked = asyncio.Event()
         self._leading = False
@@ -141,6 +142,8 @@ class PostgresDatabase(Database):
                 for (study,) in await connection.execute(text("SELECT study FROM studies")):
                     await self.begin_study(connection, study)
                 await connection.execute(_schema.update().values(number=VERSION))
+        names = ", ".join(f"ONLY {table.name}" for table in self._partitioned())
+        self._before_snapshot = f"LOCK TABLE {names} IN ACCESS SHARE MODE" if names else None
 
     @asynccontextmanager
     async def write(self, settling: bytes = b"") -> AsyncIterator[AsyncConnection]:
@@ -162,9 +165,11 @@ class PostgresDatabase(Database):
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
-        """See `Database`."""
+        """See `Database`. Locks come before the snapshot: one from before a compaction would find no rows."""
         with self._told():
             async with self._reader.connect() as connection:
+                if self._before_snapshot is not None:
+                    await _run(connection, self._before_snapshot)
                 yield connection
 
     def insert_new(self, table: Table) -> Insert:

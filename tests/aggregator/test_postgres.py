@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import re
@@ -20,6 +21,7 @@ from aggregator.rules.accepted import Accepted
 from aggregator.rules.faults import DatabaseAway
 from aggregator.store import dialects
 from aggregator.store import packets as packets_table
+from aggregator.store import postgres as postgres_dialect
 from aggregator.store.dialects import set_up
 from aggregator.store.home import backup, open_home
 from aggregator.store.packets import PacketStore
@@ -299,3 +301,18 @@ async def test_a_study_lives_on_a_server_to_its_erasure(postgres: Server, tmp_pa
         tables = postgres.run("SELECT relname FROM pg_class WHERE relispartition AND relkind = 'r'", name)
         assert sorted(table.rpartition("_")[0] for table in tables.splitlines()) == ["buckets", "documents"]
         assert postgres.run("SELECT count(*) FROM documents WHERE kind = 'transcript' AND body IS NOT NULL", name) == "0"
+
+
+async def test_a_reader_that_comes_during_compaction_finds_all_rows(postgres: Server) -> None:
+    """It waits for the new partition. One whose snapshot were older than its rows would find none of them."""
+    database = await database_at(postgres.made(), STUDY)
+    store = StudyStore(database)
+    whole = await store.chain(STUDY)
+    async with database.write(STUDY) as connection:
+        for table in database._partitioned():
+            await postgres_dialect._rewrite(connection, table, STUDY)
+        readers = [asyncio.create_task(store.chain(STUDY)), asyncio.create_task(store.body(STUDY, 0))]
+        await asyncio.sleep(0.3)
+        assert not any(reader.done() for reader in readers)
+    assert await asyncio.gather(*readers) == [whole, b"manifest"] and len(whole) == 1
+    await database.close()
