@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 
 from anon import environment
 from anon.errors import AnonmlError
+from tests.support import draws
 
 if TYPE_CHECKING:
     from anon.testnet import PrivateNetwork
@@ -46,7 +47,7 @@ def _has_postgres() -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Hypothesis repeats itself, but in the soak, which is to find what is new. No test of it fails for being slow.
+    """Draws and Hypothesis repeat themselves, but in the soak, which is to find what is new. No test fails for being slow.
 
     Programs that tests interrupt inherit this process's answer to Ctrl-C, and in the background of a shell that is to
     ignore it.
@@ -54,7 +55,11 @@ def pytest_configure(config: pytest.Config) -> None:
     unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.register_profile("repeated", unhurried, derandomize=True)
     settings.register_profile("free", unhurried, print_blob=True)
-    settings.load_profile("free" if config.getoption("markexpr").strip() == "soak" else "repeated")
+    if config.getoption("markexpr").strip() == "soak":
+        settings.load_profile("free")
+    else:
+        settings.load_profile("repeated")
+        draws.install()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -71,8 +76,15 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    draws.begin(collector.nodeid)
     return _demanded((yield))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Before any fixture draws."""
+    draws.begin(item.nodeid)
 
 
 def _demanded(report: Report) -> Report:

@@ -1,0 +1,46 @@
+"""All that tests draw repeats itself: each test begins a stream named after it, which the operating system's bytes come from.
+
+So no assertion is decided by chance, but by a change of the code that draws. ANONML_DRAWS=7 names another stream: a
+test that fails with some of them supposes more than its code promises.
+
+Bytes that libraries in C draw by themselves are the operating system's: a sealed box's key, a file's temporary name.
+So are those of a process that a test starts. A test that a draw of these decides states its false-alarm rate.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import random
+from collections.abc import Iterator
+
+_of_the_system = os.urandom
+_process = os.getpid()
+_numbers: Iterator[int] = itertools.count()
+_stream = b""
+
+
+def urandom(size: int, /) -> bytes:
+    """The stream's next bytes, in the process of the tests; in any other, the operating system's."""
+    if size < 0 or os.getpid() != _process:
+        return _of_the_system(size)
+    return hashlib.shake_256(_stream + next(_numbers).to_bytes(8, "big")).digest(size)
+
+
+# A child that gets the function by its name gets the operating system's.
+urandom.__module__, urandom.__qualname__ = "os", "urandom"
+
+
+def begin(name: str) -> None:
+    """A new stream, and `random`'s own generator with it."""
+    global _stream, _numbers
+    _stream = hashlib.sha256(f"{os.environ.get('ANONML_DRAWS', '')} {name}".encode()).digest()
+    _numbers = itertools.count()
+    random.seed(_stream)
+
+
+def install() -> None:
+    """In place of the operating system's, before the code under test is imported."""
+    os.urandom = urandom
+    random._urandom = urandom  # type: ignore[attr-defined]
