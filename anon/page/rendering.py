@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import segno
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from anon.text.foreign import seen
+from anon.text.qr import qr_svg
 
 
 def typed(text: str) -> Markup:
@@ -47,6 +47,4 @@ def templates_of(package: str, shown: Callable[[object], object] = seen) -> Envi
 
 def qr_drawing(text: str) -> Markup:
     """A QR code as a drawing within a page, black on white in any colour scheme."""
-    code = segno.make(text, error="m", boost_error=False, micro=False)
-    drawing = code.svg_inline(scale=4, border=4, dark="#000", light="#fff", svgclass="qr", lineclass=None)
-    return Markup(drawing)  # noqa: S704  (made of modules, not of the text)
+    return Markup(qr_svg(text))  # noqa: S704  (made of modules, not of the text)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import segno
 from rich.console import Console
 
 from anon.errors import Refused
+from anon.text.qr import qr_code
 
 QUIET = 2
 """Modules of margin. Four are the standard's; phones read two, and a terminal has few lines."""
@@ -19,8 +19,8 @@ def drawing(text: str) -> tuple[str, ...]:
     Raises `Refused` for a text that is too long for one code that can be read off a screen.
     """
     try:
-        code = segno.make(text, error="m", boost_error=False, micro=False)
-    except segno.DataOverflowError:
+        code = qr_code(text)
+    except ValueError:
         raise Refused("too long for a QR code; compare the words instead") from None
     rows = [[bool(module) for module in row] for row in code.matrix_iter(border=QUIET)]
     if len(rows) % 2:

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("zxingcpp", reason="zxing-cpp is missing: install the extra `qr`")
 
-from PIL import Image, ImageDraw
+from PIL import Image
 from typer.testing import CliRunner
 
 from aggregator.cli.main import app as commands
@@ -21,6 +21,7 @@ from anon.wire.invite import parse_invite
 from peer.web.qr_reader import text_in_picture
 from tests.support.clock import Clock
 from tests.support.desk_browser import opened
+from tests.support.drawn_codes import codes_in, scaled
 from tests.support.world import begin, make_app, study_text
 
 PARTS = {" ": (0, 0), "\N{UPPER HALF BLOCK}": (1, 0), "\N{LOWER HALF BLOCK}": (0, 1), "\N{FULL BLOCK}": (1, 1)}
@@ -67,21 +68,4 @@ async def test_the_desk_shows_a_code_beside_each_link(tmp_path: Path) -> None:
             page = await desk.post(f"/studies/{live.study.hex()}/invites", count="2", address="127.0.0.1:8750")
     links = [one.replace("&amp;", "&") for one in re.findall(r"<code>anonml peer open '(anonml://[^<]+)'</code>", page.text)]
     drawings = re.findall(r"<svg.*?</svg>", page.text, re.DOTALL)
-    assert [_drawn(one) for one in drawings] == links and len(links) == 2
-
-
-def _drawn(svg: str) -> str:
-    """The text in a page's QR code, read from a picture. Its SVG has dark runs as `M`, `m` and `h`."""
-    size = int(re.search(r'width="(\d+)"', svg)[1])  # type: ignore[index]
-    picture = Image.new("L", (size, size), 255)
-    pen, x, y = ImageDraw.Draw(picture), 0.0, 0.0
-    for kind, numbers in re.findall(r"([Mmh])([-\d. ]+)", re.search(r'stroke="#000".*?d="([^"]+)"', svg)[1]):  # type: ignore[index]
-        values = [float(one) for one in re.findall(r"-?[\d.]+", numbers)]
-        if kind == "h":
-            pen.rectangle([4 * x, 4 * (y - 0.5), 4 * (x + values[0]) - 1, 4 * (y + 0.5) - 1], fill=0)
-            x += values[0]
-        else:
-            x, y = (values[0], values[1]) if kind == "M" else (x + values[0], y + values[1])
-    written = io.BytesIO()
-    picture.save(written, "PNG")
-    return text_in_picture(written.getvalue())
+    assert [codes_in(scaled(one, 300)) for one in drawings] == [[link] for link in links] and len(links) == 2
