@@ -210,7 +210,7 @@ def report(
     route: RouteOption = "auto",
 ) -> None:
     """Fetch the published report of a study and write it as a page that can neither run nor fetch anything."""
-    from anon.storage.private_files import new_private_text
+    from anon.storage.private_files import new_private
     from peer.network.client import AggregatorClient
     from peer.predict import fetch_report
     from peer.published_report import as_page
@@ -219,8 +219,9 @@ def report(
     target = file or Path(f"report-{invite.study.hex()[:8]}.html")
     _demand_new(target)
     body = finished(fetch_report(AggregatorClient(invite, routes)), routes.close)
-    with new_private_text(target) as written:
-        written.write(as_page(body, "Report", "The report as staff published it."))
+    page = as_page(body, "Report", "The report as staff published it.")
+    with new_private(target) as written:
+        written.write(page)
     Console().print(f"written to {target}; open it in a browser", highlight=False, soft_wrap=True)
 
 

@@ -18,6 +18,7 @@ from aggregator.report.charts import bars
 from aggregator.report.pdf import to_pdf
 from anon.protocols.resolve import resolve
 from anon.study import parse_proposal
+from peer.published_report import as_page
 from tests.support.world import in_memory, published, study_text
 
 pytestmark = pytest.mark.slow
@@ -57,6 +58,7 @@ def _read(page: str) -> _Outline:
     outline.feed(page)
     outline.close()
     assert not outline.open
+    assert b"<h1><bdi>" in as_page(page.encode(), "Report", "above"), "every peer shows it"
     return outline
 
 

@@ -98,8 +98,10 @@ async def report(request: web.Request) -> web.StreamResponse:
     if fetching.exception() is not None:
         site.forget(f"report-{key.hex()}")
     title = site.peer.store.study(key).manifest.title
-    text = await site.threads.asked(as_page, fetching.result(), title, str(shown(ABOVE)), current().code)
-    return web.Response(text=text, content_type="text/html", headers={"Content-Security-Policy": POLICY})
+    whole = await site.threads.asked(as_page, fetching.result(), title, str(shown(ABOVE)), current().code)
+    return web.Response(
+        body=whole, content_type="text/html", charset="utf-8", headers={"Content-Security-Policy": POLICY}
+    )
 
 
 @routes.get("/evidence")

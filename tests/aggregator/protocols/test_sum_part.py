@@ -31,6 +31,7 @@ from anon.sums.moments import MomentSums
 from anon.sums.tables import TableSums
 from anon.wire.packet_v2 import TAG_BYTES
 from peer.protocols.sum import SumPart as PeerPart
+from peer.published_report import as_page
 from tests.support.sums import GRADIENT, MOMENTS, SLEEP, TABLES, document, manifest_of
 
 PART = SumPart()
@@ -181,4 +182,5 @@ def test_the_report_states_a_central_cost_and_its_condition(design: str) -> None
     for local in ("local epsilon", "Record-level", "record-level", "perturbed packets", "made noisy before it left"):
         assert local not in page
     assert "exact numbers in sealed shares" in page
+    assert b"exact numbers in sealed shares" in as_page(page.encode(), "Report", "above")
     assert ("The model" in page) and ("What moves a prediction" in page or "Weight" in page)
