@@ -159,8 +159,7 @@ def _lines(studies: Sequence[StudyOverview]) -> Iterator[str]:
         fellow = f", with {short(study.fellow)}" if study.fellow else ""
         yield f"{study.study.hex()[:8]} {short(study.title)}{fellow}: {study.stage}{members}"
         for one in study.sums:
-            packets = f"packets taken {one.taken}, accepted {one.accepted}"
-            yield f"  round {one.round}, slot {one.slot}: {one.stage}; {packets}"
+            yield f"  {one.said}"
 
 
 def _show(home: Path, as_json: bool) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from attrs import frozen
 
 from anon.sharing.quorum import Quorum, parse_quorum
-from anon.sharing.statements import list_heading
+from anon.sharing.statements import list_heading, parse_list
 from anon.storage.durable import connect, reading
 from anon.study.manifest import parse_manifest
 from anon.teller.journal import KEPT, SCHEMA
@@ -25,13 +25,23 @@ _ENDS = "SELECT round, slot, list, noisy NOT NULL, evidence NOT NULL FROM ends W
 
 @frozen
 class SumStatus:
-    """One sum: packets taken and accepted so far, both 0 once its shares are erased, and its stage."""
+    """One sum: its stage, and packets taken and accepted so far.
+
+    Once there is a list, `accepted` is its length. None: not known any more, because the shares are erased.
+    """
 
     round: int
     slot: int
     stage: str
-    taken: int
-    accepted: int
+    taken: int | None
+    accepted: int | None
+
+    @property
+    def said(self) -> str:
+        """In a line: the stage, and what is known of the packets."""
+        counts = (("taken", self.taken), ("accepted", self.accepted))
+        known = ", ".join(f"{word} {count}" for word, count in counts if count is not None)
+        return f"round {self.round}, slot {self.slot}: {self.stage}" + (f"; packets {known}" if known else "")
 
 
 @frozen
@@ -86,7 +96,7 @@ def _study(
     members = next((row[0] for row in connection.execute(_MEMBERS, (quorum.study,)).fetchall()), None)
     counts = {row[:2]: row[2:] for row in connection.execute(_COUNTS, (study,)).fetchall()}
     ends = {row[:2]: row[2:] for row in connection.execute(_ENDS, (quorum.study,)).fetchall() if _is_of(row[2], quorum)}
-    sums = [_sum((one.round, one.slot), counts, ends) for one in quorum.arrangement.sums]
+    sums = [_sum((one.round, one.slot), counts, ends, bool(running)) for one in quorum.arrangement.sums]
     stage = "over" if not running else "countersigned" if members is None else "running"
     fellow = quorum.arrangement.tellers[1 - teller].name if quorum.whole.has_spare else ""
     return StudyOverview(quorum.study, parse_manifest(manifest).title, stage, members, tuple(sums), fellow)
@@ -98,10 +108,15 @@ def _is_of(listed: bytes | None, quorum: Quorum) -> bool:
 
 
 def _sum(
-    place: tuple[int, int], counts: Mapping[tuple[int, int], Any], ends: Mapping[tuple[int, int], Any]
+    place: tuple[int, int], counts: Mapping[tuple[int, int], Any], ends: Mapping[tuple[int, int], Any], running: bool
 ) -> SumStatus:
-    taken, accepted = counts.get(place, (0, 0))
-    signed, noisy, stopped = ends.get(place, (None, 0, 0))
-    told = {"stopped: tellers disagree": stopped, "done": noisy, "list signed": signed, "taking packets": taken}
+    listed, noisy, stopped = ends.get(place, (None, 0, 0))
+    kept = running and not noisy and not stopped
+    taken, accepted = counts.get(place, (0, 0) if kept else (None, None))
+    if listed is not None:
+        accepted = len(parse_list(listed, list_heading(listed)).tags)
+    elif taken is not None:
+        accepted = accepted or 0
+    told = {"stopped: tellers disagree": stopped, "done": noisy, "list signed": listed, "taking packets": taken}
     stage = next((text for text, reached in told.items() if reached), "waiting")
-    return SumStatus(*place, stage, taken, accepted or 0)
+    return SumStatus(*place, stage, taken, accepted)

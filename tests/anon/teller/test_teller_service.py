@@ -60,6 +60,7 @@ def test_a_whole_sum_with_both_tellers_killed_at_every_point(tmp_path: Path, beg
     assert [len(teller.crashes) for teller in begun] == [0, 0]
     (study,) = overview(tmp_path / "0" / "teller.sqlite")
     assert (study.stage, study.members, study.sums[0].stage) == ("over", 4, "done")
+    assert study.sums[0].accepted == 4, "the list is kept when the shares are gone"
 
 
 def test_tellers_that_were_shown_two_lists_tell_it_with_evidence(tmp_path: Path, begun: list[ServedTeller]) -> None:

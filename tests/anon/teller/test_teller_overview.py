@@ -1,0 +1,46 @@
+"""`anonml teller status` at each stage of a sum: it counts what was accepted also when the shares are gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from anon.teller.home import DATABASE
+from anon.teller.overview import overview
+from tests.support.spare import Spared, spared
+
+AB = 0
+
+
+def _world(folder: Path) -> Spared:
+    """With a manifest that can be read."""
+    world = spared(folder)
+    for journal in world.journals:
+        journal._connection.execute("UPDATE studies SET manifest = ?", (world.aggregator.manifest.to_bytes(),))
+    return world
+
+
+def _seen(folder: Path) -> str:
+    """The sum of the first pair, as the first teller tells of it."""
+    return next(study.sums[0].said for study in overview(folder / "0" / DATABASE) if study.fellow == "teller 1")
+
+
+def test_what_was_accepted_is_said_from_the_first_packet_to_the_end(tmp_path: Path) -> None:
+    world = _world(tmp_path)
+    assert _seen(tmp_path) == "round 0, slot 0: waiting; packets taken 0, accepted 0"
+    statements = world.admit(AB, packets := world.packets())
+    assert _seen(tmp_path) == "round 0, slot 0: taking packets; packets taken 4, accepted 0"
+    body = world.list_of(AB, world.settle(AB, statements) - {packets[0].tag})
+    assert _seen(tmp_path) == "round 0, slot 0: taking packets; packets taken 4, accepted 4"
+    world.tellers[0].sign_list(world.at(AB), body)
+    assert _seen(tmp_path) == "round 0, slot 0: list signed; packets taken 4, accepted 3"
+    world.finished(AB, body)
+    assert _seen(tmp_path) == "round 0, slot 0: done; packets accepted 3"
+    world.tellers[0].finish(world.at(AB).study)
+    assert _seen(tmp_path) == "round 0, slot 0: done; packets accepted 3"
+
+
+def test_a_study_that_is_over_without_a_sum_claims_no_count(tmp_path: Path) -> None:
+    world = _world(tmp_path)
+    world.settle(AB, world.admit(AB, world.packets()))
+    world.tellers[0].finish(world.at(AB).study)
+    assert _seen(tmp_path) == "round 0, slot 0: waiting"
