@@ -1,0 +1,111 @@
+"""Aggregators that lie with every key in their hands: the audit finds each kind of lie, names it, or says that it cannot
+see it; and it says nothing of an honest study."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from anon.errors import AnonmlError
+from anon.transparency import buckets
+from tests.attacks.lying_aggregators import HISTOGRAMS, KINDS, SUMS, Sight, begun, sight_of
+from tests.support.forged_studies import Forge
+
+DRAWN = 8
+"""Lies of each kind."""
+HONEST = 200
+NOT_YET = frozenset({
+    "ghosts beside the roster",
+    "ghosts in one slot of several",
+    "ghosts that all drew one survey",
+    "more vectors than members in a sum",
+    "more vectors than members in one round's sum",
+    "more vectors than members, before any packet is shown",
+    "a size whose buckets are not there",
+    "the score seed revealed before anybody answered",
+    "an abandoned study in which enough enrolled",
+    "an abandoned study that says nothing",
+    "an end without a sum on another study's evidence",
+    "an end without a sum on another round's evidence",
+    "an end in a round that the study does not have",
+    "an end without a sum that has the sum",
+    "rounds in another order",
+    "counts before any packet is shown",
+})  # fmt: skip
+"""Kinds of which the audit says less today than it owes."""
+MOST_FINDINGS = 60
+"""A longer list is read by nobody."""
+AT_ONCE = (
+    "ghosts beside the roster",
+    "ghosts in a transcript that is signed for as many as there are members",
+    "more vectors than members in a sum",
+    "a sum over tags that are in no transcript",
+    "a size whose buckets are not there",
+    "an abandoned study in which enough enrolled",
+    "an end without a sum on another study's evidence",
+    "the score seed revealed before anybody answered",
+    "counts before any packet is shown",
+    "an invented report",
+)
+"""Kinds of which one lie is told in every run of the tests; the others are slow."""
+
+
+@pytest.fixture(autouse=True)
+def few_in_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight members have buckets of two."""
+    monkeypatch.setattr(buckets, "USUAL_THRESHOLD", 8)
+    monkeypatch.setattr(buckets, "MEAN", 2)
+    monkeypatch.setattr(buckets, "LEAST", 0)
+
+
+def seen(forge: Forge) -> Sight:
+    try:
+        result = forge.audited()
+    except AnonmlError:
+        return Sight.FOUND  # nothing can be checked
+    return sight_of(result) if len(result.findings) <= MOST_FINDINGS else Sight.NONE
+
+
+def drawn(name: str, number: int) -> Forge:
+    return KINDS[name].tell(Random(f"{name} {number}"))
+
+
+def test_the_kinds_of_lies_are_enough_and_those_not_seen_are_few() -> None:
+    unseen = [name for name, kind in KINDS.items() if kind.sight is Sight.NONE]
+    assert len(KINDS) >= 25 and len(unseen) <= 8
+    assert all(kind.bound for kind in KINDS.values() if kind.sight is not Sight.FOUND)
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+def test_a_lie(name: str) -> None:
+    assert (seen(drawn(name, 0)) is KINDS[name].sight) is (name not in NOT_YET)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KINDS)
+def test_lies_of_each_kind(name: str) -> None:
+    told = [seen(drawn(name, number)) for number in range(DRAWN)]
+    assert (set(told) == {KINDS[name].sight}) is (name not in NOT_YET), told
+
+
+def honest(number: int) -> Forge:
+    """Of any design, from 4 to 20 members, some of whom send nothing."""
+    rng = Random(f"honest {number}")
+    members, design = rng.randint(4, 20), (*HISTOGRAMS, *SUMS)[number % 7]
+    silent = rng.randrange(members - 3)
+    return begun(design, members, rng.getrandbits(32), silent).finish()
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_an_honest_study_raises_nothing(number: int) -> None:
+    result = honest(2 * number).audited()
+    assert sight_of(result) is Sight.NONE and result.report_checked, result.lines()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tens", range(HONEST // 10))
+def test_honest_studies_raise_nothing(tens: int) -> None:
+    for number in range(10 * tens, 10 * tens + 10):
+        result = honest(number).audited()
+        assert sight_of(result) is Sight.NONE and result.report_checked, result.lines()
