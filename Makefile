@@ -4,6 +4,7 @@ PYTHON ?= python3
 PYTHONS ?= /usr/bin/python3.11 python3.13
 BIN := .venv/bin
 JSON ?=
+PEOPLE ?=
 DATA ?=
 TOR ?=
 TEMPLATE ?=
@@ -24,7 +25,7 @@ STAFF := $(PEER) aggregator
 TEST := $(STAFF) test
 LEFT_OUT := soak or slow or process or tor or browser or postgres
 
-.PHONY: demo demo-mooc test test-all pythons test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks docs completion languages
+.PHONY: demo demo-sum demo-mooc test test-all pythons test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks docs completion languages
 .DEFAULT_GOAL := demo
 
 .venv/made:
@@ -62,11 +63,17 @@ tor:                    ## the system's tor; with ANONML_TOR set, that one is us
 parts:                  ## all that some test looks for: namespaces, traces of system calls, a clock moved under tor, a browser
 	@tests/parts || true
 
-demo: .venv/demo $(if $(TOR),tor)   ## the census study: 2,000 real peers over loopback HTTP; TOR=1: 300 through real Tor
-	@$(BIN)/anonml demo census $(if $(TOR),--tor) $(if $(JSON),--json $(JSON)) $(if $(DATA),--data $(DATA))
+# $(call demo,EXAMPLE): with PEOPLE=N so many people, and with JSON=FILE the figures in a file.
+demo = @$(BIN)/anonml demo $(1) $(if $(PEOPLE),--peers $(PEOPLE)) $(if $(JSON),--json $(JSON))
 
-demo-mooc: .venv/demo   ## the course study: 500 students' tracking logs
-	@$(BIN)/anonml demo mooc $(if $(JSON),--json $(JSON))
+demo: .venv/demo $(if $(TOR),tor)   ## the census study: 2,000 real peers over loopback HTTP; TOR=1: 300 through real Tor
+	$(call demo,census) $(if $(TOR),--tor) $(if $(DATA),--data $(DATA))
+
+demo-sum: .venv/demo    ## the census study as exact sums of 300 people, with two tellers
+	$(call demo,sum)
+
+demo-mooc: .venv/demo   ## the course study: 500 students' tracking logs, and again with shuffled labels
+	$(call demo,mooc)
 
 test: .venv/test        ## what anybody can run: no root, no tor, no browser; under 4 minutes
 	@$(BIN)/python -m pytest -m "not ($(LEFT_OUT))" -n 3 --dist loadfile

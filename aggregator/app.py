@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Self
@@ -47,12 +47,17 @@ from anon.study.proposal import Proposal
 from anon.wire.addresses import is_loopback
 from anon.wire.invite import Invite
 
-_LONGEST_SLEEP = 0.5
+LOOK_SECONDS = 0.5
+"""How often it is looked for studies that another process published, and for tellers that did not answer."""
 _OVER = frozenset({Phase.PUBLISHED, Phase.ABANDONED, Phase.ENDED, Phase.ERASED})
 
 
 class AggregatorApp:
-    """One aggregator. `async with AggregatorApp(home) as app: ...`"""
+    """One aggregator. `async with AggregatorApp(home) as app: ...`
+
+    `now` gives unix seconds, and `sleep` waits by the same clock. `look_seconds`: the longest wait between two looks at
+    what other processes of this home did.
+    """
 
     def __init__(
         self,
@@ -61,9 +66,11 @@ class AggregatorApp:
         random_bytes: Callable[[int], bytes] = secrets.token_bytes,
         processes: int = 1,
         link_to: LinkTo | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        look_seconds: float = LOOK_SECONDS,
     ) -> None:
         self.home: Home = open_home(home, random_bytes)
-        self._random_bytes = random_bytes
+        self._random_bytes, self._sleep, self._look_seconds = random_bytes, sleep, look_seconds
         self._database = database_of(self.home)
         self._tools = Tools(
             self.home,
@@ -242,11 +249,11 @@ class AggregatorApp:
     async def _keep_ticking(self) -> None:
         wait, failed = 0.0, None
         while True:
-            await asyncio.sleep(wait)
+            await self._rest(wait)
             try:
-                wait = _LONGEST_SLEEP
+                wait = self._look_seconds
                 if await self._database.leads(willing=not self._keys_elsewhere()):
-                    wait = min(await self.tick(), _LONGEST_SLEEP)
+                    wait = min(await self.tick(), self._look_seconds)
                 else:
                     await self._load()
                     await self._keep_answers()
@@ -255,6 +262,16 @@ class AggregatorApp:
                 failed = repeated(failed, error, self._tools.now(), time.monotonic())
                 tell("no study", failed, error)
                 wait = pause_after(failed.tries)
+
+    async def _rest(self, seconds: float) -> None:
+        """Sleep so long. While tellers are at work, wait for the end of that instead: it is due, however long it takes.
+        """
+        jobs = [live.tellers.job for live in self.studies() if live.tellers is not None]
+        at_work = [job for job in jobs if job.under_way]
+        for job in at_work:
+            await job.ended(LOOK_SECONDS)
+        if not at_work:
+            await self._sleep(seconds)
 
     def _keep_faults(self) -> None:
         """Tell other processes of this home, `anonml aggregator status` among them. A full disk keeps nothing from it.
@@ -293,7 +310,7 @@ class AggregatorApp:
     def _until_next(self) -> float:
         now = self._tools.now()
         if any(live.waits for live in self.studies()):
-            return _LONGEST_SLEEP
+            return LOOK_SECONDS
         ends = (live.ends for live in self.studies())
         return min((max(end - now, 0.0) for end in ends if end is not None), default=86400.0)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from rich.panel import Panel
 
 from anon.ldp import odds_moved
 from anon.terminal.foreign import inline
+from examples.checks import CONTROL, faults
 
 NANO = 10**9
 
@@ -25,19 +26,27 @@ def kept_report(report: Path, example: str, folder: Path) -> Path:
 
 
 def closing(figures: Mapping[str, Any], report: Path | None, example: str) -> Panel:
-    """The panel at the end of a demo."""
+    """The panel at the end of a demo. A sentence of success is said only where every check of the figures holds."""
+    if found := faults(figures):
+        return Panel("\n\n".join(_failed(found)), title="This run failed", **_LOOK)
     paragraphs = [*_outcome(figures), *_privacy(figures), *_packets(figures), *_next(report, example)]
-    return Panel("\n\n".join(paragraphs), title="What happened", expand=False, width=100, padding=(1, 2))
+    return Panel("\n\n".join(paragraphs), title="What happened", **_LOOK)
+
+
+_LOOK: dict[str, Any] = {"expand": False, "width": 100, "padding": (1, 2)}
+
+
+def _failed(found: Sequence[str]) -> Iterator[str]:
+    yield f"[bold red]{len(found)} of the run's checks did not hold, so nothing is said about a model.[/]"
+    yield "\n".join(f"* {inline(fault)}" for fault in found)
+    yield "No load of a machine can cause this: please report it, with the folder that --keep FOLDER keeps."
 
 
 def _outcome(figures: Mapping[str, Any]) -> Iterator[str]:
-    if "auc" not in figures:
-        yield "[bold]No model.[/] Too few people enrolled in time, so the study ended without asking anything."
-        return
     yield f"[bold]{figures['enrolled']:,} people trained one model, and nobody handed over their data.[/]"
     yield _worth(figures) if figures["shown"] else _CHANCE
-    if "auc_shuffled" in figures:
-        yield _FOUND if figures["shown_shuffled"] else _NOTHING_FOUND
+    if CONTROL in figures:
+        yield _FOUND if figures[CONTROL]["shown"] else _NOTHING_FOUND
 
 
 _CHANCE = (
@@ -64,6 +73,12 @@ def _worth(figures: Mapping[str, Any]) -> str:
 
 
 def _privacy(figures: Mapping[str, Any]) -> Iterator[str]:
+    if not figures["local"]:
+        yield (
+            f"[bold]The price for each person: {inline(figures['price'])}.[/] As for what it means: "
+            f"{inline(figures['promise'])}. Nobody saw a single answer, and the tellers added the noise."
+        )
+        return
     epsilon = figures["epsilon_record"]
     moved = odds_moved(round(epsilon * NANO))
     yield (
@@ -74,10 +89,9 @@ def _privacy(figures: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _packets(figures: Mapping[str, Any]) -> Iterator[str]:
-    lost = "none was lost" if not figures["lost"] else f"{figures['lost']:,} were lost"
     yield (
         f"[bold]Packets:[/] {figures['sent']:,} sent, {figures['accepted']:,} accepted, {figures['included']:,} found "
-        f"again by their senders in the transcript; {lost}. Each carried a proof of membership and no name."
+        "again by their senders in the transcript; none was lost. Each carried a proof of membership and no name."
     )
     if "packet_circuits" in figures:
         yield (

@@ -1,12 +1,13 @@
 """Many real peers in one process: each with its own keys, ledger, store, data and consent policy. For demos and tests.
 
-    python -m examples.hosting --people people.jsonl --homes DIR [--tor DIR]
+    python -m examples.hosting --people people.jsonl --homes DIR --clock FILE --keeper SOCKET [--tor DIR]
 
 A line of `people.jsonl` is one peer: {"table": name, and either "columns" and "rows", or "file"}. Every peer's home is
 made and its data imported first; then one line says how many, and one line of JSON is read from standard input:
-{"links": [one invite link per peer], "seconds": how long to run}. The owner's yes is given by the policy: up to
-`--consent`. With `--tor` all peers of the process share one tor, which is kept in that folder: each exchange has a
-circuit of its own, and the figures say how many tor reported.
+{"links": [one invite link per peer], "comes": [the instant at which each looks at its link]}. The owner's yes is given
+by the policy. All run on the virtual clock of `examples.clock`, each by its own `Timepiece`. With `--tor` they share
+one tor, which is kept in that folder: each exchange has a circuit of its own, and the figures say how many tor
+reported.
 """
 
 from __future__ import annotations
@@ -18,10 +19,8 @@ import os
 import resource
 import signal
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,31 +28,35 @@ from attrs import define, field, frozen
 
 from anon.errors import AnonmlError
 from anon.ldp import nano
+from anon.ldp.epsilon import NANO
+from anon.protocols.charge import Measure, Unit
+from anon.queries import process
 from anon.route import DirectRoute, Route
 from anon.route.tor import TorKeeper
+from anon.study.manifest import Manifest
 from anon.transparency.closing import CheckedLists
 from anon.wire.invite import parse_invite
 from examples.circuits import CircuitLog, WatchedRoute, negative_control
+from examples.clock import HeldRoute, Party, Timepiece
+from examples.progress import HostProgress
 from peer.app import PeerApp
+from peer.data.evaluate import Evaluate, at_once
 from peer.data.importing import import_file, import_rows
+from peer.data.snapshot import Snapshot
 from peer.rules.consent import Policy
-from peer.store.home import PeerHome, Settings
+from peer.rules.lifecycle import State
+from peer.rules.limits import BudgetLimit
+from peer.store.home import PeerHome
 
-AT_ONCE = 12
 EXCHANGES = 32
 """Most exchanges of one process through tor at once."""
+CHILD_SECONDS = 600.0
+"""Real seconds after which a child that evaluates is ended, however busy the machine is."""
+MOST_EPSILON = 10.0
+"""The most that an owner of the demo agrees to, in one study and in all."""
+MOST_RHO = BudgetLimit(Measure.ZCDP, Unit.PERSON, 1000 * NANO, 1000 * NANO)
 _CHECKED = CheckedLists()
 """The peers of one process check the one public list of credentials once."""
-
-
-@frozen
-class Hosting:
-    """How the peers of one process are run. Seconds; `consent` is an epsilon."""
-
-    homes: Path
-    consent: float
-    spread: float
-    minimum_cohort: int
 
 
 def main() -> None:
@@ -62,36 +65,19 @@ def main() -> None:
     _allow_many_files()
     with options.people.open(encoding="utf-8") as lines:
         people = [json.loads(line) for line in lines]
-    hosting = Hosting(options.homes, options.consent, options.spread, options.minimum_cohort)
+    party = Party(options.clock, options.keeper)
     way = Way()
-    peers = [_settle_in(person, hosting.homes / f"{number:05d}", hosting, way) for number, person in enumerate(people)]
-    _say({"settled": len(peers)})
+    hosted = [
+        _settle_in(person, options.homes / f"{number:05d}", way, party, options.minimum_cohort)
+        for number, person in enumerate(people)
+    ]
+    _say({"settled": len(hosted)})
     order = json.loads(sys.stdin.readline())
-    with suppress(KeyboardInterrupt):
-        _say(asyncio.run(_hosted(peers, order, hosting, way, options.tor)))
-
-
-async def _hosted(
-    peers: list[PeerApp], order: dict[str, Any], hosting: Hosting, way: Way, tor: Path | None
-) -> dict[str, Any]:
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, _stop, asyncio.current_task())
-    if tor is None:
-        return await host(peers, order["links"], hosting, order["seconds"])
-    async with TorKeeper(tor) as keeper:
-        log = CircuitLog()
-        await keeper.socks()
-        assert keeper.tor is not None
-        async with log.following(keeper.tor.controller):
-            way.route = WatchedRoute(keeper, asyncio.Semaphore(EXCHANGES), log)
-            figures = await host(peers, order["links"], hosting, order["seconds"])
-            invite = parse_invite(order["links"][0])
-            path = f"/v1/{invite.study.hex()}/heads"
-            return figures | await log.figures() | await negative_control(keeper, log, invite.address, path)
-
-
-def _stop(task: asyncio.Task[Any] | None) -> None:
-    if task is not None:
-        task.cancel()
+    progress = HostProgress(options.homes / "progress")
+    with asyncio.Runner(loop_factory=party.loop) as runner:
+        figures = runner.run(_hosted(hosted, order, party, way, options.tor, progress))
+    party.over()
+    _say(figures)
 
 
 @define
@@ -105,6 +91,67 @@ class Way:
         return self.route
 
 
+@frozen
+class Hosted:
+    """One peer and its clock."""
+
+    peer: PeerApp
+    time: Timepiece
+
+    async def live(self, link: str, comes: float, progress: HostProgress) -> str:
+        """Look, say yes, and do each thing when it is due, until the study is over. Why it was not joined, if so."""
+        await self.time.until(comes)
+        with self.time.working():
+            try:
+                invite = parse_invite(link)
+                manifest = await self.peer.manifest(invite)
+                await self.peer.join(invite, manifest.epsilon)
+            except AnonmlError as refused:
+                progress.add(ended=1)
+                return f"not joined: {refused.code}"
+        due: float | None = self.time()
+        joined = sent = 0
+        while due is not None:
+            await self.time.until(due)
+            with self.time.working():
+                due = await self.peer.step(invite.study)
+            enrolled, left = self._reached(invite.study)
+            progress.add(enrolled=enrolled - joined, sent=left - sent)
+            joined, sent = enrolled, left
+        progress.add(ended=1)
+        return ""
+
+    def _reached(self, study: bytes) -> tuple[int, int]:
+        """1 once it is enrolled, and how many packets have left."""
+        enrolled = self.peer.store.state(study) is not State.CONSENTED
+        return int(enrolled), sum(1 for _ in _sent(self.peer.store.outbox(study)))
+
+
+async def _hosted(
+    hosted: list[Hosted], order: dict[str, Any], party: Party, way: Way, tor: Path | None, progress: HostProgress
+) -> dict[str, Any]:
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, _stop, asyncio.current_task())
+    await process.start()
+    if tor is None:
+        way.route = HeldRoute(DirectRoute(), party)
+        return await host(hosted, order, progress)
+    async with TorKeeper(tor) as keeper:
+        log = CircuitLog()
+        await keeper.socks()
+        assert keeper.tor is not None
+        async with log.following(keeper.tor.controller):
+            way.route = HeldRoute(WatchedRoute(keeper, asyncio.Semaphore(EXCHANGES), log), party)
+            figures = await host(hosted, order, progress)
+            invite = parse_invite(order["links"][0])
+            path = f"/v1/{invite.study.hex()}/heads"
+            return figures | await log.figures() | await negative_control(keeper, log, invite.address, path)
+
+
+def _stop(task: asyncio.Task[Any] | None) -> None:
+    if task is not None:
+        task.cancel()
+
+
 def _say(value: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(value, sort_keys=True) + "\n")
     sys.stdout.flush()
@@ -114,8 +161,8 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--people", type=Path, required=True)
     parser.add_argument("--homes", type=Path, required=True)
-    parser.add_argument("--consent", type=float, default=10.0)
-    parser.add_argument("--spread", type=float, default=0.0)
+    parser.add_argument("--clock", type=Path, required=True)
+    parser.add_argument("--keeper", type=Path, required=True)
     parser.add_argument("--minimum-cohort", type=int, default=20)
     parser.add_argument("--tor", type=Path)
     return parser.parse_args()
@@ -126,55 +173,51 @@ def _allow_many_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-async def host(peers: list[PeerApp], links: list[str], hosting: Hosting, seconds: float) -> dict[str, Any]:
-    """Run the peers side by side until each is done or the time is up; figures over all of them."""
-    gate = asyncio.Semaphore(AT_ONCE)
-    deadline = time.time() + seconds
-    started = time.perf_counter()
-    outcomes = await asyncio.gather(
-        *(_live(peer, link, hosting, gate, deadline) for peer, link in zip(peers, links, strict=True))
-    )
-    return _figures(outcomes, time.perf_counter() - started)
+async def host(hosted: Sequence[Hosted], order: dict[str, Any], progress: HostProgress) -> dict[str, Any]:
+    """Run the peers side by side until each is done; figures over all of them."""
+    lives = [
+        each.live(link, comes, progress)
+        for each, link, comes in zip(hosted, order["links"], order["comes"], strict=True)
+    ]
+    return _figures([each.peer for each in hosted], await asyncio.gather(*lives))
 
 
-async def _live(peer: PeerApp, link: str, hosting: Hosting, gate: asyncio.Semaphore, deadline: float) -> PeerApp | str:
-    """One peer's life in a study: look, say yes, run."""
-    async with gate:
-        try:
-            invite = parse_invite(link)
-            await peer.look(invite)
-            await peer.join(invite, nano(hosting.consent))
-        except AnonmlError as refused:
-            return f"not joined: {refused.code}"
-    await peer.run(max(0.0, deadline - time.time()), once=True)
-    return peer
-
-
-def _settle_in(person: dict[str, Any], path: Path, hosting: Hosting, way: Way) -> PeerApp:
+def _settle_in(person: dict[str, Any], path: Path, way: Way, party: Party, minimum_cohort: int) -> Hosted:
     home = PeerHome(path)
     home.prepare()
-    home.write_settings(Settings(enrol_spread=hosting.spread))
     if "file" in person:
         import_file(home.data_path, Path(person["file"]), person["table"])
     else:
         import_rows(home.data_path, person["table"], person["columns"], person["rows"], durable=False)
-    epsilon = nano(hosting.consent)
+    most = nano(MOST_EPSILON)
     policy = Policy(
-        lifetime=epsilon, max_epsilon=epsilon, minimum_cohort=hosting.minimum_cohort, minimum_window=0
+        lifetime=most, max_epsilon=most, minimum_cohort=minimum_cohort, minimum_window=0, limits=(MOST_RHO,)
     )
-    return PeerApp(home, way, time.time, os.urandom, policy=policy, checked=_CHECKED)
+    time = Timepiece(party)
+    peer = PeerApp(
+        home, way, time, os.urandom, sleep=time.sleep, policy=policy, evaluate=_evaluating(time), checked=_CHECKED
+    )
+    return Hosted(peer, time)
 
 
-def _figures(outcomes: Sequence[PeerApp | str], seconds: float) -> dict[str, Any]:
-    states: Counter[str] = Counter()
+def _evaluating(time: Timepiece) -> Evaluate:
+    """The child works while the time stands still. Its answers are taken up at the deadline, as always."""
+
+    async def evaluate(manifest: Manifest, data_path: Path, seconds: float, seed: bytes = b"") -> Snapshot:
+        snapshot = await at_once(manifest, data_path, CHILD_SECONDS, seed)
+        await time.sleep(seconds)
+        return snapshot
+
+    return evaluate
+
+
+def _figures(peers: Sequence[PeerApp], refusals: Sequence[str]) -> dict[str, Any]:
+    states: Counter[str] = Counter(filter(None, refusals))
     packets: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     sent = attempts = spent = 0
-    for one in outcomes:
-        if isinstance(one, str):
-            states[one] += 1
-            continue
-        for status in one.status():
+    for peer in peers:
+        for status in peer.status():
             states[str(status.state)] += 1
             reasons.update([status.reason] if status.reason else [])
             spent = max(spent, status.spent)
@@ -183,14 +226,13 @@ def _figures(outcomes: Sequence[PeerApp | str], seconds: float) -> dict[str, Any
                 attempts += slot.attempts
             packets.update(str(slot.status) for slot in status.slots)
     return {
-        "peers": len(outcomes),
+        "peers": len(peers),
         "states": dict(states),
         "packets": dict(packets),
         "reasons": dict(reasons),
         "sent": sent,
         "attempts": attempts,
         "most_spent": spent / 1e9,
-        "seconds": round(seconds, 1),
     }
 
 

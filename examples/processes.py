@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,9 +14,12 @@ from typing import Any
 from attrs import frozen
 
 from anon.errors import AnonmlError
+from examples.clock import Keeper
 
 ROOT = Path(__file__).resolve().parents[1]
 STOPPING = 20.0
+COMMAND_SECONDS = 1800
+"""Real seconds after which a command is given up, however busy the machine is."""
 
 
 class DemoFailed(AnonmlError):
@@ -48,26 +52,47 @@ class Child:
             self.process.stdin.flush()
 
 
-def command(home: Path, *words: str) -> Any:
-    """Run a command of `anonml` with this home and `--json` to its end; what it printed. Raises `DemoFailed`."""
-    call = [sys.executable, "-m", "anonml", *words, "--home", str(home), "--json"]
-    done = subprocess.run(call, capture_output=True, text=True, check=False, timeout=300, cwd=ROOT)
+def command(home: Path | None, *words: str) -> Any:
+    """Run a command of `anonml` with `--json` to its end, with this home if it has one; what it printed.
+
+    Raises `DemoFailed`.
+    """
+    place = [] if home is None else ["--home", str(home)]
+    call = [sys.executable, "-m", "anonml", *words, *place, "--json"]
+    done = subprocess.run(call, capture_output=True, text=True, check=False, timeout=COMMAND_SECONDS, cwd=ROOT)
     if done.returncode:
-        raise DemoFailed(f"anonml {' '.join(words[:2])}: {done.stderr.strip()}")
+        raise DemoFailed(f"anonml {' '.join(words[:2])}: {done.stderr.strip() or done.stdout.strip()}")
     return json.loads(done.stdout)
 
 
 @contextmanager
-def serving(home: Path, folder: Path, onion: bool = False) -> Iterator[tuple[Child, str]]:
-    """An aggregator on a free loopback port, or as an onion service, and its address."""
-    place = ["--onion"] if onion else ["--port", "0"]
-    words = ["-m", "anonml", "aggregator", "serve", "--home", str(home), *place, "--json"]
-    with _child("aggregator", words, folder) as child:
-        yield child, str(child.line()["address"])
+def serving(
+    folder: Path, study: Path, invites: int, keeper: Keeper, onion: bool = False
+) -> Iterator[tuple[Child, list[str]]]:
+    """An aggregator on a free loopback port, or as an onion service, that publishes a study; its invite links."""
+    words = ["-m", "examples.serving", "--home", str(folder / "aggregator"), "--sight", str(folder / "sight.json")]
+    with _child("aggregator", [*words, *_clock(keeper), *(["--onion"] if onion else [])], folder) as child:
+        child.tell({"study": str(study), "invites": invites})
+        yield child, list(child.line()["links"])
 
 
 @contextmanager
-def hosts(people: Sequence[Path], folder: Path, minimum_cohort: int, tor: bool = False) -> Iterator[list[Child]]:
+def tellers(names: Sequence[str], folder: Path, onion: bool = False) -> Iterator[list[str]]:
+    """Tellers of these names as processes of their own, and their addresses in the same order."""
+    with ExitStack() as stack:
+        serve = []
+        for number, name in enumerate(names):
+            home = folder / f"teller-{number}"
+            command(home, "teller", "init", "--name", name, *([] if onion else ["--loopback", "--port", str(_free())]))
+            words = ["-m", "anonml", "teller", "serve", "--home", str(home), "--json"]
+            serve.append(stack.enter_context(_child(f"teller-{number}", words, folder)))
+        yield [str(child.line()["address"]) for child in serve]
+
+
+@contextmanager
+def hosts(
+    people: Sequence[Path], folder: Path, minimum_cohort: int, keeper: Keeper, tor: bool = False
+) -> Iterator[list[Child]]:
     """One process per file of people, each after it has made its peers' homes and imported their data.
 
     With `tor` each has a tor client of its own.
@@ -76,12 +101,23 @@ def hosts(people: Sequence[Path], folder: Path, minimum_cohort: int, tor: bool =
         children = []
         for number, file in enumerate(people):
             words = ["-m", "examples.hosting", "--people", str(file), "--homes", str(folder / f"homes-{number}")]
-            words += ["--minimum-cohort", str(minimum_cohort)]
+            words += ["--minimum-cohort", str(minimum_cohort), *_clock(keeper)]
             words += ["--tor", str(folder / f"tor-{number}")] if tor else []
             children.append(stack.enter_context(_child(f"peers-{number}", words, folder)))
         for child in children:
             child.line()
         yield children
+
+
+def _clock(keeper: Keeper) -> list[str]:
+    return ["--clock", str(keeper.clock.path), "--keeper", str(keeper.place)]
+
+
+def _free() -> int:
+    """A port of loopback that nothing listens at."""
+    with socket.socket() as asked:
+        asked.bind(("127.0.0.1", 0))
+        return int(asked.getsockname()[1])
 
 
 @contextmanager

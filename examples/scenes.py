@@ -24,6 +24,7 @@ from examples.mooc.features import snapshots
 from examples.mooc.generate import generate, write_cohort
 
 HERE = Path(__file__).parent
+CENSUS_STUDIES = {"census": "study.toml", "sum": "sum.toml"}
 MOOC_TEST_STUDENTS = 1000
 CENSUS_TEST_ROWS = 10_000
 
@@ -40,13 +41,16 @@ class Scene:
     made_up: bool = False
 
 
-def census(peers: int, seed: int, data: Path | None) -> Scene:
-    """Adult, or people made up in its likeness: each peer holds one row; test rows are held by nobody."""
-    text = (HERE / "census" / "study.toml").read_text("utf-8")
+def census(peers: int, seed: int, data: Path | None, example: str = "census") -> Scene:
+    """Adult, or people made up in its likeness: each peer holds one row; test rows are held by nobody.
+
+    `example`: census, or sum for the same questions in exact sums with two tellers.
+    """
+    text = (HERE / "census" / CENSUS_STUDIES[example]).read_text("utf-8")
     proposal = parse_proposal(text)
     rows, made_up = _census_rows(data, peers, seed)
     own, others = census_data.split(rows, peers, CENSUS_TEST_ROWS, seed)
-    return evolve(_of_rows("census", proposal, text, own, others), made_up=made_up)
+    return evolve(_of_rows(example, proposal, text, own, others), made_up=made_up)
 
 
 def _census_rows(data: Path | None, peers: int, seed: int) -> tuple[list[census_data.Row], bool]:

@@ -111,7 +111,9 @@ async def publish_sums(study: LiveStudy, tellers: StudyTellers) -> None:
 async def finish_tellers(study: LiveStudy) -> None:
     """Once the study is over, tell its tellers. Raises nothing: one that is away is told later, and erases later."""
     tellers, now = study.tellers, study.tools.now()
-    if tellers is None or tellers.finished or study.phase not in _OVER or now < tellers.finish_again:
+    if tellers is None or study.phase not in _OVER or now < tellers.finish_again:
+        return
+    if tellers.finished and not tellers.job.waits:
         return
     try:
         await tellers.job.done("finish", tellers.finish)

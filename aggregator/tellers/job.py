@@ -20,6 +20,16 @@ class Job:
         """True while something is under way, or done and not asked for since."""
         return self._task is not None
 
+    @property
+    def under_way(self) -> bool:
+        """True while something is under way."""
+        return self._task is not None and not self._task.done()
+
+    async def ended(self, seconds: float) -> None:
+        """Return when what is under way has ended, after so many seconds at the latest."""
+        if self._task is not None:
+            await asyncio.wait({self._task}, timeout=seconds)
+
     async def done(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> bool:
         """True, once, when the work of this name is done; begin it if nothing is under way. Raises what it raised, and
         the next call begins it anew."""

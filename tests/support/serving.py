@@ -48,12 +48,11 @@ def serve(home: Path, clock: Path, ready: Connection, point: str, paused: bool, 
 
     The port goes to `ready`. Every head that it signs goes to `signings`, a line each.
     """
-    aggregator_app._LONGEST_SLEEP = 0.1
     _note_signings(signings)
     _arm(point, signal.SIGSTOP if paused else signal.SIGKILL)
 
     async def work() -> None:
-        async with aggregator_app.AggregatorApp(home, SharedClock(clock), os.urandom, processes=0) as app:
+        async with aggregator_app.AggregatorApp(home, SharedClock(clock), os.urandom, processes=0, look_seconds=0.1) as app:
             await app.serve("127.0.0.1", 0, ready.send)
 
     asyncio.run(work())

@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from aggregator import app as aggregator_app
 from aggregator.app import AggregatorApp
 from anon.errors import Unreachable
 from anon.route import DirectRoute
@@ -99,8 +98,7 @@ class Town:
 async def town(folder: Path, seconds: float) -> AsyncIterator[Town]:
     """Everything is open until the block ends."""
     found = Town(folder, Clock(seconds))
-    aggregator_app._LONGEST_SLEEP = 0.02
-    async with AggregatorApp(folder / "aggregator", found.clock, os.urandom, processes=0) as found.aggregator:
+    async with AggregatorApp(folder / "aggregator", found.clock, os.urandom, processes=0, look_seconds=0.02) as found.aggregator:
         serving = asyncio.create_task(found.aggregator.serve("127.0.0.1", 0, lambda port: setattr(found.route, "port", port)))
         try:
             while not found.route.port:

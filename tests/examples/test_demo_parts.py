@@ -14,11 +14,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from aggregator.lab.simulation.simulate import no_keys
+from anon.protocols.resolve import resolve
 from anon.study import parse_proposal
 from examples import scenes
 from examples.census import data as census_data
 from examples.closing import closing, kept_report
-from examples.demo import Clock, _with_sections
+from examples.schedule import THROUGH_TOR, WEEKS, Schedule, scheduled, with_tellers
 from examples.waiting import waiting
 
 pytestmark = pytest.mark.process
@@ -28,35 +30,42 @@ TEXTS = {
     "template": resources.files("aggregator.cli").joinpath("study.toml").read_text("utf-8"),
     "census": (ROOT / "examples/census/study.toml").read_text("utf-8"),
     "paper": (ROOT / "examples/census/paper.toml").read_text("utf-8"),
+    "sum": (ROOT / "examples/census/sum.toml").read_text("utf-8"),
     "mooc": (ROOT / "examples/mooc/study.toml").read_text("utf-8"),
 }
 
 
+@pytest.mark.parametrize("schedule", [WEEKS, THROUGH_TOR], ids=["weeks", "through Tor"])
 @pytest.mark.parametrize("name", TEXTS)
-def test_every_study_file_takes_the_demos_schedule(name: str) -> None:
-    clock = Clock.of(2000, preparing=0.0)
+def test_every_study_file_takes_the_demos_schedule(name: str, schedule: Schedule) -> None:
     before = parse_proposal(TEXTS[name])
-    after = parse_proposal(_with_sections(TEXTS[name], clock.sections(2000)))
-    assert after.schedule.enrol == clock.enrol
+    after = parse_proposal(scheduled(TEXTS[name], schedule, 2000))
+    assert after.schedule.enrol == schedule.enrol
     assert after.cohort.minimum == 1000
-    assert (after.features, after.label, after.design) == (before.features, before.label, before.design)
+    assert (after.features, after.label, after.design, after.tellers) == (before.features, before.label, before.design, before.tellers)
 
 
-def test_a_slow_machine_gets_longer_windows_within_bounds() -> None:
-    idle, busy, stuck = (Clock.of(2000, preparing=seconds) for seconds in (5.0, 30.0, 600.0))
-    assert idle.enrol < busy.enrol < stuck.enrol <= 3 * idle.enrol
-    assert idle.enrol + 3 * idle.settle + idle.binning + idle.collect < 220
+def test_tellers_get_the_places_where_they_are() -> None:
+    proposal = parse_proposal(TEXTS["sum"])
+    after = parse_proposal(with_tellers(TEXTS["sum"], proposal, ["127.0.0.1:7001", "127.0.0.1:7002"]))
+    assert [(teller.name, teller.address) for teller in after.tellers] == [
+        ("Data Protection Office", "127.0.0.1:7001"), ("Student Council", "127.0.0.1:7002")
+    ]  # fmt: skip
+    assert (after.features, after.design, after.schedule) == (proposal.features, proposal.design, proposal.schedule)
 
 
-def test_through_tor_it_goes_by_how_fast_circuits_are_here() -> None:
-    idle, busy, stuck = (Clock.through_tor(300, preparing=8.0, reaching=seconds) for seconds in (6.0, 16.0, 600.0))
-    assert 1.9 * idle.collect < busy.collect < stuck.collect <= 3 * idle.collect
-    assert idle.collect < Clock.through_tor(300, preparing=18.0, reaching=6.0).collect
-    assert idle.enrol + 3 * idle.settle + idle.binning + idle.collect < 480  # with what comes before, under ten minutes
+@pytest.mark.parametrize("schedule", [WEEKS, THROUGH_TOR], ids=["weeks", "through Tor"])
+def test_clocks_part_by_less_than_a_windows_margin(schedule: Schedule) -> None:
+    """Half of what a manifest leaves free at both ends of its windows (`resolve`)."""
+    proposal = parse_proposal(scheduled(TEXTS["census"], schedule, 300))
+    manifest = resolve(proposal, no_keys(proposal), 0)
+    assert schedule.ahead < manifest.timetable.margin
+    assert all(0 < come < 0.95 * schedule.enrol for come in schedule.comes(1000, 0.0, seed=3))
 
 
 FIGURES = {
-    "enrolled": 2000, "sent": 2000, "accepted": 2000, "included": 1999, "lost": 0, "epsilon_record": 2.0,
+    "peers": 2000, "joined": 2000, "enrolled": 2000, "packets": 1, "sent": 2000, "accepted": 2000, "included": 2000, "lost": 0,
+    "missed": 0, "refused": {}, "audited": True, "most_spent": 2.0, "epsilon_record": 2.0, "local": True,
     "auc": 0.8561, "auc_ceiling_binned": 0.8749, "auc_ceiling_raw": 0.8931, "shown": True,
 }
 
@@ -74,11 +83,20 @@ def test_the_last_word_is_in_words(tmp_path: Path) -> None:
     assert str(tmp_path / "report.html") in text and "anonml study init" in text and "{" not in text
 
 
-@pytest.mark.parametrize("figures", [{"shown": False}, {"shown": False, "auc_shuffled": 0.52, "shown_shuffled": False}])
+CONTROLLED = {"control": FIGURES | {"shown": False, "auc": 0.52}}
+
+
+def test_the_price_of_sums_is_told_with_its_condition() -> None:
+    text = said({"local": False, "price": "rho 0.1 (central)", "promise": "it holds if one of [bold]Ann[/] and Bo is honest"})
+    assert "rho 0.1 (central)" in text and "[bold]Ann[/]" in text and "tellers added the noise" in text
+    assert "nobody has to be trusted" not in text and "epsilon 2" not in text
+
+
+@pytest.mark.parametrize("figures", [{"shown": False}, {"shown": False} | CONTROLLED])
 def test_no_accuracy_is_told_that_the_report_calls_chance(figures: dict[str, object]) -> None:
     text = said(figures)
     assert "not shown to know anything" in text and "AUC" not in text and "0.8" not in text and "0.52" not in text
-    assert "AUC" not in said({"shown": True, "auc_shuffled": 0.52, "shown_shuffled": False}).partition("The control:")[2]
+    assert "AUC" not in said(CONTROLLED).partition("The control:")[2]
 
 
 def test_a_report_is_kept_beside_earlier_ones(tmp_path: Path) -> None:

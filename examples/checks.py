@@ -1,0 +1,99 @@
+"""What must hold of a demo's figures before a sentence of success may be said. Each study of a demo is checked alike.
+
+1. Everybody enrolled: as many as there are peers, by the signed roster and by the peers' own stores.
+2. Every packet left, was accepted, and was found again by its sender. None was refused.
+3. No ledger spent more than the study's price.
+4. A model was published, and whoever checks the publication finds nothing wrong with it.
+5. Through Tor each connection that carried a packet had a circuit of its own, and the log could have shown otherwise.
+6. The control is a whole study of as many people, and the numbers of both are numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from math import isfinite
+from typing import Any
+
+from attrs import frozen
+
+Figures = Mapping[str, Any]
+CONTROL = "control"
+_ROUNDING = 1e-6
+
+
+@frozen
+class Check:
+    """A condition on the figures of one study, and the sentence that says what did not hold."""
+
+    holds: Callable[[Figures], bool]
+    said: Callable[[Figures], str]
+
+
+def faults(figures: Figures) -> list[str]:
+    """All that does not hold, in sentences; none of a demo that did what it should. A missing figure is a fault."""
+    found = list(_of_study(figures, ""))
+    if CONTROL in figures:
+        found += _of_study(figures[CONTROL], "the control: ")
+        if figures[CONTROL].get("peers") != figures.get("peers"):
+            found.append("the control: it had another number of people than the study")
+    return found
+
+
+def _of_study(figures: Figures, whose: str) -> Iterator[str]:
+    for check in (*_CHECKS, *(_TOR_CHECKS if "packet_circuits" in figures else ())):
+        try:
+            if not check.holds(figures):
+                yield whose + check.said(figures)
+        except (KeyError, TypeError, ValueError) as missing:
+            yield f"{whose}a figure is missing or no number: {missing}"
+
+
+def _numbers(figures: Figures) -> bool:
+    scores = [figures[name] for name in ("auc", "auc_ceiling_binned", "auc_ceiling_raw")]
+    return isinstance(figures["shown"], bool) and all(isfinite(score) and 0 <= score <= 1 for score in scores)
+
+
+_CHECKS = (
+    Check(lambda figures: figures["peers"] > 0, lambda _: "nobody was there to take part"),
+    Check(
+        lambda figures: figures["enrolled"] == figures["joined"] == figures["peers"],
+        lambda figures: f"{figures['enrolled']:,} of {figures['peers']:,} people are in the signed roster, and "
+        f"{figures['joined']:,} know that they are",
+    ),
+    Check(
+        lambda figures: figures["missed"] == 0 and figures["sent"] == figures["peers"] * figures["packets"],
+        lambda figures: f"{figures['missed']:,} packets never left",
+    ),
+    Check(
+        lambda figures: figures["accepted"] == figures["sent"] and figures["lost"] == 0,
+        lambda figures: f"{figures['sent']:,} packets were sent, and {figures['accepted']:,} are in the transcripts",
+    ),
+    Check(
+        lambda figures: figures["included"] == figures["sent"],
+        lambda figures: f"{figures['included']:,} of {figures['sent']:,} packets were found again by their senders",
+    ),
+    Check(
+        lambda figures: not any(figures["refused"].values()),
+        lambda figures: f"the aggregator refused packets: {dict(figures['refused'])}",
+    ),
+    Check(
+        lambda figures: 0 < figures["most_spent"] <= figures["epsilon_record"] + _ROUNDING,
+        lambda figures: f"a ledger spent {figures['most_spent']:g}, and the study's price is "
+        f"{figures['epsilon_record']:g}",
+    ),
+    Check(
+        lambda figures: figures["audited"] is True, lambda _: "the audit of what was published did not end well"
+    ),
+    Check(_numbers, lambda _: "no model was published, or its scores are no numbers"),
+)
+_TOR_CHECKS = (
+    Check(
+        lambda figures: figures["sent"] <= figures["packet_connections"] == figures["packet_circuits"],
+        lambda figures: f"tor's log shows {figures['packet_circuits']:,} circuits for "
+        f"{figures['packet_connections']:,} connections that carried packets",
+    ),
+    Check(
+        lambda figures: figures["control_requests"] > 1 and figures["control_circuits"] == 1,
+        lambda _: "tor's log could not have shown a shared circuit: its own control shows none",
+    ),
+)

@@ -1,0 +1,56 @@
+"""The times of a demo's study, on its virtual clock."""
+
+from __future__ import annotations
+
+import random
+import re
+
+from attrs import frozen
+
+from anon.study.proposal import Proposal
+
+DAY = 86400
+
+
+@frozen
+class Schedule:
+    """Lengths of a study's stages in seconds. `ahead`: how far processes may run ahead of each other."""
+
+    enrol: int
+    settle: int
+    binning: int
+    collect: int
+    ahead: float
+
+    def sections(self, peers: int) -> str:
+        """The study file's schedule and cohort."""
+        return (
+            f'[schedule]\nenrol = "{self.enrol}s"\nsettle = "{self.settle}s"\nbinning = "{self.binning}s"\n'
+            f'collect = "{self.collect}s"\n\n[cohort]\nminimum = {max(2, peers // 2)}\nmaximum = {max(10_000, peers)}\n'
+        )
+
+    def comes(self, peers: int, start: float, seed: int) -> list[float]:
+        """The instants at which people look at their links: each at a time of its own while enrolment is open."""
+        drawn = random.Random(f"arrivals {seed}")
+        return [start + drawn.uniform(0.01, 0.9) * self.enrol for _ in range(peers)]
+
+
+WEEKS = Schedule(7 * DAY, DAY // 2, 2 * DAY, 7 * DAY, ahead=120.0)
+"""A week to enrol, two days to find cuts, a week to answer."""
+THROUGH_TOR = Schedule(1800, 600, 1200, 1800, ahead=100.0)
+"""Shorter, since each step of the clock waits for the circuits of everybody who is due in it."""
+
+
+def scheduled(text: str, schedule: Schedule, peers: int) -> str:
+    """The study file with its schedule and cohort replaced."""
+    for name in ("schedule", "cohort"):
+        text = re.sub(rf"(?ms)^\[{name}\][^\n]*\n.*?(?=^\[|\Z)", "", text)
+    return text.rstrip() + "\n\n" + schedule.sections(peers)
+
+
+def with_tellers(text: str, proposal: Proposal, addresses: list[str]) -> str:
+    """The study file with these addresses for its tellers, in their order; the entries that it has fall away."""
+    text = re.sub(r"(?ms)^\[\[tellers\]\][^\n]*\n.*?(?=^\[|\Z)", "", text)
+    named = zip(proposal.tellers, addresses, strict=True)
+    tables = [f'[[tellers]]\nname = "{teller.name}"\naddress = "{address}"\n' for teller, address in named]
+    return text.rstrip() + "\n\n" + "\n".join(tables)

@@ -1,0 +1,137 @@
+"""The demo's aggregator: the program that `anonml aggregator serve` runs, on the demo's virtual clock.
+
+    python -m examples.serving --home DIR --clock FILE --keeper SOCKET --sight FILE [--onion]
+
+Standard input gives one line of JSON: {"study": the path of a study file, "invites": how many}. The first line on
+standard output has the links; each further one says that the study has another phase.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import secrets
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from aggregator.app import AggregatorApp
+from aggregator.opening import study_status
+from aggregator.study.live import LiveStudy
+from aggregator.study.status import CLOSED, status_of
+from anon.serving.onion_key import keep_keys
+from anon.study.manifest import Survey
+from anon.study.proposal import parse_proposal
+from examples.clock import Party
+from examples.progress import keep_sight
+
+DAY = 86400.0
+PHASE_SECONDS = 0.05
+SIGHT_SECONDS = 1.0
+"""Real seconds between two looks at the study, for who watches."""
+
+
+def main() -> None:
+    """Serve until stopped."""
+    options = _options()
+    order = json.loads(sys.stdin.readline())
+    study = Path(order["study"]).read_text("utf-8")
+    party = Party(options.clock, options.keeper, bars=True)
+    with asyncio.Runner(loop_factory=party.loop) as runner, suppress(asyncio.CancelledError, KeyboardInterrupt):
+        runner.run(_serve(options, party, order, study))
+    party.over()
+
+
+async def _serve(options: argparse.Namespace, party: Party, order: dict[str, Any], study: str) -> None:
+    home, draw = options.home, secrets.token_bytes
+    async with AggregatorApp(home, party, draw, sleep=party.sleep, look_seconds=DAY) as aggregator:
+        proposal = parse_proposal(study)
+        onions = keep_keys(options.home, os.urandom, 0) if options.onion else ()
+        named = " ".join(onion.address() for onion in onions)
+        manifest = await aggregator.create_study(proposal, named)
+        address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        if onions:
+            answering = aggregator.serve_onion(lambda home: onions, address.set_result)
+        else:
+            answering = aggregator.serve("127.0.0.1", 0, lambda port: address.set_result(f"127.0.0.1:{port}"))
+        serving = asyncio.ensure_future(answering)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
+        live = aggregator.study(manifest.study_id)
+        telling = asyncio.ensure_future(_tell(aggregator, live, address, order["invites"], options.sight))
+        done, others = await asyncio.wait({serving, telling}, return_when=asyncio.FIRST_COMPLETED)
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        for task in done:
+            task.result()
+
+
+async def _tell(
+    aggregator: AggregatorApp, live: LiveStudy, address: asyncio.Future[str], invites: int, sight: Path
+) -> None:
+    drawn = await aggregator.create_invites(live.study, invites, await address)
+    _say({"links": [invite.link() for invite in drawn]})
+    await asyncio.gather(_phases(live), _sights(live, sight))
+
+
+async def _phases(live: LiveStudy) -> None:
+    """A line for each phase. Nothing here asks the database while the phase stays."""
+    said = None
+    while True:
+        if live.state != said:
+            said = live.state
+            status = await status_of(live, "")
+            _say(study_status(status) | {"packet_answers": status.packet_answers, "fault": status.fault})
+        await asyncio.sleep(PHASE_SECONDS)
+
+
+async def _sights(live: LiveStudy, sight: Path) -> None:
+    """Keep what a watcher is shown."""
+    while True:
+        shown = await _bars(live) if live.phase not in CLOSED else {}
+        if shown:
+            keep_sight(sight, shown)
+        await asyncio.sleep(SIGHT_SECONDS)
+
+
+async def _bars(live: LiveStudy) -> dict[str, Any]:
+    """The estimate of the study's last survey from the packets that are there by now, with its errors."""
+    survey = _drawn(live)
+    if survey is None:
+        return {}
+    documents, tally = await live.round_documents(), await live.tally_of(survey.survey)
+    found = live.protocol_part.estimate(live.manifest, survey, documents, tally, final=True)
+    if found is None:
+        return {}
+    rows = [{"name": row.name, "share": row.share, "error": row.error} for row in found.rows]
+    return {"title": found.title, "reports": found.reports, "rows": rows}
+
+
+def _drawn(live: LiveStudy) -> Survey | None:
+    """The survey with the fewest categories among those that are asked last: its bars are the easiest to see."""
+    asked = [survey for survey in live.manifest.surveys if survey.window == live.manifest.surveys[-1].window]
+    histograms = [survey for survey in asked if survey.kind == "histogram"]
+    return min(histograms, key=lambda survey: survey.m, default=None)
+
+
+def _say(value: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(value, sort_keys=True) + "\n")
+    sys.stdout.flush()
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--clock", type=Path, required=True)
+    parser.add_argument("--keeper", type=Path, required=True)
+    parser.add_argument("--sight", type=Path, required=True)
+    parser.add_argument("--onion", action="store_true")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

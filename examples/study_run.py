@@ -1,0 +1,203 @@
+"""One whole study of a demo: its processes are started, followed on the virtual clock, and ended with it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field, frozen
+from rich.console import Console
+
+from aggregator.lab.simulation.ceilings import binned_ceiling, raw_ceiling
+from aggregator.lab.simulation.evaluation import evaluate
+from aggregator.lab.simulation.run import Plan
+from anon.protocols.cost_words import cost_in_words, is_local, promise_in_words
+from anon.protocols.histogram.model import Model
+from anon.protocols.linear_model import LinearModel
+from anon.protocols.registry import charge_of, read_model
+from anon.study import parse_proposal
+from anon.study.manifest import parse_manifest
+from anon.transparency.documents import find
+from anon.wire.messages import parse_roster
+from examples import scenes
+from examples.clock import Keeper
+from examples.picture import Picture, shown
+from examples.processes import Child, DemoFailed, command, hosts, serving, tellers
+from examples.published import Published, read_published
+from examples.schedule import THROUGH_TOR, WEEKS, Schedule, scheduled, with_tellers
+from examples.waiting import waiting
+from peer.rules.lifecycle import State
+
+HOSTS, TOR_HOSTS = 4, 2
+_MEMBERS = (str(State.FINISHED),)
+ENDED = ("published", "abandoned", "ended")
+_STAGES = {"settling": "enrol", "binning": "settle", "collecting": "bin", "learning": "collect", "published": "learn"}
+_SAID = {
+    "enrolling": "people look at the study, consent and enrol, each at a time of their own",
+    "settling": "the roster is closed, and every peer checks it",
+    "binning": "some peers answer where to cut, each with one perturbed bit",
+    "collecting": "every peer sends one perturbed answer, at a time of its own",
+}
+
+
+@frozen
+class Wanted:
+    """A demo's study. `folder` is its own; `tor`: through a private Tor network, which stands already."""
+
+    scene: scenes.Scene
+    folder: Path
+    seed: int
+    tor: bool = False
+
+    @property
+    def schedule(self) -> Schedule:
+        """The lengths of its stages."""
+        return THROUGH_TOR if self.tor else WEEKS
+
+    @property
+    def peers(self) -> int:
+        """How many people take part."""
+        return len(self.scene.peers)
+
+
+@define
+class StudyRun:
+    """One run. `figures` are those of docs/figures.md."""
+
+    wanted: Wanted
+    console: Console
+    _seconds: dict[str, float] = field(factory=dict)
+    _since: float = field(factory=time.perf_counter)
+
+    def figures(self) -> dict[str, Any]:
+        """Run the study to its end. Raises `DemoFailed` where one of its processes ends badly."""
+        wanted, count = self.wanted, self.wanted.peers
+        self._lap("read", f"{count:,} people to be peers, {len(wanted.scene.test):,} others to try the model on"
+                  + (", all made up: the census data are not installed" if wanted.scene.made_up else ""))
+        hosted = TOR_HOSTS if wanted.tor else HOSTS
+        people = scenes.write_people(wanted.scene, wanted.folder, hosted)
+        with ExitStack() as running:
+            keeper = Keeper(wanted.folder / "clock", hosted + 1, wanted.schedule.ahead)
+            running.enter_context(keeper)
+            with waiting(self.console, "every peer makes its home and imports its data", count, self._homes):
+                children = running.enter_context(hosts(people, wanted.folder, max(2, count // 2), keeper, wanted.tor))
+            self._lap("prepare", "every peer has its home and its data")
+            with waiting(self.console, "the study is published, and its invites are drawn", None):
+                study = self._study_file(running)
+                server, links = running.enter_context(serving(wanted.folder, study, count, keeper, wanted.tor))
+            self._lap("publish", "the aggregator serves, and every person has a link")
+            comes = wanted.schedule.comes(count, keeper.clock(), wanted.seed)
+            for number, child in enumerate(children):
+                child.tell({"links": links[number::hosted], "comes": comes[number::hosted]})
+            picture = Picture(wanted.folder, count, keeper.clock)
+            ended = self._follow(server, picture)
+            with shown(self.console, picture, "peers find their packets in the transcript, and erase their secrets"):
+                outcomes = [child.line() for child in children]
+            self._lap("peers end", "inclusion checked, secrets erased")
+        with waiting(self.console, "what was published is audited, and the model tried on others", None):
+            figures = self._checked(outcomes, ended)
+        self._lap("score", "everything published checked, the model tried on people whom no peer holds")
+        return figures | {"seconds": self._seconds | {"total": round(sum(self._seconds.values()), 1)}}
+
+    def _study_file(self, running: ExitStack) -> Path:
+        """The study as it is published: with the demo's schedule, and with tellers that were started for it."""
+        wanted = self.wanted
+        text = scheduled(wanted.scene.study_text, wanted.schedule, wanted.peers)
+        proposal = parse_proposal(text)
+        if proposal.tellers:
+            names = [teller.name for teller in proposal.tellers]
+            text = with_tellers(text, proposal, running.enter_context(tellers(names, wanted.folder, wanted.tor)))
+        file = wanted.folder / "study.toml"
+        file.write_text(text, "utf-8")
+        return file
+
+    def _homes(self) -> int:
+        """How many peers have a home by now."""
+        return sum(1 for _ in self.wanted.folder.glob("homes-*/[0-9]*"))
+
+    def _follow(self, server: Child, picture: Picture) -> dict[str, Any]:
+        """Read the server's lines until the study has ended; each change of phase ends a stage."""
+        status = server.line()
+        while (phase := status["phase"]) not in ENDED:
+            with shown(self.console, picture, _SAID.get(phase, "the aggregator counts, and learns from noisy counts")):
+                status = server.line()
+            self._lap(_STAGES.get(status["phase"], phase), f"{status['enrolled']:,} enrolled")
+        return status
+
+    def _lap(self, stage: str, said: str) -> None:
+        now = time.perf_counter()
+        self._seconds[stage] = round(self._seconds.get(stage, 0.0) + now - self._since, 1)
+        self._since = now
+        self.console.print(f"  {stage:<10} {self._seconds[stage]:6.1f} s   {said}", highlight=False)
+
+    # What came of it
+
+    def _checked(self, outcomes: Sequence[dict[str, Any]], ended: dict[str, Any]) -> dict[str, Any]:
+        home, folder = self.wanted.folder / "aggregator", self.wanted.folder / "published"
+        command(home, "aggregator", "export", str(folder))
+        published = read_published(folder)
+        figures = figures_of(self.wanted.peers, outcomes, ended, published)
+        figures["audited"] = _audited(folder)
+        if self.wanted.tor:
+            figures |= {name: _added(outcomes, name) for name in ("packet_connections", "packet_circuits")}
+            figures |= {name: outcomes[0][name] for name in ("control_requests", "control_circuits")}
+        return figures | (_scores(self.wanted.scene, published) if find(published.chain, "model") else {})
+
+
+def figures_of(
+    peers: int, outcomes: Sequence[dict[str, Any]], ended: dict[str, Any], published: Published
+) -> dict[str, Any]:
+    """The counts of a study: by its publication, by its peers' own stores, and by the aggregator's answers."""
+    manifest = parse_manifest(published.body("manifest"))
+    sent, accepted = _added(outcomes, "sent"), published.accepted(len(manifest.surveys))
+    roster = parse_roster(published.body("roster"), manifest.study_id) if find(published.chain, "roster") else ()
+    return {
+        "peers": peers,
+        "joined": sum(count for each in outcomes for state, count in each["states"].items() if state in _MEMBERS),
+        "enrolled": len(roster),
+        "packets": manifest.packets,
+        "sent": sent,
+        "attempts": _added(outcomes, "attempts"),
+        "accepted": accepted,
+        "included": sum(each["packets"].get("included", 0) for each in outcomes),
+        "refused": {word: n for word, n in ended["packet_answers"].items() if word not in ("accepted", "busy")},
+        "missed": peers * manifest.packets - sent,
+        "lost": sent - accepted,
+        "local": is_local(manifest),
+        "price": cost_in_words(manifest),
+        "promise": promise_in_words(manifest),
+        "epsilon_record": charge_of(manifest).amount / 1e9,
+        "epsilon_eq6": manifest.epsilon_per_attribute / 1e9,
+        "most_spent": max((each["most_spent"] for each in outcomes), default=0.0),
+    }
+
+
+def _added(outcomes: Sequence[dict[str, Any]], name: str) -> int:
+    return sum(int(each[name]) for each in outcomes)
+
+
+def _audited(folder: Path) -> bool:
+    """True if `anonml aggregator audit` finds nothing wrong with what was published."""
+    try:
+        command(None, "aggregator", "audit", str(folder))
+    except DemoFailed:
+        return False
+    return True
+
+
+def _scores(scene: scenes.Scene, published: Published) -> dict[str, float | bool]:
+    """`shown`: the report holds that the model beats noise."""
+    plan, model = Plan.of(parse_manifest(published.body("manifest"))), read_model(published.body("model").decode())
+    if not isinstance(model, Model | LinearModel):
+        return {}
+    return {
+        "shown": bool(model.shown),
+        "auc": round(evaluate(model, scene.test).auc, 4),
+        "auc_ceiling_binned": round(binned_ceiling(plan, scene.train, scene.test), 4),
+        "auc_ceiling_raw": round(raw_ceiling(plan, scene.train, scene.test), 4),
+    }
+
+

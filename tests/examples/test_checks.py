@@ -1,0 +1,127 @@
+"""No run that fell short ends in a sentence of success: each failure is planted in the figures of a good one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from examples import demo
+from examples.checks import CONTROL, faults
+from examples.closing import closing
+
+STUDY: dict[str, Any] = {
+    "peers": 500, "joined": 500, "enrolled": 500, "packets": 1, "sent": 500, "attempts": 501, "accepted": 500,
+    "included": 500, "refused": {}, "missed": 0, "lost": 0, "epsilon_record": 4.0, "epsilon_eq6": 1.0,
+    "most_spent": 4.0, "audited": True, "shown": True, "local": True, "auc": 0.81, "auc_ceiling_binned": 0.86, "auc_ceiling_raw": 0.9,
+}  # fmt: skip
+GOOD = STUDY | {CONTROL: STUDY | {"shown": False, "auc": 0.5}}
+TOR = STUDY | {"packet_connections": 501, "packet_circuits": 501, "control_requests": 20, "control_circuits": 1}
+SUCCESS = ("trained one model", "nobody handed over", "AUC", "none was lost", "nothing was found", "of their own")
+
+
+def planted(where: str, **changes: Any) -> Callable[[dict[str, Any]], None]:
+    def plant(figures: dict[str, Any]) -> None:
+        (figures[CONTROL] if where == CONTROL else figures).update(changes)
+
+    return plant
+
+
+def without(where: str, name: str) -> Callable[[dict[str, Any]], None]:
+    def plant(figures: dict[str, Any]) -> None:
+        del (figures[CONTROL] if where == CONTROL else figures)[name]
+
+    return plant
+
+
+EMPTY = {"enrolled": 0, "joined": 0, "sent": 0, "accepted": 0, "included": 0, "missed": 500, "most_spent": 0.0}
+FAILURES: dict[str, Callable[[dict[str, Any]], None]] = {
+    "nobody took part": planted("", peers=0, **(EMPTY | {"missed": 0})),
+    "one did not enrol": planted("", enrolled=499),
+    "one does not know that it is a member": planted("", joined=499),
+    "a stranger is in the roster": planted("", enrolled=501),
+    "packets missed their window": planted("", sent=14, accepted=14, included=14, missed=486),
+    "a packet was sent and is in no transcript": planted("", accepted=499, lost=1),
+    "a packet nobody sent is in a transcript": planted("", accepted=501, lost=-1),
+    "a sender did not find its packet": planted("", included=499),
+    "a packet was refused": planted("", refused={"not-a-member": 1}),
+    "a ledger spent too much": planted("", most_spent=8.0),
+    "no ledger spent anything": planted("", most_spent=0.0),
+    "the audit found something": planted("", audited=False),
+    "no model": without("", "auc"),
+    "a score that is no number": planted("", auc=float("nan")),
+    "a ceiling above one": planted("", auc_ceiling_raw=1.2),
+    "a verdict that is none": planted("", shown=None),
+    "the control is empty": planted(CONTROL, **EMPTY),
+    "the control lost packets": planted(CONTROL, accepted=497, lost=3),
+    "the control's packets missed their windows": planted(CONTROL, sent=100, missed=400, accepted=100, included=100),
+    "the control has fewer people": planted(CONTROL, peers=400, enrolled=400, joined=400, sent=400, accepted=400, included=400),
+    "the control has no model": without(CONTROL, "shown"),
+    "the control was not audited": without(CONTROL, "audited"),
+}
+TOR_FAILURES = {
+    "two packets shared a circuit": planted("", packet_circuits=500),
+    "a packet took no circuit": planted("", packet_connections=499, packet_circuits=499),
+    "tor's log could not show sharing": planted("", control_circuits=20),
+    "tor's control did not run": planted("", control_requests=0, control_circuits=0),
+}
+
+
+def said(figures: dict[str, Any]) -> str:
+    console = Console(width=200, record=True, file=StringIO())
+    console.print(closing(figures, Path("report.html"), "mooc"))
+    return plain(console.export_text())
+
+
+def plain(printed: str) -> str:
+    """The words without the frame around them and the breaks of its lines."""
+    return " ".join(printed.replace("│", " ").split())
+
+
+def failed(good: dict[str, Any], plant: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    figures = deepcopy(good)
+    plant(figures)
+    return figures
+
+
+CASES = [*((name, GOOD, plant) for name, plant in FAILURES.items()), *((name, TOR, plant) for name, plant in TOR_FAILURES.items())]
+
+
+@pytest.mark.parametrize("figures", [STUDY, GOOD, TOR], ids=["study", "with a control", "through Tor"])
+def test_a_good_run_says_so(figures: dict[str, Any]) -> None:
+    assert faults(figures) == []
+    assert "500 people trained one model" in said(figures) and "none was lost" in said(figures)
+
+
+@pytest.mark.parametrize(("good", "plant"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_no_failure_ends_in_a_sentence_of_success(good: dict[str, Any], plant: Callable[[dict[str, Any]], None]) -> None:
+    text = said(failed(good, plant))
+    assert not [sentence for sentence in SUCCESS if sentence in text]
+    assert "This run failed" in text
+
+
+@pytest.mark.parametrize(("good", "plant"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_no_failure_ends_with_exit_code_0(
+    good: dict[str, Any], plant: Callable[[dict[str, Any]], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    figures = failed(good, plant)
+    runs = iter([{name: value for name, value in figures.items() if name != CONTROL}, figures.get(CONTROL)])
+    monkeypatch.setattr(demo, "_run", lambda *_: next(runs))
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(demo.app, ["mooc"] if CONTROL in figures else ["census"])
+    assert done.exit_code == 1, done.output
+    assert not [sentence for sentence in SUCCESS if sentence in plain(done.output)]
+
+
+def test_a_good_run_ends_with_exit_code_0(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    runs = iter([deepcopy(STUDY), deepcopy(GOOD[CONTROL])])
+    monkeypatch.setattr(demo, "_run", lambda *_: next(runs))
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(demo.app, ["mooc", "--json", "figures.json"])
+    assert done.exit_code == 0 and "nothing was found" in plain(done.output), done.output
