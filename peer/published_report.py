@@ -46,7 +46,8 @@ _FETCHING = re.compile(r"url|src|@import|image|[<\\]", re.IGNORECASE)
 """Of a style or a colour: what could name another place, or hide that it does."""
 _ENTITY = "&(?:amp|lt|gt|quot|nbsp|#34|#39);"
 _TOKEN = re.compile(
-    r'<(?P<begun>[a-z][a-z0-9]{0,15})(?P<given>(?: [a-zA-Z][a-zA-Z0-9-]{0,31}(?:="[^"<>]{0,65536}")?){0,16}) ?(?P<closed>/?)>'
+    r"<(?P<begun>[a-z][a-z0-9]{0,15})"
+    r'(?P<given>(?: [a-zA-Z][a-zA-Z0-9-]{0,31}(?:="[^"<>]{0,65536}")?){0,16}) ?(?P<closed>/?)>'
     rf"|</(?P<ended>[a-z][a-z0-9]{{0,15}})>|(?P<text>(?:[^<>&]{{1,1024}}|{_ENTITY}){{1,64}})"
 )
 """No match takes longer than its bounds allow, and each begins where the last one ended."""

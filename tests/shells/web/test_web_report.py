@@ -12,7 +12,7 @@ import pytest
 
 from anon.errors import Malformed
 from peer import published_report
-from peer.published_report import DEEPEST, KEPT, LONGEST, LONGEST_TEXT, MOST_TAGS, POLICY, _TOKEN, as_page
+from peer.published_report import _TOKEN, DEEPEST, KEPT, LONGEST, LONGEST_TEXT, MOST_TAGS, POLICY, as_page
 from tests.support.clock import START
 from tests.support.visiting import Got, Visited
 
