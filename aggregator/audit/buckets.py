@@ -30,7 +30,7 @@ from anon.wire.published import parse
 Contents = Callable[[int, int], bytes | None]
 """The content of a document's bucket, by the numbers of both; None where it is missing."""
 MOST_NAMED = 10
-_MISSING = "is missing; fetch it, or it was erased when the retention ended"
+_MISSING = "; fetch them, or they were erased when the retention ended"
 
 
 def no_contents(_number: int, _bucket: int) -> bytes | None:
@@ -46,39 +46,67 @@ class Leaf:
     digest: bytes = b""
     entries: int = 0
     fault: str = ""
+    missing: bool = False
+
+    @property
+    def good(self) -> bool:
+        """True for a bucket of the document."""
+        return not self.missing and not self.fault
 
 
 class Gathered:
-    """The buckets of one document, taken in their order."""
+    """The buckets of one document, taken in their order. Of its faults the first are named, and the others counted.
+
+    `entries`: how many the buckets have."""
 
     def __init__(self, document: BucketDocument) -> None:
         self.document = document
+        self.entries = 0
+        self._missing: list[int] = []
         self._faults: list[str] = []
         self._leaves: list[bytes] = []
-        self._entries = 0
 
     def take(self, bucket: int, leaf: Leaf) -> None:
         """One bucket."""
-        if leaf.fault:
-            self._faults.append(f"bucket {bucket}{leaf.fault}")
-            return
-        self._leaves.append(leaf.digest)
-        self._entries += leaf.entries
+        if leaf.missing:
+            self._missing.append(bucket)
+        elif leaf.fault:
+            self.fault(f"bucket {bucket}{leaf.fault}")
+        else:
+            self._leaves.append(leaf.digest)
+            self.entries += leaf.entries
+
+    def fault(self, said: str) -> None:
+        """Keep a fault of one bucket."""
+        self._faults.append(said)
 
     def finished(self) -> list[str]:
         """All buckets were taken: what does not hold in them, and against the signed document."""
-        document = self.document
+        document, faults = self.document, first_of(self._faults, "further faults of its buckets")
+        if self._missing:
+            named = ", ".join(map(str, self._missing[:MOST_NAMED]))
+            faults.append(f"{_of(self._missing, document)}: {named}{_MISSING}")
         if len(self._leaves) == document.buckets and root_of(self._leaves) != document.root:
-            self._faults.append("its buckets are not those of the signed root")
-        if document.kind != "credentials" and not self._faults and self._entries != document.count:
-            self._faults.append(f"signed for {document.count} entries, and its buckets have {self._entries}")
-        return self._faults
+            faults.append("its buckets are not those of the signed root")
+        if document.kind != "credentials" and not faults and self.entries != document.count:
+            faults.append(f"signed for {document.count} entries, and its buckets have {self.entries}")
+        return faults
+
+
+def first_of(faults: Sequence[str], others: str) -> list[str]:
+    """The first of many faults, and the number of the others."""
+    more = len(faults) - MOST_NAMED
+    return [*faults[:MOST_NAMED], *([f"{more} {others}"] if more > 0 else [])]
+
+
+def _of(missing: Sequence[int], document: BucketDocument) -> str:
+    return f"{len(missing)} of {document.buckets} bucket{'' if document.buckets == 1 else 's'} missing"
 
 
 def _leaf(document: BucketDocument, bucket: int, content: bytes | None) -> Leaf:
     """The leaf of a bucket, whatever its root says. Credentials are counted against the roster's bucket."""
     if content is None:
-        return Leaf(fault=f" {_MISSING}")
+        return Leaf(missing=True)
     try:
         digest = leaf_of(document.study, document.kind, document.part, content)
         if document.kind == "roster":
@@ -114,7 +142,7 @@ def check_bucket(
     """`piece`: the number of a transcript's bucket, and its content. Never raises for anything that it holds."""
     bucket, content = piece
     leaf = _leaf(document, bucket, content)
-    if leaf.fault or content is None:
+    if not leaf.good or content is None:
         return CheckedPackets(leaf)
     packets = read_packets_bucket(document, bucket, content)
     try:
@@ -164,7 +192,7 @@ def check_members(
         _leaf(document, bucket, content)
         for document, content in ((documents.roster, entries), (documents.credentials, issued))
     )
-    if roster.fault or credentials.fault or entries is None or issued is None:
+    if not (roster.good and credentials.good) or entries is None or issued is None:
         return CheckedMembers(roster, credentials)
     try:
         bad = documents.closing(bucket, entries, issued).bad_credentials(os.urandom, most=MOST_NAMED)

@@ -10,8 +10,10 @@ from functools import partial
 from attrs import evolve
 
 from aggregator.audit.buckets import MOST_NAMED, Contents, Gathered, checked_members, checked_roster, no_contents
+from aggregator.audit.counts import crowded, slots_of
 from aggregator.audit.likeness import alike, read_model, score_of
 from aggregator.audit.noting import noting
+from aggregator.audit.order import ending_faults, order_faults
 from aggregator.audit.packets import Asked
 from aggregator.audit.result import AuditResult, Finding
 from aggregator.audit.transcripts import CheckedTranscripts
@@ -20,10 +22,9 @@ from aggregator.protocols.contract import Learned, Round, SummingPart
 from aggregator.protocols.registry import part_of
 from aggregator.study.learn import Counted, counted, report_again
 from anon.errors import Malformed, RejectedProof
-from anon.protocols.kinds import KINDS, Stage, kinds_of
 from anon.protocols.registry import check_study
 from anon.protocols.tellers import tellers_of
-from anon.sharing.round_document import parse_unsummed
+from anon.sharing.round_document import Unsummed, parse_unsummed
 from anon.sharing.statements import parse_countersignatures
 from anon.study.manifest import Manifest, parse_manifest
 from anon.transparency.bucketed import has_buckets, is_in_buckets, transcript_parts
@@ -31,8 +32,9 @@ from anon.transparency.buckets import BucketDocument, parse_bucket_document
 from anon.transparency.closing import CLOSING, Bodies, read_closing
 from anon.transparency.documents import Head, SignedHead, body_digest, check_body, find, parse_chain
 from anon.transparency.fingerprint import head_prints
-from anon.wire.messages import parse_roster, parse_seed, study_seed
+from anon.wire.messages import parse_abandoned, parse_roster, parse_seed, study_seed
 
+_NO_PACKETS = "its packets are published when collection is over"
 _OTHER_REPORT = "report.html: not the words of this program, perhaps another version's; --report FILE writes your own"
 
 
@@ -81,6 +83,7 @@ class _Audit:
         self.bodies: dict[tuple[str, int], bytes] = {}
         self.left_out: dict[int, int] = {}
         self.unsummed = ""
+        self.not_checked: list[str] = []
         self.enrolled = 0
         self.packets = 0
         self.model_checked = False
@@ -91,22 +94,23 @@ class _Audit:
 
     def run(self) -> AuditResult:
         """All checks, in the order in which documents appear."""
-        self._check_order()
-        self._check_complete()
+        for fault in order_faults(self.manifest, self.places, self.chain):
+            self.note(*fault)
         with noting(self.note, "manifest"):
             check_study(self.manifest)
         self._check_tellers()
+        self._check_abandoned()
         checked = None
         if ("roster", 0) in self.bodies:
             with noting(self.note, "roster"):
                 self._check_enrolments()
             checked = self._check_transcripts()
-        if checked is not None:
             self._check_rounds(checked)
         with noting(self.note, "model"):
             self._check_model(checked)
         report = self.bodies.get(("report", 0))
-        unlike = (_OTHER_REPORT,) if report is not None and not self.report_checked else ()
+        if report is not None and not self.report_checked:
+            self.not_checked.append(_OTHER_REPORT)
         return AuditResult(
             self.study,
             self.enrolled,
@@ -115,7 +119,7 @@ class _Audit:
             tuple(self.findings),
             self.report_checked,
             self.report,
-            not_checked=unlike,
+            not_checked=tuple(self.not_checked),
             not_summed=self.left_out,
             unsummed=self.unsummed,
         )
@@ -134,43 +138,27 @@ class _Audit:
             with noting(self.note, name):
                 self.bodies[head.kind, head.part] = check_body(head, bodies[head.number])
 
-    def _check_order(self) -> None:
-        kinds = [signed.head.kind for signed in self.chain]
-        if [kind for kind in kinds if kind not in kinds_of(Stage.FIRST)] == [*kinds_of(Stage.INSTEAD)]:
-            return
-        of_rounds = dict.fromkeys(kind for kind, _ in self.places)
-        remaining = iter((*kinds_of(Stage.FIRST, Stage.BEFORE), *of_rounds, *kinds_of(Stage.AFTER)))
-        current = next(remaining)
-        for kind in kinds:
-            while kind != current:
-                following = next(remaining, None)
-                if following is None:
-                    self.note(kind, "published out of order")
-                    return
-                current = following
-
-    def _check_complete(self) -> None:
-        """Whatever was learned rests on a roster and on every transcript; nothing stands beside what is checked."""
-        kinds = {one.head.kind for one in self.chain}
-        needed = [*CLOSING] if kinds & {kind for kind, _ in self.places} else []
-        needed += [below for row in KINDS if row.kind in kinds for below in row.rests_on]
-        for kind in dict.fromkeys(needed):
-            if kind not in kinds:
-                self.note(kind, "was never published, but what rests on it was")
-        known = {*self.places, *((row.kind, part) for row in KINDS for part in row.parts(self.manifest))}
-        for one in self.chain:
-            if (one.head.kind, one.head.part) not in known:
-                self.note(f"{one.head.kind} {one.head.part}", "no such document belongs to the study")
-
     def _check_tellers(self) -> None:
         with noting(self.note, "tellers 0"):
             arrangement = tellers_of(self.manifest)
             if arrangement is None:
                 return
-            parse_countersignatures(self.bodies["tellers", 0], self.study, arrangement)
             if ("unsummed", 0) in self.bodies:
                 with noting(self.note, "unsummed 0"):
-                    self.unsummed = str(parse_unsummed(arrangement, self.study, self.bodies["unsummed", 0]).why)
+                    self._check_ending(parse_unsummed(arrangement, self.study, self.bodies["unsummed", 0]))
+            parse_countersignatures(self.bodies["tellers", 0], self.study, arrangement)
+
+    def _check_ending(self, ended: Unsummed) -> None:
+        self.unsummed = str(ended.why)
+        for fault in ending_faults(ended.round, self.places, self.chain):
+            self.note("unsummed 0", fault)
+
+    def _check_abandoned(self) -> None:
+        if ("abandoned", 0) in self.bodies:
+            with noting(self.note, "abandoned 0"):
+                enrolled = parse_abandoned(self.bodies["abandoned", 0], self.study)
+                if enrolled >= self.manifest.cohort.minimum:
+                    self.note("abandoned 0", f"for too few members, and {enrolled} enrolled, which is enough")
 
     def _check_enrolments(self) -> None:
         in_buckets = has_buckets(self.manifest, self.chain)
@@ -199,7 +187,12 @@ class _Audit:
             self.note("credentials 0", f"bad for the roster's entries {named}{more}: their holders were shut out")
 
     def _bucketed(self, kind: str, part: int = 0) -> BucketDocument:
-        return parse_bucket_document(self.bodies[kind, part], self.study, kind, part)
+        """Raises `Malformed`, also for more entries than the manifest has room for: their buckets are not looked for.
+        """
+        document = parse_bucket_document(self.bodies[kind, part], self.study, kind, part)
+        if document.count > self.manifest.cohort.maximum:
+            raise Malformed(f"signed for {document.count} entries, more than the manifest allows")
+        return document
 
     def _content(self, kind: str, part: int, bucket: int) -> bytes | None:
         head = find(self.chain, kind, part)
@@ -225,10 +218,10 @@ class _Audit:
             roster.take(bucket, one.roster)
             credentials.take(bucket, one.credentials)
             if one.fault:
-                self.note(f"credentials 0, bucket {bucket}", one.fault)
+                credentials.fault(f"bucket {bucket}: {one.fault}")
             if one.bad:
                 named = ", ".join(map(str, one.bad))
-                self.note("credentials 0", f"bad in bucket {bucket} for {named}: their holders were shut out")
+                credentials.fault(f"bad in bucket {bucket} for {named}: their holders were shut out")
         self._note_faults(roster)
         self._note_faults(credentials)
 
@@ -263,25 +256,33 @@ class _Audit:
         if sorted(parts) != needed:
             self.note("transcript", "not every slot has one" if in_buckets else "not every survey has one")
         self.packets = checked.packets
+        for fault in crowded(slots_of(self.manifest, checked.in_each, in_buckets), self.enrolled):
+            self.note("transcript", fault)
         return checked
 
-    def _check_rounds(self, checked: CheckedTranscripts) -> None:
+    def _check_rounds(self, checked: CheckedTranscripts | None) -> None:
+        """Before the transcripts are there, the documents that are there: of sums all but the tags."""
         for number, one in enumerate(self.rounds):
-            if one.document is None:
+            if one.document is None or (checked is None and one.document not in self.bodies):
                 continue
             name = f"{one.document[0]} {one.document[1]}"
+            if checked is None:
+                self.not_checked.append(f"{name}: {_NO_PACKETS}")
             with noting(self.note, name):
                 if isinstance(self.protocol_part, SummingPart):
                     self._check_sums(self.protocol_part, number, one, checked)
-                    continue
-                tallies = _demand_counted(checked).tallies
-                if self.bodies.get(one.document) != counted(self.protocol_part, self.manifest, number, tallies):
-                    self.note(name, "its counts are not those of the transcripts")
+                elif checked is not None:
+                    self._check_counts(number, one, checked)
 
-    def _check_sums(self, summing: SummingPart, number: int, one: Round, checked: CheckedTranscripts) -> None:
-        tags = {survey: checked.tags.get(survey, ()) for survey in one.surveys}
+    def _check_counts(self, number: int, one: Round, checked: CheckedTranscripts) -> None:
+        again = counted(self.protocol_part, self.manifest, number, _demand_counted(checked).tallies)
+        if one.document is not None and self.bodies.get(one.document) != again:
+            self.note(f"{one.document[0]} {one.document[1]}", "its counts are not those of the transcripts")
+
+    def _check_sums(self, summing: SummingPart, number: int, one: Round, checked: CheckedTranscripts | None) -> None:
         body = self.bodies.get(one.document or ("", 0), b"")
-        self.left_out |= summing.check_sums(self.manifest, number, body, tags)
+        tags = None if checked is None else {survey: checked.tags.get(survey, ()) for survey in one.surveys}
+        self.left_out |= summing.check_sums(self.manifest, number, body, self.enrolled, tags)
 
     def _check_model(self, checked: CheckedTranscripts | None) -> None:
         if find(self.chain, "model") is None or ("model", 0) not in self.bodies:

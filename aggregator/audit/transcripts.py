@@ -20,12 +20,14 @@ from anon.transparency.transcript import parse_transcript
 class CheckedTranscripts:
     """The transcripts of a study as far as they were taken.
 
-    `packets`: how many were checked; `tags`: by survey those of its packets, in buckets only `with_tags`; `found`: what
-    is counted in all of them, None where something cannot be.
+    `packets`: how many were checked; `in_each`: how many each transcript holds, or is signed for; `tags`: by survey
+    those of its packets, in buckets only `with_tags`; `found`: what is counted in all of them, None where something
+    cannot be.
     """
 
     def __init__(self, compute: Compute, asked: Asked, in_buckets: bool, with_tags: bool, note: Note) -> None:
         self.packets = 0
+        self.in_each: dict[int, int] = {}
         self.tags: dict[int, list[bytes]] = {}
         self.counting = asked.counting(in_buckets)
         self.found: Counted | None = count(self.counting, ())
@@ -41,13 +43,14 @@ class CheckedTranscripts:
         for bucket, one in enumerate(checked):
             gathered.take(bucket, one.leaf)
             if one.fault is not None:
-                self._note(name, f"bucket {bucket}: {one.fault or UNREADABLE}")
+                gathered.fault(f"bucket {bucket}: {one.fault or UNREADABLE}")
             self.packets += one.packets
             self._add(one.counted)
             refused.update(one.refused)
             bad += one.bad_tokens
             for survey, tags in one.tags.items():
                 self.tags.setdefault(survey, []).extend(tags)
+        self.in_each[document.part] = max(document.count, gathered.entries)
         for fault in gathered.finished():
             self._note(name, fault)
         for word, number in refused.items():
@@ -63,6 +66,7 @@ class CheckedTranscripts:
                 if survey != part:
                     raise Malformed("says it is of another survey than its head")
                 transcripts[part] = plaintexts
+                self.in_each[part] = len(plaintexts)
         for part, checked in self._checked(transcripts).items():
             with noting(self._note, f"transcript {part}"):
                 self._take_survey(part, checked)

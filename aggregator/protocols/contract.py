@@ -109,8 +109,15 @@ class SummingPart(AggregatorPart, Protocol):
     that of `anon.sharing.round_document`: nobody can make it again, and everybody can check it."""
 
     def check_sums(
-        self, study: Manifest, number: int, body_untrusted: bytes, tags: Mapping[int, Sequence[bytes]]
+        self,
+        study: Manifest,
+        number: int,
+        body_untrusted: bytes,
+        members: int,
+        tags: Mapping[int, Sequence[bytes]] | None,
     ) -> Mapping[int, int]:
-        """By survey of round `number`, how many of its published packets its sum leaves out. `tags`: by survey, those
-        of its transcript. Raises `Malformed` or `RejectedProof` for a document that does not verify, or whose list
-        names a tag that no transcript has."""
+        """By survey of round `number`, how many of its published packets its sum leaves out; empty without `tags`.
+
+        `members`: those of the roster; `tags`: by survey, those of its transcript, None where none is published yet.
+        Raises `Malformed` or `RejectedProof` for a document that does not verify, or whose list is longer than the
+        roster or names a tag that no transcript has."""

@@ -113,6 +113,8 @@ async def sum_up(
         _demand_one_list(arrangement, occasion, proposed, signatures)
         shares = await _all(links, arrangement, lambda link, own: link.noise(occasion, _others(signatures, own)))  # 5.
     except Disagreed as disagreed:
+        if disagreed.evidence.occasion != occasion:
+            raise TellerRefuses("one of them", "it shows evidence about another sum") from None
         raise NoSum(occasion.round, Why.DISAGREED, disagreed.evidence.to_bytes()) from None
     try:
         await asyncio.to_thread(combine, arrangement, occasion, body, signatures, shares)  # 6.

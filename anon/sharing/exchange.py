@@ -47,7 +47,7 @@ from anon.errors import (
 )
 from anon.nacl import BadSignatureError, SigningKey, VerifyKey
 from anon.sharing.arrangement import Arrangement, TellerEntry, parse_entry
-from anon.sharing.statements import Disagreed, parse_disagreement
+from anon.sharing.statements import Disagreed, read_disagreement
 from anon.text.foreign import brief, escaped
 from anon.wire.cbor import decode, encode, sha256
 from anon.wire.packet_v2 import STUDY_BYTES, TAG_BYTES, Occasion
@@ -330,7 +330,7 @@ def read_fault(body_untrusted: bytes, arrangement: Arrangement | None = None) ->
         told = json.loads(body_untrusted[:LARGEST_FAULT])
         code, message = str(told["error"]), escaped(str(told["message"])[:500])
         if code == Disagreed.code and arrangement is not None:
-            return Disagreed(parse_disagreement(bytes.fromhex(told["evidence"]), arrangement))
+            return Disagreed(read_disagreement(bytes.fromhex(told["evidence"]), arrangement))
     except (ValueError, TypeError, LookupError, RecursionError):
         return Unreachable(_NO_TELLER)
     except AnonmlError:

@@ -18,7 +18,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from anon.errors import InvalidValue, Malformed
+from anon.errors import InvalidValue, Malformed, RejectedProof
 from anon.sharing.arrangement import Arrangement
 from anon.sharing.combine import NoisySum, combine
 from anon.sharing.quorum import Quorum, quorum_of
@@ -65,7 +65,8 @@ LONGEST_UNSUMMED = 2 * LONGEST_EVIDENCE
 
 
 def parse_unsummed(arrangement: Arrangement, study: bytes, body_untrusted: bytes) -> Unsummed:
-    """Why a study ended. Raises `Malformed`, and `RejectedProof` for evidence that proves nothing."""
+    """Why a study ended. Raises `Malformed`, and `RejectedProof` for evidence that proves nothing about this study and
+    round."""
     fields = decode(body_untrusted, _WHAT_ELSE)
     if not isinstance(fields, list) or [type(one) for one in fields] != [int, bytes, int, str, bytes]:
         raise Malformed(f"{_WHAT_ELSE}: expected five fields of the documented kinds")
@@ -73,8 +74,8 @@ def parse_unsummed(arrangement: Arrangement, study: bytes, body_untrusted: bytes
     known = {str(one): one for one in Why}
     if (version, named) != (VERSION, study) or why not in known:
         raise Malformed(f"{_WHAT_ELSE}: of another study or version, or for a reason that this program does not know")
-    if evidence:
-        parse_disagreement(evidence, arrangement)
+    if evidence and parse_disagreement(evidence, study, arrangement).occasion.round != round_number:
+        raise RejectedProof(f"{_WHAT_ELSE}: its evidence is about another round; this proves nothing")
     return Unsummed(study, round_number, known[why], evidence)
 
 
@@ -145,18 +146,25 @@ def demand_listed(
     study: bytes,
     round_number: int,
     body_untrusted: bytes,
-    tags: Mapping[int, Sequence[bytes]],
+    members: int,
+    tags: Mapping[int, Sequence[bytes]] | None,
 ) -> Mapping[int, int]:
-    """By slot, how many of the published packets the sum leaves out. `tags`: by slot, those of its transcript.
+    """By slot, how many of the published packets the sum leaves out. `members`: those of the roster; `tags`: by slot,
+    those of its transcript, None where no transcript is published yet.
 
-    Raises what `parse_round_sums` does, and `Malformed` for a list with a tag that no transcript has.
+    Raises what `parse_round_sums` does, and `Malformed` for a list of more than the members, or with a tag that no
+    transcript has.
     """
     parse_round_sums(arrangement, study, round_number, body_untrusted)
     left_out = {}
     for one in read_round_sums(body_untrusted, study, round_number).slots:
-        published = frozenset(tags.get(one.slot, ()))
         occasion = _summed_by(arrangement, study, one).occasion(Occasion(study, round_number, one.slot))
         summed = parse_list(one.accepted, occasion).tags
+        if len(summed) > members:
+            raise Malformed(f"{_WHAT}: {len(summed)} vectors in slot {one.slot}, of {members} members")
+        if tags is None:
+            continue
+        published = frozenset(tags.get(one.slot, ()))
         if strangers := len(frozenset(summed) - published):
             raise Malformed(f"{_WHAT}: {strangers} packets of slot {one.slot} were summed and are in no transcript")
         left_out[one.slot] = len(published) - len(summed)

@@ -28,6 +28,7 @@ from anon import labels
 from anon.errors import Conflict, Malformed, RejectedProof
 from anon.nacl import BadSignatureError, SigningKey, VerifyKey
 from anon.sharing.arrangement import Arrangement
+from anon.sharing.quorum import quorums
 from anon.wire.cbor import decode, encode, sha256
 from anon.wire.lists import byte_strings, fixed_rows
 from anon.wire.packet_v2 import STUDY_BYTES, TAG_BYTES, VERSION, Occasion
@@ -241,6 +242,11 @@ class Disagreement:
             raise RejectedProof("two signatures of one list, or about two sums; this proves nothing")
 
     @property
+    def occasion(self) -> Occasion:
+        """The sum that both are about; with a spare, as the pair's statements name it."""
+        return parse_list_signature(self.first, self.arrangement).occasion
+
+    @property
     def tellers(self) -> tuple[int, int]:
         """The two that signed."""
         one, other = (parse_list_signature(part, self.arrangement) for part in (self.first, self.second))
@@ -267,8 +273,9 @@ def disagreement_of(one: bytes, other: bytes, arrangement: Arrangement) -> Disag
     return Disagreement(first, second, arrangement)
 
 
-def parse_disagreement(data_untrusted: bytes, arrangement: Arrangement) -> Disagreement:
-    """Evidence out of a file; with a spare about any pair. Raises `Malformed`, `RejectedProof`."""
+def read_disagreement(data_untrusted: bytes, arrangement: Arrangement) -> Disagreement:
+    """Evidence that these tellers signed two lists for one sum, of whichever study; with a spare, of any pair. Raises
+    `Malformed`, `RejectedProof`."""
     items = decode(data_untrusted, "disagreement")
     if not isinstance(items, list) or [type(item) for item in items] != [bytes] * 3 or items[0] != labels.DISAGREEMENT:
         raise Malformed("disagreement: expected a label and two statements")
@@ -277,3 +284,11 @@ def parse_disagreement(data_untrusted: bytes, arrangement: Arrangement) -> Disag
         with suppress(Malformed, RejectedProof):
             return Disagreement(items[1], items[2], group)
     return Disagreement(items[1], items[2], last)
+
+
+def parse_disagreement(data_untrusted: bytes, study: bytes, arrangement: Arrangement) -> Disagreement:
+    """The same about a sum of this study: a teller's key is the same in all its studies."""
+    found = read_disagreement(data_untrusted, arrangement)
+    if all(found.occasion.study != quorum.id for quorum in quorums(study, arrangement)):
+        raise RejectedProof("signatures about a sum of another study; here they prove nothing")
+    return found

@@ -248,7 +248,7 @@ class Teller:
         if end.list is not None and list_heading(end.list) != occasion:
             raise Conflict("this teller signed the list of another pair of tellers; it signs no second one")
         if end.evidence is not None:
-            raise Disagreed(parse_disagreement(end.evidence, mine.arrangement))
+            raise Disagreed(parse_disagreement(end.evidence, mine.quorum.study, mine.quorum.whole))
         if end.list is None:
             raise Refused("no list was signed for this round and slot")
         accepted = parse_list(end.list, occasion)

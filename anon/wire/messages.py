@@ -155,6 +155,14 @@ def encode_abandoned(study: bytes, enrolled: int) -> bytes:
     return encode([VERSION, study, enrolled])
 
 
+def parse_abandoned(data_untrusted: bytes, study: bytes) -> int:
+    """How many enrolled in a study that ended for it. Raises `Malformed`."""
+    version, named, enrolled = _fields(data_untrusted, "abandoned", (int, bytes, int))
+    if version != VERSION or named != study or enrolled < 0:
+        raise Malformed("abandoned: for another study or version, or an impossible number")
+    return int(enrolled)
+
+
 def seed_commitment(value: bytes) -> bytes:
     """The manifest's commitment to the aggregator's random value."""
     return sha256(labels.SEED_COMMITMENT, value)

@@ -99,7 +99,7 @@ async def test_five_members_of_many_records(tmp_path: Path, monkeypatch: pytest.
     expected = 16 * 16 * (6 + 300 + 300 + MOST)  # the constant's square, of each record that counts
     assert abs(found.values[0] - expected) < 8 * deviation < expected / 2
     part = SumPart()
-    assert part.check_sums(study, 0, body, {0: sorted(tags)}) == {0: 0}
+    assert part.check_sums(study, 0, body, len(tags), {0: sorted(tags)}) == {0: 0}
     model = part.learn(study, {("sums", 0): body}, {}).model
     assert isinstance(model, LinearModel) and read_model(model.to_json()) == model
     for app in peers:

@@ -58,7 +58,7 @@ async def test_from_consent_to_a_model_that_anybody_checks(design: str, tmp_path
     found = read_sum(study, 0, body)
     assert found.accepted == len(ROWS) and len(found.values) == study.surveys[0].m
     part = SumPart()
-    assert part.check_sums(study, 0, body, {0: sorted(tags)}) == {0: 0}
+    assert part.check_sums(study, 0, body, len(tags), {0: sorted(tags)}) == {0: 0}
     model = part.learn(study, {("sums", 0): body}, {}).model
     assert read_model(model.to_json()) == model
     for app in peers:

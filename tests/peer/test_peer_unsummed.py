@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from anon.errors import RejectedProof
 from anon.protocols.charge import Budget, Measure, Unit
 from anon.protocols.sum.standing import arrangement_of
-from anon.sharing.round_document import Unsummed, Why
+from anon.sharing.round_document import Unsummed, Why, parse_unsummed
 from anon.sharing.statements import ListSignature, disagreement_of
 from anon.wire.packet_v2 import Occasion
 from peer.rules.lifecycle import State
@@ -122,3 +123,19 @@ async def test_the_page_says_it_and_offers_no_model(tmp_path: Path) -> None:
     assert "This study ended without a sum: a teller did not come back in time" in words and NEVER in words
     assert "There is no report and no model of this study" in words
     assert "Read the report" not in words and "Prediction for me" not in words
+
+
+@pytest.mark.parametrize(("study", "number"), [(bytes(32), 1), (None, 0), (None, 2)])
+def test_evidence_about_another_sum_proves_nothing(study: bytes | None, number: int) -> None:
+    """Two honest signatures of another study or round: a teller's key is the same in all of them."""
+    aggregator = a_study(GRADIENT)
+    arrangement, own = arrangement_of(aggregator.manifest), aggregator.study
+    occasions = [Occasion(one, about, 0) for one, about in ((own, 1), (study or own, number))]
+    fitting, foreign = ([ListSignature(occasion, at, bytes([at]) * 32).sign(signing_key(at)) for at in range(2)] for occasion in occasions)
+    evidence = disagreement_of(*fitting, arrangement).to_bytes()
+    assert parse_unsummed(arrangement, own, Unsummed(own, 1, Why.DISAGREED, evidence).to_bytes()).evidence == evidence
+    forged = disagreement_of(*foreign, arrangement).to_bytes()
+    with pytest.raises(RejectedProof, match=r"proves? nothing"):
+        parse_unsummed(arrangement, own, Unsummed(own, 1, Why.DISAGREED, forged).to_bytes())
+    with pytest.raises(RejectedProof, match="proves nothing"):
+        disagreement_of(fitting[0], foreign[1], arrangement)

@@ -42,13 +42,18 @@ class SumPart:
         return tuple(_round(one, f"round {one.round + 1} of {len(study.surveys)}") for one in study.surveys)
 
     def check_sums(
-        self, study: Manifest, number: int, body_untrusted: bytes, tags: Mapping[int, Sequence[bytes]]
+        self,
+        study: Manifest,
+        number: int,
+        body_untrusted: bytes,
+        members: int,
+        tags: Mapping[int, Sequence[bytes]] | None,
     ) -> Mapping[int, int]:
         """See `SummingPart`. Each round has one survey, and its number is the round's."""
-        slot = sum_asked(study, number).slot
-        arrangement, by_slot = arrangement_of(study), {slot: tags.get(number, ())}
-        left_out = demand_listed(arrangement, study.study_id, number, body_untrusted, by_slot)
-        return {number: left_out[slot]}
+        arrangement, slot = arrangement_of(study), sum_asked(study, number).slot
+        by_slot = None if tags is None else {slot: tags.get(number, ())}
+        left_out = demand_listed(arrangement, study.study_id, number, body_untrusted, members, by_slot)
+        return {number: left_out[slot]} if left_out else {}
 
     def tally(self, study: Manifest, survey: Survey, packets: Sequence[Published], score_value: bytes) -> Tally:
         """Nothing: the sums are the tellers'."""

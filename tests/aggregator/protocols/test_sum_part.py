@@ -156,13 +156,13 @@ def test_sums_are_checked_against_the_transcript() -> None:
     study = manifest_of(GRADIENT)
     body = document(study, 1, [1, 2, 3], 4)
     tags = [place.to_bytes(TAG_BYTES, "big") for place in range(6)]
-    assert PART.check_sums(study, 1, body, {1: tags}) == {1: 2}
+    assert PART.check_sums(study, 1, body, 6, {1: tags}) == {1: 2}
     with pytest.raises(Malformed, match="in no transcript"):
-        PART.check_sums(study, 1, body, {1: tags[:3]})
+        PART.check_sums(study, 1, body, 6, {1: tags[:3]})
     with pytest.raises((Malformed, RejectedProof)):
-        PART.check_sums(study, 0, body, {0: tags})
+        PART.check_sums(study, 0, body, 6, {0: tags})
     with pytest.raises(Malformed, match="at least 2"):
-        PART.check_sums(study, 1, document(study, 1, [1, 2, 3], 1), {1: tags})
+        PART.check_sums(study, 1, document(study, 1, [1, 2, 3], 1), 6, {1: tags})
 
 
 def test_the_desk_is_told_no_estimate_and_no_score() -> None:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
-from attrs import define, field
+from attrs import define, evolve, field
 
 from aggregator.rules.faults import NoSum, TellerAway, TellerRefuses, in_words
 from aggregator.tellers.walk import Batch, finish, hand_roll, share_keys, sum_up
@@ -14,7 +14,14 @@ from anon.errors import Conflict, NoRoom
 from anon.nacl import SigningKey
 from anon.sharing.arrangement import Arrangement
 from anon.sharing.round_document import RoundSums, SlotSum, Unsummed, Why, parse_round_sums, parse_unsummed
-from anon.sharing.statements import AcceptedList, parse_disagreement, parse_list
+from anon.sharing.statements import (
+    AcceptedList,
+    Disagreed,
+    ListSignature,
+    disagreement_of,
+    parse_disagreement,
+    parse_list,
+)
 from anon.transparency.closing import Bodies
 from anon.transparency.documents import encode_chain
 from anon.wire.packet_v2 import Occasion, PacketV2
@@ -159,7 +166,7 @@ async def test_two_lists_end_in_evidence_and_no_sum(tmp_path: Path, seen_by: str
         monkeypatch.setattr("aggregator.tellers.walk._demand_one_list", lambda *_: None)
     with pytest.raises(NoSum, match="signed two lists") as ended:
         await made.summed()
-    assert parse_disagreement(ended.value.evidence, made.arrangement).tellers in {(0, 1), (1, 0)}
+    assert parse_disagreement(ended.value.evidence, made.aggregator.study, made.arrangement).tellers in {(0, 1), (1, 0)}
     document = Unsummed(made.aggregator.study, 0, ended.value.why, ended.value.evidence)
     assert parse_unsummed(made.arrangement, made.aggregator.study, document.to_bytes()) == document
     made.tellers[1].turned = lambda _call, given: given
@@ -183,6 +190,22 @@ async def test_a_teller_that_refuses_is_named_with_its_reason(tmp_path: Path) ->
         await made.summed()
 
 
+async def test_evidence_about_another_sum_ends_no_round(tmp_path: Path) -> None:
+    """A teller that shows what it and a fellow signed for another round."""
+    made = await a_round(tmp_path)
+    other = evolve(made.occasion, round=7)
+    signed = [ListSignature(other, at, bytes([at]) * 32).sign(one.session._key) for at, one in enumerate(made.tellers)]
+
+    def shown(call: str, answer: object) -> object:
+        if call == "noise":
+            raise Disagreed(disagreement_of(signed[0], signed[1], made.arrangement))
+        return answer
+
+    made.tellers[0].lies = shown
+    with pytest.raises(TellerRefuses, match="evidence about another sum"):
+        await made.summed()
+
+
 async def test_a_disagreement_is_heard_before_any_other_fault(tmp_path: Path) -> None:
     made = await a_round(tmp_path, tellers=3)
     other = second_list(made)
@@ -200,7 +223,7 @@ async def test_two_lists_are_evidence_before_any_teller_is_asked_for_its_noise(t
         teller.away = lambda call: call == "noise"
     with pytest.raises(NoSum) as ended:
         await made.summed()
-    assert sorted(parse_disagreement(ended.value.evidence, made.arrangement).tellers) == [0, 1]
+    assert sorted(parse_disagreement(ended.value.evidence, made.aggregator.study, made.arrangement).tellers) == [0, 1]
     assert all("noise" not in teller.calls for teller in made.tellers)
 
 

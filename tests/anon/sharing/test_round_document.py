@@ -106,10 +106,18 @@ def test_rows_of_another_form_are_malformed(made: Made) -> None:
 
 def test_packets_that_are_left_out_are_counted_and_strangers_refused(made: Made) -> None:
     arrangement, study, body = made.world.arrangement, made.world.study, made.document.to_bytes()
-    assert demand_listed(arrangement, study, 0, body, made.tags) == {0: 0, 1: 0}
+    assert demand_listed(arrangement, study, 0, body, 4, made.tags) == {0: 0, 1: 0}
     more = {0: [*made.tags[0], bytes(48), bytes(47) + b"1"], 1: made.tags[1]}
-    assert demand_listed(arrangement, study, 0, body, more) == {0: 2, 1: 0}
+    assert demand_listed(arrangement, study, 0, body, 4, more) == {0: 2, 1: 0}
     with pytest.raises(Malformed, match="1 packets of slot 0"):
-        demand_listed(arrangement, study, 0, body, {0: made.tags[0][1:], 1: made.tags[1]})
+        demand_listed(arrangement, study, 0, body, 4, {0: made.tags[0][1:], 1: made.tags[1]})
     with pytest.raises(Malformed, match="3 packets of slot 1"):
-        demand_listed(arrangement, study, 0, body, {0: made.tags[0]})
+        demand_listed(arrangement, study, 0, body, 4, {0: made.tags[0]})
+
+
+def test_no_sum_has_more_vectors_than_the_roster_has_members(made: Made) -> None:
+    arrangement, study, body = made.world.arrangement, made.world.study, made.document.to_bytes()
+    assert demand_listed(arrangement, study, 0, body, 4, None) == {}, "the transcripts are not there yet"
+    for tags in (None, made.tags):
+        with pytest.raises(Malformed, match="4 vectors in slot 0, of 3 members"):
+            demand_listed(arrangement, study, 0, body, 3, tags)

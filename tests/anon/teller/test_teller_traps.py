@@ -505,7 +505,7 @@ def test_tellers_that_disagree_stop_the_sum_with_evidence(tmp_path: Path) -> Non
     for number, statement in ((0, other), (1, one)):
         with pytest.raises(Disagreed) as stopped:
             world.tellers[number].add_noise(world.occasion(), [statement])
-        evidence = parse_disagreement(stopped.value.evidence.to_bytes(), world.arrangement)
+        evidence = parse_disagreement(stopped.value.evidence.to_bytes(), world.study, world.arrangement)
         assert sorted(evidence.tellers) == [0, 1]
         world.restart(number)
         with pytest.raises(Disagreed):
@@ -526,7 +526,7 @@ def test_evidence_that_is_changed_proves_nothing(tmp_path: Path, tamper: Callabl
     with pytest.raises(Disagreed) as stopped:
         world.tellers[0].add_noise(world.occasion(), [other])
     with pytest.raises((Malformed, RejectedProof)):
-        parse_disagreement(tamper(stopped.value.evidence.to_bytes()), world.arrangement)
+        parse_disagreement(tamper(stopped.value.evidence.to_bytes()), world.study, world.arrangement)
 
 
 def test_what_is_refused_changes_no_sum(tmp_path: Path) -> None:

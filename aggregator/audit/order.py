@@ -1,0 +1,63 @@
+"""Step 3 of an audit: which documents there are, in which order, and what each rests on. Read from heads alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain as chained
+
+from anon.protocols.contract import Place
+from anon.protocols.kinds import KINDS, Stage
+from anon.study.manifest import Manifest
+from anon.transparency.closing import CLOSING
+from anon.transparency.documents import SignedHead
+
+Fault = tuple[str, str]
+"""The name of a document, and its fault."""
+_AFTER_A_SUM = ("transcript", "model", "report")
+
+
+def order_faults(manifest: Manifest, rounds: Sequence[Place], chain: Sequence[SignedHead]) -> Iterator[Fault]:
+    """Documents out of order, missing, or of another study. `rounds`: the documents of the rounds, in order."""
+    places = [(one.head.kind, one.head.part) for one in chain]
+    yield from _out_of_order(manifest, rounds, places)
+    yield from _missing(rounds, {kind for kind, _ in places})
+    known = {*rounds, *_parts(manifest, *Stage)}
+    for kind, part in places:
+        if (kind, part) not in known:
+            yield f"{kind} {part}", "no such document belongs to the study"
+
+
+def ending_faults(ended: int, summed: Sequence[Place], chain: Sequence[SignedHead]) -> Iterator[str]:
+    """Documents that cannot be beside an end without the sum of round `ended`. `summed`: those of the rounds."""
+    places = {(one.head.kind, one.head.part) for one in chain}
+    if not 0 <= ended < len(summed):
+        yield f"names round {ended}, and the study has {len(summed)}"
+    if later := [f"{kind} {part}" for kind, part in places if kind in _AFTER_A_SUM or (kind, part) in summed[ended:]]:
+        yield f"says that round {ended} has no sum, and there is {min(later)}"
+    if earlier := [f"{kind} {part}" for kind, part in summed[:ended] if (kind, part) not in places]:
+        yield f"says that round {ended} has no sum, and {earlier[0]} was never published"
+
+
+def _out_of_order(manifest: Manifest, rounds: Sequence[Place], places: Sequence[Place]) -> Iterator[Fault]:
+    first = _parts(manifest, Stage.FIRST)
+    if [place for place in places if place not in first] == _parts(manifest, Stage.INSTEAD):
+        return
+    expected = [*first, *_parts(manifest, Stage.BEFORE), *rounds, *_parts(manifest, Stage.AFTER)]
+    remaining = iter(expected)
+    for kind, part in places:
+        if (kind, part) in expected and (kind, part) not in remaining:  # which takes from it all up to the place
+            yield f"{kind} {part}", "published out of order"
+            return
+
+
+def _missing(rounds: Sequence[Place], kinds: set[str]) -> Iterator[Fault]:
+    """Whatever was learned rests on a roster and on every transcript."""
+    of_rounds = CLOSING if kinds & {kind for kind, _ in rounds} else ()
+    needed = chained(of_rounds, (below for row in KINDS if row.kind in kinds for below in row.rests_on))
+    for kind in dict.fromkeys(needed):
+        if kind not in kinds:
+            yield kind, "was never published, but what rests on it was"
+
+
+def _parts(manifest: Manifest, *stages: Stage) -> list[Place]:
+    return [(row.kind, part) for row in KINDS if row.stage in stages for part in row.parts(manifest)]
