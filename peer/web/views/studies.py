@@ -12,6 +12,7 @@ from anon.transparency.fingerprint import HeadPrint, head_prints, study_code, wo
 from anon.wire.invite import parse_invite
 from peer.rules.lifecycle import LAST, State
 from peer.rules.packet_lifecycle import Status
+from peer.rules.results import MODEL, REPORT, Results, results_of
 from peer.rules.unsummed import ENDED, UNSUMMED
 from peer.store.records import Study
 from peer.view import accounting_of
@@ -84,6 +85,7 @@ async def study(request: web.Request) -> web.Response:
     status = next(current for current in site.reach.status() if current.study == key)
     manifest = stored.manifest
     accounting, heads, unsummed = await site.threads.asked(_told_by_heads, stored)
+    report, model = await site.threads.asked(_results, stored, site.now())
     over = stored.state in LAST
     return site.page(
         request,
@@ -95,8 +97,9 @@ async def study(request: web.Request) -> web.Response:
         over=over,
         leaving=stored.state is State.LEAVING,
         stopped=stored.state is State.STOPPED,
-        ended=not unsummed and (stored.state is State.FINISHED or site.now() >= manifest.timetable.ends),
         unsummed=unsummed,
+        report=report,
+        model=model,
         waits=stored.state in (State.CONSENTED, State.ENROLLED, State.CHECKED),
         queued=any(slot.status is Status.QUEUED for slot in status.slots),
         windows=sendings(stored, status.slots, site.now()),
@@ -117,6 +120,13 @@ def _told_by_heads(stored: Study) -> tuple[Accounting | None, tuple[HeadPrint, .
     for a study that ended without a sum."""
     chain = stored.chain
     return accounting_of(stored), head_prints(chain), find(chain, UNSUMMED) is not None
+
+
+def _results(stored: Study, now: float) -> tuple[Results, Results]:
+    """Report and model."""
+    manifest, chain = stored.manifest, stored.chain
+    report, model = (results_of(kind, manifest, chain, stored.state, now) for kind in (REPORT, MODEL))
+    return report, model
 
 
 @routes.post("/pause")

@@ -11,9 +11,13 @@ from pathlib import Path
 import pytest
 
 from anon.errors import Malformed
+from anon.transparency.documents import SignedHead
 from peer import published_report
 from peer.published_report import _TOKEN, DEEPEST, KEPT, LONGEST, LONGEST_TEXT, MOST_TAGS, POLICY, as_page
+from peer.rules.lifecycle import LAST, State
+from peer.rules.results import Results, results_of
 from tests.support.clock import START
+from tests.support.fake_aggregator import FakeAggregator, advance, until_closed
 from tests.support.visiting import Got, Visited
 
 REPORT = b"""<!doctype html><html lang="en"><head><title>x</title><style>.bar { fill: #3a6ea5; }</style></head><body>
@@ -68,6 +72,58 @@ async def test_before_a_report_is_published_it_says_so(page: Visited) -> None:
     got = await _read(page)
     assert got.status == 400 and "No report is published yet" in got.words
     assert (await page.get(page.study + "/report")).url.endswith(page.study), "nothing is fetched by looking"
+
+
+async def test_who_stops_sending_is_offered_nothing_that_is_not_there_yet(page: Visited) -> None:
+    """Over for one member is not over: the others still answer, and nothing is published before they have."""
+    manifest = page.aggregator.manifest
+    await page.peer.join(page.aggregator.invite, manifest.epsilon)
+    await until_closed(page.peer, page.aggregator)
+    await advance(page.peer, page.aggregator, manifest.surveys[-1].window.closes)
+    await page.peer.leave(page.aggregator.study)
+    (status,) = page.peer.status()
+    words = (await page.get(page.study)).words
+    assert status.state in LAST and "Read the report" not in words and "Prediction for me" not in words
+    assert "When the study has ended, its model is published" in words
+    page.aggregator.clock.seconds = float(manifest.timetable.ends)
+    words = (await page.get(page.study)).words
+    assert "Read the report" in words and "Prediction for me" in words
+
+
+async def test_a_study_with_too_few_members_never_offers_a_report(page: Visited) -> None:
+    await page.peer.join(page.aggregator.invite, page.aggregator.manifest.epsilon)
+    page.aggregator.abandon()
+    await advance(page.peer, page.aggregator, page.aggregator.manifest.timetable.ends + 1)
+    (status,) = page.peer.status()
+    words = (await page.get(page.study)).words
+    assert status.state is State.ABANDONED and "There is no report and no model of this study" in words
+    assert "Read the report" not in words and "Prediction for me" not in words
+
+
+def _heads(aggregator: FakeAggregator, *kinds: str) -> list[SignedHead]:
+    for kind in kinds:
+        aggregator.publish(kind, b"x")
+    return aggregator.chain
+
+
+@pytest.mark.parametrize(("kinds", "state", "after", "report", "model"), [
+    ((), State.SENT, -1, Results.LATER, Results.LATER),
+    ((), State.FINISHED, -1, Results.LATER, Results.LATER),
+    ((), State.WITHDRAWN, -1, Results.LATER, Results.LATER),
+    (("model",), State.FINISHED, -1, Results.LATER, Results.OUT),
+    (("model", "report"), State.SENT, -1, Results.OUT, Results.OUT),
+    ((), State.FINISHED, 0, Results.OUT, Results.OUT),
+    ((), State.ABANDONED, 1, Results.NEVER, Results.NEVER),
+    (("abandoned",), State.WITHDRAWN, 1, Results.NEVER, Results.NEVER),
+    (("unsummed",), State.SENT, 1, Results.NEVER, Results.NEVER),
+])
+def test_results_are_offered_by_what_was_published(
+    kinds: tuple[str, ...], state: State, after: int, report: Results, model: Results
+) -> None:
+    aggregator = FakeAggregator.with_study()
+    manifest, chain = aggregator.manifest, _heads(aggregator, *kinds)
+    now = manifest.timetable.ends + after
+    assert (results_of("report", manifest, chain, state, now), results_of("model", manifest, chain, state, now)) == (report, model)
 
 
 def _whole(body: bytes) -> bytes:
