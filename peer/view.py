@@ -21,6 +21,7 @@ from peer.store.summaries import Receipt, StudyStatus
 
 if TYPE_CHECKING:
     from anon.accounting.statement import Accounting
+    from anon.study.features import Table
 
 
 def made_ready(home: PeerHome) -> None:
@@ -58,6 +59,12 @@ class HomeView:
         """Every study that was ever joined."""
         ledger = self.store.ledger()
         return [self._status(study, ledger) for study in self.store.studies()]
+
+    def tables_read(self) -> tuple[Table, ...]:
+        """The tables of all studies that are not over, each once: the newest study's columns of it."""
+        stored = [self.store.study(status.study) for status in self.status() if status.state not in LAST]
+        read = [table for study in stored if not study.refused for table in study.manifest.tables]
+        return tuple({table.name: table for table in read}.values())
 
     def receipts(self) -> list[Receipt]:
         """One receipt per slot that was decided, over all studies."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ from attrs import evolve
 from rich.console import Console
 
 from anon import environment
-from anon.errors import Malformed, Refused
+from anon.errors import AnonmlError, Malformed, Refused
 from anon.ldp import nano
 from anon.protocols.charge import LOCAL, Budget, Measure, Unit
 from anon.terminal.foreign import inline
@@ -27,6 +28,7 @@ from peer.opening import (
     existing_home,
     home_of,
     open_peer,
+    open_view,
     pick,
     routes_of,
     secret,
@@ -92,11 +94,24 @@ def import_data(
         if not (person or all_rows):
             choices = yours(file, table, choices, asks=not as_json)
         summary = run_import(home_of(home).data_path, file, table, append, choices)
+        summary = evolve(summary, notes=(*summary.notes, *_unread(home, summary.table)))
     except NoSuchPerson as error:
         raise Refused(with_values(f"{file}: {error}", file, table, choices)) from None
     except (Malformed, Refused) as error:
         raise type(error)(f"{file}: {error}") from None
     print_json(summary_json(summary)) if as_json else show_summary(summary)
+
+
+def _unread(home: Path, imported: str) -> list[str]:
+    """A note where no study reads what was imported. It is imported all the same in a home whose studies cannot be
+    read."""
+    from peer.data.readiness import unread_of
+
+    try:
+        with closing(open_view(home)) as view:
+            return [told for told in [unread_of(imported, view.tables_read())] if told]
+    except AnonmlError:
+        return []
 
 
 def tables(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:

@@ -58,6 +58,19 @@ def readiness(database: Path, tables: Tables) -> Readiness:
     )
 
 
+def unread_of(imported: str, wanted: Sequence[Table]) -> str:
+    """Says of imported tables (with commas between) that no study reads any of them, and what to do; empty where one is
+    read, or where there is no study."""
+    names = [table.name for table in wanted]
+    if not names or set(names) & set(imported.split(", ")):
+        return ""
+    return say(
+        "No study reads this: your studies go on reading {tables}. If this was to be their file, import it again into "
+        "the table of that name.",
+        tables=", ".join(names),
+    )
+
+
 @frozen
 class OwnData:
     """Tables and columns (as table.column) that are not there, and the rows of those tables that are.

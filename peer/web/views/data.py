@@ -12,11 +12,12 @@ from attrs import frozen
 from anon.errors import Refused
 from anon.study.features import Table
 from anon.study.manifest import Manifest
-from anon.text.sentences import say
+from anon.text.sentences import joined, say
 from peer.data.choices import Choices, remembered
 from peer.data.importing import ImportSummary, Mode, Progress, import_file
 from peer.data.preview import PreviewTable
 from peer.data.preview import preview as look_at
+from peer.data.readiness import unread_of
 from peer.data.reading import counted
 from peer.rules.lifecycle import LAST
 from peer.web.forms import form_file, form_text
@@ -183,7 +184,10 @@ async def imported(request: web.Request) -> web.StreamResponse:
         )
     else:
         sentence = say("Imported: {rows} into {table}.", rows=rows, table=summary.table)
-    ready = _sets_budget(request) and not (await site.own((await _wanted(site)).tables)).warnings
+    wanted = (await _wanted(site)).tables
+    if unread := unread_of(summary.table, wanted):
+        return site.onward(request, _PLACES[_back(request)], joined([sentence, unread], " "))
+    ready = _sets_budget(request) and not (await site.own(wanted)).warnings
     return site.onward(request, newest_invite(site) if ready else _PLACES[_back(request)], sentence)
 
 
@@ -298,10 +302,11 @@ def declared(
 
 def suggested(choices: Sequence[Declared], name: str) -> str:
     """The table to import a file of this name into: the one that its name says, else the only one that it fits, else
-    the only one that is not there or lacks columns. A table that is there and whole is never suggested to a file that
-    does not fit it."""
-    if any(choice.name == name for choice in choices):
+    the only one that is not there or lacks columns, else the only one that studies read. Empty where the owner has to
+    say which. The file's own name where no study reads anything: a table of that name would be read by nobody, and the
+    studies would go on with the rows of the file before."""
+    if not choices or any(choice.name == name for choice in choices):
         return name
     free = [choice for choice in choices if not (choice.present and choice.whole)]
-    ways = [choice for choice in choices if choice.fits], free
-    return next((way[0].name for way in ways if len(way) == 1), name)
+    ways = [choice for choice in choices if choice.fits], free, choices
+    return next((way[0].name for way in ways if len(way) == 1), "")

@@ -133,6 +133,17 @@ def test_score_and_threshold_are_distinct_digits(score: float, threshold: float,
     assert distinct_digits(score, threshold) == shown
 
 
+def test_an_import_that_no_study_reads_says_so(command: Command, served: Served, tmp_path: Path) -> None:
+    other, told = tmp_path / "deutsch.csv", "No study reads this: your studies go on reading person."
+    other.write_text("alter\n52\n")
+    assert "No study" not in command("import", other).out, "before the first study"
+    command("budget", "--minimum-cohort", "3")
+    assert command("join", served.link, "--yes").code == 0
+    assert told in " ".join(command("import", other).out.split())
+    assert told in " ".join(command("import", other, "--json").json["notes"])
+    assert "No study" not in command("import", other, "--table", "person").out
+
+
 def test_import_of_a_missing_file_names_it(command: Command, tmp_path: Path) -> None:
     done = command("import", tmp_path / "gone.csv")
     assert done.code == 3 and "gone.csv" in done.err

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from peer.web.views.data import Declared, suggested
 from tests.support.fake_aggregator import DECLARED
 from tests.support.visiting import Got, Visited, visited
 
@@ -28,9 +29,14 @@ def _place(seen: Got, page: Visited) -> str:
     return seen.url.removeprefix(page.server.address)
 
 
-async def _import(page: Visited, seen: Got, **fields: str) -> Got:
+async def _told(page: Visited, seen: Got, **fields: str) -> Got:
+    """The page after an import, with what it says of it once."""
     place = _place(seen, page)
-    done = await page.post(place, seen.form(place) | {"answer": "import", "minimum_cohort": "3"} | fields)
+    return await page.post(place, seen.form(place) | {"answer": "import", "minimum_cohort": "3"} | fields)
+
+
+async def _import(page: Visited, seen: Got, **fields: str) -> Got:
+    done = await _told(page, seen, **fields)
     return await page.get(done.url) if done.status == 200 else done
 
 
@@ -152,10 +158,49 @@ async def test_values_that_would_count_as_missing_are_named_before_consent(newco
     assert _rows(newcomer, "age") == [(41,), (None,), (None,), (900,)], "one text among numbers makes no text of the numbers"
 
 
-async def test_a_table_of_studies_is_compared_before_it_is_replaced(newcomer: Visited) -> None:
+async def test_a_file_of_other_columns_is_compared_with_the_table_that_studies_read(newcomer: Visited) -> None:
+    """A table that is there may have come from the wrong file: the next one takes its place, once it was compared."""
     page = newcomer
     await _import(page, await page.upload("sleep.csv", b"age,cups,tired\n41,many,0\n", "start"))
     seen = await page.upload("old.csv", b"year,place\n1999,here\n")
-    assert seen.form(_place(seen, page))["table"] == "old"
-    shown = await _import(page, seen, table="person")
-    assert "Which column is age ?" in shown.words and page.server.site.tables() == {"person": ("age", "cups", "tired")}
+    assert seen.form(_place(seen, page))["table"] == "person" and "Which column is age ?" in seen.words
+    assert "say which column of the file is age" in (await _import(page, seen)).words.lower()
+    assert page.server.site.tables() == {"person": ("age", "cups", "tired")} and _rows(page) == [(41, "many", 0)]
+    shown = await _told(page, seen, table="other")
+    assert "other" in page.server.site.tables() and "No study reads this" in shown.words
+
+
+@pytest.mark.parametrize(("name", "text", "fields"), [
+    ("deutsch.csv", b"Alter;Tassen;Matt\n52;none;1\n", {"column.age": "alter", "column.cups": "tassen", "column.tired": "matt"}),
+    ("mine (2).csv", b"age,cups,tired\n52,none,1\n", {}),
+    ("person.csv", b"age,cups,tired\n52,none,1\n", {}),
+])
+@pytest.mark.parametrize("back", ["start", ""])
+async def test_the_values_shown_are_those_of_the_last_file_chosen(
+    newcomer: Visited, name: str, text: bytes, fields: dict[str, str], back: str
+) -> None:
+    page = newcomer
+    first = await _import(page, await page.upload("someone.csv", b"age,cups,tired\n41,many,0\n", "start"))
+    assert "41" in first.words and first.url.endswith(page.invite)
+    seen = await page.upload(name, text, back)
+    assert seen.form(_place(seen, page))["table"] == "person"
+    done = await _told(page, seen, **fields)
+    assert "Imported: 1 row into person." in done.words, done.words
+    shown = (await page.get(page.invite)).words
+    assert "52" in shown and "none" in shown and "41" not in shown.split("What it costs")[0]
+
+
+async def test_a_file_that_no_study_reads_leads_to_no_consent_with_the_values_before(newcomer: Visited) -> None:
+    page = newcomer
+    await _import(page, await page.upload("someone.csv", b"age,cups,tired\n41,many,0\n", "start"))
+    done = await _told(page, await page.upload("deutsch.csv", b"x\n52\n", "start"), table="deutsch")
+    assert done.url.endswith("/start/data"), "not on to a consent screen with somebody else's values"
+    assert "Imported: 1 row into deutsch. No study reads this: your studies go on reading person." in done.words
+
+
+def test_where_several_tables_are_read_the_owner_says_which() -> None:
+    two = (Declared("log", True, False), Declared("person", True, False))
+    assert suggested(two, "deutsch") == "" and suggested(two[:1], "deutsch") == "log" == suggested(two, "log")
+    assert suggested((), "deutsch") == "deutsch"
+    assert suggested((Declared("log", True, True), two[1]), "deutsch") == "log"
+    assert suggested((two[0], Declared("person", False, False)), "deutsch") == "person"
