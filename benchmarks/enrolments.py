@@ -76,7 +76,7 @@ async def measure(home: Path, posts: int, enrolled: int) -> Figure:
             "wall_ms": time.perf_counter() - wall,
         }
         ticks = [await _tick(app) for _ in range(TICKS)][1:]
-        assert (await app.status())[0].enrolled == enrolled + len(made)
+        assert await live.tools.enrolments.enrolled(live.study) == enrolled + len(made)
     row: Figure = {"enrolled_before": enrolled, "posts": posts}
     row |= {name: round(1e3 * seconds / posts, 3) for name, seconds in each.items()}
     return row | {"tick_cpu_ms": round(1e3 * median(ticks), 2)}

@@ -149,7 +149,8 @@ def allow(
 
 @app.command(rich_help_panel=WATCH)
 def status(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
-    """How every study stands. Packet counts move in steps of 50 until collection has closed."""
+    """How every study stands. Counts move in steps of 50: of members until enrolment has closed, of packets until
+    collection has closed."""
 
     async def work() -> list[StudyStatus]:
         async with AggregatorApp(existing(home)) as aggregator:
@@ -162,7 +163,8 @@ def status(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None
     table = Table("study", "title", "phase", "enrolled", "minimum", "accepted", Column("until", overflow="fold"))
     for status in statuses:
         until = instant(status.ends) if status.ends else ""
-        counts = (str(number) for number in (status.enrolled, status.minimum, status.accepted))
+        least = f"{status.minimum} ({'reached' if status.enough else 'not reached'})"
+        counts = (str(status.enrolled), least, str(status.accepted))
         table.add_row(status.study.hex()[:8], Foreign(status.title), str(status.phase), *counts, until)
     Console().print(table)
     for line in trouble(statuses):

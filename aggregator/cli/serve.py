@@ -187,7 +187,7 @@ class Teller:
     _address: str = ""
     _port: int = 0
     _open: asyncio.Event = field(factory=asyncio.Event)
-    _seen: dict[bytes, tuple[str, int]] = field(factory=dict)
+    _seen: dict[bytes, tuple[str, str]] = field(factory=dict)
     _said: dict[bytes, float] = field(factory=dict)
     _invited: set[bytes] = field(factory=set)
     _elsewhere: set[bytes] = field(factory=set)
@@ -250,8 +250,8 @@ class Teller:
 
     def is_news(self, status: StudyStatus) -> bool:
         """Another phase than at the last line; for people also another count, at most every `REPEATED` seconds."""
-        now, shown = time.monotonic(), (str(status.phase), status.enrolled)
-        phase, enrolled = self._seen.get(status.study, ("", 0))
+        now, shown = time.monotonic(), (str(status.phase), _enrolled(status))
+        phase, enrolled = self._seen.get(status.study, ("", ""))
         late = now - self._said.get(status.study, now) >= REPEATED
         if phase == shown[0] and (self.asked.as_json or enrolled == shown[1] or not late):
             return False
@@ -264,7 +264,7 @@ class Teller:
             print_json(study_status(status) | answers | {"at": time.time()})
         else:
             named = f"{status.study.hex()[:8]} {short(status.title)}"
-            self._print(f"{named}: [bold]{status.phase}[/], {status.enrolled} enrolled")
+            self._print(f"{named}: [bold]{status.phase}[/], {_enrolled(status)}")
 
     def _named_here(self, study: bytes) -> bool:
         """True if peers of a study go to an address that is served. Says once which are not, and if they all are."""
@@ -300,6 +300,10 @@ class Teller:
 
     def _print(self, line: str, *, soft_wrap: bool = False) -> None:
         self._console.print(line, highlight=False, soft_wrap=soft_wrap)
+
+
+def _enrolled(status: StudyStatus) -> str:
+    return f"{status.enrolled} enrolled" + (", the minimum is reached" if status.enough else "")
 
 
 def _ways_in(manifest: Manifest, links: list[Invite], home: Path) -> list[str]:

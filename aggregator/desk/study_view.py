@@ -10,13 +10,14 @@ from attrs import frozen
 
 from aggregator.desk.steps import Steps
 from aggregator.desk.timeline import Stage, stages, time_left
-from aggregator.intake.counters import STEP
+from aggregator.intake.counters import STEP, Count
 from aggregator.protocols.contract import Reached
 from aggregator.protocols.estimates import Estimate
 from aggregator.rules.lifecycle import Phase
 from aggregator.study.live import LiveStudy
+from aggregator.study.status import CLOSED, roster_length, status_of
 from aggregator.study.sums import patience
-from anon.accounting.statement import ENROLLED, Batch, batch_of_chain, batch_of_reports
+from anon.accounting.statement import ENROLLED, Batch, batch_of_reports
 from anon.errors import AnonmlError
 from anon.protocols.contract import Place, PublishedModel
 from anon.protocols.cost_words import cost_in_words, promise_in_words, statement
@@ -25,21 +26,6 @@ from anon.study.manifest import Manifest, parse_manifest
 from anon.transparency.documents import find
 from anon.transparency.fingerprint import HeadPrint, head_prints, words
 from anon.wire.messages import parse_roster
-
-_CLOSED = frozenset({Phase.LEARNING, Phase.PUBLISHED, Phase.ERASED, Phase.ABANDONED, Phase.ENDED})
-
-
-@frozen
-class Count:
-    """A number as it may be shown: exact, or rounded down to a step of 50."""
-
-    number: int
-    exact: bool
-
-    def __str__(self) -> str:
-        if self.exact:
-            return str(self.number)
-        return f"{self.number} or more" if self.number else f"fewer than {STEP}"
 
 
 @frozen
@@ -108,13 +94,8 @@ class StudyFacts:
 
 async def facts_of(live: LiveStudy) -> StudyFacts:
     """How a study stands."""
-    closed, left = live.phase in _CLOSED, live.phase is not Phase.ENROLLING
-    enrolled = await live.tools.enrolments.enrolled(live.study)
-    if live.phase is Phase.ERASED:
-        enrolled = roster_length(live)
-    accepted = sum((await live.accepted()).values())
+    status = await status_of(live, "")
     manifest, waiting = live.manifest, waiting_of(live)
-    enrolments, packets = await live.answers.all()
     return StudyFacts(
         study=live.study.hex(),
         title=manifest.title,
@@ -125,13 +106,13 @@ async def facts_of(live: LiveStudy) -> StudyFacts:
         fingerprint=words(live.study),
         cost=cost_in_words(manifest),
         promise=promise_in_words(manifest),
-        enrolled=Count(enrolled, True) if left else Count(enrolled // STEP * STEP, False),
-        enough=enrolled >= manifest.cohort.minimum,
-        accepted=Count(accepted, True) if closed else Count(accepted // STEP * STEP, False),
-        expected_packets=enrolled * manifest.packets if left else None,
-        enrolment_answers=enrolments.exact() if left else enrolments.coarse(),
-        packet_answers=packets.exact() if closed else packets.coarse(),
-        answers_exact=closed,
+        enrolled=status.enrolled,
+        enough=status.enough,
+        accepted=status.accepted,
+        expected_packets=status.enrolled.number * manifest.packets if status.enrolled.exact else None,
+        enrolment_answers=status.enrolment_answers,
+        packet_answers=status.packet_answers,
+        answers_exact=status.accepted.exact,
         stages=stages(manifest, live.rounds, live.phase, live.turn),
         documents=len(live.chain),
         has_model=find(live.chain, "model") is not None,
@@ -140,16 +121,8 @@ async def facts_of(live: LiveStudy) -> StudyFacts:
         waiting=waiting,
         unsummed=live.ended,
         has_tellers=live.tellers is not None,
-        left_out=await live.left_out(),
+        left_out=status.left_out,
     )
-
-
-def roster_length(live: LiveStudy) -> int:
-    """How many the signed roster has, from its document alone; 0 before there is one."""
-    if live.in_buckets:
-        return live.rostered
-    known = batch_of_chain(live.manifest, [signed for signed in live.chain if signed.head.kind == "roster"])
-    return known.counts[0] if known else 0
 
 
 async def roster_of(live: LiveStudy) -> tuple[str, ...] | None:
@@ -171,7 +144,7 @@ async def statement_of(live: LiveStudy) -> tuple[str, ...]:
     """The privacy statement: with accepted packets once collection has closed, before that with the members enrolled,
     and before the roster with the declared minimum."""
     manifest = live.manifest
-    if live.phase in _CLOSED and live.phase is not Phase.ABANDONED:
+    if live.phase in CLOSED and live.phase is not Phase.ABANDONED:
         counts = await live.accepted()
         batch = batch_of_reports(manifest, [counts.get(survey.survey, 0) for survey in manifest.surveys])
     elif roster_length(live):

@@ -1,4 +1,7 @@
-"""Counts of what was accepted and refused, by reason. They describe traffic, never anybody."""
+"""Counts of who enrolled and of what was accepted and refused, by reason. They describe traffic, never anybody.
+
+Every surface shows them by one rule (design section 8): in steps of 50 while they grow, exact once they cannot.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,24 @@ from attrs import frozen
 from anon.transparency.fingerprint import HeadPrint
 
 STEP = 50
+
+
+@frozen
+class Count:
+    """A number as it may be shown: exact, or rounded down to a step of 50. Text is the way to say it."""
+
+    number: int
+    exact: bool
+
+    @classmethod
+    def shown(cls, number: int, final: bool) -> Count:
+        """Of a number that may still grow, unless it is `final`."""
+        return cls(number if final else number // STEP * STEP, final)
+
+    def __str__(self) -> str:
+        if self.exact:
+            return str(self.number)
+        return f"{self.number} or more" if self.number else f"fewer than {STEP}"
 
 
 class Counters:

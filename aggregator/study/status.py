@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from aggregator.intake.counters import STEP
+from aggregator.intake.counters import Count
 from aggregator.rules.faults import Fault
 from aggregator.rules.lifecycle import Phase
 from aggregator.store.studies import Progress
 from aggregator.study.live import LiveStudy
+from anon.accounting.statement import batch_of_chain
 
 CLOSED = frozenset({Phase.LEARNING, Phase.PUBLISHED, Phase.ABANDONED, Phase.ENDED, Phase.ERASED})
 """Phases in which no packet comes any more."""
+_NONE = Count.shown(0, final=False)
 
 
 @frozen
 class StudyStatus:
-    """`accepted` packets and `packet_answers` are in steps of 50 until collection has closed.
+    """Counts as every surface shows them: of members in steps of 50 until enrolment has closed, of packets until
+    collection has closed. `enough`: the minimum is reached.
 
     `fault`: why it does not go on, and what to do; empty while it does. `left_out`: packets found damaged, in words.
     """
@@ -24,10 +27,11 @@ class StudyStatus:
     study: bytes
     title: str
     phase: str
-    enrolled: int
+    enrolled: Count
     minimum: int
+    enough: bool
     ends: float | None
-    accepted: int
+    accepted: Count
     enrolment_answers: dict[str, int]
     packet_answers: dict[str, int]
     documents: int
@@ -37,18 +41,22 @@ class StudyStatus:
 
 async def status_of(live: LiveStudy, fault: str) -> StudyStatus:
     """Of a study that is loaded. `fault`: as the serving process told it."""
-    closed = live.phase in CLOSED
+    closed, complete = live.phase in CLOSED, live.phase is not Phase.ENROLLING
+    enrolled = await live.tools.enrolments.enrolled(live.study)
+    if live.phase is Phase.ERASED:
+        enrolled = roster_length(live)
     accepted = sum((await live.accepted()).values())
     enrolments, packets = await live.answers.all()
     return StudyStatus(
         study=live.study,
         title=live.manifest.title,
         phase=live.state,
-        enrolled=await live.tools.enrolments.enrolled(live.study),
+        enrolled=Count.shown(enrolled, complete),
         minimum=live.manifest.cohort.minimum,
+        enough=enrolled >= live.manifest.cohort.minimum,
         ends=live.ends,
-        accepted=accepted if closed else accepted // STEP * STEP,
-        enrolment_answers=enrolments.exact(),
+        accepted=Count.shown(accepted, closed),
+        enrolment_answers=enrolments.exact() if complete else enrolments.coarse(),
         packet_answers=packets.exact() if closed else packets.coarse(),
         documents=len(live.chain),
         fault=live.trouble or fault,
@@ -56,6 +64,14 @@ async def status_of(live: LiveStudy, fault: str) -> StudyStatus:
     )
 
 
+def roster_length(live: LiveStudy) -> int:
+    """How many the signed roster has, from its document alone; 0 before there is one."""
+    if live.in_buckets:
+        return live.rostered
+    known = batch_of_chain(live.manifest, [signed for signed in live.chain if signed.head.kind == "roster"])
+    return known.counts[0] if known else 0
+
+
 def status_unread(progress: Progress, fault: Fault) -> StudyStatus:
     """Of one that is stored and cannot be read."""
-    return StudyStatus(progress.study, "", str(progress.phase), 0, 0, None, 0, {}, {}, 0, fault.said)
+    return StudyStatus(progress.study, "", str(progress.phase), _NONE, 0, False, None, _NONE, {}, {}, 0, fault.said)

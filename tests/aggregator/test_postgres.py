@@ -293,7 +293,7 @@ async def test_a_study_lives_on_a_server_to_its_erasure(postgres: Server, tmp_pa
         await app.tick()
         assert (live.state, live.trouble) == ("published", "")
         (status,) = await app.status()
-        assert (status.accepted, status.enrolled) == (5, 5)
+        assert (status.accepted.number, status.enrolled.number) == (5, 5)
         clock.seconds += manifest.release.retention
         await app.tick()
         assert (live.state, live.trouble) == ("erased", "")

@@ -64,7 +64,7 @@ async def test_a_dummy_is_accepted_and_leaves_no_trace(covered: World) -> None:
     assert _rows(covered.app) == before
     assert live.answers.packets.exact() == {}
     (status,) = await covered.app.status()
-    assert (status.accepted, status.packet_answers) == (0, {})
+    assert (status.accepted.number, status.packet_answers) == (0, {})
 
 
 @pytest.mark.parametrize(("shift", "word"), [(-0.001, "window-not-open"), (50.0, "accepted"), (100.0, "window-closed")])

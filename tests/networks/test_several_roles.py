@@ -42,7 +42,7 @@ async def test_three_people_are_peers_and_aggregators_of_each_other(tmp_path: Pa
                 (State.FINISHED, [Status.INCLUDED])
             ] * 2
             (own,) = await one.aggregator.status()
-            assert (str(own.phase), own.enrolled, own.accepted) == ("published", 2, 2)
+            assert (str(own.phase), own.enrolled.number, own.accepted.number) == ("published", 2, 2)
             _one_budget_over_all_aggregators(one, people)
             _one_story(one, people)
         assert len({one.aggregator.home.public_key for one in people}) == 3

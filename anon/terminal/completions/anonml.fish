@@ -216,7 +216,7 @@ complete -c anonml -f -n '__anonml_at '"'"' aggregator'"'"'' -a openapi -d 'Prin
 complete -c anonml -f -n '__anonml_at '"'"' aggregator'"'"'' -a report -d 'Write a published study'"'"'s report, with errors on a test set if one is given; as PDF if the name ends in .pdf.'
 complete -c anonml -f -n '__anonml_at '"'"' aggregator'"'"'' -a restore -d 'Unpack a backup into a directory that does not exist yet.'
 complete -c anonml -f -n '__anonml_at '"'"' aggregator'"'"'' -a serve -d 'Answer peers and carry every study to its end, until stopped (Ctrl-C). Safe to stop or kill at any time.'
-complete -c anonml -f -n '__anonml_at '"'"' aggregator'"'"'' -a status -d 'How every study stands. Packet counts move in steps of 50 until collection has closed.'
+complete -c anonml -f -n '__anonml_at '"'"' aggregator'"'"'' -a status -d 'How every study stands. Counts move in steps of 50: of members until enrolment has closed, of packets until'
 complete -c anonml -n '__anonml_at '"'"' aggregator'"'"'' -l help
 complete -c anonml -n '__anonml_at '"'"' aggregator allow'"'"'' -l help
 complete -c anonml -n '__anonml_at '"'"' aggregator allow'"'"'' -l home
@@ -474,7 +474,7 @@ complete -c anonml -f -n '__anonml_at '"'"' help aggregator'"'"'' -a openapi -d 
 complete -c anonml -f -n '__anonml_at '"'"' help aggregator'"'"'' -a report -d 'Write a published study'"'"'s report, with errors on a test set if one is given; as PDF if the name ends in .pdf.'
 complete -c anonml -f -n '__anonml_at '"'"' help aggregator'"'"'' -a restore -d 'Unpack a backup into a directory that does not exist yet.'
 complete -c anonml -f -n '__anonml_at '"'"' help aggregator'"'"'' -a serve -d 'Answer peers and carry every study to its end, until stopped (Ctrl-C). Safe to stop or kill at any time.'
-complete -c anonml -f -n '__anonml_at '"'"' help aggregator'"'"'' -a status -d 'How every study stands. Packet counts move in steps of 50 until collection has closed.'
+complete -c anonml -f -n '__anonml_at '"'"' help aggregator'"'"'' -a status -d 'How every study stands. Counts move in steps of 50: of members until enrolment has closed, of packets until'
 complete -c anonml -f -n '__anonml_at '"'"' help study'"'"'' -a init -d 'Write a commented example to start from, and beside it the schema by which editors check it as you type.'
 complete -c anonml -f -n '__anonml_at '"'"' help study'"'"'' -a lint -d 'Check a study file and its queries, and show what it would ask and cost, and whether the group is large enough.'
 complete -c anonml -f -n '__anonml_at '"'"' help study'"'"'' -a plan -d 'Compare designs on people made up from what the study declares (never on private data) and keep the best.'

@@ -121,7 +121,7 @@ async def test_real_peers_carry_a_design_to_its_audited_model(tmp_path: Path, na
             assert (status.state, [slot.status for slot in status.slots]) == (State.FINISHED, [Status.INCLUDED])
             assert status.spent == manifest.epsilon == nano(2)
         (told,) = await aggregator.status()
-        assert (str(told.phase), told.enrolled, told.accepted) == ("published", PEOPLE, PEOPLE)
+        assert (str(told.phase), told.enrolled.number, told.accepted.number) == ("published", PEOPLE, PEOPLE)
         await _audited(aggregator, manifest)
 
 
