@@ -79,6 +79,16 @@ def largest_cohort(manifest: Manifest) -> int:
     return least
 
 
+def with_room(manifest: Manifest) -> Manifest:
+    """The study with the largest maximum for which its documents have room; as it is where not even the minimum fits.
+    """
+    fits = largest_cohort(manifest)
+    if fits < manifest.cohort.minimum:
+        return manifest
+    bucketed_from = manifest.bucketed_from if fits >= manifest.bucketed_from else 0
+    return evolve(manifest, cohort=evolve(manifest.cohort, maximum=fits), bucketed_from=bucketed_from)
+
+
 def _fits(manifest: Manifest) -> bool:
     return _longest(manifest) <= MAX_BODY and longest_at_once(manifest) <= MOST_HELD
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from aggregator.rules.lengths import demand_readable
+from aggregator.rules.lengths import demand_readable, with_room
 from aggregator.store.home import StudySecrets, draw_study_secrets
 from anon.protocols.registry import check_study, protocol_for
 from anon.protocols.resolve import resolve
@@ -41,5 +41,7 @@ def prepare(
     secrets = draw_study_secrets(random_bytes, protocol_for(proposal.design.kind).packet_versions[0])
     manifest = resolve(proposal, secrets.public(aggregator_key), int(now), randbelow, address)
     check_study(manifest)
+    if not proposal.cohort.maximum:
+        manifest = with_room(manifest)
     demand_readable(manifest)
     return manifest, secrets

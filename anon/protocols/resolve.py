@@ -5,13 +5,14 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from anon.errors import Malformed
 from anon.protocols.contract import SharedPart
 from anon.protocols.registry import protocol_for
 from anon.protocols.sum import arranged
 from anon.study.designs import most_in_a_window
+from anon.study.features import USUAL_MOST
 from anon.study.manifest import HISTOGRAM, SEALING_KEYS, SEVERAL_ADDRESSES, VERSION, Manifest, Timetable, Window
 from anon.study.proposal import Proposal
 from anon.transparency import buckets
@@ -41,6 +42,7 @@ def resolve(
 
     Raises `Malformed` for a design that cannot be.
     """
+    proposal = _with_maximum(proposal)
     protocol = protocol_for(proposal.design.kind)
     if proposal.protocol not in (HISTOGRAM, protocol.name):
         raise Malformed(f"study.toml: protocol: the design {proposal.design.kind} is of {protocol.name}")
@@ -82,6 +84,12 @@ def resolve(
         records=proposal.many,
         bucketed_from=_bucketed_from(protocol, proposal),
     )
+
+
+def _with_maximum(proposal: Proposal) -> Proposal:
+    """The same with the usual maximum where it names none, for `prepare` of `aggregator.study.publish` to lower."""
+    cohort = proposal.cohort
+    return evolve(proposal, cohort=evolve(cohort, maximum=cohort.maximum or max(cohort.minimum, USUAL_MOST)))
 
 
 def _version(keys: StudyKeys, address: str) -> int:

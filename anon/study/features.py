@@ -20,6 +20,8 @@ NAME_PATTERN = "^[a-z][a-z0-9_]{0,39}$"
 MAX_BINS = 32
 MAX_CATEGORIES = 64
 MOST_IN_COHORT = 1_000_000
+USUAL_MOST = 100_000
+"""The largest cohort of a study whose file names none."""
 MOST_CONNECTIONS = 64
 LARGEST_NUMBER = 2**53
 """Numbers of a study lie within this of 0: every whole one is a float, and none overflows where floats are computed."""
@@ -273,14 +275,17 @@ class Learning:
 
 @frozen
 class Cohort:
-    """Who may take part and how many must. Below `minimum` the study ends and nothing is sent or charged."""
+    """Who may take part and how many must. Below `minimum` the study ends and nothing is sent or charged.
+
+    `maximum` 0, in a study file alone: `USUAL_MOST`, or fewer where the study's documents have no room for so many.
+    """
 
     minimum: int
-    maximum: int = 100_000
+    maximum: int = 0
     admission: str = field(default="invite", validator=one_of("invite", "allow-list", "open"))
 
     def __attrs_post_init__(self) -> None:
-        if not 2 <= self.minimum <= self.maximum <= MOST_IN_COHORT:
+        if not 2 <= self.minimum <= (self.maximum or MOST_IN_COHORT) <= MOST_IN_COHORT:
             raise InvalidValue(f"minimum, maximum: expected 2 <= minimum <= maximum <= {MOST_IN_COHORT}")
 
 

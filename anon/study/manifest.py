@@ -245,6 +245,8 @@ class Manifest:
         if not all(0 <= epsilon < LARGEST for epsilon in (self.epsilon, self.epsilon_per_attribute)):
             raise InvalidValue(f"epsilon: expected at least 0 and less than {LARGEST}")
         demand_names(self.features, self.label, self.tables)
+        if not self.cohort.maximum:
+            raise InvalidValue("cohort.maximum: expected a number in a published study")
         if not NAME.match(self.protocol):
             raise InvalidValue("protocol: expected small letters, digits and hyphens (at most 40)")
         if len(self.part) > (0 if self.protocol == HISTOGRAM else LONGEST_PART):

@@ -143,7 +143,7 @@ WORDS: Final[dict[str, str]] = {
     "Schedule.binning": "The window of each binning round; needed where cuts are found privately.",
     "Schedule.margin": "The time left free at both ends of a window, for clocks.",
     "Cohort.minimum": "With fewer the study ends; nothing is sent, nobody is charged.",
-    "Cohort.maximum": "More are not admitted.",
+    "Cohort.maximum": "More are not admitted; left out: 100,000, or as many as its documents have room for.",
     "Cohort.admission": "One admission per invite, for listed keys, or for anybody (no claim of anonymity).",
     "Learning.classifier": "The model that is fitted; additive is one model of all surveys.",
     "Learning.ensemble": "How tables are combined.",
@@ -207,7 +207,7 @@ _BOUNDS: Final[dict[str, dict[str, Any]]] = {
     "Learning.score_share": {"minimum": 0, "maximum": 0.5},
     "Learning.base_rate": {"minimum": 0.001, "maximum": 0.999},
     "Cohort.minimum": {"minimum": 2, "maximum": MOST_IN_COHORT},
-    "Cohort.maximum": {"minimum": 2, "maximum": MOST_IN_COHORT},
+    "Cohort.maximum": {"minimum": 0, "maximum": MOST_IN_COHORT},
     "Cover.connections": {"minimum": 0, "maximum": MOST_CONNECTIONS},
 }
 
