@@ -158,7 +158,7 @@ def _along(
     by_tau = []
     for factor, tau in zip(around_zero.T, taus, strict=True):
         seen_sharply = seen.expected / (1 + tau**2 * seen.strengths)
-        line, bend = z @ seen_sharply, float(seen.expected @ seen_sharply)
+        line, bend = _by_row(z, seen_sharply), float(seen.expected @ seen_sharply)
         gained = ways * line + (shares - ways**2 / 2 * bend)
         top = gained.max(axis=0)
         by_tau.append(factor + top + np.log(np.exp(gained - top).sum(axis=0) / len(shifts)))
@@ -173,7 +173,13 @@ def _log_mean(factors: Floats) -> Floats:
 
 def _log_factor(z: Floats, strengths: Floats, tau: float) -> Floats:
     signal = tau**2 * strengths
-    found: Floats = 0.5 * (z**2 @ (signal / (1 + signal)) - np.log1p(signal).sum())
+    found: Floats = 0.5 * (_by_row(z**2, signal / (1 + signal)) - np.log1p(signal).sum())
+    return found
+
+
+def _by_row(rows: Floats, weights: Floats) -> Floats:
+    """`rows @ weights`, in which a row's sum has the same last bit alone as among others: a study equals its own draw."""
+    found: Floats = np.einsum("ij,j->i", rows, weights)
     return found
 
 
