@@ -23,9 +23,9 @@ pytest = $(if $(TWICE),tests/twice $(1),$(1) -m pytest)
 PEER := build peer
 STAFF := $(PEER) aggregator
 TEST := $(STAFF) test
-LEFT_OUT := soak or slow or process or tor or browser or postgres
+LEFT_OUT := soak or slow or process or tor or browser or postgres or timed
 
-.PHONY: demo demo-sum demo-mooc test test-all pythons test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks docs completion languages
+.PHONY: demo demo-sum demo-mooc test test-all timed pythons test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks docs completion languages
 .DEFAULT_GOAL := demo
 
 .venv/made:
@@ -77,11 +77,15 @@ demo-mooc: .venv/demo   ## the course study: 500 students' tracking logs, and ag
 
 test: .venv/test        ## what anybody can run: no root, no tor, no browser; under 4 minutes
 	@$(BIN)/python -m pytest -m "not ($(LEFT_OUT))" -n 3 --dist loadfile
-	@echo "left out: whole programs and servers, long computations, Tor, the browser, PostgreSQL, the soak; make test-all runs all but the soak"
+	@echo "left out: whole programs and servers, long computations, Tor, the browser, PostgreSQL, what counts seconds, the soak; make test-all runs all but the soak"
 
 test-all: .venv/test .venv/mobile .venv/docs/made parts   ## every test but the soak
-	@$(call pytest,$(BIN)/python) -m "not soak" -n 3 --dist loadfile --no-loadscope-reorder
+	@$(call pytest,$(BIN)/python) -m "not (soak or timed)" -n 3 --dist loadfile --no-loadscope-reorder
+	@$(MAKE) --no-print-directory timed
 	@echo "left out: the soak$$(tests/parts >/dev/null || echo ', and:'; tests/parts | head -2)"
+
+timed: .venv/test       ## attacks whose success is a matter of seconds, one after the other
+	@$(call pytest,$(BIN)/python) -m "timed and not soak"
 
 # $(call environment,PYTHON): the environment of one of PYTHONS. Each is made from the same locks.
 environment = .venv/$$(basename $$($(1) -c 'import sys; print(sys.executable)'))-$$($(1) -c 'import platform; print(platform.python_version())')

@@ -14,7 +14,7 @@ import logging
 import os
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from math import ceil
@@ -60,13 +60,15 @@ class Upload:
 
 @define
 class Service:
-    """Answers the calls of one home. `run` makes it; `fault` is set when the teller must stop."""
+    """Answers the calls of one home. `run` makes it; `fault` is set when the teller must stop. `elapsed`: seconds."""
 
     words: str
     name: str
     calls: Calls
     worker: ThreadPoolExecutor
     fault: asyncio.Future[None]
+    elapsed: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     _turn: asyncio.Lock = field(factory=asyncio.Lock)
     _uploads: list[Upload] = field(factory=list)
     _waiting: int = 0
@@ -137,15 +139,15 @@ class Service:
         async with self._turn:
             if self._stopped:
                 raise Unreachable(_BUSY)
-            began = time.monotonic()
+            began = self.elapsed()
             try:
                 said = await in_thread(self.worker, lambda: self.calls.answer(name, body))
                 self._full = False
                 return said
             finally:
                 if name == "noise":
-                    took = time.monotonic() - began
-                    await asyncio.sleep(ceil(took / NOISE_STEP) * NOISE_STEP - took)
+                    took = self.elapsed() - began
+                    await self.sleep(ceil(took / NOISE_STEP) * NOISE_STEP - took)
 
     async def stop(self) -> None:
         """Finish the call that is being made, and close the journal."""

@@ -33,7 +33,7 @@ from peer.store.records import Study
 from tests.support.clock import Clock, RunningClock
 from tests.support.fake_aggregator import DECLARED, FakeAggregator
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.timed
 
 HOG = """SELECT CASE WHEN age > 50 THEN (
     WITH RECURSIVE doubled(t) AS (SELECT 'a' UNION ALL SELECT t || t FROM doubled WHERE length(t) < 100000),

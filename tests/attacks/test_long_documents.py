@@ -138,6 +138,7 @@ def lists_for_a_roster(aggregator: FakeAggregator, people: int) -> bytes:
     return opening + b"\x9a" + count.to_bytes(4, "big") + b"\x80" * count
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("roster", [full_roster, lists_for_a_roster])
 async def test_the_longest_roster_never_holds_the_loop(
     tmp_path: Path, whole: None, roster: Callable[[FakeAggregator, int], bytes]

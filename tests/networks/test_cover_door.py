@@ -7,6 +7,8 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from attrs import define
@@ -17,6 +19,7 @@ from anon.errors import Malformed
 from anon.protocols.posts import sealed_dummy
 from anon.wire.cbor import encode
 from anon.wire.messages import COVER, Dummy, parse_dummy, parse_packet
+from tests.support.clock import Clock
 from tests.support.packets import posted
 from tests.support.world import FakePeer, World, in_memory, sealed, study_text
 
@@ -148,9 +151,16 @@ async def test_no_answer_says_by_its_haste_that_it_was_a_dummy(
     with_members: Covered, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every post is answered no sooner than after a time in which a packet is verified and stored."""
+    running, clock, judge = with_members.running, Clock(0.0), packets.PacketIntake._answer
+
+    async def judged(*given: Any) -> packets.Reply:
+        clock.seconds += 0.1
+        return await judge(*given)
+
+    monkeypatch.setattr(packets.PacketIntake, "_answer", judged)
+    monkeypatch.setattr(packets, "asyncio", SimpleNamespace(get_running_loop=lambda: SimpleNamespace(time=clock), sleep=clock.sleep))
     monkeypatch.setattr(packets, "REPLY_SECONDS", 0.25)
-    running, loop, seconds = with_members.running, asyncio.get_running_loop(), packets.REPLY_SECONDS
     for post in (_dummy(running), sealed(running.live, with_members.members[0].packet()), posted(running.live.manifest, b"nonsense")):
-        begun = loop.time()
+        begun = clock()
         await running.live.submit(post)
-        assert seconds <= loop.time() - begun < seconds + 0.2
+        assert clock() - begun == pytest.approx(packets.REPLY_SECONDS)

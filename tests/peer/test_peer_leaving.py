@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-import time
 from pathlib import Path
 
 import pytest
@@ -12,51 +11,56 @@ from anon.route import SocksRoute
 from peer.app import PeerApp
 from peer.data.evaluate import at_once
 from peer.rules.lifecycle import State
-from peer.run.following import NOTICE_SECONDS
+from peer.run.following import NOTICE_SECONDS, POLL_SECONDS
 from peer.store.backup.archive import backup
 from peer.store.home import PeerHome
-from tests.support.clock import RunningClock
+from tests.support.clock import SteppedClock
 from tests.support.fake_aggregator import FakeAggregator, peer, reopened
+from tests.support.patience import until
 
 
-async def until(app: PeerApp, aggregator: FakeAggregator, state: State, seconds: float) -> float:
-    """Wait for the state; how long it took."""
-    began = time.monotonic()
-    while app.store.state(aggregator.study) is not state:
-        assert time.monotonic() - began < seconds, f"still {app.store.state(aggregator.study)} after {seconds} s"
-        await asyncio.sleep(0.05)
-    return time.monotonic() - began
-
-
-async def enrolled_and_running(tmp_path: Path, aggregator: FakeAggregator) -> tuple[PeerApp, asyncio.Task[None]]:
+async def enrolled_and_running(tmp_path: Path, aggregator: FakeAggregator, clock: SteppedClock) -> tuple[PeerApp, asyncio.Task[None]]:
+    """A peer that sleeps until the roster is to be fetched, and its run, which sleeps until it looks for more studies."""
     app = peer(tmp_path, aggregator)
     await app.join(aggregator.invite, aggregator.manifest.epsilon)
     running = asyncio.create_task(app.run())
-    await until(app, aggregator, State.ENROLLED, 5)
-    await asyncio.sleep(0.1)  # it sleeps now until the roster is to be fetched
+    await clock.rest(2)
+    assert app.store.state(aggregator.study) is State.ENROLLED
     return app, running
 
 
 async def test_a_running_process_delivers_what_another_one_left(tmp_path: Path) -> None:
-    aggregator = FakeAggregator.with_study(clock=RunningClock())
-    _app, running = await enrolled_and_running(tmp_path, aggregator)
+    clock = SteppedClock()
+    aggregator = FakeAggregator.with_study(clock=clock)
+    _app, running = await enrolled_and_running(tmp_path, aggregator, clock)
     other = reopened(PeerHome(tmp_path), aggregator)
     await other.leave(aggregator.study)
-    assert await other.deliver_withdrawal(aggregator.study, 10) is State.WITHDRAWN
+    waiting = asyncio.create_task(other.deliver_withdrawal(aggregator.study, 10))
+    await clock.rest(3)
+    clock.go_on(NOTICE_SECONDS)
+    await until(lambda: other.store.state(aggregator.study) is State.WITHDRAWN)
+    clock.go_on(NOTICE_SECONDS)
+    assert await waiting is State.WITHDRAWN
     assert len(aggregator.sent("withdraw")) == 1
     assert aggregator.enrolments == {}
     assert not running.done()
     running.cancel()
 
 
-async def test_it_notices_within_two_seconds_and_goes_on_when_the_owner_comes_back(tmp_path: Path) -> None:
-    aggregator = FakeAggregator.with_study(clock=RunningClock())
-    app, running = await enrolled_and_running(tmp_path, aggregator)
+async def test_it_notices_within_a_second_and_goes_on_when_the_owner_comes_back(tmp_path: Path) -> None:
+    clock = SteppedClock()
+    aggregator = FakeAggregator.with_study(clock=clock)
+    app, running = await enrolled_and_running(tmp_path, aggregator, clock)
     await reopened(PeerHome(tmp_path), aggregator).leave(aggregator.study)
-    assert await until(app, aggregator, State.WITHDRAWN, 5) < 2 * NOTICE_SECONDS
+    clock.go_on(NOTICE_SECONDS)
+    await until(lambda: app.store.state(aggregator.study) is State.WITHDRAWN)
+    await clock.rest(1)  # no study is left
     await reopened(PeerHome(tmp_path), aggregator).join(aggregator.invite, aggregator.manifest.epsilon)
-    await until(app, aggregator, State.ENROLLED, 10)
+    clock.go_on(POLL_SECONDS)
+    await clock.rest(2)
+    assert app.store.state(aggregator.study) is State.ENROLLED
     running.cancel()
+
 
 
 async def test_a_withdrawal_is_tried_again_often_and_never_past_closing(tmp_path: Path) -> None:

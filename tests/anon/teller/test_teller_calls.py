@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import threading
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -27,6 +26,8 @@ from anon.teller.calls import Calls
 from anon.teller.home import Place, TellerHome, open_home
 from anon.teller.journal import MOST_OFFERS, MOST_STUDIES, Journal
 from anon.wire.cbor import encode
+from tests.support.clock import Clock
+from tests.support.patience import PATIENCE, until
 from tests.support.served_tellers import join_up, sum_study
 from tests.support.tellers import PLACES, World, expected
 
@@ -297,7 +298,6 @@ async def upload(port: int, sent: bytes, length: int = 95) -> tuple[asyncio.Stre
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(b"POST /v1/entry HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % length + sent)
     await writer.drain()
-    await asyncio.sleep(0.1)
     return reader, writer
 
 
@@ -306,19 +306,22 @@ async def test_strangers_who_send_no_more_keep_nobody_out(tmp_path: Path, monkey
     monkeypatch.setattr(service, "MOST_WAITING", 100)
     async with serving(tmp_path) as (made, port):
         stated = [await upload(port, b"") for _ in range(4)]
+        await until(lambda: len(made._uploads) == len(stated))
         assert (await post(port, "/v1/entry", ENTRY))[0] == 200
-        still, later = await upload(port, b"x" * 60), await upload(port, b"x" * 30)
-        assert made._waiting == 90
+        still = await upload(port, b"x" * 60)
+        await until(lambda: made._waiting == 60)
+        later = await upload(port, b"x" * 30)
+        await until(lambda: made._waiting == 90)
         assert (await post(port, "/v1/entry", ENTRY))[0] == 200
         for _, writer in stated:
             writer.close()
-        assert await asyncio.wait_for(still[0].read(), 5) == b"", "its connection was closed"
-        assert made._waiting == 30 and len(made._uploads) <= 1 + len(stated)
+        assert await asyncio.wait_for(still[0].read(), PATIENCE) == b"", "its connection was closed"
+        await until(lambda: made._waiting == 30)
+        assert len(made._uploads) <= 1 + len(stated)
         later[1].write(ENTRY)
         later[1].close()
         still[1].close()
-        await asyncio.sleep(0.2)
-        assert made._waiting == 0
+        await until(lambda: made._waiting == 0)
 
 
 async def test_all_bodies_together_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,14 +330,14 @@ async def test_all_bodies_together_are_bounded(tmp_path: Path, monkeypatch: pyte
     keep, slow = Journal.keep_offer, threading.Event()
 
     def slowly(*given: Any) -> None:
-        slow.wait(20)
+        slow.wait(PATIENCE)
         keep(*given)
 
     monkeypatch.setattr(Journal, "keep_offer", slowly)
     async with serving(tmp_path) as (made, port):
         first = asyncio.ensure_future(post(port, "/v1/entry", ENTRY))
-        await asyncio.sleep(0.2)
-        assert made._waiting == len(ENTRY) and (await post(port, "/v1/entry", ENTRY))[0] == 503
+        await until(lambda: made._waiting == len(ENTRY))
+        assert (await post(port, "/v1/entry", ENTRY))[0] == 503
         slow.set()
         assert (await first)[0] == 200
         assert (await post(port, "/v1/entry", ENTRY))[0] == 200 and made._waiting == 0
@@ -404,24 +407,39 @@ async def test_nothing_is_logged_about_calls(tmp_path: Path, caplog: pytest.LogC
     assert [record.getMessage() for record in caplog.records if record.name.startswith(("anon", "aiohttp"))] == []
 
 
-async def test_noise_leaves_at_whole_steps_and_holds_up_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "NOISE_STEP", 0.5)
-    async with serving(tmp_path) as (_, port):
-        began = time.monotonic()
-        noise = asyncio.ensure_future(post(port, "/v1/noise", b"x"))
-        await asyncio.sleep(0.1)
-        await post(port, "/v1/entry", ENTRY)
-        assert (await noise)[0] == 400
-        assert 0.45 < time.monotonic() - began < 5
+@pytest.mark.parametrize(("took", "steps"), [(0.1, 1), (0.9, 1), (1.1, 2)])
+async def test_noise_leaves_at_whole_steps_and_holds_up_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, took: float, steps: int
+) -> None:
+    clock, order, asked, answer = Clock(0.0), list[str](), list[asyncio.Task[Any]](), Calls.answer
+
+    def slowly(calls: Calls, name: str, body: bytes) -> bytes:
+        order.append(name)
+        clock.seconds += took * service.NOISE_STEP
+        return answer(calls, name, body)
+
+    async def sleep(seconds: float) -> None:
+        asked.append(asyncio.create_task(post(port, "/v1/entry", ENTRY)))
+        await until(lambda: made._turn._waiters)
+        order.append(f"until {clock() + seconds}")
+
+    monkeypatch.setattr(Calls, "answer", slowly)
+    async with serving(tmp_path) as (made, port):
+        made.elapsed, made.sleep = clock, sleep
+        assert (await post(port, "/v1/noise", b"x"))[0] == 400
+        assert (await asked[0])[0] == 200
+    assert order == ["noise", f"until {steps * service.NOISE_STEP}", "entry"]
 
 
 async def test_a_call_is_finished_before_the_journal_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another one that waits for its turn is sent away."""
     done: list[str] = []
     keep, close = Journal.keep_offer, Journal.close
+    begun, slow = threading.Event(), threading.Event()
 
     def slowly(*given: Any) -> None:
-        time.sleep(0.5)
+        begun.set()
+        slow.wait(PATIENCE)
         keep(*given)
         done.append("kept")
 
@@ -433,8 +451,9 @@ async def test_a_call_is_finished_before_the_journal_is_closed(tmp_path: Path, m
     monkeypatch.setattr(Journal, "close", closed)
     async with service.opened(_made(tmp_path), os.urandom) as made:
         making = asyncio.ensure_future(made._in_turn("entry", ENTRY))
-        await asyncio.sleep(0.1)
+        await until(begun.is_set)
         making.cancel()
+        asyncio.get_running_loop().call_later(0.1, slow.set)  # the service is told to stop meanwhile
     late = await asyncio.gather(made._in_turn("entry", ENTRY), return_exceptions=True)
     assert done == ["kept", "closed"] and isinstance(late[0], Unreachable)
 

@@ -23,12 +23,10 @@ def test_leave_beside_a_run_is_delivered_by_it_and_told_truthfully(command: Comm
         while command("status", "--json").json[0]["state"] != "enrolled":
             assert running.poll() is None
             time.sleep(0.1)
-        began = time.monotonic()
         left = command("leave")
         assert (left.code, left.err) == (0, "")
         assert "withdrawn" in left.out
         assert "not answered yet" not in left.out
-        assert time.monotonic() - began < 5
         assert served.aggregator.enrolments == {}
         out, _ = running.communicate(timeout=20)  # nothing is left to run
         assert running.returncode == 0, out

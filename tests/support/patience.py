@@ -1,0 +1,30 @@
+"""What tests wait for comes in the end, however slow the machine, and what work costs is measured in processor time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+PATIENCE = 60.0
+"""Seconds in which all comes that comes at all."""
+
+
+async def until(reached: Callable[[], object]) -> None:
+    """Look again and again. Raises `TimeoutError` when all patience is spent."""
+    async with asyncio.timeout(PATIENCE):
+        while not reached():
+            await asyncio.sleep(0.005)
+
+
+@contextmanager
+def cheap(seconds: float = 2.0) -> Iterator[None]:
+    """The block takes less of this process's own time, which other work on the machine does not lengthen.
+
+    `seconds`: many times what it takes, and far below what the fault took that the test is about.
+    """
+    began = time.process_time()
+    yield
+    taken = time.process_time() - began
+    assert taken < seconds, f"{taken:.1f} s of processor time"
