@@ -19,6 +19,7 @@ from anon.route import DirectRoute
 from anon.serving import quiet_http
 from anon.transparency.documents import check_body, parse_chain
 from anon.wire.replies import REPLY_BYTES, parse_reply
+from tests.support.patience import PATIENCE, turns
 from tests.support.world import FakePeer, World
 
 Place = int | Path
@@ -47,7 +48,7 @@ async def _connection(place: Place) -> tuple[asyncio.StreamReader, asyncio.Strea
 async def _raw(place: Place, request: bytes) -> bytes:
     reader, writer = await _connection(place)
     writer.write(request)
-    answer = await asyncio.wait_for(reader.read(), 5)
+    answer = await asyncio.wait_for(reader.read(), PATIENCE)
     writer.close()
     return answer
 
@@ -214,10 +215,10 @@ async def test_one_connection_too_many_costs_the_oldest_that_says_nothing_its_pl
     _, port = served
     monkeypatch.setattr(quiet_http, "MOST_CONNECTIONS", 2)
     silent = [await _connection(port) for _ in range(2)]
-    await asyncio.sleep(0.05)
+    await turns()
     assert b"404" in await _raw(port, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
     with suppress(ConnectionError):
-        assert await asyncio.wait_for(silent[0][0].read(), 1) == b""
+        assert await asyncio.wait_for(silent[0][0].read(), PATIENCE) == b""
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(silent[1][0].read(), 0.2)
     for _, writer in silent:
@@ -231,7 +232,7 @@ async def test_one_connection_too_many_is_closed_when_all_others_are_served(
     monkeypatch.setattr(quiet_http, "MOST_CONNECTIONS", 1)
     _, writer = await _connection(port)
     writer.write(f"POST /v1/{running.live.study.hex()}/packets HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n".encode())
-    await asyncio.sleep(0.05)
+    await turns()
     with pytest.raises((ConnectionError, AssertionError)):
         assert await _raw(port, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n") != b""
     writer.close()

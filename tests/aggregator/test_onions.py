@@ -17,6 +17,7 @@ from anon.errors import Refused, Unreachable
 from anon.route import Response, Route, SocksRoute
 from anon.serving.onion_key import OnionKey, draw_key
 from anon.storage.home import RESTORED
+from tests.support.patience import PATIENCE
 
 KEYS = tuple(draw_key(os.urandom) for _ in range(3))
 
@@ -105,7 +106,7 @@ async def test_one_that_never_comes_up_ends_all_with_its_own_error(tmp_path: Pat
     made[1].up.set()
     made[1].down.set()
     with pytest.raises(Unreachable, match="it never came up"):
-        await asyncio.wait_for(task, 5)
+        await asyncio.wait_for(task, PATIENCE)
     assert said == [] and all(one.ended for one in made)
 
 

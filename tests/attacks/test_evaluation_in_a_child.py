@@ -115,7 +115,7 @@ def test_a_child_has_no_environment_no_descriptor_and_hard_limits(tmp_path: Path
 @LINUX
 def test_a_child_that_waits_for_ever_is_ended_at_its_deadline() -> None:
     """Nothing is asked of it, so that none of the bounds on a query can end it: the system does."""
-    with process._SERVER.begin(1.0) as channel:
+    with process._SERVER.begin(3.0) as channel:
         for _ in range(200):
             time.sleep(0.05)
             if children():

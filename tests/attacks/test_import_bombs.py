@@ -22,6 +22,7 @@ from peer.data.importing import import_file, import_rows
 from peer.data.preview import preview
 from peer.web.views import data as data_pages
 from tests.attacks import sqlite_bombs as bombs
+from tests.support.patience import PATIENCE, until
 from tests.support.visiting import Got, Visited, visited
 
 BOMBS = (
@@ -30,8 +31,6 @@ BOMBS = (
     bombs.many_tables_of_one_page,
     bombs.a_list_of_tables_without_end,
 )
-PATIENCE = 60.0
-"""Seconds for what takes under one on a quiet machine, and never ended before."""
 
 
 def ended(work: Callable[[], Any]) -> Any:
@@ -167,12 +166,6 @@ class Slow:
         raise Refused("stopped")
 
 
-async def _until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not true():
-            await asyncio.sleep(0.02)
-
-
 async def _chosen(page: Visited, name: str) -> str:
     """Upload without looking; where its preview is."""
     return await page.server.site.staging.take(name, _piece())
@@ -193,7 +186,7 @@ async def test_six_endless_previews_block_neither_pages_nor_an_evaluation(
         looking.append(f"/data/preview/{key}?back=")
         waiting = await page._got("GET", looking[-1])
         assert 'http-equiv="refresh"' in waiting.text
-    await _until(lambda: len(slow.begun) > 0)
+    await until(lambda: len(slow.begun) > 0)
     async with asyncio.timeout(PATIENCE):
         assert await asyncio.to_thread(lambda: "evaluated") == "evaluated"
         assert (await page.get("/data")).status == 200
@@ -209,14 +202,14 @@ async def test_a_preview_ends_when_it_is_dropped_replaced_or_the_page_is_closed(
     place, waiting, dropped = await _looking(page, slow)
     assert "Stop</button>" in waiting.text
     await page.post(place, waiting.form(place) | {"answer": "stop"})
-    await _until(dropped.is_set)
+    await until(dropped.is_set)
     _place, _waiting, replaced = await _looking(page, slow)
     form = (await page.get("/data")).form("/data/upload")
     await page.post("/data/upload", {}, _a_file(form))
-    await _until(replaced.is_set)
+    await until(replaced.is_set)
     _place, _waiting, closed = await _looking(page, slow)
     await page.server.site.close()
-    await _until(closed.is_set)
+    await until(closed.is_set)
 
 
 async def _looking(page: Visited, slow: Slow) -> tuple[str, Got, Event]:
@@ -224,7 +217,7 @@ async def _looking(page: Visited, slow: Slow) -> tuple[str, Got, Event]:
     before = len(slow.begun)
     place = f"/data/preview/{await _chosen(page, 'person.csv')}?back="
     waiting = await page._got("GET", place)
-    await _until(lambda: len(slow.begun) > before)
+    await until(lambda: len(slow.begun) > before)
     assert not slow.begun[-1].is_set()
     return place, waiting, slow.begun[-1]
 
@@ -255,7 +248,7 @@ async def test_an_import_that_is_stopped_leaves_the_tables_as_they_were(
     await page.post(place, form | {"answer": "import", "table": "person"})
     waiting = f"/data/imported/{key}?back="
     page_text = await page._got("GET", waiting)
-    await _until(begun.is_set)
+    await until(begun.is_set)
     told = await page.post(waiting, page_text.form(waiting))
     if 'http-equiv="refresh"' in told.text:
         told = await page.get(waiting)

@@ -29,6 +29,7 @@ from peer.store.home import PeerHome
 from peer.web.uploads import Staging
 from tests.support.canaries import CANARIES, NUMBER, TEXT, WHOLE, forgetful_sqlite, traces
 from tests.support.fake_aggregator import advance, until_closed
+from tests.support.patience import until
 from tests.support.visiting import Visited, visited
 
 DELETE, ERASE = "/data/delete/person", "/data/erase"
@@ -110,9 +111,7 @@ async def test_erasing_everything_on_the_page_leaves_no_byte_of_any_file(page: V
     assert traces(page.home.path, {"link": page.aggregator.invite.code.encode()}) == [] and not page.server.site.invites
     again = await page.upload("a.csv", b"age\n1\n")
     assert again.status == 200, "the page goes on"
-    async with asyncio.timeout(10):
-        while page.server.supervisor.running is not Running.HERE:
-            await asyncio.sleep(0.01)
+    await until(lambda: page.server.supervisor.running is Running.HERE)
     running.cancel()
     with suppress(asyncio.CancelledError):
         await running
@@ -180,8 +179,8 @@ async def test_an_engine_that_is_halted_goes_on_afterwards_and_ends_when_it_is_c
         async with supervisor.halted():
             with page.home.running():
                 await asyncio.sleep(0.02)
-    await asyncio.sleep(0.05)
-    assert supervisor.running is Running.HERE and not running.done()
+    await until(lambda: supervisor.running is Running.HERE)
+    assert not running.done()
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running

@@ -22,6 +22,7 @@ from peer.web.threads import PAGES
 from peer.web.views import joining, results, taking_back
 from tests.support.browsing_model import model_of
 from tests.support.fake_aggregator import FakeAggregator
+from tests.support.patience import PATIENCE, turns, until
 from tests.support.visiting import Visited, visited
 
 STUDY = bytes(range(32))
@@ -88,17 +89,15 @@ async def test_queries_that_take_all_of_their_time_leave_every_other_page_be(
 
     def slow(*_given: Any) -> tuple[Any, ...]:
         begun.append(threading.get_ident())
-        let_go.wait(30.0)
+        let_go.wait(2 * PATIENCE)
         return ()
 
     async def others_are_drawn(busy: str) -> list[int]:
         waiting = [asyncio.create_task(page.get(busy)) for _ in range(PAGES + 1)]
-        for _ in range(30):
-            await asyncio.sleep(0.05)
-            if len(begun) >= PAGES:
-                break
+        await until(lambda: begun)
+        await turns()  # as many as there are threads for
         try:
-            assert (await asyncio.wait_for(page.get("/data"), 10.0)).status == 200
+            assert (await asyncio.wait_for(page.get("/data"), PATIENCE)).status == 200
         finally:
             let_go.set()
         statuses = [got.status for got in await asyncio.gather(*waiting)]

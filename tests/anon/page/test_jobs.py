@@ -10,6 +10,7 @@ import pytest
 
 from anon.errors import Refused
 from anon.page.jobs import Jobs, Outcome
+from tests.support.patience import PATIENCE
 
 
 async def number(value: int, until: asyncio.Event | None = None) -> int:
@@ -34,7 +35,7 @@ async def test_a_job_is_begun_once_and_kept_until_it_is_forgotten_or_begun_anew(
 async def test_closing_ends_what_is_under_way() -> None:
     jobs = Jobs()
     task = jobs.begin("a", lambda: number(1, asyncio.Event()))
-    await asyncio.wait_for(jobs.close(), 5)
+    await asyncio.wait_for(jobs.close(), PATIENCE)
     assert task.cancelled() and jobs.names() == []
 
 

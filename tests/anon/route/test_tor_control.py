@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 from anon.errors import Refused, Unreachable
 from anon.route.tor import Controller, TorProcess, checked_onion, torrc_of_client
+from tests.support.patience import turns
 
 ROOT = Path(__file__).resolve().parents[3]
 OFFLINE = ("DisableNetwork 1",)
@@ -250,7 +251,7 @@ async def test_a_lying_server_gets_no_proof() -> None:
     async with pretender(lie) as path:
         with pytest.raises(Refused, match="does not know tor's cookie"):
             await Controller.connect(path, COOKIE)
-        await asyncio.sleep(0.05)
+        await turns()
     assert [line.split()[0] for line in heard] == [b"AUTHCHALLENGE"]
 
 

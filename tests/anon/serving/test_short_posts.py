@@ -12,6 +12,7 @@ from anon.route import DirectRoute
 from anon.serving import quiet_http
 from anon.serving.quiet_http import QuietResponse, closing, listen, read_body
 from anon.serving.short_posts import Send, ShortPost, answer_of, may_become_head, read_head
+from tests.support.patience import PATIENCE, turns, until
 
 PATH, LONGEST = b"/posts", 40
 HEAD = b"POST /posts HTTP/1.1\r\nHost: x:1\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
@@ -56,8 +57,8 @@ class Served:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         for piece in pieces:
             writer.write(piece)
-            await asyncio.sleep(0.005)
-        answer = await asyncio.wait_for(reader.read(), 5)
+            await turns(5)
+        answer = await asyncio.wait_for(reader.read(), PATIENCE)
         writer.close()
         return answer
 
@@ -149,13 +150,12 @@ async def test_a_post_under_way_is_answered_before_the_server_ends() -> None:
     runner, server.port = await listen(server.answer, "127.0.0.1", 0, find=server.find)
     server.held = asyncio.Event()
     asking = asyncio.ensure_future(server.ask(HEAD % 1 + b"x", b"and more, which is not read"))
-    while not server.short:
-        await asyncio.sleep(0.005)
+    await until(lambda: server.short)
     assert runner.server is not None
     [connection] = runner.server.connections
     assert isinstance(connection, quiet_http._Quiet) and not connection._waiting()
     ending = asyncio.ensure_future(runner.cleanup())
-    await asyncio.sleep(0.02)
+    await turns()
     server.held.set()
     assert (await asking).endswith(b"1 bytes")
     await ending

@@ -28,6 +28,7 @@ from peer.desktop.login.item import LoginItem
 from peer.desktop.login.places import RegistryPlace, launchd_place
 from peer.store.home import PeerHome
 from tests.shells.desktop.test_login_formats import _as_desktops_read
+from tests.support.patience import PATIENCE, turns, until
 from tests.support.peer_command import Command, Served
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what is written is looked for where Linux has it")
@@ -257,14 +258,14 @@ def test_what_was_written_starts_a_peer_that_works_and_ends_when_told(command: C
         words, env=login, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     try:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE
         while not served.aggregator.sent("enrol") and started.poll() is None and time.monotonic() < deadline:
             time.sleep(0.05)
         with pytest.raises(Refused, match="another process"), PeerHome(command.home).running():
             pass
         assert len(_of_session(started.pid)) == 1
         started.send_signal(signal.SIGTERM)
-        out, err = started.communicate(timeout=20)
+        out, err = started.communicate(timeout=PATIENCE)
     finally:
         if started.poll() is None:
             started.kill()
@@ -295,12 +296,12 @@ async def test_it_waits_while_the_page_runs_the_home_and_takes_over_then(tmp_pat
 
     staying = asyncio.create_task(resident.stay(peer, beside))
     with PeerHome(tmp_path).running():
-        await asyncio.sleep(0.3)
-        assert not staying.done() and "elsewhere" in seen
-    await asyncio.sleep(0.3)
-    assert seen[-1] == "here"
+        await until(lambda: "elsewhere" in seen)
+        await turns()
+        assert not staying.done()
+    await until(lambda: seen[-20:] == ["here"] * 20)
     os.kill(os.getpid(), signal.SIGTERM)
-    await asyncio.wait_for(staying, 5)
+    await asyncio.wait_for(staying, PATIENCE)
     peer.close()
 
 

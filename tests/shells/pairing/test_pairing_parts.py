@@ -27,6 +27,7 @@ from peer.pairing.phones import MOST_PHONES, PhoneGate, PhoneRecord
 from peer.pairing.service import TIME_OVER, Pairing, _Standing
 from peer.pairing.state import PairingFolder, PairingState, Wishes
 from peer.store.home import PeerHome
+from tests.support.patience import PATIENCE
 
 HOST = onion_host(bytes(32))
 STATE = PairingState(1.0, 901.0, (PhoneRecord(1, "phone", 2.0, 3.0), PhoneRecord(2, "tablet", revoked=True)))
@@ -202,4 +203,4 @@ async def test_a_tor_that_does_not_answer_lengthens_nothing(tmp_path: Path) -> N
     with folder.held():
         folder.wish_revoked(1)
         standing = _Standing(folder, gate, onion, listener, "x.onion")
-        assert await asyncio.wait_for(pairing._until_over(standing, asyncio.Event()), 5) == TIME_OVER
+        assert await asyncio.wait_for(pairing._until_over(standing, asyncio.Event()), PATIENCE) == TIME_OVER

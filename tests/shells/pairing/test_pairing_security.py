@@ -21,6 +21,7 @@ from anon.wire.onion_address import onion_host
 from peer.pairing import page as phones
 from peer.pairing.phones import PhoneGate
 from peer.web.server import PageServer
+from tests.support.patience import PATIENCE, until
 from tests.support.phoning import HOST, ORIGIN, Phoned, phoned
 from tests.support.visiting import Visited, visited
 
@@ -178,13 +179,10 @@ async def test_what_a_revoked_phone_is_uploading_is_torn_off_and_not_kept(phone:
     writer.write(("\r\n".join(lines) + start).encode())
     for _ in range(10):
         writer.write(b"1\n" * 1000)
-        await asyncio.sleep(0.05)
-        if list(phone.home.path.rglob("a.csv")):
-            break
-    assert list(phone.home.path.rglob("a.csv"))
+    await until(lambda: list(phone.home.path.rglob("a.csv")))
     phone.gate.revoke(1)
     phone.listener.cut_off(1)
-    assert b"303" not in (await asyncio.wait_for(reader.read(), 10))[:20]
+    assert b"303" not in (await asyncio.wait_for(reader.read(), PATIENCE))[:20]
     writer.close()
     assert not list(phone.home.path.rglob("a.csv"))
 
@@ -227,7 +225,7 @@ async def test_a_form_of_fields_without_end_is_refused(phone: Phoned) -> None:
     reader, writer = await asyncio.open_unix_connection(str(phone.socket))
     lines = ["POST /data/upload HTTP/1.1", *(f"{name}: {value}" for name, value in headers), "", ""]
     writer.write(("\r\n".join(lines) + "".join(parts)).encode())
-    assert (await asyncio.wait_for(reader.readline(), 5)).split()[1] == b"400"
+    assert (await asyncio.wait_for(reader.readline(), PATIENCE)).split()[1] == b"400"
     writer.close()
 
 

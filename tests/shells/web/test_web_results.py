@@ -19,6 +19,7 @@ from peer.web.site import LIVE
 from tests.support.browsing_model import model_of
 from tests.support.fake_aggregator import until_closed, until_state
 from tests.support.linear import CLASS, NUMBER
+from tests.support.patience import turns, until
 from tests.support.visiting import Visited, visited
 
 
@@ -142,7 +143,7 @@ async def test_the_studies_run_in_this_process_and_a_yes_is_taken_up(page: Visit
     task = asyncio.create_task(supervisor.run())
     try:
         await joined(page)
-        await _until(lambda: len(page.aggregator.sent("enrol")) == 1)
+        await until(lambda: len(page.aggregator.sent("enrol")) == 1)
         assert supervisor.running is Running.HERE and "Running." in (await page.get("/")).words
         assert "your studies are being run" in (await page.get("/diagnosis")).words.partition("In order")[2]
         with pytest.raises(Refused, match="another process"), page.home.running():
@@ -158,11 +159,11 @@ async def test_when_another_process_runs_the_home_the_page_says_so_and_takes_ove
     page.server.site.supervisor = supervisor
     with page.home.running():
         task = asyncio.create_task(supervisor.run())
-        await _until(lambda: supervisor.running is Running.ELSEWHERE)
+        await until(lambda: supervisor.running is Running.ELSEWHERE)
         assert "Another process on this machine runs your studies" in (await page.get("/")).words
         await joined(page)  # still decided here: the other process takes it up
         assert page.aggregator.posts == []
-    await _until(lambda: len(page.aggregator.sent("enrol")) == 1)
+    await until(lambda: len(page.aggregator.sent("enrol")) == 1)
     assert supervisor.running is Running.HERE
     await _ended(task)
 
@@ -180,12 +181,12 @@ async def test_a_fault_is_said_with_what_to_do_and_the_run_goes_on_after_it(page
     await joined(page)
     page.peer._route_factory = refused  # type: ignore[assignment]
     task = asyncio.create_task(supervisor.run())
-    await _until(lambda: page.peer.status()[0].reason)
+    await until(lambda: page.peer.status()[0].reason)
     assert "Cannot go on: tor is missing: install it; it is tried again by itself" in (await page.get("/")).words
     assert "Do this: tor is missing: install it" in (await page.get("/diagnosis")).words
     page.peer._route_factory = good
     page.aggregator.clock.seconds += 60
-    await _until(lambda: len(page.aggregator.sent("enrol")) == 1)
+    await until(lambda: len(page.aggregator.sent("enrol")) == 1)
     assert supervisor.running is Running.HERE
     assert "tor is missing" not in (await page.get("/diagnosis")).words
     await _ended(task)
@@ -197,10 +198,11 @@ async def test_a_pause_holds_the_run_and_going_on_lets_it_go(page: Visited) -> N
     await page.submit("/", "/pause", seconds="3600")
     supervisor = Supervisor(page.peer.run, 0.05)
     task = asyncio.create_task(supervisor.run())
-    await asyncio.sleep(0.3)
-    assert supervisor.running is Running.HERE and page.aggregator.posts == []
+    await until(lambda: supervisor.running is Running.HERE)
+    await turns()
+    assert page.aggregator.posts == []
     await page.submit("/", "/resume")
-    await _until(lambda: len(page.aggregator.sent("enrol")) == 1)
+    await until(lambda: len(page.aggregator.sent("enrol")) == 1)
     await _ended(task)
 
 
@@ -224,12 +226,6 @@ def _real(page: Visited) -> bool:
 
     page.peer._following._sleep = sleep
     return True
-
-
-async def _until(reached: object, seconds: float = 10.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not reached():  # type: ignore[operator]
-            await asyncio.sleep(0.02)
 
 
 async def _ended(task: asyncio.Task[None]) -> None:
