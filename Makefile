@@ -19,7 +19,7 @@ locked = $(1)/bin/pip install --quiet --disable-pip-version-check --require-hash
 # $(call project,ENVIRONMENT,MORE): the project itself, which brings nothing along.
 project = $(1)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation $(2)
 # $(call pytest,PYTHON): a run of tests; with TWICE=1, as CI has it, three files that failed are tried again alone.
-pytest = $(if $(TWICE),tests/twice $(1),$(1) -m pytest)
+pytest = $(1) -m $(if $(TWICE),tests.twice,pytest)
 PEER := build peer
 STAFF := $(PEER) aggregator
 TEST := $(STAFF) test
@@ -90,8 +90,8 @@ timed: .venv/test       ## attacks whose success is a matter of seconds, one aft
 # $(call environment,PYTHON): the environment of one of PYTHONS. Each is made from the same locks.
 environment = .venv/$$(basename $$($(1) -c 'import sys; print(sys.executable)'))-$$($(1) -c 'import platform; print(platform.python_version())')
 
-pythons:                ## the environments of PYTHONS
-	@for python in $(PYTHONS); do \
+pythons:                ## the environments of those of PYTHONS that are here; of the others a line says why not
+	@found=$$(tests/pythons $(PYTHONS)) && for python in $$found; do \
 		place=$(call environment,$$python) && \
 		{ test $$place/made -nt pyproject.toml && test -z "$$(find locks -name '*.txt' -newer $$place/made)"; } || \
 		{ $$python -m venv --clear $$place && $(call locked,$$place,$(TEST)) --no-compile && $(call project,$$place,-e .) && touch $$place/made; } || exit 1; \
@@ -101,7 +101,7 @@ pythons:                ## the environments of PYTHONS
 minor = $$($(1) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
 
 test-pythons: pythons   ## homes, backups, a peer's session, the commands and the attacks: what old and new Pythons do differently
-	@for python in $(PYTHONS); do \
+	@found=$$(tests/pythons $(PYTHONS)) && for python in $$found; do \
 		place=$(call environment,$$python) && \
 		if test "$(call minor,$$place/bin/python)" = "$(call minor,$(BIN)/python)"; then attacks="$(OF_THE_LIBRARY)"; else attacks=tests/attacks; fi && \
 		echo "under $$($$place/bin/python -V): $$attacks" && \

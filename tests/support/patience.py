@@ -1,4 +1,4 @@
-"""What tests wait for comes in the end, however slow the machine, and what work costs is measured in processor time."""
+"""Tests wait as long as a slow machine takes, and measure the cost of work in processor time."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ def _log_factor(z: Floats, strengths: Floats, tau: float) -> Floats:
 
 
 def _by_row(rows: Floats, weights: Floats) -> Floats:
-    """`rows @ weights`, in which a row's sum has the same last bit alone as among others: a study equals its own draw."""
+    """`rows @ weights`, in which a row's sum has the same last bit alone as among others: a study equals its draw."""
     found: Floats = np.einsum("ij,j->i", rows, weights)
     return found
 
