@@ -67,11 +67,15 @@ def command(home: Path | None, *words: str) -> Any:
 
 @contextmanager
 def serving(
-    folder: Path, study: Path, invites: int, keeper: Keeper, onion: bool = False
+    folder: Path, study: Path, invites: int, keeper: Keeper, onion: bool = False, watched: bool = False
 ) -> Iterator[tuple[Child, list[str]]]:
-    """An aggregator on a free loopback port, or as an onion service, that publishes a study; its invite links."""
-    words = ["-m", "examples.serving", "--home", str(folder / "aggregator"), "--sight", str(folder / "sight.json")]
-    with _child("aggregator", [*words, *_clock(keeper), *(["--onion"] if onion else [])], folder) as child:
+    """An aggregator on a free loopback port, or as an onion service, that publishes a study; its invite links.
+
+    `watched`: somebody sees what it shows of the study meanwhile.
+    """
+    words = ["-m", "examples.serving", "--home", str(folder / "aggregator"), *_clock(keeper)]
+    words += [*(["--onion"] if onion else []), *(["--sight", str(folder / "sight.json")] if watched else [])]
+    with _child("aggregator", words, folder) as child:
         child.tell({"study": str(study), "invites": invites})
         yield child, list(child.line()["links"])
 

@@ -1,9 +1,10 @@
 """The demo's aggregator: the program that `anonml aggregator serve` runs, on the demo's virtual clock.
 
-    python -m examples.serving --home DIR --clock FILE --keeper SOCKET --sight FILE [--onion]
+    python -m examples.serving --home DIR --clock FILE --keeper SOCKET [--sight FILE] [--onion]
 
 Standard input gives one line of JSON: {"study": the path of a study file, "invites": how many}. The first line on
-standard output has the links; each further one says that the study has another phase.
+standard output has the links; each further one says that the study has another phase. `--sight` names the file for what
+somebody who watches sees of the study.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from examples.clock import Party
 from examples.progress import keep_sight
 
 DAY = 86400.0
-PHASE_SECONDS = 0.05
-SIGHT_SECONDS = 1.0
+PHASE_SECONDS = 0.2
+SIGHT_SECONDS = 2.0
 """Real seconds between two looks at the study, for who watches."""
 
 
@@ -71,11 +72,11 @@ async def _serve(options: argparse.Namespace, party: Party, order: dict[str, Any
 
 
 async def _tell(
-    aggregator: AggregatorApp, live: LiveStudy, address: asyncio.Future[str], invites: int, sight: Path
+    aggregator: AggregatorApp, live: LiveStudy, address: asyncio.Future[str], invites: int, sight: Path | None
 ) -> None:
     drawn = await aggregator.create_invites(live.study, invites, await address)
     _say({"links": [invite.link() for invite in drawn]})
-    await asyncio.gather(_phases(live), _sights(live, sight))
+    await asyncio.gather(_phases(live), *([_sights(live, sight)] if sight else []))
 
 
 async def _phases(live: LiveStudy) -> None:
@@ -128,7 +129,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--clock", type=Path, required=True)
     parser.add_argument("--keeper", type=Path, required=True)
-    parser.add_argument("--sight", type=Path, required=True)
+    parser.add_argument("--sight", type=Path)
     parser.add_argument("--onion", action="store_true")
     return parser.parse_args()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +87,7 @@ class StudyRun:
             self._lap("prepare", "every peer has its home and its data")
             with waiting(self.console, "the study is published, and its invites are drawn", None):
                 study = self._study_file(running)
-                server, links = running.enter_context(serving(wanted.folder, study, count, keeper, wanted.tor))
+                server, links = running.enter_context(self._serving(study, keeper))
             self._lap("publish", "the aggregator serves, and every person has a link")
             comes = wanted.schedule.comes(count, keeper.clock(), wanted.seed)
             for number, child in enumerate(children):
@@ -101,6 +101,10 @@ class StudyRun:
             figures = self._checked(outcomes, ended)
         self._lap("score", "everything published checked, the model tried on people whom no peer holds")
         return figures | {"seconds": self._seconds | {"total": round(sum(self._seconds.values()), 1)}}
+
+    def _serving(self, study: Path, keeper: Keeper) -> AbstractContextManager[tuple[Child, list[str]]]:
+        wanted = self.wanted
+        return serving(wanted.folder, study, wanted.peers, keeper, wanted.tor, self.console.is_terminal)
 
     def _study_file(self, running: ExitStack) -> Path:
         """The study as it is published: with the demo's schedule, and with tellers that were started for it."""
