@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from hmac import compare_digest
+from weakref import WeakSet
 
 from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
@@ -49,6 +51,7 @@ def protect(
     that need neither, such as a style sheet. `streamed`: paths whose handlers read a large multipart form piece by
     piece, and must check its form token themselves (`gate.fits`).
     """
+    owners: WeakSet[asyncio.Transport] = WeakSet()
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -64,7 +67,7 @@ def protect(
             return refuse(403, reason)
         if request.path in (bearers or {}):
             return await _for_bearer(request, handler, (bearers or {})[request.path], refuse)
-        if _from_a_stranger(request):
+        if _from_a_stranger(request, owners):
             return refuse(403, say("another user's program asked for this; start this page as who runs the browser"))
         if request.path == ENTER:
             return _enter(request, gate, refuse)
@@ -101,11 +104,17 @@ def _onward(request: web.Request) -> web.Response:
     return web.Response(text=body, content_type="text/html")
 
 
-def _from_a_stranger(request: web.Request) -> bool:
+def _from_a_stranger(request: web.Request, owners: WeakSet[asyncio.Transport]) -> bool:
+    """`owners`: the connections that were looked up and are no stranger's; the far end of one never changes its user."""
     transport = request.transport
     if transport is None:  # the connection is gone, and nobody is there to be answered
         return True
-    return is_stranger(transport.get_extra_info("peername"), transport.get_extra_info("sockname"))
+    if transport in owners:
+        return False
+    if is_stranger(transport.get_extra_info("peername"), transport.get_extra_info("sockname")):
+        return True
+    owners.add(transport)
+    return False
 
 
 async def _for_bearer(request: web.Request, handler: Handler, token: str, refuse: Refuse) -> web.StreamResponse:

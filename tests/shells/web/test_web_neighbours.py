@@ -8,6 +8,7 @@ import socket
 import sys
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from anon.page.peer_process import is_stranger, owner_of, tables
@@ -79,6 +80,26 @@ def test_the_kernel_knows_our_own_sockets(family: socket.AddressFamily) -> None:
         with accepted:
             assert owner_of(tables() or "", peer, accepted.getsockname()) == os.geteuid()
             assert not is_stranger(peer, accepted.getsockname())
+
+
+async def test_each_connection_is_looked_up_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stranger's is looked up again with each request, and refused each time."""
+    looked: list[object] = []
+    strange = False
+
+    def noted(peer: object, here: object) -> bool:
+        looked.append(peer)
+        return strange
+
+    async with visited(tmp_path) as page:
+        monkeypatch.setattr("anon.page.guard.is_stranger", noted)
+        for _ in range(3):
+            async with aiohttp.ClientSession(cookies={one.key: one.value for one in page.session.cookie_jar}) as session:
+                for _ in range(2):
+                    async with session.get(page.server.address + "/data") as answer:
+                        assert answer.status == (403 if strange else 200)
+            strange = len(looked) == 2
+    assert len(looked) == len(set(looked)) + 1 == 4
 
 
 async def asked_by(user: int, port: int, path: str, cookie: str = "") -> str:
