@@ -97,15 +97,26 @@ def modules() -> Mapping[str, Path]:
 
 
 @cache
+def statements(path: Path) -> tuple[ast.Import | ast.ImportFrom, ...]:
+    """Every import of a file, wherever in the file the import stands. A relative one raises `ValueError`."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found = tuple(node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
+    if any(isinstance(node, ast.ImportFrom) and node.level for node in found):
+        raise ValueError(f"{path}: relative import")
+    return found
+
+
+@cache
 def imports(path: Path) -> frozenset[str]:
-    """Every dotted name that a file imports, wherever in the file the import stands."""
+    """Every dotted name that a file imports."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {str(node.module)}
+    for node in statements(path):
+        found |= {alias.name for alias in node.names} if isinstance(node, ast.Import) else _named(node)
     return frozenset(found)
+
+
+def _named(node: ast.ImportFrom) -> set[str]:
+    return {f"{node.module}.{alias.name}" for alias in node.names} | {str(node.module)}
 
 
 @cache
@@ -122,7 +133,7 @@ def arrows() -> frozenset[tuple[str, str]]:
 
 def _takes_name(path: Path, package: str) -> bool:
     """True if a file imports something of a package that is no module of it, or the package itself."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in statements(path):
         if isinstance(node, ast.ImportFrom) and node.module == package:
             if any(f"{package}.{alias.name}" not in modules() for alias in node.names):
                 return True
