@@ -76,7 +76,7 @@ demo-mooc: .venv/demo   ## the course study: 500 students' tracking logs, and ag
 	$(call demo,mooc)
 
 test: .venv/test        ## what anybody can run: no root, no tor, no browser; under 4 minutes
-	@$(BIN)/python -m pytest -m "not ($(LEFT_OUT))" -n 3 --dist loadfile
+	@$(BIN)/python -m pytest -m "not ($(LEFT_OUT))" -n 2 --dist loadfile
 	@echo "left out: whole programs and servers, long computations, Tor, the browser, PostgreSQL, what counts seconds, the soak; make test-all runs all but the soak"
 
 test-all: .venv/test .venv/mobile .venv/docs/made parts   ## every test but the soak

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import signal
 import sys
 from collections.abc import AsyncIterator, Generator, Iterator
@@ -16,6 +17,7 @@ from hypothesis import HealthCheck, settings
 from anon import environment
 from anon.errors import AnonmlError
 from tests.support import draws
+from tests.support.tries import QUARTER, WHOLE
 
 if TYPE_CHECKING:
     from anon.testnet import PrivateNetwork
@@ -48,14 +50,17 @@ def _has_postgres() -> bool:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Draws and Hypothesis repeat themselves, but in the soak, which is to find what is new. No test fails for being slow.
+    A run that leaves out what is slow tries a quarter of the examples.
 
     Programs that tests interrupt inherit this process's answer to Ctrl-C, and in the background of a shell that is to
     ignore it.
     """
     unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-    settings.register_profile("repeated", unhurried, derandomize=True)
+    asked = config.getoption("markexpr").strip()
+    tries = QUARTER if re.search(r"\bnot \(?[^)]*\bslow\b", asked) else WHOLE
+    settings.register_profile("repeated", unhurried, derandomize=True, max_examples=tries)
     settings.register_profile("free", unhurried, print_blob=True)
-    if config.getoption("markexpr").strip() == "soak":
+    if asked == "soak":
         settings.load_profile("free")
     else:
         settings.load_profile("repeated")

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil, isqrt
 from typing import Final
 
@@ -81,6 +82,7 @@ def epsilon_of(sums: Sequence[NoisySum], delta: Decimal) -> NanoEpsilon:
     return NanoEpsilon(smallest(lambda epsilon: delta_of(sums, epsilon) <= delta, top))
 
 
+@lru_cache(maxsize=64)
 def sigma_squared_for(
     sensitivity_squared: int, entries: int, epsilon: NanoEpsilon, delta: Decimal, rounds: int = 1
 ) -> Fraction:

@@ -105,7 +105,7 @@ def _onward(request: web.Request) -> web.Response:
 
 
 def _from_a_stranger(request: web.Request, owners: WeakSet[asyncio.Transport]) -> bool:
-    """`owners`: the connections that were looked up and are no stranger's; the far end of one never changes its user."""
+    """`owners`: connections that were looked up and are no stranger's. The far end of one never changes its user."""
     transport = request.transport
     if transport is None:  # the connection is gone, and nobody is there to be answered
         return True

@@ -214,7 +214,8 @@ def test_a_files_name_begins_no_line_of_a_message(
 def test_one_module_alone_escapes_for_the_terminal_and_every_template_has_the_same_way() -> None:
     users = []
     for file in (one for side in ("anon", "peer", "aggregator") for one in (ROOT / side).rglob("*.py")):
-        tree = ast.parse(file.read_text("utf-8"))
+        text = file.read_text("utf-8")
+        tree = ast.parse(text if "escape" in text or "Environment" in text else "")
         names = {f"{node.module}.{one.name}" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for one in node.names}
         if "rich.markup.escape" in names:
             users.append(file.relative_to(ROOT).as_posix())

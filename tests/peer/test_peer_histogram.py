@@ -14,6 +14,7 @@ from anon.wire.cbor import encode
 from peer.protocols.histogram import category_of
 from peer.protocols.registry import part_of
 from tests.support.fake_aggregator import BINNED, DECLARED, PAPER, FakeAggregator, advance, peer, until_closed
+from tests.support.tries import examples
 
 MANIFESTS = {name: FakeAggregator.with_study(text).manifest for name, text in
              {"declared": DECLARED, "binned": BINNED, "paper": PAPER}.items()}
@@ -38,7 +39,7 @@ def documents(manifest, low: int = 10) -> list[DocumentArrived]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.sampled_from(sorted(MANIFESTS)), st.dictionaries(st.sampled_from(["age", "cups", "other"]), ANY), ANY,
        st.data())
 def test_every_data_set_gives_exactly_one_answer_per_slot(name, values, label, data) -> None:

@@ -66,6 +66,7 @@ from peer.store.records import (
     Study,
 )
 from tests.support.fake_aggregator import BINNED, DECLARED, PAPER, FakeAggregator
+from tests.support.tries import examples
 
 COVERED = "\n[cover]\nconnections = 5\n"
 CUT = PAPER.replace("bins = 2", "cuts = [40]")
@@ -187,7 +188,7 @@ class Life:
 seeds = st.integers(0, 2**32)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(study=studies(), seed=seeds, head_checks=st.integers(0, 4), back=st.floats(-600, 9000), woken=st.floats(-600, 9000))
 def test_a_packet_meets_every_window_that_it_could_have_met(
     study: Answering, seed: int, head_checks: int, back: float, woken: float
@@ -207,7 +208,7 @@ def test_a_packet_meets_every_window_that_it_could_have_met(
             assert window.opens + margin <= at <= last
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(study=studies(), seed=seeds, head_checks=st.integers(0, 4), back=st.floats(-600, 9000))
 def test_a_packet_never_has_two_jobs_and_leaves_once(study: Answering, seed: int, head_checks: int, back: float) -> None:
     start = float(study.manifest.windows[0].opens)
@@ -222,7 +223,7 @@ def test_a_packet_never_has_two_jobs_and_leaves_once(study: Answering, seed: int
     assert all(len(times) == 1 for times in life.left.values())
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(
     study=studies(), seed=seeds, head_checks=st.integers(0, 4), stop=st.integers(0, 40),
     content=st.binary(max_size=8), ended=st.floats(0, 20_000), status=st.sampled_from(Status),
@@ -269,7 +270,7 @@ def test_a_job_that_fell_due_while_another_was_under_way_does_not_begin_at_its_e
     assert held_up(own, Send(4, due), due, now) == held_up(own, Send(3, due + 1), due, now) == (due < ended <= now)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     study=studies(), seed=seeds, failures=st.integers(0, 30), left=st.floats(1, 4000), which=st.sampled_from([Verify(), Look(), Withdraw()]),
 )

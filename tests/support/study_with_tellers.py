@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -44,20 +45,27 @@ class Study:
     def live(self) -> LiveStudy:
         return self.world.live
 
+    async def work(self, seconds: float) -> None:
+        """One tick of the aggregator: the clock moves on while no teller is at work, and else that work ends first."""
+        assert self.live.tellers is not None
+        task = self.live.tellers.job._task
+        if task is not None:
+            await asyncio.wait({task})
+        self.world.clock.seconds += 0 if task is not None else seconds
+        await self.world.app.tick()
+
     async def until(self, phase: Phase, seconds: float = 1.0) -> None:
-        """Let the aggregator work until the study has come to a phase; the clock moves while no teller is at work."""
+        """Let the aggregator work until the study has come to a phase."""
         for _ in range(2000):
             if self.live.phase is phase:
                 return
-            self.world.clock.seconds += 0 if self.live.waits else seconds
-            await self.world.app.tick()
+            await self.work(seconds)
         raise AssertionError(f"{self.live.phase}: {self.live.trouble}")
 
     async def until_trouble(self) -> None:
         """Let the aggregator work until it says what it waits for."""
         for _ in range(2000):
-            self.world.clock.seconds += 0 if self.live.waits else 0.2
-            await self.world.app.tick()
+            await self.work(0.2)
             if self.live.phase is Phase.ROUND and self.live.trouble:
                 return
         raise AssertionError("no trouble")

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
 from typing import Final
 
 from attrs import evolve
@@ -77,11 +76,7 @@ def noise_for(survey: Survey, epsilon: NanoEpsilon, rounds: int) -> Fraction:
     """The variance of each teller's noise that keeps so many rounds of a sum to (epsilon, `DELTA`). A round of which
     two sums can come out counts twice."""
     shape = shape_of(survey)
-    return _sigma_squared(shape.sensitivity_squared("replace-one"), shape.changed("replace-one"), epsilon, rounds)
-
-
-@lru_cache(maxsize=64)
-def _sigma_squared(sensitivity_squared: int, changed: int, epsilon: NanoEpsilon, rounds: int) -> Fraction:
+    sensitivity_squared, changed = shape.sensitivity_squared("replace-one"), shape.changed("replace-one")
     return sigma_squared_for(sensitivity_squared, changed, epsilon, DELTA, rounds)
 
 

@@ -89,11 +89,12 @@ def test_without_noise_the_moments_are_those_of_the_people(design: TableSums) ->
 ASKED_TWICE = TableSums((*PAIRS.blocks[1:], Block(("one", "other"), (3, 2)), Block(("one",), (3,))))
 
 
+@pytest.mark.parametrize("times", [100, pytest.param(600, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("design", [PAIRS, ASKED_TWICE])
-def test_contrasts_scatter_as_their_noise_says(design: TableSums) -> None:
-    """People and noise drawn anew 600 times: 5 independent directions; a false alarm in 1e-3."""
+def test_contrasts_scatter_as_their_noise_says(design: TableSums, times: int) -> None:
+    """People and noise drawn anew so many times: 5 independent directions; a false alarm in 1e-3."""
     found = []
-    for seed in range(600):
+    for seed in range(times):
         columns = people(300, seed, 0.0)
         columns[1] = np.random.default_rng(seed).permutation(columns[1])  # no feature goes with another or with the label
         found.append(moments_of(design, noisy(design, columns, Fraction(9), seed)))
@@ -133,15 +134,16 @@ def test_a_wrong_guess_of_shares_is_no_effect() -> None:
     assert abs(plain.shares - misled.shares).max() > 0.05
 
 
-def test_noise_alone_is_rarely_shown() -> None:
-    """Shuffled labels: at most 2 % are shown, within what 300 studies may scatter to at 1e-3."""
+@pytest.mark.parametrize("studies", [60, pytest.param(300, marks=pytest.mark.slow)])
+def test_noise_alone_is_rarely_shown(studies: int) -> None:
+    """Shuffled labels: at most 2 % are shown, within what so many studies may scatter to at 1e-3."""
     shown = 0
-    for seed in range(300):
+    for seed in range(studies):
         columns = people(150, seed)
         columns[3] = np.random.default_rng(seed + 1).permutation(columns[3])
         moments = gather_sums(coordinates_of(FEATURES), SINGLES, noisy(SINGLES, columns, Fraction(50), seed), {}, 0.3)
         shown += fit(moments).chance <= 0.015
-    assert shown <= binom.ppf(1 - 1e-3, 300, 0.02)
+    assert shown <= binom.ppf(1 - 1e-3, studies, 0.02)
 
 
 def test_pairs_tell_a_copy_from_a_cause() -> None:

@@ -57,11 +57,7 @@ async def test_a_teller_away_in_the_middle_and_an_aggregator_that_begins_anew(tm
     async with a_study(tmp_path) as study:
         study.tellers[1].away = lambda name: name == call
         await all_sent(study)
-        for _ in range(2000):
-            study.world.clock.seconds += 0 if study.live.waits else 0.2
-            await study.world.app.tick()
-            if study.live.phase is Phase.ROUND and study.live.trouble:
-                break
+        await study.until_trouble()
         assert study.live.phase is Phase.ROUND and not has(study.live, "sums")
         assert "the teller students does not answer" in study.live.trouble
         await study.world.app.tick()
@@ -91,10 +87,9 @@ async def test_an_aggregator_that_ends_at_a_commit(
 
         monkeypatch.setattr("aggregator.store.studies.crash_point", die)
         for _ in range(2000):
-            study.world.clock.seconds += 0 if study.live.waits else 1
-            await study.world.app.tick()
             if died:
                 break
+            await study.work(1)
         await study.restart()
         assert died and has(study.live, "sums") is (point == "phase" or side == "after")
         await study.until(Phase.PUBLISHED)

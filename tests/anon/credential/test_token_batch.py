@@ -27,7 +27,7 @@ from tests.anon.credential.token_forgery import (
 )
 
 Item = tuple[bytes, bytes, bytes]
-SIZE = 48
+SIZE = 16
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def bad_tokens(member: Member, form: TokenForm) -> dict[str, Item]:
 
 
 @pytest.mark.parametrize("kind", ["pairing", "challenge", "length", "order three", "identity", "another key"])
-@pytest.mark.parametrize("place", [0, 1, 23, 24, SIZE - 1])
+@pytest.mark.parametrize("place", [0, 1, 7, 8, SIZE - 1])
 def test_one_bad_token_among_many_is_named(
     kind: str, place: int, form: TokenForm, member: Member, verifier: Verifier, good: list[Item]
 ) -> None:

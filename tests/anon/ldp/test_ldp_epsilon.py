@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from anon.errors import Refused
 from anon.ldp import NANO, NanoEpsilon, format_epsilon, loss, nano
+from tests.support.tries import examples
 
 
 def exp_of(epsilon: int) -> Fraction:
@@ -18,7 +19,7 @@ def exp_of(epsilon: int) -> Fraction:
         return Fraction((Decimal(epsilon) / NANO).exp())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(1, 2**128), st.integers(1, 2**128))
 def test_a_loss_is_the_least_count_of_1e_9_not_below_the_logarithm(first: int, second: int) -> None:
     ratio = Fraction(max(first, second) + 1, min(first, second))

@@ -26,6 +26,7 @@ from anon.ldp import (  # fmt: skip
 from anon.ldp.epsilon import exponential
 from anon.ldp.subset import SubsetSelection
 from anon.ldp.unary import optimum
+from tests.support.tries import examples
 
 SMALL = [(name, m, epsilon) for name in MECHANISMS for m in (2, 3, 5, 8) for epsilon in ("0.000001", "0.3", "2", "20")]
 
@@ -66,7 +67,7 @@ def test_the_worst_ratio_over_all_reports_is_the_stated_epsilon_and_within_the_t
         assert Decimal(worst.numerator) / Decimal(worst.denominator) <= (Decimal(mechanism.epsilon) / NANO).exp()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.sampled_from([*MECHANISMS, "auto"]), st.integers(2, 4096), st.integers(1, 20 * NANO))
 def test_no_target_is_exceeded_nor_wasted(name: str, m: int, epsilon: int) -> None:
     mechanism = build(name, m, NanoEpsilon(epsilon))
@@ -74,7 +75,7 @@ def test_no_target_is_exceeded_nor_wasted(name: str, m: int, epsilon: int) -> No
     assert mechanism.report_size == (2 if mechanism.name == "krr" else (m + 7) // 8)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.integers(2, 6), st.integers(1, SCALE - 2), st.integers(2, SCALE - 1))
 def test_any_probabilities_a_document_may_state_have_the_loss_of_theorem_1(m: int, first: int, second: int) -> None:
     p, q = max(first, second), min(first, second)

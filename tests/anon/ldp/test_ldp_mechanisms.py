@@ -24,6 +24,7 @@ from anon.ldp import (  # fmt: skip
     from_spec,
     nano,
 )
+from tests.support.tries import examples
 
 EDGES = (0, 1, 2**63 - 1, 2**63, 2**63 + 1, SCALE - 1)
 
@@ -39,7 +40,7 @@ def perturbations(draw: st.DrawFn) -> tuple[int, int, int]:
     return draw(st.integers(2, 40)), max(first, second), min(first, second)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(perturbations(), st.data())
 def test_a_unary_bit_is_set_exactly_when_its_64_random_bits_are_below_p_or_q(
     numbers: tuple[int, int, int], data: st.DataObject
@@ -58,7 +59,7 @@ def test_a_unary_bit_is_set_exactly_when_its_64_random_bits_are_below_p_or_q(
     assert mechanism.parse(bytes(report)) == report
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.integers(2, 4096), st.integers(1, 20 * NANO), st.data())
 def test_random_response_cuts_the_64_bit_draws_into_p_and_then_q_each(m: int, epsilon: int, data: st.DataObject) -> None:
     mechanism = build("krr", m, NanoEpsilon(epsilon))
@@ -125,7 +126,7 @@ def test_a_report_that_perturb_could_not_have_written_is_malformed(case: str) ->
         build(name, m, nano(1)).parse(data)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.sampled_from(list(MECHANISMS)), st.integers(2, 300), st.binary(max_size=40))
 def test_what_parses_has_one_spelling(name: str, m: int, data: bytes) -> None:
     mechanism = build(name, m, nano(1))

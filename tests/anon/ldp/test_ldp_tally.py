@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from aggregator.protocols.tally import tally, tally_krr, tally_unary
 from anon.errors import Malformed
 from anon.ldp import MECHANISMS, RawCategory, build, nano
+from tests.support.tries import examples
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, 3000) | st.sampled_from([4095, 4096, 4097, 12_289]), st.integers(2, 200), st.integers(0, 2**32))
 def test_bit_planes_count_what_unpacking_counts(n: int, m: int, seed: int) -> None:
     packed = np.random.default_rng(seed).integers(0, 256, (n, (m + 7) // 8), dtype=np.uint8)

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from anon.errors import Refused, Unreachable
 from anon.route.tor import Controller, TorProcess, checked_onion, torrc_of_client
 from tests.support.patience import turns
+from tests.support.tries import examples
 
 ROOT = Path(__file__).resolve().parents[3]
 OFFLINE = ("DisableNetwork 1",)
@@ -327,7 +328,7 @@ async def test_an_endless_answer_is_not_read_for_ever() -> None:
     assert sent < 20 * 1024 * 1024
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.binary(max_size=60) | st.sampled_from([b"250 OK\r\n", b"650 A\r\n", b"250-a=b\r\n", b"250+x=\r\n", b".\r\n"]), max_size=8))
 def test_an_authenticated_server_that_babbles(answers: list[bytes]) -> None:
     async def babble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

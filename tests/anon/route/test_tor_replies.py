@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from anon.errors import Malformed
 from anon.route.tor.replies import LINE_BYTES, REPLY_BYTES, Line, Reply, ReplyParser, arguments, event_of, unquoted
 from tests.support.patience import cheap
+from tests.support.tries import examples
 
 TEXT = st.text(st.characters(min_codepoint=32, max_codepoint=255), max_size=40)
 DATA = st.lists(TEXT.filter(lambda text: "\x85" not in text), max_size=4).map("\n".join)
@@ -111,7 +112,7 @@ def test_whole_replies_survive_every_cut_and_truncation_yields_none(sent: list[R
 LOOKS_LIKE = st.lists(st.sampled_from([b"250", b"650", b"-", b"+", b" ", b"\r\n", b"\n", b".", b'"', b"\\", b"=", b"K", b"\x00"]), max_size=60).map(b"".join)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.binary(max_size=400) | LOOKS_LIKE, st.lists(st.integers(0, 400), max_size=8))
 @example(b"250+a=\r\n.\r\n.\r\n", [9])
 def test_random_bytes_mean_the_same_however_they_are_cut(data: bytes, cuts: list[int]) -> None:
@@ -124,7 +125,7 @@ def test_random_bytes_mean_the_same_however_they_are_cut(data: bytes, cuts: list
         event_of(reply)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.text(max_size=200) | LOOKS_LIKE.map(lambda data: data.decode("latin-1")))
 def test_random_arguments_parse_or_are_malformed(text: str) -> None:
     try:

@@ -22,6 +22,7 @@ from peer.data.readiness import readiness
 from peer.data.snapshot import Snapshot
 from peer.rules.checks import check_queries
 from tests.support.hostile_queries import ACCEPTED, MALFORMED, REFUSED
+from tests.support.tries import examples
 
 
 @frozen
@@ -190,7 +191,7 @@ generated = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(data=tables_of_data, queries=st.lists(generated, min_size=1, max_size=5), missing_table=st.booleans())
 def test_total_over_hostile_data_and_queries(
     data: list[tuple[object, ...]], queries: list[str], missing_table: bool

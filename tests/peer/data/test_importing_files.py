@@ -18,6 +18,7 @@ from anon.errors import AnonmlError, Malformed, Refused
 from anon.queries.lint import NAME
 from anon.tables.streams import ImportLimits
 from peer.data.importing import ImportSummary, import_file, import_rows, sanitised
+from tests.support.tries import examples
 
 SMALL = ImportLimits(line_bytes=2000, row_bytes=1000, cell_bytes=300, columns=20, file_bytes=1_000_000, lines_named=3)
 
@@ -316,7 +317,7 @@ def test_any_name_becomes_a_table_name(name: str) -> None:
     assert sanitised(sanitised(name)) == sanitised(name)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(150))
 @given(
     content=st.one_of(
         st.binary(max_size=300),

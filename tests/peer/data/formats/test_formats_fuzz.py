@@ -28,6 +28,7 @@ from tests.support.real_exports import (
     tarred,
     zipped,
 )
+from tests.support.tries import examples
 
 SMALL = ImportLimits(line_bytes=20_000, row_bytes=10_000, columns=30, file_bytes=2_000_000, entries=50)
 QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
@@ -81,7 +82,7 @@ def _parquet() -> bytes:
     return sink.getvalue()
 
 
-@settings(suppress_health_check=QUIET, deadline=None, max_examples=120)
+@settings(suppress_health_check=QUIET, deadline=None, max_examples=examples(120))
 @given(
     content=st.one_of(
         st.binary(max_size=400),
@@ -97,7 +98,7 @@ def test_any_bytes_under_any_name(tmp_path: Path, content: bytes, suffix: str) -
     survives(tmp_path, content, suffix)
 
 
-@settings(suppress_health_check=QUIET, deadline=None, max_examples=25)
+@settings(suppress_health_check=QUIET, deadline=None, max_examples=examples(25))
 @given(seed=st.integers(0, 2**32))
 @pytest.mark.parametrize("name", ["edx", "edx.gz", "moodle", "moodle utf-16", "moodle json", "takeout json", "takeout html", "takeout zip", "takeout tar", "sqlite"])
 def test_a_real_file_cut_and_changed_anywhere(tmp_path: Path, name: str, seed: int) -> None:
@@ -105,13 +106,13 @@ def test_a_real_file_cut_and_changed_anywhere(tmp_path: Path, name: str, seed: i
     survives(tmp_path, _changed(content, random.Random(seed)), suffix)
 
 
-@settings(suppress_health_check=QUIET, deadline=None, max_examples=60)
+@settings(suppress_health_check=QUIET, deadline=None, max_examples=examples(60))
 @given(seed=st.integers(0, 2**32))
 def test_parquet_cut_and_changed_anywhere(tmp_path: Path, seed: int) -> None:
     survives(tmp_path, _changed(_parquet(), random.Random(seed)), ".parquet")
 
 
-@settings(suppress_health_check=QUIET, deadline=None, max_examples=60)
+@settings(suppress_health_check=QUIET, deadline=None, max_examples=examples(60))
 @given(seed=st.integers(0, 2**32))
 def test_zip_lists_with_any_numbers(tmp_path: Path, seed: int) -> None:
     """Changes in the list of files alone, where sizes and places stand."""

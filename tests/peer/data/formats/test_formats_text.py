@@ -22,6 +22,7 @@ from anon.tables.streams import ImportLimits, Origin
 from peer.data.formats import json_text
 from peer.data.importing import import_file, import_rows
 from peer.data.preview import SAMPLE, preview
+from tests.support.tries import examples
 
 
 def rows(database: Path, query: str) -> list[tuple[object, ...]]:
@@ -89,7 +90,7 @@ json_values = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(entries=st.lists(json_values, max_size=6), indent=st.sampled_from([None, 1]), data=st.data())
 def test_entries_are_those_of_the_json_parser(entries: list[object], indent: int | None, data: st.DataObject) -> None:
     """However the stream is cut into pieces, and one list deeper too. null reads as what is passed over."""
