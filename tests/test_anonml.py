@@ -127,6 +127,7 @@ CHECKS = {"peer.release", "peer.rules.checks", "peer.protocols"}
 LIBRARIES = {"typer", "rich", "attrs", "cattrs", "logging", "importlib.metadata"}
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("words", "unneeded"), [
     (("--help",), NETWORK | OTHERS | LIBRARIES | {"peer"}),
     (("completion", "bash"), NETWORK | OTHERS | LIBRARIES | {"peer"}),
@@ -143,6 +144,7 @@ SUMS = {"anon.protocols.sum", "anon.protocols.linear_model", "anon.sharing", "an
 IMPORTING = {"peer.data.importing", "peer.data.formats", "peer.data.fitting", "anon.tables.streams"}
 
 
+@pytest.mark.process
 def test_a_command_about_a_study_loads_only_what_that_needs(tmp_path: Path) -> None:
     """In a home with a study that perturbs, and nothing of which is due."""
     with home_with_study(tmp_path / "home") as link:

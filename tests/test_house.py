@@ -274,6 +274,7 @@ def test_a_peer_lives_a_whole_study_without_the_learning_stack() -> None:
     assert done.returncode == 0, done.stdout[-3000:]
 
 
+@pytest.mark.process
 def test_all_of_anon_and_peer_import_without_the_learning_stack() -> None:
     subprocess.run([sys.executable, "-c", _BLOCKED.format(heavy=HEAVY)], cwd=ROOT, check=True, timeout=120)
 

@@ -27,8 +27,9 @@ from peer.store.ledger_marker import begin_anew
 from peer.store.store import Store
 from tests.attacks.damage import Harm, harms
 from tests.support.fake_aggregator import FakeAggregator, advance, peer, reopened, until_closed
+from tests.support.tries import examples
 
-SAMPLE, WHOLE = 30, 2000
+SAMPLE, WHOLE = examples(30), 2000
 
 
 async def _lived(folder: Path) -> tuple[PeerHome, FakeAggregator]:

@@ -18,6 +18,7 @@ from anon.protocols.histogram.asked import asks_label
 from anon.transparency.documents import encode_chain
 from anon.transparency.transcript import parse_transcript
 from tests.support.clock import Clock
+from tests.support.tries import every
 from tests.support.world import FakePeer, World, begin, has, in_memory, make_app, published, sealed, study_text
 
 PEERS = 6
@@ -61,7 +62,7 @@ async def _audited(running: World) -> None:
     assert result.ok and result.model_checked, result.lines()
 
 
-@pytest.mark.parametrize("column", ["plaintext", "digest", "tag", "survey", "slot"])
+@pytest.mark.parametrize("column", every(2, ["plaintext", "digest", "tag", "survey", "slot"]))
 async def test_one_damaged_row_is_left_out_named_and_said(
     tmp_path: Path, column: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -132,7 +133,7 @@ async def test_a_row_damaged_after_its_transcript_was_signed_changes_nothing(
         await app.__aexit__()
 
 
-@pytest.mark.parametrize("within", [0, 90, -1])
+@pytest.mark.parametrize("within", every(3, [90, 0, -1]))
 async def test_a_transcript_that_was_signed_with_a_damaged_packet_still_becomes_a_model(
     tmp_path: Path, within: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,7 @@ from peer.run.following import MOST_DOUBLINGS, POLL_SECONDS
 from peer.store.home import PeerHome, Settings
 from tests.support.clock import Clock
 from tests.support.fake_aggregator import DECLARED, FakeAggregator, at_once
+from tests.support.tries import every
 
 SECRET = "said by a document: 4711"
 
@@ -127,7 +128,7 @@ async def test_a_study_whose_packets_cannot_be_made_stops_alone(
     assert living.told(living.sound)[0] is State.FINISHED
 
 
-@pytest.mark.parametrize("error", [Malformed(SECRET), Refused(SECRET), Conflict(SECRET), RejectedProof(), KeyError(SECRET)])
+@pytest.mark.parametrize("error", every(3, [Malformed(SECRET), Refused(SECRET), Conflict(SECRET), KeyError(SECRET), RejectedProof()]))
 async def test_a_fault_of_a_step_is_told_and_stops_no_other_study(
     living: Peer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
 ) -> None:

@@ -35,6 +35,7 @@ from tests.support.canaries import CANARIES, NUMBER, TEXT, WHOLE, forgetful_sqli
 from tests.support.clock import Clock
 from tests.support.fake_aggregator import BINNED, DECLARED, PAPER, FakeAggregator, advance, reopened, stored
 from tests.support.peer_command import Command, Served
+from tests.support.tries import every
 from tests.support.whole_lives import COLUMNS, Hook, life, nothing, owner
 
 CODE = "zeisigcode"
@@ -59,9 +60,9 @@ def deleting(choice: Choice) -> Hook:
 # A table
 
 
-@pytest.mark.parametrize("text", [DECLARED, BINNED, PAPER])
-@pytest.mark.parametrize("when", ["enrolled", "checked"])
-@pytest.mark.parametrize("choice", [Choice.GO_ON, Choice.MISSING])
+@pytest.mark.parametrize(
+    ("text", "when", "choice"), every(3, [DECLARED, PAPER, BINNED], ["enrolled", "checked"], [Choice.GO_ON, Choice.MISSING])
+)
 async def test_who_deletes_and_stays_sends_the_same_packets_at_the_same_cost(
     tmp_path: Path, text: str, when: str, choice: Choice
 ) -> None:

@@ -142,6 +142,7 @@ def _until(terminal: int, sign: bytes, last: bytes, seconds: float = 60.0) -> st
 # A licence
 
 
+@pytest.mark.process
 def test_the_wheel_carries_its_licence(tmp_path: Path) -> None:
     from tests.support.installing import wheel
 

@@ -86,6 +86,7 @@ def _serve(home: Path, port: int) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
 
 
+@pytest.mark.process
 def test_a_port_that_is_none_or_taken_says_which_to_choose(tmp_path: Path) -> None:
     none = _serve(tmp_path, 80000)
     assert none.returncode == 2 and "65535" in none.stderr

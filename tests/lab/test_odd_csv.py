@@ -17,6 +17,7 @@ from aggregator.lab.simulation.csv_file import read_columns
 from aggregator.lab.simulation.inference import MOST_FEATURES, infer_study, people_of
 from anon.errors import Malformed
 from anon.tables.columns import sanitised
+from tests.support.tries import every
 
 HEAD = ["Age", "Town", "Left"]
 Rows = list[list[str]]
@@ -92,7 +93,7 @@ FINE: dict[str, tuple[bytes, str, str, str]] = {
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
-@pytest.mark.parametrize("case", FINE)
+@pytest.mark.parametrize("case", every(3, FINE))
 def test_odd_files_end_in_a_result(tmp_path: Path, case: str) -> None:
     data, label, positive, note = FINE[case]
     found = run(tmp_path / "people.csv", data, label, positive)

@@ -76,6 +76,7 @@ else:
     ("android", "ModuleNotFoundError('gone', name='its part')", "ModuleNotFoundError gone"),
     ("android", "ImportError('wrong architecture')", "ImportError wrong architecture"),
 ])
+@pytest.mark.process
 def test_a_missing_or_broken_library_in_a_real_process(
     library: str, module: str, platform: str, error: str, said: str
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -53,7 +54,14 @@ RECORDS = people()
 
 
 def published(study: Manifest, seed: int = 1) -> tuple[dict[Place, bytes], list[tuple[int, ...]]]:
-    """The documents of all rounds, from every peer's own vector and simulated noise of two parties, and the sums."""
+    """The documents of all rounds, from every peer's own vector and simulated noise of two parties, and the sums. They
+    are made once for each study."""
+    documents, sums = _published(study, seed)
+    return dict(documents), list(sums)
+
+
+@cache
+def _published(study: Manifest, seed: int) -> tuple[dict[Place, bytes], list[tuple[int, ...]]]:
     spring, documents, sums = np.random.default_rng(seed), dict[Place, bytes](), list[tuple[int, ...]]()
     for survey in study.surveys:
         arrived = [DocumentArrived("sums", part, body) for (_, part), body in documents.items()]

@@ -27,6 +27,7 @@ from tests.support.clock import Clock
 from tests.support.study_with_tellers import NAMES, STUDY, TELLERS, a_study, all_sent, app_of, short
 from tests.support.sums import GRADIENT, sum_study
 from tests.support.teller_links import MemoryTeller
+from tests.support.tries import every
 from tests.support.world import has
 
 
@@ -52,7 +53,7 @@ async def test_a_whole_study(tmp_path: Path) -> None:
             study.tellers[0].session.key_shares(study.live.study)
 
 
-@pytest.mark.parametrize("call", ["roll", "admit", "settle", "list", "noise"])
+@pytest.mark.parametrize("call", every(3, ["roll", "admit", "settle", "list", "noise"]))
 async def test_a_teller_away_in_the_middle_and_an_aggregator_that_begins_anew(tmp_path: Path, call: str) -> None:
     async with a_study(tmp_path) as study:
         study.tellers[1].away = lambda name: name == call
@@ -144,7 +145,7 @@ async def test_a_teller_that_stays_away_or_refuses_ends_the_study(tmp_path: Path
             study.tellers[1].away = lambda _call: True
         else:
             study.tellers[1].session.finish(study.live.study)
-        await study.until(Phase.ENDED, seconds=study.live.manifest.release.retention / 100)
+        await study.until(Phase.ENDED, seconds=study.live.manifest.release.retention / 25)
         assert ("come back in time" if away else "refused to the end") in study.live.trouble
         until = study.live.manifest.timetable.ends + study.live.manifest.release.retention / 2
         assert until <= study.world.clock() < until + study.live.manifest.release.retention / 20

@@ -28,6 +28,7 @@ from anon.wire.packet_v2 import Occasion, PacketV2
 from tests.support.fake_aggregator import FakeAggregator
 from tests.support.teller_links import MemoryTeller
 from tests.support.tellers import PLACES, Member, a_sum, enrolled, expected
+from tests.support.tries import every
 
 
 @define
@@ -107,9 +108,7 @@ async def test_the_list_is_what_all_accepted(tmp_path: Path) -> None:
 CALLS = ["admit", "settle", "list", "noise"]
 
 
-@pytest.mark.parametrize("lost", ["away", "mute"])
-@pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("one", [0, 1])
+@pytest.mark.parametrize(("call", "one", "lost"), every(3, CALLS, [0, 1], ["away", "mute"]))
 async def test_a_teller_may_be_away_at_any_call_and_come_back_restarted(tmp_path: Path, call: str, one: int, lost: str) -> None:
     """Both processes begin anew; nothing is kept but the list and the tellers' journals."""
     made = await a_round(tmp_path)

@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import chi2
 
 from anon.ldp import MECHANISMS, RandomBytes, RawCategory, build, nano
+from tests.support.tries import every
 
 FALSE_ALARM = 1e-7  # of each test below; seeded, so that it is rolled once and for all
 DRAWS = 20_000
@@ -29,9 +30,7 @@ def chi_square(name: str, m: int, epsilon: float, value: int, random_bytes: Rand
     return statistic, cells - 1
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
-@pytest.mark.parametrize("m", [2, 5, 8])
-@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+@pytest.mark.parametrize(("epsilon", "m", "name"), every(3, [0.5, 2.0], [2, 5, 8], MECHANISMS))
 def test_seeded_reports_fit_the_exact_likelihoods(name: str, m: int, epsilon: float) -> None:
     statistic, freedom = chi_square(name, m, epsilon, m - 1, random.Random(f"{name} {m}").randbytes)
     assert statistic < chi2.isf(FALSE_ALARM, freedom)

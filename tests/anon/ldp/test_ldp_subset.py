@@ -141,14 +141,15 @@ def test_what_auto_picks() -> None:
     assert choose(4, nano("0.25")).name == "subset"
 
 
-def test_estimates_of_a_contrast_scatter_as_the_criterion_says() -> None:
-    """Squares of 4,000 estimates at m = 6; the tolerance is 5 standard errors (false alarm below 1e-6), seeded."""
+@pytest.mark.parametrize("estimates", [1000, pytest.param(4000, marks=pytest.mark.slow)])
+def test_estimates_of_a_contrast_scatter_as_the_criterion_says(estimates: int) -> None:
+    """Squares of so many estimates at m = 6; the tolerance is 5 standard errors (false alarm below 1e-6), seeded."""
     source = random.Random(4)
     for name in MECHANISMS:
         mechanism, m, n = build(name, 6, nano("0.5")), 6, 20
         gap = (mechanism.p - mechanism.q) / SCALE
         squares = []
-        for _ in range(4000):
+        for _ in range(estimates):
             values = [source.randrange(m) for _ in range(n)]
             counts = mechanism.tally([mechanism.perturb(RawCategory(value, m), source.randbytes) for value in values])
             contrasts = [(counts[2 * cell + 1] - counts[2 * cell]) / (gap * n) for cell in range(3)]

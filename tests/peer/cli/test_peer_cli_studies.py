@@ -263,6 +263,7 @@ def test_run_keeps_trying_while_the_proxy_is_away(command: Command, served: Serv
     assert command("status", "--json").json[0]["state"] == "enrolled"
 
 
+@pytest.mark.process
 def test_an_interrupt_of_a_run_leaves_no_traceback(command: Command, served: Served) -> None:
     _joined(command, served)
     running = subprocess.Popen(

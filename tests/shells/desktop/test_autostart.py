@@ -246,6 +246,7 @@ def _of_session(number: int) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.process
 @pytest.mark.usefixtures("no_systemd")
 def test_what_was_written_starts_a_peer_that_works_and_ends_when_told(command: Command, served: Served, user: Path, tmp_path: Path) -> None:
     command("budget", "--minimum-cohort", "3")
