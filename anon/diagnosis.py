@@ -18,7 +18,7 @@ from attrs import frozen
 from anon.environment import Child, for_child
 from anon.errors import AnonmlError
 from anon.extras import install
-from anon.text.sentences import joined, say
+from anon.text.sentences import Ours, Term, joined, say
 
 PEER_PARTS = (
     "aiohttp",
@@ -50,9 +50,9 @@ class Check:
     needed: bool = True
 
 
-def _parts(name: str, parts: tuple[str, ...], how: str, needed: bool) -> Check:
+def _parts(name: str, parts: tuple[str, ...], how: Ours, needed: bool) -> Check:
     missing = [part for part in parts if not _imports(part)]
-    action = say("{how}: {parts} missing", how=how, parts=", ".join(missing)) if missing else ""
+    action = say("{how}: {parts} missing", how=how, parts=Term(", ".join(missing))) if missing else ""
     return Check(name, not missing, action, needed)
 
 
@@ -76,14 +76,14 @@ def _cryptography() -> Check:
         return Check(say("cryptography"), False, str(missing))
     kinds = (
         (say("curve"), curve.IMPLEMENTATION),
-        ("NaCl", sodium.IMPLEMENTATION),
+        (Term("NaCl"), sodium.IMPLEMENTATION),
         (say("sealing"), sealing.IMPLEMENTATION),
     )
     slow = [name for name, kind in kinds if kind == PURE]
     if not slow:
         return Check(say("cryptography (native)"), True)
     name = say("cryptography ({parts} in Python: slower, and not constant-time)", parts=joined(slow, ", "))
-    action = say("unset {variable}, or install anonml again", variable=VARIABLE)
+    action = say("unset {variable}, or install anonml again", variable=Term(VARIABLE))
     return Check(name, sys.platform in NO_NATIVE_BUILD, action, needed=False)
 
 
@@ -162,9 +162,8 @@ def _tor() -> Check:
         return Check(f"tor ({program})", False, say("it does not say its version; install tor again"), needed=False)
     recent = tuple(int(part) for part in match.groups()[:3]) >= OLDEST_TOR
     oldest = ".".join(map(str, OLDEST_TOR))
-    return Check(
-        f"tor {match[0]} ({program})", recent, say("update tor to {version} or later", version=oldest), needed=False
-    )
+    action = say("update tor to {version} or later", version=Term(oldest))
+    return Check(f"tor {match[0]} ({program})", recent, action, needed=False)
 
 
 def _version_of(program: Path) -> str:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 from typing import ClassVar, Final
 
-from anon.text.sentences import joined, say
+from anon.text.foreign import Quoted
+from anon.text.sentences import NOTHING, Joined, Ours, Term, joined, say
 
 FAULT_IN_THIS_PROGRAM: Final = say("a fault in this program; its log names the place")
 """Of an error that is not ours. Its text may quote data, and the name of its class says nothing to a reader."""
@@ -80,20 +81,27 @@ class NoRoom(AnonmlError):
     exit_code = 1
 
 
-def because(error: BaseException) -> str:
+def because(error: BaseException) -> Joined:
     """Why a file or a connection failed, in the system's words and in brackets; empty where it gives none.
 
     Never another error's text, which may quote data, and never the name of a class.
     """
     if isinstance(error, UnicodeError):
-        return _in_brackets(say("it is not UTF-8 text"))
+        return in_brackets(say("it is not UTF-8 text"))
     if not isinstance(error, OSError):
-        return ""
-    known = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
-    if known:
-        return _in_brackets(known)
-    return _in_brackets(say("it took too long")) if isinstance(error, TimeoutError) else ""
+        return NOTHING
+    if known := of_the_system(error):
+        return in_brackets(known)
+    return in_brackets(say("it took too long")) if isinstance(error, TimeoutError) else NOTHING
 
 
-def _in_brackets(why: str) -> str:
-    return joined((" (", why, ")"), "")
+def of_the_system(error: OSError) -> Ours:
+    """The system's own words for a number of its own; those of another resolver or library as a stranger's."""
+    if error.errno and error.errno > 0:
+        return Term(os.strerror(error.errno))
+    return Quoted(error.strerror) if error.strerror else NOTHING
+
+
+def in_brackets(why: Ours) -> Joined:
+    """The words in brackets, with a space before them."""
+    return joined((Term(" ("), why, Term(")")), "")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
+from anon.text.sentences import Term
+
 _TELLTALE = {
     "aggregator": "sqlalchemy",
     "dask": "distributed",
@@ -16,13 +18,13 @@ _TELLTALE = {
 }
 
 
-def install(extra: str) -> str:
+def install(extra: str) -> Term:
     """The command that adds an extra and keeps those that are there.
 
     The `./` is needed: without it pipx takes the file for a name and drops the extras without a word.
     """
     names = sorted({extra, *(name for name, module in _TELLTALE.items() if _is_there(module))})
-    return f"pipx install --force './anonml-{_version()}-py3-none-any.whl[{','.join(names)}]'"
+    return Term(f"pipx install --force './anonml-{_version()}-py3-none-any.whl[{','.join(names)}]'")
 
 
 def _is_there(module: str) -> bool:

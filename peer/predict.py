@@ -16,7 +16,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from anon.errors import Malformed, Refused
+from anon.errors import Malformed, Refused, of_the_system
 from anon.protocols.contract import Contribution, PublishedModel
 from anon.protocols.kinds import LONGEST_MANIFEST
 from anon.protocols.linear_model import LinearModel
@@ -29,7 +29,8 @@ from anon.queries.records import Draw, drawn
 from anon.queries.sandbox import opened, plain_tables_of
 from anon.storage.durable import connect
 from anon.storage.private_files import new_private_text
-from anon.text.sentences import Sentence, joined, say
+from anon.text.foreign import Quoted, whole_place
+from anon.text.sentences import Sentence, attributed, joined, listed, say
 from anon.transparency.documents import find
 from peer.data.evaluate_here import LONGEST_EVALUATION, evaluate_here
 from peer.data.importing import import_file, import_rows
@@ -107,7 +108,7 @@ def _unfit(model: PublishedModel, tables: Tables) -> tuple[str, ...]:
     found = []
     for feature in model.features:
         try:
-            lint(feature.query, tables, feature.name, many=_of_records(model))
+            lint(feature.query, tables, attributed(feature.name), many=_of_records(model))
         except (Malformed, Refused) as fault:
             found.append(str(fault))
     return tuple(found)
@@ -131,7 +132,7 @@ def caution(model: PublishedModel) -> str:
     )
 
 
-def told_cases(chance: float) -> str:
+def told_cases(chance: float) -> Sentence:
     """A probability as cases out of a hundred, never rounded down to none."""
     return say("{cases} of 100", cases=max(1, round(100 * chance)))
 
@@ -174,21 +175,25 @@ def predict_people(
         try:
             import_file(everyone, file, table)
         except (Malformed, Refused) as error:
-            raise type(error)(say("{file}: {fault}", file=str(file), fault=str(error))) from None
+            raise type(error)(say("{file}: {fault}", file=whole_place(file), fault=attributed(str(error)))) from None
         columns = plain_tables_of(everyone)[table]
         if person is not None and person not in columns:
             raise Malformed(
                 say(
                     "{name}: expected a column {person}, got {columns}",
-                    name=file.name,
-                    person=person,
-                    columns=", ".join(columns),
+                    name=whole_place(file.name),
+                    person=Quoted(person),
+                    columns=listed(columns),
                 )
             )
         faults = _unfit(model, {table: columns})
         if faults:
             raise Malformed(
-                say("{name}: the model cannot be used on its columns. {faults}", name=file.name, faults=joined(faults))
+                say(
+                    "{name}: the model cannot be used on its columns. {faults}",
+                    name=whole_place(file.name),
+                    faults=joined(map(attributed, faults)),
+                )
             )
         for who, rows in _people(everyone, table, columns, person):
             import_rows(alone, table, columns, rows, durable=False)
@@ -220,8 +225,8 @@ def write_predictions(predictions: Iterable[Prediction], target: Path) -> int:
         raise Refused(
             say(
                 "{target}: cannot be made ({strerror}); name a new file in a folder of yours",
-                target=str(target),
-                strerror=error.strerror,
+                target=whole_place(target),
+                strerror=of_the_system(error),
             )
         ) from None
     try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from anon.ldp import NanoEpsilon
 from anon.protocols.charge import LOCAL
 from anon.protocols.registry import charge_of
-from anon.text.sentences import joined
+from anon.text.sentences import attributed, joined
 from peer.rules.consent import Policy
 from peer.rules.ledger import Ledger
 from peer.rules.lifecycle import LAST
@@ -103,7 +103,7 @@ class HomeView:
             study.study,
             entry.title if entry is not None else study.study.hex()[:16],
             study.state,
-            joined(filter(None, (study.reason, told))),
+            joined(map(attributed, filter(None, (study.reason, told)))),
             NanoEpsilon(reserved),
             NanoEpsilon(spent),
             tuple(self.store.outbox(study.study)),

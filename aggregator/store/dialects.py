@@ -15,6 +15,7 @@ from aggregator.store.sqlite import SqliteDatabase
 from anon.errors import Malformed, Refused
 from anon.storage.durable import reading
 from anon.storage.private_files import write_private
+from anon.text.sentences import Term
 
 DRIVER = "postgresql+asyncpg"
 TABLES = (studies.TABLES, enrolments.TABLES, packets.TABLES, lists.TABLES, buckets.TABLES, answers.TABLES)
@@ -26,7 +27,7 @@ def database_of(home: Home) -> Database:
     kept = home.path / DATABASE_URL
     if not kept.exists():
         return SqliteDatabase(home.database)
-    with reading(kept, KEYS_KEPT, "the database's address"):
+    with reading(kept, KEYS_KEPT, Term("the database's address")):
         return _on_a_server(kept.read_text("utf-8"))
 
 

@@ -28,6 +28,7 @@ from anon.storage.durable import Kept, connect, first_unsound, reading
 from anon.storage.home import RESTORED
 from anon.storage.private_files import held_private, new_private, write_private
 from anon.study.manifest import SEALING_KEYS
+from anon.text.sentences import Term, attributed, listed
 from anon.wire.cbor import decode, encode
 from anon.wire.messages import seed_commitment
 
@@ -42,16 +43,20 @@ _FAULTS = "faults.json"
 _DIGESTS, _FINAL = "digests.json", "final"
 _RESTORE = "Restore a backup into an empty folder: `anonml aggregator restore FILE --home FOLDER`"
 KEPT = Kept(
-    "With it are enrolments, packets and published documents of its studies; the key files beside it are not touched, "
-    "and whatever was exported is whole",
-    _RESTORE,
+    Term(
+        "With it are enrolments, packets and published documents of its studies; the key files beside it are not "
+        "touched, and whatever was exported is whole"
+    ),
+    Term(_RESTORE),
 )
 """The database."""
-KEYS_KEPT = Kept("Without it nothing can be signed or opened any more; the database is not touched", _RESTORE)
+KEYS_KEPT = Kept(
+    Term("Without it nothing can be signed or opened any more; the database is not touched"), Term(_RESTORE)
+)
 """A key's file."""
 BACKUP_KEPT = Kept(
-    "Nothing was restored, and nothing in the home that it was made from is touched",
-    "Use another backup of the aggregator",
+    Term("Nothing was restored, and nothing in the home that it was made from is touched"),
+    Term("Use another backup of the aggregator"),
 )
 
 
@@ -130,8 +135,8 @@ class Home:
                 "there; it is taken up at once. Else restore it from a copy of the folder"
             )
         if not path.exists():
-            raise KEYS_KEPT.damaged(path, "missing")
-        with reading(path, KEYS_KEPT, "study keys"):
+            raise KEYS_KEPT.damaged(path, Term("missing"))
+        with reading(path, KEYS_KEPT, Term("study keys")):
             version, sealing, credential, score = decode(path.read_bytes(), "study keys")
             return StudySecrets(sealing, SecretKey(credential), score, version)
 
@@ -153,8 +158,8 @@ class Home:
     def demand_keys_of(self, study: bytes, secrets: StudySecrets, named: StudyKeys) -> None:
         """Raises `Damaged` for keys that are not those that the study's manifest names."""
         if named.aggregator_key != self.public_key:
-            raise KEYS_KEPT.damaged(self.path / _SIGNING, "not the key that this home's studies name")
-        with reading(self.secrets_path(study), KEYS_KEPT, "study keys"):
+            raise KEYS_KEPT.damaged(self.path / _SIGNING, Term("not the key that this home's studies name"))
+        with reading(self.secrets_path(study), KEYS_KEPT, Term("study keys")):
             if secrets.public(self.public_key) != named:
                 raise ValueError
 
@@ -221,11 +226,11 @@ def open_home(path: Path, random_bytes: Callable[[int], bytes]) -> Home:
     key = path / _SIGNING
     if not key.exists():
         if (path / DATABASE).exists() or (path / DATABASE_URL).exists() or any((path / _STUDIES).iterdir()):
-            raise KEYS_KEPT.damaged(key, "missing beside a database")
+            raise KEYS_KEPT.damaged(key, Term("missing beside a database"))
         write_private(key, random_bytes(32))
     seed = key.read_bytes()
     if len(seed) != 32:
-        raise KEYS_KEPT.damaged(key, f"{len(seed)} bytes in place of 32")
+        raise KEYS_KEPT.damaged(key, Term(f"{len(seed)} bytes in place of 32"))
     return Home(path, SigningKey(seed))
 
 
@@ -329,17 +334,17 @@ def _demand_whole(home: Path, source: Path) -> None:
     that only its database is looked at."""
     listed = home / _DIGESTS
     if listed.exists():
-        with reading(source, BACKUP_KEPT, "digests"):
+        with reading(source, BACKUP_KEPT, Term("digests")):
             for name, digest in dict(json.loads(listed.read_bytes())).items():
                 if not (home / name).is_file() or _digest(home / name) != digest:
-                    raise BACKUP_KEPT.damaged(source, f"{name} in it is not what was backed up")
+                    raise BACKUP_KEPT.damaged(source, Term(f"{name} in it is not what was backed up"))
         listed.unlink()
     if not (home / _SIGNING).is_file():
         raise Malformed(f"{source}: not a backup of an aggregator (it has no key)")
     if (home / DATABASE).exists():
         with closing(connect(home / DATABASE, BACKUP_KEPT)) as connection:
             if fault := first_unsound(connection):
-                raise BACKUP_KEPT.damaged(source, fault)
+                raise BACKUP_KEPT.damaged(source, attributed(fault))
 
 
 def _demand_own(members: list[tarfile.TarInfo], source: Path) -> None:
@@ -368,7 +373,7 @@ def _copy_database(source: Path, target: Path) -> None:
     new_private(target).close()
     with closing(connect(source, KEPT)) as reader, closing(connect(target, KEPT)) as writer:
         if fault := first_unsound(reader):
-            raise KEPT.damaged(source, fault)
+            raise KEPT.damaged(source, attributed(fault))
         reader.backup(writer)
 
 

@@ -48,6 +48,7 @@ from aggregator.store.home import KEPT
 from aggregator.store.origin import demand_key, demand_original
 from anon.errors import Refused
 from anon.storage.durable import reading
+from anon.text.sentences import Term, attributed
 
 VERSION = 3
 """Of the tables. It is raised with each change of them, and `create` then moves them on.
@@ -285,7 +286,7 @@ class PostgresDatabase(Database):
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        with reading(self.place, KEPT, "a row"):
+        with reading(self.place, KEPT, Term("a row")):
             try:
                 yield
             except (DBAPIError, OSError) as error:
@@ -300,9 +301,9 @@ class PostgresDatabase(Database):
         code = str(getattr(getattr(error, "orig", error), "sqlstate", None) or "")
         gone = isinstance(error, DBAPIError) and error.connection_invalidated
         if code.startswith("53100"):
-            return KEPT.full(self.place, code)
+            return KEPT.full(self.place, attributed(code))
         if code.startswith(("XX001", "XX002")):
-            return KEPT.damaged(self.place, code)
+            return KEPT.damaged(self.place, attributed(code))
         silent = isinstance(error, OSError) and error.errno not in (errno.ENOSPC, errno.EDQUOT)
         if gone or silent or code.startswith(("08", "28", "3D", "53", "57P")):
             return DatabaseAway(self.place, code)

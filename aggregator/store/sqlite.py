@@ -18,6 +18,7 @@ from aggregator.store.migrations import SCHEMA
 from anon.storage.durable import guarded, reading
 from anon.storage.migration import drop_copies
 from anon.storage.private_files import made_private
+from anon.text.sentences import Term
 
 _PRAGMAS = (
     "PRAGMA journal_mode=WAL",
@@ -66,7 +67,7 @@ class SqliteDatabase(Database):
     @asynccontextmanager
     async def write(self, settling: bytes = b"") -> AsyncIterator[AsyncConnection]:
         """See `Database`. It holds the file's one write lock from its start."""
-        with reading(self._path, KEPT, "a row"):
+        with reading(self._path, KEPT, Term("a row")):
             async with self._writing, self._writer.begin() as connection:
                 yield connection
 
@@ -77,7 +78,7 @@ class SqliteDatabase(Database):
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
         """See `Database`."""
-        with reading(self._path, KEPT, "a row"):
+        with reading(self._path, KEPT, Term("a row")):
             async with self._engine.connect() as connection:
                 yield connection
 

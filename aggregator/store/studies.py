@@ -37,6 +37,7 @@ from aggregator.store.home import KEPT
 from aggregator.store.tables import BY_STUDY, study_table
 from anon.errors import Malformed
 from anon.storage.durable import reading
+from anon.text.sentences import Term
 from anon.transparency.documents import Head, SignedHead, check_body, next_head, parse_head, sign_head, signed
 
 TABLES = MetaData()
@@ -146,7 +147,7 @@ class StudyStore:
     async def chain(self, study: bytes) -> tuple[SignedHead, ...]:
         """The study's signed heads in order. Raises `Damaged`, also where rows and their index differ."""
         async with self._database.read() as connection:
-            with reading(self._database.place, KEPT, f"study {study.hex()[:8]}, heads"):
+            with reading(self._database.place, KEPT, Term(f"study {study.hex()[:8]}, heads")):
                 await _demand_found(connection, study)
                 return await _chain(connection, study)
 
@@ -159,7 +160,7 @@ class StudyStore:
         async with self._database.read() as connection:
             query = select(_documents.c.head, _documents.c.body).where(wanted)
             row = (await connection.execute(query)).one_or_none()
-        with reading(self._database.place, KEPT, f"study {study.hex()[:8]}, document {number}"):
+        with reading(self._database.place, KEPT, Term(f"study {study.hex()[:8]}, document {number}")):
             if row is None:
                 raise KeyError(number)
             head = parse_head(row.head, any_length=True)
@@ -214,7 +215,7 @@ class StudyStore:
 
     async def _standing(self, connection: AsyncConnection, study: bytes) -> tuple[tuple[SignedHead, ...], Head | None]:
         """The signed heads, and the one that has the next number and no signature yet."""
-        with reading(self._database.place, KEPT, f"study {study.hex()[:8]}, heads"):
+        with reading(self._database.place, KEPT, Term(f"study {study.hex()[:8]}, heads")):
             chain = await _chain(connection, study)
             here = (_documents.c.study == study) & (_documents.c.number == len(chain))
             taken = (await connection.execute(select(_documents.c.head).where(here))).scalar_one_or_none()

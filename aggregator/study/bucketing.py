@@ -22,6 +22,7 @@ from aggregator.store.home import KEPT
 from aggregator.study.live import LiveStudy
 from anon.credential import signer_nym_entropy
 from anon.errors import Damaged
+from anon.text.sentences import Term, attributed
 from anon.transparency.bucketed import MadeBucket, credentials_bucket, roster_bucket, transcript_bucket
 from anon.transparency.buckets import allot, cut, document_over
 from anon.transparency.documents import find
@@ -114,8 +115,10 @@ def unlike_the_roster(study: LiveStudy) -> Damaged:
     """The error of stored enrolments that are not those of the signed roster."""
     return KEPT.damaged(
         study.tools.studies.place,
-        f"study {study.study.hex()[:8]}: enrolments are not those of the signed roster, so that no credentials can "
-        "be issued; where there is no backup, publish the study anew",
+        Term(
+            f"study {study.study.hex()[:8]}: enrolments are not those of the signed roster, so that no credentials can "
+            "be issued; where there is no backup, publish the study anew"
+        ),
     )
 
 
@@ -133,4 +136,4 @@ def _roster_bucket(study: bytes, enrolled: Sequence[Enrolled]) -> MadeBucket:
 
 def _damaged(study: LiveStudy, what: str) -> Damaged:
     named = f"study {study.study.hex()[:8]}, {what}: changed while they were read"
-    return KEPT.damaged(study.tools.studies.place, named)
+    return KEPT.damaged(study.tools.studies.place, attributed(named))

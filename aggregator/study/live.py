@@ -38,6 +38,7 @@ from anon.protocols.resolve import StudyKeys
 from anon.sharing.round_document import parse_unsummed
 from anon.storage.durable import reading
 from anon.study.manifest import Manifest, parse_manifest
+from anon.text.sentences import Term, attributed
 from anon.transparency.bucketed import has_buckets, transcript_parts
 from anon.transparency.buckets import BucketDocument, parse_bucket_document
 from anon.transparency.documents import MAX_BODY, Head, SignedHead, body_digest, check_chain, encode_chain, find
@@ -142,7 +143,7 @@ class LiveStudy:
     async def refresh(self) -> None:
         """Take chain, and once there is one the roster's consequences, from the store."""
         chain = await self.tools.studies.chain(self.study)
-        with reading(self.tools.studies.place, KEPT, f"study {self.study.hex()[:8]}, signed heads"):
+        with reading(self.tools.studies.place, KEPT, Term(f"study {self.study.hex()[:8]}, signed heads")):
             check_chain(chain, self.tools.home.public_key, self.study)
         self._take(chain)
         self._demand_readable()
@@ -189,7 +190,7 @@ class LiveStudy:
         body = await self.document(head.number)
         if body is None:
             named = f"study {self.study.hex()[:8]}: the body of {head.kind} {head.part} is gone"
-            raise KEPT.damaged(self.tools.studies.place, named)
+            raise KEPT.damaged(self.tools.studies.place, attributed(named))
         return body
 
     async def tally_of(self, survey: int) -> Tally:
@@ -246,7 +247,7 @@ class LiveStudy:
         body = await self.document(number)
         if body is None:
             return None
-        with reading(self.tools.studies.place, KEPT, f"study {self.study.hex()[:8]}, document {number}"):
+        with reading(self.tools.studies.place, KEPT, Term(f"study {self.study.hex()[:8]}, document {number}")):
             return parse_bucket_document(body, self.study, head.kind, head.part)
 
     async def left_out(self) -> tuple[str, ...]:
@@ -373,7 +374,7 @@ class LiveStudy:
 async def load_study(tools: Tools, progress: Progress) -> LiveStudy:
     """A study from its store, as far as it has come. Raises `Damaged` and `Refused` for one that cannot be read."""
     manifest = await tools.studies.body(progress.study, 0)
-    with reading(tools.studies.place, KEPT, f"study {progress.study.hex()[:8]}, manifest"):
+    with reading(tools.studies.place, KEPT, Term(f"study {progress.study.hex()[:8]}, manifest")):
         if manifest is None:
             raise KeyError("manifest")
         over = progress.phase == Phase.ERASED

@@ -11,6 +11,7 @@ from anon.protocols.resolve import resolve
 from anon.queries.lint import lint
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
+from anon.text.sentences import Term
 
 
 def lint_queries(proposal: Proposal) -> None:
@@ -21,7 +22,7 @@ def lint_queries(proposal: Proposal) -> None:
         *((feature.name, feature.query) for feature in proposal.features),
     ]
     for name, query in queries:
-        lint(query, tables, f"{name}.query", many=proposal.many is not None)
+        lint(query, tables, Term(f"{name}.query"), many=proposal.many is not None)
 
 
 def prepare(

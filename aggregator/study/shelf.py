@@ -9,6 +9,7 @@ from aggregator.store.buckets import BucketStore, Leaf
 from aggregator.store.home import KEPT
 from aggregator.store.studies import StudyStore
 from anon.protocols.kinds import padded_length
+from anon.text.sentences import attributed
 from anon.transparency.bucketed import hashed_body, leaf_of
 from anon.transparency.buckets import BucketDocument, bucket_at
 from anon.transparency.merkle import root_of
@@ -72,4 +73,4 @@ class Shelf:
 
     def _damaged(self, document: BucketDocument, what: str) -> Exception:
         named = f"study {self._study.hex()[:8]}, {document.kind} {document.part}, {what}"
-        return KEPT.damaged(self._studies.place, named)
+        return KEPT.damaged(self._studies.place, attributed(named))

@@ -18,7 +18,7 @@ from anon.accounting.central import CONDITIONS, DELTA, Central, Rows, central, l
 from anon.accounting.privacy_loss import compose
 from anon.ldp import format_epsilon
 from anon.study.manifest import Manifest
-from anon.text.sentences import Figure, joined, say
+from anon.text.sentences import Figure, Ours, attributed, joined, say
 from anon.transparency.bucketed import has_buckets
 from anon.transparency.documents import SignedHead, find
 from anon.transparency.transcript import empty_length, entry_length
@@ -125,13 +125,13 @@ def in_words(accounting: Accounting) -> tuple[str, ...]:
         )
     if not accounting.central:
         return (*lines, say("Admission was open to anyone: no central epsilon is claimed."))
-    counts = [str(count) for count in sorted(set(accounting.batch.counts))]
+    counts = [Figure(str(count)) for count in sorted(set(accounting.batch.counts))]
     lines.append(
         say(
             "After anonymous delivery, central epsilon at delta {delta:g}, replace-one, {counts} {known_from}:",
             delta=DELTA,
-            counts=", ".join(counts),
-            known_from=accounting.batch.known_from,
+            counts=joined(counts, ", "),
+            known_from=attributed(accounting.batch.known_from),
         )
     )
     lines += [
@@ -153,7 +153,7 @@ def for_owner(accounting: Accounting) -> tuple[str, ...]:
     return (*alone, say("Hiding among the others adds nothing here: they are too few. The local epsilon stands."))
 
 
-def _central(found: Central) -> str:
+def _central(found: Central) -> Ours:
     if found.amplified:
         return rounded_up(found.epsilon)
     return say("{epsilon} (the local epsilon: too few to hide among)", epsilon=rounded_up(found.epsilon))

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import NewType
 
 from anon.errors import Refused
+from anon.text.foreign import Quoted
 from anon.text.sentences import Figure, Sentence, say
 
 NanoEpsilon = NewType("NanoEpsilon", int)
@@ -69,7 +70,7 @@ def nano(epsilon: float | str | Decimal) -> NanoEpsilon:
     if scaled.denominator != 1:
         raise Refused(say(
             "epsilon {written} has more than nine decimals: round it to a multiple of 0.000000001",
-            written=written,
+            written=Quoted(str(written)),
         ))
     return NanoEpsilon(scaled.numerator)
 

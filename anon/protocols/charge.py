@@ -13,6 +13,8 @@ from attrs import evolve, field, frozen
 
 from anon.errors import InvalidValue
 from anon.study.features import demand_line
+from anon.text.foreign import Marked
+from anon.text.sentences import Term
 
 
 class Measure(StrEnum):
@@ -51,9 +53,9 @@ class Budget:
     unit: Unit = field(converter=Unit)
 
     @property
-    def symbol(self) -> str:
+    def symbol(self) -> Term:
         """The name of the amount."""
-        return "rho" if self.measure is Measure.ZCDP else "epsilon"
+        return Term("rho") if self.measure is Measure.ZCDP else Term("epsilon")
 
 
 LOCAL: Final = Budget(Measure.LOCAL, Unit.PERSON)
@@ -81,7 +83,8 @@ class Charge:
     condition: str = ""
 
     def __attrs_post_init__(self) -> None:
-        demand_line("charge.condition", self.condition)
+        if not isinstance(self.condition, Marked):
+            demand_line("charge.condition", self.condition)
         if bool(self.condition.strip()) == (self.measure is Measure.LOCAL):
             raise InvalidValue("charge: a local charge holds without a condition, and every other one names its own")
 

@@ -21,6 +21,7 @@ from anon.study.features import Feature, Label
 from anon.study.manifest import Manifest, Survey, Window
 from anon.study.proposal import Proposal
 from anon.study.slots import Slot
+from anon.text.sentences import Sentence
 
 if TYPE_CHECKING:
     from anon.sharing.arrangement import Arrangement
@@ -160,13 +161,13 @@ class SharedPart(Protocol):
     def longest_model(self, study: Manifest) -> int:
         """Bytes of the longest model document."""
 
-    def summary(self, study: Manifest) -> str:
+    def summary(self, study: Manifest) -> Sentence:
         """One sentence, for consent, desk and report: how the study asks."""
 
     def title(self, study: Manifest, survey: Survey) -> str:
         """The question of a survey, in a few words."""
 
-    def odds(self, study: Manifest) -> tuple[str, ...]:
+    def odds(self, study: Manifest) -> tuple[Sentence, ...]:
         """How often each kind of packet tells the truth: one line per kind, from the integer probabilities."""
 
     def packet_kinds(self, study: Manifest) -> tuple[PacketKind, ...]:

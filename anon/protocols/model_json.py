@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 from attrs import AttrsInstance, fields
 
-from anon.errors import InvalidValue, Malformed
+from anon.errors import InvalidValue, Malformed, in_brackets
 from anon.study.parsing import make_converter, structure
-from anon.text.sentences import say
+from anon.text.sentences import NOTHING, attributed, say
 
 Model = TypeVar("Model", bound=AttrsInstance)
 
@@ -44,7 +44,7 @@ def read(text_untrusted: str) -> Any:
     try:
         return json.loads(text_untrusted, object_pairs_hook=_unique, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        reason = f" ({error})" if isinstance(error, InvalidValue) else ""
+        reason = in_brackets(attributed(str(error))) if isinstance(error, InvalidValue) else NOTHING
         raise Malformed(say("model: not the JSON of a model{reason}; fetch it again", reason=reason)) from None
 
 

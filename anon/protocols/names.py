@@ -7,7 +7,8 @@ from itertools import pairwise
 
 from anon.study.features import Feature
 from anon.study.manifest import Manifest
-from anon.text.sentences import Sentence, say
+from anon.text.foreign import Quoted
+from anon.text.sentences import NOTHING, Sentence, listed, say
 
 
 def bin_names(feature: Feature, cuts: Sequence[float], card: int) -> list[str]:
@@ -46,38 +47,38 @@ def with_label(manifest: Manifest, cells: Sequence[str]) -> list[str]:
 
 def category_text(feature: Feature, place: int) -> Sentence:
     """The statement about somebody that a category of a feature makes, as far as it is known before cuts are found."""
-    return say("{name}: {category}", name=feature.name, category=category_alone(feature, place))
+    return say("{name}: {category}", name=Quoted(feature.name), category=category_alone(feature, place))
 
 
-def category_alone(feature: Feature, place: int) -> str:
+def category_alone(feature: Feature, place: int) -> Sentence | Quoted:
     """The same without the feature's name."""
     if feature.missing == "own" and place == feature.cardinality - 1:
         return say("not known")
     if feature.kind == "categorical":
-        return feature.categories[place]
+        return Quoted(feature.categories[place])
     if feature.cuts:
         return between(feature.cuts, place)
     return say("part {place} of {bins} from low to high", place=place + 1, bins=feature.bins)
 
 
-def expectation(feature: Feature, label: str) -> str:
+def expectation(feature: Feature, label: str) -> Sentence:
     """The direction that staff declared for a feature, in words; empty where they declared none."""
     if not feature.expects:
-        return ""
-    name = feature.name
+        return NOTHING
+    name, said = Quoted(feature.name), Quoted(label)
     if feature.kind == "numeric" and feature.expects[0] > 0:
-        return say("Staff expect that the higher {name} is, the more often {label} is a yes.", name=name, label=label)
+        return say("Staff expect that the higher {name} is, the more often {label} is a yes.", name=name, label=said)
     if feature.kind == "numeric":
-        return say("Staff expect that the higher {name} is, the less often {label} is a yes.", name=name, label=label)
+        return say("Staff expect that the higher {name} is, the less often {label} is a yes.", name=name, label=said)
     signed = list(zip(feature.categories, feature.expects, strict=True))
-    more, less = (", ".join(word for word, sign in signed if sign == wanted) for wanted in (1, -1))
+    more, less = (listed(word for word, sign in signed if sign == wanted) for wanted in (1, -1))
     if not less:
-        return say("Staff expect that {label} is a yes more often for: {more}.", label=label, more=more)
+        return say("Staff expect that {label} is a yes more often for: {more}.", label=said, more=more)
     if not more:
-        return say("Staff expect that {label} is a yes less often for: {less}.", label=label, less=less)
+        return say("Staff expect that {label} is a yes less often for: {less}.", label=said, less=less)
     return say(
         "Staff expect that {label} is a yes more often for: {more}; and less often for: {less}.",
-        label=label, more=more, less=less,
+        label=said, more=more, less=less,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from anon.protocols.histogram.shared import HistogramProtocol
 from anon.study.designs import FORMS
 from anon.study.manifest import Manifest
 from anon.study.proposal import PROTOCOLS, SECTIONS, DesignSection
+from anon.text.foreign import whole_place
 from anon.text.sentences import say
 
 HISTOGRAM: Final = HistogramProtocol()
@@ -160,5 +161,5 @@ def load_model(path: Path | str) -> PublishedModel:
         return read_model(Path(path).read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise Malformed(
-            say("{path}: cannot be read{why}; name a model.json", path=str(path), why=because(error))
+            say("{path}: cannot be read{why}; name a model.json", path=whole_place(path), why=because(error))
         ) from None

@@ -11,7 +11,7 @@ from attrs import frozen
 from anon.ldp import SCALE, Mechanism, format_epsilon
 from anon.ldp.subset import SubsetSelection
 from anon.study.manifest import Survey
-from anon.text.sentences import Sentence, say
+from anon.text.sentences import Sayable, Sentence, say
 
 FEWEST_CASES = 5
 
@@ -54,7 +54,7 @@ class Probability:
 class Line:
     """One sentence with the chances that it states, in order."""
 
-    text: str
+    text: Sentence
     chances: tuple[Probability, ...]
 
 
@@ -62,7 +62,7 @@ class Line:
 class Picture:
     """Ten people who answer alike, drawn to the exact chance that what is sent is true, and one sentence about them."""
 
-    text: str
+    text: Sentence
     chance: Probability
 
 
@@ -72,9 +72,9 @@ class PacketKind:
     one of them, `questions` says what each is about. A packet that is always true has no picture."""
 
     survey: Survey
-    questions: tuple[str, ...]
-    drawn: str
-    asks: str
+    questions: tuple[Sentence, ...]
+    drawn: Sentence
+    asks: Sentence
     lines: tuple[Line, ...]
     picture: Picture | None
 
@@ -150,7 +150,7 @@ def mechanism_picture(built: Mechanism) -> Picture:
 
 def mechanism_odds(mechanism: Mechanism) -> Sentence:
     """The same in one line with its cost, as the terminal says it."""
-    values = {
+    values: dict[str, Sayable] = {
         "all": mechanism.m,
         "true": mechanism.p / SCALE,
         "other": mechanism.q / SCALE,

@@ -16,12 +16,14 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Final
 
 from attrs import frozen
 
 from anon.errors import Malformed, Refused
 from anon.queries.functions import BUILT_IN, LONGEST_PATTERN, OWN, PERMITTED, describe, register
-from anon.text.sentences import say
+from anon.text.foreign import Quoted
+from anon.text.sentences import Ours, Sentence, Term, say, listed
 
 __all__ = ["BOUNDS", "BUILT_IN", "OWN", "PERMITTED", "Bounds", "Exhausted", "Guard", "describe", "lint"]
 
@@ -87,7 +89,7 @@ class Guard:
         self._over_memory = over_memory
         self._columns = {name.lower(): {column.lower() for column in columns} for name, columns in tables.items()}
         self._others = _names_of_others(connection)
-        self.denied: str | None = None
+        self.denied: Sentence | None = None
         """Why the authorizer refused what was compiled last, for a person to read; None if it did not."""
         self._lifted = False
         self.begin()
@@ -143,16 +145,16 @@ class Guard:
         self.denied = self.denied or reason
         return sqlite3.SQLITE_DENY
 
-    def _forbids(self, action: int, first: str | None, second: str | None) -> str | None:
+    def _forbids(self, action: int, first: str | None, second: str | None) -> Sentence | None:
         if action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE):
             return None
         if action == sqlite3.SQLITE_FUNCTION:
-            return None if second in PERMITTED else say("function {name}()", name=second)
+            return None if second in PERMITTED else say("function {name}()", name=Quoted(second or ""))
         if action == sqlite3.SQLITE_READ:
             return (
                 None
                 if self._readable(first or "", second or "")
-                else say("reading {place}", place=f"{first}.{second or '*'}")
+                else say("reading {place}", place=Quoted(f"{first}.{second or '*'}"))
             )
         return say("anything but one SELECT")
 
@@ -195,7 +197,10 @@ def _limit(connection: sqlite3.Connection, bounds: Bounds) -> None:
         connection.setlimit(category, value)
 
 
-def lint(query: str, tables: Tables, what: str = "query", bounds: Bounds = BOUNDS, many: bool = False) -> None:
+_QUERY: Final = Term("query")
+
+
+def lint(query: str, tables: Tables, what: Ours = _QUERY, bounds: Bounds = BOUNDS, many: bool = False) -> None:
     """Find every fault of `query` that does not depend on data; return if there is none. `many`: it gives the key and
     the value of many records, else one value.
 
@@ -227,22 +232,23 @@ def statement(query: str) -> str:
     return query.strip().rstrip(";").rstrip()
 
 
-def _check_tables(tables: Tables, what: str) -> None:
+def _check_tables(tables: Tables, what: Ours) -> None:
     for table, columns in tables.items():
         for name in (table, *columns):
             if not NAME.fullmatch(name):
                 raise Malformed(
                     say(
-                        "{what}: {name!r} is no table or column name; use a-z, 0-9 and _, a letter first",
+                        "{what}: {name} is no table or column name; use a-z, 0-9 and _, a letter first",
                         what=what,
-                        name=name[:64],
+                        name=Quoted(name),
                     )
                 )
         if not columns or len(set(columns)) != len(columns):
-            raise Malformed(say("{what}: table {table} needs its columns declared, each once", what=what, table=table))
+            named = Quoted(table)
+            raise Malformed(say("{what}: table {table} needs its columns declared, each once", what=what, table=named))
 
 
-def _compile(text: str, tables: Tables, what: str, bounds: Bounds, many: bool) -> None:
+def _compile(text: str, tables: Tables, what: Ours, bounds: Bounds, many: bool) -> None:
     connection = sqlite3.connect(":memory:", isolation_level=None)
     try:
         for table, columns in tables.items():
@@ -257,7 +263,7 @@ def _compile(text: str, tables: Tables, what: str, bounds: Bounds, many: bool) -
         connection.close()
 
 
-def _explain(connection: sqlite3.Connection, guard: Guard, explained: str, what: str) -> None:
+def _explain(connection: sqlite3.Connection, guard: Guard, explained: str, what: Ours) -> None:
     guard.begin()
     try:
         connection.execute(explained, {"as_of": 0}).fetchall()
@@ -265,7 +271,7 @@ def _explain(connection: sqlite3.Connection, guard: Guard, explained: str, what:
         raise _fault(error, guard.denied, what) from None
 
 
-def _fault(error: Exception, denied: str | None, what: str) -> Exception:
+def _fault(error: Exception, denied: Sentence | None, what: Ours) -> Exception:
     reason = str(error)
     if denied is not None or reason.startswith(("no such function", "cannot modify")):
         return Refused(
@@ -273,7 +279,7 @@ def _fault(error: Exception, denied: str | None, what: str) -> Exception:
                 "{what}: {statement} is not permitted; permitted are SELECT over declared columns and the functions "
                 "listed by `describe()`",
                 what=what,
-                statement=denied or reason,
+                statement=denied or Quoted(reason),
             )
         )
     if "one statement" in reason:
@@ -282,7 +288,7 @@ def _fault(error: Exception, denied: str | None, what: str) -> Exception:
         return Malformed(say("{what}: the only parameter is :as_of; got another", what=what))
     if "row value misused" in reason:
         return Malformed(say("{what}: expected two columns, the key of a record and its value", what=what))
-    why = reason[:200] or say("it is too long or too deep")
+    why = Quoted(reason, 200) if reason else say("it is too long or too deep")
     return Malformed(say("{what}: does not compile against the declared tables: {why}", what=what, why=why))
 
 

@@ -11,6 +11,7 @@ from attrs import field, frozen
 from anon.errors import Refused
 from anon.route.far_side import FarSide
 from anon.route.http import HttpRoute
+from anon.text.foreign import whole_place
 from anon.text.sentences import say
 from anon.wire.addresses import is_loopback
 
@@ -38,7 +39,7 @@ class DirectRoute(HttpRoute):
         if not is_loopback(address):
             raise Refused(say(
                 "direct route: {address} is not a loopback address; use --route socks://HOST:PORT",
-                address=address,
+                address=whole_place(address),
             ))
         from anon.route.exchange import straight
 

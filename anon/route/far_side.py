@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from anon.errors import because
-from anon.text.sentences import Sentence, say
+from anon.text.sentences import Ours, Sentence, say
 
 
 class FarSide(Enum):
@@ -34,7 +34,7 @@ class FarSide(Enum):
             error=because(error),
         )
 
-    def beyond_tor(self, what: str, action: str) -> Sentence:
+    def beyond_tor(self, what: Ours, action: Ours) -> Sentence:
         """Tor says why it could not get there."""
         if self is FarSide.TELLER:
             return say("the teller cannot be reached: {what}; nothing is lost, {action}", what=what, action=action)

@@ -17,7 +17,8 @@ from typing import Any, ParamSpec, TypeVar
 from attrs import frozen
 
 from anon.errors import Damaged, Malformed, NoRoom, RejectedProof
-from anon.text.sentences import say
+from anon.text.foreign import whole_place
+from anon.text.sentences import Ours, Term, say
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -45,26 +46,26 @@ class Kept:
     owner's tables, only a broken file does, and other faults stay what they are.
     """
 
-    holds: str
-    restore: str
+    holds: Ours
+    restore: Ours
     own: bool = True
 
-    def damaged(self, file: Path | str, why: str) -> Damaged:
+    def damaged(self, file: Path | str, why: Ours) -> Damaged:
         """The file cannot be relied on. `why`: the kind of fault, never a value."""
         return Damaged(
             say(
                 "{file}: damaged ({why}). {holds}. {restore}",
-                file=str(file), why=why, holds=self.holds, restore=self.restore,
+                file=whole_place(file), why=why, holds=self.holds, restore=self.restore,
             )
         )
 
-    def full(self, file: Path | str, why: str) -> NoRoom:
+    def full(self, file: Path | str, why: Ours) -> NoRoom:
         """The disk of the file takes nothing more."""
         return NoRoom(
             say(
                 "{file}: cannot be written ({why}); nothing that was stored is lost. Make room on that disk, check "
                 "that the file may be written to, or move the home to another disk; it goes on from here",
-                file=str(file), why=why,
+                file=whole_place(file), why=why,
             )
         )
 
@@ -91,7 +92,7 @@ def guarded(file: Path, kept: Kept) -> Callable[..., sqlite3.Connection]:
 def translated(error: Exception, file: Path, kept: Kept) -> Exception:
     """The error for its reader; itself when it passes by itself, is the owner's or a fault of this program."""
     name = getattr(error, "sqlite_errorname", None) or type(error).__name__
-    told = getattr(error, "sqlite_errorname", None) or say("its content is not as it was written")
+    told = Term(name) if hasattr(error, "sqlite_errorname") else say("its content is not as it was written")
     if isinstance(error, UnicodeError) or name.startswith(_BROKEN) or str(error).startswith(_BROKEN_SCHEMA):
         return kept.damaged(file, told)
     ours = isinstance(error, (sqlite3.IntegrityError, sqlite3.ProgrammingError))
@@ -101,7 +102,7 @@ def translated(error: Exception, file: Path, kept: Kept) -> Exception:
 
 
 @contextmanager
-def reading(file: Path | str, kept: Kept, what: str) -> Iterator[None]:
+def reading(file: Path | str, kept: Kept, what: Ours) -> Iterator[None]:
     """Values out of a file, named `what`: one that cannot be read so is damage. Only for bytes that were written here.
     """
     try:
@@ -117,7 +118,7 @@ def writing(file: Path | str, kept: Kept) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise kept.full(file, errno.errorcode[error.errno]) from error
+            raise kept.full(file, Term(errno.errorcode[error.errno])) from error
         raise
 
 

@@ -25,7 +25,8 @@ from anon.storage.crash_points import crash_points
 from anon.storage.durable import Kept, connect, guarded, reading
 from anon.storage.locks import synced
 from anon.storage.private_files import new_private
-from anon.text.sentences import say
+from anon.text.foreign import whole_place
+from anon.text.sentences import Term, attributed, say
 
 KEPT = "-kept"
 """How the names of kept copies end: `FILE.v1-kept` is a copy with number 1."""
@@ -54,7 +55,7 @@ class Schema:
                 say(
                     "{file}: written by a newer anonml (schema {stored_version}, this one knows {version}); install "
                     "that one again. If none ever ran here, the file is damaged: restore a backup. Nothing was changed",
-                    file=str(file),
+                    file=whole_place(file),
                     stored_version=stored_version,
                     version=self.version,
                 )
@@ -64,7 +65,7 @@ class Schema:
                 say(
                     "{file}: no anonml wrote it with this number (schema {stored_version}); put back a copy of the "
                     "home. Nothing was changed",
-                    file=str(file),
+                    file=whole_place(file),
                     stored_version=stored_version,
                 )
             )
@@ -76,7 +77,7 @@ class Schema:
             raise Refused(
                 say(
                     "{file}: written by an older anonml; any command that opens its home brings it up to date",
-                    file=str(file),
+                    file=whole_place(file),
                 )
             )
 
@@ -110,7 +111,10 @@ def upgrade(
         except Refused as busy:
             if asked_at >= PATIENCE_SECONDS:
                 raise Refused(
-                    say("{busy} (its files are an older anonml's, and must be brought up to date)", busy=str(busy))
+                    say(
+                        "{busy} (its files are an older anonml's, and must be brought up to date)",
+                        busy=attributed(str(busy)),
+                    )
                 ) from None
         sleep(0.1)
         asked_at += 0.1
@@ -147,7 +151,7 @@ def _moved_on(file: Path, schema: Schema) -> Path:
         crash_point("before-migration")
         connection.execute("BEGIN IMMEDIATE")
         for number in range(version, schema.version):
-            with reading(file, schema.kept, f"schema {number}"):
+            with reading(file, schema.kept, Term(f"schema {number}")):
                 schema.steps[number](connection)
         connection.execute(f"PRAGMA user_version = {schema.version}")
         crash_point("within-migration")

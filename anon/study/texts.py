@@ -12,18 +12,23 @@ from functools import lru_cache
 import attrs
 
 from anon.errors import InvalidValue
-from anon.text.foreign import fault
+from anon.text.foreign import Quoted, fault
+from anon.text.sentences import Sentence, Term, say
 
 OF_SEVERAL_LINES = frozenset({"purpose", "data_source", "description", "query"})
 _PLAIN = (int, float, bytes, type(None))
 
 
 @lru_cache(maxsize=64)
-def faults_of(study: Hashable) -> tuple[str, ...]:
+def faults_of(study: Hashable) -> tuple[Sentence, ...]:
     """Faults in the texts of a proposal or a manifest: the place, the character, and what to do."""
     faults_by_place = ((place, fault(text, lines=_name(place) in OF_SEVERAL_LINES)) for place, text in texts_of(study))
     return tuple(
-        f"{place}: {wrong} is not shown as it is written; leave it out, or write it in another way"
+        say(
+            "{place}: {sign} is not shown as it is written; leave it out, or write it in another way",
+            place=Quoted(place),
+            sign=Term(wrong),
+        )
         for place, wrong in faults_by_place
         if wrong
     )

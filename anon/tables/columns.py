@@ -14,7 +14,8 @@ from anon.errors import Malformed, Refused
 from anon.queries.lint import NAME
 from anon.tables.numerals import Numerals, Shape, certain, number_in, shape_of
 from anon.tables.streams import Cell, ImportLimits, Record, Skip, Source
-from anon.text.sentences import Sentence, say
+from anon.text.foreign import Quoted
+from anon.text.sentences import Figure, Ours, Sentence, say
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})", re.ASCII)
 _REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
@@ -78,7 +79,7 @@ def columns_of(
     source: Source,
     records: Iterable[Record],
     limits: ImportLimits,
-    expected: str,
+    expected: Ours,
     numerals: Mapping[str, Numerals] = MappingProxyType({}),
 ) -> dict[str, Column]:
     """The columns of these records by their keys, in the order met. `numerals`: the reading of some, by their names.
@@ -130,7 +131,7 @@ def _new_column(key: str, number: int, taken: set[str], limits: ImportLimits) ->
 
 def _where(place: str, number: int) -> Sentence:
     if place:
-        return say("column {place}", place=place)
+        return say("column {place}", place=Figure(place) if place.isdecimal() else Quoted(place))
     return say("a key first met in row {number}", number=number) if number else say("a column")
 
 

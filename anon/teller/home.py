@@ -16,14 +16,19 @@ from anon.storage.durable import Kept, reading
 from anon.storage.locks import locked
 from anon.storage.private_files import held_private, write_private
 from anon.text.foreign import fault
+from anon.text.sentences import Term
 
 DATABASE, SIGNING, LOCK, PLACE = "teller.sqlite", "signing.key", "lock", "place.json"
 ALLOWED = "allowed.json"
 _RESTORE = "The studies that it serves cannot go on: a copy of before would sign and add noise a second time"
-KEYS_KEPT = Kept("Without it nothing can be signed any more; the journal is not touched", _RESTORE)
+KEYS_KEPT = Kept(Term("Without it nothing can be signed any more; the journal is not touched"), Term(_RESTORE))
 
-ALLOWED_KEPT = Kept("It names the aggregators that may ask", "Remove it, and name them again: `anonml teller allow`")
-PLACE_KEPT = Kept("It holds the teller's name and address, and nothing secret", "Run `anonml teller init` again")
+ALLOWED_KEPT = Kept(
+    Term("It names the aggregators that may ask"), Term("Remove it, and name them again: `anonml teller allow`")
+)
+PLACE_KEPT = Kept(
+    Term("It holds the teller's name and address, and nothing secret"), Term("Run `anonml teller init` again")
+)
 
 
 @frozen
@@ -58,7 +63,7 @@ class TellerHome:
 
     def place(self) -> Place:
         """Raises `Damaged` for a file that cannot be read."""
-        with reading(self.path / PLACE, PLACE_KEPT, "its content"):
+        with reading(self.path / PLACE, PLACE_KEPT, Term("its content")):
             told = json.loads((self.path / PLACE).read_bytes())
             return Place(told["name"], told["address"])
 
@@ -74,7 +79,7 @@ class TellerHome:
         file = self.path / ALLOWED
         if not file.exists():
             return frozenset()
-        with reading(file, ALLOWED_KEPT, "its content"):
+        with reading(file, ALLOWED_KEPT, Term("its content")):
             keys = [bytes.fromhex(key) for key in json.loads(file.read_bytes())]
             if any(len(key) != KEY_SIZE for key in keys):
                 raise ValueError("a key of another length")
@@ -96,11 +101,11 @@ def open_home(path: Path, random_bytes: Callable[[int], bytes]) -> TellerHome:
     key = path / SIGNING
     if not key.exists():
         if (path / DATABASE).exists():
-            raise KEYS_KEPT.damaged(key, "missing beside a journal")
+            raise KEYS_KEPT.damaged(key, Term("missing beside a journal"))
         write_private(key, random_bytes(32))
     seed = key.read_bytes()
     if len(seed) != 32:
-        raise KEYS_KEPT.damaged(key, f"{len(seed)} bytes in place of 32")
+        raise KEYS_KEPT.damaged(key, Term(f"{len(seed)} bytes in place of 32"))
     return TellerHome(path, SigningKey(seed))
 
 

@@ -24,11 +24,12 @@ from anon.storage.durable import Kept, connect, reading
 from anon.storage.migration import Schema
 from anon.storage.private_files import made_private
 from anon.teller.rules import Roll
+from anon.text.sentences import Term
 from anon.wire.packet_v2 import Occasion
 
 KEPT = Kept(
-    "With it are the secrets of running studies and what this teller said in them",
-    "Its studies end; make a new teller. A copy of before would say things twice",
+    Term("With it are the secrets of running studies and what this teller said in them"),
+    Term("Its studies end; make a new teller. A copy of before would say things twice"),
 )
 SCHEMA = Schema(1, {}, KEPT)
 WRITES = ("offer", "study", "key-share", "roll", "shares", "verdicts", "list", "noisy-share", "stop", "erasure")
@@ -179,7 +180,7 @@ class Journal:
     def roll(self, study: bytes) -> Roll | None:
         """The signed roster."""
         row = self._one("SELECT issuer, header, packets, members FROM rolls WHERE study = ?", study)
-        with reading(self._file, KEPT, "roster"):
+        with reading(self._file, KEPT, Term("roster")):
             return Roll(*row) if row else None
 
     # Packets
@@ -234,7 +235,7 @@ class Journal:
         for tag in tags:
             row = self._one(query, *_place(occasion), tag)
             if row is None or row[0] is None:
-                raise KEPT.damaged(self._file, "a share on the list is missing")
+                raise KEPT.damaged(self._file, Term("a share on the list is missing"))
             yield row[0]
 
     # The end of an occasion of the study: with a spare it is the same for both pairs

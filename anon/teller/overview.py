@@ -14,6 +14,7 @@ from anon.sharing.statements import list_heading, parse_list
 from anon.storage.durable import connect, reading
 from anon.study.manifest import parse_manifest
 from anon.teller.journal import KEPT, SCHEMA
+from anon.text.sentences import Term, listed
 from anon.transparency.fingerprint import words
 
 _STUDIES = """SELECT study, manifest, arrangement, teller, offers.sealing != x''
@@ -85,7 +86,7 @@ def overview(file: Path) -> list[StudyOverview]:
         connection.execute("BEGIN")
         if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'studies'").fetchone():
             return []
-        with reading(file, KEPT, "a study"):
+        with reading(file, KEPT, Term("a study")):
             return [_study(connection, *row) for row in connection.execute(_STUDIES).fetchall()]
 
 

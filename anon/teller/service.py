@@ -33,6 +33,7 @@ from anon.sharing.exchange import CALLS, PREFIX, WORDS_PATH, fault, read_words, 
 from anon.teller.calls import Calls
 from anon.teller.home import KEYS_KEPT, TellerHome
 from anon.teller.journal import Journal
+from anon.text.sentences import Term, say
 from anon.transparency.fingerprint import teller_words
 from anon.wire.addresses import is_loopback
 
@@ -237,7 +238,7 @@ async def _at_onion(
 
     key = keep_key(home.path, random_bytes)
     if key.address() != address:
-        raise KEYS_KEPT.damaged(home.path / ONION_KEY, "not the key of this teller's address")
+        raise KEYS_KEPT.damaged(home.path / ONION_KEY, Term("not the key of this teller's address"))
     socket = socket_of(home.path)
     onion = OnionService(key, f"unix:{socket}", home.path / "tor", SocksRoute, ready, say, progress)
     runner = await quiet_http.listen_unix(service.answer, socket)

@@ -17,7 +17,7 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.text import Text
 
-from anon.text.foreign import brief, escaped, isolated, shown
+from anon.text.foreign import Quoted, escaped, isolated, shown
 
 _LEAST_COLUMNS = 8
 _TAB = "    "
@@ -30,8 +30,8 @@ def inline(text: str) -> str:
 
 
 def short(text: str) -> str:
-    """`inline`, cut so that it cannot fill a line of ours and begin another: for titles and names."""
-    return inline(brief(text))
+    """`inline`, as a stranger's: between marks, and cut so that it cannot fill a line of ours and begin another."""
+    return inline(Quoted(text))
 
 
 @frozen

@@ -1,4 +1,4 @@
-"""Text that somebody else wrote: which characters it may hold, and how it is shown where it holds others.
+"""Text that somebody else wrote: which characters it may hold, and how it is shown, alone and in a sentence of ours.
 
 Allowed are letters, marks, numbers, punctuation, symbols and the plain space: what is seen as it is written. Every
 other character can move the cursor, hide, reorder or pass for a space. Legitimate text loses joiners and variation
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
+from typing import Any, Final, Self
 
 from anon.text.default_ignorable import BLANK, DEFAULT_IGNORABLE
 
@@ -20,11 +21,50 @@ LONGEST_IN_A_LINE = 48
 LINE_SIGNS = frozenset("\n\t")
 """Allowed beside the rest in a text of several lines."""
 _SEEN = frozenset("LMNPS")
-_FSI, _PDI = "\u2068", "\u2069"
+LONGEST_TOLD = 400
+"""Characters of a message that came as a whole, such as an error's."""
+LONGEST_PLACE = 4096
+"""Characters of a file's path or of an address, which is worth nothing cut."""
+FSI, PDI = "\u2068", "\u2069"
+QUOTES: Final = "“”"
+_LIKE_MARKS: Final = str.maketrans(dict.fromkeys("\"`´«»„‟“”‹›‚‛‘″‶〃「」『』〝〞〟﹁﹂﹃﹄＂＇｀｢｣❛❜❝❞❟❠⹂🙶🙷🙸", "'"))
+"""Signs that could pass for the mark that ends a quoted text, or that mean code in a sentence of ours."""
 _RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})
 _WITHIN = re.compile(r"(?<![\n])[ \t]*\n(?![ \t]*(?:\n|\Z|[-*\u2022][ \t]|[0-9]{1,3}[.)][ \t]))[ \t]*")
 """A line end within a paragraph."""
 _UNNAMED = "no character that has a name"
+
+
+class Marked(str):
+    """Text of ours in which every foreign part is marked: any surface may show it as it is."""
+
+    def __str__(self) -> str:
+        """Itself: an error keeps the text that it was raised with."""
+        return self
+
+
+class Quoted(Marked):
+    """Text that somebody else wrote, as it stands in a sentence of ours: between marks that it cannot hold itself,
+    isolated, and cut to `longest` characters. `said` is what stands between the marks."""
+
+    said: str
+
+    def __new__(cls, text: str, longest: int = LONGEST_IN_A_LINE) -> Self:
+        """The text between English marks."""
+        said = text.said if isinstance(text, Quoted) else _cut(escaped(str.__str__(text)), longest)
+        said = said.translate(_LIKE_MARKS)
+        made = super().__new__(cls, isolated(said).join(QUOTES))
+        made.said = said
+        return made
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        """The parts, for copies between processes."""
+        return self.said, len(self.said)
+
+
+def whole_place(place: object) -> Quoted:
+    """A file's path or an address in a sentence, which is worth nothing cut."""
+    return Quoted(str(place), LONGEST_PLACE)
 
 
 def fault(text: str, *, lines: bool = False) -> str:
@@ -47,7 +87,7 @@ def named(sign: str) -> str:
 
 def escaped(text: str, *, lines: bool = False) -> str:
     """The text with every character that is not allowed as <U+202E>, so that it is seen and does nothing."""
-    if _plain(text):
+    if _plain(text) or isinstance(text, Marked):
         return text
     allowed = _allowed(text, lines)
     return "".join(sign if fine else f"<U+{ord(sign):04X}>" for sign, fine in zip(text, allowed, strict=True))
@@ -62,15 +102,16 @@ def paragraphs(text: str) -> str:
 def isolated(text: str) -> str:
     """The text, unable to reorder what stands beside it (UAX #9, FSI and PDI). Only text that runs from right to left
     is changed; every other stays as it is, for terminals and fonts that do not know these characters."""
-    if text.isascii() or not any(unicodedata.bidirectional(sign) in _RIGHT_TO_LEFT for sign in text):
+    if isinstance(text, Marked) or text.isascii():
         return text
-    return "\n".join(f"{_FSI}{line}{_PDI}" for line in text.split("\n"))
+    if not any(unicodedata.bidirectional(sign) in _RIGHT_TO_LEFT for sign in text):
+        return text
+    return "\n".join(f"{FSI}{line}{PDI}" for line in text.split("\n"))
 
 
 def brief(text: str) -> str:
     """`escaped` and cut to what fits a line beside our own words, so that it cannot fill the line and begin another."""
-    plain = escaped(text)
-    return plain if len(plain) <= LONGEST_IN_A_LINE else plain[: LONGEST_IN_A_LINE - 1] + "…"
+    return _cut(escaped(text), LONGEST_IN_A_LINE)
 
 
 def shown(text: str, *, lines: bool = False) -> str:
@@ -78,12 +119,8 @@ def shown(text: str, *, lines: bool = False) -> str:
     return isolated(escaped(text, lines=lines))
 
 
-def seen(value: object) -> object:
-    """The filter of every expression of every template: text, whoever wrote it, in the one way it is shown.
-
-    Markup of ours passes; its texts were shown when it was made. Elements that hold nothing else have `dir="auto"`.
-    """
-    return shown(value, lines=True) if isinstance(value, str) and not hasattr(value, "__html__") else value
+def _cut(plain: str, longest: int) -> str:
+    return plain if len(plain) <= longest else plain[: longest - 1] + "…"
 
 
 def _plain(text: str) -> bool:

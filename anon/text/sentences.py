@@ -2,6 +2,10 @@
 
 A `Sentence` is a `str`, so that terminals, logs and tests read English and know of no language. A page translates it by
 its pattern when it is shown (`peer.web.languages`), long after it was made or stored.
+
+A value is a number, text of ours (`Sentence`, `Figure`, `Term`) or a stranger's (`Quoted`). A plain `str` is nobody's:
+mypy refuses it, and a sentence that is given one marks it as a stranger's. So no text that came from elsewhere can
+speak in our voice, wherever it passed before.
 """
 
 from __future__ import annotations
@@ -11,11 +15,13 @@ from collections.abc import Iterable, Mapping
 from string import Formatter
 from typing import Any, Final, Self
 
+from anon.text.foreign import LONGEST_PLACE, LONGEST_TOLD, Marked, Quoted
+
 _STORED: Final = "\x02"
 """The first character of a stored sentence; no text of an owner or a study may hold it."""
 
 
-class Sentence(str):
+class Sentence(Marked):
     """English text made of a pattern with `{names}` and its values. `many` is the pattern's plural, empty without one;
     the value `count` then says which of the two is meant.
 
@@ -28,14 +34,10 @@ class Sentence(str):
 
     def __new__(cls, pattern: str, many: str = "", values: Mapping[str, object] | None = None) -> Self:
         """The sentence in English."""
-        values = values or {}
+        values = {name: marked(value) for name, value in (values or {}).items()}
         made = super().__new__(cls, filled(chosen(pattern, many, values), values))
         made.pattern, made.many, made.values = pattern, many, values
         return made
-
-    def __str__(self) -> str:
-        """Itself: an error keeps the sentence that it was raised with."""
-        return self
 
     def __getnewargs__(self) -> tuple[Any, ...]:
         """The parts, for copies between processes."""
@@ -50,7 +52,7 @@ class Joined(Sentence):
 
     def __new__(cls, parts: Iterable[str], separator: str = "; ") -> Joined:
         """The parts with the separator between them."""
-        parts = tuple(parts)
+        parts = tuple(str(marked(part)) for part in parts)
         made: Joined = str.__new__(cls, separator.join(parts))
         made.pattern, made.many, made.values = "", "", {}
         made.parts, made.separator = parts, separator
@@ -61,25 +63,49 @@ class Joined(Sentence):
         return self.parts, self.separator
 
 
-class Figure(str):
+class Figure(Marked):
     """A number in English digits, such as 1,024.5. A page writes it with its language's signs."""
 
-    def __str__(self) -> str:
-        """Itself."""
-        return self
+
+class Term(Marked):
+    """A word of ours that is the same in every language: a command, a sign, a name out of this program's own tables.
+
+    A test finds one that is made of anything that comes from elsewhere.
+    """
 
 
-def say(pattern: str, /, **values: object) -> Sentence:
+Ours = Sentence | Figure | Term | Quoted
+"""Text whose author is known."""
+Sayable = Ours | int | float
+"""The value of a sentence."""
+
+
+def marked(value: object) -> object:
+    """A sentence's value: as it is where its author is known, and any other as a stranger's text."""
+    return value if isinstance(value, Marked | int | float) else Quoted(str(value), LONGEST_TOLD)
+
+
+def attributed(text: str) -> Ours:
+    """Text that was carried as a `str`: ours where it says so, and otherwise a stranger's."""
+    return text if isinstance(text, Ours) else Quoted(text, LONGEST_TOLD)
+
+
+def listed(texts: Iterable[str]) -> Joined:
+    """Strangers' texts one after the other, each between marks of its own."""
+    return Joined(map(Quoted, texts), ", ")
+
+
+def say(pattern: str, /, **values: Sayable) -> Sentence:
     """A sentence. The pattern is a literal: the catalogue of translations is made from such calls."""
     return Sentence(pattern, "", values)
 
 
-def say_many(one: str, many: str, count: int, /, **values: object) -> Sentence:
+def say_many(one: str, many: str, count: int, /, **values: Sayable) -> Sentence:
     """A sentence about `count` things, with its plural; both patterns may hold `{count}`."""
-    return Sentence(one, many, {"count": count} | values)
+    return Sentence(one, many, {"count": count, **values})
 
 
-def joined(parts: Iterable[str], separator: str = "; ") -> Joined:
+def joined(parts: Iterable[Ours], separator: str = "; ") -> Joined:
     """Sentences one after the other."""
     return Joined(parts, separator)
 
@@ -108,6 +134,8 @@ class PlainFields(Formatter):
 
 
 _ENGLISH: Final = PlainFields()
+NOTHING: Final = joined(())
+"""No words, as a value of a sentence."""
 
 
 def to_store(text: str) -> str:
@@ -134,6 +162,10 @@ def _packed(value: object) -> object:
             return {"pattern": value.pattern, "many": value.many, "values": values}
         case Figure():
             return {"figure": str.__str__(value)}
+        case Term():
+            return {"term": str.__str__(value)}
+        case Quoted():
+            return {"quoted": value.said}
         case bool() | int() | float() | None:
             return value
         case _:
@@ -148,6 +180,10 @@ def _unpacked(value: object) -> object:
             return Sentence(pattern, many, {name: _unpacked(each) for name, each in values.items()})
         case {"figure": str(figure)}:
             return Figure(figure)
+        case {"term": str(term)}:
+            return Term(term)
+        case {"quoted": str(said)}:
+            return Quoted(said, LONGEST_PLACE)
         case str() | bool() | int() | float() | None:
             return value
         case _:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from anon.text.foreign import brief
+from anon.text.foreign import Quoted
 from anon.transparency.bucket_evidence import BadBucket
 from anon.transparency.equivocation import BadCredential, Evidence, Proof
 from anon.transparency.fingerprint import head_words, words
@@ -14,7 +14,7 @@ def evidence_lines(proof: Proof) -> list[str]:
     """The statement of evidence, for people."""
     whose = [
         f"The key {proof.key.hex()}",
-        f"of the study “{brief(proof.manifest.title)}” (id {proof.study.hex()[:16]}...,",
+        f"of the study {Quoted(proof.manifest.title)} (id {proof.study.hex()[:16]}...,",
         f"fingerprint {words(proof.study)})",
     ]
     if isinstance(proof, Evidence):

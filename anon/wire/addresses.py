@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ipaddress import ip_address
 
-from anon.text.sentences import say
+from anon.text.sentences import Term, say
 from anon.wire.onion_address import is_onion, onion_fault
 
 ONION_PORT = "80"
@@ -19,10 +19,10 @@ def onion_address_fault(address: str) -> str:
     """
     host, _, port = address.rpartition(":")
     if not is_onion(host):
-        return say("expected an onion address and port {onion_port}", onion_port=ONION_PORT)
+        return say("expected an onion address and port {onion_port}", onion_port=Term(ONION_PORT))
     return onion_fault(host) or ("" if port == ONION_PORT else say(
         "expected port {onion_port} of the onion address",
-        onion_port=ONION_PORT,
+        onion_port=Term(ONION_PORT),
     ))
 
 

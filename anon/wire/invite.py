@@ -9,7 +9,8 @@ from attrs import field, frozen
 
 from anon import labels
 from anon.errors import Malformed
-from anon.text.sentences import say
+from anon.text.foreign import whole_place
+from anon.text.sentences import attributed, say
 from anon.wire.addresses import onion_address_fault
 from anon.wire.cbor import sha256
 from anon.wire.onion_address import is_onion
@@ -34,11 +35,11 @@ class Invite:
 
     def __attrs_post_init__(self) -> None:
         if not _ADDRESS.match(self.address):
-            got = repr(self.address)
+            got = whole_place(self.address)
             raise Malformed(say("invite: expected an address host:port, got {got}; ask for the link again", got=got))
         host = self.address.rpartition(":")[0]
         if is_onion(host) and (fault := onion_address_fault(self.address)):
-            raise Malformed(say("invite: {fault}; ask for the link again", fault=fault))
+            raise Malformed(say("invite: {fault}; ask for the link again", fault=attributed(fault)))
         if len(self.key) != 32 or len(self.study) != 32:
             raise Malformed(say("invite: expected a key and a study of 64 hexadecimal digits; ask for the link again"))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anon.text.sentences import say
+from anon.text.sentences import NOTHING, Ours, Term, attributed, say
 
 SENTENCES = {
     "accepted": say("it was taken; nothing to do"),
@@ -44,6 +44,8 @@ SENTENCES = {
 """Word -> what it means to the owner."""
 
 
-def reply_sentence(word: str) -> str:
-    """The word and its sentence. A text that is no word of the aggregator's comes back as it is."""
-    return say("{word}: {sentence}", word=word, sentence=SENTENCES[word]) if word in SENTENCES else word
+def reply_sentence(word: str) -> Ours:
+    """The word and its sentence. A text that is no word of the protocol's comes back between marks."""
+    if word in SENTENCES:
+        return say("{word}: {sentence}", word=Term(word), sentence=SENTENCES[word])
+    return attributed(word) if word else NOTHING

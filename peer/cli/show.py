@@ -14,7 +14,8 @@ from anon.ldp import format_epsilon
 from anon.protocols.charge import LOCAL, Budget, Charge
 from anon.terminal.foreign import Foreign, framed, inline, short
 from anon.terminal.options import local_time
-from anon.text.foreign import paragraphs
+from anon.text.foreign import Quoted, paragraphs, whole_place
+from anon.text.sentences import joined, listed, say
 from anon.transparency.fingerprint import study_code
 from anon.wire.reply_sentences import reply_sentence
 from peer.cli.coming import SET_ASIDE, coming
@@ -146,8 +147,8 @@ def show_sheet(
     moved = budget_change(sheet.budget_before, sheet.budget_after)
     passed_over = {per_attribute(sheet.epsilon_eq6), *([moved] if member is not None else ())}
     stated = [line for line in sheet.statements if line not in passed_over]
-    for line in (sheet.summary, *sheet.odds, *stated, *_times(sheet)):
-        console.print(f"- {inline(with_command(line))}", highlight=False)
+    for line in (*map(with_command, (sheet.summary, *sheet.odds, *stated)), *_times(sheet)):
+        console.print(f"- {inline(line)}", highlight=False)
     _show_own(console, own)
     if member is not None:
         spent, reserved = held_text(member.budget, member.spent), held_text(member.budget, member.reserved)
@@ -160,7 +161,8 @@ def show_sheet(
 
 
 def _served(addresses: Sequence[str]) -> str:
-    named = inline(", ".join(addresses)) or "one machine alone, through no network"
+    listed_here = joined((whole_place(address) for address in addresses), ", ")
+    named = inline(listed_here) or "one machine alone, through no network"
     drawn = f", {len(addresses)} addresses of which each exchange draws one" if len(addresses) > 1 else ""
     return f"Served to everybody at {named}{drawn}"
 
@@ -180,16 +182,17 @@ def _times(sheet: ConsentSheet) -> tuple[str, ...]:
 
 
 def _show_own(console: Console, own: OwnData) -> None:
-    rows = ", ".join(f"{table} {count}" for table, count in own.rows.items())
+    counted = (say("{table} {count}", table=Quoted(table), count=count) for table, count in own.rows.items())
+    rows = inline(joined(counted, ", "))
     console.print(f"- Rows in your tables that it reads: {rows or 'none'}.", highlight=False)
     for line in own.warnings:
         console.print(f"[bold yellow]missing:[/] {inline(line)}", highlight=False)
     if own.uncounted:
-        named = ", ".join(map(inline, own.uncounted))
+        named = inline(listed(own.uncounted))
         console.print(f"[bold yellow]missing:[/] your tables give no value that counts for {named}", highlight=False)
     for several in own.people:
-        column, listed = f"{several.table}.{several.column}", inline(several.listed)
-        told = f"{column} names several people ({listed}): every row counts as yours"
+        column = inline(Quoted(f"{several.table}.{several.column}"))
+        told = f"{column} names several people ({inline(several.listed)}): every row counts as yours"
         step = f"`anonml peer import FILE --table {several.table} --person {several.column}=YOU` keeps only yours"
         console.print(f"[bold yellow]several people:[/] {told}; {step}", highlight=False, soft_wrap=True)
     if own.warnings or own.uncounted:

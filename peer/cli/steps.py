@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from anon.protocols.charge import LOCAL
+from anon.text.sentences import Sentence, Term, joined
 from peer.rules.advice import Advice, Limit
 
 _COMMANDS = {
@@ -13,10 +14,11 @@ _COMMANDS = {
 }
 
 
-def with_command(sentence: str) -> str:
+def with_command(sentence: Sentence) -> Sentence:
     """The sentence, and in brackets the command that takes its step, if it has one."""
     step = sentence.next_step if isinstance(sentence, Advice) else None
     if step is None:
         return sentence
     which = "" if step.budget == LOCAL else f" --measure {step.budget.measure} --unit {step.budget.unit}"
-    return f"{sentence} (`{_COMMANDS[step.limit]} {step.value}{which}`)"
+    command = Term(f"(`{_COMMANDS[step.limit]} {step.value}{which}`)")
+    return joined((sentence, command), " ")

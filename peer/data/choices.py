@@ -16,7 +16,7 @@ from anon.storage.durable import guarded
 from anon.tables.columns import Column, column_name
 from anon.tables.numerals import Numerals
 from anon.tables.streams import Record, Skip
-from anon.text.sentences import say
+from anon.text.sentences import listed, say
 from peer.data.kept import DATA_KEPT
 
 _REMEMBERED = re.compile(r'"([a-z][a-z0-9_]*)" [A-Z]* ?/\* ([a-z][a-z0-9_]*) \*/')
@@ -70,7 +70,7 @@ class Choices:
         named = {*self.names, *self.numerals, *((self.person.column,) if self.person else ())}
         if self.said and (strange := sorted(named - found.keys())):
             raise Refused(
-                say("the file has no column {columns}; `--preview` names its columns", columns=", ".join(strange))
+                say("the file has no column {columns}; `--preview` names its columns", columns=listed(strange))
             )
         if not all(NAME.fullmatch(name) for name in found.values()):
             raise Refused(say("that is no name of a column; use a-z, 0-9 and _, a letter first"))

@@ -16,7 +16,7 @@ from anon.queries.lint import NAME
 from anon.queries.sandbox import plain_tables_of
 from anon.storage.durable import guarded, translated
 from anon.storage.overwriting import remove_file
-from anon.text.sentences import say
+from anon.text.sentences import listed, say
 from peer.data.kept import DATA_KEPT
 
 PATIENCE_SECONDS = 10.0
@@ -59,8 +59,8 @@ def demand_table(database: Path, table: str) -> None:
     """Raises `Refused` unless the data file holds this table."""
     present = plain_tables_of(database)
     if table not in present:
-        listed = say("yours are: {tables}", tables=", ".join(present)) if present else say("you have none")
-        raise Refused(say("there is no table of that name; {listed}", listed=listed))
+        known = say("yours are: {tables}", tables=listed(present)) if present else say("you have none")
+        raise Refused(say("there is no table of that name; {listed}", listed=known))
 
 
 def delete_table(

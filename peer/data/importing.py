@@ -23,7 +23,8 @@ from anon.storage.durable import connect
 from anon.storage.private_files import made_private
 from anon.tables.columns import columns_of, sanitised
 from anon.tables.streams import LIMITS, Cell, ImportLimits, Source
-from anon.text.sentences import say
+from anon.text.foreign import Quoted, whole_place
+from anon.text.sentences import say, listed
 from peer.data.choices import Choices, NoSuchPerson, declared, remembered
 from peer.data.deleting import empty_log, overwriting
 from peer.data.formats.detect import READABLE, Found, detected
@@ -138,7 +139,7 @@ def _cannot_write(error: sqlite3.Error, database: Path) -> Exception:
             "the data file {database} cannot be written{why}; check disk space and permissions, that rows have as "
             "many cells as there are columns, and that no other import is running; nothing was changed. If none of "
             "these is it, the file is damaged: restore a backup",
-            database=str(database), why=because(error),
+            database=whole_place(database), why=because(error),
         )
     )
 
@@ -245,7 +246,7 @@ def _import(
         raise NoSuchPerson(
             say(
                 "no row has that value in the column {column}; write it as it stands in the file",
-                column=choices.person.column,
+                column=Quoted(choices.person.column),
             )
         )
     if reading.skipped > reading.read:

@@ -14,6 +14,8 @@ from anon.errors import AnonmlError
 from anon.queries.sandbox import plain_tables_of
 from anon.storage.durable import guarded
 from anon.study.features import Table
+from anon.text.foreign import Quoted
+from anon.text.sentences import Sentence, Term, joined
 from peer.data.kept import DATA_KEPT
 
 PERSON_COLUMNS = frozenset({
@@ -38,9 +40,9 @@ class Named:
     """There are others beside these."""
 
     @property
-    def listed(self) -> str:
+    def listed(self) -> Sentence:
         """The people with commas between."""
-        return ", ".join((*self.people, "…") if self.more else self.people)
+        return joined((*map(Quoted, self.people), *((Term("…"),) if self.more else ())), ", ")
 
 
 def named(table: str, column: str, people: tuple[str, ...]) -> Named:

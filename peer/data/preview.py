@@ -15,7 +15,8 @@ from attrs import field, frozen
 from anon.tables.columns import columns_of
 from anon.tables.numerals import Numerals, readings
 from anon.tables.streams import LIMITS, Cell, ImportLimits, Record, Source
-from anon.text.sentences import Sentence, joined, say
+from anon.text.foreign import Quoted
+from anon.text.sentences import Figure, Sentence, attributed, joined, say
 from peer.data.choices import Choices, NoSuchPerson
 from peer.data.formats.detect import READABLE, detected
 from peer.data.formats.parquet import ParquetSource
@@ -114,7 +115,7 @@ def _table(
     if choices.person and not sample:
         raise NoSuchPerson(say(
             "no row has that value in the column {column}; write it as it stands in the file",
-            column=choices.person.column,
+            column=Quoted(choices.person.column),
         ))
     columns = columns_of(source, sample, limits, READABLE, choices.numerals)
     renamed = choices.renamed(columns.values())
@@ -143,19 +144,20 @@ def _problems(name: str, source: Source, reading: Reading, whole: bool) -> list[
 
     problems: list[str] = []
     if reading.skipped:
-        why = joined(joined((str(count), reason), " ") for reason, count in reading.reasons.items())
+        why = joined(joined((Figure(str(count)), attributed(reason)), " ") for reason, count in reading.reasons.items())
         problems.append(
             say(
                 "{table}: {things} would be skipped ({why}), by number: {numbers}",
-                table=name,
+                table=Quoted(name),
                 things=among(counted(reading.skipped, source.unit)),
                 why=why,
-                numbers=", ".join(map(str, reading.numbers)),
+                numbers=joined((Figure(str(number)) for number in reading.numbers), ", "),
             )
         )
     if reading.emptied:
         things = among(counted(reading.emptied, "text"))
-        problems.append(say("{table}: {things} would be left out: too long, or not text", table=name, things=things))
+        left_out = say("{table}: {things} would be left out: too long, or not text", table=Quoted(name), things=things)
+        problems.append(left_out)
     if not reading.read and whole:
-        problems.append(say("{table}: no rows", table=name))
+        problems.append(say("{table}: no rows", table=Quoted(name)))
     return problems

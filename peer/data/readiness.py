@@ -13,11 +13,12 @@ from attrs import frozen
 
 from anon.errors import AnonmlError
 from anon.queries.child import COPY_MEMORY
-from anon.queries.lint import Tables
+from anon.queries.lint import NAME, Tables
 from anon.queries.sandbox import opened, plain_tables_of
 from anon.storage.durable import guarded
 from anon.study.features import Table
-from anon.text.sentences import say
+from anon.text.foreign import Quoted
+from anon.text.sentences import Ours, Sentence, Term, listed, say
 from peer.data.kept import DATA_KEPT
 
 if TYPE_CHECKING:
@@ -94,29 +95,42 @@ class OwnData:
         return frozenset({*self.missing_tables, *self.missing_columns, *empty, *({"size"} if self.too_large else ())})
 
     @property
-    def warnings(self) -> tuple[str, ...]:
+    def warnings(self) -> tuple[Sentence, ...]:
         """Notes for the owner, each with its next step; empty when there is something of everything."""
-        notes: list[str] = [
-            say("you have no table {name}: `anonml peer import FILE --table {name}`", name=name)
+        notes: list[Sentence] = [
+            say(
+                "you have no table {name}: `anonml peer import FILE --table {table}`",
+                name=Quoted(name),
+                table=_argument(name),
+            )
             for name in self.missing_tables
         ]
         if self.missing_columns:
-            listed = ", ".join(self.missing_columns)
+            lacking = listed(self.missing_columns)
             notes.append(
                 say(
                     "your data lacks {listed}: import a file with them (`anonml peer import FILE --table TABLE`)",
-                    listed=listed,
+                    listed=lacking,
                 )
             )
         notes += [
-            say("your table {name} is empty: `anonml peer import FILE --table {name}`", name=name)
+            say(
+                "your table {name} is empty: `anonml peer import FILE --table {table}`",
+                name=Quoted(name),
+                table=_argument(name),
+            )
             for name, rows in self.rows.items()
             if rows == 0
         ]
         return (*notes, *([told_size(self.too_large)] if self.too_large else []))
 
 
-def told_size(too_large: int) -> str:
+def _argument(name: str) -> Ours:
+    """A table's name as it is typed in a command, where it is one."""
+    return Term(name) if NAME.fullmatch(name) else Quoted(name)
+
+
+def told_size(too_large: int) -> Sentence:
     """Why every value will be missing."""
     return (
         say(

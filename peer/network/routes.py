@@ -10,6 +10,7 @@ from anon.errors import Refused
 from anon.route import DirectRoute, Response, Route, SocksRoute, Starting
 from anon.route.tor import TorKeeper, TorRoute
 from anon.route.tor.following import telling
+from anon.text.foreign import whole_place
 from anon.text.sentences import say
 from anon.wire.addresses import is_loopback
 from anon.wire.onion_address import is_onion
@@ -73,7 +74,7 @@ class Routes(Route):
             say(
                 "{address} is neither an onion address nor one of this machine; ask staff for a link with an onion "
                 "address, or name a proxy: --route socks://HOST:PORT",
-                address=address,
+                address=whole_place(address),
             )
         )
 

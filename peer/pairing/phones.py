@@ -13,6 +13,7 @@ from attrs import define, field, frozen
 
 from anon.errors import Refused
 from anon.page.gate import ENTER, TOKEN_BYTES, Gate
+from anon.text.foreign import Quoted
 from anon.text.sentences import say
 from peer.pairing.client_key import ClientKey, draw_client_key
 
@@ -68,7 +69,8 @@ class PhoneGate(Gate):
     def link_of(self, phone: Phone, origin: str) -> str:
         """The link that lets this phone in, once. Raises `Refused` when it was used."""
         if phone.token is None:
-            raise Refused(say("the link of {name} was used; switch pairing off and on for another", name=phone.name))
+            name = Quoted(phone.name)
+            raise Refused(say("the link of {name} was used; switch pairing off and on for another", name=name))
         return f"{origin}{ENTER}?token={phone.token}"
 
     def link(self, origin: str) -> str:

@@ -19,7 +19,8 @@ from attrs import frozen
 
 from anon.errors import Malformed, Refused
 from anon.study.manifest import Manifest
-from anon.text.sentences import say, say_many
+from anon.text.foreign import Quoted
+from anon.text.sentences import attributed, say, say_many
 from anon.transparency.bucket_evidence import BadBucket, bad_bucket_of, bucket_fault
 from anon.transparency.bucketed import is_in_buckets
 from anon.transparency.buckets import Bucket, BucketDocument, bucket_of
@@ -42,7 +43,7 @@ class BadlyBucketed(Proven):
             say(
                 "a bucket of a signed document is not what it must be ({fault}). Nothing more is sent. The evidence is "
                 "kept: export it, and show it to the others",
-                fault=proof.fault,
+                fault=attributed(proof.fault),
             ),
             proof.to_bytes(),
         )
@@ -134,7 +135,7 @@ def demand_full(document: BucketDocument, entries: int) -> None:
                 "a bucket of the {kind} has only {count} entry and at least {least} are demanded; nothing is sent",
                 "a bucket of the {kind} has only {count} entries and at least {least} are demanded; nothing is sent",
                 entries,
-                kind=document.kind,
+                kind=Quoted(document.kind),
                 least=document.small,
             )
         )

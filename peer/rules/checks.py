@@ -33,7 +33,8 @@ from anon.protocols.tellers import tellers_of
 from anon.queries.lint import Tables, lint
 from anon.study.features import Feature, Label
 from anon.study.manifest import Manifest, parse_manifest, study_id_of
-from anon.text.sentences import say, say_many
+from anon.text.foreign import Quoted, whole_place
+from anon.text.sentences import joined, say, say_many
 from anon.transparency.closing import Bodies, CheckedLists, Closing, read_closing
 from anon.transparency.documents import Head, SignedHead, encode_chain
 from anon.transparency.equivocation import BadCredential, bad_credential_of
@@ -127,7 +128,7 @@ def demand_length(head: Head, longest: int) -> None:
             say(
                 "the aggregator signed a document ({kind}) of {length} bytes, and this study {most}; nothing of it "
                 "was fetched and nothing more is sent: tell staff and the other members",
-                kind=head.kind,
+                kind=Quoted(head.kind),
                 length=head.length,
                 most=most,
             )
@@ -202,7 +203,7 @@ def check_address(manifest: Manifest, address: str) -> None:
             say(
                 "the study names no onion address, so it can be joined only on the machine that serves it, not at "
                 "{address}; nothing about you was sent: ask staff to publish it with its onion address",
-                address=address,
+                address=whole_place(address),
             )
         )
     raise Distrust(
@@ -210,8 +211,8 @@ def check_address(manifest: Manifest, address: str) -> None:
             "the link leads to {address}, but the study is served to everybody at {address2}; an address of your "
             "own would mark all you send as yours. Nothing about you was sent: ask for the link with the study's "
             "address",
-            address=address,
-            address2=", ".join(manifest.addresses),
+            address=whole_place(address),
+            address2=joined((whole_place(named) for named in manifest.addresses), ", "),
         )
     )
 
@@ -233,8 +234,8 @@ def check_queries(features: Sequence[Feature], label: Label, tables: Tables, man
     """Lint every query of a study before enrolment; `many`: each gives many records. Raises `Refused` or `Malformed`,
     naming the feature."""
     for feature in features:
-        lint(feature.query, tables, f"feature {feature.name}", many=many)
-    lint(label.query, tables, "label", many=many)
+        lint(feature.query, tables, say("feature {name}", name=Quoted(feature.name)), many=many)
+    lint(label.query, tables, say("the label"), many=many)
 
 
 def tables_of(manifest: Manifest) -> dict[str, tuple[str, ...]]:

@@ -27,7 +27,8 @@ from anon.protocols.sizes import MOST_HELD, longest_at_once
 from anon.study.features import Table
 from anon.study.manifest import Manifest
 from anon.study.texts import faults_of
-from anon.text.sentences import Sentence, joined, say, say_many
+from anon.text.foreign import Quoted
+from anon.text.sentences import NOTHING, Sentence, joined, say, say_many
 from anon.transparency.fingerprint import words
 from anon.wire.addresses import is_loopback
 from peer.rules.advice import Advice, Limit, NextStep
@@ -106,14 +107,14 @@ def objections(
     if now >= manifest.timetable.enrol_closes:
         reasons.append(Advice(say("enrolment has closed; ask for another study")))
     if manifest.design not in policy.designs:
-        design = manifest.design
+        design = Quoted(manifest.design)
         reasons.append(
-            Advice(say('the design "{design}" is not allowed; allow it in the policy, or decline', design=design))
+            Advice(say('the design {design} is not allowed; allow it in the policy, or decline', design=design))
         )
     if manifest.cohort.admission not in policy.admissions:
-        admission = manifest.cohort.admission
+        admission = Quoted(manifest.cohort.admission)
         reasons.append(
-            Advice(say('admission "{kind}" is not allowed; allow it in the policy, or decline', kind=admission))
+            Advice(say('admission {kind} is not allowed; allow it in the policy, or decline', kind=admission))
         )
     if cost > (most := policy.limit(budget).per_study):
         reasons.append(
@@ -202,7 +203,7 @@ class Question:
     name: str
     sentence: str
     query: str
-    expects: str = ""
+    expects: Sentence = NOTHING
 
 
 @frozen
@@ -231,8 +232,8 @@ class ConsentSheet:
     label: Question
     features: tuple[Question, ...]
     tables: tuple[Table, ...]
-    summary: str
-    odds: tuple[str, ...]
+    summary: Sentence
+    odds: tuple[Sentence, ...]
     charge: Charge
     cost: tuple[Sentence, ...]
     epsilon: NanoEpsilon
@@ -243,7 +244,7 @@ class ConsentSheet:
     enrol_closes: int
     collects: tuple[int, int]
     ends: int
-    statements: tuple[str, ...]
+    statements: tuple[Sentence, ...]
     manifest: Manifest = field(repr=False)
     objections: tuple[Advice, ...] = field(default=())
 
@@ -302,7 +303,7 @@ def explain(
     )
 
 
-def _statements(manifest: Manifest, cost: Sequence[Sentence], policy: Policy) -> tuple[str, ...]:
+def _statements(manifest: Manifest, cost: Sequence[Sentence], policy: Policy) -> tuple[Sentence, ...]:
     lines = [
         *cost,
         say("Compare the fingerprint with a public place before you say yes."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from anon.errors import Malformed
-from anon.text.sentences import say
+from anon.text.sentences import Term, say
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -18,7 +18,7 @@ def seconds_of(text: str) -> int:
     return int(match[1]) * _UNITS[match[2]] if match[1] else 0
 
 
-def text_of(seconds: int) -> str:
+def text_of(seconds: int) -> Term:
     """The shortest text whose seconds these are."""
     unit = next(unit for unit in ("d", "h", "m", "s") if seconds % _UNITS[unit] == 0)
-    return f"{seconds // _UNITS[unit]}{unit}" if seconds else "0"
+    return Term(f"{seconds // _UNITS[unit]}{unit}" if seconds else "0")

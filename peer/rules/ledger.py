@@ -17,7 +17,7 @@ from attrs import evolve, field, frozen
 from anon.errors import Conflict, Refused
 from anon.ldp import NanoEpsilon, format_epsilon
 from anon.protocols.charge import LOCAL, Budget, Measure, Unit
-from anon.text.sentences import Sentence, say
+from anon.text.sentences import Sentence, attributed, say
 
 
 def _amount(_: object, attribute: object, value: int) -> None:
@@ -176,7 +176,7 @@ class Ledger:
 
 
 def _set_aside(title: str, amount: int) -> Sentence:
-    return say("{title} ({amount})", title=title, amount=format_epsilon(amount))
+    return say("{title} ({amount})", title=attributed(title), amount=format_epsilon(amount))
 
 
 def _kind(budget: Budget) -> tuple[Measure, Unit]:

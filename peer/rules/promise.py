@@ -10,7 +10,7 @@ from anon.accounting.zcdp import epsilon_of_rho
 from anon.ldp import format_epsilon, odds_moved
 from anon.protocols.charge import LOCAL, Budget, Charge, Measure, Unit
 from anon.study.manifest import Manifest
-from anon.text.sentences import Figure, Sentence, joined, say, say_many
+from anon.text.sentences import Figure, Sentence, attributed, joined, say, say_many
 
 DELTA: Final = Decimal("1e-6")
 """The delta at which rho is shown as an epsilon. Amounts are held as rho."""
@@ -30,16 +30,17 @@ def budget_name(budget: Budget) -> Sentence:
     return _NAMES[budget]
 
 
-def amount_text(budget: Budget, amount: int) -> str:
+def amount_text(budget: Budget, amount: int) -> Sentence:
     """An amount (1e-9) with its symbol; rho also as an epsilon, rounded up."""
     text = joined((budget.symbol, format_epsilon(amount)), " ")
     if budget.measure is not Measure.ZCDP or not amount:
         return text
     epsilon = _hundredths(epsilon_of_rho(amount, DELTA))
-    return say("{amount} (epsilon {epsilon} at delta {delta})", amount=text, epsilon=epsilon, delta=str(DELTA))
+    delta = Figure(f"{DELTA:f}")
+    return say("{amount} (epsilon {epsilon} at delta {delta})", amount=text, epsilon=epsilon, delta=delta)
 
 
-def held_text(budget: Budget, amount: int) -> str:
+def held_text(budget: Budget, amount: int) -> Sentence | Figure:
     """An amount in a list: the bare number where it is of the local budget, which such lists are about."""
     return format_epsilon(amount) if budget == LOCAL else joined((budget.symbol, format_epsilon(amount)), " ")
 
@@ -128,7 +129,9 @@ def budget_change(before: int, after: int) -> Sentence:
     )
 
 
-def _central(manifest: Manifest, charge: Charge, recomputed: Charge, now: str, after: str) -> tuple[Sentence, ...]:
+def _central(
+    manifest: Manifest, charge: Charge, recomputed: Charge, now: Figure, after: Figure
+) -> tuple[Sentence, ...]:
     budget, again = charge.budget, format_epsilon(recomputed.replacing().amount)
     amount = amount_text(budget, charge.amount)
     whole = say("About everything of yours: {amount}; recomputed: {recomputed}.", amount=amount, recomputed=again)
@@ -138,7 +141,7 @@ def _central(manifest: Manifest, charge: Charge, recomputed: Charge, now: str, a
     return (
         say("You send {packets}.", packets=say_many("{count} packet", "{count} packets", manifest.packets)),
         *((whole,) if charge.unit is Unit.PERSON else (one, records)),
-        say("The promise holds if {condition}. Otherwise it does not hold.", condition=charge.condition),
+        say("The promise holds if {condition}. Otherwise it does not hold.", condition=attributed(charge.condition)),
         *((moved,) if charge.measure is Measure.CENTRAL else ()),
         say(
             "Your budget for {budget}: {now} now, {left} with this study. What is unused returns.",
@@ -155,5 +158,5 @@ def _hundredths(epsilon: int) -> Figure:
     return Figure(f"{-(-epsilon // 10**7) / 100:.2f}")
 
 
-def _in_a_row(amounts: Sequence[int]) -> str:
+def _in_a_row(amounts: Sequence[int]) -> Sentence:
     return joined(map(format_epsilon, amounts), ", ")

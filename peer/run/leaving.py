@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from anon.errors import Refused
 from anon.protocols.posts import sealed_withdrawal
-from anon.text.sentences import say
+from anon.text.sentences import Term, say
 from anon.wire.messages import sign_withdrawal
 from peer.rules.lifecycle import Event, State
 from peer.rules.study_secrets import StudySecrets
@@ -29,7 +29,8 @@ def departure(study: Study, now: float, opened: Callable[[bytes], bytes]) -> Dep
         return Event.OWNER_LEFT_EARLY, sealed_withdrawal(study.manifest, signed)
     if study.state in (*OPEN, State.CHECKED, State.SENT):
         return Event.OWNER_STOPPED, None
-    raise Refused(say("this study is over for you already ({state}); there is nothing to leave", state=study.state))
+    state = Term(study.state)
+    raise Refused(say("this study is over for you already ({state}); there is nothing to leave", state=state))
 
 
 def silent_departure(study: Study) -> Departure:

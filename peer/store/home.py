@@ -13,13 +13,14 @@ from pathlib import Path
 import attrs
 from attrs import field, frozen
 
-from anon.errors import Malformed, Refused
+from anon.errors import Malformed, Refused, of_the_system
 from anon.nacl import passphrase_key
 from anon.storage.durable import Kept, reading
 from anon.storage.locks import locked
 from anon.storage.private_files import held_private, write_private
 from anon.study.parsing import make_converter, structure
-from anon.text.sentences import say
+from anon.text.foreign import whole_place
+from anon.text.sentences import Term, attributed, say
 from peer.data.kept import RESTORE
 from peer.rules.study_secrets import Vault
 from peer.store.held_folder import clear_dead
@@ -118,25 +119,25 @@ class PeerHome:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
             raise Refused(
-                say("{path}: is, or lies below, a file; choose a folder with --home", path=str(self.path))
+                say("{path}: is, or lies below, a file; choose a folder with --home", path=whole_place(self.path))
             ) from None
         except OSError as error:
             raise Refused(
                 say(
                     "{path}: cannot be made ({strerror}); choose a folder with --home",
-                    path=str(self.path),
-                    strerror=error.strerror,
+                    path=whole_place(self.path),
+                    strerror=of_the_system(error),
                 )
             ) from None
         if hasattr(os, "getuid") and self.path.stat().st_uid != os.getuid():  # Windows has access lists instead
             raise Refused(
-                say("{path}: belongs to another user; choose another folder with --home", path=str(self.path))
+                say("{path}: belongs to another user; choose another folder with --home", path=whole_place(self.path))
             )
         if not os.access(self.path, os.R_OK | os.W_OK | os.X_OK):
             raise Refused(
                 say(
                     "{path}: cannot be written to; choose another folder with --home, or `chmod u+rwx` it",
-                    path=str(self.path),
+                    path=whole_place(self.path),
                 )
             )
         if self.path.stat().st_mode & 0o077:
@@ -149,12 +150,13 @@ class PeerHome:
             text = self.settings_path.read_bytes()
         except FileNotFoundError:
             return Settings()
-        with reading(self.settings_path, SETTINGS_KEPT, "not JSON"):
+        with reading(self.settings_path, SETTINGS_KEPT, Term("not JSON")):
             data = dict(json.loads(text.decode("utf-8")))
         try:
             return structure(_CONVERTER, data, Settings, self.settings_path.name)
         except Malformed as fault:
-            raise Malformed(say("{fault}; correct the file, or restore a backup", fault=str(fault))) from None
+            told = attributed(str(fault))
+            raise Malformed(say("{fault}; correct the file, or restore a backup", fault=told)) from None
 
     def write_settings(self, settings: Settings) -> None:
         """Store the settings durably."""
@@ -183,7 +185,10 @@ class PeerHome:
         try:
             if not _locked_within(descriptor, FORK_SECONDS):
                 raise RunElsewhere(
-                    say("{path}: another process runs this peer; stop it, or leave it to it", path=str(self.path))
+                    say(
+                        "{path}: another process runs this peer; stop it, or leave it to it",
+                        path=whole_place(self.path),
+                    )
                 )
             for folder in (self.scratch_path, self.path / INCOMING, self.path / PEOPLE):
                 clear_dead(folder)
@@ -196,7 +201,10 @@ class PeerHome:
         """For whoever holds the home: no backup of it begins. Raises `Refused` while one still copies its tables."""
         if self.scratch_path.is_dir() and any(self.scratch_path.iterdir()):
             raise Refused(
-                say("{path}: a backup of it is being written; wait for its end and repeat this", path=str(self.path))
+                say(
+                    "{path}: a backup of it is being written; wait for its end and repeat this",
+                    path=whole_place(self.path),
+                )
             )
         yield
 

@@ -17,6 +17,7 @@ from attrs import evolve
 from anon.errors import AnonmlError, Damaged, Refused
 from anon.storage.durable import connect
 from anon.storage.overwriting import remove_file
+from anon.text.foreign import whole_place
 from anon.text.sentences import say
 from peer.data.kept import DATA_KEPT
 from peer.store.home import STORE_KEPT, PeerHome
@@ -58,9 +59,10 @@ def begin_anew(home: PeerHome) -> Path | None:
     """
     with home.running():
         if not home.store_path.exists() and not has_lived(home):
-            raise Refused(say("{path}: no peer lived here; there is nothing to begin anew", path=str(home.path)))
+            path = whole_place(home.path)
+            raise Refused(say("{path}: no peer lived here; there is nothing to begin anew", path=path))
         if _is_whole(home.store_path):
-            path = str(home.store_path)
+            path = whole_place(home.store_path)
             raise Refused(say("{path}: whole; a new ledger is for a home that lost its own", path=path))
         kept = _moved_aside(home.store_path)
         with closing(Store(home.store_path, os.urandom)) as store:

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from anon.errors import AnonmlError, Malformed, Refused
 from anon.study.manifest import Manifest, study_id_of
-from anon.text.sentences import say
+from anon.text.sentences import Ours, attributed, say
 
 
 class ManifestRefused(Refused):
@@ -47,7 +47,7 @@ def _read(study: bytes, body: bytes) -> Manifest | ManifestRefused:
         _demand_own(study, body)
         return vetted_manifest(body)
     except AnonmlError as fault:
-        why = str(fault)
+        why: Ours = attributed(str(fault))
     except Exception:  # a study that this program cannot even check is no reason to stop another
         why = say("it cannot be checked here")
     return ManifestRefused(

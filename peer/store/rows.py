@@ -16,7 +16,7 @@ from anon.ldp import NanoEpsilon
 from anon.protocols.registry import known_designs
 from anon.storage.durable import reading
 from anon.study.parsing import make_converter, structure
-from anon.text.sentences import from_store, say, to_store
+from anon.text.sentences import Term, attributed, from_store, say, to_store
 from anon.transparency.documents import SignedHead, encode_chain
 from anon.wire.messages import SealedPacket
 from peer.rules.consent import Policy
@@ -50,7 +50,7 @@ def stored(read: Callable[Given, Value]) -> Callable[Given, Value]:
 
     @wraps(read)
     def told(*given: Given.args, **named: Given.kwargs) -> Value:
-        with reading("peer.sqlite", STORE_KEPT, read.__name__.removeprefix("read_").removeprefix("to_")):
+        with reading("peer.sqlite", STORE_KEPT, attributed(read.__name__.removeprefix("read_").removeprefix("to_"))):
             return read(*given, **named)
 
     return told
@@ -102,7 +102,7 @@ def insert(connection: sqlite3.Connection, table: str, columns: dict[str, Any], 
     try:
         connection.execute(f"{verb} INTO {table} ({names}) VALUES ({marks})", values)
     except sqlite3.IntegrityError:
-        raise Conflict(say("{table}: this was decided before; nothing is sent twice", table=table)) from None
+        raise Conflict(say("{table}: this was decided before; nothing is sent twice", table=Term(table))) from None
 
 
 def update_study(connection: sqlite3.Connection, study: bytes, columns: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ import sqlite3
 from attrs import frozen
 
 from anon.text.instants import instant
-from anon.text.sentences import Sentence, from_store, joined, say, say_many, to_store
+from anon.text.sentences import NOTHING, Sentence, Term, attributed, from_store, joined, say, say_many, to_store
 from peer.store.database.store_file import StoreFile
 
 WORTH_TELLING = 10.0
@@ -30,15 +30,15 @@ class Troubles:
     clock: float = 0.0
     fault: str = ""
 
-    def told(self) -> str:
+    def told(self) -> Sentence:
         """As sentences; empty without trouble."""
-        sentences: list[str] = [told_clock(self.clock)]
+        sentences = [told_clock(self.clock)]
         if self.fault:
-            sentences.append(say("cannot go on: {fault}; it is tried again by itself", fault=self.fault))
+            sentences.append(say("cannot go on: {fault}; it is tried again by itself", fault=attributed(self.fault)))
         if self.silent_since is not None:
             sentences.append(say(
                 "cannot reach the aggregator, since {since}; it is tried again by itself",
-                since=instant(self.silent_since),
+                since=Term(instant(self.silent_since)),
             ))
         return joined(sentence for sentence in sentences if sentence)
 
@@ -92,10 +92,10 @@ class TroubleStore(StoreFile):
             write(connection, study, known)
 
 
-def told_clock(doubt: float) -> str:
+def told_clock(doubt: float) -> Sentence:
     """A doubt as the owner reads it; empty when it is not worth telling."""
     if abs(doubt) < WORTH_TELLING:
-        return ""
+        return NOTHING
     if doubt > 0:
         return say(
             "this machine's clock looks wrong by about {time} (ahead): check its date and time. Nothing is given up "

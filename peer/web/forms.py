@@ -7,7 +7,7 @@ from aiohttp import BodyPartReader, MultipartReader, web
 from anon.errors import Malformed, Refused
 from anon.page.gate import FORM_FIELD
 from anon.page.guard import UNREADABLE
-from anon.text.sentences import say
+from anon.text.sentences import Term, say
 from peer.web.languages import figure
 from peer.web.site import SITE
 
@@ -31,7 +31,7 @@ async def form_whole(request: web.Request, name: str, what: str) -> int:
     """A whole number. Raises `Malformed`."""
     text = await form_text(request, name)
     if not text.isdecimal() or len(text) > 15:
-        raise Malformed(say("{what}: expected a whole number; go back and correct it", what=what))
+        raise Malformed(say("{what}: expected a whole number; go back and correct it", what=Term(what)))
     return int(text)
 
 

@@ -22,8 +22,9 @@ from babel.messages.pofile import read_po
 from babel.numbers import format_decimal
 from markupsafe import Markup, escape
 
-from anon.text.foreign import seen
-from anon.text.sentences import Figure, Joined, PlainFields, Sentence, filled
+from anon.page.rendering import seen
+from anon.text.foreign import FSI, PDI, Marked, Quoted
+from anon.text.sentences import Figure, Joined, PlainFields, Sentence, filled, marked
 
 ENGLISH: Final = "en"
 NAMES: Final[Mapping[str, str]] = {"en": "English", "de": "Deutsch", "es": "Español", "nl": "Nederlands"}
@@ -35,6 +36,8 @@ _DATES: Final = {
     "es": "EEE, d MMM y, HH:mm",
     "nl": "EEE d MMM y, HH:mm",
 }
+QUOTES: Final = {"en": "“”", "de": "„“", "es": "«»", "nl": "“”"}
+"""The marks around a stranger's text. It can hold none of them (`anon.text.foreign.Quoted`)."""
 _NUMERALS = str.maketrans({".": "\x00", ",": "\x01"})
 
 
@@ -124,14 +127,17 @@ def _patterns(known: Catalog) -> Callable[[str, str, int | None], str]:
 
 
 def localised(value: object) -> object:
-    """A value as the page's language has it: sentences by their pattern, figures by their signs, the rest as it is."""
+    """A value as the page's language has it: sentences by their pattern, figures by their signs, strangers' texts
+    between its marks and isolated, the rest as it is."""
     match value:
         case Joined():
-            return value.separator.join(str(localised(part)) for part in value.parts)
+            return Marked(value.separator.join(str(localised(part)) for part in value.parts))
         case Sentence():
             count = value.values.get("count")
             pattern = current().pattern_of(value.pattern, value.many, count if isinstance(count, int) else None)
-            return filled(pattern, value.values, _FIELDS)
+            return Marked(filled(pattern, value.values, _FIELDS))
+        case Quoted():
+            return Marked(f"{FSI}{value.said.join(QUOTES[current().code])}{PDI}")
         case Figure():
             return figure(value)
         case BaseException():
@@ -140,10 +146,11 @@ def localised(value: object) -> object:
             return value
 
 
-def figure(text: str) -> str:
+def figure(text: str) -> Marked:
     """A number in English digits, with the signs of the page's language."""
     signs = current().locale.number_symbols["latn"]
-    return str.__str__(text).translate(_NUMERALS).replace("\x00", signs["decimal"]).replace("\x01", signs["group"])
+    written = str.__str__(text).translate(_NUMERALS)
+    return Marked(written.replace("\x00", signs["decimal"]).replace("\x01", signs["group"]))
 
 
 def instant(seconds: float) -> Markup:
@@ -169,7 +176,12 @@ def ngettext(pattern: str, many: str, num: int, /, **values: object) -> Markup:
 
 
 def _escaped(values: Mapping[str, object]) -> dict[str, Any]:
-    return {name: escape(shown(value)) for name, value in values.items()}
+    """A template has no types: a plain text is a stranger's here, and marked as one."""
+    return {name: escape(shown(_marked(value))) for name, value in values.items()}
+
+
+def _marked(value: object) -> object:
+    return value if hasattr(value, "__html__") else marked(value)
 
 
 class _Fields(PlainFields):

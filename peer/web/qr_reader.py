@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 from anon.errors import Malformed, Refused
 from anon.extras import install
-from anon.text.sentences import say
+from anon.text.sentences import Term, say
 
 LARGEST = 32 * 2**20
 """Bytes of a picture."""
@@ -60,7 +60,7 @@ def _codes(picture: bytes) -> set[str]:
         except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
             raise Malformed(say(
                 "not a picture that can be read; expected one of {formats}",
-                formats=", ".join(_FORMATS),
+                formats=Term(", ".join(_FORMATS)),
             )) from None
     grey.thumbnail((_LONGEST_SIDE, _LONGEST_SIDE))
     pixels = memoryview(grey.tobytes()).cast("B", (grey.height, grey.width))

@@ -10,10 +10,10 @@ from markupsafe import Markup
 
 from anon.extras import install
 from anon.ldp import SCALE, format_epsilon, odds_moved
-from anon.page.rendering import coded, qr_drawing, sentence, templates_of
+from anon.page.rendering import alike, coded, qr_drawing, sentence, templates_of
 from anon.protocols.words import Probability
-from anon.text.foreign import paragraphs
-from anon.text.sentences import Sentence, say, say_many
+from anon.text.foreign import Marked, paragraphs, whole_place
+from anon.text.sentences import Sentence, listed, say, say_many
 from peer.rules.durations import text_of
 from peer.rules.promise import held_text
 from peer.web.languages import NAMES, current, figure, gettext, instant, localised, ngettext, shown
@@ -33,7 +33,8 @@ def environment() -> Environment:
     environment.filters |= {"epsilon": format_epsilon, "instant": instant, "code": code, "lasting": lasting}
     environment.filters |= {"duration": text_of, "share": share, "odds_moved": odds_moved, "people": people_filled}
     environment.filters |= {"coded": _spoken(coded), "sentence": _spoken(sentence), "lower": _spoken(str.lower)}
-    environment.filters |= {"join": _join, "figure": figure, "capital": _spoken(_capital), "paragraphs": paragraphs}
+    environment.filters |= {"join": _join, "listed": listed, "attribute": _attribute, "figure": figure}
+    environment.filters |= {"capital": _spoken(_capital), "paragraphs": paragraphs}
     environment.filters |= {"held": lambda amount, budget: held_text(budget, amount)}
     environment.globals["reads_codes"] = available()
     environment.globals["install_qr"] = install("qr")
@@ -42,7 +43,11 @@ def environment() -> Environment:
 
 def _spoken(of: Callable[[str], str]) -> Callable[[object], str]:
     """A filter of text, applied to the text in the page's language."""
-    return lambda value: of(str(localised(value)))
+    def spoken(value: object) -> str:
+        text = str(localised(value))
+        return alike(text, of(text))
+
+    return spoken
 
 
 def _capital(text: str) -> str:
@@ -50,7 +55,14 @@ def _capital(text: str) -> str:
 
 
 def _join(values: Iterable[object], separator: str = "") -> str:
-    return separator.join(str(localised(value)) for value in values)
+    texts = [localised(value) for value in values]
+    joint = separator.join(map(str, texts))
+    return Marked(joint) if all(isinstance(text, Marked) for text in texts) else joint
+
+
+def _attribute(text: Markup) -> str:
+    """A sentence as the value of an attribute, which holds no element."""
+    return text.striptags()
 
 
 def lasting(seconds: float) -> Sentence:
@@ -66,7 +78,7 @@ def lasting(seconds: float) -> Sentence:
 
 def code(text: str) -> Markup:
     """A QR code as a drawing within the page, dark on light in any colour scheme."""
-    label = shown(say("QR code of {text}", text=text))
+    label = localised(say("QR code of {text}", text=whole_place(text)))
     return Markup('<span class="code" role="img" aria-label="{}">{}</span>').format(label, qr_drawing(text))
 
 

@@ -11,7 +11,7 @@ from anon.protocols.categories import feature_category, is_missing, is_missing_l
 from anon.protocols.charge import LOCAL, Budget
 from anon.protocols.names import category_alone
 from anon.study.manifest import Manifest, Window
-from anon.text.sentences import Figure, joined, say
+from anon.text.sentences import Figure, Sentence, joined, say
 from anon.wire.replies import ACCEPTED
 from anon.wire.reply_sentences import reply_sentence
 from peer.data.snapshot import Snapshot
@@ -79,7 +79,7 @@ def sendings(study: Study, outbox: Sequence[OutboxEntry], now: float) -> tuple[S
             for window in manifest.windows
         )
     decided = {queued.slot: queued for queued in outbox}
-    found: dict[Window, list[str]] = {}
+    found: dict[Window, list[Sentence]] = {}
     for slot, survey in enumerate(study.draws):
         packet = decided.get(slot)
         words = STATUSES[packet.status] if packet is not None else say("is made when what it needs is published")

@@ -161,7 +161,7 @@ def test_no_score_of_a_model_that_was_not_shown_stands_open() -> None:
 def test_declared_directions_stand_in_the_report() -> None:
     told = study_text("bits").replace('missing = "own"', 'missing = "own"\nexpects = -1')
     report = _of_people(0.8, told)
-    assert "the higher age is, the less often income is a yes" in report and "declared the expected directions" in report
+    assert "the higher “age” is, the less often “income” is a yes" in report and "declared the expected directions" in report
     plain = _of_people(0.8, study_text("bits"))
     assert "Staff expect" not in plain and "expected directions" not in plain
 

@@ -13,17 +13,18 @@ from typing import Any
 
 import attrs
 import pytest
+from markupsafe import Markup
 from rich.console import Console
 from rich.table import Table
 
 from anon.errors import Malformed
-from anon.page.rendering import templates_of
+from anon.page.rendering import seen, templates_of
 from anon.study.manifest import Manifest, parse_manifest
 from anon.study.proposal import parse_proposal
 from anon.study.texts import faults_of, texts_of
 from anon.terminal.foreign import Foreign, framed, wrapped
 from anon.text.default_ignorable import BLANK, DEFAULT_IGNORABLE
-from anon.text.foreign import MOST_MARKS, escaped, fault, isolated, paragraphs, seen, shown
+from anon.text.foreign import MOST_MARKS, Quoted, escaped, fault, isolated, paragraphs, shown
 from anon.text.sentences import say
 from anon.wire.cbor import encode
 from peer.cli.show import show_sheet
@@ -114,12 +115,12 @@ def _published_earlier(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("sign", PASSED_BEFORE)
 def test_a_proposal_is_refused_with_the_characters_name_and_place(sign: str) -> None:
-    said = rf"title: U\+{ord(sign):04X} \(.+\) at character 6 is not shown as it is written"
+    said = rf"“title”: U\+{ord(sign):04X} \(.+\) at character 6 is not shown as it is written"
     with pytest.raises(Malformed, match=said):
         parse_proposal(_text(title=f"Sleep{sign}and coffee"))
-    with pytest.raises(Malformed, match=r"features\.cups\.categories\.2: U\+"):
+    with pytest.raises(Malformed, match=r"“features\.cups\.categories\.2”: U\+"):
         parse_proposal(DECLARED.replace('"some"', f'"so{sign}me"'))
-    with pytest.raises(Malformed, match=r"label\.query: U\+"):
+    with pytest.raises(Malformed, match=r"“label\.query”: U\+"):
         parse_proposal(DECLARED.replace("SELECT tired FROM", f"SELECT{sign}tired FROM"))
 
 
@@ -136,7 +137,7 @@ def test_a_study_published_earlier_is_readable_and_is_not_joined(monkeypatch: py
     manifest = FakeAggregator.with_study(_text(contact="staff\u3164@example.org"), Clock(START)).manifest
     assert parse_manifest(manifest.to_bytes()) == manifest
     [said] = explain(manifest, Policy(minimum_cohort=2), Ledger(10 * 10**9, ()), START).objections
-    assert said.startswith("contact: U+3164 (HANGUL FILLER) at character 6")
+    assert said.startswith("“contact”: U+3164 (HANGUL FILLER) at character 6")
 
 
 def test_a_key_that_no_manifest_has_begins_no_line_of_a_message() -> None:
@@ -230,7 +231,8 @@ def test_one_module_alone_escapes_for_the_terminal_and_every_template_has_the_sa
                 assert isinstance(given["finalize"], ast.Name) and given["finalize"].id in ("seen", "shown"), file
     assert signature(templates_of).parameters["shown"].default is seen
     for text in ("plain", "\u202ehidden", "\u200b", "<b>"):  # the owner's page translates first, and shows in the same way
-        assert languages.shown(text) == seen(text) == languages.shown(say("{text}", text=text))
+        assert languages.shown(text) == seen(text)
+        assert languages.shown(say("{text}", text=Quoted(text))) == Markup("<bdi>“{}”</bdi>").format(seen(text))
     assert users == ["anon/terminal/foreign.py"]
 
 
@@ -250,7 +252,7 @@ async def test_the_owners_page_shows_hidden_characters(tmp_path: Path, monkeypat
         for got in (consent, (await page.get("/")).text):
             assert _bad(_seen_on(got)) == set() and "&lt;U+3164&gt;" in got
         assert f'<h1><bdi lang="">{_FSI}{ARABIC}' in consent and '<bdi lang="">staff' in consent
-        assert "Yes, take part" not in consent and "title: U+00A0 (NO-BREAK SPACE)" in consent
+        assert "Yes, take part" not in consent and "title</bdi>: U+00A0 (NO-BREAK SPACE)" in consent.replace("”", "")
         cells = f"age,cups,tired\n1,so{PASSED_BEFORE}me,0\n".encode("utf-8", "surrogatepass")
         assert _bad(_seen_on((await page.upload("person.csv", cells)).text)) == set()
 
@@ -280,7 +282,7 @@ async def test_the_editor_gives_back_what_was_typed(tmp_path: Path) -> None:
         text = study_text().replace('title = "Income"', f'title = "{HEBREW}\u3164"')
         await desk.get("/editor")
         page = await desk.post("/editor", text=text)
-        assert "title: U+3164 (HANGUL FILLER) at character" in unescape(page.text)
+        assert "“title”: U+3164 (HANGUL FILLER) at character" in unescape(page.text)
         assert f'title = "{HEBREW}\u3164"' in unescape(page.text)
 
 

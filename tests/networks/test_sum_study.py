@@ -19,7 +19,7 @@ from tests.support.sums import MOMENTS, TABLES
 from tests.support.tellers import World
 
 ZCDP = Budget(Measure.ZCDP, Unit.PERSON)
-IF = "at least one of the tellers clinic and students keeps its shares to itself"
+IF = "at least one of the tellers “clinic” and “students” keeps its shares to itself"
 ROWS = [(30, 8, "many", 1), (70, 5, "none", 0), (10, 12, "some", 1)]
 
 

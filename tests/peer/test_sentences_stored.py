@@ -36,7 +36,7 @@ async def test_reasons_and_troubles_come_back_with_their_parts(tmp_path: Path) -
     store.trouble(study, Troubles(fault=say("{file}: cannot be written", file="peer.sqlite")))
     store.close()
     assert _parts(store.study(study).reason) == ("{number} heads were seen", {"number": 3})
-    assert _parts(store.troubles(study).fault) == ("{file}: cannot be written", {"file": "peer.sqlite"})
+    assert _parts(store.troubles(study).fault) == ("{file}: cannot be written", {"file": "“peer.sqlite”"})
     store.end(study, Event.CHECK_FAILED, say("the roster has {number} members", number=2))
     ended = store.study(study)
     assert (ended.state, ended.reason) == (State.STOPPED, "the roster has 2 members")
@@ -68,7 +68,7 @@ async def test_the_plain_reasons_of_an_old_home_are_read(tmp_path: Path) -> None
     _write(store, "INSERT INTO meta VALUES (?, ?)", f"fault-{study.hex()}", "a fault in this program")
     assert store.study(study).reason == "the owner left"
     assert store.ledger().entries[0].title == "Sleep {and} tea"
-    assert store.troubles(study).told() == "cannot go on: a fault in this program; it is tried again by itself"
+    assert store.troubles(study).told() == "cannot go on: “a fault in this program”; it is tried again by itself"
 
 
 async def test_a_stored_sentence_that_cannot_be_read_is_damage_and_a_trouble_none(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from anon.text.sentences import joined
+
 import asyncio
 import os
 import re
@@ -36,7 +38,8 @@ class Got:
     @property
     def words(self) -> str:
         """The text without tags, with single blanks."""
-        plain = re.sub(r"<(style|script)\b.*?</\1>|<[^>]*>", " ", self.text, flags=re.DOTALL)
+        joined = re.sub(r"</?bdi\b[^>]*>", "", self.text)
+        plain = re.sub(r"<(style|script)\b.*?</\1>|<[^>]*>", " ", joined, flags=re.DOTALL)
         return re.sub(r"\s+", " ", unescape(plain)).strip()
 
     def attribute(self, name: str) -> list[str]:

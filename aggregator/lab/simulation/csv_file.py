@@ -14,6 +14,7 @@ from anon.errors import Malformed, Refused, because
 from anon.tables.columns import Column, columns_of
 from anon.tables.delimited import DelimitedSource
 from anon.tables.streams import LIMITS, Cell, Skip, in_its_encoding, origin_of
+from anon.text.sentences import Term
 
 _LIMITS = evolve(LIMITS, columns=100_000)
 
@@ -38,7 +39,7 @@ def read_csv(path: Path) -> CsvFile:
     """
     try:
         source = DelimitedSource(in_its_encoding(origin_of(path), _LIMITS), _LIMITS)
-        known = columns_of(source, source.records(), _LIMITS, "a header and at least one row")
+        known = columns_of(source, source.records(), _LIMITS, Term("a header and at least one row"))
         return _read(source, known)
     except OSError as error:
         raise Malformed(f"{path.name}: cannot be read as CSV{because(error)}; check the path") from None

@@ -27,6 +27,7 @@ from anon.study.features import Label, Table
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
 from anon.tables.streams import Cell
+from anon.text.sentences import attributed
 
 Rows = Sequence[Mapping[str, Cell]]
 
@@ -140,8 +141,8 @@ def _evaluate(
     table = study.tables[0]
     declared = {table.name: table.columns}
     for feature in study.features:
-        lint(feature.query, declared, feature.name)
-    lint(study.label.query, declared, study.label.name)
+        lint(feature.query, declared, attributed(feature.name))
+    lint(study.label.query, declared, attributed(study.label.name))
     with closing(Bench(declared)) as bench:
         kinds = [(asked.name, asked.kind, _Asked(bench, asked.query, table, as_of)) for asked in study.features]
         label = _Asked(bench, study.label.query, table, as_of)

@@ -19,7 +19,8 @@ from anon.protocols.words import (
     mechanism_picture,
 )
 from anon.study.manifest import Manifest, Survey
-from anon.text.sentences import Sentence, say, say_many
+from anon.text.foreign import Quoted
+from anon.text.sentences import Sentence, listed, say, say_many
 
 
 def summary(manifest: Manifest) -> Sentence:
@@ -80,23 +81,23 @@ def _asks(survey: Survey) -> Sentence:
     return say("whether one number of yours lies above a threshold")
 
 
-def _question(manifest: Manifest, survey: Survey) -> str:
+def _question(manifest: Manifest, survey: Survey) -> Sentence:
     """The subject of a survey."""
-    about = ", ".join(survey.features)
+    about, label = listed(survey.features), Quoted(manifest.label.name)
     if asks_score(survey):
-        return say("{features}: do they point to a yes; with {label}", features=about, label=manifest.label.name)
+        return say("{features}: do they point to a yes; with {label}", features=about, label=label)
     if survey.kind == "bit":
-        feature, label = manifest.feature(survey.features[0]), manifest.label.name
+        feature = manifest.feature(survey.features[0])
         positive = [category_text(feature, place) for place, sign in enumerate(survey.signs) if sign > 0]
         if len(positive) == len(survey.signs):
             return say("{label} alone", label=label)
         return say("{categories}; with {label}", categories=_either(positive), label=label)
     if survey.kind == "histogram":
-        return say("{features} with {label}", features=about, label=manifest.label.name)
+        return say("{features} with {label}", features=about, label=label)
     return about
 
 
-def _either(choices: Sequence[str]) -> str:
+def _either(choices: Sequence[Sentence]) -> Sentence:
     """The choices with "or" between them."""
     found = choices[0]
     for choice in choices[1:]:
@@ -104,7 +105,7 @@ def _either(choices: Sequence[str]) -> str:
     return found
 
 
-def odds(manifest: Manifest) -> tuple[str, ...]:
+def odds(manifest: Manifest) -> tuple[Sentence, ...]:
     """In words, from the integer probabilities: how often each kind of packet tells the truth. One line per kind."""
     kinds = {(one.kind == "bit", one.mechanism, one.m, one.p, one.q): one for one in manifest.surveys}
     return tuple(_odds_of_bit(survey) if bit else mechanism_odds(survey.build()) for (bit, *_), survey in kinds.items())

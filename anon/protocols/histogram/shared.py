@@ -19,6 +19,7 @@ from anon.study.cost import attribute_epsilon, total_epsilon
 from anon.study.designs import Design, one_packet, paper
 from anon.study.manifest import Manifest, Survey, Window
 from anon.study.proposal import OnePacket, Paper, Proposal
+from anon.text.sentences import Sentence
 
 _NUMBER, _TEXT = 32, 6
 """Characters of the longest float in JSON with its comma; bytes that JSON may make of one byte of a text."""
@@ -75,7 +76,7 @@ class HistogramProtocol:
         tables = len(asked) + len(study.features)
         return _TEXT * len(study.to_bytes()) + names + _NUMBER * (3 * cells + 16 * tables)
 
-    def summary(self, study: Manifest) -> str:
+    def summary(self, study: Manifest) -> Sentence:
         """See `contract`."""
         return describe.summary(study)
 
@@ -83,7 +84,7 @@ class HistogramProtocol:
         """See `contract`."""
         return describe.survey_title(study, survey)
 
-    def odds(self, study: Manifest) -> tuple[str, ...]:
+    def odds(self, study: Manifest) -> tuple[Sentence, ...]:
         """See `contract`."""
         return describe.odds(study)
 

@@ -25,7 +25,8 @@ from anon.protocols.histogram.binning import (
 )
 from anon.study.features import MOST_IN_COHORT, Feature
 from anon.study.manifest import Manifest, Survey
-from anon.text.sentences import say
+from anon.text.foreign import Quoted
+from anon.text.sentences import Term, listed, say
 from anon.wire.cbor import decode, encode
 from anon.wire.messages import VERSION
 
@@ -64,7 +65,10 @@ def check(manifest: Manifest) -> None:
             ))
     for feature in manifest.features:
         if feature.binned_privately and not _finds_cuts(feature, surveys_of_feature(manifest, feature.name)):
-            raise Malformed(say("manifest: its surveys about {name} find no cuts; do not take part", name=feature.name))
+            raise Malformed(say(
+                "manifest: its surveys about {name} find no cuts; do not take part",
+                name=Quoted(feature.name),
+            ))
 
 
 def _finds_cuts(feature: Feature, surveys: Sequence[Survey]) -> bool:
@@ -83,7 +87,7 @@ def surveys_of_feature(manifest: Manifest, name: str) -> tuple[Survey, ...]:
     """The surveys that find a feature's cuts, in the order of rounds. Raises `Malformed` when there are none."""
     found = [one for one in manifest.surveys if not asks_label(one) and one.features == (name,)]
     if not found:
-        raise Malformed(say("manifest: no survey finds the cuts of {name}; do not take part", name=name))
+        raise Malformed(say("manifest: no survey finds the cuts of {name}; do not take part", name=Quoted(name)))
     return tuple(sorted(found, key=lambda survey: survey.round))
 
 
@@ -125,7 +129,7 @@ def longest_documents(manifest: Manifest) -> dict[Place, int]:
 
 def parse(manifest: Manifest, place: Place, body_untrusted: bytes) -> dict[int, RoundCounts]:
     """The answers in a document: of the right surveys, whole and possible. Raises `Malformed`."""
-    what = f"{place[0]} {place[1]}"
+    what = Term(f"{place[0]} {place[1]}")
     fields = decode(body_untrusted, what)
     if not isinstance(fields, list) or fields[:-1] != _heading(manifest, place) or not isinstance(fields[-1], dict):
         raise Malformed(say("{what}: not this study's document; nothing is sent", what=what))
@@ -136,7 +140,7 @@ def parse(manifest: Manifest, place: Place, body_untrusted: bytes) -> dict[int, 
         raise Malformed(say(
             "{what}: expected the counts of {expected}; nothing is sent",
             what=what,
-            expected=', '.join(sorted(expected)),
+            expected=listed(sorted(expected)),
         ))
     return {one.survey: _answers(what, one, fields[-1][name]) for name, one in expected.items()}
 
@@ -147,7 +151,10 @@ def parse_all(manifest: Manifest, bodies_untrusted: Mapping[Place, bytes]) -> Pu
     for turn in sorted({one.round for one in manifest.surveys if not asks_label(one)}):
         place = place_of(manifest, turn)
         if place not in bodies_untrusted:
-            raise Malformed(say("{place} {place2}: not among the documents; fetch it", place=place[0], place2=place[1]))
+            raise Malformed(say(
+                "{place} {place2}: not among the documents; fetch it",
+                place=Term(place[0]), place2=place[1],
+            ))
         published |= parse(manifest, place, bodies_untrusted[place])
     return published
 
@@ -228,7 +235,7 @@ def _row(survey: Survey, answers: RoundCounts) -> list[Any]:
     return [answers.n, list(answers.counts) if survey.kind == "quantile" else answers.counts[0]]
 
 
-def _answers(what: str, survey: Survey, row: Any) -> RoundCounts:
+def _answers(what: Term, survey: Survey, row: Any) -> RoundCounts:
     if not isinstance(row, list) or len(row) != 2 or type(row[0]) is not int or not 0 <= row[0] <= MOST_IN_COHORT:
         raise Malformed(say("{what}: expected a number of answers and their counts; nothing is sent", what=what))
     n, counts = row

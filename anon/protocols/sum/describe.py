@@ -13,6 +13,7 @@ from anon.sharing.arrangement import Arrangement
 from anon.study.manifest import Manifest, Survey
 from anon.study.records import RECORD, Records
 from anon.sums.tables import TableSums
+from anon.text.foreign import Quoted
 from anon.text.sentences import Figure, Sentence, joined, say, say_many
 
 
@@ -30,7 +31,7 @@ def condition(arrangement: Arrangement) -> Sentence:
 
 
 def _names(arrangement: Arrangement) -> Sentence:
-    *others, last = [teller.name for teller in arrangement.tellers]
+    *others, last = [Quoted(teller.name) for teller in arrangement.tellers]
     return say("{tellers} and {last}", tellers=joined(others, ", "), last=last)
 
 
@@ -68,7 +69,7 @@ def title(study: Manifest, survey: Survey) -> Sentence:
             len(_tables(survey).blocks),
         )
     if survey.kind == GRADIENT:
-        return say("gradient of {label}, round {round}", label=study.label.name, round=survey.round + 1)
+        return say("gradient of {label}, round {round}", label=Quoted(study.label.name), round=survey.round + 1)
     return say("products of every two of {count} columns", count=_columns(survey))
 
 
@@ -143,13 +144,13 @@ def _promise(study: Manifest, records: Records | None) -> Sentence:
             "The tellers add up the shares of all members and add noise. What is published keeps to epsilon {epsilon} "
             "at delta {delta} for each of your records by itself, if at least one teller is honest.",
             epsilon=promised(study),
-            delta=str(DELTA),
+            delta=Figure(f"{DELTA:f}"),
         )
     return say(
         "The tellers add up the shares of all members and add noise. What is published keeps to epsilon {epsilon} "
         "at delta {delta}, if at least one of them is honest.",
         epsilon=promised(study),
-        delta=str(DELTA),
+        delta=Figure(f"{DELTA:f}"),
     )
 
 
@@ -159,13 +160,13 @@ def _promise_of_pairs(study: Manifest, by_record: bool) -> Sentence:
             "Two tellers add up the shares of all members and add noise. What is published keeps to epsilon {epsilon} "
             "at delta {delta} for each of your records by itself, if at least two of the three are honest.",
             epsilon=promised(study),
-            delta=str(DELTA),
+            delta=Figure(f"{DELTA:f}"),
         )
     return say(
         "Two tellers add up the shares of all members and add noise. What is published keeps to epsilon {epsilon} at "
         "delta {delta}, if at least two of the three are honest.",
         epsilon=promised(study),
-        delta=str(DELTA),
+        delta=Figure(f"{DELTA:f}"),
     )
 
 

@@ -32,6 +32,7 @@ from anon.study.manifest import Manifest, Survey, Window
 from anon.study.proposal import LONGEST_ADDRESS, LONGEST_NAME, Proposal
 from anon.study.sum_designs import Gradient, Moments, TablesSum
 from anon.text.foreign import fault
+from anon.text.sentences import Sentence
 
 _NUMBER, _TEXT = 32, 6
 """Characters of the longest float in JSON with its comma; bytes that JSON may make of one byte of a text."""
@@ -109,7 +110,7 @@ class SumProtocol:
         cells = sum(feature.cardinality for feature in study.features)
         return _TEXT * len(study.to_bytes()) + _NUMBER * (5 * cells + 16 * (len(study.features) + 2))
 
-    def summary(self, study: Manifest) -> str:
+    def summary(self, study: Manifest) -> Sentence:
         """See `contract`."""
         return describe.summary(study)
 
@@ -117,7 +118,7 @@ class SumProtocol:
         """See `contract`."""
         return describe.title(study, survey)
 
-    def odds(self, study: Manifest) -> tuple[str, ...]:
+    def odds(self, study: Manifest) -> tuple[Sentence, ...]:
         """No odds, for every packet is exact: what leaves, to whom, what is promised, and what it rests on."""
         return describe.odds(study)
 

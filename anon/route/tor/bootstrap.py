@@ -13,7 +13,8 @@ from attrs import evolve, frozen
 
 from anon.errors import Malformed, Unreachable
 from anon.route.tor.replies import arguments
-from anon.text.sentences import say
+from anon.text.foreign import LONGEST_TOLD, Quoted
+from anon.text.sentences import NOTHING, Term, attributed, say
 
 FAILURES = 3  # connections in a row that found no route, and none that was made: there is no network
 SKEW_SECONDS = 3600  # a consensus lives three hours; half an hour off tor only mentions
@@ -22,12 +23,12 @@ SKEW_SECONDS = 3600  # a consensus lives three hours; half an hour off tor only 
 class Phase(Enum):
     """Where tor is; the value is how a person would say it."""
 
-    STARTING = "starting"
+    STARTING = Term("starting")
     CONNECTING = say("connecting to the network")
     HANDSHAKING = say("greeting a relay")
     LOADING = say("loading the directory")
     BUILDING = say("building a circuit")
-    DONE = "done"
+    DONE = Term("done")
 
 
 class Trouble(Enum):
@@ -228,14 +229,15 @@ class Bootstrap:
         reason, action = self.trouble.value, ACTIONS.get((self.phase, self.trouble)) or ACTIONS[None, self.trouble]
         if self.trouble is Trouble.BLOCKED and self.bridges and self.phase in (Phase.CONNECTING, Phase.HANDSHAKING):
             reason, action = "bridge-refused", _BRIDGE
-        quoted = say(' (tor says: "{value}")', value=self.said.rstrip(".")) if self.said else ""
+        said = Quoted(self.said.rstrip("."), LONGEST_TOLD)
+        quoted = say(" (tor says: {value})", value=said) if self.said else NOTHING
         return Unreachable(
             say(
                 "tor could not start: {reason} while {value} ({progress} %){quoted}; nothing is lost, {action}",
-                reason=reason,
+                reason=Term(reason),
                 value=self.phase.value,
                 progress=self.progress,
                 quoted=quoted,
-                action=action,
+                action=attributed(action),
             )
         )

@@ -24,6 +24,7 @@ from anon.route.tor.bootstrap import Bootstrap
 from anon.route.tor.control import COOKIE_BYTES, Controller, Events, has_unix_sockets
 from anon.route.tor.program import find_tor
 from anon.route.tor.torrc import owned_lines, quoted_path
+from anon.text.foreign import whole_place
 from anon.text.sentences import say
 
 _SOCKET_BYTES = 107  # sockaddr_un.sun_path holds 108 with its closing zero; macOS holds 104
@@ -288,7 +289,7 @@ def _prepare(folder: Path) -> None:
     except OSError as error:
         raise Refused(say(
             "tor's folder {folder} cannot be used{error}; choose another --home",
-            folder=folder,
+            folder=whole_place(folder),
             error=because(error),
         )) from None
 

@@ -13,7 +13,7 @@ from anon.errors import Refused, Unreachable, because
 from anon.route.far_side import FarSide
 from anon.route.http import HttpRoute
 from anon.route.tor.shared_client import TorKeeper
-from anon.text.sentences import say
+from anon.text.sentences import Sentence, attributed, say
 from anon.wire.onion_address import is_onion, onion_fault
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ ONION_SECONDS = 90.0  # a dead service whose descriptor is cached would be tried
 _REPLY_CODE = re.compile(r"0[xX]([0-9a-fA-F]{1,2})\Z")
 
 # SOCKS reply -> what happened, one next action. F0..F7: tor's ExtendedErrors for onion services; 01..06: RFC 1928.
-REPLIES: dict[int, tuple[str, str]] = {
+REPLIES: dict[int, tuple[Sentence, Sentence]] = {
     0xF0: (say("its onion service is not announced"), say("it may be down; try again later")),
     0xF1: (say("its onion service's announcement is not valid"), say("it may be restarting; try again later")),
     0xF2: (say("its onion service did not accept an introduction"), say("it may be busy or down; try again later")),
@@ -52,7 +52,7 @@ def checked_onion(address: str, far_side: FarSide = FarSide.AGGREGATOR) -> str:
     if not (port.isascii() and port.isdecimal() and len(port) <= 5 and 0 < int(port) < 65536):
         raise Refused(say("tor route: expected onion address and port; ask for the invite link again"))
     if fault := onion_fault(host):
-        raise Refused(say("tor route: {fault}; ask for the invite link again", fault=fault))
+        raise Refused(say("tor route: {fault}; ask for the invite link again", fault=attributed(fault)))
     return address
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from anon.errors import Malformed, Refused
+from anon.errors import Malformed, Refused, of_the_system
 from anon.tables.delimited import DELIMITERS, DelimitedSource
 from anon.tables.streams import (
     GZIP,
@@ -23,7 +23,7 @@ from anon.tables.streams import (
     numbered_lines,
     origin_of,
 )
-from anon.text.sentences import Sentence, joined, say, say_many
+from anon.text.sentences import NOTHING, Ours, Sentence, Term, joined, say, say_many
 from peer.data.formats import edx, moodle, sqlite, takeout
 from peer.data.formats.archives import Member, folder_members, tar_members, zip_members
 from peer.data.formats.json_text import JsonLinesSource, JsonListSource, json_value, numbered_entries
@@ -35,7 +35,7 @@ READABLE = say(
     "CSV, TSV, JSON Lines, a JSON list, SQLite, Parquet, an edX tracking log, a Moodle log, Google Takeout's activity, "
     "or a zip, tar or gzip of these"
 )
-_ENCODINGS = {"utf-8": "", "utf-16": "UTF-16", "cp1252": "Windows-1252"}
+_ENCODINGS: dict[str, Ours] = {"utf-8": NOTHING, "utf-16": Term("UTF-16"), "cp1252": Term("Windows-1252")}
 _JSON = {".json", ".jsonl", ".ndjson"}
 _TEXT = {".csv", ".tsv", ".tab", ".log", *_JSON}
 _PACKED = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"7z\xbc\xaf": "7-zip", b"Rar!": "RAR", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -58,7 +58,7 @@ class Found:
     """The kind of a file: a word for programs, a sentence for its owner, its tables, and what the owner should know."""
 
     format: str
-    says: str
+    says: Ours
     tables: tuple[Table, ...]
     notes: tuple[str, ...] = ()
     size: int | None = None
@@ -108,7 +108,7 @@ def _raw_start(path: Path) -> bytes:
             return stream.read(1024)
     except OSError as error:
         raise Malformed(
-            say("the file cannot be read ({strerror}); check its permissions", strerror=error.strerror)
+            say("the file cannot be read ({strerror}); check its permissions", strerror=of_the_system(error))
         ) from None
 
 
@@ -120,7 +120,8 @@ def _of_file(path: Path, start: bytes, limits: ImportLimits, held: ExitStack) ->
         return _of_members(zip_members(path, limits, held), _ZIP, limits)
     for magic, name in _PACKED.items():
         if start.startswith(magic):
-            raise Refused(say("the file is packed with {name}; unpack it first, or pack it as gzip or zip", name=name))
+            packed = say("the file is packed with {name}; unpack it first, or pack it as gzip or zip", name=Term(name))
+            raise Refused(packed)
     origin = origin_of(path)
     inner = origin.start(limits, 1024)
     if is_tar(inner):
@@ -139,8 +140,8 @@ def _of_text(origin: Origin, limits: ImportLimits) -> Found:
     origin = in_its_encoding(origin, limits)
     start = origin.start(limits)
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
-    details = [_ENCODINGS[origin.encoding], say("packed") if origin.packed is not None else ""]
-    says = joined(("", *filter(None, details)), ", ")
+    details: list[Ours] = [_ENCODINGS[origin.encoding], say("packed") if origin.packed is not None else NOTHING]
+    says = joined([NOTHING, *(detail for detail in details if detail)], ", ")
     suffixes = origin.suffixes
     if text.startswith(b"<") and not {".csv", ".tsv"} & suffixes:
         return _of_page(origin, limits)
@@ -161,7 +162,7 @@ def _as(origin: Origin, suffix: str) -> Origin:
     return origin if suffix in origin.suffixes else Origin(f"page{suffix}", origin.raw, origin.packed, origin.encoding)
 
 
-def _of_list(origin: Origin, text: bytes, says: str, limits: ImportLimits) -> Found:
+def _of_list(origin: Origin, text: bytes, says: Ours, limits: ImportLimits) -> Found:
     if _SHEETS.match(text):
         first = [value for _number, value in _some(numbered_entries(origin, limits, depth=2))]
         if not any(first) or moodle.is_moodle_list(first):
@@ -178,7 +179,7 @@ def _of_list(origin: Origin, text: bytes, says: str, limits: ImportLimits) -> Fo
     )
 
 
-def _of_lines(origin: Origin, says: str, limits: ImportLimits) -> Found:
+def _of_lines(origin: Origin, says: Ours, limits: ImportLimits) -> Found:
     lines = (json_value(line) for _number, line in _some(numbered_lines(origin, limits)) if line and line.strip())
     if any(edx.is_event(value) for value in lines):
         table = Table(edx.TABLE, origin.stem, edx.edx_source(origin, limits))
@@ -190,7 +191,7 @@ def _of_lines(origin: Origin, says: str, limits: ImportLimits) -> Found:
     )
 
 
-def _of_delimited(origin: Origin, says: str, limits: ImportLimits) -> Found:
+def _of_delimited(origin: Origin, says: Ours, limits: ImportLimits) -> Found:
     source = DelimitedSource(origin, limits)
     description = joined((DELIMITERS[source.delimiter], says), "")
     if moodle.is_moodle(source):
@@ -200,12 +201,12 @@ def _of_delimited(origin: Origin, says: str, limits: ImportLimits) -> Found:
     name = "tsv" if source.delimiter == "\t" else "csv"
     return Found(
         name,
-        say("a {kind} file {separated}", kind=name.upper(), separated=description),
+        say("a {kind} file {separated}", kind=Term(name.upper()), separated=description),
         (Table(None, origin.stem, source),),
     )
 
 
-def _of_moodle(source: moodle.MoodleSource, says: str) -> Found:
+def _of_moodle(source: moodle.MoodleSource, says: Ours) -> Found:
     return Found("moodle", says, (Table(moodle.TABLE, moodle.TABLE, source),), moodle.NOTES[source.month_first()])
 
 
@@ -216,7 +217,7 @@ def _some(records: Iterator[Any]) -> Iterator[Any]:
 # --- several files ---
 
 
-def _of_takeout(parts: Sequence[takeout.Part], says: str, limits: ImportLimits) -> Found:
+def _of_takeout(parts: Sequence[takeout.Part], says: Ours, limits: ImportLimits) -> Found:
     return Found("takeout", says, (Table(takeout.TABLE, takeout.TABLE, takeout.TakeoutSource(tuple(parts), limits)),))
 
 

@@ -46,6 +46,7 @@ from anon.storage.locks import synced
 from anon.storage.migration import drop_copies, upgrade
 from anon.storage.overwriting import remove_file
 from anon.storage.private_files import new_private
+from anon.text.sentences import Term, attributed, joined
 from peer.data.evaluate import Evaluate, by_deadline, stored, together
 from peer.data.kept import DATA_KEPT
 from peer.rules.schedule import evaluation_allowance
@@ -63,13 +64,18 @@ _NAMES = ("peer.sqlite", _DATA, "settings.json")
 _FINAL = "final"
 _KEPT = {"peer.sqlite": STORE_KEPT, _DATA: DATA_KEPT}
 AGGREGATOR_KEPT = Kept(
-    "With it are enrolments, packets and published documents of the studies that this home runs; the peer's own files "
-    "are not touched",
-    "Restore a backup into an empty folder (`anonml peer restore FILE --home FOLDER`)",
+    Term(
+        "With it are enrolments, packets and published documents of the studies that this home runs; the peer's own "
+        "files are not touched"
+    ),
+    Term("Restore a backup into an empty folder (`anonml peer restore FILE --home FOLDER`)"),
 )
 BACKUP_KEPT = Kept(
-    "Nothing was restored, and nothing in the home that it was made from is touched",
-    "Use another backup; where there is none and the home itself is lost, `anonml peer begin-anew` makes a new ledger",
+    Term("Nothing was restored, and nothing in the home that it was made from is touched"),
+    Term(
+        "Use another backup; where there is none and the home itself is lost, `anonml peer begin-anew` makes a new "
+        "ledger"
+    ),
 )
 
 
@@ -209,7 +215,7 @@ def _copied(source: Path, target: Path) -> Path:
     kept = _KEPT.get(source.name, AGGREGATOR_KEPT)
     with closing(connect(source, kept)) as old, closing(connect(target, kept)) as new:
         if fault := first_unsound(old):
-            raise kept.damaged(source, fault)
+            raise kept.damaged(source, attributed(fault))
         old.backup(new)
         new.execute("PRAGMA journal_mode = DELETE")
     return target
@@ -249,7 +255,7 @@ def _unpacked(file: Path, folder: Path) -> bool:
     except (AnonmlError, FileNotFoundError, PermissionError):
         raise
     except Exception:  # zipfile and its decompressors raise whatever a damaged file makes of them
-        raise BACKUP_KEPT.damaged(file, "it cannot be unpacked") from None
+        raise BACKUP_KEPT.damaged(file, Term("it cannot be unpacked")) from None
 
 
 def _own_names(archive: zipfile.ZipFile, file: Path) -> set[str]:
@@ -264,7 +270,7 @@ def _demand_sound(folder: Path, file: Path) -> None:
     for database in folder.rglob("*.sqlite"):
         with closing(connect(database, BACKUP_KEPT)) as connection:
             if fault := first_unsound(connection):
-                raise BACKUP_KEPT.damaged(f"{file} ({database.name} in it)", fault)
+                raise BACKUP_KEPT.damaged(f"{file} ({database.name} in it)", attributed(fault))
 
 
 def _demand_place(home: PeerHome, incoming: Path, final: bool) -> None:
@@ -281,7 +287,7 @@ def _demand_place(home: PeerHome, incoming: Path, final: bool) -> None:
 
 
 def _identity(store: Path) -> tuple[str, int]:
-    with closing(connect(store, STORE_KEPT)) as connection, reading(store, STORE_KEPT, "meta"):
+    with closing(connect(store, STORE_KEPT)) as connection, reading(store, STORE_KEPT, Term("meta")):
         meta = dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('installation', 'generation')"))
         return meta["installation"], int(meta["generation"])
 

@@ -14,7 +14,7 @@ import sqlite3
 from pathlib import Path
 
 from anon.storage.durable import reading
-from anon.text.sentences import say
+from anon.text.sentences import Term, say, listed
 from anon.wire.cbor import encode
 from peer.store.home import STORE_KEPT
 
@@ -32,10 +32,10 @@ def write_digest(connection: sqlite3.Connection) -> None:
 def demand_whole(connection: sqlite3.Connection, file: Path) -> None:
     """Raises `Damaged` unless every value is the one that was written."""
     if [row[0] for row in connection.execute("PRAGMA integrity_check(1)")] != ["ok"]:  # indexes too, unlike quick_check
-        raise STORE_KEPT.damaged(file, "integrity_check")
+        raise STORE_KEPT.damaged(file, Term("integrity_check"))
     connection.execute("BEGIN IMMEDIATE")
     try:
-        with reading(file, STORE_KEPT, "digest"):
+        with reading(file, STORE_KEPT, Term("digest")):
             (kept,) = connection.execute("SELECT value FROM meta WHERE key = ?", (KEY,)).fetchone()
             if kept == UNKNOWN or _number(connection) != kept.split(":")[0]:
                 write_digest(connection)

@@ -19,6 +19,7 @@ from anon.errors import NoRoom, Refused
 from anon.storage.durable import connect
 from anon.storage.migration import drop_copies, version_of
 from anon.storage.private_files import made_private
+from anon.text.foreign import whole_place
 from anon.text.sentences import say
 from peer.rules.consent import Policy
 from peer.store import rows
@@ -158,7 +159,7 @@ def _demand_not_emptied(path: Path) -> None:
             "{path}: the file is empty, though this home holds data, and with it went what was spent and sent; "
             "restore a backup into an empty directory (`anonml peer restore FILE --home FOLDER`), or remove the file "
             "if this home never joined a study. Nothing leaves from it",
-            path=str(path),
+            path=whole_place(path),
         )
     )
 

@@ -7,7 +7,7 @@ from attrs import evolve
 
 from anon.errors import Malformed, Refused
 from anon.protocols.charge import LOCAL, Budget, Measure, Unit
-from anon.text.sentences import say
+from anon.text.sentences import attributed, say
 from peer.rules.limits import BudgetLimit, amount_of, limits_shown, with_limit
 from peer.web.forms import form_decimal, form_text
 from peer.web.site import SITE
@@ -54,7 +54,7 @@ async def changed_other(request: web.Request) -> web.Response:
     try:
         lifetime, most = [amount_of(await form_decimal(request, name)) for name in ("lifetime", "per_study")]
     except Refused as fault:
-        raise Malformed(say("budget: {fault}; go back and correct it", fault=fault)) from None
+        raise Malformed(say("budget: {fault}; go back and correct it", fault=attributed(str(fault)))) from None
     policy = site.peer.policy()
     limit = BudgetLimit(asked.measure, asked.unit, lifetime, most)
     site.peer.set_policy(evolve(policy, limits=with_limit(policy.limits, limit)))

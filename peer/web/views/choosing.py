@@ -11,6 +11,7 @@ from anon.errors import Malformed, Refused
 from anon.study.features import Table
 from anon.study.manifest import Manifest
 from anon.tables.numerals import Numerals
+from anon.text.foreign import Quoted
 from anon.text.sentences import say
 from peer.data.choices import Choices, Person, remembered
 from peer.data.fitting import Fit, People, fit_of, likely, people_in
@@ -90,7 +91,7 @@ async def _names(request: web.Request, offer: Offer) -> dict[str, str]:
         if not chosen:
             raise Refused(say(
                 "say which column of the file is {lacking}, or that it has none; nothing was imported",
-                lacking=lacking,
+                lacking=Quoted(lacking),
             ))
         if chosen in names:
             raise Refused(say("one column of the file was chosen twice; choose another, or say that it has none"))
@@ -116,7 +117,7 @@ async def _numerals(request: web.Request, offer: Offer) -> dict[str, Numerals]:
         name = reading.column.name
         chosen = await form_text(request, f"numerals.{name}") or reading.likely
         if chosen is None:
-            raise Refused(say("say how the numbers of {name} are written; nothing was imported", name=name))
+            raise Refused(say("say how the numbers of {name} are written; nothing was imported", name=Quoted(name)))
         if chosen not in set(reading.column.readings):
             raise Malformed(say("a way to write numbers that this page does not offer; load it again"))
         found[name] = Numerals(chosen)

@@ -7,7 +7,8 @@ import shutil
 from aiohttp import web
 
 from anon.diagnosis import PEER_CHECKS, TOR_CHECK, Check
-from anon.text.sentences import say
+from anon.text.foreign import Quoted
+from anon.text.sentences import attributed, say, joined
 from anon.wire.addresses import is_loopback
 from peer.rules.lifecycle import LAST
 from peer.run.supervisor import Running
@@ -47,17 +48,17 @@ async def home_checks(site: Site) -> list[Check]:
             continue
         stored = site.peer.store.study(status.study)
         if stored.refused:
-            checks.append(Check(say("the study {title}", title=status.title), False, stored.refused))
+            checks.append(Check(say("the study {title}", title=Quoted(status.title)), False, stored.refused))
             continue
         lacks = (await site.own(stored.manifest.tables)).warnings
         action = say("import what is missing on the page Data: {lacks}", lacks=lacks[0]) if lacks else ""
-        checks.append(Check(say("data for {title}", title=status.title), not lacks, action, needed=False))
+        checks.append(Check(say("data for {title}", title=Quoted(status.title)), not lacks, action, needed=False))
         if fault := site.peer.store.troubles(status.study).fault:
-            checks.append(Check(say("the study {title} goes on", title=status.title), False, fault))
+            checks.append(Check(say("the study {title} goes on", title=Quoted(status.title)), False, fault))
         elif status.reason:
-            checks.append(Check(say("the aggregator of {title}", title=status.title), False, say(
+            checks.append(Check(say("the aggregator of {title}", title=Quoted(status.title)), False, say(
                 "ask staff about this: {reason}",
-                reason=status.reason,
+                reason=attributed(status.reason),
             )))
     return checks
 

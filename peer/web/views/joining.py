@@ -14,7 +14,7 @@ from anon.protocols.categories import label_category
 from anon.protocols.charge import LOCAL
 from anon.protocols.registry import protocol_of
 from anon.study.manifest import Manifest
-from anon.text.sentences import say, say_many
+from anon.text.sentences import attributed, say, say_many
 from anon.transparency.fingerprint import study_code
 from anon.wire.invite import Invite, parse_invite
 from peer.data.evaluate import LOOK_SECONDS, evaluated
@@ -118,7 +118,7 @@ async def policy_of(request: web.Request, known: Policy) -> Policy:
     try:
         lifetime, most = [nano(await form_decimal(request, name)) for name in ("lifetime", "per_study")]
     except Refused as fault:
-        raise Malformed(say("budget: {fault}; go back and correct it", fault=fault)) from None
+        raise Malformed(say("budget: {fault}; go back and correct it", fault=attributed(str(fault)))) from None
     cohort = await form_whole(request, "minimum_cohort", "fewest people")
     window = seconds_of(await form_text(request, "minimum_window") or text_of(known.minimum_window))
     return evolve(known, lifetime=lifetime, max_epsilon=most, minimum_cohort=cohort, minimum_window=window)

@@ -16,7 +16,7 @@ from peer.predict import distinct_digits
 from peer.published_report import POLICY, as_page
 from peer.run.equivocations import proofs_of, stored_proofs
 from peer.store.records import Study
-from peer.web.languages import current, shown
+from peer.web.languages import current, localised
 from peer.web.site import SITE
 
 routes = web.RouteTableDef()
@@ -98,7 +98,7 @@ async def report(request: web.Request) -> web.StreamResponse:
     if fetching.exception() is not None:
         site.forget(f"report-{key.hex()}")
     title = site.peer.store.study(key).manifest.title
-    whole = await site.threads.asked(as_page, fetching.result(), title, str(shown(ABOVE)), current().code)
+    whole = await site.threads.asked(as_page, fetching.result(), title, str(localised(ABOVE)), current().code)
     return web.Response(
         body=whole, content_type="text/html", charset="utf-8", headers={"Content-Security-Policy": POLICY}
     )

@@ -8,7 +8,8 @@ from typing import TypeVar
 from aiohttp import web
 
 from anon.errors import Refused
-from anon.text.sentences import joined, say, say_many
+from anon.text.foreign import Quoted
+from anon.text.sentences import joined, listed, say, say_many
 from peer.data.deleting import demand_table, rows_of
 from peer.run import taking_back_words as words
 from peer.run.taking_back import Choice, TakingBack
@@ -47,7 +48,7 @@ async def deleted(request: web.Request) -> web.Response:
         raise Refused(_KEPT)
     choice = _choice(await form_text(request, "studies"))
     concerned = await _alone(site, lambda mine: mine.delete_table(table, choice))
-    notice = [say("The table {table} is deleted.", table=table)]
+    notice = [say("The table {table} is deleted.", table=Quoted(table))]
     if choice is Choice.LEAVE and concerned:
         number = len(concerned)
         left = say_many("You left the study that read it.", "You left the {count} studies that read it.", number)
@@ -78,7 +79,7 @@ async def erased(request: web.Request) -> web.Response:
     if result.leaving:
         notice.append(say("This program now tells the aggregators that you left."))
     if result.unknown:
-        names = ", ".join(result.unknown)
+        names = listed(result.unknown)
         notice.append(say("Left alone, for it is no part of this program: {names}.", names=names))
     return site.onward(request, "/", joined(notice, " "))
 

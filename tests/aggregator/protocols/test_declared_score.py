@@ -135,7 +135,7 @@ def test_a_study_of_the_score_asks_three_questions_and_a_peer_answers_them() -> 
         assert answer.value == 2 * (sign > 0) + (income == ">50K")
     said = [kind.asks for kind in packet_kinds(manifest)]
     assert "point to a yes, as staff expect" in said[0]
-    assert "sex, age: do they point to a yes; with income" in packet_kinds(manifest)[0].questions
+    assert "“sex”, “age”: do they point to a yes; with “income”" in packet_kinds(manifest)[0].questions
 
 
 def test_a_peer_refuses_signs_that_nobody_declared() -> None:

@@ -148,7 +148,7 @@ def test_what_a_study_with_a_spare_costs() -> None:
     assert 2 * one <= Fraction(charge.amount, 10**9) <= 2 * one + Fraction(2, 10**9)
     assert abs(charge.amount - without.amount) < without.amount / 50, "the same promise, of one sum or of two"
     assert 1.96 < asked.sigma_squared / fewer.sigma_squared < 2.04
-    assert charge.condition.startswith("at least two of the three tellers clinic, students and council keep")
+    assert charge.condition.startswith("at least two of the three tellers “clinic”, “students” and “council” keep")
 
 
 @pytest.mark.slow

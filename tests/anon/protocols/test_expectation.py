@@ -17,8 +17,8 @@ WITH = study_text("bits").replace('missing = "own"', 'missing = "own"\nexpects =
 
 @pytest.mark.parametrize(("signs", "said"), [
     ((), ""),
-    ((1,), "Staff expect that the higher hours is, the more often stays is a yes."),
-    ((-1,), "Staff expect that the higher hours is, the less often stays is a yes."),
+    ((1,), "Staff expect that the higher “hours” is, the more often “stays” is a yes."),
+    ((-1,), "Staff expect that the higher “hours” is, the less often “stays” is a yes."),
 ])
 def test_a_number_goes_up_or_down(signs: tuple[int, ...], said: str) -> None:
     feature = Feature("hours", "numeric", "Hours.", "SELECT 1", 0, range=(0, 9), cuts=(1,), expects=signs)
@@ -26,9 +26,9 @@ def test_a_number_goes_up_or_down(signs: tuple[int, ...], said: str) -> None:
 
 
 @pytest.mark.parametrize(("signs", "said"), [
-    ((1, 0, -1), "Staff expect that stays is a yes more often for: a; and less often for: c."),
-    ((1, 1, 0), "Staff expect that stays is a yes more often for: a, b."),
-    ((0, -1, 0), "Staff expect that stays is a yes less often for: b."),
+    ((1, 0, -1), "Staff expect that “stays” is a yes more often for: “a”; and less often for: “c”."),
+    ((1, 1, 0), "Staff expect that “stays” is a yes more often for: “a”, “b”."),
+    ((0, -1, 0), "Staff expect that “stays” is a yes less often for: “b”."),
 ])
 def test_categories_are_named_by_their_signs(signs: tuple[int, ...], said: str) -> None:
     feature = Feature("way", "categorical", "Way.", "SELECT 1", "a", categories=("a", "b", "c"), expects=signs)
@@ -39,8 +39,8 @@ def test_a_check_of_a_study_file_says_what_is_declared() -> None:
     linted = lint_text(WITH)
     assert linted.ok, linted.faults
     assert linted.expected == (
-        "Staff expect that income is a yes more often for: Male; and less often for: Female.",
-        "Staff expect that the higher age is, the more often income is a yes.",
+        "Staff expect that “income” is a yes more often for: “Male”; and less often for: “Female”.",
+        "Staff expect that the higher “age” is, the more often “income” is a yes.",
         PROMISE,
     )
     plain = lint_text(study_text("bits"))

@@ -53,7 +53,7 @@ def test_the_charge_is_that_of_one_teller_noise_and_keeps_the_epsilon_of_the_fil
     study = manifest_of(design)
     charge = charge_of(study)
     assert (charge.measure, charge.unit, charge.neighbours) == (Measure.ZCDP, Unit.PERSON, Neighbours.REPLACE_ONE)
-    assert charge.condition == "at least one of the tellers clinic and students keeps its shares to itself"
+    assert charge.condition == "at least one of the tellers “clinic” and “students” keeps its shares to itself"
     sums = []
     for survey, one in zip(study.surveys, arrangement_of(study).sums, strict=True):
         shape = shape_of(survey)
@@ -254,7 +254,7 @@ def test_consent_words_say_what_leaves_to_whom_and_what_all_would_see() -> None:
         part = protocol_of(study)
         lines = part.odds(study)
         assert leaves in lines[0]
-        assert "2 shares, one for each teller: clinic and students" in lines[1]
+        assert "2 shares, one for each teller: “clinic” and “students”" in lines[1]
         assert "keeps to epsilon 1 at delta 0.000001, if at least one of them is honest" in lines[2]
         assert lines[3] == (
             "If all of them work together, they see your exact answers: without your name, but so exact that they may "
@@ -264,4 +264,4 @@ def test_consent_words_say_what_leaves_to_whom_and_what_all_would_see() -> None:
         assert kind.picture is None and [line.text for line in kind.lines] == [*lines]
         assert "clinic and students add them up" in part.summary(study)
     three = manifest_of(TABLES, tellers(("a", "b", "c")))
-    assert charge_of(three).condition == "at least one of the tellers a, b and c keeps its shares to itself"
+    assert charge_of(three).condition == "at least one of the tellers “a”, “b” and “c” keeps its shares to itself"

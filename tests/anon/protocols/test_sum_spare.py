@@ -81,14 +81,14 @@ def test_consent_says_that_two_of_three_must_be_honest() -> None:
     protocol = protocol_of(study)
     odds = " ".join(protocol.odds(study))
     for said in (
-        "two shares for each pair of the three tellers clinic, students and council, each time anew",
+        "two shares for each pair of the three tellers “clinic”, “students” and “council”, each time anew",
         "keeps to epsilon 1 at delta 0.000001, if at least two of the three are honest",
         "A dishonest teller could have it made twice: the promise counts both sums.",
         "If any two of them work together, they see your exact answers",
     ):
         assert said in odds, odds
     assert "If all of them" not in odds and "at least one" not in odds
-    assert "two of the tellers clinic, students and council add them up" in protocol.summary(study)
+    assert "two of the tellers “clinic”, “students” and “council” add them up" in protocol.summary(study)
 
 
 def test_consent_to_many_records_says_so_too() -> None:

@@ -41,10 +41,10 @@ def _joined(command: Command, served: Served) -> str:
 def test_look_names_what_the_owners_data_lacks(command: Command, served: Served) -> None:
     shown = command("look", served.link)
     assert shown.code == 0
-    assert "you have no table person: `anonml peer import FILE --table person`" in shown.out
+    assert "you have no table “person”: `anonml peer import FILE --table person`" in shown.out
     assert command("look", served.link, "--json").json["missing"] == {"tables": ["person"], "columns": []}
     _person(command, "age,tired", "30,1")
-    assert "your data lacks person.cups: import a file" in command("look", served.link).out
+    assert "your data lacks “person.cups”: import a file" in command("look", served.link).out
     found = command("look", served.link, "--json").json
     assert (found["missing"], found["rows"]) == ({"tables": [], "columns": ["person.cups"]}, {"person": 1})
     _person(command)

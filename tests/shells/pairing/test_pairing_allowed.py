@@ -185,9 +185,9 @@ async def _imported(phone: Phoned, content: bytes, **fields: str) -> str:
 
 
 async def test_a_phones_file_becomes_rows(phone: Phoned) -> None:
-    assert "Imported: 2 rows into diary" in await _imported(phone, b"age,tired\n41,1\n42,0\n", table="diary")
+    assert "Imported: 2 rows into “diary”" in await _imported(phone, b"age,tired\n41,1\n42,0\n", table="diary")
     assert phone.site.tables()["diary"] == ("age", "tired")
-    assert "Imported: 1 row into person" in await _imported(phone, b"age,cups,tired\n41,many,1\n")
+    assert "Imported: 1 row into “person”" in await _imported(phone, b"age,cups,tired\n41,many,1\n")
     assert not list(phone.home.path.rglob("*.csv")), "the copy is gone"
 
 

@@ -57,7 +57,7 @@ def _walk(browser: Browser, live: Living, folder: Path, looker: Looker) -> None:
     looker.look("3-preview")
     browser.type("#table", "person")
     browser.press("Import")
-    assert "Imported: 1 row into person" in browser.text
+    assert "Imported: 1 row into “person”" in browser.text
     browser.press("Studies")
     browser.press("Sleep and coffee")
     looker.look("4-study")

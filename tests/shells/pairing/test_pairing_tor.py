@@ -107,7 +107,7 @@ async def test_a_phone_with_its_key_comes_in_and_nobody_else(
         preview = await page.upload("sleep.csv", b"age,cups,tired\n41,many,1\n")
         action = preview.url.removeprefix(page.server.address)
         imported = await page.post(action, preview.form(action) | {"answer": "import", "table": "person"})
-        assert "Imported: 1 row into person" in imported.words, imported.words
+        assert "Imported: 1 row into “person”" in imported.words, imported.words
         await page.post("/pause", (await page.get("/data")).form("/data/upload") | {"seconds": "3600"})
         assert app.paused_until() is not None
         assert (await page.get(phone.link)).status == 403

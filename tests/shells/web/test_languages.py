@@ -9,7 +9,8 @@ from string import Formatter
 import pytest
 from babel.messages.catalog import Catalog, Message
 
-from anon.text.sentences import Figure, Sentence, from_store, joined, say, say_many, to_store
+from anon.text.foreign import Quoted
+from anon.text.sentences import Figure, Sentence, Term, from_store, joined, say, say_many, to_store
 from bundle.languages import found_in
 from peer.rules.advice import Advice, Limit, NextStep
 from peer.web.languages import NAMES, catalogue, localised, preferred, speaking
@@ -61,22 +62,22 @@ def test_every_sentence_is_translated_with_its_values_and_its_tags(code: str) ->
 
 
 def test_a_sentence_is_english_text_and_remembers_what_it_is_made_of() -> None:
-    sentence = say("{title} costs {epsilon}", title="A", epsilon=Figure("0.5"))
-    assert sentence == "A costs 0.5"
+    sentence = say("{title} costs {epsilon}", title=Quoted("A"), epsilon=Figure("0.5"))
+    assert sentence == "“A” costs 0.5"
     assert str(ValueError(sentence)) is sentence
     with speaking("de"):
         assert localised(Figure("1,024.5")) == "1.024,5"
-        assert localised(sentence) == "A costs 0,5"
+        assert localised(sentence) == "\u2068„A“\u2069 costs 0,5"
     assert localised(say_many("{count} day", "{count} days", 1)) == "1 day"
 
 
 def test_a_stored_sentence_comes_back_with_its_parts() -> None:
     inner = say_many("{count} packet", "{count} packets", 2)
     advice = Advice(say("{what}: {why}", what=inner, why=Figure("1.5")), NextStep(Limit.LIFETIME, "2"))
-    stored = from_store(to_store(joined([advice, "plain"])))
+    stored = from_store(to_store(joined([advice, Term("plain")])))
     assert stored == "2 packets: 1.5; plain"
     with speaking("de"):
-        assert localised(stored) == localised(joined([advice, "plain"])) != stored
+        assert localised(stored) == localised(joined([advice, Term("plain")])) != stored
     assert from_store("an old home's text") == "an old home's text"
     assert to_store("plain") == "plain"
 

@@ -89,7 +89,7 @@ def walk(browser: Browser, live: Living, folder: Path, look: Looker | None) -> N
     browser.type("#minimum_cohort", "3")
     seen("04-preview-and-budget")
     browser.press("Import, and read what is asked")
-    assert "Imported: 1 row into person" in browser.text
+    assert "Imported: 1 row into “person”" in browser.text
     for page, name in (("/start/data", "05-data-chosen"), ("/start/budget", "06-budget"), ("/start/finish", "07-finish")):
         browser.open(live.page.server.address + page)
         seen(name)

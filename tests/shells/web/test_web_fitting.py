@@ -50,7 +50,7 @@ async def test_a_column_of_another_name_is_named_by_its_owner_and_remembered(new
     seen = await page.upload("sleep.csv", SLEEP, "start")
     assert "Which column is age ?" in seen.words and seen.form(_place(seen, page))["table"] == "person"
     left = await _import(page, seen)
-    assert left.status == 400 and "say which column of the file is age" in left.words.lower() and page.server.site.tables() == {}
+    assert left.status == 400 and "say which column of the file is “age”" in left.words.lower() and page.server.site.tables() == {}
     done = await _import(page, seen, **{"column.age": "years"})
     assert done.url.endswith(page.invite) and "Your data lacks" not in done.words
     assert _rows(page) == [(41, "many", 0)]
@@ -139,7 +139,7 @@ async def test_decimal_commas_are_numbers(newcomer: Visited) -> None:
 async def test_a_comma_that_can_mean_two_things_is_asked_about(newcomer: Visited, reading: str, age: object) -> None:
     seen = await newcomer.upload("sleep.csv", b"age;cups;tired\n1,234;many;0\n", "start")
     assert "How are the numbers in age written?" in seen.words
-    assert "say how the numbers of age are written" in (await _import(newcomer, seen)).words.lower()
+    assert "say how the numbers of “age” are written" in (await _import(newcomer, seen)).words.lower()
     await _import(newcomer, seen, **{"numerals.age": reading})
     assert _rows(newcomer) == [(age, "many", 0)]
 

@@ -45,7 +45,7 @@ async def test_a_newcomer_is_led_from_a_link_to_the_consent_screen(tmp_path: Pat
         step = await page.submit("/start/connect", "/start/connect", link=f"  {page.aggregator.invite.link()}\n")
         assert step.url.endswith("/start/data")
         step = await page.get("/start/data")
-        assert "table person with age, cups, tired" in step.words
+        assert "table person with “age”, “cups”, “tired”" in step.words
         assert "lacks" not in step.words, "nobody is warned before anything was chosen"
         preview = await page.upload("sleep.csv", b"age,cups,tired\n41,many,0\n", "start")
         place = preview.url.removeprefix(page.server.address)
@@ -56,7 +56,7 @@ async def test_a_newcomer_is_led_from_a_link_to_the_consent_screen(tmp_path: Pat
         refused = await page.post(place, form | limits | {"answer": "import", "lifetime": "much"})
         assert refused.status == 400 and page.server.site.tables() == {}  # nothing of it was done
         done = await page.post(place, form | limits | {"answer": "import"})
-        assert done.url.endswith(page.invite) and "Imported: 1 row into person" in done.words
+        assert done.url.endswith(page.invite) and "Imported: 1 row into “person”" in done.words
         assert page.peer.policy().lifetime == 4 * 10**9
         step = await page.submit("/start/budget", "/start/budget", lifetime="5")
         assert step.url.endswith(page.invite) and page.peer.policy().lifetime == 5 * 10**9
@@ -175,7 +175,7 @@ async def test_a_value_that_counts_as_missing_is_named_before_the_yes(page: Visi
     import_rows(page.home.data_path, "person", ("age", "cups", "tired"), [("old", "Many", 1)])
     await looked(page)
     words = (await page.get(page.invite)).words
-    assert "These count as missing: age, cups. You can take part all the same" in words
+    assert "These count as missing: “age”, “cups”. You can take part all the same" in words
     assert 'value="yes"' in (await page.get(page.invite)).text, "no content is refused"
 
 
@@ -250,7 +250,7 @@ async def test_no_yes_is_offered_beyond_the_budget(page: Visited) -> None:
 async def test_without_the_data_a_yes_needs_a_tick(tmp_path: Path) -> None:
     async with visited(tmp_path, data=False) as page:
         page.server.site.invites[page.aggregator.study] = page.aggregator.invite
-        assert "no table person" in (await page.get(page.invite)).words
+        assert "no table “person”" in (await page.get(page.invite)).words
         got = await page.submit(page.invite, page.invite, answer="yes")
         assert got.status == 400 and page.peer.status() == []
         await page.submit(page.invite, page.invite, answer="yes", unready="person")
@@ -263,7 +263,7 @@ async def test_earlier_studies_of_the_same_aggregator_are_listed_with_their_cost
         rows.insert(connection, "ledger", attrs.asdict(other))
     await looked(page)
     got = await page.get(page.invite)
-    assert "Last term: 1.5 spent" in got.words and "left before 8.5 , after 6.5" in got.words
+    assert "“Last term”: 1.5 spent" in got.words and "left before 8.5 , after 6.5" in got.words
 
 
 @pytest.mark.parametrize("text", [BINNED, PAPER])
@@ -425,7 +425,7 @@ async def test_each_fault_has_one_next_action(page: Visited) -> None:
     await joined(page)
     page.home.data_path.unlink()
     got = await page.get("/diagnosis")
-    assert "Do this:" in got.words and "no table person" in got.words
+    assert "Do this:" in got.words and "no table “person”" in got.words
     assert got.text.count("Do this:") == got.text.count('class="no"')
     assert "ok tokens (made and verified)" in got.words
 
@@ -467,5 +467,5 @@ async def test_an_expected_direction_is_told_on_the_consent_screen(tmp_path: Pat
     )
     async with visited(tmp_path, text=told) as page:
         text = await looked(page)
-    assert "Staff expect that the higher age is, the less often tired is a yes." in text
+    assert "Staff expect that the higher <bdi>“age”</bdi> is, the less often <bdi>“tired”</bdi> is a yes." in text
     assert "costs you nothing" in text

@@ -30,10 +30,10 @@ async def test_the_screen_says_what_leaves_and_on_whom_it_rests(design: str, lea
     words = await screen(tmp_path, sum_study(design))
     for said in (
         leaves,
-        "2 shares, one for each teller: clinic and students",
+        "2 shares, one for each teller: “clinic” and “students”",
         "keeps to epsilon 1 at delta 0.000001, if at least one of them is honest",
         "they see your exact answers: without your name, but so exact that they may tell who you are",
-        "The promise holds if at least one of the tellers clinic and students keeps its shares to itself. Otherwise it does not hold.",
+        "The promise holds if at least one of the tellers “clinic” and “students” keeps its shares to itself. Otherwise it does not hold.",
         "The numbers that leave are computed from these",
         "So decide by whom you trust, not by your answer.",
         "rho 0.02",
