@@ -31,6 +31,7 @@ from peer.rules.ledger import Entry, Ledger
 from peer.rules.lifecycle import LAST, State
 from peer.rules.schedule import draw_enrolment_time
 from peer.rules.study_secrets import KEY_BYTES, StudySecrets, Vault, fresh
+from peer.rules.tellers import keys_named
 from peer.run.clock import SteadyClock
 from peer.run.context import RunContext
 from peer.run.enrol import sealed_enrolment
@@ -100,7 +101,8 @@ class PeerApp(HomeView):
         """Fetch and verify the study of an invite and explain it. Nothing about the owner leaves."""
         manifest = await self.manifest(invite)
         policy, ledger = self.store.policy(), self.store.ledger()
-        return await off_loop(explain, manifest, policy, ledger, self._now(), invite.address)
+        known = self.store.known_tellers()
+        return await off_loop(explain, manifest, policy, ledger, self._now(), invite.address, known)
 
     async def manifest(self, invite: Invite) -> Manifest:
         """The verified manifest of an invite, fetched once. Nothing about the owner leaves."""
@@ -126,6 +128,7 @@ class PeerApp(HomeView):
             enrolment=sealed_enrolment(manifest, secrets),
             due=draw_enrolment_time(manifest.timetable, self._tools.settings.enrol_spread, now, self._random_bytes),
             chain=encode_chain(chain),
+            tellers=keys_named(manifest),
         )
 
         def permit(policy: Policy, ledger: Ledger) -> object:

@@ -12,6 +12,7 @@ from anon.text.sentences import attributed, joined
 from peer.rules.consent import Policy
 from peer.rules.ledger import Ledger
 from peer.rules.lifecycle import LAST
+from peer.rules.tellers import KnownTellers
 from peer.store.database.migrations import upgrade_home
 from peer.store.home import PeerHome
 from peer.store.ledger_marker import demand_ledger, remember
@@ -81,6 +82,10 @@ class HomeView:
     def budget(self) -> Ledger:
         """The ledger: lifetime, available, every entry, and views by aggregator and data set."""
         return self.store.ledger()
+
+    def known_tellers(self) -> KnownTellers:
+        """The tellers of every study that was joined."""
+        return self.store.known_tellers()
 
     def policy(self) -> Policy:
         """The owner's policy."""

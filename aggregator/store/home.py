@@ -28,7 +28,7 @@ from anon.storage.durable import Kept, connect, first_unsound, reading
 from anon.storage.home import RESTORED
 from anon.storage.private_files import held_private, new_private, write_private
 from anon.study.manifest import SEALING_KEYS
-from anon.text.sentences import Term, attributed, listed
+from anon.text.sentences import Term, attributed
 from anon.wire.cbor import decode, encode
 from anon.wire.messages import seed_commitment
 

@@ -23,7 +23,7 @@ from attrs import frozen
 from anon.errors import Malformed, Refused
 from anon.queries.functions import BUILT_IN, LONGEST_PATTERN, OWN, PERMITTED, describe, register
 from anon.text.foreign import Quoted
-from anon.text.sentences import Ours, Sentence, Term, say, listed
+from anon.text.sentences import Ours, Sentence, Term, say
 
 __all__ = ["BOUNDS", "BUILT_IN", "OWN", "PERMITTED", "Bounds", "Exhausted", "Guard", "describe", "lint"]
 

@@ -25,6 +25,7 @@ from anon.vdaf.binding import sharing_context
 from anon.vdaf.circuits import BALL, BLOCKS, Ball, Blocks
 from anon.vdaf.flp import Proof
 from anon.vdaf.prio3 import Prio3
+from anon.wire.addresses import listener
 from anon.wire.cbor import decode, encode, sha256
 from anon.wire.packet_v2 import MOST_ROUNDS, MOST_SLOTS, MOST_TELLERS, VERSION, Layout, Occasion
 
@@ -141,6 +142,8 @@ class Arrangement:
         for what in ("name", "key", "sealing_key", "commitment"):
             if len({getattr(teller, what) for teller in self.tellers}) != len(self.tellers):
                 raise InvalidValue(f"tellers: expected a different {what} for each")
+        if len({listener(teller.address) for teller in self.tellers}) != len(self.tellers):
+            raise InvalidValue("tellers: expected a different address for each; two at one address are one teller")
         if self.minimum < LEAST_MEMBERS:
             raise InvalidValue(f"minimum: expected at least {LEAST_MEMBERS}")
         places = [(one.round, one.slot) for one in self.sums]

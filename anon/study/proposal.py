@@ -29,6 +29,7 @@ from anon.study.manifest import HISTOGRAM, MOST_SIGNS
 from anon.study.parsing import kind_of, make_converter, structure
 from anon.study.records import PERSON, RECORD, Records, declared
 from anon.study.texts import demand_seen
+from anon.wire.addresses import listener
 
 _MECHANISM = one_of("auto", "krr", "subset", "rappor", "pq")
 _HEX = re.compile(r"(?:[0-9a-f]{2})*\Z")
@@ -267,6 +268,8 @@ class Proposal:
             if not self.design.takes_many:
                 raise InvalidValue(f"records: the design {self.design.kind} takes one of each member; leave it out")
             self.many.demand_questions(len(self.features) + 1)
+        if len({listener(teller.address) for teller in self.tellers}) != len(self.tellers):
+            raise InvalidValue("tellers: two at one address are one teller; name tellers that different people run")
         self.design.demand(self)
         expecting = [feature.name for feature in self.features if feature.expects]
         if expecting and self.protocol == HISTOGRAM and self.learning.classifier != "additive":

@@ -14,7 +14,7 @@ from anon.sharing.statements import list_heading, parse_list
 from anon.storage.durable import connect, reading
 from anon.study.manifest import parse_manifest
 from anon.teller.journal import KEPT, SCHEMA
-from anon.text.sentences import Term, listed
+from anon.text.sentences import Term
 from anon.transparency.fingerprint import words
 
 _STUDIES = """SELECT study, manifest, arrangement, teller, offers.sealing != x''

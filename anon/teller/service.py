@@ -33,7 +33,7 @@ from anon.sharing.exchange import CALLS, PREFIX, WORDS_PATH, fault, read_words, 
 from anon.teller.calls import Calls
 from anon.teller.home import KEYS_KEPT, TellerHome
 from anon.teller.journal import Journal
-from anon.text.sentences import Term, say
+from anon.text.sentences import Term
 from anon.transparency.fingerprint import teller_words
 from anon.wire.addresses import is_loopback
 

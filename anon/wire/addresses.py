@@ -39,6 +39,16 @@ def onion_addresses_fault(text: str) -> str:
     return next((fault for one in named if (fault := onion_address_fault(one))), "")
 
 
+def listener(address: str) -> str:
+    """The same for two addresses at which one service answers: an onion service whatever its port and spelling, else
+    host and port."""
+    host, _, port = address.strip().lower().rpartition(":") if ":" in address else (address.strip().lower(), "", "")
+    host = host.rstrip(".")
+    if is_onion(host):
+        return ".".join(host.split(".")[-2:])
+    return f"{host}:{int(port)}" if port.isascii() and port.isdecimal() else f"{host}:{port}"
+
+
 def is_loopback(address: str) -> bool:
     """True if host:port names this machine by a literal loopback address (names are not resolved)."""
     host, _, port = address.rpartition(":")

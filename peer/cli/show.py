@@ -28,6 +28,7 @@ from peer.rules.lifecycle import LAST
 from peer.rules.limits import limits_shown
 from peer.rules.packet_lifecycle import Status
 from peer.rules.promise import budget_change, budget_name, held_text, per_attribute
+from peer.rules.tellers import LONGEST_SHOWN, NamedTeller, other_words
 from peer.store.summaries import Receipt, StudyStatus
 from peer.view import HomeView
 
@@ -57,6 +58,16 @@ def sheet_json(sheet: ConsentSheet, own: OwnData) -> dict[str, Any]:
         "admission": sheet.admission,
         "minimum_cohort": sheet.minimum_cohort,
         "packets": sheet.packets,
+        "tellers": [
+            {
+                "name": one.name,
+                "words": one.words,
+                "address": one.address,
+                "known": one.known,
+                "earlier": list(one.earlier),
+            }
+            for one in sheet.tellers
+        ],
         "features": [_question_json(feature) for feature in sheet.features],
         "label": _question_json(sheet.label),
         "tables": {table.name: list(table.columns) for table in sheet.tables},
@@ -144,8 +155,11 @@ def show_sheet(
             console.print(f"- {inline(question.expects)}", highlight=False)
     if queries:
         _show_queries(console, sheet)
+    for teller in sheet.tellers:
+        _show_teller(console, teller)
     moved = budget_change(sheet.budget_before, sheet.budget_after)
-    passed_over = {per_attribute(sheet.epsilon_eq6), *([moved] if member is not None else ())}
+    warned = [other_words(one) for one in sheet.tellers if one.earlier]
+    passed_over = {per_attribute(sheet.epsilon_eq6), *warned, *([moved] if member is not None else ())}
     stated = [line for line in sheet.statements if line not in passed_over]
     for line in (*map(with_command, (sheet.summary, *sheet.odds, *stated)), *_times(sheet)):
         console.print(f"- {inline(line)}", highlight=False)
@@ -165,6 +179,15 @@ def _served(addresses: Sequence[str]) -> str:
     named = inline(listed_here) or "one machine alone, through no network"
     drawn = f", {len(addresses)} addresses of which each exchange draws one" if len(addresses) > 1 else ""
     return f"Served to everybody at {named}{drawn}"
+
+
+def _show_teller(console: Console, teller: NamedTeller) -> None:
+    """The words in a line of their own, to be compared."""
+    where = f"at {inline(whole_place(teller.address))}" + ", with the words of before" * teller.known
+    console.print(f"Teller {inline(Quoted(teller.name, LONGEST_SHOWN))} {where}:", highlight=False, soft_wrap=True)
+    console.print(f"  [bold]{teller.words}[/]", highlight=False, soft_wrap=True)
+    if teller.earlier:
+        console.print(f"[bold yellow]caution:[/] {inline(other_words(teller))}", highlight=False)
 
 
 def _show_queries(console: Console, sheet: ConsentSheet) -> None:

@@ -24,7 +24,7 @@ from anon.storage.private_files import made_private
 from anon.tables.columns import columns_of, sanitised
 from anon.tables.streams import LIMITS, Cell, ImportLimits, Source
 from anon.text.foreign import Quoted, whole_place
-from anon.text.sentences import say, listed
+from anon.text.sentences import say
 from peer.data.choices import Choices, NoSuchPerson, declared, remembered
 from peer.data.deleting import empty_log, overwriting
 from peer.data.formats.detect import READABLE, Found, detected

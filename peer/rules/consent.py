@@ -24,6 +24,7 @@ from anon.protocols.charge import LOCAL, Budget, Charge
 from anon.protocols.names import expectation
 from anon.protocols.registry import charge_of, exposure_of, known_designs, protocol_of
 from anon.protocols.sizes import MOST_HELD, longest_at_once
+from anon.protocols.tellers import tellers_of
 from anon.study.features import Table
 from anon.study.manifest import Manifest
 from anon.study.texts import faults_of
@@ -36,6 +37,7 @@ from peer.rules.durations import text_of
 from peer.rules.ledger import Ledger
 from peer.rules.limits import SAFE, BudgetLimit, demand_limits
 from peer.rules.promise import approved_less, cost_statements, not_left, too_dear
+from peer.rules.tellers import KnownTellers, NamedTeller, named_tellers, other_words, to_check
 
 ADMISSIONS = ("invite", "allow-list", "open")
 SHORT_WINDOW = 3600
@@ -229,6 +231,7 @@ class ConsentSheet:
     admission: str
     minimum_cohort: int
     packets: int
+    tellers: tuple[NamedTeller, ...]
     label: Question
     features: tuple[Question, ...]
     tables: tuple[Table, ...]
@@ -250,9 +253,9 @@ class ConsentSheet:
 
 
 def explain(
-    manifest: Manifest, policy: Policy, ledger: Ledger, now: float, address: str = ""
+    manifest: Manifest, policy: Policy, ledger: Ledger, now: float, address: str = "", known: KnownTellers | None = None
 ) -> ConsentSheet:
-    """The sheet for a manifest that passed `checks.check_manifest`."""
+    """The sheet for a manifest that passed `checks.check_manifest`. `known`: the tellers of the owner's studies."""
     study, charge = manifest.study_id, charge_of(manifest)
     left = NanoEpsilon(ledger.available_of(charge.budget))
     dearest = tuple(
@@ -271,6 +274,7 @@ def explain(
         admission=manifest.cohort.admission,
         minimum_cohort=max(policy.minimum_cohort, manifest.cohort.minimum),
         packets=manifest.packets,
+        tellers=(tellers := named_tellers(manifest, known or {})),
         label=Question(manifest.label.name, manifest.label.description, manifest.label.query.strip()),
         features=tuple(
             Question(
@@ -297,15 +301,26 @@ def explain(
             max(survey.window.closes for survey in manifest.surveys),
         ),
         ends=manifest.timetable.ends,
-        statements=_statements(manifest, cost, policy),
+        statements=_statements(manifest, cost, policy, tellers),
         manifest=manifest,
         objections=objections(manifest, policy, ledger, now, address),
     )
 
 
-def _statements(manifest: Manifest, cost: Sequence[Sentence], policy: Policy) -> tuple[Sentence, ...]:
+def trust(manifest: Manifest, tellers: Sequence[NamedTeller]) -> tuple[Sentence, ...]:
+    """The sentences about the tellers, with a warning for each known name that has other words."""
+    arrangement = tellers_of(manifest)
+    if arrangement is None:
+        return ()
+    return (*to_check(arrangement.has_spare), *(other_words(one) for one in tellers if one.earlier))
+
+
+def _statements(
+    manifest: Manifest, cost: Sequence[Sentence], policy: Policy, tellers: Sequence[NamedTeller]
+) -> tuple[Sentence, ...]:
     lines = [
         *cost,
+        *trust(manifest, tellers),
         say("Compare the fingerprint with a public place before you say yes."),
         say("Until enrolment closes you can leave and are struck off. Later you can stop, and nothing more is sent."),
         say("A packet that was sent cannot be called back."),

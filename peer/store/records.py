@@ -199,6 +199,8 @@ class Joining:
     enrolment: bytes = field(repr=False)
     due: float
     chain: bytes = field(repr=False)
+    tellers: tuple[tuple[str, bytes], ...] = ()
+    """Name and key of each, to be remembered."""
 
 
 @frozen

@@ -89,6 +89,13 @@ class Store(ErasingStore, OutboxStore, TroubleStore):
         ended = ", ".join(f"'{state}'" for state in LAST)
         return [row["study"] for row in self._rows(f"SELECT study FROM studies WHERE state NOT IN ({ended})")]
 
+    def known_tellers(self) -> dict[str, list[bytes]]:
+        """The tellers of every study that was joined: name, as `peer.rules.tellers` spells it -> keys."""
+        found: dict[str, list[bytes]] = {}
+        for row in self._rows("SELECT name, key FROM tellers ORDER BY name, key"):
+            found.setdefault(row["name"], []).append(row["key"])
+        return found
+
     def join(self, joining: Joining, permit: Callable[[Policy, Ledger], object]) -> None:
         """Reserve the budget and store what enrolment sends, together.
 
@@ -116,6 +123,7 @@ class Store(ErasingStore, OutboxStore, TroubleStore):
                 "chain": joining.chain,
             }
             rows.insert(connection, "studies", columns)
+            connection.executemany("INSERT OR IGNORE INTO tellers VALUES (?, ?)", joining.tellers)
             connection.execute("DELETE FROM waiting WHERE study = ?", (study,))
 
     def record_enrolled(self, study: bytes, due: float) -> None:

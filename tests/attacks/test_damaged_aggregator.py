@@ -172,7 +172,7 @@ async def test_a_full_disk_is_told_as_one_and_everything_goes_on_when_there_is_r
         assert await running.live.submit(posts[0]) == "accepted"
         await _limit(running.app._tools.packets._database, full=True)
         for _ in range(3):
-            with pytest.raises(NoRoom, match=r"aggregator\.sqlite: cannot be written \(SQLITE_FULL\)"):
+            with pytest.raises(NoRoom, match=r"aggregator\.sqlite”: cannot be written \(SQLITE_FULL\)"):
                 await _until_full(running.live, posts[1:])
         lines = [one.getMessage() for one in caplog.records if one.levelno >= logging.ERROR]
         assert len(lines) == 1 and "aggregator.sqlite" in lines[0] and "Make room" in lines[0], lines

@@ -210,7 +210,7 @@ async def test_a_full_disk_under_the_ledger_is_told_and_loses_nothing(tmp_path: 
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
     connection.execute(f"PRAGMA max_page_count = {pages}")
     connection.execute("PRAGMA freelist_count")
-    with pytest.raises(NoRoom, match=r"peer\.sqlite: cannot be written \(SQLITE_FULL\)") as told:
+    with pytest.raises(NoRoom, match=r"peer\.sqlite”: cannot be written \(SQLITE_FULL\)") as told:
         app.store.end(aggregator.study, *_ending())
     assert "Make room" in str(told.value) and _seen(app) == before
     connection.execute("PRAGMA max_page_count = 1000000")

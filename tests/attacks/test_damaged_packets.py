@@ -271,7 +271,7 @@ async def test_a_study_whose_id_is_damaged_keeps_no_other_from_going_on(tmp_path
         await app.tick()
         assert [one.study for one in app.studies()] == [whole.live.study]
         (fault,) = [one.fault for one in await app.status() if one.fault]
-        assert "aggregator.sqlite: damaged" in fault and "anonml aggregator restore" in fault
+        assert "aggregator.sqlite”: damaged" in fault and "anonml aggregator restore" in fault
 
 
 @pytest.mark.parametrize("change", ["body = randomblob(40)", "body = NULL", "number = number + 64"])

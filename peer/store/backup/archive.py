@@ -46,7 +46,7 @@ from anon.storage.locks import synced
 from anon.storage.migration import drop_copies, upgrade
 from anon.storage.overwriting import remove_file
 from anon.storage.private_files import new_private
-from anon.text.sentences import Term, attributed, joined
+from anon.text.sentences import Term, attributed
 from peer.data.evaluate import Evaluate, by_deadline, stored, together
 from peer.data.kept import DATA_KEPT
 from peer.rules.schedule import evaluation_allowance

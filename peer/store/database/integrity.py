@@ -14,7 +14,7 @@ import sqlite3
 from pathlib import Path
 
 from anon.storage.durable import reading
-from anon.text.sentences import Term, say, listed
+from anon.text.sentences import Term, say
 from anon.wire.cbor import encode
 from peer.store.home import STORE_KEPT
 

@@ -11,6 +11,7 @@
 7. The ledger has a budget for each measure and unit; before, a word named the kind, and there was one kind.
 8. A packet is kept by study, round and slot; before, by study and slot.
 9. A policy that allows every design names none; before, it named those that the program of its day knew.
+10. The keys of tellers are remembered by their names; before, none was.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 
-from anon.errors import Malformed
+from anon.errors import Malformed, Refused
 from anon.storage.migration import Schema, upgrade
 from anon.study.manifest import parse_manifest
+from peer.rules.tellers import keys_named
 from peer.store.home import STORE_KEPT, PeerHome
 from peer.store.pausing import TABLE
 from peer.store.records import COVER_FROM
@@ -131,8 +134,24 @@ def _all_designs_need_no_name(connection: sqlite3.Connection) -> None:
         connection.execute("UPDATE meta SET value = ? WHERE key = 'policy'", (json.dumps(policy),))
 
 
+_TELLERS = """CREATE TABLE tellers (
+    name TEXT NOT NULL,
+    key BLOB NOT NULL,
+    PRIMARY KEY (name, key)
+) STRICT"""
+
+
+def _tellers_are_remembered(connection: sqlite3.Connection) -> None:
+    """Those of the studies that were joined before, too."""
+    connection.execute(_TELLERS)
+    for (manifest,) in connection.execute("SELECT manifest FROM studies").fetchall():
+        with suppress(Malformed, Refused):  # a study that this program refuses names nobody
+            named = keys_named(parse_manifest(manifest))
+            connection.executemany("INSERT OR IGNORE INTO tellers VALUES (?, ?)", named)
+
+
 SCHEMA = Schema(
-    9,
+    10,
     {
         1: _pauses_in_a_table,
         2: _links_are_kept,
@@ -142,6 +161,7 @@ SCHEMA = Schema(
         6: _budgets_have_units,
         7: _packets_have_rounds,
         8: _all_designs_need_no_name,
+        9: _tellers_are_remembered,
     },
     STORE_KEPT,
 )

@@ -70,6 +70,13 @@ CREATE TABLE pauses (
     until REAL NOT NULL
 ) STRICT;
 
+-- Names of tellers with the keys under which studies that were joined knew them (peer/rules/tellers.py).
+CREATE TABLE tellers (
+    name TEXT NOT NULL,
+    key BLOB NOT NULL,
+    PRIMARY KEY (name, key)
+) STRICT;
+
 -- Links of studies that wait for the owner's answer, closed as secrets are (peer/store/pending_invites.py).
 CREATE TABLE waiting (
     study BLOB PRIMARY KEY,

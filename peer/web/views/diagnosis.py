@@ -8,7 +8,7 @@ from aiohttp import web
 
 from anon.diagnosis import PEER_CHECKS, TOR_CHECK, Check
 from anon.text.foreign import Quoted
-from anon.text.sentences import attributed, say, joined
+from anon.text.sentences import attributed, say
 from anon.wire.addresses import is_loopback
 from peer.rules.lifecycle import LAST
 from peer.run.supervisor import Running

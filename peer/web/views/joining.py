@@ -18,9 +18,10 @@ from anon.text.sentences import attributed, say, say_many
 from anon.transparency.fingerprint import study_code
 from anon.wire.invite import Invite, parse_invite
 from peer.data.evaluate import LOOK_SECONDS, evaluated
-from peer.rules.consent import Policy, explain, is_short, time_to_send
+from peer.rules.consent import Policy, explain, is_short, time_to_send, trust
 from peer.rules.durations import seconds_of, text_of
 from peer.rules.lifecycle import LAST
+from peer.rules.tellers import other_words
 from peer.web.forms import form_decimal, form_text, form_whole
 from peer.web.site import SITE, Site
 from peer.web.study_text import OwnAnswer, earlier_studies, meter, own_answers, own_label
@@ -139,11 +140,14 @@ async def consent(request: web.Request) -> web.StreamResponse:
     if not fetched.done():
         return site.waiting(request, say("Fetching the study from the aggregator"))
     manifest, ledger = fetched.result(), site.reach.budget()
-    sheet = await site.threads.asked(explain, manifest, site.reach.policy(), ledger, site.now(), invite.address)
+    known = site.reach.known_tellers()
+    sheet = await site.threads.asked(explain, manifest, site.reach.policy(), ledger, site.now(), invite.address, known)
     return site.page(
         request,
         "consent.html",
         sheet=sheet,
+        trust=trust(manifest, ()),
+        warning=other_words,
         manifest=manifest,
         address=_where(invite, manifest),
         kinds=await site.threads.asked(protocol_of(manifest).packet_kinds, manifest),

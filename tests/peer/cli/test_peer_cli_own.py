@@ -73,7 +73,7 @@ def test_predicting_for_oneself_without_data_warns(command: Command, model: Path
     assert "no such column: cups" in command("predict", model).err
     command("import", _people(tmp_path, "cups\nmany\n"), "--table", "person")
     done = command("predict", model)
-    assert done.err == "" and "tired: score 88.1 %, threshold 88.0 %: yes" in done.out
+    assert done.err == "" and "“tired”: score 88.1 %, threshold 88.0 %: yes" in done.out
 
 
 def test_a_file_of_other_columns_is_refused(command: Command, model: Path, tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_without_an_answer_no_score_is_told(command: Command, tmp_path: Path) ->
     file = tmp_path / "told.json"
     file.write_text(json.dumps(MODEL | {"chance": 0.31, "shown": False}))
     told = command("predict", file)
-    assert "tired: no answer" in told.out and "88" not in told.out
+    assert "“tired”: no answer" in told.out and "88" not in told.out
     assert command("predict", file, "--json").json[0]["probability"] > 0.8
 
 
@@ -114,7 +114,7 @@ def test_predictions_go_to_a_new_file_only(command: Command, model: Path, tmp_pa
     lost = command(*words, tmp_path / "nowhere" / "p.csv")
     assert lost.code == 4 and "no such folder" in lost.err
     named = command("predict", model, "--people", people, "--person", "who").out
-    assert "a: tired: score 88.1 %, threshold 88.0 %: yes" in named
+    assert "“a”: “tired”: score 88.1 %, threshold 88.0 %: yes" in named
 
 
 def test_a_query_with_a_common_table_expression_reads_one_table(command: Command, model: Path, tmp_path: Path) -> None:
@@ -303,7 +303,7 @@ class _Terminal(io.StringIO):
 def test_a_file_of_several_people_is_refused_until_one_is_named(command: Command, tmp_path: Path) -> None:
     file = _people(tmp_path, SEVERAL)
     done = command("import", file, "--table", "person")
-    assert done.code == 4 and "username names several people (ann, bob)" in " ".join(done.err.split())
+    assert done.code == 4 and "username names several people (“ann”, “bob”)" in " ".join(done.err.split())
     assert "--person username=YOU" in done.err and "--all-rows" in done.err and command("tables", "--json").json == {}
     assert command("import", file, "--json").code == 4
     assert command("import", file, "--table", "person", "--person", "username=ann").code == 0
@@ -315,7 +315,7 @@ def test_a_file_of_several_people_is_refused_until_one_is_named(command: Command
 def test_people_beyond_the_first_rows_are_noticed_and_ten_are_named(command: Command, tmp_path: Path) -> None:
     file = _people(tmp_path, "username,cups\n" + "ann,1\n" * 300 + "".join(f"p{number},1\n" for number in range(12)))
     done = command("import", file)
-    assert done.code == 4 and "p8, …)" in " ".join(done.err.split())
+    assert done.code == 4 and "“p8”, …)" in " ".join(done.err.split())
 
 
 def test_on_a_terminal_the_owner_is_asked_which_one_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,7 +337,7 @@ def test_a_preview_shows_the_rows_of_the_person_who_is_named(command: Command, t
     assert [column["name"] for column in seen["tables"][0]["columns"]] == ["username", "mugs"]
     for option in ((), ("--preview",)):
         nobody = command("import", file, *option, "--person", "username=4711")
-        assert nobody.code == 4 and "no row has that value" in nobody.err and "It holds: ann, bob" in nobody.err
+        assert nobody.code == 4 and "no row has that value" in nobody.err and "It holds: “ann”, “bob”" in nobody.err
 
 
 def read_rows(command: Command, query: str) -> list[tuple[object, ...]]:

@@ -1,0 +1,93 @@
+"""The tellers that a study names, as its owner sees them before a yes, and what of them can be checked.
+
+An arrangement refuses one key or one place twice (`anon.sharing.arrangement`). Beyond that nothing here can tell who a
+teller is: a name is chosen by its operator, and an aggregator can run all of them. The words of a teller's lasting key
+can be compared by people. Once the owner said yes they are remembered, and a known name with other words is told.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+
+from attrs import frozen
+
+from anon.protocols.tellers import tellers_of
+from anon.study.manifest import Manifest
+from anon.text.foreign import Quoted
+from anon.text.sentences import Sentence, Term, joined, say
+from anon.transparency.fingerprint import teller_words
+
+KnownTellers = Mapping[str, Sequence[bytes]]
+"""Name, as `teller_name` has it -> the keys under which the owner's studies knew it."""
+LONGEST_SHOWN = 200
+
+
+@frozen
+class NamedTeller:
+    """A teller as consent shows it. `words` are of its lasting key. `known`: the owner's studies knew the name by that
+    key; `earlier`: the words that they knew it by, where none is."""
+
+    name: str
+    words: str
+    address: str
+    known: bool = False
+    earlier: tuple[str, ...] = ()
+
+
+def teller_name(name: str) -> str:
+    """The name without differences that an eye does not see in it: case, width and spaces."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def keys_named(manifest: Manifest) -> tuple[tuple[str, bytes], ...]:
+    """Name and key of each teller, for a yes to remember."""
+    arrangement = tellers_of(manifest)
+    return tuple((teller_name(one.name), one.key) for one in arrangement.tellers) if arrangement is not None else ()
+
+
+def named_tellers(manifest: Manifest, known: KnownTellers) -> tuple[NamedTeller, ...]:
+    """The study's tellers in their order; none where answers are perturbed."""
+    arrangement = tellers_of(manifest)
+    if arrangement is None:
+        return ()
+    found = []
+    for one in arrangement.tellers:
+        keys = known.get(teller_name(one.name), ())
+        earlier = () if one.key in keys else tuple(map(teller_words, keys))
+        found.append(NamedTeller(one.name, teller_words(one.key), one.address, one.key in keys, earlier))
+    return tuple(found)
+
+
+def to_check(spare: bool) -> tuple[Sentence, ...]:
+    """On what the promise rests, and what its owner can do about that."""
+    rests = say(
+        "The promise rests on one of these tellers: its operator keeps the shares to itself and works with none of the "
+        "others."
+    )
+    if spare:
+        rests = say(
+            "The promise rests on two of these tellers: their operators keep the shares to themselves and do not work "
+            "together."
+        )
+    return (
+        rests,
+        say(
+            "The aggregator chose them. Nothing here can check who they are: one person, or the aggregator, could run "
+            "all of them under these names."
+        ),
+        say(
+            "You can check it. Each teller publishes its words itself, in a place that the aggregator does not "
+            "control. Compare them. Different words, or none to be found: count that teller as the aggregator's."
+        ),
+    )
+
+
+def other_words(teller: NamedTeller) -> Sentence:
+    """The warning about a known name with a new key."""
+    return say(
+        "The teller {name} had other words in a study that you joined: {earlier}. Somebody else may be using its name. "
+        "Ask it, in a place of its own, which words are right, and say no until you know.",
+        name=Quoted(teller.name, LONGEST_SHOWN),
+        earlier=joined(map(Term, teller.earlier), ", "),
+    )

@@ -1,0 +1,177 @@
+"""An owner sees who the tellers are, and what of it can be checked: names, words and addresses before the yes, words
+that are remembered, a known name with other words, and no teller that stands twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from anon.errors import InvalidValue, Malformed
+from anon.ldp.epsilon import NANO
+from anon.protocols.charge import Measure, Unit
+from anon.sharing.arrangement import Arrangement, TellerEntry, parse_arrangement
+from anon.study.manifest import Manifest
+from anon.study.proposal import parse_proposal
+from anon.transparency.fingerprint import teller_words
+from anon.wire.addresses import listener
+from anon.wire.cbor import encode
+from peer.cli.show import sheet_json, show_sheet
+from peer.data.readiness import own_data
+from peer.rules.consent import ConsentSheet, Policy, explain
+from peer.rules.ledger import Ledger
+from peer.rules.limits import BudgetLimit
+from tests.support.clock import START, Clock
+from tests.support.fake_aggregator import FakeAggregator, peer
+from tests.support.sums import MOMENTS, countersigned, entry, manifest_of, opener, signing_key, sum_study
+from tests.support.visiting import visited
+
+ONION = "a" * 56 + ".onion"
+CHECK = "Each teller publishes its words itself, in a place that the aggregator does not control."
+OTHER = "The teller “students” had other words in a study that you joined"
+
+
+def words_of(number: int) -> str:
+    return teller_words(bytes(signing_key(number).verify_key))
+
+
+def told(offers: list[TellerEntry]) -> str:
+    return "".join(
+        f'[[tellers]]\nname = "{one.name}"\naddress = "{one.address}"\nentry = "{one.to_bytes().hex()}"\n' for one in offers
+    )
+
+
+def offer(number: int, name: str, address: str = "") -> TellerEntry:
+    key = bytes(signing_key(number).verify_key)
+    return TellerEntry(name, address or f"place {number}", key, opener(number).public_key, bytes([number]) * 32)
+
+
+def sheet_of(manifest: Manifest, known: dict[str, list[bytes]] | None = None) -> ConsentSheet:
+    return explain(manifest, Policy(), Ledger(10 * NANO, ()), START, "", known)
+
+
+def shown(manifest: Manifest, folder: Path, capsys: pytest.CaptureFixture[str], known: dict[str, list[bytes]] | None = None) -> str:
+    capsys.readouterr()
+    show_sheet(sheet_of(manifest, known), own_data(folder / "data.sqlite", manifest.tables), folder, queries=False)
+    return " ".join(capsys.readouterr().out.split())
+
+
+# Before the yes
+
+
+def test_the_terminal_shows_each_tellers_name_words_and_address(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = shown(manifest_of(MOMENTS), tmp_path, capsys)
+    for number, name in enumerate(("clinic", "students")):
+        assert f"Teller “{name}” at “place {number}”: {words_of(number)}" in said
+    assert CHECK in said and "could run all of them under these names" in said and OTHER not in said
+
+
+def test_the_json_has_them_too(tmp_path: Path) -> None:
+    manifest = manifest_of(MOMENTS)
+    plain = sheet_json(sheet_of(manifest), own_data(tmp_path / "data.sqlite", manifest.tables))
+    assert plain["tellers"][1] == {"name": "students", "words": words_of(1), "address": "place 1", "known": False, "earlier": []}
+    assert any(CHECK in line for line in plain["statements"])
+
+
+async def test_the_page_has_them_before_the_question(tmp_path: Path) -> None:
+    async with visited(tmp_path, sum_study(MOMENTS)) as page:
+        page.aggregator.publish("tellers", countersigned(page.aggregator.manifest))
+        page.server.site.invites[page.aggregator.study] = page.aggregator.invite
+        words = (await page.get(page.invite)).words
+    before, _, _after = words.partition("Do you take part?")
+    for number, name in enumerate(("clinic", "students")):
+        assert f"{name} place {number} {words_of(number)}" in before
+    assert CHECK in before and "Different words, or none to be found: count that teller as the aggregator's." in before
+
+
+@pytest.mark.parametrize(("spare", "rests"), [(False, "The promise rests on one of these"), (True, "The promise rests on two of these")])
+def test_the_sentence_says_on_how_many_the_promise_rests(spare: bool, rests: str) -> None:
+    from peer.rules.tellers import to_check
+
+    assert to_check(spare)[0].startswith(rests)
+
+
+# Remembered words
+
+
+async def test_a_yes_is_remembered_and_other_words_of_a_known_name_warn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = FakeAggregator.with_study(sum_study(MOMENTS, minimum=20), Clock(START))
+    first.publish("tellers", countersigned(first.manifest))
+    app = peer(tmp_path, first)
+    app.set_policy(Policy(limits=(BudgetLimit(Measure.ZCDP, Unit.PERSON, NANO, NANO),)))
+    assert [one.known for one in (await app.look(first.invite)).tellers] == [False, False]
+    assert app.known_tellers() == {}
+    await app.join(first.invite, first.manifest.epsilon)
+    known = app.known_tellers()
+    app.close()
+    assert known == {"clinic": [bytes(signing_key(0).verify_key)], "students": [bytes(signing_key(1).verify_key)]}
+    same = shown(first.manifest, tmp_path, capsys, known)
+    assert same.count("with the words of before") == 2 and OTHER not in same
+    for name in ("students", "Students ", "ＳＴＵＤＥＮＴＳ"):
+        changed = manifest_of(MOMENTS, told([offer(0, "clinic"), offer(2, name)]))
+        sheet = sheet_of(changed, known)
+        assert [one.earlier for one in sheet.tellers] == [(), (words_of(1),)]
+        assert any("had other words in a study that you joined" in line and words_of(1) in line for line in sheet.statements)
+    assert OTHER in shown(manifest_of(MOMENTS, told([offer(0, "clinic"), offer(2, "students")])), tmp_path, capsys, known)
+
+
+async def test_the_page_warns_beside_the_teller(tmp_path: Path) -> None:
+    async with visited(tmp_path, sum_study(MOMENTS, told([entry(0, "clinic"), offer(2, "students")]))) as page:
+        study = page.aggregator.manifest
+        page.aggregator.publish("tellers", _signed(study, (0, 2)))
+        page.server.site.invites[page.aggregator.study] = page.aggregator.invite
+        with page.peer.store._writing("consent") as connection:
+            connection.execute("INSERT INTO tellers VALUES ('students', ?)", (bytes(signing_key(1).verify_key),))
+        words = (await page.get(page.invite)).words
+    assert f"{words_of(2)} {OTHER}: {words_of(1)}" in words
+
+
+def _signed(study: Manifest, keys: tuple[int, ...]) -> bytes:
+    from anon.protocols.sum.standing import arrangement_of
+    from anon.sharing.statements import Countersignature, arrangement_digest, encode_countersignatures
+
+    digest = arrangement_digest(arrangement_of(study))
+    said = [Countersignature(study.study_id, at, digest).sign(signing_key(key)) for at, key in enumerate(keys)]
+    return encode_countersignatures(study.study_id, said)
+
+
+# No teller twice
+
+
+@pytest.mark.parametrize(("first", "second"), [
+    ("place 0", "place 0"),
+    ("place 0", " Place 0"),
+    (f"{ONION}:80", f"{ONION}:81"),
+    (f"{ONION}:80", ONION),
+    (f"{ONION}:80", f"other.{ONION}.:80"),
+    ("127.0.0.1:8761", "127.0.0.1:08761"),
+])
+def test_one_address_twice_is_refused_where_a_study_is_written_and_where_a_peer_reads_it(first: str, second: str) -> None:
+    offers = [offer(0, "clinic", first), offer(1, "students", second)]
+    with pytest.raises(Malformed, match="two at one address are one teller"):
+        parse_proposal(sum_study(MOMENTS, told(offers)))
+    _demand_refused(offers, "a different address for each")
+
+
+def test_one_key_twice_is_refused_too() -> None:
+    offers = [offer(0, "clinic"), TellerEntry("students", "place 1", offer(0, "x").key, opener(1).public_key, bytes([9]) * 32)]
+    with pytest.raises((Malformed, InvalidValue), match="a different key for each"):
+        manifest_of(MOMENTS, told(offers))
+    _demand_refused(offers, "a different key for each")
+
+
+def _demand_refused(offers: list[TellerEntry], said: str) -> None:
+    """As a peer reads the bytes of a manifest."""
+    from anon.protocols.sum.standing import arrangement_of
+
+    honest = arrangement_of(manifest_of(MOMENTS))
+    crafted = encode([2, honest.minimum, [one.as_plain() for one in offers], [one.as_plain() for one in honest.sums]])
+    with pytest.raises(InvalidValue, match=said):
+        parse_arrangement(crafted)
+    with pytest.raises(InvalidValue, match=said):
+        Arrangement(honest.minimum, tuple(offers), honest.sums)
+
+
+def test_tellers_of_one_machine_on_two_ports_are_two() -> None:
+    """As on the machine of somebody who tries it out."""
+    assert listener("127.0.0.1:1") != listener("127.0.0.1:2") and listener("[::1]:1") != listener("127.0.0.1:1")
