@@ -18,7 +18,7 @@ from anon.queries.sandbox import opened, plain_tables_of
 from anon.storage.durable import guarded
 from anon.study.features import Table
 from anon.text.foreign import Quoted
-from anon.text.sentences import Ours, Sentence, Term, listed, say
+from anon.text.sentences import NOTHING, Ours, Sentence, Term, listed, say
 from peer.data.kept import DATA_KEPT
 
 if TYPE_CHECKING:
@@ -59,16 +59,16 @@ def readiness(database: Path, tables: Tables) -> Readiness:
     )
 
 
-def unread_of(imported: str, wanted: Sequence[Table]) -> str:
+def unread_of(imported: str, wanted: Sequence[Table]) -> Sentence:
     """Says of imported tables (with commas between) that no study reads any of them, and what to do; empty where one is
     read, or where there is no study."""
     names = [table.name for table in wanted]
     if not names or set(names) & set(imported.split(", ")):
-        return ""
+        return NOTHING
     return say(
         "No study reads this: your studies go on reading {tables}. If this was to be their file, import it again into "
         "the table of that name.",
-        tables=", ".join(names),
+        tables=listed(names),
     )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from anon.text.sentences import joined
-
 import asyncio
 import os
 import re

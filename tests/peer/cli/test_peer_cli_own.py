@@ -134,7 +134,7 @@ def test_score_and_threshold_are_distinct_digits(score: float, threshold: float,
 
 
 def test_an_import_that_no_study_reads_says_so(command: Command, served: Served, tmp_path: Path) -> None:
-    other, told = tmp_path / "deutsch.csv", "No study reads this: your studies go on reading person."
+    other, told = tmp_path / "deutsch.csv", "No study reads this: your studies go on reading “person”."
     other.write_text("alter\n52\n")
     assert "No study" not in command("import", other).out, "before the first study"
     command("budget", "--minimum-cohort", "3")

@@ -195,7 +195,7 @@ async def test_a_file_that_no_study_reads_leads_to_no_consent_with_the_values_be
     await _import(page, await page.upload("someone.csv", b"age,cups,tired\n41,many,0\n", "start"))
     done = await _told(page, await page.upload("deutsch.csv", b"x\n52\n", "start"), table="deutsch")
     assert done.url.endswith("/start/data"), "not on to a consent screen with somebody else's values"
-    assert "Imported: 1 row into deutsch. No study reads this: your studies go on reading person." in done.words
+    assert "Imported: 1 row into “deutsch”. No study reads this: your studies go on reading “person”." in done.words
 
 
 def test_where_several_tables_are_read_the_owner_says_which() -> None:
