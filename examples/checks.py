@@ -1,4 +1,4 @@
-"""What must hold of a demo's figures before a sentence of success may be said. Each study of a demo is checked alike.
+"""The checks of a demo's figures, before a sentence of success may be said. Each study of a demo is checked alike.
 
 1. Everybody enrolled: as many as there are peers, by the signed roster and by the peers' own stores.
 2. Every packet left, was accepted, and was found again by its sender. None was refused.

@@ -28,7 +28,7 @@ _NORMAL_95 = 1.96
 
 @define
 class Picture:
-    """What is known of a study now. `clock` gives the virtual time."""
+    """A study as far as it is known now. `clock` gives the virtual time."""
 
     folder: Path
     peers: int

@@ -137,7 +137,7 @@ class StudyRun:
         self._since = now
         self.console.print(f"  {stage:<10} {self._seconds[stage]:6.1f} s   {said}", highlight=False)
 
-    # What came of it
+    # The end
 
     def _checked(self, outcomes: Sequence[dict[str, Any]], ended: dict[str, Any]) -> dict[str, Any]:
         home, folder = self.wanted.folder / "aggregator", self.wanted.folder / "published"
