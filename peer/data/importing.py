@@ -27,7 +27,8 @@ from anon.text.foreign import Quoted, whole_place
 from anon.text.sentences import say
 from peer.data.choices import Choices, NoSuchPerson, declared, remembered
 from peer.data.deleting import empty_log, overwriting
-from peer.data.formats.detect import READABLE, Found, detected
+from peer.data.foreign import opened
+from peer.data.formats.detect import READABLE, Found
 from peer.data.kept import DATA_KEPT
 from peer.data.reading import Reading, counted
 from peer.data.watching import Meter, said_as_a_bad_file, watched
@@ -91,7 +92,7 @@ def import_file(
         raise Refused(say("that is no table name; use a-z, 0-9 and _, a letter first, at most 63"))
     limits = watched(limits, limits.seconds, stop)
     try:
-        with said_as_a_bad_file(), detected(file, limits) as found, _transaction(database) as connection:
+        with said_as_a_bad_file(), opened(file, limits) as found, _transaction(database) as connection:
             tables, meter = named_tables(found, table, limits), Meter(limits, found.size)
             summaries = [
                 _import(connection, name, source, mode, progress, meter, choices or _as_before(database, name))

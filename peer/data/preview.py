@@ -18,9 +18,8 @@ from anon.tables.streams import LIMITS, Cell, ImportLimits, Record, Source
 from anon.text.foreign import Quoted
 from anon.text.sentences import Figure, Sentence, attributed, joined, say
 from peer.data.choices import Choices, NoSuchPerson
-from peer.data.formats.detect import READABLE, detected
-from peer.data.formats.parquet import ParquetSource
-from peer.data.formats.sqlite import TableSource
+from peer.data.foreign import opened
+from peer.data.formats.detect import READABLE, Table
 from peer.data.importing import named_tables
 from peer.data.reading import Reading, counted
 from peer.data.watching import Meter, said_as_a_bad_file, watched
@@ -97,7 +96,7 @@ def preview(
     """
     choices = choices or Choices()
     limits = watched(limits, limits.seconds if choices.person else limits.look_seconds, stop)
-    with said_as_a_bad_file(), detected(path, limits) as found:
+    with said_as_a_bad_file(), opened(path, limits) as found:
         meter = Meter(limits, found.size)
         seen = [_table(name, source, rows, meter, choices) for name, source in named_tables(found, table, limits)]
         problems = [*found.notes, *(problem for _table, problems in seen for problem in problems)]
@@ -135,7 +134,7 @@ def _table(
 
 
 def _count(source: Source) -> int | None:
-    return source.count() if isinstance(source, ParquetSource | TableSource) else None
+    return Table(None, "", source).count()
 
 
 def _problems(name: str, source: Source, reading: Reading, whole: bool) -> list[str]:

@@ -9,7 +9,7 @@ from threading import Event
 from anon.tables.columns import column_name
 from anon.tables.streams import LIMITS, ImportLimits, Record, Skip
 from peer.data.choices import Person
-from peer.data.formats.detect import detected
+from peer.data.foreign import opened
 from peer.data.importing import named_tables
 from peer.data.people import MOST_NAMED, PERSON_COLUMNS, Named, named
 from peer.data.watching import Meter, said_as_a_bad_file, watched
@@ -31,7 +31,7 @@ def _columns_of_file(
     file: Path, table: str | None, columns: frozenset[str], limits: ImportLimits, stop: Event | None, fewest: int
 ) -> Iterator[Named]:
     limits = watched(limits, limits.seconds, stop)
-    with said_as_a_bad_file(), detected(file, limits) as found:
+    with said_as_a_bad_file(), opened(file, limits) as found:
         meter = Meter(limits, found.size)
         for name, source in named_tables(found, table, limits):
             held = _people(meter.records(source), columns)

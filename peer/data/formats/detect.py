@@ -52,6 +52,11 @@ class Table:
     title: str = field(repr=False)
     source: Source
 
+    def count(self) -> int | None:
+        """Rows, where the source can say so without giving them all."""
+        count = getattr(self.source, "count", None)
+        return count() if count else None
+
 
 @frozen
 class Found:

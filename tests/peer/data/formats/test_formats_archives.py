@@ -21,6 +21,7 @@ import pytest
 
 from anon.errors import AnonmlError, Malformed, Refused
 from anon.tables.streams import ImportLimits
+from peer.data import foreign
 from peer.data.formats import archives
 from peer.data.importing import import_file, import_rows
 from peer.data.preview import preview
@@ -28,6 +29,12 @@ from tests.support.real_exports import takeout_json, takeout_path, tarred, zippe
 
 SMALL = ImportLimits(entries=20, archive_bytes=50_000_000, ratio=100, ratio_from=1_000_000, index_bytes=20_000)
 GOOD: dict[str, str | bytes] = {"mine/a.csv": "a,b\n1,2\n", "mine/b.jsonl": '{"x": 1}\n'}
+
+
+@pytest.fixture
+def _read_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are read in this process, which is watched, and not in a child."""
+    monkeypatch.setattr(foreign, "has_children", lambda: False)
 
 
 def rows(database: Path, query: str) -> list[tuple[object, ...]]:
@@ -224,6 +231,7 @@ def test_an_unsafe_archive_is_refused_in_one_line(tmp_path: Path, name: str) -> 
 
 
 @pytest.mark.parametrize("name", [name for name in UNSAFE if "gzip" not in name and "tar" not in name and name != "encrypted"])
+@pytest.mark.usefixtures("_read_here")
 def test_it_is_refused_before_a_byte_of_any_file_is_unpacked(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Zip members are deflated data: no decompressor may be made before the whole list was judged."""
     file = UNSAFE[name][0](tmp_path)
@@ -237,6 +245,7 @@ def test_it_is_refused_before_a_byte_of_any_file_is_unpacked(tmp_path: Path, nam
         preview(file, limits=SMALL)
 
 
+@pytest.mark.usefixtures("_read_here")
 def test_bombs_take_little_memory(tmp_path: Path) -> None:
     for name in ("a bomb", "a bomb of gzip", "a bomb of tar.gz", "a name of two gigabytes", "a list that lies"):
         file = UNSAFE[name][0](tmp_path)
@@ -311,6 +320,7 @@ def test_long_names_and_big_sizes_of_tar(tmp_path: Path) -> None:
         assert import_file(tmp_path / "d.sqlite", file).table == "person"
 
 
+@pytest.mark.usefixtures("_read_here")
 def test_nothing_is_unpacked_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No file is opened for writing anywhere while an archive is previewed."""
     file = zipped(tmp_path / "g.zip", GOOD | {takeout_path("de", "json"): takeout_json()})

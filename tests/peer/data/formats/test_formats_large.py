@@ -22,18 +22,21 @@ GROWTH = 12 * MB
 _SCRIPT = """
 import json, resource, sys
 from pathlib import Path
+from peer.data import foreign
 from peer.data.importing import import_file
 from peer.data.preview import preview
 database, file = map(Path, sys.argv[1:])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 count = preview(file).tables[0].count
 summary = import_file(database, file)
-print(json.dumps([summary.format, summary.rows, summary.skipped, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024]))
+foreign._CHILDREN.stop()
+peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+print(json.dumps([summary.format, summary.rows, summary.skipped, peak * 1024]))
 """
 
 
 def imported(folder: Path, file: Path) -> tuple[str, int, int, int]:
-    """Format, rows, skipped and peak resident bytes of a process that previews and imports the file."""
+    """Format, rows, skipped and the most resident bytes of a process that previews and imports the file, and of its child."""
     database = folder / "d.sqlite"
     done = subprocess.run([sys.executable, "-c", _SCRIPT, database, file], capture_output=True, text=True, check=True, cwd=ROOT)
     database.unlink()

@@ -142,7 +142,8 @@ def test_without_pyarrow_one_line_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "own.parquet").write_bytes(b"PAR1" + bytes(40) + b"PAR1")
     script = (
         "import sys; sys.modules['pyarrow'] = None\n"
-        "from pathlib import Path\nfrom peer.data.preview import preview\n"
+        "from pathlib import Path\nfrom peer.data import foreign\nfrom peer.data.preview import preview\n"
+        "foreign.has_children = lambda: False\n"
         f"preview(Path({str(tmp_path / 'own.parquet')!r}))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=Path(__file__).parents[4])
