@@ -129,7 +129,7 @@ def settle_in(folder: Path, studies: list[Ready]) -> Store:
         joining = Joining(entry, invite, one.manifest.to_bytes(), 2, b"\0", b"\0", 0.0, b"")
         store.join(joining, lambda policy, ledger: None)
         store.record_enrolled(study, 0.0)
-        store.record_verified(study, one.verified, Evaluation(0.0, {}))
+        store.record_verified(study, one.verified, Evaluation(0.0, {}, b""))
         store.record_evaluated(study, b"\0", (), ())
     return store
 

@@ -33,17 +33,19 @@ from attrs import define, field, frozen
 
 from aggregator.app import AggregatorApp
 from aggregator.study.live import LiveStudy
-from anon.credential import Credential, PublicKey, commit, finalize, signer_nym_entropy
+from anon.credential import Credential, PublicKey, commit, finalize, pseudonym, signer_nym_entropy
 from anon.nacl import SigningKey
 from anon.protocols.contract import Record
+from anon.protocols.outgoing import CutVector
 from anon.protocols.posts import sealed_enrolment
+from anon.protocols.sortition import tag_context
 from anon.study import parse_proposal
 from anon.teller.home import Place, open_home
 from anon.transparency.documents import body_digest, find
 from anon.wire.messages import Enrolment, credential_header, parse_credentials, parse_roster, sign_enrolment
 from benchmarks.figures import Figure, publish
 from benchmarks.server import cpu_seconds
-from peer.protocols.registry import part_of
+from peer.protocols.sum import SumPart
 from peer.release import release
 
 GOAL = 120.0
@@ -214,8 +216,11 @@ def _packet(live: LiveStudy, credential: Credential) -> bytes:
     for one in manifest.features:
         drawn = secrets.randbelow(CATEGORIES)
         values[one.name] = drawn if one.kind == "numeric" else str(drawn)
-    (made,) = part_of(manifest).answers(manifest, Record(values, secrets.choice(("high", "low"))), [(0, 0)], ())
-    return release(live.study, manifest, made, credential, os.urandom).sealed.ciphertext
+    part = SumPart()
+    (made,) = part.answers(manifest, Record(values, secrets.choice(("high", "low"))), [(0, 0)], ())
+    tag = pseudonym(credential, tag_context(manifest, 0))
+    shares = part.cut(manifest, manifest.survey(0), 0, made.vector, tag, os.urandom)
+    return release(live.study, manifest, CutVector(0, 0, shares), credential, os.urandom).sealed.ciphertext
 
 
 async def _until(app: AggregatorApp, live: LiveStudy, clock: Clock, instant: float) -> None:

@@ -7,12 +7,13 @@ import sys
 import anonml
 from anon.queries.process import evaluates
 from peer.data.foreign import reads
+from peer.data.maker import makes
 
 PEERS = ("peer", "evidence", "doctor", "support-bundle")
 """The staff's commands need numpy and more, and demos a checkout; neither is in here."""
 
 if __name__ == "__main__":
-    if evaluates(sys.argv[1:]) or reads(sys.argv[1:]):
+    if evaluates(sys.argv[1:]) or reads(sys.argv[1:]) or makes(sys.argv[1:]):
         sys.exit()
     for name in set(anonml.COMMANDS) - set(PEERS):
         del anonml.COMMANDS[name]

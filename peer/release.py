@@ -1,10 +1,11 @@
 """The only exit. All that leaves this machine about its owner's data is made here and nowhere else.
 
     RawCategory --mechanism.perturb--> PerturbedReport --token, padding, seal--> SealedPacket --journal--> outbox
-    RawVector   --shares, each sealed--> SealedShares  --token, padding, seal--> SealedPacket --journal--> outbox
+    OpenShares  --each sealed--> SealedShares          --token, padding, seal--> SealedPacket --journal--> outbox
 
 The second line is for studies alone whose charge is not local: an exact vector leaves in shares, one to each of several
-recipients (`anon.protocols.outgoing`). Only packets of version 2 hold shares (`Manifest.packet_version`).
+recipients (`anon.protocols.outgoing`). Only packets of version 2 hold shares (`Manifest.packet_version`). It was cut
+away from every key (`peer.data.making`). All that is done here takes the same work, whatever category or shares hold.
 
 This may leave for an aggregator. Packets alone hold anything of the data:
 
@@ -20,9 +21,9 @@ A packet leaves only after these steps:
 
 1. The owner consented to the study's epsilon (`peer.rules.consent`).
 2. Roster and credentials were checked (`peer.rules.checks.check_membership`, called in `peer.run.verify`).
-3. The features were evaluated once, and the protocol's part made categories or vectors of them
-   (`peer.protocols.contract`).
-4. `release` perturbed the category of a slot, or had its vector cut into sealed shares, and finished its packet. The
+3. The features were evaluated once, and the protocol's part made categories or the shares of vectors of them, by a
+   deadline (`peer.data.making`); what was not made by then is the missing answer.
+4. `release` perturbed the category of a slot, or sealed the shares of its vector, and finished its packet. The
    mechanism is the survey's.
 5. `peer.store.outbox` committed charge and finished packet together. Retries send the same bytes. A slot that is in the
    outbox is never perturbed again.
@@ -49,7 +50,7 @@ from anon.credential import Credential, TokenForm, present, pseudonym
 from anon.credential.issuance import SEED_SIZE
 from anon.ldp import NanoEpsilon, PerturbedReport
 from anon.protocols.charge import Measure
-from anon.protocols.outgoing import Contributing, Outgoing, RawVector, SealedShares, SurveyAnswer
+from anon.protocols.outgoing import CutVector, OpenShares, Outgoing, SealedShares, SurveyAnswer
 from anon.protocols.posts import sealed_dummy, sealed_packet
 from anon.protocols.registry import charge_of
 from anon.protocols.sortition import occasion_of, slot_context, tag_context
@@ -79,8 +80,9 @@ def random_sizes(manifest: Manifest) -> tuple[int, ...]:
 class SlotRandomness:
     """The random bytes of one slot, drawn by the operating system when the owner joined: gives each byte once.
 
-    `stored` is what was drawn, a key at its end; `grounds` is all that the packet is made from: seed, roster, snapshot,
-    documents. The given bytes are the drawn bytes plus (xor) a mask that SHAKE-256 makes of key and grounds.
+    `stored` is what was drawn, a key at its end; `grounds` is all that the packet is made from: seed, roster, answers,
+    documents. The missing answer holds nothing of the data; its grounds are seed and roster alone. The given bytes are
+    the drawn bytes plus (xor) a mask that SHAKE-256 makes of key and grounds.
 
     * One packet: the drawn bytes are uniform and in no relation to the mask, so their sum is uniform whatever the mask
       is. The mechanism's promise rests on the operating system alone, never on SHAKE-256.
@@ -88,7 +90,7 @@ class SlotRandomness:
       perturbed a second time. Of an exact vector the shares are the same, each under a seal of its own.
     * Two copies and other grounds (the aggregator told each another story, or the data of one were changed): as if
       drawn anew, as long as SHAKE-256 is a pseudorandom function. Without the mask both answers would be moved by the
-      same noise, and their difference would be plain. `peer.store.backup.archive` keeps the snapshots of copies equal.
+      same noise, and their difference would be plain. `peer.store.backup.archive` keeps the answers of copies equal.
     """
 
     def __init__(self, stored: bytes, *grounds: bytes) -> None:
@@ -157,24 +159,17 @@ def _protected(
     match outgoing:
         case SurveyAnswer(category=category) if isinstance(part, PerturbingPart) and not survey.exact:
             return part.perturb(survey, category, random_bytes)
-        case Contributing(slot=slot, vector=vector) if isinstance(part, SharingPart) and survey.exact:
-            return _shared(part, manifest, survey, slot, vector, credential, random_bytes)
+        case CutVector(slot=slot, shares=shares) if isinstance(part, SharingPart) and survey.exact:
+            return _shared(part, manifest, survey, slot, shares, credential)
     raise ValueError("this study has no form in which such a value may leave; nothing is sent")
 
 
 def _shared(
-    part: SharingPart,
-    manifest: Manifest,
-    survey: Survey,
-    slot: int,
-    vector: RawVector,
-    credential: Credential,
-    random_bytes: RandomBytes,
+    part: SharingPart, manifest: Manifest, survey: Survey, slot: int, shares: OpenShares, credential: Credential
 ) -> SealedShares:
-    if charge_of(manifest).measure is Measure.LOCAL or len(vector.values) != survey.m:
-        raise ValueError("only a study whose charge is not local adds up exact vectors, each of the survey's length")
-    tag = pseudonym(credential, tag_context(manifest, slot))
-    return part.share(manifest, survey, slot, vector, tag, random_bytes)
+    if charge_of(manifest).measure is Measure.LOCAL:
+        raise ValueError("only a study whose charge is not local adds up exact vectors; nothing is sent")
+    return part.seal(manifest, survey, slot, shares, pseudonym(credential, tag_context(manifest, slot)))
 
 
 def _signed(

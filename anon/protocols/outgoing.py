@@ -1,10 +1,11 @@
 """The values that a protocol may wish to send, and the forms in which they leave. `peer.release` alone turns one into
 the other.
 
-    SurveyAnswer   a category      --a mechanism perturbs it-->            PerturbedReport
-    Contributing   an exact vector --cut into shares, each of them sealed--> SealedShares
+    SurveyAnswer   a category      --a mechanism perturbs it--> PerturbedReport
+    Contributing   an exact vector --cut--> CutVector, open shares --each of them sealed--> SealedShares
 
-Raw values show nothing in their `repr`. A sealed value cannot be built from bytes.
+A vector is cut away from every key (`peer.data.making`), and only its shares come back. Raw values and open shares show
+nothing in their `repr`. A sealed value cannot be built from bytes.
 """
 
 from __future__ import annotations
@@ -61,7 +62,28 @@ class Contributing:
     vector: RawVector
 
 
-Outgoing = SurveyAnswer | Contributing
+@final
+@frozen
+class OpenShares:
+    """The shares of a vector before they are sealed, one for each recipient, and the part that all may see. They must
+    not leave so."""
+
+    public: bytes = field(repr=False)
+    shares: tuple[bytes, ...] = field(repr=False)
+
+
+@frozen
+class CutVector:
+    """A peer's wish to add a vector, of which no more than the open shares are at hand."""
+
+    slot: int
+    survey: int
+    shares: OpenShares
+
+
+Answer = SurveyAnswer | Contributing
+"""A protocol's answer to a survey."""
+Outgoing = SurveyAnswer | CutVector
 """A wish to send: only `peer.release` turns it into something that can leave."""
 
 
@@ -83,14 +105,14 @@ class SealedShares:
         self.__attrs_init__(public, shares)
 
 
-def sealed(public: bytes, shares: Sequence[bytes], seals: Sequence[Seal]) -> SealedShares:
+def sealed(cut: OpenShares, seals: Sequence[Seal]) -> SealedShares:
     """The public part, then every share sealed to its recipient, in their order.
 
     Raises `ValueError` for fewer than two recipients, another number of shares, or a seal that adds no byte to a share.
     """
-    if len(seals) < FEWEST_RECIPIENTS or len(shares) != len(seals):
+    if len(seals) < FEWEST_RECIPIENTS or len(cut.shares) != len(seals):
         raise ValueError(f"expected a share for each of at least {FEWEST_RECIPIENTS} recipients")
-    closed = tuple(seal(share) for share, seal in zip(shares, seals, strict=True))
-    if any(len(hidden) <= len(share) for share, hidden in zip(shares, closed, strict=True)):
+    closed = tuple(seal(share) for share, seal in zip(cut.shares, seals, strict=True))
+    if any(len(hidden) <= len(share) for share, hidden in zip(cut.shares, closed, strict=True)):
         raise ValueError("a share leaves sealed or not at all")
-    return SealedShares(public, closed, _MINT)
+    return SealedShares(cut.public, closed, _MINT)

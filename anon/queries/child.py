@@ -2,7 +2,8 @@
 
 It is started by exec with an empty environment and no descriptor but its end of one socket. It imports nothing but this
 package, and never holds a key, a route or data. For each evaluation it gets one socket and a number of seconds. The
-child, which has a session of its own and is the first to go when memory runs out:
+child, which has a session of its own and is the first to go when memory runs out (a program of another work forks
+children in the same way, with steps 2 to 4 of its own: `serve`):
 
 1. sets a timer whose default action ends it, and the system's limits on processor time, core files and processes;
 2. reads the request, copies the declared columns of the declared tables into memory, and closes the owner's file;
@@ -23,6 +24,7 @@ import socket
 import struct
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -44,7 +46,11 @@ YIELDING = 10
 _LOOK = 0.05
 
 
-def serve(control: socket.socket) -> None:
+Message = Callable[[socket.socket, float], bytes]
+"""A child's work: it reads what it is told from this socket, and gives its message by this instant (monotonic)."""
+
+
+def serve(control: socket.socket, work: Message) -> None:
     """Fork a child for each socket that arrives, until the other end closes."""
     ends: dict[int, float] = {}
     while True:
@@ -53,18 +59,18 @@ def serve(control: socket.socket) -> None:
             packed_seconds, descriptors, _, _ = socket.recv_fds(control, SECONDS.size, 1)
             if len(packed_seconds) != SECONDS.size:
                 break
-            ends |= _forked(control, SECONDS.unpack(packed_seconds)[0], descriptors)
+            ends |= _forked(control, SECONDS.unpack(packed_seconds)[0], descriptors, work)
         ends = {pid: end for pid, end in ends.items() if not _over(pid, end)}
     for pid in ends:
         _kill(pid)
         os.waitpid(pid, 0)
 
 
-def _forked(control: socket.socket, seconds: float, descriptors: list[int]) -> dict[int, float]:
+def _forked(control: socket.socket, seconds: float, descriptors: list[int], work: Message) -> dict[int, float]:
     with suppress(OSError):
         pid = os.fork()
         if pid == 0:
-            _live(control, descriptors[0], seconds)
+            _live(control, descriptors[0], seconds, work)
         os.close(descriptors[0])
         return {pid: time.monotonic() + seconds}
     for descriptor in descriptors:
@@ -85,14 +91,14 @@ def _kill(pid: int) -> None:
             kill(pid, signal.SIGKILL)
 
 
-def _live(control: socket.socket, descriptor: int, seconds: float) -> None:
+def _live(control: socket.socket, descriptor: int, seconds: float, work: Message) -> None:
     """A child's whole life. Never returns."""
     try:
         began = time.monotonic()
         _confine(seconds)
         control.close()
         with socket.socket(fileno=descriptor) as channel:
-            channel.sendall(_evaluated(channel, began + seconds * SHARE))
+            channel.sendall(work(channel, began + seconds * SHARE))
     except BaseException:  # of whatever kind: its text may quote data, and nobody is there to read it
         os._exit(1)
     os._exit(0)
@@ -111,16 +117,22 @@ def _confine(seconds: float) -> None:
 
 
 def _evaluated(channel: socket.socket, ends: float) -> bytes:
-    request = Request.from_bytes(_received(channel))
+    request = Request.from_bytes(received(channel))
     _limit_memory(COPY_MEMORY)
     connection = copied(request.database, request.tables)
-    _limit(resource.RLIMIT_FSIZE, 0)
-    _limit_memory(request.memory)
-    _limit(resource.RLIMIT_NOFILE, 0)
+    give_up_all_but(request.memory)
     return answered(over(connection, request.tables, request.bounds, ends) if connection is not None else None, request)
 
 
-def _received(channel: socket.socket) -> bytes:
+def give_up_all_but(memory: int) -> None:
+    """No further descriptor or file from now on, and at most so many bytes of memory more."""
+    _limit(resource.RLIMIT_FSIZE, 0)
+    _limit_memory(memory)
+    _limit(resource.RLIMIT_NOFILE, 0)
+
+
+def received(channel: socket.socket) -> bytes:
+    """The request, as `anon.queries.process` frames it."""
     (length,) = LENGTH.unpack(_exactly(channel, LENGTH.size))
     return _exactly(channel, length)
 
@@ -147,8 +159,8 @@ def _limit_memory(more: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (held + more, resource.RLIM_INFINITY))
 
 
-def main() -> None:
+def main(work: Message = _evaluated) -> None:
     """Serve on standard input, which is the socket."""
     with socket.socket(fileno=os.dup(sys.stdin.fileno())) as control:
         os.close(sys.stdin.fileno())
-        serve(control)
+        serve(control, work)

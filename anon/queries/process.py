@@ -1,13 +1,15 @@
-"""Evaluation in a child process, from the side that holds the keys.
+"""Work in a child process, from the side that holds the keys: the queries of a study, and whatever else is `Work`.
 
 One server of `anon.queries.child` serves a process, however many peers live in it. It is started when first needed, and
 again when it has died, in a thread of its own: an event loop that sends packets never waits for it. Nor does anything
 here wait for a child: `by_deadline` takes up the message that is there at the deadline, and no earlier. So how and when
-the child ended is seen by nobody. A message that no socket holds is gathered meanwhile, in a thread of its own.
-`at_once` is for what stays on this machine: it returns when the child has ended, or at the deadline.
+the child ended is seen by nobody. It is taken up as bytes, and nothing is read in them here. A message that no socket
+holds is gathered meanwhile, in a thread of its own. `at_once` is for what stays on this machine: it returns when the
+child has ended, or at the deadline.
 
-Some systems have no child processes: iOS, Android, an interpreter without a program of its own. There the queries run
-in a thread of this process. It is bounded by instructions, the clock and the growth of memory alone (docs/threats.md).
+Some systems have no child processes: iOS, Android, an interpreter without a program of its own. There the work is done
+in a thread of this process. Queries are bounded by instructions, the clock and the growth of memory alone
+(docs/threats.md).
 """
 
 from __future__ import annotations
@@ -26,9 +28,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import attrs
+from attrs import field, frozen
 
 import anon
-from anon.queries.answers import Request, Value, answered, nothing, parse_answers
+from anon.queries.answers import Request, Value, answered, parse_answers
 from anon.queries.child import LENGTH, SECONDS, SHARE
 from anon.queries.sandbox import opened
 
@@ -38,7 +41,7 @@ WORD = "--evaluate-queries"
 """The only argument of a program that brings its Python along, when it is to be the server (`evaluates`)."""
 IN_A_SOCKET = 2**14
 """Bytes of a message that a child can write before anybody reads."""
-_PROGRAM = "import sys; sys.path[:0] = {paths}; from anon.queries.child import main; main()"
+_PROGRAM = "import sys; sys.path[:0] = {paths}; from {module} import main; main()"
 
 
 def has_children() -> bool:
@@ -47,9 +50,19 @@ def has_children() -> bool:
 
 
 class Server:
-    """The server of this process. Safe to use from several threads."""
+    """A server of this process, of one kind of work. Safe to use from several threads.
 
-    def __init__(self) -> None:
+    `module`: has its `main`; `word`: tells a program that brings its Python along to be it; `paths`: where its Python
+    finds packages, all absolute.
+    """
+
+    def __init__(self, module: str, word: str, paths: Callable[[], list[str]]) -> None:
+        self._module, self._word, self._paths = module, word, paths
+        self.forget()
+        _SERVERS.append(self)
+
+    def forget(self) -> None:
+        """After a fork: the server is the parent's."""
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
@@ -90,17 +103,26 @@ class Server:
         self._process, (self._control, theirs) = None, socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603, our own program
-                _command(), stdin=theirs.fileno(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                self.command(), stdin=theirs.fileno(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 env={}, cwd="/", close_fds=True, start_new_session=True,
             )
         return self._control
 
+    def command(self) -> list[str]:
+        """The program and its arguments."""
+        if getattr(sys, "frozen", False) or not Path(sys.executable).name.lower().startswith(("python", "pypy")):
+            return [sys.executable, self._word]
+        program = _PROGRAM.format(paths=json.dumps(self._paths()), module=self._module)
+        return [sys.executable, "-I", "-S", "-B", "-c", program]
 
-def _command() -> list[str]:
-    if getattr(sys, "frozen", False) or not Path(sys.executable).name.lower().startswith(("python", "pypy")):
-        return [sys.executable, WORD]
-    paths = sorted({str(Path(package.__file__ or "").resolve().parents[1]) for package in (anon, attrs)})
-    return [sys.executable, "-I", "-S", "-B", "-c", _PROGRAM.format(paths=json.dumps(paths))]
+
+def _of_this_package() -> list[str]:
+    return sorted({str(Path(package.__file__ or "").resolve().parents[1]) for package in (anon, attrs)})
+
+
+def packages() -> list[str]:
+    """Where this Python finds packages: for a server that needs more than those of `anon.queries`."""
+    return [str(Path(path).resolve()) for path in sys.path if path and Path(path).exists()]
 
 
 def evaluates(arguments: list[str]) -> bool:
@@ -113,22 +135,48 @@ def evaluates(arguments: list[str]) -> bool:
     return True
 
 
-_SERVER = Server()
-atexit.register(_SERVER.stop)
+_SERVERS: list[Server] = []
+
+
+def _each(does: Callable[[Server], None]) -> None:
+    for server in _SERVERS:
+        does(server)
+
+
+_SERVER = Server("anon.queries.child", WORD, _of_this_package)
+atexit.register(_each, Server.stop)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_SERVER.__init__)  # type: ignore[misc]
+    os.register_at_fork(after_in_child=lambda: _each(Server.forget))
+
+
+@frozen
+class Work:
+    """Something to be done away from the keys. `told`: the request, for a child of the server. `size`: bytes of the
+    message, whatever comes of it. `here`: the same in a thread of this process, in at most so many seconds. `foreign`:
+    it runs what somebody else wrote."""
+
+    server: Server = field(repr=False)
+    told: bytes = field(repr=False)
+    size: int
+    here: Callable[[float], bytes] = field(repr=False)
+    foreign: bool = False
+
+
+def queries(request: Request) -> Work:
+    """The queries of a request."""
+    return Work(_SERVER, request.to_bytes(), request.size, lambda seconds: _here(request, seconds), foreign=True)
 
 
 async def start() -> None:
-    """Have the server ready before it is needed. Until its program runs, its process shares every lock of this one, so
-    that is waited for, away from the loop."""
+    """Have the servers ready before they are needed. Until its program runs, a server's process shares every lock of
+    this one, so that is waited for, away from the loop."""
     if not has_children():
         return
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
 
     def started() -> None:
         try:
-            _SERVER.start()
+            _each(Server.start)
         finally:
             loop.call_soon_threadsafe(ended.set)
 
@@ -152,50 +200,55 @@ def _beside(work: Callable[[], None], otherwise: Callable[[], None] = lambda: No
         otherwise()
 
 
-async def by_deadline(request: Request, seconds: float, sleep: Sleep = asyncio.sleep) -> tuple[Value, ...]:
-    """The answers after exactly `seconds`, whatever came of the evaluation and whenever. Never raises for it."""
+async def by_deadline(work: Work, seconds: float, sleep: Sleep = asyncio.sleep) -> bytes:
+    """The message after exactly `seconds`, whatever came of the work and whenever: shorter than its size when it was
+    not done. Never raises for it."""
     if not has_children():
-        return await _in_a_thread(request, seconds, sleep)
+        return await _in_a_thread(work, seconds, sleep)
     try:
         channel, theirs = socket.socketpair()
     except OSError:  # no descriptor was left for it: whoever opened too many connections here moves no deadline
         await sleep(seconds)
-        return parse_answers(request, nothing(request))
-    _beside(lambda: _SERVER.serve(theirs, seconds), theirs.close)
+        return b""
+    _beside(lambda: work.server.serve(theirs, seconds), theirs.close)
     with channel:
-        emptied = _emptied(channel, request.size, seconds) if request.size > IN_A_SOCKET else None
-        sending = asyncio.create_task(_told(channel, request))
+        emptied = _emptied(channel, work.size, seconds) if work.size > IN_A_SOCKET else None
+        sending = asyncio.create_task(_told(channel, work))
         try:
             await sleep(seconds)
         finally:
             sending.cancel()
             await asyncio.wait({sending})  # before its descriptor is closed, and given to another connection
         if emptied is not None:
-            return parse_answers(request, bytes(emptied))
-        return parse_answers(request, _message(channel, request.size))
+            return bytes(emptied)
+        return _message(channel, work.size)
+
+
+def in_a_child(work: Work, seconds: float) -> bytes:
+    """The message when the child has ended, after at most `seconds`: shorter than its size when it was not done."""
+    if not has_children():
+        return work.here(seconds)
+    ends = time.monotonic() + seconds
+    with work.server.begin(seconds) as channel:
+        with suppress(OSError):
+            channel.settimeout(seconds)
+            channel.sendall(_framed(work))
+        return _message(channel, work.size, ends)
 
 
 def at_once(request: Request, seconds: float) -> tuple[Value, ...]:
     """The answers when the child has ended, after at most `seconds`: for what never leaves this machine."""
-    if not has_children():
-        return parse_answers(request, _here(request, seconds))
-    ends = time.monotonic() + seconds
-    with _SERVER.begin(seconds) as channel:
-        with suppress(OSError):
-            channel.settimeout(seconds)
-            channel.sendall(_framed(request))
-        return parse_answers(request, _message(channel, request.size, ends))
+    return parse_answers(request, in_a_child(queries(request), seconds))
 
 
-def _framed(request: Request) -> bytes:
-    message = request.to_bytes()
-    return LENGTH.pack(len(message)) + message
+def _framed(work: Work) -> bytes:
+    return LENGTH.pack(len(work.told)) + work.told
 
 
-async def _told(channel: socket.socket, request: Request) -> None:
+async def _told(channel: socket.socket, work: Work) -> None:
     channel.setblocking(False)
     with suppress(OSError):
-        await asyncio.get_running_loop().sock_sendall(channel, _framed(request))
+        await asyncio.get_running_loop().sock_sendall(channel, _framed(work))
 
 
 def _emptied(channel: socket.socket, size: int, seconds: float) -> bytearray:
@@ -238,9 +291,14 @@ def _here(request: Request, seconds: float) -> bytes:
         return answered(sandbox, request)
 
 
-async def _in_a_thread(request: Request, seconds: float, sleep: Sleep) -> tuple[Value, ...]:
+async def _in_a_thread(work: Work, seconds: float, sleep: Sleep) -> bytes:
     """A thread of its own: others may wait in a pool for ever. One that is late goes on to its end, unheard."""
     heard: list[bytes] = []
-    _beside(lambda: heard.append(_here(request, seconds)))
+
+    def hear() -> None:
+        with suppress(Exception):  # whatever it says may quote data
+            heard.append(work.here(seconds))
+
+    _beside(hear)
     await sleep(seconds)
-    return parse_answers(request, heard[0] if heard else nothing(request))
+    return heard[0] if heard else b""

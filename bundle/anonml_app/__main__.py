@@ -7,9 +7,10 @@ import sys
 import anonml
 from anon.queries.process import evaluates
 from peer.data.foreign import reads
+from peer.data.maker import makes
 
 if __name__ == "__main__":
-    if evaluates(sys.argv[1:]) or reads(sys.argv[1:]):
+    if evaluates(sys.argv[1:]) or reads(sys.argv[1:]) or makes(sys.argv[1:]):
         sys.exit()
     if len(sys.argv) == 1:
         sys.argv += ["peer", "window"]

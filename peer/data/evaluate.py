@@ -1,9 +1,13 @@
-"""A study's features and label, computed from the owner's tables in a child process (`anon.queries`)."""
+"""A study's features and label, computed from the owner's tables in a child process (`anon.queries`).
+
+Their answers are one message of fixed size (`anon.queries.answers`). It is stored as it is, and is read by whoever has
+no keys (`peer.data.making`), or for the owner alone.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -11,53 +15,80 @@ from attrs import evolve
 
 from anon.protocols.categories import is_missing, is_missing_label
 from anon.queries import process
-from anon.queries.answers import LABEL, Question, Request, Value, texts_of
+from anon.queries.answers import LABEL, Question, Request, Value, nothing, parse_answers, texts_of
+from anon.queries.process import Work
 from anon.study.manifest import Manifest
 from peer.data.snapshot import Snapshot
 from peer.rules.checks import tables_of
 
 
 class Evaluate(Protocol):
-    """Evaluates a study over a data file in so many seconds, and returns when they are over, never before. `seed`: of
-    the draw that cuts too many records, of the study's secrets."""
+    """Has work done away from the keys in so many seconds, and returns its message when they are over, never before.
 
-    def __call__(
-        self, manifest: Manifest, data_path: Path, seconds: float, seed: bytes = b""
-    ) -> Awaitable[Snapshot]: ...
+    A message that was not there then has another length than `work.size`.
+    """
+
+    def __call__(self, work: Work, seconds: float) -> Awaitable[bytes]: ...
 
 
 LOOK_SECONDS = 5.0
 """How long the owner's own values may take to be looked up before consent."""
-_FRAME, _NUMBER = 64, 9
-"""Bytes of CBOR beside the values, and of the longest number or head of a text."""
 
 
 def by_deadline(sleep: process.Sleep = asyncio.sleep) -> Evaluate:
     """In a child process, taken up at the deadline by this sleep."""
 
-    async def evaluate(manifest: Manifest, data_path: Path, seconds: float, seed: bytes = b"") -> Snapshot:
-        return _snapshot(manifest, await process.by_deadline(request_of(manifest, data_path, seed), seconds, sleep))
+    async def evaluate(work: Work, seconds: float) -> bytes:
+        return await process.by_deadline(work, seconds, sleep)
 
     return evaluate
 
 
-async def at_once(manifest: Manifest, data_path: Path, seconds: float, seed: bytes = b"") -> Snapshot:
-    """As soon as the child has ended: for clocks that are moved. Its end would be seen from outside otherwise."""
-    return await asyncio.to_thread(evaluated, manifest, data_path, seconds, seed)
+def after_its_end(sleep: process.Sleep) -> Evaluate:
+    """In a child process that may take all its seconds of real time; then on to the deadline by this sleep, of a clock
+    that is moved. For simulations: from outside its end would be seen."""
+
+    async def evaluate(work: Work, seconds: float) -> bytes:
+        message = await asyncio.to_thread(process.in_a_child, work, seconds)
+        await sleep(seconds)
+        return message
+
+    return evaluate
+
+
+async def at_once(work: Work, seconds: float) -> bytes:
+    """As soon as it is done, for clocks that are moved: queries in a child, whatever else in a thread. Its end would be
+    seen from outside otherwise."""
+    does = process.in_a_child if work.foreign else _here
+    return await asyncio.to_thread(does, work, seconds)
+
+
+def _here(work: Work, seconds: float) -> bytes:
+    return work.here(seconds)
 
 
 def evaluated(manifest: Manifest, data_path: Path, seconds: float, seed: bytes = b"") -> Snapshot:
-    """The same for what stays on this machine: returns when the values are known, after at most `seconds`."""
+    """The values for what stays on this machine: returns when they are known, after at most `seconds`."""
     return _snapshot(manifest, process.at_once(request_of(manifest, data_path, seed), seconds))
 
 
 async def together(
     evaluate: Evaluate, allowed: Mapping[Manifest, tuple[float, bytes]], data_path: Path
-) -> list[Snapshot]:
-    """Several studies beside each other, each in its own seconds and with its own seed: over when the longest of these
-    are."""
-    asked = (evaluate(manifest, data_path, seconds, seed) for manifest, (seconds, seed) in allowed.items())
+) -> list[bytes]:
+    """The answers of several studies, evaluated beside each other, each in its own seconds and with its own seed: over
+    when the longest of these are."""
+    asked = (answers_of(evaluate, manifest, data_path, seconds, seed) for manifest, (seconds, seed) in allowed.items())
     return await asyncio.gather(*asked)
+
+
+async def answers_of(
+    evaluate: Evaluate, manifest: Manifest, data_path: Path, seconds: float, seed: bytes = b""
+) -> bytes:
+    """A study's answers, after so many seconds; those of no data where none came. `seed`: of the draw that cuts too
+    many records, of the study's secrets."""
+    request = request_of(manifest, data_path, seed)
+    message = await evaluate(process.queries(request), seconds)
+    return message if len(message) == request.size else nothing(request)
 
 
 def request_of(manifest: Manifest, data_path: Path, seed: bytes = b"") -> Request:
@@ -83,25 +114,14 @@ def uncounted(manifest: Manifest, data_path: Path, seconds: float = LOOK_SECONDS
     return (*found, *([manifest.label.name] if unlabelled else []))
 
 
-def missing(manifest: Manifest) -> Snapshot:
-    """The snapshot in which every value is missing, or without a record."""
-    return _snapshot(manifest, () if manifest.records else (None,) * (len(manifest.features) + 1))
+def missing(manifest: Manifest) -> bytes:
+    """The answers in which every value is missing, or without a record."""
+    return nothing(request_of(manifest, Path()))
 
 
-def stored(manifest: Manifest, snapshot: Snapshot) -> bytes:
-    """A snapshot for the store, as long for every record: on a disk with hardly any room left, a longer one would keep
-    packets back that a shorter one lets go."""
-    texts = [(feature.name, *feature.categories) for feature in manifest.features]
-    texts.append(texts_of((*manifest.label.positive, *manifest.label.negative)))
-    if manifest.records is None:
-        return snapshot.padded(_FRAME + sum(_longest(named) for named in texts))
-    names = sum(_longest([feature.name]) for feature in manifest.features)
-    return snapshot.padded(_FRAME + names + manifest.records.most * (_NUMBER + sum(_longest(named) for named in texts)))
-
-
-def _longest(texts: Sequence[str]) -> int:
-    """Bytes of a name and any of the values beside it."""
-    return 2 * max((len(text.encode()) for text in texts), default=0) + 2 * _NUMBER
+def snapshot_of(manifest: Manifest, message_untrusted: bytes) -> Snapshot:
+    """The values in a message of answers. All are missing when a byte is not as it must be."""
+    return _snapshot(manifest, parse_answers(request_of(manifest, Path()), message_untrusted))
 
 
 def _snapshot(manifest: Manifest, values: tuple[Value, ...]) -> Snapshot:

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from anon.ldp import PerturbedReport, RandomBytes, RawCategory
 from anon.protocols.contract import DocumentArrived, Place, Record
-from anon.protocols.outgoing import Outgoing, RawVector, SealedShares
+from anon.protocols.outgoing import Answer, OpenShares, RawVector, SealedShares
 from anon.study.manifest import Manifest, Survey
 
 
@@ -30,13 +30,12 @@ class PeerPart(Protocol):
         record: Record,
         slots: Sequence[tuple[int, int]],
         documents: Sequence[DocumentArrived],
-    ) -> tuple[Outgoing, ...]:
+    ) -> tuple[Answer, ...]:
         """One answer for each of the slots (slot, survey) whose documents are among these. Raises `Malformed`, and
         never on account of the record: whether there is an answer depends on study and documents alone."""
 
     def random_size(self, manifest: Manifest, survey: Survey) -> int:
-        """Random bytes that `perturb` or `share` takes, for every record alike. The seals of shares take none of
-        them."""
+        """Random bytes that `perturb` or `cut` takes, for every record alike. The seals of shares take none of them."""
 
 
 @runtime_checkable
@@ -49,10 +48,14 @@ class PerturbingPart(PeerPart, Protocol):
 
 @runtime_checkable
 class SharingPart(PeerPart, Protocol):
-    """The part of a protocol whose answers are exact vectors. Only `peer.release` calls `share`."""
+    """The part of a protocol whose answers are exact vectors. Only `peer.data.making` calls `cut`, away from every key
+    and by a deadline; only `peer.release` calls `seal`."""
 
-    def share(
+    def cut(
         self, manifest: Manifest, survey: Survey, slot: int, vector: RawVector, tag: bytes, random_bytes: RandomBytes
-    ) -> SealedShares:
-        """The shares of a vector for the packet with this tag (48 bytes), each sealed to its recipient; they have the
-        survey's `size`, whatever the vector. Raises `ValueError` for another survey's vector."""
+    ) -> OpenShares:
+        """The shares of a vector for the packet with this tag (48 bytes), of the same lengths for every vector of the
+        survey. Raises `ValueError` for another survey's vector."""
+
+    def seal(self, manifest: Manifest, survey: Survey, slot: int, shares: OpenShares, tag: bytes) -> SealedShares:
+        """The same, each sealed to its recipient: the same work whatever they hold. They have the survey's `size`."""

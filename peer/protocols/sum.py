@@ -14,7 +14,7 @@ from anon.errors import Malformed
 from anon.ldp import RandomBytes
 from anon.protocols.categories import feature_map, label_category
 from anon.protocols.contract import DocumentArrived, Place, Record
-from anon.protocols.outgoing import Contributing, RawVector, Seal, SealedShares, sealed
+from anon.protocols.outgoing import Contributing, OpenShares, RawVector, SealedShares, sealed
 from anon.protocols.sum.design import CONSTANT, GRADIENT, shape_of, summed_of
 from anon.protocols.sum.standing import SUMS, arrangement_of, place_of, read_sum, read_sums, standing_after
 from anon.sharing.quorum import quorums
@@ -65,21 +65,29 @@ class SumPart:
         arrangement = arrangement_of(manifest)
         return len(arrangement.groups) * arrangement.prio3(arrangement.sums[survey.survey]).randomness_size
 
-    def share(
+    def cut(
         self, manifest: Manifest, survey: Survey, slot: int, vector: RawVector, tag: bytes, random_bytes: RandomBytes
-    ) -> SealedShares:
+    ) -> OpenShares:
         """See `SharingPart`."""
         if len(vector.values) != survey.m:
             raise ValueError(f"expected a vector of {survey.m} entries")
         occasion, measured = Occasion(manifest.study_id, survey.round, slot), measurement(survey, vector.values)
-        public, shares, closing = b"", list[bytes](), list[Seal]()
-        for quorum in quorums(manifest.study_id, arrangement_of(manifest)):
-            own = quorum.occasion(occasion)
-            sharing = open_shares(quorum.arrangement, own, measured, tag, random_bytes)
-            public += sharing.public_share
-            shares += sharing.input_shares
-            closing += seals(quorum.arrangement, own, tag)
-        return sealed(public, shares, closing)
+        sharings = [
+            open_shares(quorum.arrangement, quorum.occasion(occasion), measured, tag, random_bytes)
+            for quorum in quorums(manifest.study_id, arrangement_of(manifest))
+        ]
+        public = b"".join(sharing.public_share for sharing in sharings)
+        return OpenShares(public, tuple(share for sharing in sharings for share in sharing.input_shares))
+
+    def seal(self, manifest: Manifest, survey: Survey, slot: int, shares: OpenShares, tag: bytes) -> SealedShares:
+        """See `SharingPart`."""
+        occasion = Occasion(manifest.study_id, survey.round, slot)
+        closing = [
+            closed
+            for quorum in quorums(manifest.study_id, arrangement_of(manifest))
+            for closed in seals(quorum.arrangement, quorum.occasion(occasion), tag)
+        ]
+        return sealed(shares, closing)
 
 
 def vector_of(manifest: Manifest, survey: Survey, record: Record, weights: Sequence[int] = ()) -> Sequence[int]:

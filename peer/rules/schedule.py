@@ -19,7 +19,8 @@ leave in a bunch on waking.
 
 The rule for missed windows. When nothing is left of a window, its packet is never sent. If it was journalled, its
 charge stays: bytes may have left before a crash. If it was never made, nothing was charged and the reservation returns
-at the study's end. Neither depends on what the packet says.
+at the study's end. Neither depends on what the packet says. Making it takes a fixed allowance of time, which begins
+with a start of this peer's own: one that has less than that left misses the window (`in_time`).
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ TOLERANCE = 10.0
 """Seconds (or the margin, if that is less) that a packet may be late without being drawn again."""
 
 LONGEST_ALLOWANCE = 60.0
+QUERYING = 0.5
+"""Of the first allowance, what the queries may take; the rest is for what is made of their answers."""
 
 LEAST_WAIT = 0.25
 """Seconds between two attempts to fetch something."""
@@ -61,10 +64,31 @@ def overdue(send_at: float, margin: float, now: float) -> bool:
 
 
 def evaluation_allowance(table: Timetable) -> float:
-    """Seconds that evaluating the features may take, and is always treated as having taken: a quarter of the settling
-    time, at least 1 and at most 60. Everything that follows is drawn from the end of it, so that how long a query ran
-    on somebody's data moves nothing that leaves."""
-    return min(LONGEST_ALLOWANCE, max(1.0, (table.settled - table.enrol_closes) / 4))
+    """Seconds that evaluating the features, and making what the first packets say of them, may take, and are always
+    treated as having taken: a quarter of the settling time, at least 1 and at most 60. Everything that follows is drawn
+    from the end of it, so that how long a query ran on somebody's data moves nothing that leaves."""
+    return _allowed(table.settled - table.enrol_closes)
+
+
+def making_allowance(manifest: Manifest, window: Window) -> float:
+    """The same of a later window, whose packets wait for documents: a quarter of the time between these and it."""
+    return _allowed(window.opens - published_before(manifest, window))
+
+
+def _allowed(gap: float) -> float:
+    return min(LONGEST_ALLOWANCE, max(1.0, gap / 4))
+
+
+def published_before(manifest: Manifest, window: Window) -> int:
+    """When the documents were published that a window's packets can wait for, in unix seconds."""
+    closings = (survey.window.closes for survey in manifest.surveys if survey.window.closes <= window.opens)
+    return max(closings, default=manifest.timetable.enrol_closes)
+
+
+def in_time(manifest: Manifest, window: Window, ready: float) -> bool:
+    """True if something is left of a window when what its packets say is ready: by the clock alone, before the data is
+    opened."""
+    return ready < window.closes - manifest.timetable.margin
 
 
 def draw_enrolment_time(table: Timetable, spread: float, now: float, random_bytes: RandomBytes) -> float:

@@ -1,28 +1,43 @@
-"""Making packets: those that wait for no document when the features are evaluated, the others when theirs are there."""
+"""Making packets: those that wait for no document when the features are evaluated, the others when theirs are there.
+
+Each window's are made in the same steps. No step but the fourth takes a time that may depend on the data.
+
+1. The declared missing answer is made: what each packet says if nothing else is ready.
+2. Send times and cover are drawn from the deadline on, a fixed time after this start (`peer.rules.schedule`).
+3. All of this is journalled as begun. The data was not opened yet.
+4. Children evaluate the queries, and make what the packets say of the answers, in messages of fixed size.
+5. At the deadline the message is taken up. If it is not there, the missing answer is what the packets say.
+6. Every packet is finished (`peer.release`) and journalled with its charge. It leaves at its time.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
-from anon.credential import Credential
+from anon.credential import Credential, pseudonym
 from anon.errors import Conflict, Malformed, RejectedProof
 from anon.protocols.contract import DocumentArrived
 from anon.protocols.outgoing import Outgoing
+from anon.protocols.sortition import tag_context
 from anon.study.manifest import Manifest, Window
 from anon.text.sentences import say
-from peer.data.evaluate import missing, stored
-from peer.data.snapshot import Snapshot
+from peer.data.evaluate import answers_of, missing
+from peer.data.made_away import work_of
+from peer.data.making import AskedSlot, Making, made, read_made
 from peer.protocols.registry import part_of
 from peer.release import SlotRandomness, release
 from peer.rules.lifecycle import Event
+from peer.rules.schedule import QUERYING, in_time, making_allowance
 from peer.rules.study_secrets import StudySecrets
 from peer.run.context import StudyRun, credential_of
 from peer.run.exchanges import Exchanges
 from peer.run.plan import Slots, is_settled, undecided
 from peer.store.outbox import Covering, Scheduled
-from peer.store.records import Answering, Evaluating, Member
+from peer.store.records import Answering, Evaluating, Evaluation, Member
 from peer.threads import off_loop
 
 SendTimes = Mapping[int, float | None]
@@ -31,98 +46,158 @@ SendTimes = Mapping[int, float | None]
 
 @frozen
 class PacketInputs:
-    """All that the packets of a study are made from: what they answer, and what makes them the peer's own."""
+    """All that the packets of a window are made from beside the answers, and what makes them the peer's own."""
 
     manifest: Manifest = field(repr=False)
     secrets: StudySecrets
     credential: Credential = field(repr=False)
     seed: bytes
-    snapshot: Snapshot
+    slots: Slots
     documents: tuple[DocumentArrived, ...] = field(default=(), repr=False)
 
-    def answers(self, slots: Slots) -> tuple[Outgoing, ...]:
-        """One answer for each of the slots (slot, survey) whose documents are there. Raises `Malformed`."""
-        return part_of(self.manifest).answers(self.manifest, self.snapshot.record, slots, self.documents)
+    def drawn(self, slot: int, survey: int, answers: bytes | None = None) -> SlotRandomness:
+        """The slot's random bytes, for these answers, or None for the missing answer that is made beforehand. Only
+        documents that its survey needs count: others are there or not by chance."""
+        grounds = [self.credential.public_key, self.credential.header, self.seed, survey.to_bytes(4, "big")]
+        if answers is not None:
+            needed = part_of(self.manifest).needs(self.manifest, survey)
+            bodies = [document.body for document in self.documents if (document.kind, document.part) in needed]
+            grounds += [hashlib.sha256(answers).digest(), *bodies]
+        return SlotRandomness(self.secrets.drawn[slot], *grounds)
 
-    def drawn(self, slot: int, survey: int) -> SlotRandomness:
-        """The slot's random bytes. Only documents that its survey needs count: others are there or not by chance."""
-        needed = part_of(self.manifest).needs(self.manifest, survey)
-        bodies = [document.body for document in self.documents if (document.kind, document.part) in needed]
-        return SlotRandomness(
-            self.secrets.drawn[slot],
-            self.credential.public_key,
-            self.credential.header,
-            self.seed,
-            survey.to_bytes(4, "big"),
-            self.snapshot.to_bytes(),
-            *bodies,
-        )
+    def begun(self, answers: bytes | None = None) -> Begun:
+        """The random bytes of every slot, and what a child is told of them."""
+        draws = {slot: self.drawn(slot, survey, answers) for slot, survey in self.slots}
+        places = tuple(self._place(slot, survey, draws[slot]) for slot, survey in self.slots)
+        given = missing(self.manifest) if answers is None else answers
+        return Begun(draws, Making(self.manifest.to_bytes(), given, places, self.documents))
+
+    def _place(self, slot: int, survey: int, draw: SlotRandomness) -> AskedSlot:
+        asked = self.manifest.survey(survey)
+        if not asked.exact:
+            return AskedSlot(slot, survey)
+        tag = pseudonym(self.credential, tag_context(self.manifest, slot))
+        return AskedSlot(slot, survey, tag, draw(part_of(self.manifest).random_size(self.manifest, asked)))
 
 
-def released(inputs: PacketInputs, slots: Slots, send_times: SendTimes) -> tuple[list[Scheduled], list[int]]:
-    """Finished packets of the slots that can be answered, with their times, and those whose window had passed."""
+@frozen
+class Begun:
+    """What is made of the answers: the random bytes by slot, of which those of shares are given away, and the request.
+    """
+
+    draws: Mapping[int, SlotRandomness] = field(repr=False)
+    told: Making
+
+
+@frozen
+class Missing:
+    """The declared missing answer of a window, made beforehand: its random bytes, and what each packet says."""
+
+    draws: Mapping[int, SlotRandomness] = field(repr=False)
+    message: bytes = field(repr=False)
+
+
+def without_answers(inputs: PacketInputs) -> Missing:
+    """What the packets say if nothing else is ready. Raises `Malformed` and `RejectedProof` on account of documents."""
+    begun = inputs.begun()
+    return Missing(begun.draws, made(begun.told, inputs.manifest))
+
+
+def taken_up(
+    inputs: PacketInputs, message: bytes, begun: Begun, otherwise: Missing
+) -> tuple[Sequence[Outgoing], Mapping[int, SlotRandomness]]:
+    """What the packets say, and the random bytes that finish them: the same work whatever the message holds."""
+    if len(message) == len(otherwise.message):
+        with suppress(Malformed, ValueError):  # no child of ours writes such a message
+            return read_made(inputs.manifest, inputs.slots, message), begun.draws
+    return read_made(inputs.manifest, inputs.slots, otherwise.message), otherwise.draws
+
+
+def released(
+    inputs: PacketInputs, wishes: Sequence[Outgoing], draws: Mapping[int, SlotRandomness], send_times: SendTimes
+) -> tuple[list[Scheduled], list[int]]:
+    """Finished packets with their times, and the slots whose window had passed."""
     packets, missed = list[Scheduled](), list[int]()
-    for answer in inputs.answers(slots):
-        send_at = send_times[answer.slot]
+    for wish in wishes:
+        send_at = send_times[wish.slot]
         if send_at is None:
-            missed.append(answer.slot)
+            missed.append(wish.slot)
             continue
-        drawn = inputs.drawn(answer.slot, answer.survey)
-        made = release(inputs.manifest.study_id, inputs.manifest, answer, inputs.credential, drawn)
-        packets.append(Scheduled(made, send_at))
+        made_of = release(inputs.manifest.study_id, inputs.manifest, wish, inputs.credential, draws[wish.slot])
+        packets.append(Scheduled(made_of, send_at))
     return packets, missed
 
 
-async def make_first(run: StudyRun, inputs: PacketInputs, draws: Sequence[int], send_times: SendTimes) -> None:
-    """Make and store the packets that wait for no document."""
+async def make_by_deadline(
+    run: StudyRun, inputs: PacketInputs, otherwise: Missing, evaluation: Evaluation, known: bytes | None
+) -> None:
+    """Make and store the packets of a window whose evaluation was journalled. `known`: the answers, where an earlier
+    window or a backup fixed them; else the queries are evaluated first."""
+    manifest, answers = inputs.manifest, known
+    if answers is None:
+        querying = QUERYING * max(0.0, evaluation.due - run.now())
+        seed = inputs.secrets.records_seed if manifest.records else b""
+        answers = await answers_of(run.tools.evaluate, manifest, run.tools.data_path, querying, seed)
+    begun = await off_loop(inputs.begun, answers)
+    work = work_of(begun.told, manifest, len(otherwise.message))
+    message = await run.tools.evaluate(work, max(0.0, evaluation.due - run.now()))
+    wishes, draws = taken_up(inputs, message, begun, otherwise)
+    await _store_made(run, inputs, answers, wishes, draws, evaluation.send_times)
+
+
+async def _store_made(
+    run: StudyRun,
+    inputs: PacketInputs,
+    answers: bytes,
+    wishes: Sequence[Outgoing],
+    draws: Mapping[int, SlotRandomness],
+    send_times: SendTimes,
+) -> None:
     study = inputs.manifest.study_id
-    try:
-        packets, missed = await off_loop(released, inputs, asked_at_first(inputs.manifest, draws), send_times)
-    except (Malformed, RejectedProof) as fault:
-        return run.store.end(study, Event.CHECK_FAILED, str(fault))
-    run.store.record_evaluated(study, stored(inputs.manifest, inputs.snapshot), packets, missed)
-    return settle_if_done(run, study)
+    packets, missed = await off_loop(released, inputs, wishes, draws, send_times)
+    run.store.record_evaluated(study, answers, packets, missed)
+    settle_if_done(run, study)
 
 
 async def go_on_without(run: StudyRun, study: Evaluating) -> None:
-    """Evaluating was begun and this process or machine came down before its end: every value counts as missing, but
-    for those that a backup fixed before. Nothing else is different. A study that a restore barred sends nothing."""
-    manifest, secrets = study.manifest, run.secrets(study)
-    snapshot = Snapshot.from_bytes(study.snapshot) if study.snapshot is not None else missing(manifest)
-    inputs = PacketInputs(manifest, secrets, credential_of(study, secrets), study.seed, snapshot)
-    send_times = study.evaluation.send_times
-    await make_first(run, inputs, study.draws, dict.fromkeys(send_times) if study.barred else send_times)
+    """Making the packets of a window was begun, and this process or machine came down before its end: they say that the
+    answer is missing. Nothing else is different. A study that a restore barred sends nothing."""
+    manifest, secrets, evaluation = study.manifest, run.secrets(study), study.evaluation
+    slots = [(slot, study.draws[slot]) for slot in evaluation.send_times]
+    inputs = PacketInputs(manifest, secrets, credential_of(study, secrets), study.seed, slots)
+    answers = missing(manifest) if study.snapshot is None else study.snapshot
+    begun = await off_loop(inputs.begun)
+    times = dict.fromkeys(evaluation.send_times) if study.barred else evaluation.send_times
+    wishes = read_made(manifest, slots, evaluation.missing)
+    await _store_made(run, inputs, answers, wishes, begun.draws, times)
 
 
 async def answer(run: StudyRun, exchanges: Exchanges, study: Member, window: Window) -> None:
-    """Fetch what any survey of the window needs, whatever was drawn, and journal packets and what fills it up."""
+    """Fetch what any survey of the window needs, whatever was drawn, and make its packets and what fills it up."""
     manifest, slots = study.manifest, undecided(study, run.store.outbox_entries(study.study), window)
-    chain = await exchanges.chain(study)
-    asked = documents_of(manifest, surveys_in(manifest, window))
-    documents = [await exchanges.document(study, chain, kind, part) for kind, part in asked]
-    departure_times = run.departure_times(manifest)
-    try:
-        await off_loop(part_of(manifest).check_documents, manifest, documents)
-        send_times = departure_times.times(slots)
-        made = await off_loop(_packets_of, run, study, slots, documents, send_times) if slots else ([], [])
-    except (Malformed, RejectedProof) as fault:
-        return run.store.end(study.study, Event.CHECK_FAILED, str(fault))
-    run.store.journal(study.study, *made, cover=departure_times.cover(window, study.draws))
-    settle_if_done(run, study.study)
-
-
-def _packets_of(
-    run: StudyRun, study: Member, slots: Slots, documents: Sequence[DocumentArrived], send_times: SendTimes
-) -> tuple[list[Scheduled], list[int]]:
-    if not isinstance(study, Answering):
+    if slots and not isinstance(study, Answering):
         raise Conflict(say(
             "the evaluated features of this study are erased, and a slot is not decided; nothing is sent",
         ))
-    snapshot, secrets = Snapshot.from_bytes(study.snapshot), run.secrets(study)
-    inputs = PacketInputs(
-        study.manifest, secrets, credential_of(study, secrets), study.seed, snapshot, tuple(documents)
-    )
-    return released(inputs, slots, send_times)
+    chain = await exchanges.chain(study)
+    asked = documents_of(manifest, surveys_in(manifest, window))
+    documents = tuple([await exchanges.document(study, chain, kind, part) for kind, part in asked])
+    secrets = run.secrets(study)
+    inputs = PacketInputs(manifest, secrets, credential_of(study, secrets), study.seed, slots, documents)
+    try:
+        await off_loop(part_of(manifest).check_documents, manifest, documents)
+        otherwise = await off_loop(without_answers, inputs)
+    except (Malformed, RejectedProof) as fault:
+        return run.store.end(study.study, Event.CHECK_FAILED, str(fault))
+    ready = run.now() + making_allowance(manifest, window)
+    if not in_time(manifest, window, ready):
+        return await miss(run, study, window)
+    run.memory = evolve(run.memory, ready=ready)
+    departure_times = run.departure_times(manifest, ready)
+    evaluation = Evaluation(ready, departure_times.times(slots), otherwise.message)
+    run.store.record_answering(study.study, evaluation, departure_times.cover(window, study.draws))
+    known = study.snapshot if isinstance(study, Answering) else missing(manifest)
+    await make_by_deadline(run, inputs, otherwise, evaluation, known)
 
 
 async def miss(run: StudyRun, study: Member, window: Window) -> None:

@@ -35,9 +35,12 @@ from peer.rules.schedule import (
     draw_fetch_time,
     draw_look,
     draw_wait,
+    in_time,
+    making_allowance,
     may_look,
     next_end,
     overdue,
+    published_before,
     uniform,
 )
 from peer.run.jobs import (
@@ -173,8 +176,7 @@ def _answer(study: Member, inputs: PlanInputs) -> Timed:
     manifest = study.manifest
     for window in waiting(study, inputs.outbox, inputs.now):
         if not _missed(study, window, inputs.now):
-            closings = (survey.window.closes for survey in manifest.surveys if survey.window.closes <= window.opens)
-            published = max(closings, default=manifest.timetable.enrol_closes)
+            published = published_before(manifest, window)
             yield inputs.timed(Answer(window), partial(draw_fetch_time, published, window.opens, inputs.now))
 
 
@@ -368,7 +370,7 @@ def _looked(check: CheckBefore, inputs: PlanInputs) -> bool:
 
 
 def _missed(study: Study, window: Window, now: float) -> bool:
-    return study.barred or now >= window.closes - study.manifest.timetable.margin
+    return study.barred or not in_time(study.manifest, window, now + making_allowance(study.manifest, window))
 
 
 def _all_fetched(memory: RunnerMemory) -> bool:

@@ -21,7 +21,7 @@ from anon.errors import Refused
 from anon.storage.overwriting import remove_file, remove_folder
 from anon.text.sentences import say
 from peer.data.deleting import delete_all, delete_table, demand_table
-from peer.data.evaluate import missing, stored
+from peer.data.evaluate import missing
 from peer.rules.lifecycle import LAST, State
 from peer.run.leaving import OPEN, Departure, departure, silent_departure
 from peer.store.home import PeerHome, RunElsewhere
@@ -129,7 +129,7 @@ class TakingBack:
         if choice is Choice.LEAVE:
             self.store.leave_all({one.study: self._departure(one) for one in concerned}, LEFT)
         elif choice is Choice.MISSING:
-            self.store.blank({one.study: stored(one.manifest, missing(one.manifest)) for one in concerned})
+            self.store.blank({one.study: missing(one.manifest) for one in concerned})
 
     def _leave_all(self, tell: bool) -> None:
         told = tell and not self.store.retired()

@@ -74,7 +74,7 @@ def standing(study: Study) -> str:
     """How far a study under way is with its owner's answers."""
     if study.state in OPEN:
         return _FIXED if study.has_answers else _NOT_YET
-    if isinstance(study, Evaluating):
+    if isinstance(study, Evaluating) and not study.has_answers:
         return _BROKEN_OFF
     return _PARTLY if study.has_answers else _MADE
 

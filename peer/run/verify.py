@@ -18,7 +18,6 @@ from anon.transparency.bucketed import has_buckets
 from anon.transparency.closing import CLOSING, Bodies
 from anon.transparency.closing_buckets import read_closing_documents
 from anon.transparency.documents import SignedHead, find
-from peer.data.snapshot import Snapshot
 from peer.rules.bucket_checks import BucketPair, buckets_of_key, check_membership_in_buckets, check_size
 from peer.rules.checks import Distrust, Membership, NotEnrolled, check_membership
 from peer.rules.lifecycle import Event
@@ -27,7 +26,7 @@ from peer.rules.study_secrets import StudySecrets
 from peer.run.context import Later, StudyRun
 from peer.run.exchanges import Exchanges
 from peer.run.jobs import Look
-from peer.run.make_packets import PacketInputs, asked_at_first, first_cover, make_first
+from peer.run.make_packets import PacketInputs, asked_at_first, first_cover, make_by_deadline, without_answers
 from peer.store.records import Consented, Enrolled, Evaluation, Joined, Verified
 from peer.threads import off_loop
 
@@ -41,7 +40,7 @@ async def look(run: StudyRun, exchanges: Exchanges, study: Enrolled) -> None:
 async def verify(run: StudyRun, exchanges: Exchanges, study: Joined) -> None:
     """Fetch what closed the enrolment, have it checked, and evaluate the features."""
     manifest = study.manifest
-    if run.now() >= last_chance(manifest):
+    if run.now() + evaluation_allowance(manifest.timetable) >= last_chance(manifest):
         reason = say("the windows passed before the checks could be made; nothing is sent")
         return run.store.end(study.study, Event.WINDOWS_PASSED, reason)
     await process.start()
@@ -67,27 +66,22 @@ async def verify(run: StudyRun, exchanges: Exchanges, study: Joined) -> None:
 async def _evaluate(
     run: StudyRun, study: Joined, verified: Verified, secrets: StudySecrets, credential: Credential
 ) -> None:
-    """Draw everything that will be seen, store that evaluating begins, and only then look at the data. However the
-    evaluation ends, the packets are made at its deadline."""
-    manifest = study.manifest
-    allowance = evaluation_allowance(manifest.timetable)
-    ready = run.now() + allowance
+    """Make what is sent if nothing comes of the data, draw everything that will be seen, store that evaluating begins,
+    and only then look at the data: all features at one instant, the study's own, unrelated to when packets leave. That
+    is now, or when the first backup was taken, so that all copies of a home answer alike."""
+    manifest, slots = study.manifest, asked_at_first(study.manifest, verified.draws)
+    inputs = PacketInputs(manifest, secrets, credential, verified.seed, slots)
+    try:
+        otherwise = await off_loop(without_answers, inputs)
+    except (Malformed, RejectedProof) as fault:
+        return run.store.end(study.study, Event.CHECK_FAILED, str(fault))
+    ready = run.now() + evaluation_allowance(manifest.timetable)
     run.memory = evolve(run.memory, ready=ready)
-    send_times = run.departure_times(manifest, ready).times(asked_at_first(manifest, verified.draws))
+    send_times = run.departure_times(manifest, ready).times(slots)
     cover = first_cover(run, manifest, verified.draws, ready)
-    run.store.record_verified(study.study, verified, Evaluation(ready, send_times), cover)
-    snapshot = await evaluated(run, study, allowance)
-    inputs = PacketInputs(manifest, secrets, credential, verified.seed, snapshot)
-    await make_first(run, inputs, verified.draws, send_times)
-
-
-async def evaluated(run: StudyRun, study: Joined, seconds: float) -> Snapshot:
-    """All features at one instant, the study's own, unrelated to when packets leave: now, or when the first backup was
-    taken, so that all copies of a home answer alike."""
-    if study.snapshot is not None:
-        return Snapshot.from_bytes(study.snapshot)
-    seed = run.secrets(study).records_seed if study.manifest.records else b""
-    return await run.tools.evaluate(study.manifest, run.tools.data_path, seconds, seed)
+    evaluation = Evaluation(ready, send_times, otherwise.message)
+    run.store.record_verified(study.study, verified, evaluation, cover)
+    await make_by_deadline(run, inputs, otherwise, evaluation, study.snapshot)
 
 
 async def _membership_bodies(exchanges: Exchanges, study: Joined, chain: Sequence[SignedHead]) -> Bodies:
@@ -157,7 +151,7 @@ def drawn(manifest: Manifest, member: Membership) -> tuple[int, ...]:
 
 
 def last_chance(manifest: Manifest) -> float:
-    """The last instant at which any packet of the study could still be made, in unix seconds."""
+    """The last instant at which any packet of the study could still leave, in unix seconds."""
     return max(survey.window.closes for survey in manifest.surveys) - manifest.timetable.margin
 
 

@@ -66,12 +66,24 @@ class OutboxStore(StoreFile):
             rows.update_study(connection, study, columns)
             _cover(connection, study, cover)
 
+    def record_answering(self, study: bytes, evaluation: Evaluation, cover: Sequence[Covering] = ()) -> None:
+        """The documents of a later window were checked: store that making its packets begins. It is begun once.
+
+        Raises `Conflict` when it was begun before, or the study was ended meanwhile; then nothing is stored.
+        """
+        with self._writing("evaluation") as connection:
+            if isinstance(self._checked(connection, study), Evaluating):
+                raise Conflict(say("this study was evaluated before; nothing is evaluated twice"))
+            rows.update_study(connection, study, {"evaluation": evaluation.to_text()})
+            _cover(connection, study, cover)
+
     def record_evaluated(
         self, study: bytes, snapshot: bytes, packets: Sequence[Scheduled], missed: Sequence[int]
     ) -> None:
-        """The deadline of the evaluation has come: store the snapshot and the packets that can be made at once.
+        """The deadline has come: store the snapshot, and charges and finished packets together, before any byte leaves.
 
-        Raises `Conflict` when that was done before, or the study was ended meanwhile; then nothing is stored.
+        Raises `Conflict` when that was done before, or the study was ended meanwhile, `Refused` when the reservation
+        does not cover it; then nothing is stored.
         """
         with self._writing("release") as connection:
             known = self._checked(connection, study)

@@ -24,22 +24,25 @@ COVER_FROM = 256
 
 @frozen
 class Evaluation:
-    """The features of a study are being evaluated, or were when the process was killed: once begun, it is never begun
-    again. `due`: when its result is taken up, in unix seconds. `send_times`: of every slot that is answered then; None
-    where nothing is left of the window. All was drawn before any query ran."""
+    """What the packets of a window say is being made, or was when the process was killed: once begun, it is never begun
+    again. `due`: when the result is taken up, in unix seconds. `send_times`: of every slot that is answered then; None
+    where nothing is left of the window. `missing`: what the packets say if there is no result (`peer.data.making`). All
+    was drawn and made before the data was opened."""
 
     due: float
     send_times: Mapping[int, float | None]
+    missing: bytes = field(repr=False)
 
     def to_text(self) -> str:
         """For the store."""
-        return json.dumps({"due": self.due, "send_times": self.send_times})
+        return json.dumps({"due": self.due, "send_times": self.send_times, "missing": self.missing.hex()})
 
     @classmethod
     def from_text(cls, text: str) -> Evaluation:
         """Read back what `to_text` wrote."""
         fields = json.loads(text)
-        return cls(fields["due"], {int(slot): send_at for slot, send_at in fields["send_times"].items()})
+        times = {int(slot): send_at for slot, send_at in fields["send_times"].items()}
+        return cls(fields["due"], times, bytes.fromhex(fields["missing"]))
 
 
 @frozen(kw_only=True)
@@ -141,7 +144,8 @@ class Member(Open):
 
 @frozen(kw_only=True)
 class Evaluating(Member):
-    """Evaluating the features has begun. `snapshot`: the answers that a backup fixed before, None without one."""
+    """What the packets of a window say is being made. `snapshot`: the answers that an earlier window or a backup fixed,
+    None without one."""
 
     evaluation: Evaluation
     snapshot: bytes | None = field(repr=False)

@@ -11,9 +11,9 @@ import pytest
 
 import peer.store.backup.archive as backups
 from anon.errors import Refused
+from anon.queries.process import Work
 from peer.data.evaluate import at_once, by_deadline
 from peer.data.importing import import_rows
-from peer.data.snapshot import Snapshot
 from peer.run.taking_back import Choice
 from peer.store.backup.archive import backup, restore
 from peer.store.home import PeerHome
@@ -70,11 +70,11 @@ async def test_all_studies_are_evaluated_beside_each_other(tmp_path: Path) -> No
     first, second = FakeAggregator.with_study(), FakeAggregator.with_study()
     home, events = await joined(tmp_path / "home", [first, second], 20), list[str]()
 
-    async def evaluate(manifest: object, data_path: Path, seconds: float, seed: bytes) -> Snapshot:
+    async def evaluate(work: Work, seconds: float) -> bytes:
         events.append("begins")
         await asyncio.sleep(0.01)
         events.append("ends")
-        return await at_once(manifest, data_path, seconds, seed)  # type: ignore[arg-type]
+        return await at_once(work, seconds)
 
     assert await backup(home, tmp_path / "copy", evaluate=evaluate) == 2
     assert events == ["begins", "begins", "ends", "ends"]

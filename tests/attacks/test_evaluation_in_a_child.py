@@ -69,6 +69,11 @@ def children() -> list[int]:
     return [int(pid) for pid in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()]
 
 
+async def by_deadline(request: Request, seconds: float, sleep: process.Sleep = asyncio.sleep) -> tuple[Any, ...]:
+    """The answers that are there at the deadline."""
+    return parse_answers(request, await process.by_deadline(process.queries(request), seconds, sleep))
+
+
 def held() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1])
 
@@ -88,7 +93,7 @@ def test_a_hog_is_over_and_took_nothing_of_this_process(tmp_path: Path, query: s
 def test_a_child_has_no_environment_no_descriptor_and_hard_limits(tmp_path: Path) -> None:
     request = evolve(asking(table(tmp_path / "data.sqlite"), FOREVER), bounds=Bounds(steps=10**12))
     with process._SERVER.begin(20.0) as channel:
-        channel.sendall(process._framed(request))
+        channel.sendall(process._framed(process.queries(request)))
         limits: dict[str, str] = {}
         for _ in range(200):
             time.sleep(0.05)
@@ -170,7 +175,7 @@ async def test_the_answers_come_at_the_deadline_and_never_before(
         return pair
 
     monkeypatch.setattr(socket, "socketpair", socketpair)
-    waiting = asyncio.create_task(process.by_deadline(asking(table(tmp_path / "data.sqlite"), query), seconds, deadline))
+    waiting = asyncio.create_task(by_deadline(asking(table(tmp_path / "data.sqlite"), query), seconds, deadline))
     await until(lambda: channels and select.select(channels, [], [], 0)[0])  # answered, or given up
     assert not waiting.done() and deadline.seconds == [seconds]
     deadline.ended.set()
@@ -182,7 +187,7 @@ async def test_a_child_or_server_that_is_killed_counts_as_nothing_known(tmp_path
     process._SERVER.start()
     server = process._SERVER._process
     assert server is not None
-    waiting = asyncio.create_task(process.by_deadline(request, 1.5))
+    waiting = asyncio.create_task(by_deadline(request, 1.5))
     await asyncio.sleep(0.5)
     server.kill()
     assert await waiting == (None,)
@@ -204,7 +209,7 @@ async def test_without_a_descriptor_the_answers_are_missing_at_the_deadline_and_
 
     monkeypatch.setattr(process.socket, "socketpair", none_left)
     request = asking(table(tmp_path / "data.sqlite"), "select age from person")
-    assert await process.by_deadline(request, 7.0, sleep) == (None,)
+    assert await by_deadline(request, 7.0, sleep) == (None,)
     assert slept == [7.0]
 
 
@@ -226,7 +231,7 @@ async def test_without_a_thread_the_answers_are_missing_at_the_deadline_and_no_e
     await process.start()
     for platform in (sys.platform, "ios"):
         monkeypatch.setattr(sys, "platform", platform)
-        assert await process.by_deadline(request, 7.0, sleep) == (None,)
+        assert await by_deadline(request, 7.0, sleep) == (None,)
     assert slept == [7.0, 7.0]
 
 
@@ -303,7 +308,7 @@ async def test_where_there_are_no_child_processes_a_thread_is_heard_at_the_deadl
     monkeypatch.setattr(sys, "platform", "ios")
     assert not process.has_children()
     (seconds, expected), deadline, threads = OUTCOMES[query], Deadline(), threading.active_count()
-    waiting = asyncio.create_task(process.by_deadline(asking(database, query), seconds, deadline))
+    waiting = asyncio.create_task(by_deadline(asking(database, query), seconds, deadline))
     await until(lambda: deadline.seconds and threading.active_count() == threads)
     assert not waiting.done() and deadline.seconds == [seconds]
     deadline.ended.set()
@@ -321,7 +326,7 @@ def test_a_program_that_brings_its_python_along_is_its_own_child(tmp_path: Path,
     program.chmod(0o700)
     process._SERVER.stop()
     monkeypatch.setattr(sys, "executable", str(program))
-    assert process._command() == [str(program), process.WORD]
+    assert process._SERVER.command() == [str(program), process.WORD]
     try:
         assert process.at_once(asking(table(tmp_path / "data.sqlite"), "select age from person"), 60.0) == (60.0,)
     finally:

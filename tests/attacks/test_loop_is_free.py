@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from anon.queries import process
-from anon.queries.answers import Question, Request
+from anon.queries.answers import Question, Request, parse_answers
 from peer.data.importing import import_rows
 from peer.rules.lifecycle import State
 from tests.support.fake_aggregator import DECLARED, FakeAggregator, advance, peer, until_closed
@@ -52,15 +52,16 @@ async def test_an_evaluator_that_was_killed_is_started_beside_the_loop(
     request = Request(tmp_path / "data.sqlite", {"person": ("age",)}, (Question("numeric", "select age from person"),), 0)
     started: list[str] = []
     monkeypatch.setattr(subprocess, "Popen", noted(started, subprocess.Popen))
-    process._SERVER.stop()
+    for server in process._SERVERS:
+        server.stop()
     await process.start()
-    assert started == ["thread"], "a fork that is under way holds the locks of this process"
+    assert started == ["thread"] * len(process._SERVERS), "a fork that is under way holds the locks of this process"
     for killed in (False, True):
         if killed and process._SERVER._process is not None:
             process._SERVER._process.kill()
             process._SERVER._process.wait()
-        assert await process.by_deadline(request, 2.5) == (60.0,)
-    assert started == ["thread", "thread"]
+        assert parse_answers(request, await process.by_deadline(process.queries(request), 2.5)) == (60.0,)
+    assert started == ["thread"] * (len(process._SERVERS) + 1)
 
 
 async def test_stored_heads_are_read_beside_the_loop_in_a_whole_life(tmp_path: Path, parsed: list[str]) -> None:

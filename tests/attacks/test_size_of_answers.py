@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from peer.data.evaluate import missing, stored
+from peer.data.evaluate import answers_of, at_once, missing, snapshot_of
 from peer.data.importing import import_rows
-from peer.data.snapshot import Snapshot
 from peer.store.records import Answering, Decided, Study
 from tests.support.clock import Clock
 from tests.support.fake_aggregator import PAPER, FakeAggregator, advance, peer
@@ -42,11 +41,12 @@ async def test_the_store_takes_as_much_room_for_every_record(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("row", VALUES)
-def test_a_stored_snapshot_is_as_long_for_every_record(row: tuple[object, ...]) -> None:
+async def test_stored_answers_are_as_long_for_every_record(tmp_path: Path, row: tuple[object, ...]) -> None:
     manifest = FakeAggregator.with_study(TEXT).manifest
+    import_rows(tmp_path / "data.sqlite", "person", ("age", "cups", "tired"), [row])  # type: ignore[list-item]
+    written = await answers_of(at_once, manifest, tmp_path / "data.sqlite", 20.0)
+    assert len(written) == len(missing(manifest))
     age, cups, tired = row
-    values = {"age": age if isinstance(age, float) else 30.0, "cups": cups if cups in (LONG, "none") else None}
-    snapshot = Snapshot(manifest.timetable.enrol_closes, values, LONG if tired == LONG else None)
-    written = stored(manifest, snapshot)
-    assert len(written) == len(stored(manifest, missing(manifest)))
-    assert Snapshot.from_bytes(written) == snapshot == Snapshot.from_bytes(snapshot.to_bytes())
+    snapshot = snapshot_of(manifest, written)
+    assert snapshot.values == {"age": age, "cups": cups if cups in (LONG, "none", "some") else None}
+    assert snapshot.label == (tired if tired == LONG or isinstance(tired, (int, float)) else None)

@@ -16,8 +16,8 @@ from attrs import evolve
 from anon.errors import Refused
 from anon.queries.sandbox import plain_tables_of
 from peer.app import PeerApp
+from peer.data.evaluate import answers_of, at_once, snapshot_of
 from peer.data.importing import import_rows
-from peer.data.snapshot import Snapshot
 from peer.pairing.state import folder_of
 from peer.rules.lifecycle import LAST, State
 from peer.rules.packet_lifecycle import Status
@@ -89,7 +89,7 @@ async def test_after_evaluation_the_owner_chooses_whether_answers_are_kept(tmp_p
             packets = [one.sealed for one in app.store.outbox(aggregator.study)]
             deleting(choice)(app)
             study = app.store.study(aggregator.study)
-            assert isinstance(study, Answering) and Snapshot.from_bytes(study.snapshot).values["age"] == kept
+            assert isinstance(study, Answering) and snapshot_of(study.manifest, study.snapshot).values["age"] == kept
             assert [one.sealed for one in app.store.outbox(aggregator.study)] == packets, "what is made is sent"
             assert (traces(app._home.path) == []) is (kept is None)
 
@@ -196,7 +196,7 @@ async def _full_home(tmp_path: Path) -> tuple[PeerApp, dict[bytes, FakeAggregato
     await app.join(enrolled.invite, enrolled.manifest.epsilon)
     await advance(app, enrolled, enrolled.clock() + 5)
     secrets_of(app, enrolled)
-    app.store.freeze(enrolled.study, Snapshot(1, {"age": NUMBER, "cups": TEXT}, float(WHOLE)).to_bytes())
+    app.store.freeze(enrolled.study, await answers_of(at_once, enrolled.manifest, home.data_path, 20.0))
     waiting = FakeAggregator.with_study(DECLARED, clock)
     app.waiting[waiting.study] = evolve(waiting.invite, code=CODE)
     app.pause(clock() + 50, enrolled.study)

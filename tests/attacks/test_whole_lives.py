@@ -104,8 +104,8 @@ class HostileStudy:
             aggregator.publish(kind, body, part)
 
 
-def hostile_study(draw: Random) -> HostileStudy:
-    """The next study that a peer would join."""
+def hostile_study(draw: Random, late: bool = False) -> HostileStudy:
+    """The next study that a peer would join. `late`: each document comes some time after it could."""
     key, sealing, value = SigningKey.generate(), PrivateKey.generate(), os.urandom(32)
     issuer = generate_secret_key(os.urandom)
     keys = {
@@ -118,7 +118,7 @@ def hostile_study(draw: Random) -> HostileStudy:
             break
     crowd = FakeAggregator(manifest, key, sealing, issuer, value, Clock())
     crowd.crowd(OTHERS)
-    return HostileStudy(manifest, key, sealing, issuer, value, crowd.enrolments, schedule(manifest, draw))
+    return HostileStudy(manifest, key, sealing, issuer, value, crowd.enrolments, schedule(manifest, draw, late))
 
 
 def joinable(manifest: Manifest) -> bool:
@@ -132,7 +132,7 @@ def joinable(manifest: Manifest) -> bool:
     return (table.published, manifest.cohort.admission) == (START, "invite") and manifest.cohort.minimum <= OTHERS + 1
 
 
-def schedule(manifest: Manifest, draw: Random) -> tuple[tuple[float, str, int, bytes], ...]:
+def schedule(manifest: Manifest, draw: Random, late: bool) -> tuple[tuple[float, str, int, bytes], ...]:
     """The closing, each round's document when its windows are over, and the transcripts after the last."""
     table = manifest.timetable
     found: list[tuple[float, str, int, bytes]] = [(table.enrol_closes, "closing", 0, b"")]
@@ -141,6 +141,9 @@ def schedule(manifest: Manifest, draw: Random) -> tuple[tuple[float, str, int, b
         over = max(one.window.closes for one in cuts.surveys_of_round(manifest, turn))
         found.append((over, document.kind, document.part, document.body))
     last = max(one.window.closes for one in manifest.surveys)
+    if late:
+        found = [(at + draw.random() ** 2 * (last - at), *what) for at, *what in found]  # type: ignore[misc]
+        found = [(max(one[0] for one in found[: place + 1]), *one[1:]) for place, one in enumerate(found)]
     return tuple(sorted([*found, (last, "transcripts", 0, b"")], key=lambda one: one[0]))
 
 
@@ -216,6 +219,17 @@ async def lives(folder: Path, seed: int, studies: int) -> None:
 async def test_a_hundred_lives_show_nothing_of_the_data(seed: int, tmp_path: Path) -> None:
     """Five studies for each seed, five lives each."""
     await lives(tmp_path, seed, STUDIES // 4)
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_lives_in_which_documents_come_late_show_nothing_either(seed: int, tmp_path: Path) -> None:
+    """Also where a window is missed: five studies for each seed, three lives each."""
+    draw = Random(50 + seed)
+    for number in range(5):
+        study = hostile_study(draw, late=True)
+        here = tmp_path / str(number)
+        first, *others = [await study.live(here / str(life), hostile_data(draw, study.manifest)) for life in range(3)]
+        assert all(other == first for other in others)
 
 
 PIECES = 20

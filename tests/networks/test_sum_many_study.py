@@ -16,12 +16,12 @@ from anon.protocols.charge import Budget, Measure, Unit
 from anon.protocols.linear_model import LinearModel
 from anon.protocols.registry import read_model
 from anon.protocols.sum.standing import arrangement_of, read_sum
+from anon.queries.answers import Request
+from anon.queries.process import Work
 from anon.sharing.round_document import RoundSums, SlotSum
-from anon.study.manifest import Manifest
 from peer.app import PeerApp
 from peer.data.evaluate import at_once, evaluated
 from peer.data.importing import import_rows
-from peer.data.snapshot import Snapshot
 from peer.protocols.sum import vector_of
 from peer.rules.limits import BudgetLimit
 from tests.support.fake_aggregator import peer
@@ -72,9 +72,10 @@ async def joined(folder: Path, world: World) -> list[PeerApp]:
 async def test_five_members_of_many_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seeds: list[bytes] = []
 
-    async def watched(manifest: Manifest, data_path: Path, seconds: float, seed: bytes = b"") -> Snapshot:
-        seeds.append(seed)
-        return await at_once(manifest, data_path, seconds, seed)
+    async def watched(work: Work, seconds: float) -> bytes:
+        if work.foreign:
+            seeds.append(bytes.fromhex(Request.from_bytes(work.told).seed))
+        return await at_once(work, seconds)
 
     monkeypatch.setattr("tests.support.fake_aggregator.at_once", watched)
     world = begun(tmp_path, MOMENTS, many(MOST))

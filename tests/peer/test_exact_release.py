@@ -14,7 +14,7 @@ from anon import labels
 from anon.errors import Malformed
 from anon.ldp import RawCategory
 from anon.protocols.charge import Budget, Measure, Unit, local
-from anon.protocols.outgoing import Contributing, RawVector, SealedShares, SurveyAnswer, sealed
+from anon.protocols.outgoing import CutVector, OpenShares, RawVector, SealedShares, SurveyAnswer, sealed
 from anon.protocols.registry import charge_of, check_study, protocol_of
 from anon.protocols.resolve import resolve
 from anon.sealing import PUBLIC_KEY_SIZE
@@ -83,8 +83,9 @@ async def ready(tmp_path: Path):
     return aggregator.manifest, credential_of(known, StudySecrets.from_bytes(secrets))
 
 
-def contribution(*values: int) -> Contributing:
-    return Contributing(0, 0, RawVector(values))
+def contribution(*values: int, tag: bytes = bytes(48)) -> CutVector:
+    study = manifest()
+    return CutVector(0, 0, exact_sum.Peer().cut(study, study.surveys[0], 0, RawVector(values), tag, os.urandom))
 
 
 async def test_every_vector_gives_a_packet_of_one_size(ready) -> None:
@@ -100,15 +101,16 @@ async def test_what_may_not_leave_is_refused(ready, monkeypatch: pytest.MonkeyPa
         with pytest.raises(ValueError, match=why):
             release(study.study_id, study, outgoing, credential, os.urandom)
 
-    refused(contribution(1))
-    refused(contribution(1, 2, 3))
+    for values in ((1,), (1, 2, 3)):
+        with pytest.raises(ValueError, match="another survey"):
+            contribution(*values)
     refused(SurveyAnswer(0, 0, RawCategory(1, 2)))
     histogram = FakeAggregator.with_study(DECLARED).manifest
     refused(contribution(1, 1), histogram)
-    monkeypatch.setattr(exact_sum.Peer, "share", lambda *_: sealed(b"", [b"a", b"b"], [lambda one: bytes(20)] * 2))
+    monkeypatch.setattr(exact_sum.Peer, "seal", lambda *_: sealed(OpenShares(b"", (b"a", b"b")), [lambda one: bytes(20)] * 2))
     with pytest.raises(Malformed, match="bytes of the public share"):
         release(manifest.study_id, manifest, contribution(1, 1), credential, os.urandom)
-    monkeypatch.setattr(exact_sum.Peer, "share", lambda *_: sealed(bytes(48), [b"a", b"b"], [lambda one: bytes(20)] * 2))
+    monkeypatch.setattr(exact_sum.Peer, "seal", lambda *_: sealed(OpenShares(bytes(48), (b"a", b"b")), [lambda one: bytes(20)] * 2))
     with pytest.raises(Malformed, match="2 shares of the study's lengths"):
         release(manifest.study_id, manifest, contribution(1, 1), credential, os.urandom)
     monkeypatch.undo()
@@ -117,7 +119,7 @@ async def test_what_may_not_leave_is_refused(ready, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_vector_shows_nothing_and_sealed_shares_are_made_of_seals_alone() -> None:
-    assert "42" not in repr(contribution(42)) and "42" not in repr(RawVector((42,)))
+    assert str(OpenShares(b"42", (b"42",))) == "OpenShares()" and "42" not in repr(RawVector((42,)))
     for wrong in ((), (1.0,), (True,), ("1",)):
         with pytest.raises(ValueError, match="whole numbers"):
             RawVector(wrong)
@@ -125,17 +127,21 @@ def test_a_vector_shows_nothing_and_sealed_shares_are_made_of_seals_alone() -> N
         SealedShares(b"raw", (), object())
     for shares, seals in (([b"a"], [bytes.upper]), ([b"a", b"b"], [bytes.upper]), ([b"a", b"b"], [bytes, bytes.upper])):
         with pytest.raises(ValueError, match=r"recipients|sealed or not"):
-            sealed(b"", shares, seals)
+            sealed(OpenShares(b"", tuple(shares)), seals)
 
 
 def test_no_other_module_of_the_peer_opens_a_vector_or_asks_for_shares() -> None:
-    """Protocols make vectors and shares; `peer.release` alone asks for either form in which a value leaves."""
+    """Protocols make vectors and shares, the maker alone asks for open ones; `peer.release` alone asks for either form in
+    which a value leaves."""
     found: dict[str, set[str]] = {}
     for path in sorted((ROOT / "peer").rglob("*.py")):
         names = {node.attr for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Attribute)}
-        if wanted := names & {"perturb", "share", "vector"}:
+        if wanted := names & {"perturb", "cut", "seal", "vector"}:
             found[path.relative_to(ROOT).as_posix()] = wanted
-    assert found == {"peer/protocols/histogram.py": {"perturb"}, "peer/protocols/sum.py": {"vector"}, "peer/release.py": {"perturb", "share"}}
+    assert found == {
+        "peer/data/making.py": {"cut", "vector"}, "peer/protocols/histogram.py": {"perturb"},
+        "peer/protocols/sum.py": {"vector"}, "peer/release.py": {"perturb", "seal"},
+    }  # fmt: skip
 
 
 # The manifest

@@ -168,7 +168,6 @@ async def _noise(app: PeerApp, age: int) -> bytes:
     from anon.credential import finalize, signer_nym_entropy
     from anon.transparency.documents import body_digest
     from anon.wire.messages import credential_header
-    from peer.data.snapshot import Snapshot
     from peer.rules.study_secrets import StudySecrets
     from peer.run.make_packets import PacketInputs
 
@@ -184,5 +183,4 @@ async def _noise(app: PeerApp, age: int) -> bytes:
         aggregator.manifest.credential_key, credential_header(aggregator.study, body_digest(roster)),
         aggregator.signatures(roster)[place], signer_nym_entropy(seed, key), secrets.commitment,
     )
-    snapshot = Snapshot(0, {"age": float(age), "cups": "some"}, 1.0)
-    return PacketInputs(aggregator.manifest, secrets, credential, seed, snapshot).drawn(0, 0)(16)
+    return PacketInputs(aggregator.manifest, secrets, credential, seed, [(0, 0)]).drawn(0, 0, bytes([age]) * 27)(16)

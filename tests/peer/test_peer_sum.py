@@ -106,8 +106,8 @@ def test_what_is_missing_counts_as_the_middle_or_as_its_category() -> None:
 
 
 def shared(study: Manifest, values: list[int], slot: int = 0):
-    made = PART.share(study, study.surveys[slot], slot, RawVector(values), bytes([7]) * 48, os.urandom)  # type: ignore[arg-type]
-    return made
+    survey, tag = study.surveys[slot], bytes([7]) * 48
+    return PART.seal(study, survey, slot, PART.cut(study, survey, slot, RawVector(values), tag, os.urandom), tag)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("design", [TABLES, MOMENTS, GRADIENT])
@@ -139,7 +139,7 @@ def test_the_random_bytes_are_enough_and_of_one_size_for_every_record() -> None:
         return os.urandom(size)
 
     for record in (KNOWN, Record({}, None)):
-        PART.share(study, study.surveys[0], 0, answered(study, record)[0].vector, bytes(48), counted)
+        PART.cut(study, study.surveys[0], 0, answered(study, record)[0].vector, bytes(48), counted)
     assert taken == [PART.random_size(study, study.surveys[0])] * 2
 
 

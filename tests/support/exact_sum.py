@@ -22,7 +22,7 @@ from anon.protocols import registry as shared
 from anon.protocols.categories import label_category
 from anon.protocols.charge import Charge, Measure
 from anon.protocols.contract import DocumentArrived, Layout, Place, Record
-from anon.protocols.outgoing import Contributing, Outgoing, RawVector, SealedShares, sealed
+from anon.protocols.outgoing import Answer, Contributing, OpenShares, RawVector, SealedShares, sealed
 from anon.protocols.sortition import occasion_of
 from anon.protocols.words import PacketKind
 from anon.sealing import OVERHEAD, seal
@@ -105,26 +105,30 @@ class Peer:
 
     def answers(
         self, manifest: Manifest, record: Record, slots: Sequence[tuple[int, int]], documents: Sequence[DocumentArrived]
-    ) -> tuple[Outgoing, ...]:
+    ) -> tuple[Answer, ...]:
         vector = RawVector((label_category(manifest.label, record.label), 1))
         return tuple(Contributing(slot, survey, vector) for slot, survey in slots)
 
     def random_size(self, manifest: Manifest, survey: Survey) -> int:
         return 8 * survey.m
 
-    def share(
+    def cut(
         self, manifest: Manifest, survey: Survey, slot: int, vector: RawVector, tag: bytes, random_bytes: RandomBytes
-    ) -> SealedShares:
+    ) -> OpenShares:
+        if len(vector.values) != survey.m:
+            raise ValueError("a vector of another survey")
         drawn = random_bytes(8 * survey.m)
         first = [int.from_bytes(drawn[8 * place : 8 * place + 8], "big") for place in range(survey.m)]
         second = [(value - mask) % 2**64 for value, mask in zip(vector.values, first, strict=True)]
-        shares = [b"".join(one.to_bytes(8, "big") for one in each) for each in (first, second)]
+        return OpenShares(tag, tuple(b"".join(one.to_bytes(8, "big") for one in each) for each in (first, second)))
+
+    def seal(self, manifest: Manifest, survey: Survey, slot: int, shares: OpenShares, tag: bytes) -> SealedShares:
         occasion = occasion_of(manifest, slot)
         seals = [
             lambda plain, key=key, number=number: seal(plain, key, share_info(occasion, tag, number))
             for number, key in enumerate(_recipients(manifest))
         ]
-        return sealed(tag, shares, seals)
+        return sealed(shares, seals)
 
 
 def packet(peer: FakePeer, vector: tuple[int, ...], slot: int = 0) -> PacketV2:
@@ -132,7 +136,8 @@ def packet(peer: FakePeer, vector: tuple[int, ...], slot: int = 0) -> PacketV2:
     assert peer.credential is not None
     manifest, occasion = peer.manifest, occasion_of(peer.manifest, slot)
     tag = pseudonym(peer.credential, occasion.tag_context())
-    made = Peer().share(manifest, manifest.survey(slot), slot, RawVector(vector), tag, os.urandom)
+    part, survey = Peer(), manifest.survey(slot)
+    made = part.seal(manifest, survey, slot, part.cut(manifest, survey, slot, RawVector(vector), tag, os.urandom), tag)
     return peer.signed(PacketV2(occasion, slot, made.public, made.shares, b""))
 
 

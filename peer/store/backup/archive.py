@@ -47,7 +47,7 @@ from anon.storage.migration import drop_copies, upgrade
 from anon.storage.overwriting import remove_file
 from anon.storage.private_files import new_private
 from anon.text.sentences import Term, attributed
-from peer.data.evaluate import Evaluate, by_deadline, stored, together
+from peer.data.evaluate import Evaluate, by_deadline, together
 from peer.data.kept import DATA_KEPT
 from peer.rules.schedule import evaluation_allowance
 from peer.store.backup import aggregator_copy as other_role
@@ -149,8 +149,8 @@ async def _fix_answers(home: PeerHome, evaluate: Evaluate, tell: Callable[[str],
             tell(f"fixing your answers: this takes {longest:.0f} seconds, whatever your data are ...")
         fixed = await together(evaluate, allowed, home.data_path)
         tell("")
-        for study, snapshot in zip(parting, fixed, strict=True):
-            store.freeze(study.study, stored(study.manifest, snapshot))
+        for study, answers in zip(parting, fixed, strict=True):
+            store.freeze(study.study, answers)
         return len(parting)
 
 

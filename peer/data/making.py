@@ -1,0 +1,100 @@
+"""What packets say, made of the answers to a study's queries: categories, or the open shares of exact vectors.
+
+How long that takes may depend on the owner's records. So it is done by a deadline, in a child process that never ran
+anybody's SQL and holds no key (`peer.data.maker`), and its result is one message of fixed size. The child is told the
+random bytes of the shares. It is told none by which a category is perturbed or a token is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+
+from attrs import astuple, field, frozen
+
+from anon.errors import Malformed
+from anon.ldp import RawCategory
+from anon.protocols.contract import DocumentArrived
+from anon.protocols.outgoing import Answer, CutVector, OpenShares, Outgoing, SurveyAnswer
+from anon.study.manifest import Manifest, Survey, parse_manifest
+from anon.wire.cbor import decode, encode
+from peer.data.evaluate import snapshot_of
+from peer.protocols.contract import SharingPart
+from peer.protocols.registry import part_of
+
+_NUMBER = 4
+"""Bytes of a category, and of how many there are."""
+
+
+@frozen
+class AskedSlot:
+    """A slot to be filled, and the survey that it drew. `tag` and `drawn`: the packet's tag and the random bytes of its
+    shares; empty for a category."""
+
+    slot: int
+    survey: int
+    tag: bytes = b""
+    drawn: bytes = field(default=b"", repr=False)
+
+
+@frozen
+class Making:
+    """All that the child is told. `answers`: the message of the queries (`peer.data.evaluate`)."""
+
+    manifest: bytes = field(repr=False)
+    answers: bytes = field(repr=False)
+    places: tuple[AskedSlot, ...]
+    documents: tuple[DocumentArrived, ...] = field(default=(), repr=False)
+
+    def to_bytes(self) -> bytes:
+        """Canonical CBOR."""
+        places, documents = ([list(astuple(one)) for one in each] for each in (self.places, self.documents))
+        return encode([self.manifest, self.answers, places, documents])
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Making:
+        """Read back what `to_bytes` wrote."""
+        manifest, answers, places, documents = decode(data, "making")
+        return cls(
+            manifest,
+            answers,
+            tuple(AskedSlot(*place) for place in places),
+            tuple(DocumentArrived(*document) for document in documents),
+        )
+
+
+def made(told: Making, manifest: Manifest | None = None) -> bytes:
+    """What each packet says, in the order of places. As long for every record. Raises `Malformed` and `RejectedProof`
+    on account of documents alone."""
+    manifest = parse_manifest(told.manifest) if manifest is None else manifest
+    asked = [(place.slot, place.survey) for place in told.places]
+    record = snapshot_of(manifest, told.answers).record
+    found = {answer.slot: answer for answer in part_of(manifest).answers(manifest, record, asked, told.documents)}
+    return encode([_entry(manifest, place, found[place.slot]) for place in told.places])
+
+
+def _entry(manifest: Manifest, place: AskedSlot, answer: Answer) -> list[bytes]:
+    if isinstance(answer, SurveyAnswer):
+        category = answer.category
+        return [b"".join(number.to_bytes(_NUMBER, "big") for number in (category.value, category.m))]
+    part, survey = part_of(manifest), manifest.survey(place.survey)
+    if not isinstance(part, SharingPart):
+        raise Malformed("protocol: its answers are vectors, and it cannot cut them; update this program")
+    shares = part.cut(manifest, survey, place.slot, answer.vector, place.tag, BytesIO(place.drawn).read)
+    return [shares.public, *shares.shares]
+
+
+def read_made(manifest: Manifest, slots: Sequence[tuple[int, int]], message: bytes) -> tuple[Outgoing, ...]:
+    """The wishes to send in a message of `made`, of these slots (slot, survey). Raises `Malformed`, `ValueError`."""
+    entries = decode(message, "made")
+    return tuple(
+        _outgoing(manifest.survey(survey), slot, entry) for (slot, survey), entry in zip(slots, entries, strict=True)
+    )
+
+
+def _outgoing(survey: Survey, slot: int, entry: list[bytes]) -> Outgoing:
+    first, *rest = entry
+    if survey.exact:
+        return CutVector(slot, survey.survey, OpenShares(first, tuple(rest)))
+    value, m = (int.from_bytes(number, "big") for number in (first[:_NUMBER], first[_NUMBER:]))
+    return SurveyAnswer(slot, survey.survey, RawCategory(value, m))

@@ -1,0 +1,357 @@
+"""A query gives ten thousand records where a secret is so, and none elsewhere: nobody outside sees which.
+
+Making a vector of ten thousand records takes seconds of processor time. It was done after the evaluation's deadline, and
+before each round of a gradient. An aggregator that held the credentials or a document back until little of the window
+was left then saw who had the secret: 8 of 8 packets without it, 0 of 8 with it.
+
+The clock is an argument here. What this process computes after a deadline passes on it, in steps of a quarter of a
+second, so that a busy machine decides nothing. The children are real, and are awaited.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from attrs import define, evolve, field
+
+from anon.ldp import NANO
+from anon.protocols.charge import Measure, Unit
+from anon.queries import process
+from anon.queries.answers import Request, Value, parse_answers
+from anon.queries.process import Work
+from peer.app import PeerApp
+from peer.data import evaluate as evaluating
+from peer.data.evaluate import Evaluate, after_its_end, at_once
+from peer.data.importing import import_rows
+from peer.rules.consent import Policy
+from peer.rules.limits import BudgetLimit
+from peer.rules.packet_lifecycle import Status
+from peer.store.home import PeerHome
+from peer.store.outbox import OutboxStore
+from tests.support.clock import START, Clock
+from tests.support.fake_aggregator import FakeAggregator
+from tests.support.observed import Observed, stream
+from tests.support.studies import numeric
+from tests.support.sums import GRADIENT, MOMENTS, countersigned, document, many, sum_study
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not process.has_children(), reason="no child processes here")]
+
+ALLOWANCE, TICK, STEP = 60.0, 1e-3, 0.25
+MARGINS = (-30.0, -1.0, -TICK, TICK, 0.3, 1.0, 3.5, 10.0, 60.0, 600.0)
+"""Seconds of the window that are left beyond the allowance when the peer begins; two are a tick beside the cut."""
+EARLY = 3600.0 - 600
+"""The same of a round whose documents arrive as soon as they can be there."""
+COLUMNS = ("day", "age", "sleep", "cups", "tired")
+MEMBERS, ROUNDS, FURTHER = 3, 3, 10
+LIMITS = tuple(BudgetLimit(Measure.ZCDP, unit, 1000 * NANO, 1000 * NANO) for unit in (Unit.RECORD, Unit.PERSON))
+
+
+def asked_again(number: int) -> str:
+    """One feature more, so that a record takes longer."""
+    return numeric(f"age{number}", (0, 100), "cuts = [30, 60]", query="SELECT day, age FROM person")
+
+
+@define
+class Attacked:
+    """One study, which any number of peers live in apart from each other, and each peer's data."""
+
+    most: int
+    design: str = GRADIENT
+    unit: str = "record"
+    further: int = FURTHER
+    first: FakeAggregator = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        text = sum_study(self.design, keys=many(self.most, self.unit), minimum=MEMBERS)
+        self.first = FakeAggregator.with_study(text + "".join(map(asked_again, range(self.further))))
+
+    def again(self) -> FakeAggregator:
+        """The same study from its beginning, with a clock of its own."""
+        one = self.first
+        found = FakeAggregator(one.manifest, one.key, one.sealing, one.issuer, one.value, Clock(float(START)))
+        found.publish("manifest", one.manifest.to_bytes())
+        found.publish("tellers", countersigned(one.manifest))
+        return found
+
+    def table(self, path: Path, records: int) -> None:
+        """So many rows beyond fifty years of age, beside one that no query takes."""
+        rows: list[tuple[object, ...]] = [(day, 51 + day % 40, 6 + day % 5, "some", day % 2) for day in range(records)]
+        import_rows(path, "person", COLUMNS, rows or [(None, None, None, None, None)], durable=False)
+
+
+Evaluates = Callable[[Clock], Evaluate]
+
+
+def awaited(clock: Clock) -> Evaluate:
+    """Children that get all the real time they need."""
+    return after_its_end(clock.sleep)
+
+
+@define
+class Attempt:
+    """One peer's life in a study, in which the aggregator holds back what a round waits for."""
+
+    folder: Path
+    study: Attacked
+    records: int
+    left: tuple[float, ...]
+    """Seconds beyond the allowance that are left of each round's window when its documents arrive."""
+    evaluate: Evaluates = awaited
+    aggregator: FakeAggregator = field(init=False)
+    began: float = 0.0
+    took: list[float] = field(factory=list)
+    """Seconds of processor time that the peer's own process took after each deadline."""
+    stalls: list[float] = field(factory=list)
+    """Those of every single callback of the loop from a deadline on."""
+    whole: list[bool] = field(factory=list)
+    """For each message, that it came whole."""
+
+    async def observed(self, patch: pytest.MonkeyPatch) -> Observed:
+        """All that can be seen of it."""
+        self.aggregator, asked = self.study.again(), list[int]()
+        clock, home = self.aggregator.clock, PeerHome(self.folder)
+        self.watch(patch, clock)
+        inner = self.evaluate(clock)
+
+        async def evaluate(work: Work, seconds: float) -> bytes:
+            message = await inner(work, seconds)
+            self.whole.append(len(message) == work.size)
+            self.began = time.process_time()
+            return message
+
+        app = PeerApp(
+            home, lambda: self.aggregator, clock, stream(b"life", asked), sleep=clock.sleep, evaluate=evaluate,
+            policy=Policy(minimum_cohort=2, minimum_window=0, limits=LIMITS),
+        )  # fmt: skip
+        with closing(app):
+            self.study.table(home.data_path, self.records)
+            await app.join(self.aggregator.invite, self.aggregator.manifest.epsilon)
+            await self.live(app)
+            seen = [(what, len(body), at) for what, body, at in self.aggregator.posts]
+            return Observed.of(app, seen + [(what, 0, at) for what, at in self.aggregator.gets], asked)
+
+    def watch(self, patch: pytest.MonkeyPatch, clock: Clock) -> None:
+        """What is computed here from a deadline on passes on the clock."""
+        store, run = OutboxStore.record_evaluated, asyncio.Handle._run
+
+        def recorded(peer: OutboxStore, *given: Any, **named: Any) -> None:
+            clock.seconds += STEP * ((time.process_time() - self.began) // STEP)
+            store(peer, *given, **named)
+            self.took.append(time.process_time() - self.began)
+            self.began = 0.0
+
+        def called(handle: asyncio.Handle) -> None:
+            began = time.thread_time()
+            run(handle)
+            if self.began:
+                self.stalls.append(time.thread_time() - began)
+
+        patch.setattr(OutboxStore, "record_evaluated", recorded)
+        patch.setattr(asyncio.Handle, "_run", called)
+
+    async def live(self, app: PeerApp) -> None:
+        """Step by step up to the end of the last of these rounds."""
+        aggregator, clock = self.aggregator, self.aggregator.clock
+        manifest = aggregator.manifest
+        windows = [one.window for one in manifest.surveys]
+        await self.until(app, manifest.timetable.enrol_closes - 1)
+        aggregator.crowd(MEMBERS - 1)
+        for turn, left in enumerate(self.left):
+            begins = windows[turn].closes - manifest.timetable.margin - ALLOWANCE - left
+            clock.seconds = max(clock.seconds, begins)
+            if turn:
+                sums = [900] * manifest.surveys[0].m
+                aggregator.publish("sums", document(manifest, turn - 1, sums, MEMBERS), turn - 1)
+            else:
+                aggregator.close(early=True)
+            await self.until(app, windows[turn].closes)
+
+    async def until(self, app: PeerApp, end: float) -> None:
+        clock = self.aggregator.clock
+        while (due := await app.step(self.aggregator.study)) is not None and due <= end:
+            clock.seconds = max(clock.seconds, due)
+        clock.seconds = max(clock.seconds, end)
+
+
+async def pairs(folder: Path, patch: pytest.MonkeyPatch, most: int, count: int, turns: tuple[int, ...]) -> None:
+    study = Attacked(most)
+    for turn in turns:
+        for margin in MARGINS:
+            for number in range(count):
+                place = folder / f"{turn} {margin} {number}"
+                left = (*[EARLY] * turn, margin)
+                lives = [Attempt(place / str(records), study, records, left) for records in (0, most)]
+                with patch.context() as changed:
+                    without = await lives[0].observed(changed)
+                with patch.context() as changed:
+                    secret = await lives[1].observed(changed)
+                assert secret == without, (turn, margin)
+                assert all(lives[1].whole), "the children were awaited, so that what they made is what left"
+                in_time = Status.DELIVERED if margin > 0 else Status.MISSED
+                if turn or margin > 0:  # else the whole study is over for this peer, and not charged
+                    assert without.receipts[turn][3] == str(in_time), (turn, margin, without.receipts)
+                    assert bool(without.receipts[turn][2]) is (margin > 0), "a window that was missed is not charged"
+
+
+@pytest.mark.parametrize("turn", [0, 1])
+async def test_nobody_sees_who_had_records_however_little_is_left(
+    turn: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await pairs(tmp_path, monkeypatch, 2500, 1, (turn,))
+
+
+@pytest.mark.soak
+async def test_two_hundred_pairs_at_each_margin_and_in_each_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await pairs(tmp_path, monkeypatch, 10_000, 200, tuple(range(ROUNDS)))
+
+
+# Any study, any number of records, any delay
+
+
+def counted(_clock: Clock) -> Evaluate:
+    """What is made of the answers is made here, and takes no time of the clock's."""
+    return at_once
+
+
+async def any_study(folder: Path, patch: pytest.MonkeyPatch, seed: int) -> None:
+    """Four peers that differ in their number of records alone, in a study that is drawn, whose documents come late."""
+    chance = Random(seed)
+    most, design = chance.choice([1, 2, 7, 40]), chance.choice([MOMENTS, GRADIENT, GRADIENT])
+    study = Attacked(most, design, chance.choice(["record", "person"]), chance.choice([0, 2]))
+    rounds = len(study.first.manifest.surveys)
+    left = tuple(chance.choice([*MARGINS, EARLY, chance.uniform(-300, 3000)]) for _ in range(rounds))
+    seen = []
+    for place, records in enumerate((0, 1, most, most + chance.randrange(1, 9))):
+        with patch.context() as changed:
+            seen.append(await Attempt(folder / str(place), study, records, left, counted).observed(changed))
+    assert all(one == seen[0] for one in seen), (seed, left)
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_any_study_shows_nothing_of_the_number_of_records(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await any_study(tmp_path, monkeypatch, seed)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(100, 1100))
+async def test_a_thousand_studies_show_nothing_of_it(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await any_study(tmp_path, monkeypatch, seed)
+
+
+# What this process does after a deadline
+
+
+def overrunning(clock: Clock) -> Evaluate:
+    """What is made of the answers is not made by its deadline."""
+
+    async def evaluate(work: Work, seconds: float) -> bytes:
+        message = await asyncio.to_thread(process.in_a_child, work, seconds if work.foreign else 0.01)
+        await clock.sleep(seconds)
+        return message
+
+    return evaluate
+
+
+def dying(clock: Clock) -> Evaluate:
+    """The child that makes it ends in the middle."""
+
+    async def evaluate(work: Work, seconds: float) -> bytes:
+        told = work.told if work.foreign else work.told[:-1]
+        message = await asyncio.to_thread(process.in_a_child, evolve(work, told=told), seconds)
+        await clock.sleep(seconds)
+        return message
+
+    return evaluate
+
+
+def filling(clock: Clock) -> Evaluate:
+    """The queries fill the memory that they may have."""
+
+    async def evaluate(work: Work, seconds: float) -> bytes:
+        if work.foreign:
+            request = Request.from_bytes(work.told)
+            hog = evolve(request, questions=tuple(evolve(one, query=HOG) for one in request.questions), memory=2**20)
+            work = evolve(work, told=hog.to_bytes())
+        message = await asyncio.to_thread(process.in_a_child, work, seconds)
+        await clock.sleep(seconds)
+        return message
+
+    return evaluate
+
+
+HOG = """WITH RECURSIVE doubled(t) AS (SELECT 'a' UNION ALL SELECT t || t FROM doubled WHERE length(t) < 100000),
+    kept(i, t) AS (SELECT 1, (SELECT max(t) FROM doubled) UNION SELECT i + 1, t || i FROM kept) SELECT i, t FROM kept"""
+ENDS = {"in time": awaited, "overruns": overrunning, "dies": dying, "fills the memory": filling}
+
+
+async def apart(folder: Path, patch: pytest.MonkeyPatch, most: int, count: int, ends: Evaluates) -> list[float]:
+    """For each round the median of what the peer with the secret took more, in seconds. Everything seen is equal."""
+    study, more = Attacked(most), list[list[float]]()
+    for number in range(count):
+        lives = [
+            Attempt(folder / f"{number} {records}", study, records, (60.0,) * ROUNDS, does)
+            for records, does in ((0, awaited), (most, ends))
+        ]
+        seen = []
+        for one in lives:
+            with patch.context() as changed:
+                seen.append(await one.observed(changed))
+            assert max(one.stalls) < STALL, max(one.stalls)
+        assert seen[0] == seen[1] and [one[3] for one in seen[0].receipts] == ["delivered"] * ROUNDS
+        assert all(lives[1].whole) is (ends is awaited or ends is filling)
+        more.append([secret - without for without, secret in zip(*(one.took for one in lives), strict=True)])
+    return [statistics.median(of_round) for of_round in zip(*more, strict=True)]
+
+
+STALL = 0.02
+"""Seconds of processor time that one callback of the loop may take."""
+
+
+@pytest.mark.parametrize("ends", ENDS)
+async def test_what_is_done_after_a_deadline_is_the_same_work(
+    ends: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two pairs, and so a wide bound: on the program before, ten thousand records took 1.4 s more in each round."""
+    found = await apart(tmp_path, monkeypatch, 10_000, 2, ENDS[ends])
+    assert max(map(abs, found)) < 0.1, found
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("ends", ENDS)
+async def test_the_work_differs_by_at_most_five_milliseconds_in_two_hundred_pairs(
+    ends: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = await apart(tmp_path, monkeypatch, 10_000, 200, ENDS[ends])
+    assert max(map(abs, found)) <= 0.005, found
+
+
+async def test_no_answer_is_read_in_the_process_that_holds_the_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside the missing answer, which is made beforehand: what is read is read in children."""
+    read: list[bytes] = []
+
+    def noted(request: Request, message: bytes) -> tuple[Value, ...]:
+        read.append(message)
+        return parse_answers(request, message)
+
+    monkeypatch.setattr(evaluating, "parse_answers", noted)
+    one = Attempt(tmp_path, Attacked(50), 50, (60.0,) * ROUNDS)
+    with monkeypatch.context() as changed:
+        await one.observed(changed)
+    assert all(one.whole) and len(one.whole) == ROUNDS + 1
+    assert len(read) == ROUNDS and not any(map(any, read))
