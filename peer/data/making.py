@@ -1,4 +1,4 @@
-"""What packets say, made of the answers to a study's queries: categories, or the open shares of exact vectors.
+"""The content of packets, made of the answers to a study's queries: categories, or open shares of exact vectors.
 
 How long that takes may depend on the owner's records. So it is done by a deadline, in a child process that never ran
 anybody's SQL and holds no key (`peer.data.maker`), and its result is one message of fixed size. The child is told the
@@ -64,7 +64,7 @@ class Making:
 
 
 def made(told: Making, manifest: Manifest | None = None) -> bytes:
-    """What each packet says, in the order of places. As long for every record. Raises `Malformed` and `RejectedProof`
+    """The content of each packet, in the order of places. As long for every record. Raises `Malformed` and `RejectedProof`
     on account of documents alone."""
     manifest = parse_manifest(told.manifest) if manifest is None else manifest
     asked = [(place.slot, place.survey) for place in told.places]

@@ -82,8 +82,7 @@ class PacketInputs:
 
 @frozen
 class Begun:
-    """What is made of the answers: the random bytes by slot, of which those of shares are given away, and the request.
-    """
+    """A making that begins: the random bytes by slot, of which those of shares are given away, and the request."""
 
     draws: Mapping[int, SlotRandomness] = field(repr=False)
     told: Making
@@ -98,7 +97,7 @@ class Missing:
 
 
 def without_answers(inputs: PacketInputs) -> Missing:
-    """What the packets say if nothing else is ready. Raises `Malformed` and `RejectedProof` on account of documents."""
+    """The content of the packets if nothing else is ready. Raises `Malformed` and `RejectedProof` on account of documents."""
     begun = inputs.begun()
     return Missing(begun.draws, made(begun.told, inputs.manifest))
 
@@ -106,7 +105,7 @@ def without_answers(inputs: PacketInputs) -> Missing:
 def taken_up(
     inputs: PacketInputs, message: bytes, begun: Begun, otherwise: Missing
 ) -> tuple[Sequence[Outgoing], Mapping[int, SlotRandomness]]:
-    """What the packets say, and the random bytes that finish them: the same work whatever the message holds."""
+    """The content of the packets, and the random bytes that finish them: the same work whatever the message holds."""
     if len(message) == len(otherwise.message):
         with suppress(Malformed, ValueError):  # no child of ours writes such a message
             return read_made(inputs.manifest, inputs.slots, message), begun.draws

@@ -4,7 +4,7 @@ Making a vector of ten thousand records takes seconds of processor time. It was 
 before each round of a gradient. An aggregator that held the credentials or a document back until little of the window
 was left then saw who had the secret: 8 of 8 packets without it, 0 of 8 with it.
 
-The clock is an argument here. What this process computes after a deadline passes on it, in steps of a quarter of a
+The clock is an argument here. Processor time of this process after a deadline passes on it, in steps of a quarter of a
 second, so that a busy machine decides nothing. The children are real, and are awaited.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -29,7 +30,7 @@ from anon.queries.answers import Request, Value, parse_answers
 from anon.queries.process import Work
 from peer.app import PeerApp
 from peer.data import evaluate as evaluating
-from peer.data.evaluate import Evaluate, after_its_end, at_once
+from peer.data.evaluate import Evaluate, after_its_end, at_once, by_deadline
 from peer.data.importing import import_rows
 from peer.rules.consent import Policy
 from peer.rules.limits import BudgetLimit
@@ -139,7 +140,7 @@ class Attempt:
             return Observed.of(app, seen + [(what, 0, at) for what, at in self.aggregator.gets], asked)
 
     def watch(self, patch: pytest.MonkeyPatch, clock: Clock) -> None:
-        """What is computed here from a deadline on passes on the clock."""
+        """Processor time of this process from a deadline on passes on the clock."""
         store, run = OutboxStore.record_evaluated, asyncio.Handle._run
 
         def recorded(peer: OutboxStore, *given: Any, **named: Any) -> None:
@@ -219,7 +220,7 @@ async def test_two_hundred_pairs_at_each_margin_and_in_each_round(
 
 
 def counted(_clock: Clock) -> Evaluate:
-    """What is made of the answers is made here, and takes no time of the clock's."""
+    """Vectors and shares are made here, and take no time of the clock's."""
     return at_once
 
 
@@ -252,11 +253,11 @@ async def test_a_thousand_studies_show_nothing_of_it(
     await any_study(tmp_path, monkeypatch, seed)
 
 
-# What this process does after a deadline
+# The work of this process after a deadline
 
 
 def overrunning(clock: Clock) -> Evaluate:
-    """What is made of the answers is not made by its deadline."""
+    """Vectors and shares are not made by their deadline."""
 
     async def evaluate(work: Work, seconds: float) -> bytes:
         message = await asyncio.to_thread(process.in_a_child, work, seconds if work.foreign else 0.01)
@@ -312,7 +313,7 @@ async def apart(folder: Path, patch: pytest.MonkeyPatch, most: int, count: int, 
                 seen.append(await one.observed(changed))
             assert max(one.stalls) < STALL, max(one.stalls)
         assert seen[0] == seen[1] and [one[3] for one in seen[0].receipts] == ["delivered"] * ROUNDS
-        assert all(lives[1].whole) is (ends is awaited or ends is filling)
+        assert all(lives[1].whole) is (ends is awaited)
         more.append([secret - without for without, secret in zip(*(one.took for one in lives), strict=True)])
     return [statistics.median(of_round) for of_round in zip(*more, strict=True)]
 
@@ -337,6 +338,21 @@ async def test_the_work_differs_by_at_most_five_milliseconds_in_two_hundred_pair
 ) -> None:
     found = await apart(tmp_path, monkeypatch, 10_000, 200, ENDS[ends])
     assert max(map(abs, found)) <= 0.005, found
+
+
+@pytest.mark.parametrize("platform", ["ios", sys.platform])
+async def test_what_is_not_there_at_the_deadline_leaves_as_the_missing_answer_in_each_round(
+    platform: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock leaps to each deadline, before any child or, on a phone, thread can be done."""
+    study, seen = Attacked(2500), list[Observed]()
+    monkeypatch.setattr(sys, "platform", platform)
+    for records, does in ((0, awaited), (2500, lambda clock: by_deadline(clock.sleep))):
+        one = Attempt(tmp_path / str(records), study, records, (60.0,) * ROUNDS, does)
+        with monkeypatch.context() as changed:
+            seen.append(await one.observed(changed))
+    assert not any(one.whole) and [one[3] for one in seen[0].receipts] == ["delivered"] * ROUNDS
+    assert seen[0] == seen[1]
 
 
 async def test_no_answer_is_read_in_the_process_that_holds_the_keys(
