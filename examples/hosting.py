@@ -31,9 +31,9 @@ from anon.ldp import nano
 from anon.ldp.epsilon import NANO
 from anon.protocols.charge import Measure, Unit
 from anon.queries import process
+from anon.queries.process import Work
 from anon.route import DirectRoute, Route
 from anon.route.tor import TorKeeper
-from anon.study.manifest import Manifest
 from anon.transparency.closing import CheckedLists
 from anon.wire.invite import parse_invite
 from examples.circuits import CircuitLog, WatchedRoute, negative_control
@@ -42,7 +42,6 @@ from examples.progress import HostProgress
 from peer.app import PeerApp
 from peer.data.evaluate import Evaluate, at_once
 from peer.data.importing import import_file, import_rows
-from peer.data.snapshot import Snapshot
 from peer.rules.consent import Policy
 from peer.rules.lifecycle import State
 from peer.rules.limits import BudgetLimit
@@ -201,12 +200,12 @@ def _settle_in(person: dict[str, Any], path: Path, way: Way, party: Party, minim
 
 
 def _evaluating(time: Timepiece) -> Evaluate:
-    """The child works while the time stands still. Its answers are taken up at the deadline, as always."""
+    """The work is done while the time stands still. Its message is taken up at the deadline, as always."""
 
-    async def evaluate(manifest: Manifest, data_path: Path, seconds: float, seed: bytes = b"") -> Snapshot:
-        snapshot = await at_once(manifest, data_path, CHILD_SECONDS, seed)
+    async def evaluate(work: Work, seconds: float) -> bytes:
+        message = await at_once(work, CHILD_SECONDS)
         await time.sleep(seconds)
-        return snapshot
+        return message
 
     return evaluate
 

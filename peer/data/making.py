@@ -64,8 +64,8 @@ class Making:
 
 
 def made(told: Making, manifest: Manifest | None = None) -> bytes:
-    """The content of each packet, in the order of places. As long for every record. Raises `Malformed` and `RejectedProof`
-    on account of documents alone."""
+    """The content of each packet, in the order of places. As long for every record. Raises `Malformed` and
+    `RejectedProof` on account of documents alone."""
     manifest = parse_manifest(told.manifest) if manifest is None else manifest
     asked = [(place.slot, place.survey) for place in told.places]
     record = snapshot_of(manifest, told.answers).record

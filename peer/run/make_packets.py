@@ -97,7 +97,8 @@ class Missing:
 
 
 def without_answers(inputs: PacketInputs) -> Missing:
-    """The content of the packets if nothing else is ready. Raises `Malformed` and `RejectedProof` on account of documents."""
+    """The content of the packets if nothing else is ready. Raises `Malformed` and `RejectedProof` on account of
+    documents."""
     begun = inputs.begun()
     return Missing(begun.draws, made(begun.told, inputs.manifest))
 

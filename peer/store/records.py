@@ -25,9 +25,9 @@ COVER_FROM = 256
 @frozen
 class Evaluation:
     """The content of a window's packets is being made, or was when the process was killed: once begun, it is never
-    begun again. `due`: when the result is taken up, in unix seconds. `send_times`: of every slot that is answered then; None
-    where nothing is left of the window. `missing`: what the packets say if there is no result (`peer.data.making`). All
-    was drawn and made before the data was opened."""
+    begun again. `due`: when the result is taken up, in unix seconds. `send_times`: of every slot that is answered then;
+    None where nothing is left of the window. `missing`: what the packets say if there is no result
+    (`peer.data.making`). All was drawn and made before the data was opened."""
 
     due: float
     send_times: Mapping[int, float | None]
@@ -144,8 +144,8 @@ class Member(Open):
 
 @frozen(kw_only=True)
 class Evaluating(Member):
-    """The content of a window's packets is being made. `snapshot`: the answers that an earlier window or a backup fixed,
-    None without one."""
+    """The content of a window's packets is being made. `snapshot`: the answers that an earlier window or a backup
+    fixed, None without one."""
 
     evaluation: Evaluation
     snapshot: bytes | None = field(repr=False)

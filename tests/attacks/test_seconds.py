@@ -16,7 +16,7 @@ import pytest
 from anon.queries import process
 from anon.queries.functions import like
 from peer.data.importing import import_rows
-from tests.attacks.test_evaluation_in_a_child import FOREVER, LINUX, MEMORY, TRIMMED, asking, table
+from tests.attacks.test_evaluation_in_a_child import FOREVER, LINUX, MEMORY, TRIMMED, asking, by_deadline, table
 
 pytestmark = pytest.mark.timed
 
@@ -38,7 +38,7 @@ async def test_the_answers_come_at_the_deadline(tmp_path: Path, monkeypatch: pyt
     loop = asyncio.get_running_loop()
     for query, expected in (("select age from person", 60.0), (FOREVER, None), ("no query", None)):
         began = loop.time()
-        assert await process.by_deadline(asking(database, query), 1.0) == (expected,)
+        assert await by_deadline(asking(database, query), 1.0) == (expected,)
         assert 1.0 <= loop.time() - began < 1.5
 
 
