@@ -201,13 +201,12 @@ def _storage_fault(error: BaseException | None) -> str:
 
 
 def _fail(code: str, message: str, exit_code: int) -> int:
-    from rich.console import Console
-
     from anon.terminal.foreign import inline
+    from anon.terminal.printing import Terminal, styled
 
     # A message may quote a name out of a document, or of a file, that somebody else wrote: nothing of it begins a line.
     said = "\n  ".join(inline(line) for line in message.split("\n"))
-    Console(stderr=True).print(f"[bold red]{code}[/]: {said}", highlight=False)
+    Terminal(stderr=True).print(styled("[bold red]{code}[/]: {said}", code=code, said=said))
     return exit_code
 
 

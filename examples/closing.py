@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.panel import Panel
 
 from anon.ldp import odds_moved
@@ -38,7 +39,7 @@ _LOOK: dict[str, Any] = {"expand": False, "width": 100, "padding": (1, 2)}
 
 def _failed(found: Sequence[str]) -> Iterator[str]:
     yield f"[bold red]{len(found)} of the run's checks did not hold, so nothing is said about a model.[/]"
-    yield "\n".join(f"* {inline(fault)}" for fault in found)
+    yield "\n".join(f"* {escape(inline(fault))}" for fault in found)
     yield "No load of a machine can cause this: please report it, with the folder that --keep FOLDER keeps."
 
 
@@ -75,8 +76,8 @@ def _worth(figures: Mapping[str, Any]) -> str:
 def _privacy(figures: Mapping[str, Any]) -> Iterator[str]:
     if not figures["local"]:
         yield (
-            f"[bold]The price for each person: {inline(figures['price'])}.[/] As for what it means: "
-            f"{inline(figures['promise'])}. Nobody saw a single answer, and the tellers added the noise."
+            f"[bold]The price for each person: {escape(inline(figures['price']))}.[/] As for what it means: "
+            f"{escape(inline(figures['promise']))}. Nobody saw a single answer, and the tellers added the noise."
         )
         return
     epsilon = figures["epsilon_record"]
@@ -103,7 +104,7 @@ def _packets(figures: Mapping[str, Any]) -> Iterator[str]:
 
 def _next(report: Path | None, example: str) -> Iterator[str]:
     if report is not None:
-        yield f"[bold]The report[/] that the study published: {inline(str(report))}"
+        yield f"[bold]The report[/] that the study published: {escape(inline(str(report)))}"
     other = "mooc" if example == "census" else "census"
     yield (
         "[bold]Try next:[/]\n"

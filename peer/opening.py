@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from anon import environment
 from anon.errors import Refused
 from anon.terminal.options import picked
+from anon.terminal.printing import Terminal
 from anon.terminal.progress import on_one_line
 from peer.rules.lifecycle import LAST
 from peer.store.home import PeerHome
@@ -94,11 +94,11 @@ def secret(prompt: str) -> str:
 NOBODY = "nobody answered; nothing was stored or sent (--yes consents without being asked)"
 
 
-def agreed(question: str, console: Console, nobody: str = NOBODY) -> bool:
+def agreed(question: str, console: Terminal, nobody: str = NOBODY) -> bool:
     """True if the owner types y or yes; n, no and nothing are a no. Raises `Refused` when nobody is there."""
     while True:
         try:
-            answer = console.input(f"{question} \\[y/N]: ").strip().lower()
+            answer = console.input(f"{question} [y/N]: ").strip().lower()
         except EOFError:
             raise Refused(nobody) from None
         if answer in ("y", "yes", "n", "no", ""):

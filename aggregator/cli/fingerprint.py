@@ -6,12 +6,12 @@ import sys
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from aggregator.app import AggregatorApp
 from aggregator.opening import DEFAULT_HOME, HomeOption, existing, pick
 from anon.terminal import qr
 from anon.terminal.options import JsonOption, StudyOption, finished, print_json
+from anon.terminal.printing import Terminal, styled
 from anon.transparency.fingerprint import HeadPrint, head_prints, listing, study_code, words
 
 
@@ -40,10 +40,10 @@ def fingerprint(
     sys.stdout.write(text)
     if codes:
         for code in (study_code(chosen), prints[-1].code):
-            qr.show(Console(), code)
+            qr.show(Terminal(), code)
 
 
-def show_study_code(console: Console, study: bytes) -> None:
+def show_study_code(console: Terminal, study: bytes) -> None:
     """A study's fingerprint in words and as a code, beside its invites. Never an invite's code."""
-    console.print(f"fingerprint [bold]{words(study)}[/]: put it where everyone can compare it", highlight=False)
+    console.print(styled("fingerprint [bold]{words}[/]: put it where everyone can compare it", words=words(study)))
     qr.show(console, study_code(study))

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Column, Table
 
 from aggregator.app import AggregatorApp
@@ -42,10 +41,11 @@ from anon.study.manifest import Manifest
 from anon.terminal import qr
 from anon.terminal.foreign import Foreign, inline
 from anon.terminal.options import JsonOption, StudyOption, finished, print_json
+from anon.terminal.printing import Terminal, styled
 from anon.text.instants import instant
 from anon.wire.invite import parse_invite
 
-_BEWARE_OF_TWO = (
+_BEWARE_OF_TWO = styled(
     "[bold]Another copy of this aggregator may be alive.[/] Two that are served tell peers two stories, and each peer "
     "that sees both stops and keeps the proof. Stop the other for good; then serve this one with --restored"
 )
@@ -71,7 +71,7 @@ def init(
     if as_json:
         print_json({"home": str(home), "key": key.hex()})
     else:
-        Console().print(f"aggregator at {home}\nkey {key.hex()}", highlight=False)
+        Terminal().print(f"aggregator at {home}\nkey {key.hex()}")
 
 
 @app.command(rich_help_panel=RUN)
@@ -106,20 +106,20 @@ def invite(
 
     links, manifest = finished(work())
     if found := limits(parse_invite(links[0]).address, manifest):
-        Console(stderr=True).print(found, highlight=False, soft_wrap=True)
+        Terminal(stderr=True).print(found, soft_wrap=True)
     if table is not None:
         with new_private_text(table) as file:
             file.write(link_table(links))
         sys.stdout.write(mail(manifest, PLACE if manifest.cohort.admission == "invite" else links[0]))
         said = f"{table}: {len(links)} links. Keep it to yourself, and delete it once they are sent."
-        Console(stderr=True).print(said, highlight=False, soft_wrap=True)
+        Terminal(stderr=True).print(said, soft_wrap=True)
         return
     if as_json:
         print_json([qr.figures(link) for link in links] if codes else links)
         return
     for link in links:
         if codes:
-            qr.show(Console(), link)
+            qr.show(Terminal(), link)
         else:
             sys.stdout.write(link + "\n")
 
@@ -144,7 +144,7 @@ def allow(
             await aggregator.list_keys(chosen.study, named)
 
     finished(work())
-    Console().print(f"{len(named)} listed")
+    Terminal().print(f"{len(named)} listed")
 
 
 @app.command(rich_help_panel=WATCH)
@@ -166,9 +166,9 @@ def status(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None
         least = f"{status.minimum} ({'reached' if status.enough else 'not reached'})"
         counts = (str(status.enrolled), least, str(status.accepted))
         table.add_row(status.study.hex()[:8], Foreign(status.title), str(status.phase), *counts, until)
-    Console().print(table)
+    Terminal().print(table)
     for line in trouble(statuses):
-        Console().print(line, highlight=False, soft_wrap=True, markup=False)
+        Terminal().print(line, soft_wrap=True)
 
 
 app.command(rich_help_panel=WATCH)(fingerprint)
@@ -192,7 +192,7 @@ def export(
     if as_json:
         print_json(written)
     else:
-        Console().print(f"{sum(written.values())} documents written to {directory}")
+        Terminal().print(f"{sum(written.values())} documents written to {directory}")
 
 
 @app.command(rich_help_panel=PUBLISH)
@@ -224,9 +224,9 @@ def audit(
     if as_json:
         print_json(result.figures())
     else:
-        console = Console()
+        console = Terminal()
         for line in result.lines():
-            console.print(inline(line), highlight=False)
+            console.print(inline(line))
     if not result.ok:
         raise typer.Exit(1)
 
@@ -238,7 +238,7 @@ def move(
 ) -> None:
     """Move all studies from the home's file to a PostgreSQL server. Stop the aggregator first."""
     moved = finished(move_to(open_home(existing(home), os.urandom), database))
-    Console().print(f"{moved} studies moved; the file is gone, and the keys stay in {home}", highlight=False)
+    Terminal().print(f"{moved} studies moved; the file is gone, and the keys stay in {home}")
 
 
 @app.command(rich_help_panel=KEEP)
@@ -249,7 +249,7 @@ def backup(
 ) -> None:
     """Write keys and a consistent copy of the database into one file. Keep it secret."""
     back_up(existing(home), file, final)
-    Console().print(f"written to {file}; it holds every key" + ("; this home is closed" if final else ""))
+    Terminal().print(f"written to {file}; it holds every key" + ("; this home is closed" if final else ""))
 
 
 @app.command(rich_help_panel=KEEP)
@@ -258,6 +258,6 @@ def restore(
 ) -> None:
     """Unpack a backup into a directory that does not exist yet."""
     restore_into(file, home)
-    Console().print(f"restored into {home}")
+    Terminal().print(f"restored into {home}")
     if (home / RESTORED).exists():
-        Console().print(_BEWARE_OF_TWO, soft_wrap=True)
+        Terminal().print(_BEWARE_OF_TWO, soft_wrap=True)

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 from attrs import define, field, frozen
-from rich.console import Console
+from rich.text import Text
 
 from aggregator.app import AggregatorApp
 from aggregator.cli.fellows import Fellows
@@ -28,6 +28,7 @@ from anon.serving.onion_key import OnionKey, draw_key, keep_keys
 from anon.study.manifest import Manifest
 from anon.terminal.foreign import inline, short
 from anon.terminal.options import JsonOption, finished, print_json
+from anon.terminal.printing import Terminal, styled
 from anon.terminal.progress import on_one_line
 from anon.terminal.wiring import Wiring, wiring_of
 from anon.transparency.fingerprint import words
@@ -182,8 +183,8 @@ class Teller:
 
     aggregator: AggregatorApp
     asked: Serving
-    _console: Console = field(factory=Console)
-    _errors: Console = field(factory=lambda: Console(stderr=True))
+    _console: Terminal = field(factory=Terminal)
+    _errors: Terminal = field(factory=lambda: Terminal(stderr=True))
     _address: str = ""
     _port: int = 0
     _open: asyncio.Event = field(factory=asyncio.Event)
@@ -205,8 +206,9 @@ class Teller:
             key = self.aggregator.home.public_key.hex()
             print_json({"address": named[0], "addresses": list(named), "key": key})
         else:
-            where = "[/] and [bold]".join(named)
-            self._print(f"serving at [bold]{where}[/] (Ctrl-C stops; nothing is lost)", soft_wrap=True)
+            where = " and ".join(named)
+            line = styled("serving at [bold]{where}[/] (Ctrl-C stops; nothing is lost)", where=where)
+            self._print(line, soft_wrap=True)
             if is_loopback(address):
                 self._print("for peers on this machine alone; people elsewhere need `serve --onion` or `desk --onion`")
             self._print(f"the aggregator's key in words: {words(self.aggregator.home.public_key)}")
@@ -232,7 +234,7 @@ class Teller:
     def say(self, line: str) -> None:
         """One line about what is being waited for; not part of the output."""
         if not self.asked.as_json:
-            self._errors.print(inline(line), style="dim", highlight=False)
+            self._errors.print(inline(line), style="dim")
 
     async def watch(self) -> None:
         """Say every change of phase and of how many enrolled; return once all studies have ended, when asked to."""
@@ -263,8 +265,8 @@ class Teller:
             answers = {"enrolment_answers": status.enrolment_answers, "packet_answers": status.packet_answers}
             print_json(study_status(status) | answers | {"at": time.time()})
         else:
-            named = f"{status.study.hex()[:8]} {short(status.title)}"
-            self._print(f"{named}: [bold]{status.phase}[/], {_enrolled(status)}")
+            named, enrolled = f"{status.study.hex()[:8]} {short(status.title)}", _enrolled(status)
+            self._print(styled("{study}: [bold]{phase}[/], {said}", study=named, phase=status.phase, said=enrolled))
 
     def _named_here(self, study: bytes) -> bool:
         """True if peers of a study go to an address that is served. Says once which are not, and if they all are."""
@@ -293,13 +295,13 @@ class Teller:
             admission = manifest.cohort.admission
             print_json(study_status(status) | {"admission": admission, "address": where, "links": links})
             return
-        self._print(f"\n[bold]{short(status.title)}[/]")
+        self._print(styled("\n[bold]{title}[/]", title=short(status.title)))
         show_study_code(self._console, status.study)
         for line in _ways_in(manifest, invites, self.asked.home):
             self._print(inline(line), soft_wrap=True)
 
-    def _print(self, line: str, *, soft_wrap: bool = False) -> None:
-        self._console.print(line, highlight=False, soft_wrap=soft_wrap)
+    def _print(self, line: str | Text, *, soft_wrap: bool = False) -> None:
+        self._console.print(line, soft_wrap=soft_wrap)
 
 
 def _enrolled(status: StudyStatus) -> str:

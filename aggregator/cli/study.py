@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from aggregator.app import AggregatorApp
 from aggregator.network.onion_address import onion_addresses
@@ -33,6 +33,7 @@ from anon.study import Manifest, load_proposal
 from anon.study.schema import FILE as SCHEMA_FILE
 from anon.terminal.foreign import inline, short
 from anon.terminal.options import JsonOption, finished, print_json
+from anon.terminal.printing import Terminal, styled
 from anon.terminal.wiring import wiring_of
 from anon.text.instants import instant
 from anon.transparency.fingerprint import words
@@ -55,7 +56,7 @@ def init(
     beside = file.with_name(SCHEMA_FILE)
     if not beside.exists():
         beside.write_text(_schema_text(), "utf-8")
-    Console().print(f"{file} written; edit it, then `anonml study lint {file}`")
+    Terminal().print(f"{file} written; edit it, then `anonml study lint {file}`")
 
 
 @app.command()
@@ -90,7 +91,7 @@ def lint(
     _show(manifest, as_json, published=False, outlook=outlooks[0].figures() if outlooks else {}, verdict=verdict)
     if not as_json:
         for line in (*reasons, *map(inline, (*expected_of(manifest), *suggested_cuts(manifest, cohort)))):
-            Console().print(line, highlight=False)
+            Terminal().print(line)
 
 
 @app.command()
@@ -133,11 +134,13 @@ def publish(
     manifest, twins = finished(work())
     _show(manifest, as_json, published=True)
     if lower := lower_limit(manifest):
-        Console(stderr=True).print(lower, highlight=False)
+        Terminal(stderr=True).print(lower)
     for twin in twins:
-        Console(stderr=True).print(
-            f"[bold yellow]caution:[/] a study of this title is open already ({twin[:8]}): who joins both pays twice",
-            highlight=False,
+        Terminal(stderr=True).print(
+            styled(
+                "[bold yellow]caution:[/] a study of this title is open already ({twin}): who joins both pays twice",
+                twin=twin[:8],
+            ),
         )
 
 
@@ -155,18 +158,18 @@ def _show(
     if as_json:
         print_json(_figures(manifest) | dict(outlook or {}))
         return
-    console = Console()
+    console = Terminal()
     state = "is published" if published else "can be published"
     named = f" as {manifest.study_id.hex()}" if published else ""
-    console.print(f"[bold]{short(manifest.title)}[/] {state}{named}", highlight=False)
+    console.print(styled("[bold]{title}[/] {state}", title=short(manifest.title), state=f"{state}{named}"))
     if verdict:
-        console.print(f"[bold]{verdict}[/]", highlight=False)
+        console.print(styled("[bold]{verdict}[/]", verdict=verdict))
     if published:
         console.print(
-            f"fingerprint [bold]{words(manifest.study_id)}[/]: put it where everyone can compare it", highlight=False
+            styled("fingerprint [bold]{words}[/]: put it where everyone can compare it", words=words(manifest.study_id))
         )
         where = " and ".join(manifest.addresses) or "this machine alone"
-        console.print(f"served at {where}: peers take no other address", highlight=False, soft_wrap=True)
+        console.print(f"served at {where}: peers take no other address", soft_wrap=True)
     table = Table("survey", "asks", "mechanism", "m", charge_of(manifest).budget.symbol, "share of its slot")
     for slot in manifest.slots:
         for row in slot.rows:
@@ -175,22 +178,25 @@ def _show(
             share = f"{row.weight / slot.total:.1%}"
             table.add_row(str(survey.survey), asks, survey.mechanism, str(survey.m), cost, share)
     console.print(table)
-    console.print(
-        f"{manifest.packets} packet(s) per peer. {_cost(manifest)}",
-        highlight=False,
-    )
+    console.print(_cost(manifest))
     for name, at in (("enrolment closes", manifest.timetable.enrol_closes), ("results from", manifest.timetable.ends)):
-        console.print(f"{name} {instant(at)}", highlight=False)
+        console.print(f"{name} {instant(at)}")
 
 
-def _cost(manifest: Manifest) -> str:
+def _cost(manifest: Manifest) -> Text:
+    packets = f"{manifest.packets} packet(s) per peer."
     if not is_local(manifest):
-        cost = cost_in_words(manifest)
-        return f"Each member's cost: [bold]{cost}[/]; {promise_in_words(manifest)}."
-    return (
-        f"Record-level epsilon [bold]{format_epsilon(manifest.epsilon)}[/]: "
-        f"the odds about somebody {odds_moved(manifest.epsilon)}; "
-        f"per-attribute (AnonML eq. 6) {format_epsilon(manifest.epsilon_per_attribute)}, which is not the guarantee."
+        cost, promise = cost_in_words(manifest), promise_in_words(manifest)
+        return styled(
+            "{packets} Each member's cost: [bold]{cost}[/]; {promise}.", packets=packets, cost=cost, promise=promise
+        )
+    return styled(
+        "{packets} Record-level epsilon [bold]{epsilon}[/]: the odds about somebody {moved}; per-attribute (AnonML eq. "
+        "6) {each}, which is not the guarantee.",
+        packets=packets,
+        epsilon=format_epsilon(manifest.epsilon),
+        moved=odds_moved(manifest.epsilon),
+        each=format_epsilon(manifest.epsilon_per_attribute),
     )
 
 

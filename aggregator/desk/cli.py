@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from aggregator.desk.link import HOST, PORT, kept_link
 from aggregator.opening import DEFAULT_HOME, KEEP, RUN, HomeOption, RestoredOption
@@ -15,6 +14,7 @@ from aggregator.store.home import open_home
 from anon.errors import Refused
 from anon.page.browser import open_link
 from anon.terminal.options import JsonOption, print_json
+from anon.terminal.printing import Terminal
 from anon.terminal.wiring import wiring_of
 
 
@@ -63,7 +63,7 @@ def desk(
     if as_json:
         print_json({"desk": link})
     else:
-        Console().print(f"the desk: {link}", highlight=False, soft_wrap=True)
+        Terminal().print(f"the desk: {link}", soft_wrap=True)
 
 
 def _running(home: Path) -> str | None:

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from aggregator.opening import PUBLISH
 from anon.errors import Refused
 from anon.protocols.registry import load_model
 from anon.terminal.options import JsonOption, print_json
+from anon.terminal.printing import Terminal
 
 
 def join(app: typer.Typer) -> None:
@@ -40,4 +40,4 @@ def export_model(
     if as_json:
         print_json({"file": str(file), "bytes": file.stat().st_size, "study": found.study})
     else:
-        Console().print(f"written to {file}", highlight=False)
+        Terminal().print(f"written to {file}")

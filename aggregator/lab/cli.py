@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, TextIO
 
 import typer
-from rich.console import Console
 
 from aggregator.app import AggregatorApp
 from aggregator.lab.cli_plan import plan
@@ -19,6 +18,7 @@ from anon.errors import Refused
 from anon.storage.private_files import new_private
 from anon.study import load_proposal
 from anon.terminal.options import StudyOption, finished
+from anon.terminal.printing import Terminal
 
 
 def join_study(app: typer.Typer) -> None:
@@ -88,4 +88,4 @@ def report(
     page = finished(work())
     with new_private(file) if people else file.open("xb") as target:  # errors by subgroup tell of the people tested
         target.write(to_pdf(page) if file.suffix == ".pdf" else page.encode())
-    Console().print(f"{file} written", highlight=False)
+    Terminal().print(f"{file} written")

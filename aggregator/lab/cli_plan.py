@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
@@ -14,6 +13,7 @@ from aggregator.compute import HELP, Compute
 from anon.errors import Malformed, Refused
 from anon.study import load_proposal
 from anon.terminal.options import JsonOption, print_json
+from anon.terminal.printing import Terminal, styled
 
 if TYPE_CHECKING:
     from aggregator.lab.planning.exact_sums import Beside
@@ -65,7 +65,7 @@ def plan(
             raise Refused(f"{target}: already exists; name another file")
     if chart is not None and only:
         raise Malformed("--chart: a chart needs other cohorts and epsilons; leave out --only")
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    with Progress(console=Terminal(stderr=True), transient=True) as progress:
         cohorts, epsilons = ([], []) if only else ([max(people // 4, 2), people, 4 * people], list(EPSILONS))
         task = progress.add_task("designs", total=1 + len(cohorts) * len(epsilons))
         choice = choose_design(proposal, people, epsilon, seed, populations, compute=place)
@@ -93,10 +93,10 @@ def plan(
             "sum": {"refused": sums} if isinstance(sums, str) else sums.figures(),
         })
         return
-    console = Console()
+    console = Terminal()
     _show_choice(console, choice, outlook)
     _show_beside(console, choice.best, sums, epsilon)
-    console.print(_closing(outlook, proposal), highlight=False, soft_wrap=True)
+    console.print(_closing(outlook, proposal), soft_wrap=True)
     if around:
         grid = Table("people", *(f"{budget:g}" for budget in EPSILONS))
         for size in cohorts:
@@ -107,8 +107,8 @@ def plan(
     if write is not None:
         console.print(f"{write} written with {choice.best.design}; check it with `anonml study lint {write}`")
         for line in changes(written, choice.proposal):
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
-        console.print("Comments are not kept, and lengths of time are written in seconds.", highlight=False)
+            console.print(line, soft_wrap=True)
+        console.print("Comments are not kept, and lengths of time are written in seconds.")
 
 
 _SCORE = (
@@ -136,34 +136,34 @@ def _beside(written: Proposal, choice: Choice, seed: int, place: Compute) -> Bes
         return str(fault)
 
 
-def _show_choice(console: Console, choice: Choice, outlook: Outlook) -> None:
+def _show_choice(console: Terminal, choice: Choice, outlook: Outlook) -> None:
     """Every design that was tried, the best first, and the verdict on it."""
     table = Table(*_HEADINGS)
     for forecast in choice.forecasts:
-        mark = "[bold]→[/] " if forecast is choice.best else ""
-        table.add_row(f"{mark}{forecast.design}", *_figures(forecast))
+        best = styled("[bold]→[/] {design}", design=forecast.design)
+        table.add_row(best if forecast is choice.best else forecast.design, *_figures(forecast))
     heading = f"{choice.best.cohort:,} people, record-level epsilon {choice.best.epsilon:g}, made-up people:"
-    console.print(heading, highlight=False)
+    console.print(heading)
     console.print(table)
-    console.print(WHY, highlight=False)
+    console.print(WHY)
     for line in outlook.sentences():
-        console.print(line, highlight=False)
+        console.print(line)
 
 
-def _show_beside(console: Console, best: Forecast, sums: Beside | str, epsilon: float) -> None:
+def _show_beside(console: Terminal, best: Forecast, sums: Beside | str, epsilon: float) -> None:
     """The protocol `sum` beside the best design of `histogram`, and what each promise rests on."""
     if isinstance(sums, str):
-        console.print(f"Exact sums: not for this study as it stands. {sums}", highlight=False, markup=False)
+        console.print(f"Exact sums: not for this study as it stands. {sums}")
         return
     table = Table("protocol", *_HEADINGS)
     table.add_row("histogram", best.design, *_figures(best))
     if sums.equal is not None:
         table.add_row("", f"the same at local epsilon {sums.equal.epsilon:g}", *_figures(sums.equal))
     table.add_row("sum", sums.sums.design, *_figures(sums.sums))
-    console.print(f"{sums.sums.cohort:,} people, the two protocols at epsilon {epsilon:g}:", highlight=False)
+    console.print(f"{sums.sums.cohort:,} people, the two protocols at epsilon {epsilon:g}:")
     console.print(table)
     for line in sums.sentences(epsilon):
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
 
 
 def _closing(outlook: Outlook, proposal: Proposal) -> str:

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 from attrs import evolve
-from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
@@ -22,6 +21,7 @@ from anon.study import Proposal, load_proposal
 from anon.study.proposal import OnePacket
 from anon.study.sum_designs import Gradient, Moments, TablesSum
 from anon.terminal.options import JsonOption, print_json
+from anon.terminal.printing import Terminal
 from anon.text.foreign import shown
 
 app = typer.Typer(add_completion=False, help="Predict a study's result on data you have, without any network.")
@@ -73,7 +73,7 @@ def main(
             "values that label.query gives on this file with label.positive and label.negative.",
             err=True,
         )
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    with Progress(console=Terminal(stderr=True), transient=True) as progress:
         task = progress.add_task("trials", total=trials)
         result = simulate(
             proposal,
@@ -156,11 +156,10 @@ def _show(result: SimulationResult) -> None:
     same = "columns" if result.shown is None else "bins"
     table.add_row(f"no privacy, same {same}: AUC", f"{result.auc_ceiling_binned:.4f}", "")
     table.add_row("no privacy, raw features: AUC", f"{result.auc_ceiling_raw:.4f}", "")
-    console = Console()
+    console = Terminal()
     console.print(table)
     console.print(
         f"{_tested(result)}{result.peers} peers a study, "
         f"{result.cost or f'record-level epsilon {result.epsilon_record:g}'}; "
         f"all figures are for {result.scored} other people",
-        highlight=False,
     )

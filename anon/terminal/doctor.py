@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 
 import typer
-from rich.console import Console
+from rich.text import Text
 
 from anon.diagnosis import CHECKS, Check
 from anon.terminal.foreign import inline
 from anon.terminal.options import JsonOption, print_json
+from anon.terminal.printing import Terminal, styled
 
 TELLERS = "    a teller's home, disk and address are looked at by `anonml teller doctor`"
 app = typer.Typer(add_completion=False, help="Look at this installation and say what to do next.")
@@ -23,7 +24,7 @@ def main(as_json: JsonOption = False) -> None:
         show([check() for check in CHECKS], as_json)
     finally:
         if not as_json and find_spec("anon.teller.cli"):  # a program packed for peers has no tellers
-            Console().print(TELLERS, highlight=False, soft_wrap=True)
+            Terminal().print(TELLERS, soft_wrap=True)
 
 
 def show(findings: Sequence[Check], as_json: bool) -> None:
@@ -32,9 +33,8 @@ def show(findings: Sequence[Check], as_json: bool) -> None:
         print_json([{"name": finding.name, "ok": finding.ok, "action": finding.action} for finding in findings])
     else:
         for finding in findings:
-            mark = "[green]ok[/]  " if finding.ok else "[red]no[/]  " if finding.needed else "no  "
             line = finding.name if finding.ok else f"{finding.name}: {_of_tor(finding)}{finding.action}"
-            Console().print(mark + inline(line), highlight=False, soft_wrap=True)
+            Terminal().print(_marked(finding, inline(line)), soft_wrap=True)
     if not all(needed.ok for needed in findings if needed.needed):
         raise typer.Exit(1)
 
@@ -43,3 +43,9 @@ def _of_tor(finding: Check) -> str:
     if finding.name != "tor":
         return ""
     return "a study on this machine alone (--loopback) needs none; for people elsewhere: "
+
+
+def _marked(finding: Check, line: str) -> Text | str:
+    if finding.ok:
+        return styled("[green]ok[/]  {line}", line=line)
+    return styled("[red]no[/]  {line}", line=line) if finding.needed else f"no  {line}"

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from anon.errors import Malformed, Refused
 from anon.storage.private_files import new_private
 from anon.terminal.foreign import inline
 from anon.terminal.options import JsonOption, print_json
+from anon.terminal.printing import Terminal
 from anon.transparency.equivocation import MAX_BYTES, compare_chains, parse_evidence
 from anon.transparency.exported_chain import read_exported_chain
 from anon.transparency.proof_text import evidence_json, evidence_lines
@@ -42,9 +42,9 @@ def check(
     if as_json:
         print_json(evidence_json(proof))
         return
-    console = Console()
+    console = Terminal()
     for line in evidence_lines(proof):
-        console.print(inline(line), highlight=False, soft_wrap=True)
+        console.print(inline(line), soft_wrap=True)
     if not (key or invite):
         console.print("Compare fingerprint or key with your invite link or a public place: they say whose it is.")
 
@@ -71,7 +71,7 @@ def compare(
     else:
         lines = [f"one story in all {common} documents that both have"] if proof is None else evidence_lines(proof)
         for line in lines:
-            Console().print(inline(line), highlight=False, soft_wrap=True)
+            Terminal().print(inline(line), soft_wrap=True)
     if proof is not None:
         raise typer.Exit(1)
 

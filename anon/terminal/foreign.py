@@ -1,8 +1,8 @@
 """Text that somebody else wrote, on a terminal: inside a line of ours, in a cell of a table, or in a frame of its own.
 
-Every module that prints takes `inline`, `Foreign` or `framed` from here, and none takes rich's own `escape`. A text
-that runs from right to left is put between FSI and PDI (UAX #9) and not refused: Arabic and Hebrew titles are
-legitimate. Terminals without bidirectional text show these two as nothing.
+Every module that prints takes `inline`, `Foreign` or `framed` from here. A text that runs from right to left is put
+between FSI and PDI (UAX #9) and not refused: Arabic and Hebrew titles are legitimate. Terminals without bidirectional
+text show these two as nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from itertools import accumulate
 
 from attrs import frozen
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markup import escape
 from rich.measure import Measurement
 from rich.text import Text
 
@@ -25,8 +24,8 @@ _GUTTER = "│ "
 
 
 def inline(text: str) -> str:
-    """The text as part of a line of ours that rich prints. It begins no line and no markup."""
-    return escape(shown(text))
+    """The text as part of a line of ours. It begins no line, and a `Terminal` knows no markup."""
+    return shown(text)
 
 
 def short(text: str) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from rich.console import Console
-
 from anon.errors import Refused
+from anon.terminal.printing import Terminal
 from anon.text.qr import qr_code
 
 QUIET = 2
@@ -34,8 +33,8 @@ def figures(text: str) -> dict[str, object]:
     return {"text": text, "drawing": list(drawing(text))}
 
 
-def show(console: Console, text: str) -> None:
+def show(console: Terminal, text: str) -> None:
     """Print a code dark on light, whatever the terminal's colours, with what it carries below it."""
     for line in drawing(text):
-        console.print(line, style="black on bright_white", highlight=False, markup=False, no_wrap=True)
-    console.print(text, style="dim", highlight=False, markup=False, soft_wrap=True)
+        console.print(line, style="black on bright_white", no_wrap=True)
+    console.print(text, style="dim", soft_wrap=True)

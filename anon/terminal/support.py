@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from anon.diagnosis import CHECKS
 from anon.environment import is_set
 from anon.errors import Refused
 from anon.storage.home import AGGREGATOR, is_peers
 from anon.storage.private_files import new_private
+from anon.terminal.printing import Terminal, styled
 
 app = typer.Typer(
     add_completion=False, help="Pack what a helper needs to know about this installation, and nothing about anybody."
@@ -157,13 +157,13 @@ def main(
     show: Annotated[bool, typer.Option("--show", help="Only show what would be written.")] = False,
 ) -> None:
     """Show everything that the bundle would hold, ask, and write it. Nothing is sent anywhere."""
-    bundle, console = contents(tuple(home or _default_homes())), Console()
+    bundle, console = contents(tuple(home or _default_homes())), Terminal()
     for name, text in bundle.items():
-        console.print(f"[bold]{name}[/]", highlight=False)
-        console.print(text, highlight=False, markup=False, soft_wrap=True)
+        console.print(styled("[bold]{name}[/]", name=name))
+        console.print(text, soft_wrap=True)
     if show:
         return
     if not yes and not typer.confirm(f"Write this into {file}?", default=False):
         raise Refused("not written")
     write(bundle, file)
-    console.print(f"{file} written; send it to whom you like", highlight=False)
+    console.print(f"{file} written; send it to whom you like")

@@ -12,9 +12,9 @@ from typing import Annotated
 
 import typer
 from attrs import asdict
-from rich.console import Console
 
 from anon.terminal.options import JsonOption, print_json
+from anon.terminal.printing import Terminal
 from anon.testnet import background
 from anon.testnet.layout import literal
 from anon.testnet.memory import Memory, memory_of
@@ -43,7 +43,7 @@ def up(
     state = _state(folder)
     if not foreground:
         if not as_json and not state.is_owned():
-            Console(stderr=True).print("starting a private Tor network; it takes about 15 seconds")
+            Terminal(stderr=True).print("starting a private Tor network; it takes about 15 seconds")
         _say(background.start(state, literal(address)), as_json, foreground)
         return
     with suppress(asyncio.CancelledError, KeyboardInterrupt):
@@ -56,9 +56,9 @@ def _say(standing: Standing, as_json: bool, foreground: bool) -> None:
         return
     ends = "Ctrl-C" if foreground else "`anonml testnet down`"
     _print(f"export ANONML_TORRC={shlex.quote(standing.torrc)}")
-    aside = Console(stderr=True)  # so that the line above can be given to eval
+    aside = Terminal(stderr=True)  # so that the line above can be given to eval
     ready = f"ready after {standing.seconds:.1f} s: {standing.relays} relays and a client; {ends} ends it"
-    aside.print(f"{ready}\nthe client, for --route: {standing.socks}", highlight=False)
+    aside.print(f"{ready}\nthe client, for --route: {standing.socks}")
 
 
 @app.command()

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from attrs import evolve
-from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
@@ -19,6 +18,7 @@ from anon.tables.columns import column_name
 from anon.tables.numerals import Numerals
 from anon.tables.streams import Cell
 from anon.terminal.foreign import Foreign, inline
+from anon.terminal.printing import Terminal, styled
 from peer.data.choices import Choices, Person
 from peer.data.fitting import people_in
 from peer.data.importing import ImportSummary, Mode, import_file
@@ -68,7 +68,7 @@ def yours(file: Path, table: str | None, choices: Choices | None, asks: bool) ->
     refused = Refused(f"{column} names several people ({listed}); nothing was imported: {step}")
     if not (asks and sys.stdin.isatty()):
         raise refused
-    console = Console(highlight=False, soft_wrap=True)
+    console = Terminal(soft_wrap=True)
     console.print(f"{column} names several people ({listed}). Only your own rows are about you.")
     try:
         you = console.input("You, as it stands in the file (or * if all rows are yours): ").strip()
@@ -95,7 +95,7 @@ def run_import(
     database: Path, file: Path, table: str | None, append: bool, choices: Choices | None = None
 ) -> ImportSummary:
     """Import with a count of the rows on stderr. Raises `Malformed` or `Refused`."""
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    with Progress(console=Terminal(stderr=True), transient=True) as progress:
         task = progress.add_task("rows", total=None)
         mode: Mode = "append" if append else "replace"
         count = partial(progress.update, task)
@@ -120,7 +120,7 @@ def summary_json(summary: ImportSummary) -> dict[str, Any]:
 
 def show_summary(summary: ImportSummary) -> None:
     """The imported tables and rows, and the skipped records with the reason."""
-    out = Console(highlight=False, soft_wrap=True)
+    out = Terminal(soft_wrap=True)
     columns = ", ".join(summary.columns)
     out.print(f"{counted(summary.rows, 'row')} in table {summary.table} ({columns}), from {inline(summary.says)}")
     if summary.skipped:
@@ -155,19 +155,20 @@ def _table_json(table: PreviewTable) -> dict[str, Any]:
 
 def show_preview(preview: Preview) -> None:
     """Format, tables with their columns and first rows, and problems."""
-    out = Console(highlight=False)
+    out = Terminal()
     out.print(f"This is {inline(preview.says)}.")
     for table in preview.tables:
         count = "" if table.count is None else f", {counted(table.count, 'row')}"
-        out.print(f"\n[bold]{table.name}[/]{count}")
+        out.print(styled("\n[bold]{name}[/]{count}", name=table.name, count=count))
         for column in table.columns:
             out.print(f"  {column.name}: {column.says}")
         if table.rows:
             out.print(_rows(table))
         if (people := people_in(table)) is not None:
-            out.print(f"[yellow]{people.column} names several people; take only yours: --person {people.column}=YOU[/]")
+            told = f"{people.column} names several people; take only yours: --person {people.column}=YOU"
+            out.print(styled("[yellow]{told}[/]", told=told))
     for problem in preview.problems:
-        out.print(f"[yellow]{inline(problem)}[/]")
+        out.print(styled("[yellow]{problem}[/]", problem=inline(problem)))
     out.print("\nNothing was imported; leave --preview out to import it.")
 
 

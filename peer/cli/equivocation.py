@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from anon.errors import Refused
 from anon.terminal.foreign import inline
 from anon.terminal.options import JsonOption, StudyOption, print_json
+from anon.terminal.printing import Terminal, styled
 from peer.opening import DEFAULT_HOME, HomeOption, open_view, pick
 
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ def evidence(
     if as_json:
         print_json([evidence_json(proof) | {"proof": proof.to_bytes().hex()} for proof in proofs])
         return
-    console = Console()
+    console = Terminal()
     for proof in proofs:
         for line in evidence_lines(proof):
-            console.print(inline(line), highlight=False, soft_wrap=True)
+            console.print(inline(line), soft_wrap=True)
     for file in written:
-        console.print(f"written to {inline(str(file))}: anyone checks it with `anonml evidence check`", highlight=False)
+        console.print(f"written to {inline(str(file))}: anyone checks it with `anonml evidence check`")
     if not proofs:
         console.print("none")
 
@@ -108,10 +108,11 @@ def _show(study: bytes, prints: tuple[HeadPrint, ...], drawn: HeadPrint) -> None
     from anon.terminal import qr
     from anon.transparency.fingerprint import words
 
-    console = Console()
-    console.print(f"study: [bold]{words(study)}[/]", highlight=False)
+    console = Terminal()
+    console.print(styled("study: [bold]{words}[/]", words=words(study)))
     for head_print in prints:
-        console.print(f"{head_print.number} {head_print.name}: [bold]{head_print.words}[/]", highlight=False)
+        named = f"{head_print.number} {head_print.name}"
+        console.print(styled("{document}: [bold]{words}[/]", document=named, words=head_print.words))
     qr.show(console, drawn.code)
     console.print(
         "The same words at the same number mean the same documents up to there. If another member or the public place "

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 from attrs import evolve
-from rich.console import Console
 
 from anon import environment
 from anon.errors import AnonmlError, Malformed, Refused
@@ -17,6 +16,7 @@ from anon.ldp import nano
 from anon.protocols.charge import LOCAL, Budget, Measure, Unit
 from anon.terminal.foreign import inline
 from anon.terminal.options import JsonOption, finished, print_json
+from anon.terminal.printing import Terminal, styled
 from anon.terminal.progress import on_one_line
 from anon.wire.invite import Invite, parse_invite
 from peer.cli.show import budget_json, prediction_json, show_budget, show_prediction
@@ -123,9 +123,9 @@ def tables(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None
         print_json({name: list(columns) for name, columns in tables.items()})
         return
     for name, columns in tables.items():
-        Console().print(f"[bold]{name}[/]: {', '.join(columns)}", highlight=False)
+        Terminal().print(styled("[bold]{name}[/]: {columns}", name=name, columns=", ".join(columns)))
     if not tables:
-        Console().print("no tables yet: `anonml peer import FILE`")
+        Terminal().print("no tables yet: `anonml peer import FILE`")
 
 
 def budget(
@@ -203,9 +203,9 @@ def predict(
     else:
         predictions = local.predict_people(model, people, person, instant, home)
     if doubt := local.caution(model):
-        Console(stderr=True).print(f"[bold yellow]caution:[/] {inline(doubt)}", highlight=False)
+        Terminal(stderr=True).print(styled("[bold yellow]caution:[/] {doubt}", doubt=inline(doubt)))
     if output is not None:
-        Console().print(f"{local.write_predictions(predictions, output)} predictions written to {output}")
+        Terminal().print(f"{local.write_predictions(predictions, output)} predictions written to {output}")
         return
     predicted = list(predictions)
     if as_json:
@@ -237,11 +237,11 @@ def report(
     page = as_page(body, "Report", "The report as staff published it.")
     with new_private(target) as written:
         written.write(page)
-    Console().print(f"written to {target}; open it in a browser", highlight=False, soft_wrap=True)
+    Terminal().print(f"written to {target}; open it in a browser", soft_wrap=True)
 
 
 def _warn(message: str) -> None:
-    Console(stderr=True).print(f"[bold yellow]missing:[/] {inline(message)}", highlight=False)
+    Terminal(stderr=True).print(styled("[bold yellow]missing:[/] {message}", message=inline(message)))
 
 
 def _demand_new(file: Path) -> None:
@@ -267,7 +267,7 @@ def passphrase(home: HomeOption = DEFAULT_HOME) -> None:
     peer = open_peer(home)
     chosen = environment.secret(environment.NEW_PASSPHRASE) or _first_passphrase(home) or _typed_twice()
     peer.set_passphrase(chosen)
-    Console().print("set; it is asked for from now on, and cannot be recovered")
+    Terminal().print("set; it is asked for from now on, and cannot be recovered")
 
 
 def _first_passphrase(home: Path) -> str:
@@ -291,10 +291,10 @@ def backup(
 
     _demand_new(file)
     fixed = finished(write_backup(existing_home(home), file, final, tell=on_one_line))
-    Console().print(f"written to {file}" + ("; this home is closed" if final else ""))
+    Terminal().print(f"written to {file}" + ("; this home is closed" if final else ""))
     if fixed:
         studies = "1 study answers" if fixed == 1 else f"{fixed} studies answer"
-        Console().print(f"{studies} from your data as they are now: what you import later does not move what is sent")
+        Terminal().print(f"{studies} from your data as they are now: what you import later does not move what is sent")
 
 
 def restore(
@@ -304,11 +304,11 @@ def restore(
     from peer.store.backup.archive import restore as read_backup
 
     result = read_backup(home_of(home), file, time.time())
-    Console().print(f"restored into {home}")
+    Terminal().print(f"restored into {home}")
     if result.aggregator:
-        Console().print("its aggregator too: serve it here only, and nowhere else any more", highlight=False)
+        Terminal().print("its aggregator too: serve it here only, and nowhere else any more")
     if result.barred:
-        Console().print(f"{result.barred} studies release nothing more: packets unknown to the backup may have left")
+        Terminal().print(f"{result.barred} studies release nothing more: packets unknown to the backup may have left")
 
 
 def begin_anew(
@@ -317,7 +317,7 @@ def begin_anew(
     """Make a new ledger in a home that lost its own, with the whole budget counted as spent. A backup is better."""
     from peer.store.ledger_marker import begin_anew as make_anew
 
-    console = Console(highlight=False, soft_wrap=True)
+    console = Terminal(soft_wrap=True)
     if not yes:
         console.print(
             "A new ledger knows nothing of your studies: what they have not sent is never sent, and their receipts are "

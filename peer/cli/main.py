@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from attrs import evolve
-from rich.console import Console
 
 from anon.errors import Conflict, Refused
 from anon.ldp import format_epsilon, nano
 from anon.terminal.foreign import short
 from anon.terminal.options import JsonOption, StudyOption, finished, local_time, print_json
+from anon.terminal.printing import Terminal, styled
 from anon.terminal.wiring import wiring_of
 from anon.wire.invite import parse_invite
 from peer.cli import equivocation as proof_commands
@@ -83,14 +83,14 @@ def look(
     state = known.state if known is not None else None
     member = known if known is not None and known.state not in LAST else None
     if state is not None and not as_json:
-        Console().print(f"You have joined this study already: {state}. `anonml peer status` shows more.")
+        Terminal().print(f"You have joined this study already: {state}. `anonml peer status` shows more.")
     sheet = finished(peer.look(invite), routes.close)
     own = _own(sheet, home, evaluated=True)
     if as_json:
         print_json(sheet_json(sheet, own) | {"joined": state, "closed": is_closed(sheet)})
         return
     if is_closed(sheet) and member is None:
-        Console().print(f"This study is {closed(sheet)}.", highlight=False)
+        Terminal().print(f"This study is {closed(sheet)}.")
     show_sheet(sheet, own, home, queries, member=member)
 
 
@@ -120,7 +120,7 @@ def join(
     if sheet.objections:
         raise Refused("not joined: " + "; ".join(map(with_command, sheet.objections)))
     if not yes:
-        _ask(sheet, own, Console(stderr=as_json))
+        _ask(sheet, own, Terminal(stderr=as_json))
     approved = nano(epsilon) if epsilon is not None else sheet.epsilon
     consent = finished(peer.join(invite, approved), routes.close)
     key = peer.study_key(consent.study).hex()
@@ -130,11 +130,11 @@ def join(
         print_json({"study": study, "epsilon_reserved": reserved, "key": key, "missing": missing_json(own)})
         return
     reserved_text = f"{consent.charge.budget.symbol} {format_epsilon(consent.epsilon)}"
-    Console().print(f"joined; {reserved_text} is reserved.")
-    Console().print("One thing to do: keep `anonml peer run` running, or you are not enrolled.")
-    Console().print(KEEP_RUNNING, highlight=False)
+    Terminal().print(f"joined; {reserved_text} is reserved.")
+    Terminal().print("One thing to do: keep `anonml peer run` running, or you are not enrolled.")
+    Terminal().print(KEEP_RUNNING)
     if sheet.admission == "allow-list":
-        Console().print(f"first give staff your key for this study, to put on their list: {key}", highlight=False)
+        Terminal().print(f"first give staff your key for this study, to put on their list: {key}")
 
 
 def _status(peer: HomeView, study: bytes) -> StudyStatus | None:
@@ -159,7 +159,7 @@ def _own(sheet: ConsentSheet, home: Path, evaluated: bool) -> OwnData:
     return evolve(own, uncounted=uncounted(sheet.manifest, path), people=people_held(path, sheet.tables))
 
 
-def _ask(sheet: ConsentSheet, own: OwnData, console: Console) -> None:
+def _ask(sheet: ConsentSheet, own: OwnData, console: Terminal) -> None:
     """Return on a yes. Raises `Refused` on a no."""
     unready = bool(own.warnings) and not agreed("Your data lacks what is named above. Go on all the same?", console)
     if unready or not agreed("Do you consent?", console):
@@ -170,7 +170,7 @@ def _ask(sheet: ConsentSheet, own: OwnData, console: Console) -> None:
 def key(link: LinkArgument, home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
     """Your key in a study that admits by a list, for staff to put on it: after `join`, before `run` sends it."""
     shown = open_peer(home).study_key(parse_invite(link).study).hex()
-    print_json({"key": shown}) if as_json else Console().print(shown, highlight=False)
+    print_json({"key": shown}) if as_json else Terminal().print(shown)
 
 
 @app.command(rich_help_panel=START)
@@ -192,7 +192,7 @@ def run(
     try:
         _run(home, route, max_seconds, once)
     except KeyboardInterrupt:
-        Console().print("stopped; nothing is lost: `anonml peer run` goes on from here", highlight=False)
+        Terminal().print("stopped; nothing is lost: `anonml peer run` goes on from here")
 
 
 def _run(home: Path, route: str, max_seconds: float | None, once: bool) -> None:
@@ -201,7 +201,7 @@ def _run(home: Path, route: str, max_seconds: float | None, once: bool) -> None:
     view.close()
     if not active:  # nothing that connects is loaded
         ended = "all your studies have ended; nothing is left to do" if known else NO_STUDIES
-        Console().print(ended, highlight=False)
+        Terminal().print(ended)
         return
     routes = routes_of(route, home)
     peer = open_peer(home, routes)
@@ -227,14 +227,15 @@ async def _watch(peer: PeerApp, max_seconds: float | None, once: bool) -> None:
 
     running = asyncio.create_task(peer.run(max_seconds, once))
     seen: dict[bytes, str] = {}
-    console = Console()
+    console = Terminal()
     while not running.done():
         for status in peer.status():
             if seen.get(status.study) != str(status.state):
                 seen[status.study] = str(status.state)
                 told = coming(peer.store.study(status.study), time.time())
-                where = f"{status.study.hex()[:8]} {short(status.title)}: [bold]{status.state}[/]"
-                console.print(f"{local_time(time.time())} {where}", told, sep="; " if told else "", highlight=False)
+                where = f"{local_time(time.time())} {status.study.hex()[:8]} {short(status.title)}"
+                line = styled("{where}: [bold]{state}[/]", where=where, state=status.state)
+                console.print(line, told, sep="; " if told else "")
         if not once and seen and not peer.store.active():
             running.cancel()
         await asyncio.wait({running}, timeout=0.5)
@@ -275,7 +276,7 @@ def leave(study: StudyOption = "", home: HomeOption = DEFAULT_HOME, route: Route
     chosen = pick(peer, study, active=True)
     finished(peer.leave(chosen))
     if finished(peer.deliver_withdrawal(chosen), routes.close) == "leaving":
-        Console().print("the aggregator has not answered yet: `anonml peer run` tells it before enrolment closes")
+        Terminal().print("the aggregator has not answered yet: `anonml peer run` tells it before enrolment closes")
     show_status(peer)
 
 

@@ -7,10 +7,10 @@ import time
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from anon.errors import Malformed
 from anon.terminal.options import StudyOption, local_time
+from anon.terminal.printing import Terminal
 from peer.opening import DEFAULT_HOME, HomeOption, open_peer, pick
 
 _UNITS = {"m": 60, "h": 3600, "d": 86400}
@@ -30,14 +30,14 @@ def pause(
     chosen = pick(peer, study, active=True) if study else None
     until = time.time() + seconds_of(duration)
     peer.pause(until, chosen)
-    Console().print(f"paused until {local_time(until)}. {MEANING}", highlight=False)
+    Terminal().print(f"paused until {local_time(until)}. {MEANING}")
 
 
 def resume(study: StudyOption = "", home: HomeOption = DEFAULT_HOME) -> None:
     """Go on before a pause ends: of all your studies, or of one with --study."""
     peer = open_peer(home)
     peer.resume(pick(peer, study, active=True) if study else None)
-    Console().print("not paused any more; `anonml peer run` or `anonml peer open` goes on", highlight=False)
+    Terminal().print("not paused any more; `anonml peer run` or `anonml peer open` goes on")
 
 
 def seconds_of(duration: str) -> float:

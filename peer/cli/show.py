@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.table import Table
 
 from anon.ldp import format_epsilon
 from anon.protocols.charge import LOCAL, Budget, Charge
 from anon.terminal.foreign import Foreign, framed, inline, short
 from anon.terminal.options import local_time
+from anon.terminal.printing import Terminal, styled
 from anon.text.foreign import Quoted, paragraphs, whole_place
 from anon.text.sentences import joined, listed, say
 from anon.transparency.fingerprint import study_code
@@ -131,16 +131,16 @@ def show_sheet(
     `member` the cost is told as it is held, and nothing stands against a yes that was given."""
     from anon.terminal import qr
 
-    console = Console()
+    console = Terminal()
     console.rule("A study asks you")
     console.print(framed(sheet.title, "its title, in the words of who asks"))
     console.print(framed(paragraphs(sheet.purpose), "what it is for, in the words of who asks"))
     console.print(framed(sheet.contact, "who asks, in their own words"))
     if sheet.data_source:
         console.print(framed(paragraphs(sheet.data_source), "where your file comes from, in the words of who asks"))
-    fingerprint = f"Fingerprint, to compare with a public place: [bold]{sheet.fingerprint}[/]"
-    console.print(fingerprint, highlight=False, soft_wrap=True)
-    console.print(f"{_served(sheet.addresses)}; the fingerprint covers that.", highlight=False, soft_wrap=True)
+    fingerprint = styled("Fingerprint, to compare with a public place: [bold]{words}[/]", words=sheet.fingerprint)
+    console.print(fingerprint, soft_wrap=True)
+    console.print(f"{_served(sheet.addresses)}; the fingerprint covers that.", soft_wrap=True)
     if code:
         qr.show(console, study_code(sheet.study))
     about = "One perturbed packet about some of these, with the label"
@@ -152,7 +152,7 @@ def show_sheet(
     console.print(table)
     for question in sheet.features:
         if question.expects:
-            console.print(f"- {inline(question.expects)}", highlight=False)
+            console.print(f"- {inline(question.expects)}")
     if queries:
         _show_queries(console, sheet)
     for teller in sheet.tellers:
@@ -162,16 +162,16 @@ def show_sheet(
     passed_over = {per_attribute(sheet.epsilon_eq6), *warned, *([moved] if member is not None else ())}
     stated = [line for line in sheet.statements if line not in passed_over]
     for line in (*map(with_command, (sheet.summary, *sheet.odds, *stated)), *_times(sheet)):
-        console.print(f"- {inline(line)}", highlight=False)
+        console.print(f"- {inline(line)}")
     _show_own(console, own)
     if member is not None:
         spent, reserved = held_text(member.budget, member.spent), held_text(member.budget, member.reserved)
         held = f"{spent} spent and {reserved} reserved of your budget"
-        console.print(f"You take part in this study. It holds {held}.", highlight=False)
+        console.print(f"You take part in this study. It holds {held}.")
     for line in sheet.objections if member is None else ():
-        console.print(f"[bold red]not possible:[/] {inline(with_command(line))}", highlight=False)
+        console.print(styled("[bold red]not possible:[/] {why}", why=inline(with_command(line))))
     hint = "" if queries else "The queries: anonml peer look LINK --queries. "
-    console.print(f"{hint}Your data: {inline(str(home))}", style="dim", highlight=False)
+    console.print(f"{hint}Your data: {inline(str(home))}", style="dim")
 
 
 def _served(addresses: Sequence[str]) -> str:
@@ -181,16 +181,16 @@ def _served(addresses: Sequence[str]) -> str:
     return f"Served to everybody at {named}{drawn}"
 
 
-def _show_teller(console: Console, teller: NamedTeller) -> None:
+def _show_teller(console: Terminal, teller: NamedTeller) -> None:
     """The words in a line of their own, to be compared."""
     where = f"at {inline(whole_place(teller.address))}" + ", with the words of before" * teller.known
-    console.print(f"Teller {inline(Quoted(teller.name, LONGEST_SHOWN))} {where}:", highlight=False, soft_wrap=True)
-    console.print(f"  [bold]{teller.words}[/]", highlight=False, soft_wrap=True)
+    console.print(f"Teller {inline(Quoted(teller.name, LONGEST_SHOWN))} {where}:", soft_wrap=True)
+    console.print(styled("  [bold]{words}[/]", words=teller.words), soft_wrap=True)
     if teller.earlier:
-        console.print(f"[bold yellow]caution:[/] {inline(other_words(teller))}", highlight=False)
+        console.print(styled("[bold yellow]caution:[/] {told}", told=inline(other_words(teller))))
 
 
-def _show_queries(console: Console, sheet: ConsentSheet) -> None:
+def _show_queries(console: Terminal, sheet: ConsentSheet) -> None:
     for question in (*sheet.features, sheet.label):
         console.print(framed(question.query, question.name))
 
@@ -204,22 +204,22 @@ def _times(sheet: ConsentSheet) -> tuple[str, ...]:
     )
 
 
-def _show_own(console: Console, own: OwnData) -> None:
+def _show_own(console: Terminal, own: OwnData) -> None:
     counted = (say("{table} {count}", table=Quoted(table), count=count) for table, count in own.rows.items())
     rows = inline(joined(counted, ", "))
-    console.print(f"- Rows in your tables that it reads: {rows or 'none'}.", highlight=False)
+    console.print(f"- Rows in your tables that it reads: {rows or 'none'}.")
     for line in own.warnings:
-        console.print(f"[bold yellow]missing:[/] {inline(line)}", highlight=False)
+        console.print(styled("[bold yellow]missing:[/] {line}", line=inline(line)))
     if own.uncounted:
         named = inline(listed(own.uncounted))
-        console.print(f"[bold yellow]missing:[/] your tables give no value that counts for {named}", highlight=False)
+        console.print(styled("[bold yellow]missing:[/] your tables give no value that counts for {named}", named=named))
     for several in own.people:
         column = inline(Quoted(f"{several.table}.{several.column}"))
         told = f"{column} names several people ({inline(several.listed)}): every row counts as yours"
         step = f"`anonml peer import FILE --table {several.table} --person {several.column}=YOU` keeps only yours"
-        console.print(f"[bold yellow]several people:[/] {told}; {step}", highlight=False, soft_wrap=True)
+        console.print(styled("[bold yellow]several people:[/] {told}; {step}", told=told, step=step), soft_wrap=True)
     if own.warnings or own.uncounted:
-        console.print("What is missing counts as the study's rule for missing values says.", highlight=False)
+        console.print("What is missing counts as the study's rule for missing values says.")
 
 
 # Studies, receipts, budget
@@ -245,7 +245,7 @@ def show_status(peer: HomeView) -> None:
     """All studies as a table."""
     statuses = peer.status()
     if not statuses:
-        Console().print(NO_STUDIES)
+        Terminal().print(NO_STUDIES)
         return
     table = Table("study", "title", "state", "spent", "reserved", "packets", "reason")
     for status in statuses:
@@ -259,14 +259,14 @@ def show_status(peer: HomeView) -> None:
             packets,
             Foreign(status.reason, lines=True),
         )
-    Console().print(table)
+    Terminal().print(table)
     for status in statuses:
         if told := coming(peer.store.study(status.study), time.time()):
-            Console().print(f"{status.study.hex()[:8]} {status.state}: {told}", highlight=False, soft_wrap=True)
+            Terminal().print(f"{status.study.hex()[:8]} {status.state}: {told}", soft_wrap=True)
     if any(slot.status is Status.QUEUED for status in statuses for slot in status.slots):
-        Console().print(SET_ASIDE, highlight=False)
+        Terminal().print(SET_ASIDE)
     if peer.evidence():
-        Console().print("a proof against an aggregator is kept; `anonml peer evidence --export FILE` writes it")
+        Terminal().print("a proof against an aggregator is kept; `anonml peer evidence --export FILE` writes it")
     _show_pauses(peer, [shown.study for shown in statuses if shown.state not in LAST])
 
 
@@ -278,7 +278,7 @@ def _show_pauses(peer: HomeView, active: list[bytes]) -> None:
     for what, until in pauses.items():
         if until is not None:
             option = "" if everything else f" --study {what}"
-            Console().print(f"{what} is paused until {local_time(until)}; `anonml peer resume{option}` ends that")
+            Terminal().print(f"{what} is paused until {local_time(until)}; `anonml peer resume{option}` ends that")
 
 
 def receipt_json(receipt: Receipt, cost: Accounting | None) -> dict[str, Any]:
@@ -314,14 +314,14 @@ def show_receipts(receipts: list[Receipt], costs: Mapping[bytes, Accounting | No
             str(receipt.status),
             Foreign(reply_sentence(receipt.word)),
         )
-    console = Console()
+    console = Terminal()
     console.print(table)
     titles = {shown.study: shown.title for shown in receipts}
     for study, accounting in costs.items():
         if accounting is not None:
-            console.print(f"[bold]{short(titles[study])}[/]", highlight=False)
+            console.print(styled("[bold]{title}[/]", title=short(titles[study])))
             for line in for_owner(accounting):
-                console.print(inline(line), highlight=False)
+                console.print(inline(line))
 
 
 def budget_json(ledger: Ledger, policy: Policy) -> dict[str, Any]:
@@ -359,33 +359,30 @@ def budget_json(ledger: Ledger, policy: Policy) -> dict[str, Any]:
 
 def show_budget(ledger: Ledger, policy: Policy) -> None:
     """The rest of the budget, the owner's limits, and each study's part."""
-    console = Console()
-    left = f"[bold]{format_epsilon(ledger.available)}[/] of epsilon {format_epsilon(ledger.lifetime)} left"
-    console.print(left, highlight=False)
+    console = Terminal()
+    available, lifetime = format_epsilon(ledger.available), format_epsilon(ledger.lifetime)
+    console.print(styled("[bold]{rest}[/] of epsilon {whole} left", rest=available, whole=lifetime))
     console.print(
         f"a single study may cost {format_epsilon(policy.max_epsilon)} (--per-study), must have at least "
         f"{policy.minimum_cohort} people (--minimum-cohort), and beyond this machine windows of at least "
         f"{text_of(policy.minimum_window)} (--minimum-window)",
-        highlight=False,
     )
     _show_entries(console, ledger, LOCAL)
     for limit in limits_shown(ledger, policy.limits):
         rest, budget = format_epsilon(ledger.available_of(limit.budget)), limit.budget
         whole, most = format_epsilon(limit.lifetime), format_epsilon(limit.per_study)
-        console.print(
-            f"[bold]{rest}[/] of {budget.symbol} {whole} left for {budget_name(budget)}, never added to another "
-            f"budget; a single study may cost {most} (--measure {budget.measure} --unit {budget.unit})",
-            highlight=False,
-        )
+        told = f"{budget.symbol} {whole} left for {budget_name(budget)}, never added to another budget"
+        options = f"a single study may cost {most} (--measure {budget.measure} --unit {budget.unit})"
+        console.print(styled("[bold]{rest}[/] of {told}; {options}", rest=rest, told=told, options=options))
         _show_entries(console, ledger, budget)
 
 
-def _show_entries(console: Console, ledger: Ledger, budget: Budget) -> None:
+def _show_entries(console: Terminal, ledger: Ledger, budget: Budget) -> None:
     for e in ledger.entries:
         if e.budget == budget:
             held = f"{format_epsilon(e.spent)} spent, {format_epsilon(e.reserved)} reserved"
             condition = f"; the promise holds if {inline(e.condition)}" if e.condition else ""
-            console.print(f"  {short(e.title)}: {held}{condition}", highlight=False)
+            console.print(f"  {short(e.title)}: {held}{condition}")
 
 
 # Predictions
@@ -409,15 +406,15 @@ def show_prediction(prediction: Prediction, label: str, name_who: bool, reasons:
 
     who = f"{short(prediction.who)}: " if name_who else ""
     if prediction.value is not None:
-        Console().print(f"{who}{short(label)}: {prediction.value:.6g}", highlight=False)
+        Terminal().print(f"{who}{short(label)}: {prediction.value:.6g}")
     elif prediction.positive is None:
-        Console().print(f"{who}{short(label)}: no answer", highlight=False)
+        Terminal().print(f"{who}{short(label)}: no answer")
         return
     else:
         score, threshold = distinct_digits(prediction.probability, prediction.threshold)
         verdict = "yes" if prediction.positive else "no"
-        Console().print(f"{who}{short(label)}: score {score} %, threshold {threshold} %: {verdict}", highlight=False)
+        Terminal().print(f"{who}{short(label)}: score {score} %, threshold {threshold} %: {verdict}")
     for part in sorted(prediction.moved_by, key=lambda part: -abs(part.amount))[:reasons]:
-        Console().print(f"  {short(', '.join(part.features))}: {part.amount:+.2f}", highlight=False)
+        Terminal().print(f"  {short(', '.join(part.features))}: {part.amount:+.2f}")
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from anon.errors import Refused
 from anon.terminal.foreign import inline, short
 from anon.terminal.options import finished
+from anon.terminal.printing import Terminal, styled
 from peer.app import PeerApp
 from peer.data.deleting import demand_table
 from peer.network.routes import Routes
@@ -59,9 +59,9 @@ def delete(
         console.print(f"deleted: {table}")
 
 
-def _confirmed_table(console: Console, table: str, concerned: Sequence[Study], choice: Choice) -> Choice:
+def _confirmed_table(console: Terminal, table: str, concerned: Sequence[Study], choice: Choice) -> Choice:
     """The owner's choice for the studies. Raises `Refused` on a no."""
-    console.print(f"Delete the table [bold]{table}[/]?")
+    console.print(styled("Delete the table [bold]{table}[/]?", table=table))
     _list(console, words.OF_A_TABLE)
     if concerned:
         console.print("\nStudies under way that read it:")
@@ -73,7 +73,7 @@ def _confirmed_table(console: Console, table: str, concerned: Sequence[Study], c
     return choice
 
 
-def _asked(console: Console, concerned: Sequence[Study]) -> Choice:
+def _asked(console: Terminal, concerned: Sequence[Study]) -> Choice:
     if agreed("Leave these studies, too?", console, _NOBODY):
         return Choice.LEAVE
     worked_out = any(study.has_answers for study in concerned)
@@ -99,12 +99,12 @@ def erase(
         _erased(console, mine, yes, tell=not silent)
 
 
-def _console() -> Console:
-    return Console(highlight=False, soft_wrap=True)
+def _console() -> Terminal:
+    return Terminal(soft_wrap=True)
 
 
 @contextmanager
-def _delivered(home: Path, route: str, console: Console) -> Iterator[TakingBack]:
+def _delivered(home: Path, route: str, console: Terminal) -> Iterator[TakingBack]:
     """An owner takes back within this block; afterwards the aggregators that are owed a withdrawal are told."""
     routes = routes_of(route, home)
     peer = open_peer(home, routes)
@@ -122,7 +122,7 @@ def _without_passphrase(home: Path) -> Iterator[TakingBack]:
         yield TakingBack(peer_home, store, peer_home.data_path, time.time, None)
 
 
-def _erased(console: Console, mine: TakingBack, yes: bool, tell: bool) -> None:
+def _erased(console: Terminal, mine: TakingBack, yes: bool, tell: bool) -> None:
     if not yes:
         _explain(console, mine, tell)
         _demand(console, "Erase everything?")
@@ -131,9 +131,9 @@ def _erased(console: Console, mine: TakingBack, yes: bool, tell: bool) -> None:
     _leave_alone(console, result)
 
 
-def _explain(console: Console, mine: TakingBack, tell: bool) -> None:
+def _explain(console: Terminal, mine: TakingBack, tell: bool) -> None:
     under_way = mine.under_way()
-    console.print("[bold]Erase everything?[/]\n\nThis goes, for good:")
+    console.print(styled("[bold]Erase everything?[/]\n\nThis goes, for good:"))
     _list(console, words.GOES)
     console.print("\nThis stays:")
     _list(console, words.STAYS)
@@ -147,13 +147,13 @@ def _explain(console: Console, mine: TakingBack, tell: bool) -> None:
             console.print(f"{words.TELL if tell else words.SILENT} {how}".rstrip())
 
 
-def _leave_alone(console: Console, result: Erased) -> None:
+def _leave_alone(console: Terminal, result: Erased) -> None:
     if result.unknown:
         listed = inline(", ".join(result.unknown))
         console.print(f"left alone, for it is no part of this program: {listed}; delete it yourself if it holds data")
 
 
-def _deliver(peer: PeerApp, routes: Routes, console: Console) -> None:
+def _deliver(peer: PeerApp, routes: Routes, console: Terminal) -> None:
     """Tell the aggregators that are owed a withdrawal, or say what remains to be done for it."""
     if peer.store.retired():
         return
@@ -169,11 +169,11 @@ def _deliver(peer: PeerApp, routes: Routes, console: Console) -> None:
         console.print(f"the aggregator of {short(withdrawal.title)} {done}")
 
 
-def _demand(console: Console, question: str) -> None:
+def _demand(console: Terminal, question: str) -> None:
     if not agreed(question, console, _NOBODY):
         raise Refused("you declined; nothing was deleted")
 
 
-def _list(console: Console, lines: Iterable[str]) -> None:
+def _list(console: Terminal, lines: Iterable[str]) -> None:
     for line in lines:
         console.print(f"  * {inline(line)}")

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from anon.errors import Refused
 from anon.terminal.options import JsonOption, finished, print_json
+from anon.terminal.printing import Terminal
 from peer.desktop import cli_notices, cli_surfaces
 from peer.desktop.login.autostart import UNATTENDED, demand_sensible, standing, switch_off, switch_on
 from peer.desktop.login.item import LoginItem, login_item, own_program
@@ -45,7 +45,7 @@ def on(
     Routes(route, home / "tor")  # refuses a name that is none before it is written anywhere
     demand_sensible(_user(), as_root, _under_passphrase(home))
     place = switch_on(_item(home, route), places_here())
-    Console().print(f"on: your peer starts when you log in ({place})", highlight=False, soft_wrap=True)
+    Terminal().print(f"on: your peer starts when you log in ({place})", soft_wrap=True)
 
 
 @autostart.command()
@@ -54,9 +54,9 @@ def off(home: HomeOption = DEFAULT_HOME) -> None:
     are."""
     removed = switch_off(_item(home, "auto").home, places_here())
     for place in removed:
-        Console().print(f"off: removed {place}", highlight=False, soft_wrap=True)
+        Terminal().print(f"off: removed {place}", soft_wrap=True)
     if not removed:
-        Console().print("off: nothing of this command was there")
+        Terminal().print("off: nothing of this command was there")
 
 
 @autostart.command()
@@ -72,13 +72,13 @@ def status(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None
             "hindered": stopped,
         })
         return
-    console = Console()
+    console = Terminal()
     for login in items:
-        console.print(f"on: {login.home} ({login.place})", highlight=False, soft_wrap=True, markup=False)
+        console.print(f"on: {login.home} ({login.place})", soft_wrap=True)
     if not items:
-        console.print("off: none of your peers starts at login; `anonml peer autostart on`", highlight=False)
+        console.print("off: none of your peers starts at login; `anonml peer autostart on`")
     if stopped:
-        console.print(f"but {UNATTENDED}", highlight=False, soft_wrap=True)
+        console.print(f"but {UNATTENDED}", soft_wrap=True)
 
 
 def run_and_stay(home: Path, route: str, limited: bool) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import typer
 from attrs import evolve
-from rich.console import Console
 
 from anon.terminal.options import JsonOption, print_json
+from anon.terminal.printing import Terminal
 from peer.desktop.notifications import notices_here
 from peer.opening import DEFAULT_HOME, HomeOption, home_of
 from peer.store.home import PeerHome
@@ -34,17 +34,17 @@ def off(home: HomeOption = DEFAULT_HOME) -> None:
 def status(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
     """Show if you are notified."""
     wanted = PeerHome(home).settings().notifications
-    print_json({"on": wanted}) if as_json else Console().print("on" if wanted else "off")
+    print_json({"on": wanted}) if as_json else Terminal().print("on" if wanted else "off")
 
 
 @notify.command()
 def test() -> None:
     """Show one notification now."""
     asyncio.run(notices_here()("This is how a notification looks. It never says more than a sentence like this."))
-    Console().print("shown; if you saw nothing, look at your desktop's settings", highlight=False)
+    Terminal().print("shown; if you saw nothing, look at your desktop's settings")
 
 
 def _switched(home: Path, wanted: bool) -> None:
     peer_home = home_of(home)
     peer_home.write_settings(evolve(peer_home.settings(), notifications=wanted))
-    Console().print(f"notifications are {'on' if wanted else 'off'}")
+    Terminal().print(f"notifications are {'on' if wanted else 'off'}")

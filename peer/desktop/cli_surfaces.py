@@ -9,9 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import typer
-from rich.console import Console
 
 from anon.page.browser import open_link
+from anon.terminal.printing import Terminal
 from anon.terminal.progress import on_one_line
 from anon.terminal.wiring import Wiring, wiring_of
 from peer.desktop import tray as desktop_tray
@@ -42,7 +42,7 @@ def window(context: typer.Context, home: HomeOption = DEFAULT_HOME, route: Route
         ending = _told_to_end()
         link = page.link()
         if not open_link(link):
-            Console().print(f"open this link; it works once:\n{link}", highlight=False, soft_wrap=True)
+            Terminal().print(f"open this link; it works once:\n{link}", soft_wrap=True)
         with suppress(KeyboardInterrupt):
             ending.wait()
     finally:

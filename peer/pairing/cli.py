@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from anon.errors import Refused
 from anon.route.tor.control import has_unix_sockets
 from anon.terminal import qr
 from anon.terminal.foreign import inline
 from anon.terminal.options import JsonOption, local_time, print_json
+from anon.terminal.printing import Terminal
 from anon.terminal.progress import on_one_line
 from anon.wire.invite import parse_invite
 from peer.opening import DEFAULT_HOME, DEVICES, HomeOption, RouteOption, existing_home, home_of, open_peer, routes_of
@@ -97,7 +97,7 @@ async def _pair(
     finally:
         await routes.close()
         peer.close()
-    Console(stderr=as_json).print(f"pairing is off: {why}; links and keys are worth nothing any more", highlight=False)
+    Terminal(stderr=as_json).print(f"pairing is off: {why}; links and keys are worth nothing any more")
 
 
 async def _unless(stopped: asyncio.Event, up: asyncio.Event, running: asyncio.Task[str]) -> str:
@@ -115,19 +115,18 @@ async def _unless(stopped: asyncio.Event, up: asyncio.Event, running: asyncio.Ta
 
 def _show(offers: Sequence[Offer], until: float) -> None:
     """Two codes for each phone: the key for its Tor, then the link for its browser."""
-    console = Console()
+    console = Terminal()
     for offer in offers:
         console.rule(inline(offer.phone.name))
-        console.print("1. The key, for the phone's Tor (docs/pairing.md says where in which app):", highlight=False)
+        console.print("1. The key, for the phone's Tor (docs/pairing.md says where in which app):")
         qr.show(console, offer.phone.key.address(offer.host))
         for what, value in _texts(offer).items():
-            console.print(f"{what}: {value}", highlight=False, markup=False, soft_wrap=True)
-        console.print("\n2. Then the link, for the phone's browser. It works once:", highlight=False)
+            console.print(f"{what}: {value}", soft_wrap=True)
+        console.print("\n2. Then the link, for the phone's browser. It works once:")
         qr.show(console, offer.link)
     console.print(
         f"Pairing is on until {local_time(until)}. Ctrl-C ends it; in another terminal `anonml peer pair --list`, "
         "`--revoke NAME`, `--off`.",
-        highlight=False,
         soft_wrap=True,
     )
 
@@ -163,13 +162,13 @@ def _list(folder: PairingFolder, as_json: bool) -> None:
     if as_json:
         print_json(_state_json(on, state))
         return
-    out = Console(highlight=False, soft_wrap=True)
+    out = Terminal(soft_wrap=True)
     if on and state is not None:
         out.print(f"pairing is on until {local_time(state.until)}")
     else:
         out.print("pairing is off" + ("; its last phones, none of which can come in any more:" if state else ""))
     for phone in state.phones if state is not None else ():
-        out.print(f"{phone.number} {phone.name}: {_said(phone)}", markup=False)
+        out.print(f"{phone.number} {phone.name}: {_said(phone)}")
 
 
 def _said(phone: PhoneRecord) -> str:
@@ -201,14 +200,14 @@ def _state_json(on: bool, state: PairingState | None) -> dict[str, Any]:
 def _switch_off(folder: PairingFolder) -> None:
     folder.wish_off()
     _wait(lambda: not folder.on())
-    Console().print("pairing is off; links and keys are worth nothing any more", highlight=False)
+    Terminal().print("pairing is off; links and keys are worth nothing any more")
 
 
 def _revoke(folder: PairingFolder, name: str) -> None:
     phone = _phone(folder, name)
     folder.wish_revoked(phone.number)
     _wait(lambda: not folder.on() or _revoked(folder.state(), phone.number))
-    Console().print(f"revoked: {phone.name} is shut out", highlight=False, markup=False)
+    Terminal().print(f"revoked: {phone.name} is shut out")
 
 
 def _phone(folder: PairingFolder, name: str) -> PhoneRecord:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from anon.page.browser import open_link
+from anon.terminal.printing import Terminal
 from anon.terminal.progress import on_one_line
 from anon.terminal.wiring import Wiring, wiring_of
 from anon.wire.invite import Invite, parse_invite
@@ -48,7 +48,7 @@ async def _served(
 ) -> None:
     from peer.web.server import PageServer  # late: no other command needs the templates
 
-    console = Console()
+    console = Terminal()
     progress: list[str] = [""]
 
     def say(line: str) -> None:
@@ -63,10 +63,10 @@ async def _served(
         server.site.landing = "/start"
     try:
         await server.start()
-        console.print(f"Open this link; it works once:\n{server.link}", highlight=False, soft_wrap=True)
-        console.print("Ctrl-C ends it; nothing is lost.", highlight=False)
+        console.print(f"Open this link; it works once:\n{server.link}", soft_wrap=True)
+        console.print("Ctrl-C ends it; nothing is lost.")
         if browser and not await asyncio.to_thread(open_link, server.link):
-            console.print("no browser was found; open the link yourself", highlight=False)
+            console.print("no browser was found; open the link yourself")
         async with AsyncExitStack() as beside:
             for start in wiring.all(BESIDE_THE_PAGE):
                 await beside.enter_async_context(start(server))
@@ -74,10 +74,10 @@ async def _served(
     finally:
         await server.close()
         await routes.close()
-    console.print("closed; `anonml peer open` or `anonml peer run` goes on from here", highlight=False)
+    console.print("closed; `anonml peer open` or `anonml peer run` goes on from here")
 
 
-async def _until_stopped(console: Console, link: Callable[[], str]) -> None:
+async def _until_stopped(console: Terminal, link: Callable[[], str]) -> None:
     """Until Ctrl-C or a signal to end; each time a link was used the next one is told."""
     stopped, shown_link = asyncio.Event(), link()
     loop = asyncio.get_running_loop()
@@ -89,4 +89,4 @@ async def _until_stopped(console: Console, link: Callable[[], str]) -> None:
             await asyncio.wait_for(stopped.wait(), LOOK_SECONDS)
         if link() != shown_link:
             shown_link = link()
-            console.print(f"opened. For another browser: {shown_link}", highlight=False, soft_wrap=True)
+            console.print(f"opened. For another browser: {shown_link}", soft_wrap=True)

@@ -29,6 +29,7 @@ from aggregator.lab.planning.forecast import Expected, forecast
 from aggregator.lab.tested_report import full_report
 from aggregator.study.handout import limits
 from aggregator.study.live import LiveStudy
+from aggregator.study.status import roster_length
 from anon.errors import AnonmlError, Malformed, Refused
 from anon.page.gate import DOCUMENT_POLICY, Gate
 from anon.page.jobs import Jobs
@@ -221,6 +222,6 @@ async def _audit(live: LiveStudy, workers: Workers) -> tuple[str, ...]:
 
 
 async def _forecast(live: LiveStudy, workers: Workers) -> Expected:
-    people = facts.roster_length(live) or live.manifest.cohort.minimum
+    people = roster_length(live) or live.manifest.cohort.minimum
     return await workers.run(forecast, live.manifest_bytes, people)
 
