@@ -16,6 +16,7 @@ from aggregator.desk.views.studies import LARGEST_FORM, Pages
 from anon.errors import Refused
 from anon.page.gate import Gate, hosts_of
 from anon.page.guard import protect
+from anon.serving.door import DoorSite, for_owner
 from anon.storage.private_files import write_private
 
 OPEN = frozenset({"/desk.css", "/desk.js"})
@@ -49,7 +50,7 @@ async def serve_desk(
     hosts |= hosts_of(bound)
     try:
         await runner.setup()
-        await web.SockSite(runner, listening).start()
+        await DoorSite(runner, [listening], for_owner()).start()
         write_private(home / LINK, gate.link(origin).encode())
         ready(gate.link(origin))
         await asyncio.Event().wait()

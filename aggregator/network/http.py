@@ -22,7 +22,7 @@ from anon.wire.replies import encode_reply
 _DOCUMENTS = r"documents/(0|[1-9]\d{0,8})(?:-([1-9]\d{0,8}))?"
 _BUCKETS = r"(buckets|contents)/(0|[1-9]\d{0,8})/(0|[1-9]\d{0,8})"
 _PATH = re.compile(rf"/v1/([0-9a-f]{{64}})/(heads|enrol|withdraw|packets|{_DOCUMENTS}|{_BUCKETS})\Z")
-_PACKETS = re.compile(rb"/v1/([0-9a-f]{64})/packets")
+_POSTS = re.compile(rb"/v1/([0-9a-f]{64})/(enrol|withdraw|packets)")
 PIECE = 64 * 1024
 """Bytes of a document that are handed to a connection at once."""
 
@@ -36,19 +36,21 @@ class Surface:
         self._studies = studies
 
     def short_post(self, path: bytes) -> ShortPost | None:
-        """Packets, which are nearly all that a server is sent."""
-        match = _PACKETS.fullmatch(path)
+        """The posts of peers: packets, which are nearly all that a server is sent, and what comes around enrolment."""
+        match = _POSTS.fullmatch(path)
         study = self._studies.get(bytes.fromhex(match[1].decode())) if match else None
-        if study is None:
+        if match is None or study is None:
             return None
+        name = match[2].decode()
+        accept = _accepting(study, name)
 
         async def work(body: bytes, send: Send) -> None:
-            word = await study.submit(body)
+            word = await accept(body)
             crash_point("before-answer")
             send(encode_reply(word))
             crash_point("after-answer")
 
-        return ShortPost(_limit(study, "packets"), work)
+        return ShortPost(_limit(study, name), work)
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         """The answer to one request."""
@@ -65,10 +67,9 @@ class Surface:
         if request.method == "GET" and match[5] is not None:
             bucket = await study.served_bucket(int(match[6]), int(match[7]), whole=match[5] == "contents")
             return closing(404) if bucket is None else await _in_pieces(request, [bucket])
-        posts = {"enrol": study.enrol, "withdraw": study.withdraw, "packets": study.submit}
-        if request.method != "POST" or name not in posts:
+        if request.method != "POST" or name not in ("enrol", "withdraw", "packets"):
             return closing(404)
-        return await _post(request, posts[name], _limit(study, name))
+        return await _post(request, _accepting(study, name), _limit(study, name))
 
 
 async def start(studies: Studies, host: str, port: int, shared: bool = False) -> tuple[web.ServerRunner, int]:
@@ -85,10 +86,7 @@ async def start_unix(studies: Studies, path: Path) -> web.ServerRunner:
 
 
 async def _post(request: web.BaseRequest, accept: Callable[[bytes], Awaitable[str]], limit: int) -> web.StreamResponse:
-    try:
-        body = await read_body(request, limit)
-    except TimeoutError:
-        return closing(400)
+    body = await read_body(request, limit)
     if body is None:
         return closing(200, encode_reply("wrong-size"))
     word = await accept(body)
@@ -111,6 +109,10 @@ async def _in_pieces(request: web.BaseRequest, bodies: Sequence[bytes | memoryvi
             await response.write(whole[start : start + PIECE])  # waits until the last ones were read
     await response.write_eof()
     return response
+
+
+def _accepting(study: LiveStudy, name: str) -> Callable[[bytes], Awaitable[str]]:
+    return {"enrol": study.enrol, "withdraw": study.withdraw, "packets": study.submit}[name]
 
 
 def _limit(study: LiveStudy, name: str) -> int:

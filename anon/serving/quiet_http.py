@@ -14,17 +14,15 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, cast
 
-from aiohttp import hdrs, web
+from aiohttp import ClientError, hdrs, web
+from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_protocol import RequestHandler
 
 from anon.errors import AnonmlError
-from anon.serving.short_posts import FindPost, ShortPost, answer_of, may_become_head, read_head
+from anon.serving.door import DoorSite, open_to_all, private_socket, stage_of
+from anon.serving.giving_way import Limits, Stage
+from anon.serving.short_posts import FindPost, Head, ShortPost, answer_of, may_become_head, read_head
 
-READ_SECONDS = 60
-LONGEST_SECONDS = 600
-"""How long one connection may last: a slow route fetches a roster of 20 MB in that time at 35 KB a second."""
-MOST_CONNECTIONS = 2048
-BACKLOG = 1024
 COLLECTED_AFTER = (20_000, 10, 10)
 """New objects from which on a serving process looks for those that hold each other. With Python's 700 it looks through
 all open connections for every few that come: an eighth of a packet's time."""
@@ -52,52 +50,68 @@ class _Quiet(RequestHandler):
 
     A short post is answered from its bytes. All else is left to aiohttp, from the first byte on.
 
-    Its timers end with its connection: nothing of a connection that closed is kept.
+    The time that a connection has, and its place among the others, are the door's to give (`anon.serving.door`).
     """
 
-    __slots__ = ("_answering", "_came", "_find", "_limits", "_reading")
-    _limits: tuple[asyncio.TimerHandle, ...]
+    __slots__ = ("_answering", "_brought", "_came", "_find", "_head", "_post")
 
     def __init__(self, server: QuietServer, **kwargs: Any) -> None:
         super().__init__(server, **kwargs)
         self._find = server.find
-        self._came: bytes | None = b""
-        self._reading = False
+        self._came: bytearray | None = bytearray()
+        self._head: Head | None = None
+        self._post: ShortPost | None = None
+        self._brought = 0
         self._answering: asyncio.Task[None] | None = None
 
+    def stage(self) -> Stage:
+        """How far its request has come."""
+        if self._answering is not None:
+            return Stage.WORK
+        if self._head is not None:
+            return Stage.BODY
+        return Stage.ASKING if self._came is not None else stage_of(self)
+
+    def brought(self) -> int:
+        """Bytes of a body that came."""
+        return self._brought
+
+    def caller(self) -> bytes:
+        """Every caller is a stranger here."""
+        return b""
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A connection that asks for nothing is closed after a while, sooner for a newer one when there are too many;
-        every one is in the end."""
+        """A connection that asks for nothing needs no parser and no task."""
         self.transport = cast(asyncio.Transport, transport)
-        self._limits = (
-            self._loop.call_later(READ_SECONDS, self._close_idle),
-            self._loop.call_later(LONGEST_SECONDS, self._abort),
-        )
         if self._manager is not None:
             self._manager.connection_made(self, self.transport)
-            if len(self._manager._connections) > MOST_CONNECTIONS:
-                self._oldest_idle()._abort()
 
     def data_received(self, data: bytes) -> None:
         """Answer a short post as soon as it is whole."""
         if self._came is None:
+            self._brought += len(data) if self.stage() is Stage.BODY else 0
             super().data_received(data)
             return
         if self._answering is not None or self._close or self._force_close:
             return
         self._came += data
-        head = read_head(self._came)
-        if head is None:
-            if not may_become_head(self._came):
-                self._leave()
+        if self._head is None and not self._read_head(self._came):
             return
-        post = self._find(head.path)
-        if post is None or head.ends - head.begins > post.longest or len(self._came) > head.ends:
+        self._brought = len(self._came) - self._head.begins if self._head is not None else _beyond_head(self._came)
+        if self._head is None or self._post is None or len(self._came) > self._head.ends:
             self._leave()
-            return
-        self._reading = True
-        if len(self._came) == head.ends:
-            self._answering = self._loop.create_task(self._answer(post, self._came[head.begins :]))
+        elif len(self._came) == self._head.ends:
+            self._answering = self._loop.create_task(self._answer(self._post, bytes(self._came[self._head.begins :])))
+
+    def _read_head(self, came: bytearray) -> bool:
+        """True unless more of a head has to come. Leaves no head where it is not that of a short post."""
+        head = read_head(came)
+        if head is None:
+            return not may_become_head(came)
+        self._post = self._find(head.path)
+        if self._post is not None and head.ends - head.begins <= self._post.longest:
+            self._head = head
+        return True
 
     async def _answer(self, post: ShortPost, body: bytes) -> None:
         try:
@@ -113,18 +127,16 @@ class _Quiet(RequestHandler):
             self.transport.write(answer)
             self.transport.close()
 
+    def _abort(self) -> None:
+        if self.transport is not None:
+            self.transport.abort()
+
     def _leave(self) -> None:
         """Have aiohttp read the connection, with all that came."""
-        came, self._came, self._reading = self._came, None, False
+        came, self._came, self._head = self._came, None, None
         if self.transport is not None and came is not None:
             super().connection_made(self.transport)
-            super().data_received(came)
-
-    def connection_lost(self, exc: BaseException | None) -> None:
-        """Cancel the timers, which would hold this handler and its buffers for as long as they run."""
-        for limit in self._limits:
-            limit.cancel()
-        super().connection_lost(exc)
+            super().data_received(bytes(came))
 
     async def shutdown(self, timeout: float | None = 15.0) -> None:  # noqa: ASYNC109 - as aiohttp has it
         """Wait until a short post is answered, too."""
@@ -132,31 +144,6 @@ class _Quiet(RequestHandler):
             await asyncio.wait([self._answering], timeout=timeout)
             self._answering.cancel()
         await super().shutdown(timeout)
-
-    def _oldest_idle(self) -> _Quiet:
-        """The connection that waits longest without asking anything; this one when all others are being served.
-
-        Over an onion service all come from one socket: were the newest turned away, a few who say nothing would lock
-        everybody out.
-        """
-        connected = self._manager.connections if self._manager is not None else []
-        return next(
-            (connection for connection in connected if isinstance(connection, _Quiet) and connection._waiting()), self
-        )
-
-    def _waiting(self) -> bool:
-        asks = self._reading or self._current_request is not None
-        return not asks and self.transport is not None and not self.transport.is_closing()
-
-    def _close_idle(self) -> None:
-        if self._reading and self._answering is None:
-            self._end(answer_of(400))
-        elif self._waiting() and self.transport is not None:
-            self.transport.close()
-
-    def _abort(self) -> None:
-        if self.transport is not None:
-            self.transport.abort()
 
     def handle_error(
         self,
@@ -178,6 +165,12 @@ class _Quiet(RequestHandler):
         expected_errors = (ConnectionError, web.HTTPException, AnonmlError)
         if isinstance(error, BaseException) and not isinstance(error, expected_errors):
             _LOG.error("a request failed: %s", type(error).__name__)
+
+
+def _beyond_head(came: bytearray) -> int:
+    """Bytes that came of a body, or of further requests."""
+    end = came.find(b"\r\n\r\n")
+    return len(came) - end - 4 if end >= 0 else 0
 
 
 class QuietServer(web.Server):
@@ -212,65 +205,72 @@ async def runner_of(answer: Answer, find: FindPost = no_short_post) -> web.Serve
 
 
 async def listen(
-    answer: Answer, host: str, port: int, shared: bool = False, find: FindPost = no_short_post
+    answer: Answer,
+    host: str,
+    port: int,
+    shared: bool = False,
+    find: FindPost = no_short_post,
+    limits: Limits | None = None,
 ) -> tuple[web.ServerRunner, int]:
     """Serve; the runner and the port, which is the system's choice when `port` is 0. Processes of one user that listen
-    `shared` divide the connections to a port among them."""
+    `shared` divide the connections to a port among them. `limits`: those of `open_to_all` when left out."""
     runner = await runner_of(answer, find)
     try:
-        await web.TCPSite(runner, host, port, backlog=BACKLOG, reuse_port=shared or None).start()
+        places = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        sockets = [_bound(family, address, shared) for family, _, _, _, address in places]
+        await DoorSite(runner, sockets, limits or open_to_all()).start()
     except BaseException:
         await runner.cleanup()
         raise
     return runner, int(runner.addresses[0][1])
 
 
-async def listen_unix(answer: Answer, path: Path, find: FindPost = no_short_post) -> web.ServerRunner:
+async def listen_unix(
+    answer: Answer, path: Path, find: FindPost = no_short_post, limits: Limits | None = None
+) -> web.ServerRunner:
     """Serve at a socket file that only its owner can reach, and at no network address at all.
 
-    Nothing that connects there has an address. A socket that an earlier life left at `path` is replaced.
+    Nothing that connects there has an address. A socket that an earlier life left at `path` is replaced. `limits`: as
+    for `listen`.
     """
     runner = await runner_of(answer, find)
     try:
-        await web.SockSite(runner, _private_socket(path), backlog=BACKLOG).start()
+        await DoorSite(runner, [private_socket(path)], limits or open_to_all()).start()
     except BaseException:
         await runner.cleanup()
         raise
     return runner
 
 
-def _private_socket(path: Path) -> socket.socket:
-    """Bound with mode 0600 from its first instant."""
-    path.unlink(missing_ok=True)
-    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    before = os.umask(0o177)
+def _bound(family: int, address: Any, shared: bool) -> socket.socket:
+    bound = socket.socket(family, socket.SOCK_STREAM)
     try:
-        bound.bind(os.fspath(path))
+        if os.name == "posix":
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        if family == socket.AF_INET6:
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        bound.bind(address)
     except BaseException:
         bound.close()
         raise
-    finally:
-        os.umask(before)
     return bound
 
 
-async def read_body(
-    request: web.BaseRequest,
-    limit: int,
-    seconds: float | None = None,
-    arrived: Callable[[int], None] = lambda size: None,
-) -> bytes | None:
-    """The body, or None when it is longer than `limit`; nothing beyond the limit is kept. `arrived` hears of each
-    piece's size. Raises `TimeoutError` after `seconds` (`READ_SECONDS` when left out)."""
+async def read_body(request: web.BaseRequest, limit: int) -> bytes | None:
+    """The body, or None when it is longer than `limit`; nothing beyond the limit is kept. The door ends a connection
+    whose body does not come; then this raises `ConnectionError`."""
     parts: list[bytes] = []
     size = 0
-    async with asyncio.timeout(READ_SECONDS if seconds is None else seconds):
+    try:
         while chunk := await request.content.readany():
             size += len(chunk)
             if size > limit:
                 return None
-            arrived(len(chunk))
             parts.append(chunk)
+    except (ClientError, HttpProcessingError):  # of a body that was broken off or is none
+        raise ConnectionError("the body did not come whole") from None
     return b"".join(parts)
 
 

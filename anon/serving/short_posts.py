@@ -51,13 +51,13 @@ class Head:
     ends: int
 
 
-def read_head(came_untrusted: bytes) -> Head | None:
+def read_head(came_untrusted: bytes | bytearray) -> Head | None:
     """The head with which these bytes begin; None if they do not begin with a whole one of the known form."""
     match = _HEAD.match(came_untrusted)
-    return None if match is None else Head(match[1], match.end(), match.end() + int(match[3]))
+    return None if match is None else Head(bytes(match[1]), match.end(), match.end() + int(match[3]))
 
 
-def may_become_head(came_untrusted: bytes) -> bool:
+def may_become_head(came_untrusted: bytes | bytearray) -> bool:
     """True as long as more bytes can make these, at least one, a head of the known form."""
     return len(came_untrusted) < _LONGEST_HEAD and _BEGINNING.fullmatch(came_untrusted) is not None
 

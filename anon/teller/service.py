@@ -1,10 +1,9 @@
 """A teller as a service over HTTP: calls come in, and one at a time is made in a thread of its own.
 
 The journal decides everything; a process that is killed at any time loses no more than an answer, which is asked for
-again. Nothing is logged but faults of this machine. Strangers can reach a teller, so bodies are bounded, each and in
-their sum: where there is no more room the one that stands still for longest is given up. A noisy share leaves at a
-whole number of steps after it was asked for, and nothing else is answered meanwhile: the time that drawing the noise
-takes depends on the noise.
+again. Nothing is logged but faults of this machine. Strangers can reach a teller: who gives way to whom where they are
+too many is decided by `anon.serving.giving_way`. A noisy share leaves at a whole number of steps after it was asked
+for, and nothing else is answered meanwhile: the time that drawing the noise takes depends on the noise.
 """
 
 from __future__ import annotations
@@ -28,6 +27,7 @@ from anon.errors import AnonmlError, Damaged, Malformed, NoRoom, Unreachable
 from anon.route import DirectRoute, FarSide, Route, SocksRoute
 from anon.route.tor import TorKeeper, TorRoute
 from anon.serving import quiet_http
+from anon.serving.door import open_to_all
 from anon.serving.onion_key import ONION_KEY, keep_key
 from anon.sharing.exchange import CALLS, PREFIX, WORDS_PATH, fault, read_words, reply
 from anon.teller.calls import Calls
@@ -40,23 +40,12 @@ from anon.wire.addresses import is_loopback
 T = TypeVar("T")
 UPLOAD_SECONDS = 300
 """For one body: a roster of 10 MB comes in that time at 35 KB a second."""
-MOST_WAITING = 2**27
-"""Bytes that came of all bodies that are not yet answered."""
 ASK_SECONDS = 90.0
 """For the question who answers at this teller's address."""
 NOISE_STEP = 2.0
 """Seconds. Drawing the noise of 65,536 entries takes less."""
 _BUSY = "this teller is busy; nothing is lost, ask again later"
 _LOG = logging.getLogger(__name__)
-
-
-@define(eq=False)
-class Upload:
-    """A body that is still coming: the bytes of it that came, and when the last of them did (monotonic seconds)."""
-
-    reading: asyncio.Task[object] | None
-    came: int = 0
-    last: float = 0.0
 
 
 @define
@@ -71,8 +60,6 @@ class Service:
     elapsed: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     _turn: asyncio.Lock = field(factory=asyncio.Lock)
-    _uploads: list[Upload] = field(factory=list)
-    _waiting: int = 0
     _full: bool = False
     _stopped: bool = False
 
@@ -88,47 +75,21 @@ class Service:
             return quiet_http.closing(404)
         try:
             return quiet_http.closing(200, await self._answered(request, name))
+        except ConnectionError:
+            raise
         except Exception as error:
             self._note(error)
             return quiet_http.closing(*fault(error))
 
     async def _answered(self, request: web.BaseRequest, name: str) -> bytes:
-        """Raises `Malformed` for a body that is too long or too slow, `Unreachable` for one too many."""
+        """Raises `Malformed` for a body that is too long, `ConnectionError` for one that was broken off."""
         length = request.content_length
         if length is None or length > CALLS[name].most_body:
             raise Malformed(f"{name}: expected a body of a stated length of at most {CALLS[name].most_body} bytes")
-        upload = Upload(asyncio.current_task())
-        try:
-            return await self._in_turn(name, await self._whole(request, name, length, upload))
-        except TimeoutError:
-            raise Malformed(f"{name}: the body took longer than {UPLOAD_SECONDS} s") from None
-        finally:
-            self._waiting -= upload.came
-
-    async def _whole(self, request: web.BaseRequest, name: str, length: int, upload: Upload) -> bytes:
-        self._uploads.append(upload)
-        try:
-            body = await quiet_http.read_body(request, length, UPLOAD_SECONDS, lambda size: self._take(upload, size))
-        finally:
-            if upload in self._uploads:
-                self._uploads.remove(upload)
+        body = await quiet_http.read_body(request, length)
         if body is None or len(body) != length:
             raise Malformed(f"{name}: the body did not come whole")
-        return body
-
-    def _take(self, upload: Upload, size: int) -> None:
-        """A piece came. Where there is no more room, give up the others that are still coming, one by one, the stillest
-        first: else a few strangers who send no more would keep everybody out. Raises `Unreachable` if none is left."""
-        upload.came, upload.last = upload.came + size, time.monotonic()
-        self._waiting += size
-        while self._waiting > MOST_WAITING:
-            stillest = min((one for one in self._uploads if one is not upload), key=lambda one: one.last, default=None)
-            if stillest is None or stillest.reading is None:
-                raise Unreachable(_BUSY)
-            self._uploads.remove(stillest)
-            self._waiting -= stillest.came
-            stillest.came = 0
-            stillest.reading.cancel()
+        return await self._in_turn(name, body)
 
     async def _in_turn(self, name: str, body: bytes) -> bytes:
         """One call at a time. It is finished also for an asker who has gone."""
@@ -217,7 +178,7 @@ async def serve(
 
 async def _at_loopback(service: Service, address: str, ready: Callable[[str], None]) -> None:
     host, _, port = address.rpartition(":")
-    runner, _ = await quiet_http.listen(service.answer, host.strip("[]"), int(port))
+    runner, _ = await quiet_http.listen(service.answer, host.strip("[]"), int(port), limits=open_to_all(UPLOAD_SECONDS))
     try:
         ready(address)
         await service.fault
@@ -241,7 +202,7 @@ async def _at_onion(
         raise KEYS_KEPT.damaged(home.path / ONION_KEY, Term("not the key of this teller's address"))
     socket = socket_of(home.path)
     onion = OnionService(key, f"unix:{socket}", home.path / "tor", SocksRoute, ready, say, progress)
-    runner = await quiet_http.listen_unix(service.answer, socket)
+    runner = await quiet_http.listen_unix(service.answer, socket, limits=open_to_all(UPLOAD_SECONDS))
     try:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(onion.run())

@@ -13,6 +13,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from anon.page.gate import POLICY
 from anon.page.guard import protect
+from anon.serving.door import DoorSite, for_owner, private_socket
 from anon.text.sentences import say
 from peer.pairing.allowed import REFUSED, permitted
 from peer.pairing.phones import PhoneGate
@@ -49,8 +50,7 @@ class PhoneListener:
             shutdown_timeout=_LAST_SECONDS,
         )
         await self._runner.setup()
-        await web.UnixSite(self._runner, str(socket)).start()
-        await asyncio.to_thread(socket.chmod, 0o600)
+        await DoorSite(self._runner, [private_socket(socket)], for_owner()).start()
 
     def application(self) -> web.Application:
         """The pages, guarded in this order: host, origin, session and form (`protect`), then what phones may do."""

@@ -17,6 +17,7 @@ from aiohttp.typedefs import Handler
 from anon.errors import AnonmlError, Refused, Unreachable
 from anon.page.gate import Gate, hosts_of
 from anon.page.guard import protect
+from anon.serving.door import DoorSite, for_owner
 from anon.text.sentences import Sentence, say
 from peer.app import PeerApp
 from peer.run.supervisor import Supervisor
@@ -79,7 +80,7 @@ class PageServer:
         """Begin to answer and, with `run`, to run the home's studies."""
         self._runner = web.AppRunner(self._application(), access_log=None, logger=_QUIET, handle_signals=False)
         await self._runner.setup()
-        await web.SockSite(self._runner, self._socket).start()
+        await DoorSite(self._runner, [self._socket], for_owner()).start()
         if run:
             self._running = asyncio.create_task(self.supervisor.run())
 

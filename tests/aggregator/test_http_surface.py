@@ -8,15 +8,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from aggregator.network import http
 from anon.route import DirectRoute
-from anon.serving import quiet_http
+from anon.serving import door, giving_way, quiet_http
+from anon.serving.giving_way import Limits
 from anon.transparency.documents import check_body, parse_chain
 from anon.wire.replies import REPLY_BYTES, parse_reply
 from tests.support.patience import PATIENCE, turns
@@ -24,18 +25,40 @@ from tests.support.world import FakePeer, World
 
 Place = int | Path
 """A port of this machine, or a socket file as an onion service has it."""
+Limited = Callable[..., AbstractAsyncContextManager[tuple[World, Place]]]
 
 
 @pytest.fixture(params=["loopback", "socket file"])
 async def served(running: World, request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[tuple[World, Place]]:
     """The study over HTTP, at both kinds of places."""
+    async with _serving(running, None if request.param == "loopback" else tmp_path / "onion.sock") as place:
+        yield running, place
+
+
+@pytest.fixture(params=["loopback", "socket file"])
+async def limited(running: World, request: pytest.FixtureRequest, tmp_path: Path) -> Limited:
+    """The same with limits of the test's own, which are looked after often."""
+
+    @asynccontextmanager
+    async def serving(connections: int = 100, **seconds: float) -> AsyncIterator[tuple[World, Place]]:
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(quiet_http, "open_to_all", lambda: Limits(connections, **seconds))
+            patched.setattr(door, "TICK", 0.05)
+            async with _serving(running, None if request.param == "loopback" else tmp_path / "onion.sock") as place:
+                yield running, place
+
+    return serving
+
+
+@asynccontextmanager
+async def _serving(running: World, socket: Path | None) -> AsyncIterator[Place]:
     studies = {running.live.study: running.live}
-    if request.param == "loopback":
+    if socket is None:
         runner, port = await http.start(studies, "127.0.0.1", 0)
-        yield running, port
+        yield port
     else:
-        runner = await http.start_unix(studies, tmp_path / "onion.sock")
-        yield running, tmp_path / "onion.sock"
+        runner = await http.start_unix(studies, socket)
+        yield socket
     await runner.cleanup()
 
 
@@ -192,13 +215,26 @@ async def test_nothing_is_decompressed(served: tuple[World, Place]) -> None:
     assert answers.pop().startswith(b"HTTP/1.1 200")
 
 
-async def test_who_says_nothing_is_not_waited_for(served: tuple[World, Place], monkeypatch: pytest.MonkeyPatch) -> None:
-    running, port = served
-    monkeypatch.setattr(quiet_http, "READ_SECONDS", 0.2)
-    assert await _raw(port, b"") == b""
-    assert await _raw(port, b"GET / HTTP/1.1\r\nHost:") == b""
-    slow = f"POST /v1/{running.live.study.hex()}/packets HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx".encode()
-    assert (await _raw(port, slow)).startswith(b"HTTP/1.1 400")
+async def test_who_says_nothing_is_not_waited_for(limited: Limited) -> None:
+    async with limited(head_seconds=0.2, body_seconds=0.2) as (running, port):
+        assert await _raw(port, b"") == b""
+        assert await _raw(port, b"GET / HTTP/1.1\r\nHost:") == b""
+        for more in (b"", b"X: y\r\n"):
+            assert (await _raw(port, _begun(running, more) + b"x")).startswith(b"HTTP/1.1 400")
+
+
+async def test_who_dribbles_is_not_waited_for(limited: Limited, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both a post that is read from its bytes and one that aiohttp reads."""
+    monkeypatch.setattr(giving_way, "GRACE", 0.1)
+    async with limited() as (running, port):
+        for more in (b"", b"X: y\r\n"):
+            assert (await _raw(port, _begun(running, more) + b"x")).startswith(b"HTTP/1.1 400")
+
+
+def _begun(running: World, more: bytes = b"") -> bytes:
+    """The head of a post of 100 bytes; with `more` it is not that of our peers."""
+    path = f"/v1/{running.live.study.hex()}/packets".encode()
+    return b"POST " + path + b" HTTP/1.1\r\nHost: x\r\n" + more + b"Content-Length: 100\r\nConnection: close\r\n\r\n"
 
 
 async def test_too_many_waiting_are_turned_away(served: tuple[World, Place]) -> None:
@@ -209,51 +245,89 @@ async def test_too_many_waiting_are_turned_away(served: tuple[World, Place]) -> 
     assert sorted(words) == ["accepted", "busy", "busy"]
 
 
-async def test_one_connection_too_many_costs_the_oldest_that_says_nothing_its_place(
-    served: tuple[World, Place], monkeypatch: pytest.MonkeyPatch
+async def test_one_connection_too_many_costs_the_stillest_its_place(limited: Limited) -> None:
+    async with limited(2) as (running, port):
+        silent = [await _connection(port) for _ in range(2)]
+        silent[1][1].write(_begun(running) + b"x" * 50)
+        await turns()
+        assert b"404" in await _raw(port, b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        with suppress(ConnectionError):
+            assert await asyncio.wait_for(silent[0][0].read(), 1) == b""
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(silent[1][0].read(), 0.2)
+        for _, writer in silent:
+            writer.close()
+
+
+@pytest.mark.parametrize("more", [b"", b"X: y\r\n"], ids=["a short post", "a post that aiohttp reads"])
+async def test_unfinished_bodies_keep_nobody_out(limited: Limited, more: bytes) -> None:
+    """They counted as being served: with as many of them as there are places the newest was turned away."""
+    async with limited(8) as (running, port):
+        held = []
+        for _ in range(20):
+            held.append(await _connection(port))
+            held[-1][1].write(_begun(running, more) + b"x")
+        await turns()
+        assert b"404" in await _raw(port, b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        for _, writer in held:
+            writer.transport.abort()
+
+
+async def test_one_connection_too_many_is_closed_when_all_others_are_answered(
+    limited: Limited, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, port = served
-    monkeypatch.setattr(quiet_http, "MOST_CONNECTIONS", 2)
-    silent = [await _connection(port) for _ in range(2)]
-    await turns()
-    assert b"404" in await _raw(port, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-    with suppress(ConnectionError):
-        assert await asyncio.wait_for(silent[0][0].read(), PATIENCE) == b""
-    with pytest.raises(TimeoutError):
-        await asyncio.wait_for(silent[1][0].read(), 0.2)
-    for _, writer in silent:
+    async with limited(1) as (running, port):
+        release = asyncio.Event()
+
+        async def held(_body: bytes) -> str:
+            await release.wait()
+            return "accepted"
+
+        monkeypatch.setattr(running.live, "submit", held)
+        reader, writer = await _connection(port)
+        writer.write(_begun(running) + b"x" * 100)
+        await turns()
+        with pytest.raises((ConnectionError, AssertionError)):
+            assert await _raw(port, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n") != b""
+        release.set()
+        assert (await asyncio.wait_for(reader.read(), 5)).endswith(b"accepted".ljust(REPLY_BYTES))
         writer.close()
 
 
-async def test_one_connection_too_many_is_closed_when_all_others_are_served(
-    served: tuple[World, Place], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    running, port = served
-    monkeypatch.setattr(quiet_http, "MOST_CONNECTIONS", 1)
-    _, writer = await _connection(port)
-    writer.write(f"POST /v1/{running.live.study.hex()}/packets HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n".encode())
-    await turns()
-    with pytest.raises((ConnectionError, AssertionError)):
-        assert await _raw(port, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n") != b""
-    writer.close()
+async def test_who_reads_nothing_is_cut_off_in_the_end(limited: Limited, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with limited(longest=0.3) as (running, port):
+        reader, writer = await _reading(running, port, monkeypatch)
+        await asyncio.sleep(0.6)
+        await _cut_off(reader)
+        writer.close()
 
 
-async def test_who_reads_nothing_is_cut_off_in_the_end(
-    served: tuple[World, Place], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    running, port = served
-    monkeypatch.setattr(quiet_http, "LONGEST_SECONDS", 0.3)
+async def test_who_reads_nothing_keeps_nobody_out(limited: Limited, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with limited(4) as (running, port):
+        readers = [await _reading(running, port, monkeypatch) for _ in range(3)]
+        await turns()
+        assert b"404" in await _raw(port, b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        ends = await asyncio.gather(*(reader.readexactly(2**25) for reader, _ in readers), return_exceptions=True)
+        assert sum(isinstance(end, (ConnectionError, asyncio.IncompleteReadError)) for end in ends) == 1
+        for _, writer in readers:
+            writer.transport.abort()
 
+
+async def _reading(
+    running: World, port: Place, monkeypatch: pytest.MonkeyPatch
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     async def huge(number: int) -> bytes:
         return bytes(64 * 2**20)
 
     monkeypatch.setattr(running.live, "document", huge)
     reader, writer = await _connection(port)
     writer.write(f"GET /v1/{running.live.study.hex()}/documents/0 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-    await asyncio.sleep(0.6)
+    return reader, writer
+
+
+async def _cut_off(reader: asyncio.StreamReader) -> None:
     with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
         await reader.readexactly(64 * 2**20)
-    writer.close()
 
 
 async def test_who_reads_slowly_holds_no_copy_of_a_document(

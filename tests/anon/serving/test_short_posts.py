@@ -9,7 +9,8 @@ import pytest
 from aiohttp import web
 
 from anon.route import DirectRoute
-from anon.serving import quiet_http
+from anon.serving import door, quiet_http
+from anon.serving.giving_way import Limits, Stage
 from anon.serving.quiet_http import QuietResponse, closing, listen, read_body
 from anon.serving.short_posts import Send, ShortPost, answer_of, may_become_head, read_head
 from tests.support.patience import PATIENCE, turns, until
@@ -46,10 +47,7 @@ class Served:
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.rel_url.raw_path != PATH.decode():
             return closing(404)
-        try:
-            body = await read_body(request, LONGEST)
-        except TimeoutError:
-            return closing(400)
+        body = await read_body(request, LONGEST)
         return closing(200, b"too long") if body is None else QuietResponse(body=await self.reply(body))
 
     async def ask(self, *pieces: bytes) -> bytes:
@@ -135,13 +133,15 @@ async def test_all_else_is_left_to_aiohttp(served: Served, monkeypatch: pytest.M
     await runner.cleanup()
 
 
-async def test_a_post_that_does_not_come_whole_is_not_waited_for(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(quiet_http, "READ_SECONDS", 0.1)
-    assert await served.ask(HEAD % 9 + b"x") == answer_of(400) == await served.ask(LIBRARY_HEAD % 9 + b"x")
-    assert await served.ask((HEAD % 9)[:50]) == b""
-    assert served.short == 0
+async def test_a_post_that_does_not_come_whole_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door, "TICK", 0.05)
+    server = Served()
+    limits = Limits(100, head_seconds=0.1, body_seconds=0.1)
+    runner, server.port = await listen(server.answer, "127.0.0.1", 0, find=server.find, limits=limits)
+    assert await server.ask(HEAD % 9 + b"x") == answer_of(400) == await server.ask(LIBRARY_HEAD % 9 + b"x")
+    assert await server.ask((HEAD % 9)[:50]) == b""
+    assert server.short == 0
+    await runner.cleanup()
 
 
 async def test_a_post_under_way_is_answered_before_the_server_ends() -> None:
@@ -153,7 +153,7 @@ async def test_a_post_under_way_is_answered_before_the_server_ends() -> None:
     await until(lambda: server.short)
     assert runner.server is not None
     [connection] = runner.server.connections
-    assert isinstance(connection, quiet_http._Quiet) and not connection._waiting()
+    assert isinstance(connection, quiet_http._Quiet) and connection.stage() is Stage.WORK
     ending = asyncio.ensure_future(runner.cleanup())
     await turns()
     server.held.set()

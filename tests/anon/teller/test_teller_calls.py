@@ -293,56 +293,6 @@ async def test_a_body_that_is_too_long_or_of_unknown_length_is_not_read(tmp_path
             assert status == 400 and b"stated length" in said
 
 
-async def upload(port: int, sent: bytes, length: int = 95) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A body of which only a part is sent."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(b"POST /v1/entry HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % length + sent)
-    await writer.drain()
-    return reader, writer
-
-
-async def test_strangers_who_send_no_more_keep_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stated lengths take no room; where bodies fill it, the one that stands still for longest is given up."""
-    monkeypatch.setattr(service, "MOST_WAITING", 100)
-    async with serving(tmp_path) as (made, port):
-        stated = [await upload(port, b"") for _ in range(4)]
-        await until(lambda: len(made._uploads) == len(stated))
-        assert (await post(port, "/v1/entry", ENTRY))[0] == 200
-        still = await upload(port, b"x" * 60)
-        await until(lambda: made._waiting == 60)
-        later = await upload(port, b"x" * 30)
-        await until(lambda: made._waiting == 90)
-        assert (await post(port, "/v1/entry", ENTRY))[0] == 200
-        for _, writer in stated:
-            writer.close()
-        assert await asyncio.wait_for(still[0].read(), PATIENCE) == b"", "its connection was closed"
-        await until(lambda: made._waiting == 30)
-        assert len(made._uploads) <= 1 + len(stated)
-        later[1].write(ENTRY)
-        later[1].close()
-        still[1].close()
-        await until(lambda: made._waiting == 0)
-
-
-async def test_all_bodies_together_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that came whole are not given up: a further one is sent away until one of them is answered."""
-    monkeypatch.setattr(service, "MOST_WAITING", len(ENTRY) + 5)
-    keep, slow = Journal.keep_offer, threading.Event()
-
-    def slowly(*given: Any) -> None:
-        slow.wait(PATIENCE)
-        keep(*given)
-
-    monkeypatch.setattr(Journal, "keep_offer", slowly)
-    async with serving(tmp_path) as (made, port):
-        first = asyncio.ensure_future(post(port, "/v1/entry", ENTRY))
-        await until(lambda: made._waiting == len(ENTRY))
-        assert (await post(port, "/v1/entry", ENTRY))[0] == 503
-        slow.set()
-        assert (await first)[0] == 200
-        assert (await post(port, "/v1/entry", ENTRY))[0] == 200 and made._waiting == 0
-
-
 async def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """The log says so once, until a call was answered again."""
     async with serving(tmp_path) as (made, port):
