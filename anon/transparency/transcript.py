@@ -11,7 +11,7 @@ from anon.credential import TokenForm, token_size
 from anon.errors import Malformed
 from anon.study.manifest import Manifest, Survey
 from anon.wire.cbor import decode, encode, sha256
-from anon.wire.lists import byte_strings, fixed_rows, list_length
+from anon.wire.lists import byte_strings, fixed_rows, items_in, list_length
 from anon.wire.messages import VERSION, Packet
 from anon.wire.packet_v2 import DIGEST_BYTES, Occasion, PublishedPacket
 from anon.wire.published import parse, version_of
@@ -89,6 +89,14 @@ def transcript_digests(body_untrusted: bytes, study: bytes, survey: int) -> froz
         return frozenset(sha256(labels.PACKET_DIGEST, one) for one in packets)
     except Malformed:
         return frozenset()
+
+
+def packets_in(body_untrusted: bytes, study: bytes, survey: int) -> int:
+    """How many packets a transcript lists; none for a body that is no transcript."""
+    try:
+        return items_in(body_untrusted, (VERSION, study, survey), "transcript")
+    except Malformed:
+        return 0
 
 
 def digest_list(study: bytes, slot: int, digests: Sequence[bytes]) -> bytes:

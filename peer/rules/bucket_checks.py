@@ -113,20 +113,6 @@ def check_membership_in_buckets(
     return Membership(digest, seed, signature, documents.roster.count, credential)
 
 
-def check_transcript_size(document: BucketDocument, members: int) -> None:
-    """A slot's transcript has at most one packet of each member of the signed roster. Raises `Distrust`, before a
-    bucket is fetched."""
-    if document.count > members:
-        raise Distrust(
-            say(
-                "a transcript is signed for {count} packets, and the signed roster has {members} members; nothing more "
-                "is fetched",
-                count=document.count,
-                members=members,
-            )
-        )
-
-
 def demand_full(document: BucketDocument, entries: int) -> None:
     """Raises `Distrust` for a bucket that is so small that it tells who fetches it."""
     if entries < document.small:

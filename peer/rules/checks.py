@@ -1,7 +1,8 @@
 """The checks of a peer before anything may leave (design section 3, step 5). Pure: bytes in, decisions out.
 
     1. `check_continued`     the signed heads continue those already seen; two with one number are evidence; each is of
-                             a document that the study can have, and no longer than it can be
+                             a document that the study can have, and no longer than it can be; once the roster is
+                             signed, no longer than with so many members, and of no more packets than members
     2. `check_manifest`      under the pinned key, id and address, costing what it says, asking what may be asked
        `check_tellers`       every teller that it names countersigned it
     3. `read_closing`        the seed opens the commitment made before anyone enrolled; the study's is recomputed
@@ -17,7 +18,7 @@ digest (`anon.transparency.documents.check_body`), the owner's consent (`peer.ru
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import ClassVar
 
@@ -28,6 +29,7 @@ from anon.credential.issuance import PublicKey
 from anon.errors import Malformed, Refused, RejectedProof
 from anon.ldp import format_epsilon
 from anon.protocols.registry import charge_of, check_study
+from anon.protocols.signed_counts import members_signed, packets_signed, with_members
 from anon.protocols.sizes import longest_body, most_documents
 from anon.protocols.tellers import tellers_of
 from anon.queries.lint import Tables, lint
@@ -151,7 +153,35 @@ def check_sizes(manifest: Manifest, chain: Sequence[SignedHead], seen: int = 0) 
         )
     for signed in chain[seen:]:
         demand_length(signed.head, longest_body(manifest, signed.head.kind, signed.head.part))
+    check_numbers(manifest, chain, seen)
     return tuple(chain)
+
+
+def check_numbers(manifest: Manifest, chain: Sequence[SignedHead], seen: int = 0) -> None:
+    """Step 1, of whole documents: none is longer than with as many members as the signed roster has, and no slot has
+    more packets. So no sum has more vectors, fetched or not. Raises `Distrust`; of documents in buckets see
+    `peer.run.inclusion`."""
+    members = members_signed(manifest, chain)
+    if members is None:
+        return
+    held = with_members(manifest, members)
+    for signed in chain[seen:]:
+        demand_length(signed.head, longest_body(held, signed.head.kind, signed.head.part))
+    check_packets(packets_signed(manifest, chain), members)
+
+
+def check_packets(packets: Mapping[int, int], members: int) -> None:
+    """A member has one packet in each slot at most. `packets`: by slot. Raises `Distrust`."""
+    count = max(packets.values(), default=0)
+    if count > members:
+        raise Distrust(
+            say(
+                "a transcript is signed for {count} packets, and the signed roster has {members} members; nothing more "
+                "is fetched",
+                count=count,
+                members=members,
+            )
+        )
 
 
 def check_continued(

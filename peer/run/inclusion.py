@@ -4,6 +4,9 @@ Fetches do not depend on what was drawn, answered or sent: every peer fetches th
 the own alone would tie this peer's packets to each other. Transcripts that follow each other in the chain come in one
 exchange: one circuit a transcript would cost a peer a hundred circuits and tell nothing less.
 
+No slot has more packets than the signed roster has members: by the signed lengths of all transcripts
+(`peer.rules.checks.check_numbers`), and by the lists of those that were fetched together.
+
 All transcripts together hold the study's packets. Beyond `MOST_LISTED` bytes by the signed heads a peer fetches each of
 them with probability `MOST_LISTED` / all. It looks for each of its packets with that probability. An aggregator that
 leaves out k packets stays unseen with (1 - MOST_LISTED / all)^k. Then each run of neighbours has a time and a circuit
@@ -29,6 +32,7 @@ from anon.credential import pseudonym
 from anon.errors import Malformed, RejectedProof
 from anon.protocols.charge import Budget
 from anon.protocols.registry import charge_of
+from anon.protocols.signed_counts import members_signed
 from anon.protocols.sortition import tag_context
 from anon.protocols.tellers import tellers_of
 from anon.text.sentences import joined, say
@@ -36,9 +40,9 @@ from anon.transparency.bucket_evidence import bad_bucket_of
 from anon.transparency.bucketed import has_buckets, read_digests_bucket, transcript_parts
 from anon.transparency.buckets import BucketDocument, parse_bucket_document
 from anon.transparency.documents import Head, SignedHead, find
-from anon.transparency.transcript import transcript_digests
-from peer.rules.bucket_checks import BadlyBucketed, buckets_of_tag, check_transcript_size, demand_full
-from peer.rules.checks import Distrust
+from anon.transparency.transcript import packets_in, transcript_digests
+from peer.rules.bucket_checks import BadlyBucketed, buckets_of_tag, demand_full
+from peer.rules.checks import Distrust, check_packets
 from peer.rules.packet_lifecycle import PacketEvent, Status
 from peer.rules.schedule import draw_spread, uniform
 from peer.rules.study_secrets import StudySecrets
@@ -90,9 +94,19 @@ async def fetch_transcripts(run: StudyRun, exchanges: Exchanges, study: Sent, jo
     """Keep of a run of transcripts the digests of own packets alone."""
     bodies = await exchanges.bodies(study, [head for _survey, head in job.run])
     surveys = [survey for survey, _head in job.run]
+    chain = await heads_off_loop(lambda: study.chain)
+    await off_loop(_check_listed, study, chain, bodies, surveys)
     own = frozenset(packet.digest for packet in run.store.outbox(study.study) if packet.digest is not None)
     run.listed |= await off_loop(_own_listed, bodies, study.study, surveys, own)
     run.memory = run.memory.with_done(job)
+
+
+def _check_listed(study: Sent, chain: Sequence[SignedHead], bodies: Sequence[bytes], surveys: Sequence[int]) -> None:
+    """The lists themselves, since packets that are shorter than any make no longer document. Raises `Distrust`."""
+    listed = {survey: packets_in(body, study.study, survey) for body, survey in zip(bodies, surveys, strict=True)}
+    members = members_signed(study.manifest, chain) or 0
+    slots = study.manifest.slots
+    check_packets({slot.slot: sum(listed.get(row.survey, 0) for row in slot.rows) for slot in slots}, members)
 
 
 def conclude(run: StudyRun, study: Sent, reason: str) -> None:
@@ -218,8 +232,7 @@ def _read(
         }
     except Malformed:
         raise Distrust(say("a signed transcript is not what it must be; nothing more is fetched")) from None
-    for document in documents.values():
-        check_transcript_size(document, members)
+    check_packets({slot: document.count for slot, document in documents.items()}, members)
     return documents
 
 
