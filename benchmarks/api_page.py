@@ -23,7 +23,7 @@ PUBLIC: dict[str, tuple[str, ...]] = {
     "aggregator.estimator.prediction": ("PublishedClassifier", "Explanation"),
     "aggregator.estimator.export": ("to_onnx", "to_skops", "from_skops"),
     "aggregator.notebook": ("Study", "Sample", "Result", "Report", "Expectation", "Table"),
-    "aggregator.audit": ("audit", "AuditResult", "Finding"),
+    "aggregator.audit": ("audit", "AuditResult", "Finding", "Verdict"),
     "anon.protocols.registry": ("load_model",),
     "anon.protocols.histogram.model": ("from_json", "Model"),
 }

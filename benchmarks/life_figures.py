@@ -68,10 +68,10 @@ class Outcome:
     def ok(self) -> bool:
         """True if nothing is lost or doubled, the audit finds nothing, and memory and downloads are in their limits."""
         accepted = all(set(words) == {"accepted"} for words in self.words.values())
-        here = (self.audit["ok"], self.audit["enrolled"], self.audit["packets"], self.audit["model_checked"])
+        here = (self.audit["verdict"], self.audit["enrolled"], self.audit["packets"], self.audit["model_checked"])
         whole = (self.lost, self.doubled, self.strange, self.included) == (0, 0, 0, len(self.downloaded))
         small = self.peak <= MOST_MIB and max(self.downloaded, default=0) <= MOST_DOWNLOADED
-        return accepted and whole and small and here == (True, self.members, self.members, True)
+        return accepted and whole and small and here == ("all-checked", self.members, self.members, True)
 
 
 @define

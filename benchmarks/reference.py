@@ -13,6 +13,7 @@ from typing import Any
 import anon.errors
 import peer.rules.checks
 import peer.store.manifests
+from aggregator.audit import Verdict
 from anon.errors import AnonmlError
 from anon.study.schema import DURATION_PATTERN, study_schema
 from anon.terminal.placeholders import placed
@@ -111,6 +112,14 @@ _FURTHER_CODES = (
     (1, "system", "A fault of the system: a full disk, a port that is taken, a file that cannot be read."),
     (1, "not-installed", "A part that the command needs is not installed. The message says how to install it."),
     (1, "bug", "A fault of the program. The lines above the message say where; no data are in them."),
+    (
+        Verdict.NOT_ALL_CHECKED.exit_code,
+        Verdict.NOT_ALL_CHECKED.word,
+        (
+            "`anonml aggregator audit` found no fault, and something was not checked: a report in other words, a file "
+            "that nobody signed, a round whose packets are not published yet. The lines name it."
+        ),
+    ),
     (USAGE, "usage", "The command line is wrong: a command, an option or a value does not exist."),
     (INTERRUPTED, "stopped", "Ctrl-C. Nothing is lost; the same command goes on from there."),
 )

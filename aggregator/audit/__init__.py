@@ -31,12 +31,14 @@ named, and the others counted.
 `audit` does the same with a folder. Each file that stands for a document must hold the signed bytes; every other file
 is named as not checked.
 
+The verdict has three levels: all is checked, something is not checked, or there are findings (`Verdict`).
+
 It does not see if packets were left out; a peer finds its own in the transcript (`peer.run.inclusion`). Nor does it see
 when packets arrived, or who stands behind the roster's keys.
 """
 
 from aggregator.audit.documents import audit_documents
 from aggregator.audit.folder import audit, export, export_bucket
-from aggregator.audit.result import AuditResult, Finding
+from aggregator.audit.result import AuditResult, Finding, Verdict
 
-__all__ = ["AuditResult", "Finding", "audit", "audit_documents", "export", "export_bucket"]
+__all__ = ["AuditResult", "Finding", "Verdict", "audit", "audit_documents", "export", "export_bucket"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import Enum
 from typing import Any
 
 from attrs import field, frozen
@@ -12,6 +13,18 @@ from anon.transparency.fingerprint import words
 UNSEEN = (
     "no audit sees packets that were left out (each peer finds its own), invented members, or when packets came"
 )
+
+
+class Verdict(Enum):
+    """The three levels of an audit: its word for programs, and the code with which the command ends."""
+
+    ALL_CHECKED = "all-checked", 0
+    NOT_ALL_CHECKED = "not-all-checked", 9
+    FINDINGS = "findings", 1
+
+    def __init__(self, word: str, exit_code: int) -> None:
+        self.word = word
+        self.exit_code = exit_code
 
 
 @frozen
@@ -24,12 +37,13 @@ class Finding:
 
 @frozen
 class AuditResult:
-    """The checks that were made, and their findings. Without findings everything published fits together.
+    """The checks that were made, and their findings. Under `Verdict.ALL_CHECKED` everything published fits together.
 
     `report`: the page that the documents give, "" where they give none; `report_checked`: the published one is the same
     but for counts of refusals, which only the aggregator knows. `pinned`: the key was known from elsewhere.
-    `not_checked`: files that were compared with nothing. `not_summed`: by survey, packets of its transcript that the
-    tellers' sum leaves out. `unsummed`: the reason for which the study ended without a sum; empty where it did not.
+    `not_checked`: files and documents that were compared with nothing, such as a report in other words. `not_summed`:
+    by survey, packets of its transcript that the tellers' sum leaves out. `unsummed`: the reason for which the study
+    ended without a sum; empty where it did not.
     """
 
     study: bytes
@@ -46,14 +60,21 @@ class AuditResult:
 
     @property
     def ok(self) -> bool:
-        """True if nothing was found."""
+        """True if nothing was found, whether or not everything was checked."""
         return not self.findings
+
+    @property
+    def verdict(self) -> Verdict:
+        """The level: findings before anything else."""
+        if self.findings:
+            return Verdict.FINDINGS
+        return Verdict.NOT_ALL_CHECKED if self.not_checked else Verdict.ALL_CHECKED
 
     def figures(self) -> dict[str, Any]:
         """For `--json`."""
         return {
             "study": self.study.hex(),
-            "ok": self.ok,
+            "verdict": self.verdict.word,
             "enrolled": self.enrolled,
             "packets": self.packets,
             "model_checked": self.model_checked,
@@ -71,12 +92,19 @@ class AuditResult:
         model += ", report made again" if self.report_checked else ""
         head = f"study {words(self.study)}: {self.enrolled} enrolled, {self.packets} packets verified, {model}"
         lines = [f"{finding.document}: {finding.fault}" for finding in self.findings]
-        faults = f"{len(lines)} fault{'' if len(lines) == 1 else 's'}"
-        lines = [head, *lines, "everything published fits together" if self.ok else faults]
+        lines = [head, *lines, self._in_words()]
         lines += [f"not checked: {name}" for name in self.not_checked]
         lines += [f"the study ended without a sum: {self.unsummed}"] if self.unsummed else []
         lines += [_not_summed(survey, count) for survey, count in self.not_summed.items() if count]
         return [*lines, *self._beyond()] if self.ok else lines
+
+    def _in_words(self) -> str:
+        faults, left = len(self.findings), len(self.not_checked)
+        if self.verdict is Verdict.FINDINGS:
+            return f"{faults} fault{'' if faults == 1 else 's'}"
+        if self.verdict is Verdict.NOT_ALL_CHECKED:
+            return f"no fault in what was checked; {left} thing{' was' if left == 1 else 's were'} not checked"
+        return "everything published fits together"
 
     def _beyond(self) -> list[str]:
         """The limits of a check that found nothing."""

@@ -205,7 +205,11 @@ def audit(
     compute: Annotated[str, typer.Option(help=HELP)] = "1",
     as_json: JsonOption = False,
 ) -> None:
-    """Re-verify every signature and token, recompute model and report, and compare every file of the folder."""
+    """Re-verify every signature and token, recompute model and report, and compare every file of the folder.
+
+    It ends with 0 if all was checked and fits together, with 9 if something was not checked, and with 1 if there are
+    faults.
+    """
     from aggregator.audit import audit as re_verify
 
     place = Compute.of(compute)
@@ -227,8 +231,8 @@ def audit(
         console = Terminal()
         for line in result.lines():
             console.print(inline(line))
-    if not result.ok:
-        raise typer.Exit(1)
+    if result.verdict.exit_code:
+        raise typer.Exit(result.verdict.exit_code)
 
 
 @app.command(rich_help_panel=KEEP)

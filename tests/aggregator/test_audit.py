@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 from attrs import frozen
 from nacl.signing import SigningKey
+from typer.testing import CliRunner
 
-from aggregator.audit import AuditResult, audit, audit_documents, export
+from aggregator.audit import AuditResult, Verdict, audit, audit_documents, export
+from aggregator.cli.main import app
 from aggregator.compute import Compute
 from anon.errors import Malformed, Refused, RejectedProof
 from anon.transparency.closing import CLOSING
@@ -269,7 +271,7 @@ def _exported(published: Published, tmp_path: Path) -> Path:
 def test_the_report_is_made_again_and_the_limits_are_said(finished: Published, tmp_path: Path) -> None:
     folder = _exported(finished, tmp_path)
     result = audit(folder)
-    assert result.ok and result.report_checked and result.not_checked == ()
+    assert result.verdict is Verdict.ALL_CHECKED and result.report_checked and result.not_checked == ()
     assert result.report == (folder / "report.html").read_text("utf-8")
     said = "\n".join(result.lines())
     assert "report made again" in said and "public place" in said and "left out" in said and "invented" in said and "--key" in said
@@ -284,7 +286,7 @@ def test_a_copy_that_people_open_is_the_signed_one(finished: Published, tmp_path
     copy.write_bytes(copy.read_bytes().replace(b"0.", b"0.9", 1) + b" ")
     result = audit(folder)
     assert [finding.document for finding in result.findings] == [name]
-    assert result.lines()[-1] == "1 fault"
+    assert result.lines()[-1] == "1 fault" and result.verdict is Verdict.FINDINGS
     copy.unlink()
     assert audit(folder).ok, "the documents alone are whole"
 
@@ -303,18 +305,32 @@ def test_files_that_nobody_signed_are_named(finished: Published, tmp_path: Path)
         (folder / name).write_text("x")
     result = audit(folder)
     assert result.ok and result.not_checked == ("documents/01", "documents/999", "documents/readme", "notes.txt")
-    assert "not checked: notes.txt" in result.lines()
+    assert "not checked: notes.txt" in result.lines() and result.verdict is Verdict.NOT_ALL_CHECKED
+    said = "\n".join(result.lines())
+    assert "no fault in what was checked; 4 things were not checked" in said and "everything published" not in said
 
 
 def test_a_report_in_other_words_is_named_as_not_checked(finished: Published) -> None:
     """An aggregator's own words, properly signed: an older version's report looks the same to the audit."""
     said = finished.audited({("report", 0): finished.bodies["report", 0].replace(b"What we found", b"What was proved", 1)})
-    assert not said.report_checked and any(line.startswith("not checked: report.html") for line in said.lines())
+    assert not said.report_checked and said.verdict is Verdict.NOT_ALL_CHECKED and any(line.startswith("not checked: report.html") for line in said.lines())
     refused = b'<tr><th>refused: duplicate</th><td class="n">3</td></tr>\n</table>'
     page = finished.bodies["report", 0].replace(b"</table>\n<p>Up to 49 refusals", refused + b"\n<p>Up to 49 refusals", 1)
     counted = finished.audited({("report", 0): page})
     assert page != finished.bodies["report", 0] and counted.report_checked, "refusals stand in no document"
     assert any("aggregator's word" in line for line in counted.lines())
+
+
+def test_the_command_ends_with_the_level_of_the_verdict(finished: Published, tmp_path: Path) -> None:
+    """And `--json` says its word."""
+    folder = _exported(finished, tmp_path)
+    runner, said = CliRunner(), []
+    for change in (lambda: None, lambda: (folder / "notes.txt").write_text("x"), lambda: (folder / "model.json").write_text("x")):
+        change()
+        plain, told = (runner.invoke(app, ["audit", str(folder), *more]) for more in ([], ["--json"]))
+        assert plain.exit_code == told.exit_code
+        said.append((told.exit_code, json.loads(told.output)["verdict"]))
+    assert said == [(0, "all-checked"), (9, "not-all-checked"), (1, "findings")]
 
 
 ABOUT_PACKETS = ("a packet left in twice", "a token changed", "a packet of another survey", "a packet that is no packet")

@@ -16,7 +16,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from aggregator.audit import AuditResult
+from aggregator.audit import AuditResult, Verdict
 from anon.protocols.contract import Place
 from anon.protocols.sum.standing import arrangement_of
 from anon.sharing.quorum import quorums
@@ -55,9 +55,9 @@ class Sight(Enum):
 
 def sight_of(result: AuditResult) -> Sight:
     """The verdict of this audit on a lie."""
-    if result.findings:
-        return Sight.FOUND
-    return Sight.NAMED if result.not_checked or any(result.not_summed.values()) else Sight.NONE
+    if result.verdict is Verdict.ALL_CHECKED:
+        return Sight.NAMED if any(result.not_summed.values()) else Sight.NONE
+    return Sight.FOUND if result.verdict is Verdict.FINDINGS else Sight.NAMED
 
 
 Tell = Callable[[Random], Forge]

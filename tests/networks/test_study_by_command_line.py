@@ -231,7 +231,7 @@ def test_every_packet_is_accepted_once_and_found_again(seen: Seen, name: str) ->
         assert sum(one["epsilon"] for one in mine) == EPSILON[name]
     audit = seen.audits[name]
     assert audit["packets"] == PEOPLE * PACKETS[name]
-    assert audit["ok"] and audit["model_checked"], audit["findings"]
+    assert audit["verdict"] == "all-checked" and audit["model_checked"], audit["findings"]
     assert audit["enrolled"] == PEOPLE + (name == "invite")  # the absent one enrolled
     assert seen.phases[name][-1] == "published"
     assert all(status[name]["state"] == "finished" for status in seen.statuses[:PEOPLE])
@@ -244,7 +244,7 @@ def test_when_too_few_enrol_nothing_is_sent_and_nobody_is_charged(seen: Seen) ->
             "abandoned", 0, 0,
         )
     assert seen.phases["too few"] == ["enrolling", "abandoned"]
-    assert seen.audits["too few"]["ok"] and seen.audits["too few"]["packets"] == 0
+    assert seen.audits["too few"]["verdict"] == "all-checked" and seen.audits["too few"]["packets"] == 0
     assert sorted(one.name for one in (seen.exported["too few"] / "documents").iterdir()) == ["0", "1"]
 
 

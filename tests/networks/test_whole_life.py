@@ -54,7 +54,7 @@ async def _lives(folder: Path, members: int) -> None:
     assert 0 < max(outcome.downloaded) <= MOST_DOWNLOADED and len(outcome.downloaded) == 3
     assert outcome.peak <= MOST_MIB, outcome.stages
     audit = outcome.audit
-    assert (audit["ok"], audit["findings"], audit["not_checked"]) == (True, [], [])
+    assert (audit["verdict"], audit["findings"], audit["not_checked"]) == ("all-checked", [], [])
     assert (audit["enrolled"], audit["packets"], audit["model_checked"]) == (members, members, True)
     assert outcome.ok
 
@@ -75,7 +75,7 @@ GOOD = Outcome(
     lost=0,
     strange=0,
     doubled=0,
-    audit={"ok": True, "enrolled": 20, "packets": 20, "model_checked": True},
+    audit={"verdict": "all-checked", "enrolled": 20, "packets": 20, "model_checked": True},
 )
 
 
@@ -89,7 +89,7 @@ GOOD = Outcome(
         {"downloaded": (MOST_DOWNLOADED + 1, 1)},
         {"stages": (Stage("sent", 1.0, 1.0, 1.0, Memory(100.0, MOST_MIB + 1)),)},
         {"words": {"packets": Counter(accepted=17, busy=1)}},
-        {"audit": {**GOOD.audit, "ok": False}},
+        {"audit": {**GOOD.audit, "verdict": "not-all-checked"}},
         {"audit": {**GOOD.audit, "packets": 19}},
         {"audit": {**GOOD.audit, "enrolled": 19}},
         {"audit": {**GOOD.audit, "model_checked": False}},
