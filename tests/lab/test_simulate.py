@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from attrs import evolve
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 
 from aggregator.lab.cli_simulate import _show
-from aggregator.lab.simulation.evaluation import evaluate, model_scores, roc_auc
+from aggregator.lab.simulation.evaluation import _scored, evaluate, model_scores, roc_auc
 from aggregator.lab.simulation.people import people_from_csv, people_from_rows, people_from_values
 from aggregator.lab.simulation.run import Plan, categories, collect, exact_cuts
 from aggregator.lab.simulation.simulate import NO_KEYS, learn_once, simulate
@@ -150,11 +150,18 @@ def test_ranks_and_decisions_are_the_models(people, others, ensemble):
     assert evaluate(model, few).accuracy == pytest.approx(right)
 
 
-def test_roc_auc_is_scikit_learns():
+@pytest.mark.parametrize("share", [0.01, 0.3, 1.0])
+def test_scores_are_scikit_learns(share):
     generator = np.random.default_rng(1)
-    ranks, positive = generator.integers(0, 9, 500) / 3.0, generator.random(500) < 0.3
-    assert roc_auc(ranks, positive) == pytest.approx(roc_auc_score(positive, ranks))
+    ranks, positive, decided = generator.integers(0, 9, 500) / 3.0, generator.random(500) < 0.3, generator.random(500) < share
+    assert roc_auc(ranks, positive) == pytest.approx(roc_auc_score(positive, ranks), abs=1e-12)
     assert roc_auc(ranks, np.zeros(500, dtype=bool)) == 0.5
+    for labels in (positive, np.zeros(500, dtype=bool)):
+        found = _scored(ranks, np.full(500, 0.5), decided, labels)
+        assert found.f1 == pytest.approx(f1_score(labels, decided, zero_division=0.0), abs=1e-12)
+        assert found.accuracy == pytest.approx(accuracy_score(labels, decided), abs=1e-12)
+    nobody = np.zeros(500, dtype=bool)
+    assert _scored(ranks, np.full(500, 0.5), nobody, nobody).f1 == 0.0
 
 
 @pytest.mark.parametrize(("design", "low", "high"), [(ONE_PACKET, 37.5, 62.5), (PAPER, 45, 75)])

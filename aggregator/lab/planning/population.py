@@ -11,7 +11,7 @@ assumptions matter less for the choice than for the figures.
 
 from __future__ import annotations
 
-from math import expm1, log1p, sqrt
+from math import exp, expm1, log1p, sqrt
 from typing import Protocol
 
 import numpy as np
@@ -162,11 +162,11 @@ def _labels(total: Floats, rate: float, signal: float, generator: np.random.Gene
 
 def _chances(log_odds: Floats, rate: float) -> Floats:
     """1/(1 + exp(-(log_odds + b))) with b such that the mean is `rate`."""
-    low, high = -60.0, 60.0
+    low, high, against, wanted = -60.0, 60.0, np.exp(-log_odds), rate * len(log_odds)
     for _ in range(40):
         middle = (low + high) / 2
-        chance: Floats = 1 / (1 + np.exp(-(log_odds + middle)))
-        low, high = (middle, high) if float(chance.mean()) < rate else (low, middle)
+        chance: Floats = 1 / (1 + against * exp(-middle))
+        low, high = (middle, high) if float(chance.sum()) < wanted else (low, middle)
     return chance
 
 

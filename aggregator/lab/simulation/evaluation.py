@@ -1,7 +1,8 @@
 """How well a model does on people whose labels are known: scores, ROC curve, calibration and errors by subgroup.
 
 The test people are public, synthetic or last year's; the study itself never gives such data to anyone. This is the one
-evaluation: simulation, planning, report, desk and notebook all score by it. The metrics are scikit-learn's.
+evaluation: simulation, planning, report, desk and notebook all score by it. The metrics equal scikit-learn's, which
+checks its input anew for each of the many runs of a plan.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from math import log, sqrt
 import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
-from sklearn.metrics import accuracy_score, f1_score, roc_auc_score, roc_curve
+from scipy.stats import rankdata
+from sklearn.metrics import roc_curve
 
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import categories, cells
@@ -74,8 +76,8 @@ def _scores(model: Model, ranks: Floats, positive: Truths) -> Scores:
 def _scored(ranks: Floats, chances: Floats, decided: Truths, positive: Truths) -> Scores:
     return Scores(
         auc=roc_auc(ranks, positive),
-        f1=float(f1_score(positive, decided, zero_division=0.0)),
-        accuracy=float(accuracy_score(positive, decided)),
+        f1=_f1(decided, positive),
+        accuracy=float((decided == positive).mean()),
         ece=calibration_error(chances, positive),
     )
 
@@ -117,11 +119,19 @@ def _decided(model: Model, chances: Floats) -> Truths:
     return decided
 
 
+def _f1(decided: Truths, positive: Truths) -> float:
+    """The harmonic mean of precision and recall; 0 where nobody is positive and nobody is decided to be."""
+    named = int(decided.sum()) + int(positive.sum())
+    return 2 * int((decided & positive).sum()) / named if named else 0.0
+
+
 def roc_auc(ranks: Floats, positive: Truths) -> float:
-    """The area under the ROC curve; 1/2 without both labels."""
+    """The area under the ROC curve, by the Mann-Whitney statistic; 1/2 without both labels."""
     if not _has_both(positive):
         return 0.5
-    return float(roc_auc_score(positive, np.round(ranks, _DECIMALS)))
+    hits = int(positive.sum())
+    above = float(rankdata(np.round(ranks, _DECIMALS))[positive].sum()) - hits * (hits + 1) / 2
+    return above / (hits * (len(positive) - hits))
 
 
 def roc_points(ranks: Floats, positive: Truths) -> tuple[tuple[float, float], ...]:
