@@ -79,7 +79,7 @@ async def test_columns_that_no_study_reads_stay_out_unless_they_are_kept(newcome
     page = newcomer
     file = b"years,cups,tired,remark\n41,many,0,secret\n"
     seen = await page.upload("sleep.csv", file, "start")
-    assert "left out unless you keep them: years, remark" in seen.words and "Your age." in seen.words
+    assert "left out unless you keep them: “years”, “remark”" in seen.words and "Your age." in seen.words
     await _import(page, seen, **{"column.age": "years"})
     assert page.server.site.tables() == {"person": ("age", "cups", "tired")}
     again = await page.upload("sleep.csv", file, "start")
@@ -148,10 +148,10 @@ async def test_values_that_would_count_as_missing_are_named_before_consent(newco
     log = b"age,cups,tired\n41,many,0\n,Many,0\nn/a,none,2\n900,none,1\n"
     seen = await newcomer.upload("sleep.csv", log, "start")
     for said in (
-        "age : 1 of the first 4 rows are empty.", "age : 1 of the first 4 rows hold no number ( n/a ).",
-        "age : 1 of the first 4 rows lie outside of the study's range ( 900 ).",
-        "cups : 1 of the first 4 rows hold none of the study's values ( Many ).",
-        "tired : 1 of the first 4 rows hold none of the study's values ( 2 ).",
+        "age : 1 of the first 4 rows are empty.", "age : 1 of the first 4 rows hold no number (n/a).",
+        "age : 1 of the first 4 rows lie outside of the study's range (900).",
+        "cups : 1 of the first 4 rows hold none of the study's values (Many).",
+        "tired : 1 of the first 4 rows hold none of the study's values (2).",
     ):
         assert said in seen.words, (said, seen.words)
     await _import(newcomer, seen, **{"numerals.age": "point", "whose": "all"})
@@ -164,7 +164,7 @@ async def test_a_file_of_other_columns_is_compared_with_the_table_that_studies_r
     await _import(page, await page.upload("sleep.csv", b"age,cups,tired\n41,many,0\n", "start"))
     seen = await page.upload("old.csv", b"year,place\n1999,here\n")
     assert seen.form(_place(seen, page))["table"] == "person" and "Which column is age ?" in seen.words
-    assert "say which column of the file is age" in (await _import(page, seen)).words.lower()
+    assert "say which column of the file is “age”" in (await _import(page, seen)).words.lower()
     assert page.server.site.tables() == {"person": ("age", "cups", "tired")} and _rows(page) == [(41, "many", 0)]
     shown = await _told(page, seen, table="other")
     assert "other" in page.server.site.tables() and "No study reads this" in shown.words
@@ -185,7 +185,7 @@ async def test_the_values_shown_are_those_of_the_last_file_chosen(
     seen = await page.upload(name, text, back)
     assert seen.form(_place(seen, page))["table"] == "person"
     done = await _told(page, seen, **fields)
-    assert "Imported: 1 row into person." in done.words, done.words
+    assert "Imported: 1 row into “person”." in done.words, done.words
     shown = (await page.get(page.invite)).words
     assert "52" in shown and "none" in shown and "41" not in shown.split("What it costs")[0]
 
