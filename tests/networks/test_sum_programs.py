@@ -14,10 +14,10 @@ LATE = "before-commit-of-document:2"
 """Of an aggregator that was killed in the first round: the document of the second one."""
 KILLS = {"clinic": ("after-commit-of-noisy-share:3",), "students": ("before-commit-of-noisy-share",)}
 TELLERS = Plan(
-    12, 2, 2, 600, 40, 30, rate=10.0,
+    12, 2, 2, 60, 40, 30,
     points={"students": ("before-commit-of-noisy-share",), "clinic": ("after-commit-of-noisy-share:2",)},
 )  # fmt: skip
-KILLED_AGGREGATOR = Plan(12, 2, 2, 600, 40, 30, {AGGREGATOR: ("", LATE)}, frozenset({0}), rate=10.0)
+KILLED_AGGREGATOR = Plan(12, 2, 2, 60, 40, 30, {AGGREGATOR: ("", LATE)}, frozenset({0}))
 MANY = Plan(200, 4, 3, 90, 60, 40, KILLS, frozenset({1}))
 THROUGH_TOR = Plan(60, 2, 3, 100, 90, 60, KILLS, frozenset({1}), tor=True)
 

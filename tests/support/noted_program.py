@@ -3,20 +3,24 @@
     python -m tests.support.noted_program WORDS
 
 ANONML_TEST_NOISE names the file that gets a line of JSON for each draw, before the draw is used. ANONML_TEST_CLOCK names
-the file of a `FileClock`; without it the time is the wall clock's.
+the file of a virtual clock (`examples.clock`); without it the time is the wall clock's. ANONML_TEST_KEEPER names its
+keeper, for an aggregator that serves: it sleeps by that clock, and nobody passes its instants.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from functools import partialmethod
 from pathlib import Path
+from typing import Any
 
-from tests.support.shared_clock import FileClock
+from examples.clock import ClockFile, Party
 
-CLOCK, NOISE = "ANONML_TEST_CLOCK", "ANONML_TEST_NOISE"
+CLOCK, KEEPER, NOISE = "ANONML_TEST_CLOCK", "ANONML_TEST_KEEPER", "ANONML_TEST_NOISE"
 
 
 def note_noise(file: Path) -> None:
@@ -34,11 +38,27 @@ def note_noise(file: Path) -> None:
     DiscreteGaussian.vector = noted  # type: ignore[method-assign]
 
 
+def sleep_by(party: Party) -> None:
+    """From now on an aggregator of this program sleeps by the clock, in a loop that tells when nothing is due."""
+    from aggregator.app import AggregatorApp
+
+    made = AggregatorApp.__init__
+
+    def run(main: Coroutine[Any, Any, Any]) -> Any:
+        with asyncio.Runner(loop_factory=party.loop) as runner:
+            return runner.run(main)
+
+    AggregatorApp.__init__ = partialmethod(made, sleep=party.sleep)  # type: ignore[method-assign, assignment]
+    asyncio.run = run  # type: ignore[assignment]
+
+
 if __name__ == "__main__":
     if CLOCK in os.environ:
-        time.time = FileClock(Path(os.environ[CLOCK]))  # before anything is imported that keeps it
+        time.time = ClockFile(Path(os.environ[CLOCK]))  # before anything is imported that keeps it
     from anonml import main
 
+    if KEEPER in os.environ:
+        sleep_by(Party(Path(os.environ[CLOCK]), Path(os.environ[KEEPER]), bars=True))
     if NOISE in os.environ:
         note_noise(Path(os.environ[NOISE]))
     main()

@@ -2,7 +2,7 @@
 
     python -m tests.support.sum_peers FOLDER
 
-Standard input gives one line of JSON: {"numbers", "links", "tor", "clock", "until"}. Peers of even numbers are offline
+Standard input gives one line of JSON: {"numbers", "links", "tor", "until"}, and over loopback the "clock" with its "keeper". Peers of even numbers are offline
 without a network: no byte leaves or comes while the window is open. The others are switched off: their process's part
 ends, and begins anew from the disk when the window has closed. `FOLDER/posts.jsonl` gets a line for each post: the peer,
 the kind, the sealed body, and the word that came back. The last line of standard output is what became of each peer.
@@ -22,22 +22,24 @@ from typing import Any
 
 from attrs import define, field, frozen
 
+from aggregator.app import LOOK_SECONDS
 from anon.errors import Malformed, NotConnected
 from anon.ldp.epsilon import NANO
 from anon.protocols.charge import Measure, Unit
+from anon.queries import process
 from anon.route import DirectRoute, Response, Route
 from anon.route.tor import TorKeeper, TorRoute
 from anon.study.manifest import Manifest, Window
 from anon.transparency.closing import CheckedLists
 from anon.wire.invite import parse_invite
 from anon.wire.replies import parse_reply
+from examples.clock import HeldRoute, Party
 from peer.app import PeerApp
 from peer.data.evaluate import at_once
 from peer.data.importing import import_rows
 from peer.rules.consent import Policy
 from peer.rules.limits import BudgetLimit
 from peer.store.home import PeerHome
-from tests.support.shared_clock import SharedClock
 
 PROGRAM = "tests.support.sum_peers"
 FIFTH = 5
@@ -129,6 +131,7 @@ class Resident:
 
     async def live(self) -> dict[str, Any]:
         """Join, and take part until the study is over; each round that it is offline in, it misses."""
+        await self.machine.sleep(2 * LOOK_SECONDS)  # by then the aggregator has seen what was published
         app = self._app()
         try:
             async with self.machine.gate:
@@ -179,23 +182,34 @@ class Resident:
         }  # fmt: skip
 
 
-async def host(folder: Path, order: dict[str, Any]) -> list[dict[str, Any]]:
+async def host(folder: Path, order: dict[str, Any], party: Party | None) -> list[dict[str, Any]]:
     """Run the peers side by side, each from its own home."""
     async with AsyncExitStack() as standing:
         now: Callable[[], float] = time.time
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-        if order["clock"]:
-            clock = SharedClock(Path(order["clock"]))
-            now, sleep = clock, clock.sleep
         route: Callable[[], Route] = DirectRoute
+        if party is not None:
+            now, sleep, route = party, party.sleep, lambda: HeldRoute(DirectRoute(), party)
         if order["tor"]:
             keeper = await standing.enter_async_context(TorKeeper(folder / "tor"))
             await keeper.socks()
             gate = asyncio.Semaphore(EXCHANGES)
             route = lambda: Gated(keeper, gate)  # noqa: E731
+        await process.start()
         machine = Machine(folder, now, sleep, route, order["until"])
         residents = [Resident(*one, machine) for one in zip(order["numbers"], order["links"], strict=True)]
         return await asyncio.gather(*(one.live() for one in residents))
+
+
+def hosted(folder: Path, order: dict[str, Any]) -> list[dict[str, Any]]:
+    """The same, by the wall clock or as a party of the order's clock."""
+    if not order.get("keeper"):
+        return asyncio.run(host(folder, order, None))
+    party = Party(Path(order["clock"]), Path(order["keeper"]))
+    with asyncio.Runner(loop_factory=party.loop) as runner:
+        outcomes = runner.run(host(folder, order, party))
+    party.over()
+    return outcomes
 
 
 @frozen
@@ -222,4 +236,4 @@ def numbers_of(peers: int, hosts: int) -> Sequence[range]:
 if __name__ == "__main__":
     place = Path(sys.argv[1])
     place.mkdir(parents=True, exist_ok=True)
-    print(json.dumps(asyncio.run(host(place, json.loads(sys.stdin.readline())))), flush=True)
+    print(json.dumps(hosted(place, json.loads(sys.stdin.readline()))), flush=True)

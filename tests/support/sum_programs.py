@@ -1,8 +1,8 @@
 """A whole study of exact sums by real programs: an aggregator, two tellers, and processes of peers. Programs are killed.
 
 The programs are `anonml aggregator serve` and `anonml teller serve`, started by `noted_program`. A program that was killed
-is started again at once, as a service manager does. Over loopback a test may move the clock; through Tor it is the wall
-clock's.
+is started again at once, as a service manager does. Over loopback the time is virtual (`examples.clock`): it stands still
+while anything works, or is being started again. Through Tor it is the wall clock's.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from typing import Any
 from attrs import define, field, frozen
 
 from anon.study.manifest import Manifest, Survey, parse_manifest
+from examples.clock import Keeper
 from tests.support.command_line import ENVIRONMENT, ROOT
-from tests.support.noted_program import CLOCK, NOISE
+from tests.support.noted_program import CLOCK, KEEPER, NOISE
 from tests.support.served_tellers import free_port
-from tests.support.shared_clock import Flow, SharedClock
 from tests.support.sum_peers import PROGRAM, numbers_of
 from tests.support.sums import NAMES, sum_study
 
@@ -39,7 +39,7 @@ class Plan:
     """How large a study is, how long its stages last in seconds of its clock, and who is killed.
 
     `points`: by program the crash points of its processes, one after the other. `struck`: rounds in whose middle the
-    aggregator is killed. `rate`: how fast the clock flows; None for the wall clock.
+    aggregator is killed.
     """
 
     peers: int
@@ -50,7 +50,6 @@ class Plan:
     collect: int
     points: Mapping[str, Sequence[str]] = field(factory=dict)
     struck: frozenset[int] = frozenset()
-    rate: float | None = None
     tor: bool = False
 
     def text(self, addresses: Sequence[str]) -> str:
@@ -130,8 +129,7 @@ class SumStudy:
 
     folder: Path
     plan: Plan
-    clock: SharedClock | None
-    flow: Flow | None
+    keeper: Keeper | None
     programs: dict[str, Program] = field(factory=dict)
     hosts: list[asyncio.subprocess.Process] = field(factory=list)
     outcomes: list[dict[str, Any]] = field(factory=list)
@@ -147,7 +145,7 @@ class SumStudy:
         return self.folder / AGGREGATOR
 
     def now(self) -> float:
-        return time.time() if self.clock is None else self.clock()
+        return time.time() if self.keeper is None else self.keeper.clock()
 
     # Beginning
 
@@ -178,11 +176,12 @@ class SumStudy:
     async def _start(self, name: str, *words: str) -> str:
         noted = {NOISE: str(self.folder / f"{name}.noise")} if name in NAMES else {}
         points = list(self.plan.points.get(name, ()))
-        self.programs[name] = Program(words, self.folder / name, {**self._environment(), **noted}, points)
+        joins = {KEEPER: str(self.keeper.place)} if self.keeper is not None and name == AGGREGATOR else {}
+        self.programs[name] = Program(words, self.folder / name, {**self._environment(), **noted, **joins}, points)
         return await self.programs[name].start()
 
     def _environment(self) -> dict[str, str]:
-        return ENVIRONMENT | ({} if self.clock is None else {CLOCK: str(self.clock.path)})
+        return ENVIRONMENT | ({} if self.keeper is None else {CLOCK: str(self.keeper.clock.path)})
 
     async def command(self, *words: object) -> Any:
         """`anonml WORDS --json`, which must succeed."""
@@ -204,8 +203,9 @@ class SumStudy:
 
     def _order(self, host: asyncio.subprocess.Process, numbers: Sequence[int], links: Sequence[str]) -> None:
         until = self.manifest.timetable.ends + 600
-        clock = "" if self.clock is None else str(self.clock.path)
-        order = {"numbers": list(numbers), "links": list(links), "tor": self.plan.tor, "until": until, "clock": clock}
+        order = {"numbers": list(numbers), "links": list(links), "tor": self.plan.tor, "until": until}
+        if self.keeper is not None:
+            order |= {"clock": str(self.keeper.clock.path), "keeper": str(self.keeper.place)}
         assert host.stdin is not None
         host.stdin.write(json.dumps(order).encode() + b"\n")
         host.stdin.close()
@@ -216,8 +216,6 @@ class SumStudy:
         """The whole study, each round to its sum, and every peer to its end."""
         enrolling = "SELECT count(*) FROM enrolments"
         await self.until(lambda: self._one(enrolling) == self.plan.peers, "enrolled")
-        if self.clock is not None:
-            self.clock.seconds = max(self.clock(), self.manifest.timetable.enrol_closes)
         for survey in self.manifest.surveys:
             await self._round(survey)
         await self.until(lambda: ("report", 0) in self.documents(), "model published")
@@ -228,11 +226,11 @@ class SumStudy:
         await self.until(lambda: all(self._over(name) for name in NAMES), "tellers finished")
 
     async def _round(self, survey: Survey) -> None:
-        """From its window to its sum. A clock that a test moves stands still meanwhile."""
+        """From its window to its sum. A virtual clock stands still meanwhile."""
         turn = survey.round
-        await self.until(lambda: self.now() > survey.window.closes, f"round {turn} closed")
+        await self.until(lambda: self.now() >= survey.window.closes, f"round {turn} closed")
         began = time.monotonic()
-        with self.flow.held() if self.flow is not None else nullcontext():
+        with self.keeper.held() if self.keeper is not None else nullcontext():
             if turn in self.plan.struck:
                 await self.until(lambda: self._taken(turn) > 0, "relaying")
                 assert ("sums", turn) not in self.documents()
@@ -242,7 +240,7 @@ class SumStudy:
 
     async def until(self, reached: Callable[[], bool], what: str) -> None:
         """Wait, and note what tellers journal meanwhile."""
-        longest = PATIENCE + (0 if self.clock is not None else max(0.0, self.manifest.timetable.ends - self.now()))
+        longest = PATIENCE + (0 if self.keeper is not None else max(0.0, self.manifest.timetable.ends - self.now()))
         deadline = time.monotonic() + longest
         while not reached():
             self._look()
@@ -293,23 +291,18 @@ class SumStudy:
 @asynccontextmanager
 async def sum_programs(folder: Path, plan: Plan) -> AsyncIterator[SumStudy]:
     """A study that was published and joined; every program ends with it."""
-    clock = None if plan.rate is None else SharedClock(folder / "clock")
-    flow = None if clock is None or plan.rate is None else Flow(clock, plan.rate)
-    study = SumStudy(folder, plan, clock, flow)
-    flowing = None
-    try:
-        await study.begin()
-        flowing = None if flow is None else asyncio.create_task(flow.run())
-        yield study
-    finally:
-        if flowing is not None:
-            flowing.cancel()
-        for host in study.hosts:
-            if host.returncode is None:
-                host.kill()
-                await host.wait()
-        for program in study.programs.values():
-            await program.stop()
+    with nullcontext() if plan.tor else Keeper(folder / "clock", parties=plan.hosts + 1) as keeper:
+        study = SumStudy(folder, plan, keeper)
+        try:
+            await study.begin()
+            yield study
+        finally:
+            for host in study.hosts:
+                if host.returncode is None:
+                    host.kill()
+                    await host.wait()
+            for program in study.programs.values():
+                await program.stop()
 
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
