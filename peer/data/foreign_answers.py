@@ -15,7 +15,9 @@ from peer.data.formats.detect import Found, detected
 from peer.data.watching import said_as_a_bad_file
 
 ROWS, SIGNS = 512, 2**16
-"""Records of one frame, and the characters after which it ends."""
+"""Records of one frame, and the characters after which it ends: reading one frame holds up no loop."""
+CELL = 8
+"""Characters that a cell counts for beside its own: a number takes that long to read."""
 
 
 def converse(talk: Talk) -> None:
@@ -82,7 +84,7 @@ class _Answers:
         return [*said, None]
 
     def _tell(self, said: list[object], number: int, row: dict[str, Cell] | Skip) -> int:
-        """Add a record, or that it is passed over; its characters."""
+        """Add a record, or that it is passed over; how many characters it counts for."""
         cells, signs = ([], 0) if isinstance(row, Skip) else self._cells(row)
         why = row if isinstance(row, Skip) else Skip.LONG
         if isinstance(row, Skip) or signs > self.limits.line_bytes:
@@ -93,7 +95,7 @@ class _Answers:
             self._keys = keys
             said.append({"keys": keys})
         said.append([number, *cells])
-        return signs
+        return signs + CELL * len(cells)
 
     def _cells(self, row: dict[str, Cell]) -> tuple[list[object], int]:
         """The cells, an empty list for each that is too long, and the characters of cells and keys."""

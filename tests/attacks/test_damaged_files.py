@@ -25,7 +25,7 @@ import pytest
 from anon.errors import AnonmlError, Malformed, Refused
 from anon.queries.process import has_children
 from anon.tables.streams import ImportLimits
-from peer.data import foreign
+from peer.data import foreign, foreign_talk
 from peer.data.foreign_talk import LENGTH, LONGEST_FRAME, Request, Talk
 from peer.data.importing import import_file, import_rows
 from peer.data.preview import preview
@@ -239,6 +239,39 @@ def test_frames_that_are_none_are_a_damaged_file(name: str) -> None:
 def test_what_a_child_of_ours_says_is_taken() -> None:
     _told([_framed(value) for value in (KIND, ["age"], [{"keys": ["age"]}, [1, None], [2, []], [3, 0.5], {"skip": [4, "LONG"]}, None])])
     _told([_framed(["csv", PATTERN % "{x} of it", [], [PATTERN % "{x}"], 5])])
+
+
+# --- the loop ---
+
+WIDE: dict[str, list[Any]] = {
+    "control characters": ["\x01" * 5000] * 50,
+    "Chinese": ["\u6f22" * 1000] * 200,
+    "numbers": [0.1234567890123] * 200,
+    "nothing": [None] * 200,
+    "a row near the limit": ["\x01" * 65_000] * 16,
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_no_step_of_reading_answers_is_long(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decoding one frame holds the interpreter's lock. In processor time, of which the longest took 5 ms here."""
+    file, cells, steps = tmp_path / "wide.db", WIDE[name], list[float]()
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute(f"create table person ({', '.join(f'c{place}' for place in range(len(cells)))})")
+        connection.executemany(f"insert into person values ({', '.join('?' * len(cells))})", [cells] * (600 if name in ("numbers", "nothing") else 20))
+    read = foreign_talk.json.loads
+
+    def noted(text: str, **named: Any) -> Any:
+        began = time.thread_time()
+        try:
+            return read(text, **named)
+        finally:
+            steps.append(time.thread_time() - began)
+
+    monkeypatch.setattr(foreign_talk.json, "loads", noted)
+    seen = preview(file).tables[0]
+    assert len(seen.columns) == len(cells)
+    assert len(steps) > 2 and max(steps) < 0.02
 
 
 # --- files changed at random ---
