@@ -47,7 +47,7 @@ class Surface:
         async def work(body: bytes, send: Send) -> None:
             word = await accept(body)
             crash_point("before-answer")
-            send(encode_reply(word))
+            send(200, encode_reply(word))
             crash_point("after-answer")
 
         return ShortPost(_limit(study, name), work)

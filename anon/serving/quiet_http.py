@@ -53,15 +53,17 @@ class _Quiet(RequestHandler):
     The time that a connection has, and its place among the others, are the door's to give (`anon.serving.door`).
     """
 
-    __slots__ = ("_answering", "_brought", "_came", "_find", "_head", "_post")
+    __slots__ = ("_answering", "_brought", "_caller", "_came", "_find", "_head", "_post", "_refused", "_server")
 
     def __init__(self, server: QuietServer, **kwargs: Any) -> None:
         super().__init__(server, **kwargs)
-        self._find = server.find
+        self._find, self._server = server.find, server
         self._came: bytearray | None = bytearray()
         self._head: Head | None = None
         self._post: ShortPost | None = None
         self._brought = 0
+        self._caller: bytes | None = None
+        self._refused = False
         self._answering: asyncio.Task[None] | None = None
 
     def stage(self) -> Stage:
@@ -77,8 +79,8 @@ class _Quiet(RequestHandler):
         return self._brought
 
     def caller(self) -> bytes:
-        """Every caller is a stranger here."""
-        return b""
+        """The key of one who signed its body's beginning, which said what would follow."""
+        return self._caller or b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A connection that asks for nothing needs no parser and no task."""
@@ -92,7 +94,7 @@ class _Quiet(RequestHandler):
             self._brought += len(data) if self.stage() is Stage.BODY else 0
             super().data_received(data)
             return
-        if self._answering is not None or self._close or self._force_close:
+        if self._answering is not None or self._refused or self._close or self._force_close:
             return
         self._came += data
         if self._head is None and not self._read_head(self._came):
@@ -100,8 +102,23 @@ class _Quiet(RequestHandler):
         self._brought = len(self._came) - self._head.begins if self._head is not None else _beyond_head(self._came)
         if self._head is None or self._post is None or len(self._came) > self._head.ends:
             self._leave()
-        elif len(self._came) == self._head.ends:
+        elif self._admits(self._post, self._came, self._head) and len(self._came) == self._head.ends:
             self._answering = self._loop.create_task(self._answer(self._post, bytes(self._came[self._head.begins :])))
+
+    def _admits(self, post: ShortPost, came: bytearray, head: Head) -> bool:
+        """True once the beginning of a body was let in. Of one that was refused nothing more is kept. It is read on,
+        since a connection that is closed before would lose the answer."""
+        if self._caller is None and len(came) >= min(head.begins + post.opening, head.ends):
+            opening = bytes(came[head.begins : head.begins + post.opening])
+            self._caller = post.admit(opening, head.ends - head.begins, self._refuse)
+            self._refused = self._caller is None
+        return self._caller is not None
+
+    def _refuse(self, status: int, body: bytes) -> None:
+        self._came = bytearray()
+        if self.transport is not None:
+            self.transport.write(answer_of(status, body))
+            self.transport.write_eof()
 
     def _read_head(self, came: bytearray) -> bool:
         """True unless more of a head has to come. Leaves no head where it is not that of a short post."""
@@ -115,7 +132,7 @@ class _Quiet(RequestHandler):
 
     async def _answer(self, post: ShortPost, body: bytes) -> None:
         try:
-            await post.work(body, lambda reply: self._end(answer_of(200, reply)))
+            await post.work(body, lambda status, reply: self._end(answer_of(status, reply)))
         except Exception:
             self._end(answer_of(500))
         except BaseException:
@@ -164,7 +181,7 @@ class _Quiet(RequestHandler):
         error = kwargs.get("exc_info")
         expected_errors = (ConnectionError, web.HTTPException, AnonmlError)
         if isinstance(error, BaseException) and not isinstance(error, expected_errors):
-            _LOG.error("a request failed: %s", type(error).__name__)
+            self._server.tell(type(error).__name__)
 
 
 def _beyond_head(came: bytearray) -> int:
@@ -177,6 +194,13 @@ class QuietServer(web.Server):
     def __init__(self, answer: Answer, find: FindPost) -> None:
         super().__init__(answer)
         self.find = find
+        self._told: set[str] = set()
+
+    def tell(self, kind: str) -> None:
+        """Log a fault of this program, once: whoever can repeat it writes one line."""
+        if kind not in self._told:
+            self._told.add(kind)
+            _LOG.error("a request failed: %s", kind)
 
     def __call__(self) -> RequestHandler:
         """The handler of one connection."""

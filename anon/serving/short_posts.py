@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from functools import reduce
+from http import HTTPStatus
 
 from attrs import frozen
 
 _FORM = (
-    b"POST ", rb"(/[!-~]*)", b" HTTP/1.1\r\nHost: ", rb"([!-~]+)", b"\r\nContent-Length: ", rb"([1-9]\d{0,6})",
+    b"POST ", rb"(/[!-~]*)", b" HTTP/1.1\r\nHost: ", rb"([!-~]+)", b"\r\nContent-Length: ", rb"([1-9]\d{0,7})",
     b"\r\nConnection: close\r\n\r\n",
 )  # fmt: skip
 """The head that `anon.route.exchange` sends: words as they are, and between them patterns."""
@@ -25,17 +26,28 @@ _STEPS = [
 _HEAD = re.compile(b"".join(_STEPS))
 _BEGINNING = re.compile(reduce(lambda rest, step: step + b"(?:" + rest + b")?", reversed(_STEPS), b""))
 _LONGEST_HEAD = 512
-_REASONS = {200: b"OK", 400: b"Bad Request", 500: b"Internal Server Error"}
+Send = Callable[[int, bytes], None]
+"""Answers with a status and a body."""
+Admit = Callable[[bytes, int, Send], bytes | None]
+"""The key of who asks, by the beginning of a body and the length of the whole; empty for a stranger. None for a caller
+who was refused by an answer, and of whom no more is read."""
 
-Send = Callable[[bytes], None]
+
+def _admit_all(_opening: bytes, _length: int, _send: Send) -> bytes | None:
+    return b""
 
 
 @frozen
 class ShortPost:
-    """The posts to one path: the longest body in bytes, and the work, which is given a body and sends the answer's."""
+    """The posts to one path: the longest body in bytes, and the work, which is given a body and sends the answer's.
+
+    `admit` decides by the first `opening` bytes of a body if the rest is read at all.
+    """
 
     longest: int
     work: Callable[[bytes, Send], Awaitable[None]]
+    opening: int = 0
+    admit: Admit = _admit_all
 
 
 FindPost = Callable[[bytes], ShortPost | None]
@@ -65,4 +77,4 @@ def may_become_head(came_untrusted: bytes | bytearray) -> bool:
 def answer_of(status: int, body: bytes = b"") -> bytes:
     """The whole answer, after which the connection ends: the bytes that `QuietResponse` gives."""
     head = b"HTTP/1.1 %d %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
-    return head % (status, _REASONS[status], len(body)) + body
+    return head % (status, HTTPStatus(status).phrase.encode(), len(body)) + body

@@ -1,10 +1,11 @@
 """The wire between a study's aggregator and one of its tellers, for both of them: pure functions on bytes.
 
-A call is a POST to `/v1/<name>`. Its body is canonical CBOR, [request, signature], both byte strings: the aggregator
-signs SHA-256(label, teller's key, name, request) by the key that the study's manifest names. So strangers, who can read
-a teller's address in any manifest, can ask for nothing but an offer. `entry` is that offer: there is no study yet, and
-the teller's key is not known, so an empty one is signed. A teller that names no aggregators also takes the request
-alone. GET `/v1/words` is anybody's.
+A call is a POST to `/v1/<name>`. Its body is an opening of 128 bytes, then the request, canonical CBOR. The opening is
+the aggregator's key, the request's SHA-256, and a signature of SHA-256(label, teller's key, name, digest, length). So
+a teller knows who asks before it reads a request, and what will come. Strangers, who can read a teller's address in
+any manifest, can ask for nothing but an offer. `entry` is that offer: there is no study yet, and the teller's key is
+not known, so it is signed for an empty one. A teller that names no aggregators takes one that anybody signed. GET
+`/v1/words` is anybody's.
 
 | name | request | reply |
 |---|---|---|
@@ -27,6 +28,7 @@ JSON, {"error": code, "message": text}, and a disagreement adds "evidence" in he
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
@@ -55,6 +57,7 @@ from anon.wire.packet_v2 import STUDY_BYTES, TAG_BYTES, Occasion
 T = TypeVar("T")
 PREFIX = "/v1/"
 WORDS_PATH = PREFIX + "words"
+OPENING_BYTES = 32 + 32 + 64
 SHORT, LARGEST_FAULT = 2**14, 2**16
 """Bytes of a call that carries no packets; of a refusal."""
 MOST_IN_A_BATCH, BATCH_BYTES = 128, 2**22
@@ -102,13 +105,12 @@ class Asked(Generic[T]):
         """The longest answer to read, in bytes."""
         return max(CALLS[self.name].most_reply, LARGEST_FAULT)
 
-    def body(self, key: SigningKey | None, teller: bytes) -> bytes:
+    def body(self, key: SigningKey, teller: bytes) -> bytes:
         """The bytes to post, signed by the aggregator's `key` for the teller with this lasting key. For `entry` it is
         not known yet."""
-        if key is None:
-            return self.request
-        teller = b"" if self.name == "entry" else teller
-        return encode([self.request, key.sign(request_digest(teller, self.name, self.request)).signature])
+        digest = hashlib.sha256(self.request).digest()
+        signed = opening_digest(b"" if self.name == "entry" else teller, self.name, digest, len(self.request))
+        return bytes(key.verify_key) + digest + key.sign(signed).signature + self.request
 
     def answered(self, status: int, body_untrusted: bytes, arrangement: Arrangement | None = None) -> T:
         """The reply. Raises the typed error that the teller told, `Malformed` for a reply of another form, and
@@ -118,9 +120,10 @@ class Asked(Generic[T]):
         return self.read(body_untrusted)
 
 
-def request_digest(teller: bytes, name: str, request: bytes) -> bytes:
-    """The digest that an aggregator signs: for this teller and this call alone."""
-    return sha256(labels.TELLER_REQUEST, teller, name.encode(), request)
+def opening_digest(teller: bytes, name: str, digest: bytes, length: int) -> bytes:
+    """The digest that an aggregator signs: for this teller and this call alone, and for a request of this digest and
+    length."""
+    return sha256(labels.TELLER_REQUEST, teller, name.encode(), digest, length.to_bytes(8, "big"))
 
 
 # The aggregator's side
@@ -240,12 +243,36 @@ def _listed(plain_untrusted: object, kinds: Sequence[type], what: str) -> list[A
 
 
 @frozen
+class Opening:
+    """The beginning of a call's body: who asks, for a request of this digest and length in bytes."""
+
+    name: str
+    signer: bytes
+    digest: bytes
+    length: int
+    signature: bytes = field(repr=False)
+
+    def is_for(self, teller: bytes) -> bool:
+        """True if the signer signed it for this teller."""
+        teller = b"" if self.name == "entry" else teller
+        try:
+            VerifyKey(self.signer).verify(opening_digest(teller, self.name, self.digest, self.length), self.signature)
+        except (BadSignatureError, ValueError, TypeError):
+            return False
+        return True
+
+
+@frozen
 class Signed:
     """A call's request as it came, before it is decoded: nothing large is built for a stranger."""
 
-    name: str
+    opening: Opening
     request: bytes = field(repr=False)
-    signature: bytes = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """Of the call."""
+        return self.opening.name
 
     @property
     def study(self) -> bytes:
@@ -264,24 +291,23 @@ class Signed:
 
     def is_by(self, aggregator: bytes, teller: bytes) -> bool:
         """True if this aggregator signed it for this teller."""
-        try:
-            VerifyKey(aggregator).verify(request_digest(teller, self.name, self.request), self.signature)
-        except (BadSignatureError, ValueError, TypeError):
+        if self.opening.signer != aggregator or not self.opening.is_for(teller):
             return False
-        return True
+        return hashlib.sha256(self.request).digest() == self.opening.digest and len(self.request) == self.opening.length
+
+
+def read_opening(name: str, came_untrusted: bytes, length: int) -> Opening:
+    """The opening of a body of this length. Raises `Malformed`."""
+    if length <= OPENING_BYTES or len(came_untrusted) < OPENING_BYTES:
+        raise Malformed(f"{name}: expected {OPENING_BYTES} bytes that say who asks, and a request")
+    signer, digest, signature = came_untrusted[:32], came_untrusted[32:64], came_untrusted[64:OPENING_BYTES]
+    return Opening(name, signer, digest, length - OPENING_BYTES, signature)
 
 
 def read_signed(name: str, body_untrusted: bytes) -> Signed:
     """A signed body. Raises `Malformed`."""
-    return Signed(name, *_listed(decode(body_untrusted, "request"), (bytes, bytes), "request"))
-
-
-def read_entry(body_untrusted: bytes) -> Signed:
-    """The body of `entry`, whose signature is empty where nobody signed it. Raises `Malformed`."""
-    plain = decode(body_untrusted, "request")
-    if type(plain) is list and [type(one) for one in plain] == [bytes, bytes]:
-        return Signed("entry", *plain)
-    return Signed("entry", body_untrusted, b"")
+    opening = read_opening(name, body_untrusted[:OPENING_BYTES], len(body_untrusted))
+    return Signed(opening, body_untrusted[OPENING_BYTES:])
 
 
 def read_request(name: str, request_untrusted: bytes) -> list[Any]:

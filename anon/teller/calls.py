@@ -8,14 +8,15 @@ an offer, and may have a study of its own countersigned: neither shows or change
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
 from attrs import field, frozen
 
-from anon.errors import Refused
+from anon.errors import AnonmlError, Refused, RejectedProof
 from anon.nacl import SigningKey
-from anon.sharing.exchange import Signed, read_entry, read_request, read_signed, reply
+from anon.sharing.exchange import Opening, Signed, read_request, read_signed, reply
 from anon.study.manifest import parse_manifest
 from anon.teller.home import Place
 from anon.teller.journal import MOST_STUDIES, Journal
@@ -32,13 +33,22 @@ _NOT_NAMED = (
 
 @frozen
 class Calls:
-    """Nothing here waits, and one call is made at a time. `allowed`: the keys of the aggregators that were named."""
+    """Nothing here waits, and one call is made at a time. `allowed`: the keys of the aggregators that were named.
+
+    `caller` alone may be asked meanwhile, in another thread.
+    """
 
     key: SigningKey = field(repr=False)
     place: Place
     journal: Journal
     random_bytes: Callable[[int], bytes]
     allowed: Callable[[], Collection[bytes]] = frozenset
+    _aggregators: set[bytes] = field(factory=set, init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        for manifest in self.journal.manifests():
+            with suppress(AnonmlError):  # a study of a version that this one does not read
+                self._aggregators.add(_aggregator_of(manifest))
 
     @property
     def teller(self) -> Teller:
@@ -48,7 +58,7 @@ class Calls:
     def answer(self, name: str, body_untrusted: bytes) -> bytes:
         """The reply to a call. Raises what the teller does, and `RejectedProof` for a request of another signer."""
         if name == "entry":
-            return self._offer(read_entry(body_untrusted))
+            return self._offer(read_signed(name, body_untrusted))
         if name == "countersign":
             return self._countersign(body_untrusted)
         signed, own = read_signed(name, body_untrusted), bytes(self.key.verify_key)
@@ -58,9 +68,21 @@ class Calls:
         said = self._answers()[name](signed.fields(_aggregator_of(manifest), own))
         return reply([] if said is None else said)
 
+    def caller(self, opening: Opening) -> bytes:
+        """The key of who asks, by the beginning of a body, before the rest is read; empty for a stranger where
+        strangers may ask. Raises `Refused` where they may not, `RejectedProof` for a signature of somebody else."""
+        allowed, offers = self.allowed(), opening.name in ("entry", "countersign")
+        if offers and allowed and opening.signer not in allowed:
+            raise Refused(_NOT_NAMED)
+        if not offers and opening.signer not in self._aggregators:
+            raise Refused("this teller did not countersign the study")
+        if not opening.is_for(bytes(self.key.verify_key)):
+            raise RejectedProof("a request is not signed by the study's aggregator")
+        return opening.signer if allowed or not offers else b""
+
     def _offer(self, asked: Signed) -> bytes:
         """Raises `Refused` unless the study names this teller as it calls itself."""
-        self._demand_named(asked, b"")
+        self._demand_named(asked)
         name, address = read_request("entry", asked.request)
         if (name, address) != (self.place.name, self.place.address):
             raise Refused(f"this teller is named {self.place.name} and served at {self.place.address}; name it so")
@@ -68,19 +90,23 @@ class Calls:
 
     def _countersign(self, body_untrusted: bytes) -> bytes:
         signed, own = read_signed("countersign", body_untrusted), bytes(self.key.verify_key)
-        named = self._demand_named(signed, own)
+        named = self._demand_named(signed)
         (manifest_untrusted,) = read_request("countersign", signed.request)
         manifest = parse_manifest(manifest_untrusted)
         signed.fields(manifest.aggregator_key, own)
         most = None if named else MOST_STUDIES
-        return self.teller.countersign(manifest.study_id, manifest.part, manifest_untrusted, most)
+        said = self.teller.countersign(manifest.study_id, manifest.part, manifest_untrusted, most)
+        self._aggregators.add(manifest.aggregator_key)
+        return said
 
-    def _demand_named(self, signed: Signed, teller: bytes) -> bool:
-        """True where a named aggregator signed; False where none is named. Raises `Refused`, before anything is read
-        that a stranger wrote."""
-        allowed = self.allowed()
-        if allowed and not any(signed.is_by(key, teller) for key in allowed):
+    def _demand_named(self, signed: Signed) -> bool:
+        """True where a named aggregator signed; False where none is named. Raises `Refused` or `RejectedProof`, before
+        anything is read that a stranger wrote."""
+        allowed, signer = self.allowed(), signed.opening.signer
+        if allowed and signer not in allowed:
             raise Refused(_NOT_NAMED)
+        if not signed.is_by(signer, bytes(self.key.verify_key)):
+            raise RejectedProof("a request is not signed by who asks")
         return bool(allowed)
 
     def _answers(self) -> Mapping[str, Answer]:

@@ -159,6 +159,10 @@ class Journal:
         row = self._one("SELECT manifest FROM studies WHERE study = ?", study)
         return row[0] if row else None
 
+    def manifests(self) -> list[bytes]:
+        """Those of all studies that were countersigned."""
+        return [manifest for (manifest,) in self._connection.execute("SELECT manifest FROM studies")]
+
     def keep_part(self, study: bytes, teller: int, part: bytes) -> None:
         """A fellow's part of the verification key. Its commitment was checked, so there is one only."""
         with self._writing("key-share") as connection:

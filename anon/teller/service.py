@@ -29,7 +29,8 @@ from anon.route.tor import TorKeeper, TorRoute
 from anon.serving import quiet_http
 from anon.serving.door import open_to_all
 from anon.serving.onion_key import ONION_KEY, keep_key
-from anon.sharing.exchange import CALLS, PREFIX, WORDS_PATH, fault, read_words, reply
+from anon.serving.short_posts import Send, ShortPost
+from anon.sharing.exchange import CALLS, OPENING_BYTES, PREFIX, WORDS_PATH, fault, read_opening, read_words, reply
 from anon.teller.calls import Calls
 from anon.teller.home import KEYS_KEPT, TellerHome
 from anon.teller.journal import Journal
@@ -61,6 +62,7 @@ class Service:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     _turn: asyncio.Lock = field(factory=asyncio.Lock)
     _full: bool = False
+    _told: set[str] = field(factory=set)
     _stopped: bool = False
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -73,23 +75,34 @@ class Service:
             return quiet_http.closing(200, reply([self.name, self.words]))
         if request.method != "POST" or not path.startswith(PREFIX) or name not in CALLS:
             return quiet_http.closing(404)
-        try:
-            return quiet_http.closing(200, await self._answered(request, name))
-        except ConnectionError:
-            raise
-        except Exception as error:
-            self._note(error)
-            return quiet_http.closing(*fault(error))
+        # A call comes with the head of our own aggregators, and is answered by `call`. Of another one no body is read.
+        told = f"{name}: expected an aggregator's head, and a stated length of at most {CALLS[name].most_body} bytes"
+        return quiet_http.closing(*fault(Malformed(told)))
 
-    async def _answered(self, request: web.BaseRequest, name: str) -> bytes:
-        """Raises `Malformed` for a body that is too long, `ConnectionError` for one that was broken off."""
-        length = request.content_length
-        if length is None or length > CALLS[name].most_body:
-            raise Malformed(f"{name}: expected a body of a stated length of at most {CALLS[name].most_body} bytes")
-        body = await quiet_http.read_body(request, length)
-        if body is None or len(body) != length:
-            raise Malformed(f"{name}: the body did not come whole")
-        return await self._in_turn(name, body)
+    def call(self, path: bytes) -> ShortPost | None:
+        """The calls, each of which says who asks before its request comes."""
+        name = path.decode().removeprefix(PREFIX)
+        if not path.startswith(PREFIX.encode()) or name not in CALLS:
+            return None
+
+        async def work(body: bytes, send: Send) -> None:
+            try:
+                said = await self._in_turn(name, body)
+            except Exception as error:
+                self._note(error)
+                send(*fault(error))
+            else:
+                send(200, said)
+
+        def admit(opening: bytes, length: int, send: Send) -> bytes | None:
+            try:
+                return self.calls.caller(read_opening(name, opening, length))
+            except Exception as error:
+                self._note(error)
+                send(*fault(error))
+                return None
+
+        return ShortPost(CALLS[name].most_body, work, OPENING_BYTES, admit)
 
     async def _in_turn(self, name: str, body: bytes) -> bytes:
         """One call at a time. It is finished also for an asker who has gone."""
@@ -125,7 +138,8 @@ class Service:
             if not self._full:
                 _LOG.error("%s", error)
             self._full = True
-        elif not isinstance(error, AnonmlError):
+        elif not isinstance(error, AnonmlError) and type(error).__name__ not in self._told:
+            self._told.add(type(error).__name__)  # whoever can repeat a fault of this program writes one line
             _LOG.error("a call failed: %s", type(error).__name__)
 
 
@@ -144,7 +158,7 @@ async def opened(home: TellerHome, random_bytes: Callable[[int], bytes]) -> Asyn
     worker = ThreadPoolExecutor(1, thread_name_prefix="teller")
     try:
         journal = await in_thread(worker, lambda: Journal(home.journal))
-        calls = Calls(home.key, place, journal, random_bytes, home.allowed)
+        calls = await in_thread(worker, lambda: Calls(home.key, place, journal, random_bytes, home.allowed))
         words = teller_words(bytes(home.key.verify_key))
         broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         service = Service(words, place.name, calls, worker, broken)
@@ -178,7 +192,8 @@ async def serve(
 
 async def _at_loopback(service: Service, address: str, ready: Callable[[str], None]) -> None:
     host, _, port = address.rpartition(":")
-    runner, _ = await quiet_http.listen(service.answer, host.strip("[]"), int(port), limits=open_to_all(UPLOAD_SECONDS))
+    limits = open_to_all(UPLOAD_SECONDS)
+    runner, _ = await quiet_http.listen(service.answer, host.strip("[]"), int(port), find=service.call, limits=limits)
     try:
         ready(address)
         await service.fault
@@ -202,7 +217,7 @@ async def _at_onion(
         raise KEYS_KEPT.damaged(home.path / ONION_KEY, Term("not the key of this teller's address"))
     socket = socket_of(home.path)
     onion = OnionService(key, f"unix:{socket}", home.path / "tor", SocksRoute, ready, say, progress)
-    runner = await quiet_http.listen_unix(service.answer, socket, limits=open_to_all(UPLOAD_SECONDS))
+    runner = await quiet_http.listen_unix(service.answer, socket, service.call, open_to_all(UPLOAD_SECONDS))
     try:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(onion.run())

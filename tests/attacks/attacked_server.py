@@ -52,7 +52,7 @@ async def teller(folder: Path, socket: Path) -> AsyncIterator[list[tuple[str, st
     home.allow([bytes(named.verify_key)])
     asked = exchange.ask_entry(NAME, ADDRESS)
     async with service.opened(home, os.urandom) as made:
-        runner = await quiet_http.listen_unix(made.answer, socket)
+        runner = await quiet_http.listen_unix(made.answer, socket, made.call)
         yield [(asked.path, asked.body(named, b"").hex())]
         await runner.cleanup()
 

@@ -108,17 +108,22 @@ class ServedTeller:
         """The answer, however often its process dies meanwhile. Raises the typed error that it told."""
         while True:
             try:
-                return asked.answered(*self.post(asked.path, asked.body(self.aggregator, self.key)), self.arrangement)
+                return asked.answered(*self.post(asked.path, asked.body(self.aggregator or SigningKey.generate(), self.key)), self.arrangement)
             except (OSError, http.client.HTTPException):
                 assert self._process is not None
                 assert self._process.wait(30) == -signal.SIGKILL
                 self.deaths += 1
                 self.start()
 
-    def post(self, path: str, body: bytes | None, headers: Mapping[str, str] = {}) -> tuple[int, bytes]:
+    def post(self, path: str, body: bytes | None) -> tuple[int, bytes]:
+        """The answer, asked with the head that aggregators send."""
         connection = http.client.HTTPConnection(*self._host(), timeout=60)
         try:
-            connection.request("GET" if body is None else "POST", path, body, dict(headers))
+            connection.putrequest("GET" if body is None else "POST", path, skip_accept_encoding=True)
+            if body is not None:
+                connection.putheader("Content-Length", str(len(body)))
+            connection.putheader("Connection", "close")
+            connection.endheaders(body)
             answer = connection.getresponse()
             return answer.status, answer.read()
         finally:

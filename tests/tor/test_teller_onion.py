@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from anon.nacl import SigningKey
 from anon.route.tor import TorKeeper, TorRoute
 from anon.sharing import exchange
 from anon.testnet import PrivateNetwork
@@ -44,7 +45,7 @@ async def test_a_teller_is_asked_through_tor(
                 said = await route.get(address, exchange.WORDS_PATH, exchange.SHORT)
                 assert exchange.read_words(said.body) == ("Ann", made["words"])
                 asked = exchange.ask_entry("Ann", address)
-                reply = await route.post(address, asked.path, asked.body(None, b""), asked.most_reply)
+                reply = await route.post(address, asked.path, asked.body(SigningKey.generate(), b""), asked.most_reply)
                 assert asked.answered(reply.status, reply.body).address == address
         finally:
             os.kill(process.pid, end)

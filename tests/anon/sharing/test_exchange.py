@@ -12,7 +12,17 @@ from anon.errors import AnonmlError, Conflict, Damaged, Malformed, NoRoom, Refus
 from anon.nacl import SigningKey
 from anon.sharing import exchange
 from anon.sharing.arrangement import TellerEntry, parse_entry
-from anon.sharing.exchange import CALLS, Asked, batches, fault, read_fault, read_request, read_signed, reply
+from anon.sharing.exchange import (
+    CALLS,
+    OPENING_BYTES,
+    Asked,
+    batches,
+    fault,
+    read_fault,
+    read_request,
+    read_signed,
+    reply,
+)
 from anon.sharing.statements import Disagreed, ListSignature, disagreement_of
 from anon.wire.cbor import encode
 from anon.wire.packet_v2 import Occasion
@@ -58,8 +68,10 @@ def test_a_request_of_another_signer_teller_or_call_is_refused(name: str) -> Non
     for body, told in (
         (asked.body(SigningKey.generate(), HERE), name),
         (asked.body(AGGREGATOR, ELSEWHERE), name),
-        (encode([asked.request, bytes(64)]), name),
-        (encode([asked.request, b""]), name),
+        (own + asked.body(SigningKey.generate(), HERE)[32:], name),
+        (asked.body(AGGREGATOR, HERE)[:-1], name),
+        (asked.body(AGGREGATOR, HERE) + b"x", name),
+        (asked.body(AGGREGATOR, HERE)[:-1] + b"\xff", name),
         (asked.body(AGGREGATOR, HERE), "finish" if name != "finish" else "key-shares"),
     ):
         with pytest.raises(RejectedProof):
@@ -75,7 +87,7 @@ def test_a_request_of_other_kinds_is_refused(name: str, more: list[Any]) -> None
             read_request(name, encode(wrong))
 
 
-@pytest.mark.parametrize("body", [b"", b"\x80", encode([b""]), encode([b"", ""]), encode([b"", b"", b""]), b"\xff" * 40])
+@pytest.mark.parametrize("body", [b"", b"\x80", b"\xff" * 40, bytes(OPENING_BYTES)])
 def test_a_body_that_is_none_is_refused(body: bytes) -> None:
     with pytest.raises(Malformed):
         read_signed("finish", body)
@@ -84,7 +96,7 @@ def test_a_body_that_is_none_is_refused(body: bytes) -> None:
 @pytest.mark.parametrize("request_untrusted", [b"", encode([]), encode([STUDY[1:]]), encode([7]), encode([STUDY])[:-1], encode(STUDY)])
 def test_a_study_is_read_out_of_its_place_alone(request_untrusted: bytes) -> None:
     with pytest.raises(Malformed):
-        _ = read_signed("finish", encode([request_untrusted, bytes(64)])).study
+        _ = read_signed("finish", bytes(OPENING_BYTES) + request_untrusted).study
 
 
 @pytest.mark.parametrize(("name", "said"), [
@@ -107,7 +119,8 @@ def test_a_reply_of_another_form_is_refused(name: str, said: bytes) -> None:
 def test_an_entry_comes_over() -> None:
     entry = TellerEntry("name", "127.0.0.1:1", bytes(32), bytes(1216), bytes(32))
     asked = exchange.ask_entry(entry.name, entry.address)
-    assert read_request("entry", asked.body(None, b"")) == [entry.name, entry.address]
+    signed = read_signed("entry", asked.body(AGGREGATOR, HERE))
+    assert signed.fields(bytes(AGGREGATOR.verify_key), b"") == signed.fields(bytes(AGGREGATOR.verify_key), HERE) == [entry.name, entry.address]
     assert asked.answered(200, entry.to_bytes()) == entry
     for wrong in (b"", encode([entry.name]), entry.to_bytes() + b"\0", encode([*entry.as_plain()[:4], b""])):
         with pytest.raises(Malformed):

@@ -12,7 +12,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 from attrs import define
 
@@ -46,7 +45,7 @@ class AskedTeller:
         return bytes(self.calls.key.verify_key)
 
     def ask(self, asked: Asked[Any], signer: SigningKey | None = None) -> Any:
-        return asked.answered(200, self.calls.answer(asked.name, asked.body(signer or self.aggregator, self.key)))
+        return asked.answered(200, self.calls.answer(asked.name, asked.body(signer or self.aggregator or SigningKey.generate(), self.key)))
 
     def __getattr__(self, name: str) -> Any:
         asks = {
@@ -116,11 +115,11 @@ def test_a_stranger_is_told_nothing_about_a_study(tmp_path: Path, name: str) -> 
     with pytest.raises(RejectedProof):
         teller.ask(ask, SigningKey.generate())
     with pytest.raises(RejectedProof):
-        teller.calls.answer(name, encode([ask.request, bytes(64)]))
+        teller.calls.answer(name, bytes(world.aggregator.key.verify_key) + ask.body(SigningKey.generate(), teller.key)[32:])
     with pytest.raises(RejectedProof):
         teller.calls.answer(name, ask.body(world.aggregator.key, world.tellers[1].key))  # type: ignore[attr-defined]
     with pytest.raises(Malformed):
-        teller.calls.answer(name, ask.request)
+        teller.calls.answer(name, ask.request[:100])
     if name != "countersign":
         with pytest.raises(Refused, match="did not countersign"):
             asked_teller(tmp_path, 7).ask(ask, world.aggregator.key)
@@ -196,10 +195,11 @@ def test_named_aggregators_alone_get_offers_and_countersignatures(tmp_path: Path
     home.allow([bytes(staff.verify_key)])
     calls = Calls(home.key, teller.calls.place, teller.calls.journal, os.urandom, home.allowed)
     offer = exchange.ask_entry("teller 0", HERE)
-    signed_for_itself = encode([offer.request, mallory.sign(exchange.request_digest(b"", "entry", offer.request)).signature])
-    for body in (offer.request, offer.body(mallory, b""), signed_for_itself, encode([offer.request, bytes(64)])):
-        with pytest.raises(Refused, match="named"):
-            calls.answer("entry", body)
+    mallorys = offer.body(mallory, b"")
+    with pytest.raises(Refused, match="named"):
+        calls.answer("entry", mallorys)
+    with pytest.raises(RejectedProof):
+        calls.answer("entry", bytes(staff.verify_key) + mallorys[32:])
     mine = exchange.parse_entry(calls.answer("entry", offer.body(staff, b"")))
     other = asked_teller(tmp_path, 1).ask(exchange.ask_entry("teller 1", HERE))
     strangers = sum_study([mine, other])
@@ -244,17 +244,23 @@ async def serving(folder: Path) -> AsyncIterator[tuple[service.Service, int]]:
     home = open_home(folder, os.urandom)
     home.keep_place(Place("teller 0", HERE))
     async with service.opened(home, os.urandom) as made:
-        runner, port = await service.quiet_http.listen(made.answer, "127.0.0.1", 0)
+        runner, port = await service.quiet_http.listen(made.answer, "127.0.0.1", 0, find=made.call)
         yield made, port
         await runner.cleanup()
 
 
-async def post(port: int, path: str, body: Any, method: str = "POST") -> tuple[int, bytes, set[str]]:
-    async with aiohttp.ClientSession() as session, session.request(method, f"http://127.0.0.1:{port}{path}", data=body) as answer:
-        return answer.status, await answer.read(), set(answer.headers)
+async def post(port: int, path: str, body: bytes | None, method: str = "POST") -> tuple[int, bytes, set[str]]:
+    """As aggregators ask, whose head is the one that a teller reads."""
+    length = f"Content-Length: {len(body)}\r\n" if body is not None else ""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(f"{method} {path} HTTP/1.1\r\nHost: x\r\n{length}Connection: close\r\n\r\n".encode() + (body or b""))
+    head, _, said = (await asyncio.wait_for(reader.read(), PATIENCE)).partition(b"\r\n\r\n")
+    writer.close()
+    lines = head.decode().split("\r\n")
+    return int(lines[0].split()[1]), said, {line.partition(":")[0] for line in lines[1:]}
 
 
-ENTRY = encode(["teller 0", HERE])
+ENTRY = exchange.ask_entry("teller 0", HERE).body(SigningKey.generate(), b"")
 
 
 async def test_words_and_entries_are_for_everybody(tmp_path: Path) -> None:
@@ -278,17 +284,71 @@ async def test_anything_else_is_not_there(tmp_path: Path, path: str, method: str
 @pytest.mark.parametrize("body", [b"", b"\xff", b"x" * 100, encode([]), encode(["teller 0"]), encode({}), bytes(range(200))])
 @pytest.mark.parametrize("name", CALLS)
 async def test_garbage_is_told_so(tmp_path: Path, name: str, body: bytes) -> None:
+    """One that is long enough to name a signer is a stranger's."""
+    open_to_anybody = name in ("entry", "countersign")
     async with serving(tmp_path) as (_, port):
         status, said, _ = await post(port, f"/v1/{name}", body)
-        assert (status, json.loads(said)["error"]) == (400, "malformed")
+        expected_code = (400, "malformed") if len(body) < 200 else (401, "rejected-proof") if open_to_anybody else (403, "refused")
+        assert (status, json.loads(said)["error"]) == expected_code
+
+
+async def test_strangers_are_refused_before_a_request_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And get the answer at once, while their request has not come."""
+    named = SigningKey.generate()
+    async with serving(tmp_path) as (made, port):
+        open_home(tmp_path, os.urandom).allow([bytes(named.verify_key)])
+        monkeypatch.setattr(Calls, "answer", lambda *_: pytest.fail("it was read"))
+        for name, largest in (("countersign", 2**22), ("roll", 2**25)):
+            asked = Asked(name, bytes(largest - exchange.OPENING_BYTES), bytes)
+            body = asked.body(SigningKey.generate(), bytes(made.calls.key.verify_key))
+            head = f"POST {asked.path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode()
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(head + body[: exchange.OPENING_BYTES])
+            assert (await asyncio.wait_for(reader.readuntil(b"\r\n"), PATIENCE)).startswith(b"HTTP/1.1 403")
+            writer.write(body[exchange.OPENING_BYTES :])
+            writer.close()
+
+
+async def test_a_named_aggregator_is_known_before_its_request_came(tmp_path: Path) -> None:
+    named = SigningKey.generate()
+    async with serving(tmp_path) as (made, port):
+        open_home(tmp_path, os.urandom).allow([bytes(named.verify_key)])
+        body = exchange.ask_entry("teller 0", HERE).body(named, b"")
+        for signer, key in ((named, bytes(named.verify_key)), (SigningKey.generate(), None)):
+            opening = exchange.read_opening("entry", exchange.ask_entry("teller 0", HERE).body(signer, b""), len(body))
+            if key is None:
+                with pytest.raises(Refused, match="named"):
+                    made.calls.caller(opening)
+            else:
+                assert made.calls.caller(opening) == key
+        assert (await post(port, "/v1/entry", body))[0] == 200
+
+
+async def test_a_studys_aggregator_is_known_again_after_a_restart(tmp_path: Path) -> None:
+    world = joined(tmp_path)
+    calls: Calls = world.tellers[0].calls  # type: ignore[attr-defined]
+    again = Calls(calls.key, calls.place, calls.journal, os.urandom)
+    asked, own = exchange.ask_finish(world.study), bytes(calls.key.verify_key)
+    for signer in (world.aggregator.key, SigningKey.generate()):
+        body = asked.body(signer, own)
+        opening = exchange.read_opening("finish", body, len(body))
+        if signer is world.aggregator.key:
+            assert again.caller(opening) == calls.caller(opening) == bytes(signer.verify_key)
+        else:
+            with pytest.raises(Refused, match="did not countersign"):
+                again.caller(opening)
+
+
+async def test_a_request_that_its_opening_did_not_announce_is_refused(tmp_path: Path) -> None:
+    async with serving(tmp_path) as (_, port):
+        for body in (ENTRY[:-1] + b"x", ENTRY + b"x", ENTRY[:-1]):
+            status, said, _ = await post(port, "/v1/entry", body)
+            assert (status, json.loads(said)["error"]) == (401, "rejected-proof")
 
 
 async def test_a_body_that_is_too_long_or_of_unknown_length_is_not_read(tmp_path: Path) -> None:
-    async def endless() -> AsyncIterator[bytes]:
-        yield b"x"
-
     async with serving(tmp_path) as (_, port):
-        for body in (bytes(CALLS["finish"].most_body + 1), endless()):
+        for body in (bytes(CALLS["finish"].most_body + 1), None):
             status, said, _ = await post(port, "/v1/finish", body)
             assert status == 400 and b"stated length" in said
 
@@ -321,7 +381,7 @@ async def test_a_damaged_journal_ends_the_service(tmp_path: Path, monkeypatch: p
         patched.setattr(Journal, "keep_offer", _broken)
         running = asyncio.ensure_future(service.serve(home, os.urandom, lambda _address: ready.set()))
         await ready.wait()
-        status, body, _ = await post(port, "/v1/entry", encode(["teller 0", f"127.0.0.1:{port}"]))
+        status, body, _ = await post(port, "/v1/entry", exchange.ask_entry("teller 0", f"127.0.0.1:{port}").body(SigningKey.generate(), b""))
         assert status == 500 and b"damaged" in body and str(tmp_path).encode() not in body
         with pytest.raises(Damaged, match="journal"):
             await asyncio.wait_for(running, 20)
@@ -376,7 +436,10 @@ async def test_noise_leaves_at_whole_steps_and_holds_up_the_rest(
     monkeypatch.setattr(Calls, "answer", slowly)
     async with serving(tmp_path) as (made, port):
         made.elapsed, made.sleep = clock, sleep
-        assert (await post(port, "/v1/noise", b"x"))[0] == 400
+        aggregator = SigningKey.generate()
+        made.calls._aggregators.add(bytes(aggregator.verify_key))
+        noise = Asked("noise", b"x", bytes).body(aggregator, bytes(made.calls.key.verify_key))
+        assert (await post(port, "/v1/noise", noise))[0] == 400
         assert (await asked[0])[0] == 200
     assert order == ["noise", f"until {steps * service.NOISE_STEP}", "entry"]
 
