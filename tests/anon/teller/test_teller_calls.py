@@ -33,6 +33,11 @@ from tests.support.tellers import PLACES, World, expected
 HERE = "127.0.0.1:8760"
 
 
+def at(number: int) -> str:
+    """The address of each teller: two at one are one teller."""
+    return f"127.0.0.1:{8760 + number}"
+
+
 @define
 class AskedTeller:
     """The methods of `Teller` by way of the bytes of `Calls`."""
@@ -67,13 +72,13 @@ class AskedTeller:
 
 def asked_teller(folder: Path, number: int = 0) -> AskedTeller:
     home = open_home(folder / str(number), os.urandom)
-    return AskedTeller(Calls(home.key, Place(f"teller {number}", HERE), Journal(home.journal), os.urandom))
+    return AskedTeller(Calls(home.key, Place(f"teller {number}", at(number)), Journal(home.journal), os.urandom))
 
 
 def joined(folder: Path) -> World:
     """A study of two tellers that are asked through their calls, ready for packets."""
     tellers: Any = [asked_teller(folder, number) for number in (0, 1)]
-    world = sum_study([teller.ask(exchange.ask_entry(f"teller {number}", HERE)) for number, teller in enumerate(tellers)])
+    world = sum_study([teller.ask(exchange.ask_entry(f"teller {number}", at(number))) for number, teller in enumerate(tellers)])
     for teller in tellers:
         teller.aggregator = world.aggregator.key
     world.tellers = tellers
@@ -158,7 +163,7 @@ def test_offers_that_nobody_uses_are_dropped_and_used_ones_stay(tmp_path: Path) 
     journal = teller.calls.journal
     asked = exchange.ask_entry("teller 0", HERE)
     first = teller.ask(asked)
-    world = sum_study([first, asked_teller(tmp_path, 1).ask(exchange.ask_entry("teller 1", HERE))])
+    world = sum_study([first, asked_teller(tmp_path, 1).ask(exchange.ask_entry("teller 1", at(1)))])
     teller.ask(exchange.ask_countersign(world.aggregator.manifest.to_bytes()), world.aggregator.key)
     second = teller.ask(asked)
     later = [teller.ask(asked) for _ in range(MOST_OFFERS)]
@@ -173,7 +178,7 @@ def test_no_more_studies_than_it_may_serve(tmp_path: Path, monkeypatch: pytest.M
     teller, other = asked_teller(tmp_path), asked_teller(tmp_path, 1)
 
     def study() -> World:
-        return sum_study([one.ask(exchange.ask_entry(f"teller {number}", HERE)) for number, one in enumerate((teller, other))])
+        return sum_study([one.ask(exchange.ask_entry(f"teller {number}", at(number))) for number, one in enumerate((teller, other))])
 
     def countersign(world: World) -> None:
         teller.ask(exchange.ask_countersign(world.aggregator.manifest.to_bytes()), world.aggregator.key)
@@ -201,7 +206,7 @@ def test_named_aggregators_alone_get_offers_and_countersignatures(tmp_path: Path
     with pytest.raises(RejectedProof):
         calls.answer("entry", bytes(staff.verify_key) + mallorys[32:])
     mine = exchange.parse_entry(calls.answer("entry", offer.body(staff, b"")))
-    other = asked_teller(tmp_path, 1).ask(exchange.ask_entry("teller 1", HERE))
+    other = asked_teller(tmp_path, 1).ask(exchange.ask_entry("teller 1", at(1)))
     strangers = sum_study([mine, other])
     asked = exchange.ask_countersign(strangers.aggregator.manifest.to_bytes())
     for signer in (strangers.aggregator.key, staff):
@@ -225,7 +230,7 @@ def test_strangers_studies_of_before_keep_no_named_aggregator_out(tmp_path: Path
     home = open_home(tmp_path / "0", os.urandom)
     calls = Calls(home.key, teller.calls.place, teller.calls.journal, os.urandom, home.allowed)
     studies = [
-        sum_study([one.ask(exchange.ask_entry(f"teller {number}", HERE)) for number, one in enumerate((teller, other))])
+        sum_study([one.ask(exchange.ask_entry(f"teller {number}", at(number))) for number, one in enumerate((teller, other))])
         for _ in range(2)
     ]
     first, second = ((world, exchange.ask_countersign(world.aggregator.manifest.to_bytes())) for world in studies)
