@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from attrs import frozen
 from markupsafe import Markup, escape
 
-from anon.page.rendering import seen
+from anon.text.html import seen
 
 BLUE, ORANGE, GREY = "#3a6ea5", "#c2571a", "#8a8a8a"
 _SIDE, _EDGE = 260, 44

@@ -20,11 +20,11 @@ from aggregator.report.charts import Interval, bars, curve, intervals
 from aggregator.report.evaluation import FEWEST, Evaluation
 from anon.accounting.statement import Batch, batch_of_reports
 from anon.ldp import format_epsilon, odds_moved
-from anon.page.rendering import seen
 from anon.protocols.cost_words import cost_in_words, is_local, promise_in_words, statement
 from anon.protocols.names import expectation
 from anon.protocols.registry import charge_of, protocol_of
 from anon.study.manifest import Manifest
+from anon.text.html import seen
 from anon.text.instants import instant
 from anon.transparency.fingerprint import words
 

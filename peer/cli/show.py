@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import attrs
 from rich.table import Table
 
 from anon.ldp import format_epsilon
@@ -14,12 +15,13 @@ from anon.protocols.charge import LOCAL, Budget, Charge
 from anon.terminal.foreign import Foreign, framed, inline, short
 from anon.terminal.options import local_time
 from anon.terminal.printing import Terminal, styled
-from anon.text.foreign import Quoted, paragraphs, whole_place
+from anon.text.foreign import Quoted, paragraphs
 from anon.text.sentences import joined, listed, say
 from anon.transparency.fingerprint import study_code
 from anon.wire.reply_sentences import reply_sentence
 from peer.cli.coming import SET_ASIDE, coming
 from peer.cli.steps import with_command
+from peer.cli.tellers import served, show_teller
 from peer.opening import NO_STUDIES
 from peer.rules.consent import ConsentSheet, Policy, Question
 from peer.rules.durations import text_of
@@ -28,7 +30,7 @@ from peer.rules.lifecycle import LAST
 from peer.rules.limits import limits_shown
 from peer.rules.packet_lifecycle import Status
 from peer.rules.promise import budget_change, budget_name, held_text, per_attribute
-from peer.rules.tellers import LONGEST_SHOWN, NamedTeller, other_words
+from peer.rules.tellers import other_words
 from peer.store.summaries import Receipt, StudyStatus
 from peer.view import HomeView
 
@@ -58,16 +60,7 @@ def sheet_json(sheet: ConsentSheet, own: OwnData) -> dict[str, Any]:
         "admission": sheet.admission,
         "minimum_cohort": sheet.minimum_cohort,
         "packets": sheet.packets,
-        "tellers": [
-            {
-                "name": one.name,
-                "words": one.words,
-                "address": one.address,
-                "known": one.known,
-                "earlier": list(one.earlier),
-            }
-            for one in sheet.tellers
-        ],
+        "tellers": [attrs.asdict(one) for one in sheet.tellers],
         "features": [_question_json(feature) for feature in sheet.features],
         "label": _question_json(sheet.label),
         "tables": {table.name: list(table.columns) for table in sheet.tables},
@@ -140,7 +133,7 @@ def show_sheet(
         console.print(framed(paragraphs(sheet.data_source), "where your file comes from, in the words of who asks"))
     fingerprint = styled("Fingerprint, to compare with a public place: [bold]{words}[/]", words=sheet.fingerprint)
     console.print(fingerprint, soft_wrap=True)
-    console.print(f"{_served(sheet.addresses)}; the fingerprint covers that.", soft_wrap=True)
+    console.print(f"{served(sheet.addresses)}; the fingerprint covers that.", soft_wrap=True)
     if code:
         qr.show(console, study_code(sheet.study))
     about = "One perturbed packet about some of these, with the label"
@@ -156,7 +149,7 @@ def show_sheet(
     if queries:
         _show_queries(console, sheet)
     for teller in sheet.tellers:
-        _show_teller(console, teller)
+        show_teller(console, teller)
     moved = budget_change(sheet.budget_before, sheet.budget_after)
     warned = [other_words(one) for one in sheet.tellers if one.earlier]
     passed_over = {per_attribute(sheet.epsilon_eq6), *warned, *([moved] if member is not None else ())}
@@ -172,22 +165,6 @@ def show_sheet(
         console.print(styled("[bold red]not possible:[/] {why}", why=inline(with_command(line))))
     hint = "" if queries else "The queries: anonml peer look LINK --queries. "
     console.print(f"{hint}Your data: {inline(str(home))}", style="dim")
-
-
-def _served(addresses: Sequence[str]) -> str:
-    listed_here = joined((whole_place(address) for address in addresses), ", ")
-    named = inline(listed_here) or "one machine alone, through no network"
-    drawn = f", {len(addresses)} addresses of which each exchange draws one" if len(addresses) > 1 else ""
-    return f"Served to everybody at {named}{drawn}"
-
-
-def _show_teller(console: Terminal, teller: NamedTeller) -> None:
-    """The words in a line of their own, to be compared."""
-    where = f"at {inline(whole_place(teller.address))}" + ", with the words of before" * teller.known
-    console.print(f"Teller {inline(Quoted(teller.name, LONGEST_SHOWN))} {where}:", soft_wrap=True)
-    console.print(styled("  [bold]{words}[/]", words=teller.words), soft_wrap=True)
-    if teller.earlier:
-        console.print(styled("[bold yellow]caution:[/] {told}", told=inline(other_words(teller))))
 
 
 def _show_queries(console: Terminal, sheet: ConsentSheet) -> None:

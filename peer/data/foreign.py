@@ -28,7 +28,7 @@ from anon.errors import Malformed, Refused
 from anon.queries.lint import NAME
 from anon.queries.process import has_children
 from anon.tables.streams import Cell, ImportLimits, Record, Skip
-from anon.text.sentences import from_store, say
+from anon.text.sentences import attributed, from_store, say
 from peer.data.foreign_talk import BEGIN, Request, Silent, Talk
 from peer.data.formats import sqlite
 from peer.data.formats.detect import Found, Table, detected
@@ -163,7 +163,8 @@ class _Conversation:
                 raise _failed()
         found = tuple(self._table(number, table) for number, table in enumerate(tables))
         words = [_words(note) for note in notes]
-        return Found(format, _words(says), found, tuple(words), None if size is None else sqlite.length(request.file))
+        length = None if size is None else sqlite.length(request.file)
+        return Found(format, attributed(_words(says)), found, tuple(words), length)
 
     def _table(self, number: int, told: Any) -> Table:
         match told:

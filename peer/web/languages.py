@@ -22,8 +22,8 @@ from babel.messages.pofile import read_po
 from babel.numbers import format_decimal
 from markupsafe import Markup, escape
 
-from anon.page.rendering import seen
 from anon.text.foreign import FSI, PDI, Marked, Quoted
+from anon.text.html import seen
 from anon.text.sentences import Figure, Joined, PlainFields, Sentence, filled, marked
 
 ENGLISH: Final = "en"

@@ -10,9 +10,10 @@ from markupsafe import Markup
 
 from anon.extras import install
 from anon.ldp import SCALE, format_epsilon, odds_moved
-from anon.page.rendering import alike, coded, qr_drawing, sentence, templates_of
+from anon.page.rendering import coded, qr_drawing, sentence, templates_of
 from anon.protocols.words import Probability
 from anon.text.foreign import Marked, paragraphs, whole_place
+from anon.text.html import alike
 from anon.text.sentences import Sentence, listed, say, say_many
 from peer.rules.durations import text_of
 from peer.rules.promise import held_text

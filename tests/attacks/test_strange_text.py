@@ -18,13 +18,14 @@ from rich.console import Console
 from rich.table import Table
 
 from anon.errors import Malformed
-from anon.page.rendering import seen, templates_of
+from anon.page.rendering import templates_of
 from anon.study.manifest import Manifest, parse_manifest
 from anon.study.proposal import parse_proposal
 from anon.study.texts import faults_of, texts_of
 from anon.terminal.foreign import Foreign, framed, wrapped
 from anon.text.default_ignorable import BLANK, DEFAULT_IGNORABLE
 from anon.text.foreign import MOST_MARKS, Quoted, escaped, fault, isolated, paragraphs, shown
+from anon.text.html import seen
 from anon.text.sentences import say
 from anon.wire.cbor import encode
 from peer.cli.show import show_sheet

@@ -167,7 +167,7 @@ def test_the_sheet_names_the_promise_and_its_condition(costing) -> None:
     policy = Policy()
     sheet = explain(costing(rho(NANO // 10)), policy, ledger_of(policy), START)
     text = " ".join(sheet.cost)
-    assert "rho 0.1 (epsilon 2.15 at delta 0.000001)" in text and f"holds if {IF}" in text
+    assert "rho 0.1 (epsilon 2.15 at delta 0.000001)" in text and f"holds if “{IF}”" in text
     assert (sheet.budget_before, sheet.budget_after) == (3 * NANO // 10, NANO // 5)
     assert "perturbed" not in text and "eq. 6" not in text and "each record by itself" not in text
     record = explain(costing(Charge(Measure.CENTRAL, NANO, Unit.RECORD, condition=IF)), policy, ledger_of(policy), START)

@@ -103,7 +103,7 @@ def test_half_of_the_smallest_roster_can_be_summed() -> None:
 
 @pytest.mark.parametrize(("old", "new", "why"), [
     ("[[tellers]]", "[[teller]]", "teller"),
-    ('address = "place 1"', 'address = "place 0"', "another name and another address"),
+    ('address = "place 1"', 'address = "place 0"', "two at one address are one teller"),
     ('name = "students"', 'name = "clinic"', "another name and another address"),
     ('name = "students"', 'name = " "', "name: expected some text"),
     ('name = "students"', f'name = "{"x" * 61}"', "name: expected one line of at most 60"),
@@ -262,6 +262,6 @@ def test_consent_words_say_what_leaves_to_whom_and_what_all_would_see() -> None:
         )
         (kind,) = part.packet_kinds(study)
         assert kind.picture is None and [line.text for line in kind.lines] == [*lines]
-        assert "clinic and students add them up" in part.summary(study)
+        assert "“clinic” and “students” add them up" in part.summary(study)
     three = manifest_of(TABLES, tellers(("a", "b", "c")))
     assert charge_of(three).condition == "at least one of the tellers “a”, “b” and “c” keeps its shares to itself"

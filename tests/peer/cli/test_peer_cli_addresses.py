@@ -18,8 +18,8 @@ from tests.support.fake_aggregator import DECLARED, FakeAggregator
 ONIONS = [f"{onion_host(bytes([number] * 32))}:80" for number in range(2)]
 SAID = [
     "one machine alone, through no network;",
-    f"{ONIONS[0]};",
-    f"{ONIONS[0]}, {ONIONS[1]}, 2 addresses of which each exchange draws one;",
+    f"“{ONIONS[0]}”;",
+    f"“{ONIONS[0]}”, “{ONIONS[1]}”, 2 addresses of which each exchange draws one;",
 ]
 
 

@@ -15,6 +15,7 @@ import pytest
 from anon.study.manifest import Manifest
 from anon.wire.replies import WORDS
 from anon.wire.reply_sentences import SENTENCES, reply_sentence
+from peer.run.plan import PASSED
 from tests.support.fake_aggregator import DECLARED
 from tests.support.peer_command import Command, Served, serving
 
@@ -50,7 +51,7 @@ def test_look_names_what_the_owners_data_lacks(command: Command, served: Served)
     _person(command)
     shown = command("look", served.link)
     assert "missing" not in shown.out.replace("rule for missing", "")
-    assert "person 1" in shown.out
+    assert "“person” 1" in shown.out
 
 
 def test_look_names_a_table_of_several_people(command: Command, served: Served) -> None:
@@ -60,14 +61,14 @@ def test_look_names_a_table_of_several_people(command: Command, served: Served) 
     file.write_text("username,age,cups,tired\nann,30,some,1\nbob,31,some,1\n")
     assert command("import", file, "--all-rows").code == 0
     seen = " ".join(command("look", served.link).out.split())
-    assert "person.username names several people (ann, bob): every row counts as yours" in seen
+    assert "“person.username” names several people (“ann”, “bob”): every row counts as yours" in seen
     assert "--table person --person username=YOU" in seen
 
 
 def test_look_names_the_values_that_would_count_as_missing(command: Command, served: Served) -> None:
     _person(command, "age,cups,tired", "old,many,1")
     seen = command("look", served.link)
-    assert seen.code == 0 and "your tables give no value that counts for age" in " ".join(seen.out.split())
+    assert seen.code == 0 and "your tables give no value that counts for “age”" in " ".join(seen.out.split())
     assert json.loads(command("look", served.link, "--json").out)["uncounted"] == ["age"]
 
 
@@ -251,7 +252,7 @@ def test_a_refused_enrolment_says_what_to_do(command: Command, served: Served, w
 
 def test_every_word_has_its_sentence() -> None:
     assert set(SENTENCES) == WORDS
-    assert reply_sentence("its window passed") == "its window passed"
+    assert reply_sentence(PASSED) == PASSED and reply_sentence("all is well") == "“all is well”"
 
 
 def test_run_keeps_trying_while_the_proxy_is_away(command: Command, served: Served) -> None:

@@ -172,7 +172,7 @@ def test_a_preview_says_columns_kinds_rows_and_problems(tmp_path: Path) -> None:
         ("id", "INTEGER", "whole numbers"), ("x", "REAL", "numbers"), ("name", "TEXT", "texts"), ("never", "", "nothing so far"),
     ]  # fmt: skip
     assert (table.rows, table.count) == (((1, 1.5, "secret", None), (2, 2.0, "b", None)), 3)
-    assert seen.problems == ("own_data: 1 line would be skipped (1 another number of cells than the heading), by number: 4",)
+    assert seen.problems == ("“own_data”: 1 line would be skipped (1 another number of cells than the heading), by number: 4",)
     assert "secret" not in repr(seen)
     assert preview(tmp_path / "Own Data.csv", table="mine").tables[0].name == "mine"
 
