@@ -106,6 +106,8 @@ def _newer(tree: ast.AST) -> list[str]:
 
 def test_nothing_is_used_that_came_within_python_3_11() -> None:
     sources = [path for side in ("anon", "peer", "aggregator") for path in sorted((ROOT / side).rglob("*.py"))]
-    wrong = {path.relative_to(ROOT).as_posix(): _newer(ast.parse(path.read_text("utf-8"))) for path in [*sources, ROOT / "anonml.py"]}
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in [*sources, ROOT / "anonml.py"]}
+    calling = {name: text for name, text in texts.items() if any(word in text for word in {*NEWER, *NEWER_NAMES})}
+    wrong = {name: _newer(ast.parse(text)) for name, text in calling.items()}
     assert {path: found for path, found in wrong.items() if found} == {}
     assert _newer(ast.parse("archive.extractall(home, filter='data'); tarfile.data_filter")) == ["extractall(filter=)", "data_filter"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,7 @@ def few_populations(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "Assumptions", lambda: FEW)
 
 
+@cache
 def found(epsilon: float = 1.0, cohort: int = 300, proposal: Proposal = WRITTEN) -> Beside:
     perturbed = evolve(PERTURBED, design=OnePacket("one-packet", epsilon), cohort=proposal.cohort)
     return beside(proposal, perturbed, cohort, epsilon, 1)
