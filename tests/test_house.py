@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 import shutil
 import subprocess
@@ -14,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from benchmarks import rooms
-from tests.support import draws
 
 ROOT = Path(__file__).resolve().parents[1]
 HEAVY = {"numpy", "scipy", "sklearn", "sqlalchemy", "aiosqlite", "joblib"}
@@ -277,39 +275,3 @@ def test_a_peer_lives_a_whole_study_without_the_learning_stack() -> None:
 @pytest.mark.process
 def test_all_of_anon_and_peer_import_without_the_learning_stack() -> None:
     subprocess.run([sys.executable, "-c", _BLOCKED.format(heavy=HEAVY)], cwd=ROOT, check=True, timeout=120)
-
-
-_DRAWS = """
-import os, random, secrets
-import numpy.random
-from nacl.signing import SigningKey
-from tests.support import draws
-
-def drawn(name):
-    draws.begin(name)
-    key = bytes(SigningKey.generate())
-    return os.urandom(8), secrets.token_bytes(8), secrets.randbelow(2**60), random.random(), numpy.random.default_rng().random(), key
-
-draws.install()
-first, again, other = drawn("a test"), drawn("a test"), drawn("another test")
-assert first == again and not set(first) & set(other)
-receiving, sending = os.pipe()
-draws.begin("a test")
-if not (child := os.fork()):
-    os.write(sending, os.urandom(8))
-    os._exit(0)
-os.waitpid(child, 0)
-assert os.read(receiving, 8) != first[0], "a process that a test starts draws from the operating system"
-"""
-
-
-def test_all_that_a_test_draws_repeats_itself() -> None:
-    subprocess.run([sys.executable, "-c", _DRAWS], cwd=ROOT, check=True, timeout=120)
-
-
-def test_the_draws_of_a_test_are_installed(request: pytest.FixtureRequest) -> None:
-    if request.config.getoption("markexpr").strip() == "soak":
-        pytest.skip("in the soak draws are free")
-    drawn = os.urandom(8)
-    draws.begin(request.node.nodeid)
-    assert drawn == os.urandom(8)

@@ -252,7 +252,7 @@ async def test_one_connection_too_many_costs_the_stillest_its_place(limited: Lim
         await turns()
         assert b"404" in await _raw(port, b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         with suppress(ConnectionError):
-            assert await asyncio.wait_for(silent[0][0].read(), 1) == b""
+            assert await asyncio.wait_for(silent[0][0].read(), PATIENCE) == b""
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(silent[1][0].read(), 0.2)
         for _, writer in silent:
@@ -290,14 +290,14 @@ async def test_one_connection_too_many_is_closed_when_all_others_are_answered(
         with pytest.raises((ConnectionError, AssertionError)):
             assert await _raw(port, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n") != b""
         release.set()
-        assert (await asyncio.wait_for(reader.read(), 5)).endswith(b"accepted".ljust(REPLY_BYTES))
+        assert (await asyncio.wait_for(reader.read(), PATIENCE)).endswith(b"accepted".ljust(REPLY_BYTES))
         writer.close()
 
 
 async def test_who_reads_nothing_is_cut_off_in_the_end(limited: Limited, monkeypatch: pytest.MonkeyPatch) -> None:
     async with limited(longest=0.3) as (running, port):
         reader, writer = await _reading(running, port, monkeypatch)
-        await asyncio.sleep(0.6)
+        await turns(600)  # of a millisecond at least
         await _cut_off(reader)
         writer.close()
 
@@ -348,7 +348,7 @@ async def test_who_reads_slowly_holds_no_copy_of_a_document(
             reader, writer = await asyncio.open_unix_connection(tmp_path / "onion.sock", limit=1024)
             writer.write(request)
             open_ones.append((reader, writer))
-        await asyncio.sleep(0.5)
+        await turns(500)
         assert _resident() - before < 4 * len(body)
         head, _, rest = (await asyncio.wait_for(open_ones[0][0].read(), 20)).partition(b"\r\n\r\n")
         assert rest == body

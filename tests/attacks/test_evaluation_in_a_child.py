@@ -33,7 +33,7 @@ from peer.data.evaluate import request_of
 from peer.rules.packet_lifecycle import Status
 from peer.store.records import Evaluating
 from tests.support.fake_aggregator import DECLARED, PAPER, FakeAggregator, advance, peer, reopened, until_closed
-from tests.support.patience import until
+from tests.support.patience import turns, until
 
 FOREVER = "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n"
 MEMORY = """with recursive doubled(t) as (select 'a' union all select t || t from doubled where length(t) < 100000),
@@ -187,9 +187,12 @@ async def test_a_child_or_server_that_is_killed_counts_as_nothing_known(tmp_path
     process._SERVER.start()
     server = process._SERVER._process
     assert server is not None
-    waiting = asyncio.create_task(by_deadline(request, 1.5))
-    await asyncio.sleep(0.5)
+    deadline = Deadline()
+    waiting = asyncio.create_task(by_deadline(request, 30.0, deadline))
+    await until(lambda: deadline.seconds)
+    await turns(200)
     server.kill()
+    deadline.ended.set()
     assert await waiting == (None,)
     assert await asyncio.to_thread(process.at_once, evolve(request, questions=(Question("numeric", "select age from person"),)), 30.0) == (60.0,)
 

@@ -11,6 +11,7 @@ import pytest
 
 from anon.errors import Unreachable
 from anon.route import DirectRoute
+from tests.support.patience import turns
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabcd"
 ENDS = {
@@ -50,6 +51,6 @@ async def test_an_exchange_that_is_cut_off_is_not_repeated(method: str, end: str
             answer = await exchange
         except Unreachable:
             answer = None
-        await asyncio.sleep(0.05)
+        await turns()
         assert len(connected) == 1
         assert answer is None or answer.status == 307
