@@ -65,7 +65,7 @@ def test_a_place_that_is_damaged_is_named(tmp_path: Path) -> None:
 
 def test_status_shows_each_study(tmp_path: Path) -> None:
     run("init", "--name", "Ann", "--loopback", "--home", tmp_path / "home")
-    run("init", "--name", "Bo", "--loopback", "--home", tmp_path / "other")
+    run("init", "--name", "Bo", "--loopback", "--port", "8761", "--home", tmp_path / "other")
     assert told("status", "--home", tmp_path / "home") == []
     assert "no study yet" in run("status", "--home", tmp_path / "home")
     calls = []
