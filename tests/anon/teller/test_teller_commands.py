@@ -18,6 +18,7 @@ from anon.teller.home import ALLOWED, PLACE, existing_home
 from anon.teller.journal import Journal
 from anon.wire.onion_address import onion_fault
 from tests.support.served_tellers import sum_study
+from tests.support.sums import signing_key
 
 
 def run(*words: str | Path) -> str:
@@ -72,7 +73,10 @@ def test_status_shows_each_study(tmp_path: Path) -> None:
     for name in ("home", "other"):
         home = existing_home(tmp_path / name, os.urandom)
         calls.append(Calls(home.key, home.place(), Journal(home.journal), os.urandom))
-    entries = [exchange.parse_entry(one.answer("entry", exchange.ask_entry(one.place.name, one.place.address).request)) for one in calls]
+    entries = []
+    for one in calls:
+        entry = exchange.ask_entry(one.place.name, one.place.address).body(signing_key(0), b"")
+        entries.append(exchange.parse_entry(one.answer("entry", entry)))
     world = sum_study(entries)
     asked = exchange.ask_countersign(world.aggregator.manifest.to_bytes())
     calls[0].answer("countersign", asked.body(world.aggregator.key, bytes(calls[0].key.verify_key)))
