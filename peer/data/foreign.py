@@ -28,15 +28,13 @@ from anon.errors import Malformed, Refused
 from anon.queries.lint import NAME
 from anon.queries.process import has_children
 from anon.tables.streams import Cell, ImportLimits, Record, Skip
-from anon.text.sentences import attributed, from_store, say
-from peer.data.foreign_talk import BEGIN, Request, Silent, Talk
+from anon.text.sentences import Ours, attributed, from_store, say
+from peer.data.foreign_talk import BEGIN, WORD, Request, Silent, Talk
 from peer.data.formats import sqlite
 from peer.data.formats.detect import Found, Table, detected
 from peer.data.formats.parquet import MAGIC as PARQUET
 from peer.data.watching import said_as_a_bad_file
 
-WORD = "--read-files"
-"""The only argument of a program that brings its Python along, when it is to be the server (`reads`)."""
 _PROGRAM = "import sys; sys.path[:0] = {paths}; from peer.data.foreign_child import main; main()"
 _NEEDED = ("peer", "attrs", "pyarrow")
 _GRACE = 60.0
@@ -125,16 +123,6 @@ def _command() -> list[str]:
     return [sys.executable, "-I", "-S", "-B", "-c", _PROGRAM.format(paths=json.dumps(paths))]
 
 
-def reads(arguments: list[str]) -> bool:
-    """True if this program was started to be the server; if so, it has served when this returns."""
-    if arguments != [WORD]:
-        return False
-    from peer.data.foreign_child import main
-
-    main()
-    return True
-
-
 _CHILDREN = Children()
 atexit.register(_CHILDREN.stop)
 if hasattr(os, "register_at_fork"):
@@ -164,7 +152,7 @@ class _Conversation:
         found = tuple(self._table(number, table) for number, table in enumerate(tables))
         words = [_words(note) for note in notes]
         length = None if size is None else sqlite.length(request.file)
-        return Found(format, attributed(_words(says)), found, tuple(words), length)
+        return Found(format, _words(says), found, tuple(words), length)
 
     def _table(self, number: int, told: Any) -> Table:
         match told:
@@ -310,11 +298,11 @@ def _is_name(name: object) -> bool:
     return name is None or (isinstance(name, str) and NAME.fullmatch(name) is not None)
 
 
-def _words(stored: str) -> str:
+def _words(stored: str) -> Ours:
     """A sentence of the child's. Its words are of its program, or of the file if that has taken it over."""
     with suppress(ValueError, RecursionError):
         if len(stored) <= _LONGEST_WORDS and (stored[:1] != "\x02" or _plain(json.loads(stored[1:]))):
-            return from_store(stored)
+            return attributed(from_store(stored))
     raise _failed()
 
 
