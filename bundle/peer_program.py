@@ -7,7 +7,7 @@ import sys
 import anonml
 from anon.queries.process import evaluates
 from peer.data.foreign_talk import reads
-from peer.data.maker import makes
+from peer.data.making.maker import makes
 
 PEERS = ("peer", "evidence", "doctor", "support-bundle")
 """The staff's commands need numpy and more, and demos a checkout; neither is in here."""

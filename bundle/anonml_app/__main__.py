@@ -7,7 +7,7 @@ import sys
 import anonml
 from anon.queries.process import evaluates
 from peer.data.foreign_talk import reads
-from peer.data.maker import makes
+from peer.data.making.maker import makes
 
 if __name__ == "__main__":
     if evaluates(sys.argv[1:]) or reads(sys.argv[1:]) or makes(sys.argv[1:]):

@@ -26,8 +26,8 @@ from anon.protocols.sortition import tag_context
 from anon.study.manifest import Manifest, Window
 from anon.text.sentences import say
 from peer.data.evaluate import answers_of, missing
-from peer.data.made_away import work_of
-from peer.data.making import AskedSlot, Making, made, read_made
+from peer.data.making.content import AskedSlot, Making, made, read_made
+from peer.data.making.work import work_of
 from peer.protocols.registry import part_of
 from peer.release import SlotRandomness, release
 from peer.rules.lifecycle import Event

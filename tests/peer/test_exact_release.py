@@ -139,7 +139,7 @@ def test_no_other_module_of_the_peer_opens_a_vector_or_asks_for_shares() -> None
         if wanted := names & {"perturb", "cut", "seal", "vector"}:
             found[path.relative_to(ROOT).as_posix()] = wanted
     assert found == {
-        "peer/data/making.py": {"cut", "vector"}, "peer/protocols/histogram.py": {"perturb"},
+        "peer/data/making/content.py": {"cut", "vector"}, "peer/protocols/histogram.py": {"perturb"},
         "peer/protocols/sum.py": {"vector"}, "peer/release.py": {"perturb", "seal"},
     }  # fmt: skip
 

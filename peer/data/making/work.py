@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from anon.queries.process import Server, Work, packages
 from anon.study.manifest import Manifest
-from peer.data.maker import WORD
-from peer.data.making import Making, made
+from peer.data.making.content import Making, made
+from peer.data.making.maker import WORD
 
-_MAKER = Server("peer.data.maker", WORD, packages)
+_MAKER = Server("peer.data.making.maker", WORD, packages)
 
 
 def work_of(told: Making, manifest: Manifest, size: int) -> Work:

@@ -27,7 +27,7 @@ def makes(arguments: list[str]) -> bool:
 
 def main() -> None:
     """Serve on standard input, which is the socket. All code is loaded first: a child cannot open its files."""
-    from peer.data.making import Making, made
+    from peer.data.making.content import Making, made
     from peer.protocols.registry import enter_all
 
     enter_all()

@@ -1,8 +1,8 @@
 """The content of packets, made of the answers to a study's queries: categories, or open shares of exact vectors.
 
 How long that takes may depend on the owner's records. So it is done by a deadline, in a child process that never ran
-anybody's SQL and holds no key (`peer.data.maker`), and its result is one message of fixed size. The child is told the
-random bytes of the shares. It is told none by which a category is perturbed or a token is made.
+anybody's SQL and holds no key (`peer.data.making.maker`). Its result is one message of fixed size. The child is told
+the random bytes of the shares. It is told none by which a category is perturbed or a token is made.
 """
 
 from __future__ import annotations
