@@ -31,6 +31,9 @@ from anon.wire.addresses import ONION_PORT
 BOOTSTRAP_SECONDS = 120.0
 PROBE_SECONDS = 180.0
 ONE_PROBE_SECONDS = 20.0
+STREAMS_OF_A_CIRCUIT = 4
+"""Peers and aggregators have a circuit for each exchange. Who holds many streams has to build many circuits, and to pay
+the proof of work for each while there is a flood."""
 _PAUSE = 5.0
 _LONGEST_SOCKET = 100
 """Bytes of a socket's path; the system allows 107."""
@@ -93,7 +96,9 @@ class OnionService:
             if self.alone is not None:
                 self.say("looking for another copy of this aggregator at its address")
                 await self.alone(self.route_through(*await tor.socks(), ONE_PROBE_SECONDS))
-            await tor.controller.add_onion(self.key.text(), [f"{ONION_PORT},{self.target}"], proof_of_work=True)
+            place = [f"{ONION_PORT},{self.target}"]
+            most = STREAMS_OF_A_CIRCUIT
+            await tor.controller.add_onion(self.key.text(), place, proof_of_work=True, most_streams=most)
             self.say("the onion address is being published; waiting until it answers")
             await self._probe(*await tor.socks())
             answering()

@@ -3,8 +3,9 @@
 Real servers in processes of their own, attacked by a real stranger over a socket file of this machine. One script at 5 KiB a second
 shut out an aggregator: a post whose body was unfinished counted as being served, and the newest connection was cut.
 
-These runs depend on the machine's speed. On one that keeps up, no honest post was lost in 60 runs: with 60 posts in each the rate
-of false alarms is below 5 % (rule of three) for a run. The rules themselves are held by `tests/anon/serving/test_giving_way.py`.
+These runs depend on the machine's speed. On two cores under a load of ten, no honest post was lost in 12 runs of 60. So a post is
+lost falsely in at most 0.42 % of cases (rule of three), and a run of 60 fails falsely in at most a quarter of such. The rules
+themselves are held, by a clock that is an argument, by `tests/anon/serving/test_giving_way.py`.
 """
 
 from __future__ import annotations
@@ -107,6 +108,17 @@ def test_a_stranger_who_holds_connections_keeps_nobody_out(tmp_path: Path, serve
     """The small version: 2,100 connections, 500 of them renewed each second."""
     told, lines = answered(tmp_path, server, kind, 2_100, (1024, 20_000), 500, 60, 6.0)
     assert (told, lines) >= (60, 0) and lines <= MOST_LINES, f"{told} of 60 answered, {lines} lines"
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("soft", FILES)
+@pytest.mark.parametrize("held", [2_100, 10_000])
+@pytest.mark.parametrize("server", ["aggregator", "teller"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_full_size(tmp_path: Path, kind: str, server: str, held: int, soft: int) -> None:
+    """At each soft limit of open files, with 10,000 connections too: at least 99 of 100 honest posts are answered."""
+    told, lines = answered(tmp_path, server, kind, held, (soft, 20_000), 500, 200, held / 500 + 2)
+    assert told >= 198 and lines <= MOST_LINES, f"{told} of 200 answered, {lines} lines"
 
 
 @pytest.mark.process

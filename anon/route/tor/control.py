@@ -224,18 +224,23 @@ class Controller:
         *,
         proof_of_work: bool = True,
         client_keys: Sequence[str] = (),
+        most_streams: int = 0,
     ) -> Onion:
         """Run a v3 onion service for as long as this connection lasts.
 
         `key` is `NEW:ED25519-V3` or `ED25519-V3:...`; `ports` are `PORT,TARGET` with a target `host:port` or
         `unix:/path`; `client_keys` are base32 x25519 public keys, and then nobody else is let in. `proof_of_work` turns
-        tor's defence against floods on.
+        tor's defence against floods on. A circuit with more than `most_streams` streams at once is closed, with all of
+        them; 0 for any number.
         """
         if not ports:
             raise Refused("an onion service needs at least one port; name one")
         words = ["ADD_ONION", _word(key)]
-        if client_keys:
-            words.append("Flags=V3Auth")
+        flags = ["V3Auth"] * bool(client_keys) + ["MaxStreamsCloseCircuit"] * bool(most_streams)
+        if flags:
+            words.append(f"Flags={','.join(flags)}")
+        if most_streams:
+            words.append(f"MaxStreams={most_streams}")
         if proof_of_work:
             words.append("PoWDefensesEnabled=1")
         words += [f"Port={_word(port)}" for port in ports]

@@ -83,7 +83,7 @@ async def test_onion_services_of_every_kind(tmp_path: Path) -> None:
         assert fresh.private_key.startswith("ED25519-V3:")
         assert fresh.private_key not in repr(fresh)
         await control.del_onion(fresh.service_id)
-        own = await control.add_onion(fresh.private_key, [f"80,unix:{tmp_path}/web", "81,127.0.0.1:9"], client_keys=[CLIENT_KEY])
+        own = await control.add_onion(fresh.private_key, [f"80,unix:{tmp_path}/web", "81,127.0.0.1:9"], client_keys=[CLIENT_KEY], most_streams=4)
         assert own == fresh
         listed = await control.get_info("onions/current")
         assert listed["onions/current"] == fresh.service_id
