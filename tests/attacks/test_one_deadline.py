@@ -30,8 +30,11 @@ from anon.queries.answers import Request, Value, parse_answers
 from anon.queries.process import Work
 from peer.app import PeerApp
 from peer.data import evaluate as evaluating
-from peer.data.evaluate import Evaluate, after_its_end, at_once, by_deadline
+from peer.data.evaluate import Evaluate, after_its_end, at_once, by_deadline, missing
 from peer.data.importing import import_rows
+from peer.data.making.content import AskedSlot, Making, made
+from peer.data.making.work import work_of
+from peer.protocols.registry import part_of
 from peer.rules.consent import Policy
 from peer.rules.limits import BudgetLimit
 from peer.rules.packet_lifecycle import Status
@@ -371,3 +374,26 @@ async def test_no_answer_is_read_in_the_process_that_holds_the_keys(
         await one.observed(changed)
     assert all(one.whole) and len(one.whole) == ROUNDS + 1
     assert len(read) == ROUNDS and not any(map(any, read))
+
+
+def test_a_program_that_brings_its_python_along_is_its_own_maker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "anonml-peer"
+    main = Path(__file__).resolve().parents[2] / "bundle" / "peer_program.py"
+    paths = [str(main.parents[1]), *(one for one in sys.path if one.endswith("site-packages"))]
+    program.write_text(
+        f"#!{sys.executable}\nimport runpy, sys\nsys.path[:0] = {paths!r}\nrunpy.run_path({str(main)!r}, run_name='__main__')\n"
+    )
+    program.chmod(0o700)
+    manifest = Attacked(5, further=0).first.manifest
+    size = part_of(manifest).random_size(manifest, manifest.surveys[0])
+    told = Making(manifest.to_bytes(), missing(manifest), (AskedSlot(0, 0, bytes(48), bytes(size)),))
+    expected = made(told)
+    work = work_of(told, manifest, len(expected))
+    work.server.stop()
+    monkeypatch.setattr(sys, "executable", str(program))
+    try:
+        assert process.in_a_child(work, 60.0) == expected
+    finally:
+        work.server.stop()
