@@ -159,7 +159,9 @@ def dead(text: str, near: frozenset[str], bare: frozenset[str]) -> list[str]:
 
 def of_module(path: Path) -> list[str]:
     """The dead names of a module's docstrings and comments."""
-    texts = [*docstrings(tree(path)), *comments(path.read_text("utf-8"))]
+    source = path.read_text("utf-8")
+    quoting = re.search("#[^\n]*`", source)  # other comments name nothing
+    texts = [*docstrings(tree(path)), *(comments(source) if quoting else ())]
     return [name for text in texts for name in dead(text, words_in(path), all_words())]
 
 
