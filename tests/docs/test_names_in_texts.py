@@ -51,12 +51,19 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"))
 
 
+NAMING = {"name", "id", "attr", "arg", "module", "asname"}
+"""The fields of a node that hold an identifier."""
+
+
 def words_of(node: ast.AST) -> set[str]:
     """The identifiers of a tree, and the words of its strings that are no docstrings."""
-    prose = {id(one.value) for one in ast.walk(node) if isinstance(one, ast.Expr)}
+    nodes = list(ast.walk(node))
+    prose = {id(one.value) for one in nodes if isinstance(one, ast.Expr)}
     found: set[str] = set()
-    for one in ast.walk(node):
-        found |= {str(getattr(one, name)) for name in ("name", "id", "attr", "arg", "module", "asname") if getattr(one, name, None)}
+    for one in nodes:
+        for name in one._fields:
+            if name in NAMING and getattr(one, name):
+                found.add(str(getattr(one, name)))
         if isinstance(one, ast.Constant) and isinstance(one.value, str) and id(one) not in prose:
             found |= set(re.findall(NAME, one.value))
     return found

@@ -25,9 +25,11 @@ from tests.anon.credential.token_forgery import (
     forged_without_credential,
     random_scalar,
 )
+from tests.support.tries import every
 
 Item = tuple[bytes, bytes, bytes]
 SIZE = 16
+KINDS = ["pairing", "challenge", "length", "order three", "identity", "another key"]
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +64,7 @@ def bad_tokens(member: Member, form: TokenForm) -> dict[str, Item]:
     }
 
 
-@pytest.mark.parametrize("kind", ["pairing", "challenge", "length", "order three", "identity", "another key"])
-@pytest.mark.parametrize("place", [0, 1, 7, 8, SIZE - 1])
+@pytest.mark.parametrize(("kind", "place"), every(2, KINDS, [0, 1, 7, 8, SIZE - 1]))
 def test_one_bad_token_among_many_is_named(
     kind: str, place: int, form: TokenForm, member: Member, verifier: Verifier, good: list[Item]
 ) -> None:
