@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tests.support.postgres import Server
     from tests.support.world import World
 
+draws.install()  # before another conftest imports code that draws
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 NO_SKIPS = "ANONML_NO_SKIPS"
 WAITING = ("process", "slow", "tor", "browser", "postgres")
@@ -62,9 +63,9 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("free", unhurried, print_blob=True)
     if asked == "soak":
         settings.load_profile("free")
+        draws.be_free()
     else:
         settings.load_profile("repeated")
-        draws.install()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

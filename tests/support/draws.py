@@ -19,11 +19,12 @@ _of_the_system = os.urandom
 _process = os.getpid()
 _numbers: Iterator[int] = itertools.count()
 _stream = b""
+_free = False
 
 
 def urandom(size: int, /) -> bytes:
-    """The stream's next bytes, in the process of the tests; in any other, the operating system's."""
-    if size < 0 or os.getpid() != _process:
+    """The stream's next bytes, in the process of the tests; in any other, and once draws are free, the operating system's."""
+    if size < 0 or _free or os.getpid() != _process:
         return _of_the_system(size)
     return hashlib.shake_256(_stream + next(_numbers).to_bytes(8, "big")).digest(size)
 
@@ -38,6 +39,12 @@ def begin(name: str) -> None:
     _stream = hashlib.sha256(f"{os.environ.get('ANONML_DRAWS', '')} {name}".encode()).digest()
     _numbers = itertools.count()
     random.seed(_stream)
+
+
+def be_free() -> None:
+    """From now on every draw is the operating system's."""
+    global _free
+    _free = True
 
 
 def install() -> None:
