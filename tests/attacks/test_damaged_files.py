@@ -252,6 +252,7 @@ WIDE: dict[str, list[Any]] = {
 }
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("name", WIDE)
 def test_no_step_of_reading_answers_is_long(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Decoding one frame holds the interpreter's lock. In processor time, of which the longest took 5 ms here."""
