@@ -36,7 +36,7 @@ from peer.data.evaluate_here import LONGEST_EVALUATION, evaluate_here
 from peer.data.importing import import_file, import_rows
 from peer.data.kept import DATA_KEPT
 from peer.network.client import AggregatorClient
-from peer.rules.checks import check_manifest
+from peer.rules.checks import check_manifest, check_sizes
 from peer.store.held_folder import HeldFolder
 from peer.store.home import PEOPLE
 from peer.threads import off_loop
@@ -64,7 +64,8 @@ class Prediction:
 
 
 async def fetch_model(client: AggregatorClient) -> PublishedModel:
-    """The published model, under a signed head of the study at its own address. Raises `Refused` when there is none."""
+    """The published model, under a signed head of the study at its own address. Raises `Refused` when there is none,
+    and `Distrust` for a study of more packets than members."""
     body = await _published(
         client,
         "model",
@@ -93,6 +94,7 @@ async def _published(client: AggregatorClient, kind: str, misleading: Sentence, 
     if first is None:
         raise Malformed(misleading)
     manifest = await off_loop(check_manifest, await client.body(first, LONGEST_MANIFEST), client.invite)
+    await off_loop(check_sizes, manifest, chain)
     head = find(chain, kind)
     if head is None:
         raise Refused(unpublished)

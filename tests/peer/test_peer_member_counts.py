@@ -11,6 +11,9 @@ from anon.protocols.signed_counts import members_signed, packets_signed
 from anon.transparency.transcript import transcript_body
 from anon.wire.lists import list_length, most_items
 from peer.app import PeerApp
+from peer.network.client import AggregatorClient
+from peer.predict import fetch_model
+from peer.rules.checks import Distrust
 from peer.rules.lifecycle import State
 from tests.support.fake_aggregator import DECLARED, FakeAggregator, advance, peer, until_closed
 from tests.support.sums import GRADIENT, TABLES, countersigned, document, sum_study
@@ -98,6 +101,16 @@ async def test_no_further_round_is_answered_after_a_sum_over_more_than_the_membe
     await advance(app, aggregator, second.window.closes)
     assert len(aggregator.accepted) == sent
     assert (app.status()[0].state is State.STOPPED) is (sent == 1)
+
+
+async def test_no_model_is_taken_that_was_learnt_from_more_than_the_members(tmp_path: Path) -> None:
+    """By somebody who has the link, and need not have joined."""
+    aggregator, _app = await closed(tmp_path, sum_study(TABLES))
+    study = aggregator.manifest
+    aggregator.publish("sums", document(study, 0, [1] * study.surveys[0].m, MEMBERS + 1))
+    aggregator.publish("model", b"{}")
+    with pytest.raises(Distrust, match="can have at most"):
+        await fetch_model(AggregatorClient(aggregator.invite, aggregator))
 
 
 @pytest.mark.parametrize("each", [50, 114, 545])
