@@ -25,13 +25,13 @@ from anon.wire.invite import Invite
 from peer.data.evaluate import Evaluate, by_deadline
 from peer.network.client import AggregatorClient
 from peer.release import random_sizes
-from peer.rules.checks import check_address, check_continued, check_manifest, check_tellers
+from peer.rules.checks import check_address, check_continued, check_manifest
 from peer.rules.consent import Consent, ConsentSheet, Policy, decide, explain
 from peer.rules.ledger import Entry, Ledger
 from peer.rules.lifecycle import LAST, State
 from peer.rules.schedule import draw_enrolment_time
 from peer.rules.study_secrets import KEY_BYTES, StudySecrets, Vault, fresh
-from peer.rules.tellers import keys_named
+from peer.rules.tellers import check_tellers, keys_named
 from peer.run.clock import SteadyClock
 from peer.run.context import RunContext
 from peer.run.enrol import sealed_enrolment

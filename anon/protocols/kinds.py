@@ -200,7 +200,7 @@ def most_drawn(manifest: Manifest, survey: Survey) -> int:
     return 0
 
 
-_JOINING = ("peer.rules.checks.check_tellers", "aggregator.audit.audit")
+_JOINING = ("peer.rules.tellers.check_tellers", "aggregator.audit.audit")
 _COUNTED = (*CLOSING, "transcript")
 _MEMBERS, _AUDIT = ("peer.rules.checks.check_membership", "aggregator.audit.audit"), "aggregator.audit.audit"
 KINDS: Final = (

@@ -4,7 +4,7 @@
                              a document that the study can have, and no longer than it can be; once the roster is
                              signed, no longer than with so many members, and of no more packets than members
     2. `check_manifest`      under the pinned key, id and address, costing what it says, asking what may be asked
-       `check_tellers`       every teller that it names countersigned it
+       `tellers.check_tellers`  every teller that it names countersigned it
     3. `read_closing`        the seed opens the commitment made before anyone enrolled; the study's is recomputed
     4. `check_roster`        the own entry exactly as sent; enough others
     5. `check_everybody`     every credential in the list works, or a stated sample of a large one
@@ -26,12 +26,11 @@ from attrs import field, frozen
 
 from anon.credential import Credential, finalize, signer_nym_entropy
 from anon.credential.issuance import PublicKey
-from anon.errors import Malformed, Refused, RejectedProof
+from anon.errors import Malformed, Refused
 from anon.ldp import format_epsilon
 from anon.protocols.registry import charge_of, check_study
 from anon.protocols.signed_counts import members_signed, packets_signed, with_members
 from anon.protocols.sizes import longest_body, most_documents
-from anon.protocols.tellers import tellers_of
 from anon.queries.lint import Tables, lint
 from anon.study.features import Feature, Label
 from anon.study.manifest import Manifest, parse_manifest, study_id_of
@@ -200,25 +199,6 @@ def check_manifest(body: bytes, invite: Invite) -> Manifest:
         raise Malformed(say("manifest: names another aggregator key than the invite; do not take part"))
     check_address(manifest, invite.address)
     return manifest
-
-
-def check_tellers(manifest: Manifest, body_untrusted: bytes | None) -> None:
-    """Step 2. Every teller that the manifest names said that it serves this study. `body_untrusted`: the document of
-    their countersignatures, None where none is published. Raises `Distrust`; nothing was sent."""
-    arrangement = tellers_of(manifest)
-    if arrangement is None:
-        return
-    from anon.sharing.statements import parse_countersignatures  # with tellers alone: it loads all about shares
-
-    try:
-        parse_countersignatures(body_untrusted or b"", manifest.study_id, arrangement)
-    except (Malformed, RejectedProof):
-        raise Distrust(
-            say(
-                "not everybody who is to add up this study's answers has signed for it; nothing about you was sent: do "
-                "not take part, and tell staff"
-            )
-        ) from None
 
 
 def check_address(manifest: Manifest, address: str) -> None:

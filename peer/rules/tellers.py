@@ -12,11 +12,13 @@ from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
+from anon.errors import Malformed, RejectedProof
 from anon.protocols.tellers import tellers_of
 from anon.study.manifest import Manifest
 from anon.text.foreign import Quoted
 from anon.text.sentences import Sentence, Term, joined, say
 from anon.transparency.fingerprint import teller_words
+from peer.rules.checks import Distrust
 
 KnownTellers = Mapping[str, Sequence[bytes]]
 """Name, as `teller_name` has it -> the keys under which the owner's studies knew it."""
@@ -44,6 +46,25 @@ def keys_named(manifest: Manifest) -> tuple[tuple[str, bytes], ...]:
     """Name and key of each teller, for a yes to remember."""
     arrangement = tellers_of(manifest)
     return tuple((teller_name(one.name), one.key) for one in arrangement.tellers) if arrangement is not None else ()
+
+
+def check_tellers(manifest: Manifest, body_untrusted: bytes | None) -> None:
+    """Step 2. Every teller that the manifest names said that it serves this study. `body_untrusted`: the document of
+    their countersignatures, None where none is published. Raises `Distrust`; nothing was sent."""
+    arrangement = tellers_of(manifest)
+    if arrangement is None:
+        return
+    from anon.sharing.statements import parse_countersignatures  # with tellers alone: it loads all about shares
+
+    try:
+        parse_countersignatures(body_untrusted or b"", manifest.study_id, arrangement)
+    except (Malformed, RejectedProof):
+        raise Distrust(
+            say(
+                "not everybody who is to add up this study's answers has signed for it; nothing about you was sent: do "
+                "not take part, and tell staff"
+            )
+        ) from None
 
 
 def named_tellers(manifest: Manifest, known: KnownTellers) -> tuple[NamedTeller, ...]:
