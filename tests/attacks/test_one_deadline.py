@@ -209,7 +209,7 @@ async def pairs(folder: Path, patch: pytest.MonkeyPatch, most: int, count: int, 
 async def test_nobody_sees_who_had_records_however_little_is_left(
     turn: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await pairs(tmp_path, monkeypatch, 2500, 1, (turn,))
+    await pairs(tmp_path, monkeypatch, 5000, 1, (turn,))
 
 
 @pytest.mark.soak
