@@ -90,13 +90,14 @@ async def posts(
     return await asyncio.gather(*(begun(number) for number in range(count)))
 
 
-def answered(tmp_path: Path, server: str, kind: str, held: int, files: tuple[int, int], rate: int, count: int, warm: float) -> tuple[int, int]:
-    """How many of `count` honest posts were answered while the attack ran, and the lines that the server logged."""
+def answered(tmp_path: Path, server: str, kind: str, held: int, files: tuple[int, int], rate: int, count: int, warm: float, each: int = 10) -> tuple[int, int]:
+    """How many of `count` honest posts, `each` of them begun in a second, were answered while the attack ran, and the lines that the
+    server logged."""
     with served(server, tmp_path, *files) as (socket, asked, log):
-        seconds = warm + count / 10 + WITHIN
+        seconds = warm + count / each + WITHIN
         with attacked(kind, socket, asked[0][0], held, rate, seconds + 5):
             time.sleep(warm)
-            told = asyncio.run(posts(socket, asked, count, count / 10))
+            told = asyncio.run(posts(socket, asked, count, count / each))
         return sum(told), len(log.read_bytes().splitlines())
 
 
@@ -117,7 +118,7 @@ def test_a_stranger_who_holds_connections_keeps_nobody_out(tmp_path: Path, serve
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_full_size(tmp_path: Path, kind: str, server: str, held: int, soft: int) -> None:
     """At each soft limit of open files, with 10,000 connections too: at least 99 of 100 honest posts are answered."""
-    told, lines = answered(tmp_path, server, kind, held, (soft, 20_000), 500, 200, held / 500 + 2)
+    told, lines = answered(tmp_path, server, kind, held, (soft, 20_000), 500, 200, held / 500 + 2, 2)  # a busy core checks few enrolments in a second
     assert told >= 198 and lines <= MOST_LINES, f"{told} of 200 answered, {lines} lines"
 
 
