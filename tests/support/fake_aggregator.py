@@ -192,9 +192,10 @@ class FakeAggregator:
         return sorted({(survey.window.closes, survey.round) for survey in surveys})
 
     def publish_counts(self, number: int) -> None:
-        """Answers of forty to a round of binning: thresholds of the next round, or edges after the last."""
+        """Answers of every member to a round of binning: thresholds of the next round, or edges after the last."""
+        members = len(self.enrolments)
         counts = {
-            survey.features[0]: [40, [5] * survey.m if survey.kind == "quantile" else 30]
+            survey.features[0]: [members, [1] * survey.m if survey.kind == "quantile" else members * 3 // 4]
             for survey in self.manifest.surveys
             if survey.kind != "histogram" and survey.round == number
         }
