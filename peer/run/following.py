@@ -15,6 +15,7 @@ from contextlib import suppress
 from attrs import frozen
 
 from anon.errors import FAULT_IN_THIS_PROGRAM, AnonmlError, Damaged, NoRoom
+from anon.text.sentences import Term, joined
 from peer.rules.lifecycle import State
 from peer.rules.schedule import draw_backoff
 from peer.run.context import RunContext
@@ -142,7 +143,7 @@ class Following:
 def told_fault(error: Exception) -> str:
     """A study's fault as its owner reads it. A text that is not ours may quote data, and is not shown."""
     if isinstance(error, AnonmlError):
-        return str(error) or error.code
+        return str(error) or joined((Term(error.code),))
     return FAULT_IN_THIS_PROGRAM
 
 

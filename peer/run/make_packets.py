@@ -161,7 +161,8 @@ async def _store_made(
 
 async def go_on_without(run: StudyRun, study: Evaluating) -> None:
     """Making the packets of a window was begun, and this process or machine came down before its end: they say that the
-    answer is missing. Nothing else is different. A study that a restore barred sends nothing."""
+    answer is missing. Nothing else is different. A study that a restore barred sends nothing. A study whose missing
+    answer fits no packet ends: no later try would fit it."""
     manifest, secrets, evaluation = study.manifest, run.secrets(study), study.evaluation
     slots = [(slot, study.draws[slot]) for slot in evaluation.send_times]
     inputs = PacketInputs(manifest, secrets, credential_of(study, secrets), study.seed, slots)
@@ -169,7 +170,10 @@ async def go_on_without(run: StudyRun, study: Evaluating) -> None:
     begun = await off_loop(inputs.begun)
     times = dict.fromkeys(evaluation.send_times) if study.barred else evaluation.send_times
     wishes = read_made(manifest, slots, evaluation.missing)
-    await _store_made(run, inputs, answers, wishes, begun.draws, times)
+    try:
+        await _store_made(run, inputs, answers, wishes, begun.draws, times)
+    except (Malformed, RejectedProof) as fault:
+        run.store.end(study.study, Event.CHECK_FAILED, str(fault))
 
 
 async def answer(run: StudyRun, exchanges: Exchanges, study: Member, window: Window) -> None:

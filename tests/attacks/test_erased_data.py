@@ -100,7 +100,7 @@ def test_deleting_beside_an_import_is_refused(data: Path) -> None:
 
 
 def test_no_such_table_is_refused_with_the_names_there_are(data: Path) -> None:
-    with pytest.raises(Refused, match="yours are: other, person"):
+    with pytest.raises(Refused, match="yours are: “other”, “person”"):
         delete_table(data, "persons")
 
 

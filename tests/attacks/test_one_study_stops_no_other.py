@@ -16,12 +16,15 @@ from attrs import evolve, frozen
 import peer.run.make_packets
 from anon.errors import AnonmlError, Conflict, Damaged, Malformed, Refused, RejectedProof
 from anon.route import Response
+from anon.sealing import PUBLIC_KEY_SIZE
 from peer.app import PeerApp
 from peer.rules.lifecycle import State
 from peer.run.following import MOST_DOUBLINGS, POLL_SECONDS
 from peer.store.home import PeerHome, Settings
 from tests.support.clock import Clock
-from tests.support.fake_aggregator import DECLARED, FakeAggregator, at_once
+from tests.support.fake_aggregator import DECLARED, FakeAggregator, advance, at_once, until_closed
+from tests.support.fake_aggregator import peer as reaching
+from tests.support.sums import countersigned, opener, sum_study
 from tests.support.tries import every
 
 SECRET = "said by a document: 4711"
@@ -90,6 +93,13 @@ def told(app: PeerApp, aggregator: FakeAggregator) -> tuple[State, str]:
     return status.state, status.reason
 
 
+def told_as(error: Exception) -> str:
+    """Words of ours as they are; a text that anybody may have written between marks."""
+    if not isinstance(error, AnonmlError):
+        return "a fault in this program; its log names the place"
+    return f"“{error}”" if str(error) else "rejected-proof"
+
+
 @pytest.fixture
 async def living(tmp_path: Path) -> Any:
     made = Peer(tmp_path / "home")
@@ -123,9 +133,25 @@ async def test_a_study_whose_packets_cannot_be_made_stops_alone(
 
     monkeypatch.setattr(peer.run.make_packets, "release", hostile)
     await living.live()
-    assert living.told(living.faulty) == (State.STOPPED, "survey 0: cannot be answered; do not take part")
+    assert living.told(living.faulty) == (State.STOPPED, "“survey 0: cannot be answered; do not take part”")
     assert [len(one.sent("packets")) for one in (living.faulty, living.sound)] == [0, 1]
     assert living.told(living.sound)[0] is State.FINISHED
+
+
+async def test_a_teller_to_whose_key_nothing_can_be_sealed_ends_the_study(tmp_path: Path) -> None:
+    """The key is of the right length, so that it is found out when the finished shares are sealed: at each try again."""
+    text = sum_study().replace(opener(0).public_key.hex(), bytes(PUBLIC_KEY_SIZE).hex())
+    aggregator = FakeAggregator.with_study(text)
+    aggregator.publish("tellers", countersigned(aggregator.manifest))
+    app = reaching(tmp_path, aggregator)
+    await app.join(aggregator.invite, aggregator.manifest.epsilon)
+    await until_closed(app, aggregator)
+    with suppress(Malformed):
+        await advance(app, aggregator)
+    assert await advance(app, aggregator) is None
+    (status,) = app.status()
+    assert status.state is State.STOPPED and "not a key to which anything can be sealed" in status.reason
+    assert aggregator.sent("packets") == [] and status.reserved == status.spent == 0
 
 
 @pytest.mark.parametrize("error", every(3, [Malformed(SECRET), Refused(SECRET), Conflict(SECRET), KeyError(SECRET), RejectedProof()]))
@@ -139,8 +165,8 @@ async def test_a_fault_of_a_step_is_told_and_stops_no_other_study(
         assert living.told(living.sound) == (State.FINISHED, "")
         state, reason = living.told(living.faulty)
         assert state is State.ENROLLED
-        expected = str(error) if isinstance(error, AnonmlError) else "a fault in this program; its log names the place"
-        assert reason == f"cannot go on: {expected or 'rejected-proof'}; it is tried again by itself"
+        expected = told_as(error)
+        assert reason == f"cannot go on: {expected}; it is tried again by itself"
         lines = [one.getMessage() for one in caplog.records if one.levelno >= logging.ERROR]
         assert lines == [f"study {living.faulty.study.hex()[:8]}: {type(error).__name__}; it is tried again"]
     waits = [later - sooner for sooner, later in zip(tried, tried[1:], strict=False)]

@@ -127,7 +127,7 @@ async def test_a_study_under_way_is_left_on_the_page_by_choice(page: Visited) ->
     wrong = await page.submit(DELETE, DELETE, answer="delete", studies="all of them")
     assert wrong.status == 400 and "nothing was deleted" in wrong.words
     done = await page.submit(DELETE, DELETE, answer="delete", studies="leave")
-    assert "The table person is deleted. You left the study that read it." in done.words
+    assert "The table “person” is deleted. You left the study that read it." in done.words
     assert page.peer.store.state(page.aggregator.study) is State.LEAVING and traces(page.home.path) == []
     assert (await page.get(DELETE)).status == 400
 
@@ -153,7 +153,7 @@ async def test_what_is_being_worked_out_is_waited_for(page: Visited, monkeypatch
         seen.append(await page.submit(DELETE, DELETE, answer="delete"))
         raise asyncio.CancelledError
 
-    monkeypatch.setattr("peer.run.verify.evaluated", evaluate)
+    monkeypatch.setattr("peer.run.make_packets.answers_of", evaluate)
     with suppress(asyncio.CancelledError):
         await advance(page.peer, aggregator, aggregator.manifest.windows[-1].closes)
     assert seen[0].status == 400 and "being worked out right now" in seen[0].words

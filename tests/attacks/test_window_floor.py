@@ -82,6 +82,7 @@ def test_a_home_of_before_gets_the_floor_and_keeps_its_other_limits(tmp_path: Pa
         connection.execute("ALTER TABLE ledger RENAME COLUMN measure TO kind")
         for later in ("unit", "condition"):
             connection.execute(f"ALTER TABLE ledger DROP COLUMN {later}")
+        connection.execute("DROP TABLE tellers")
         connection.execute("PRAGMA user_version = 4")
     upgrade_home(home)
     with closing(Store(home.store_path, os.urandom)) as store:
