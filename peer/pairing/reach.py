@@ -33,7 +33,7 @@ class PeerInReach(_Closed):
         self.store = _StoreInReach(peer.store)
         self.budget, self.policy, self.status = peer.budget, peer.policy, peer.status
         self.pause, self.paused_until, self.resume = peer.pause, peer.paused_until, peer.resume
-        self.manifest = peer.manifest
+        self.manifest, self.known_tellers = peer.manifest, peer.known_tellers
 
 
 def no_peer() -> NoReturn:

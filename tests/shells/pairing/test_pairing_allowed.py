@@ -18,6 +18,7 @@ from peer.app import PeerApp
 from peer.pairing import page as phones_page
 from peer.pairing.allowed import ALLOWED, REFUSED, permitted
 from peer.pairing.reach import PeerInReach, no_peer
+from peer.web.site import PeerReach
 from tests.support.fake_aggregator import DECLARED, FakeAggregator, peer
 from tests.support.phoning import HOST, Phoned, phoned
 from tests.support.visiting import visited
@@ -83,7 +84,11 @@ def test_a_phones_pages_reach_nothing_else_of_the_peer_whatever_their_route(tmp_
     app = peer(tmp_path, FakeAggregator.with_study(DECLARED))
     near = PeerInReach(app)
     names = {name for name in (*dir(PeerApp), *vars(app)) if not name.startswith("__")}
-    for name in names - {"budget", "manifest", "pause", "paused_until", "policy", "resume", "status", "store"}:
+    given = {"budget", "known_tellers", "manifest", "pause", "paused_until", "policy", "resume", "status", "store"}
+    assert {name for name in vars(PeerReach) if not name.startswith("_")} == given, "what every page may ask for"
+    for name in given:
+        assert getattr(near, name), "and a phone's page has it"
+    for name in names - given:
         with pytest.raises(Refused, match="on the computer itself"):
             getattr(near, name)
     for name in {name for name in dir(app.store) if not name.startswith("__")} - {"study"}:
