@@ -17,6 +17,7 @@ from anon.ldp import RawCategory
 from anon.protocols.contract import DocumentArrived
 from anon.protocols.outgoing import Answer, CutVector, OpenShares, Outgoing, SurveyAnswer
 from anon.study.manifest import Manifest, Survey, parse_manifest
+from anon.text.sentences import say
 from anon.wire.cbor import decode, encode
 from peer.data.evaluate import snapshot_of
 from peer.protocols.contract import SharingPart
@@ -79,7 +80,7 @@ def _entry(manifest: Manifest, place: AskedSlot, answer: Answer) -> list[bytes]:
         return [b"".join(number.to_bytes(_NUMBER, "big") for number in (category.value, category.m))]
     part, survey = part_of(manifest), manifest.survey(place.survey)
     if not isinstance(part, SharingPart):
-        raise Malformed("protocol: its answers are vectors, and it cannot cut them; update this program")
+        raise Malformed(say("protocol: its answers are vectors, and it cannot cut them; update this program"))
     shares = part.cut(manifest, survey, place.slot, answer.vector, place.tag, BytesIO(place.drawn).read)
     return [shares.public, *shares.shares]
 
