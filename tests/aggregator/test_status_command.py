@@ -18,7 +18,7 @@ def test_the_table_shows_the_title(tmp_path: Path) -> None:
     said = run.invoke(commands, ["status", "--home", home], env={"COLUMNS": "120"}, catch_exceptions=False).stdout
     (row,) = [line for line in said.splitlines() if "enrolling" in line]
     cells = [cell.strip(" \u2066\u2067\u2068\u2069") for cell in row.split("│")[1:-1]]
-    assert cells[1:6] == ["Course dropout", "enrolling", "0", "100", "0"]
+    assert cells[1:6] == ["Course dropout", "enrolling", "fewer than 50", "100 (not reached)", "fewer than 50"]
     for width in ("120", "80", "60"):
         narrow = run.invoke(commands, ["status", "--home", home], env={"COLUMNS": width}, catch_exceptions=False).stdout
         until = "".join(cell.strip() for line in narrow.splitlines() if line.startswith("│") for cell in [line.split("│")[-2]])

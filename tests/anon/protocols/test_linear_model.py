@@ -121,7 +121,7 @@ def test_the_owner_predicts_with_it(tmp_path: Path, capsys: pytest.CaptureFixtur
     number, answer = (predict_own(model, tmp_path / "data.sqlite", 1) for model in (NUMBER, CLASS))
     show_prediction(number, predicted_name(NUMBER), False, 1)
     show_prediction(answer, predicted_name(CLASS), False, 0)
-    assert capsys.readouterr().out.splitlines() == ["sleep: 10", "  age: +0.75", "tired: score 73.1 %, threshold 50.0 %: yes"]
+    assert capsys.readouterr().out.splitlines() == ["“sleep”: 10", "  “age”: +0.75", "“tired”: score 73.1 %, threshold 50.0 %: yes"]
     assert prediction_json(number)["value"] == pytest.approx(10.0) and "value" not in prediction_json(answer)
 
 

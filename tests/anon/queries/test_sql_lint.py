@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from anon.errors import Malformed, Refused
 from anon.queries.functions import like, register
 from anon.queries.lint import PERMITTED, describe, lint
+from anon.text.foreign import Quoted
+from anon.text.sentences import say
 from tests.support.hostile_queries import ACCEPTED, MALFORMED, REFUSED
 from tests.support.patience import cheap
 
@@ -25,14 +27,14 @@ def test_accepts(name: str) -> None:
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refuses(name: str) -> None:
-    with cheap(), pytest.raises(Refused, match=r"^feature f: "):
-        lint(REFUSED[name], TABLES, "feature f")
+    with cheap(), pytest.raises(Refused, match=r"^feature “f”: "):
+        lint(REFUSED[name], TABLES, say("feature {name}", name=Quoted("f")))
 
 
 @pytest.mark.parametrize("name", MALFORMED)
 def test_malformed(name: str) -> None:
-    with pytest.raises(Malformed, match=r"^label: "):
-        lint(MALFORMED[name], TABLES, "label")
+    with pytest.raises(Malformed, match=r"^the label: "):
+        lint(MALFORMED[name], TABLES, say("the label"))
 
 
 @pytest.mark.parametrize(

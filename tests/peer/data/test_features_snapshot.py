@@ -105,7 +105,7 @@ def test_one_feature_that_fails_does_not_touch_the_others(database: Path) -> Non
 def test_check_queries_names_the_feature() -> None:
     good = Asked("age", "numeric", "select age from person")
     check_queries([good], LABEL, TABLES)
-    with pytest.raises(Refused, match="feature spy"):
+    with pytest.raises(Refused, match=r"^feature “spy”: "):
         check_queries([good, Asked("spy", "numeric", "select random()")], LABEL, TABLES)
     with pytest.raises(Malformed, match="label"):
         check_queries([good], Asked("y", "", "select nothing from person"), TABLES)

@@ -9,6 +9,7 @@ import pytest
 
 from anon.ldp import format_epsilon
 from anon.protocols.charge import LOCAL, Budget, Measure, Unit
+from anon.text.sentences import say
 from peer.rules.ledger import Entry
 from peer.store import rows
 from tests.support.fake_aggregator import until_closed
@@ -84,12 +85,12 @@ async def test_several_data_sets_and_aggregators_add_up_to_one_budget(page: Visi
 
 
 async def test_another_unit_is_listed_and_never_summed(page: Visited) -> None:
-    other = Entry(bytes([1]) * 32, "Elsewhere", bytes(32), "course", spent=5_000_000_000, measure=Measure.CENTRAL, condition="a second server is honest")
+    other = Entry(bytes([1]) * 32, "Elsewhere", bytes(32), "course", spent=5_000_000_000, measure=Measure.CENTRAL, condition=say("a second server is honest"))
     with page.peer.store._writing("test") as connection:
         rows.insert(connection, "ledger", attrs.asdict(other))
     got = await page.get("/budget")
     assert meter_of(got) == (0, 0, 10_000_000_000)
-    assert "0 of epsilon 4 left" in got.words and "Elsewhere: 5 spent, 0 reserved; the promise holds if a second" in got.words
+    assert "0 of epsilon 4 left" in got.words and "“Elsewhere”: 5 spent, 0 reserved; the promise holds if a second" in got.words
 
 
 async def test_a_budget_lowered_below_what_is_held_shows_nothing_left(page: Visited) -> None:

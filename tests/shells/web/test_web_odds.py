@@ -133,7 +133,7 @@ def test_a_real_study_of_bits_is_explained_by_a_bit_that_asks_about_a_feature() 
     assert {one.kind for one in manifest.surveys} == {"bit"}
     for kind in packet_kinds(manifest):
         assert -1 in kind.survey.signs and len(kind.lines) == 3
-        assert "tired alone" in kind.questions and any("cups: many" in one for one in kind.questions)
+        assert "“tired” alone" in kind.questions and any("“cups”: “many”" in one for one in kind.questions)
         for line in kind.lines:
             assert all(close(said, one.numerator) for said, one in zip(told(line.text), line.chances, strict=True))
 

@@ -10,6 +10,7 @@ from attrs import evolve
 
 from anon.errors import Refused
 from anon.protocols.histogram.model import from_json
+from anon.text.sentences import say
 from anon.transparency.documents import sign_head
 from anon.transparency.equivocation import parse_evidence
 from peer.data.importing import import_rows
@@ -43,8 +44,8 @@ async def test_the_prediction_is_computed_here_with_what_moved_it(page: Visited)
     asked = len(page.aggregator.gets)
     words = await _predicted(page)
     assert "score for you is 24.1 %" in words and "from 40.0 % on" in words and " no " in words
-    assert "age towards no (-0.40)" in words and "cups towards yes (+0.10)" in words
-    assert words.index("age towards") < words.index("cups towards")  # the larger first
+    assert "“age” towards no (-0.40)" in words and "“cups” towards yes (+0.10)" in words
+    assert words.index("“age” towards") < words.index("“cups” towards")  # the larger first
     fetched = page.aggregator.gets[asked:]
     assert {what for what, _at in fetched} <= {"heads", "documents/0", "documents/1"} and page.aggregator.posts == []
     import_rows(page.home.data_path, "person", ("age", "cups", "tired"), [(61, "many", 1)])
@@ -58,7 +59,7 @@ async def test_a_linear_model_tells_a_class_or_a_number(page: Visited) -> None:
     own = {"study": page.aggregator.study.hex()}
     page.aggregator.publish("model", evolve(NUMBER, **own).to_json().encode())
     words = await _predicted(page)
-    assert "10 The number that the model predicts for you: sleep." in words and "age up (+0.75)" in words
+    assert "10 The number that the model predicts for you: “sleep”." in words and "“age” up (+0.75)" in words
     assert "score for you" not in words
 
 
@@ -67,7 +68,7 @@ async def test_a_linear_model_of_a_class_has_a_score(page: Visited) -> None:
     import_rows(page.home.data_path, "person", ("age", "cups", "tired"), [(60, 2, 1)])
     page.aggregator.publish("model", evolve(CLASS, study=page.aggregator.study.hex()).to_json().encode())
     words = await _predicted(page)
-    assert "score for you is 73.1 %" in words and "age towards yes (+0.75)" in words
+    assert "score for you is 73.1 %" in words and "“age” towards yes (+0.75)" in words
 
 
 async def test_before_a_model_is_published_it_says_so_and_can_be_asked_again(page: Visited) -> None:
@@ -176,7 +177,7 @@ async def test_a_fault_is_said_with_what_to_do_and_the_run_goes_on_after_it(page
 
     def refused() -> object:
         broken.append(1)
-        raise Refused("tor is missing: install it")
+        raise Refused(say("tor is missing: install it"))
 
     await joined(page)
     page.peer._route_factory = refused  # type: ignore[assignment]
