@@ -6,7 +6,7 @@ import sys
 
 import anonml
 from anon.queries.process import evaluates
-from peer.data.foreign_talk import reads
+from peer.data.foreign_child import reads
 from peer.data.making.maker import makes
 
 if __name__ == "__main__":

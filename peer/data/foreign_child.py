@@ -24,8 +24,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from peer.data.foreign_answers import converse
-from peer.data.foreign_talk import BEGIN, Talk
+from peer.data.foreign_talk import BEGIN, WORD, Talk
 
 if sys.platform != "win32":  # which has no such children
     import resource
@@ -98,6 +97,8 @@ def _kill(pid: int) -> None:
 
 def _live(channel: socket.socket, seconds: float) -> None:
     """A child's whole life. Never returns."""
+    from peer.data.foreign_answers import converse  # which the server loaded before it forked
+
     try:
         _confine(seconds)
         converse(Talk(channel))
@@ -131,7 +132,17 @@ def _limit_memory(more: int) -> None:
 
 
 def main() -> None:
-    """Serve on standard input, which is the socket."""
+    """Serve on standard input, which is the socket. The formats are loaded here: a bundled program that is no server
+    loads none."""
+    importlib.import_module("peer.data.foreign_answers")
     with socket.socket(fileno=os.dup(sys.stdin.fileno())) as control:
         os.close(sys.stdin.fileno())
         serve(control)
+
+
+def reads(arguments: list[str]) -> bool:
+    """True if this program was started to be the server; if so, it has served when this returns."""
+    if arguments != [WORD]:
+        return False
+    main()
+    return True

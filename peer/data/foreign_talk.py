@@ -23,7 +23,7 @@ from attrs import field, frozen
 from anon.tables.streams import ImportLimits
 
 WORD = "--read-files"
-"""The only argument of a program that brings its Python along, when it is to be the server (`reads`)."""
+"""The only argument of a program that brings its Python along, when it is to be the server (`foreign_child.reads`)."""
 BEGIN = struct.Struct("<d?")
 """Of the server: seconds of a child's life, and whether Parquet's library is loaded before it."""
 LENGTH = struct.Struct("<I")
@@ -96,13 +96,3 @@ class Request:
         """The request of these values."""
         path, numbers = values
         return cls(Path(os.fsdecode(path.encode("latin-1"))), ImportLimits(**numbers))
-
-
-def reads(arguments: list[str]) -> bool:
-    """True if this program was started to be the server; if so, it has served when this returns."""
-    if arguments != [WORD]:
-        return False
-    from peer.data.foreign_child import main
-
-    main()
-    return True

@@ -136,7 +136,10 @@ POOLS = {
     "anon/page/browser.py": "the library runs in a child that has the desktop's variables alone",
 }
 """Where a start takes no `env`, and why it may."""
-FORKS = {"anon/queries/child.py": "a program that was started with an empty environment forks itself"}
+FORKS = {
+    "anon/queries/child.py": "a program that was started with an empty environment forks itself",
+    "peer/data/foreign_child.py": "the same, for a file of a stranger",
+}
 
 
 MENTIONED = re.compile(r"\b(subprocess\w*|create_subprocess\w+|os|webbrowser|pty|multiprocessing|ProcessPoolExecutor)\b")

@@ -12,6 +12,7 @@ from aggregator.lab.simulation.people import people_from_rows
 from anon.errors import Malformed
 from anon.queries.sandbox import Bench, Missing
 from anon.study.proposal import parse_proposal
+from benchmarks import rooms
 from tests.support.fake_aggregator import DECLARED
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,6 +67,7 @@ def test_strangers_queries_run_here_only_over_a_file_of_people() -> None:
         if re.search(r"\b(evaluate_here|scalar|opened)\b", text := path.read_text("utf-8"))
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("evaluate_here", "scalar", "opened")
+        and not (ast.unparse(node.func) == "opened" and "peer.data.foreign.opened" in rooms.imports(path))  # in a child
     }
     users -= {"peer/run/leaving.py"}  # a function of that name that opens secrets
     assert users == {"peer/data/evaluate_here.py", "peer/data/readiness.py", "peer/predict.py"}
