@@ -150,7 +150,7 @@ class _Audit:
 
     def _check_ending(self, ended: Unsummed) -> None:
         self.unsummed = str(ended.why)
-        for fault in ending_faults(ended.round, self.places, self.chain):
+        for fault in ending_faults(self.manifest, ended.round, self.places, self.chain):
             self.note("unsummed 0", fault)
 
     def _check_abandoned(self) -> None:

@@ -13,7 +13,7 @@ from anon.transparency.documents import SignedHead
 
 Fault = tuple[str, str]
 """The name of a document, and its fault."""
-_AFTER_A_SUM = ("transcript", "model", "report")
+_ENDING: Place = "unsummed", 0
 
 
 def order_faults(manifest: Manifest, rounds: Sequence[Place], chain: Sequence[SignedHead]) -> Iterator[Fault]:
@@ -27,12 +27,15 @@ def order_faults(manifest: Manifest, rounds: Sequence[Place], chain: Sequence[Si
             yield f"{kind} {part}", "no such document belongs to the study"
 
 
-def ending_faults(ended: int, summed: Sequence[Place], chain: Sequence[SignedHead]) -> Iterator[str]:
+def ending_faults(
+    manifest: Manifest, ended: int, summed: Sequence[Place], chain: Sequence[SignedHead]
+) -> Iterator[str]:
     """Documents that cannot be beside an end without the sum of round `ended`. `summed`: those of the rounds."""
     places = {(one.head.kind, one.head.part) for one in chain}
     if not 0 <= ended < len(summed):
         yield f"names round {ended}, and the study has {len(summed)}"
-    if later := [f"{kind} {part}" for kind, part in places if kind in _AFTER_A_SUM or (kind, part) in summed[ended:]]:
+    never = {*_parts(manifest, Stage.AFTER), *summed[ended:]} - {_ENDING}
+    if later := [f"{kind} {part}" for kind, part in places & never]:
         yield f"says that round {ended} has no sum, and there is {min(later)}"
     if earlier := [f"{kind} {part}" for kind, part in summed[:ended] if (kind, part) not in places]:
         yield f"says that round {ended} has no sum, and {earlier[0]} was never published"

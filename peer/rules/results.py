@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
+from anon.protocols.kinds import Stage, kinds_of
 from anon.study.manifest import Manifest
 from anon.transparency.documents import SignedHead, find
 from peer.rules.lifecycle import State
 from peer.rules.unsummed import UNSUMMED
 
-REPORT, MODEL, ABANDONED = "report", "model", "abandoned"
-"""Kinds of documents."""
+REPORT = "report"
+MODEL = "model"
+_WITHOUT_RESULTS = (UNSUMMED, *kinds_of(Stage.INSTEAD))
+"""Kinds of the documents after which there is neither."""
 
 
 class Results(StrEnum):
@@ -28,7 +31,7 @@ def results_of(kind: str, manifest: Manifest, chain: Sequence[SignedHead], state
     A study that is over for one member may still collect from the others, so the member's state says nothing of it.
     After its end a peer looks at no more heads: whether there is a report then, only fetching it tells.
     """
-    if state is State.ABANDONED or any(find(chain, ended) is not None for ended in (UNSUMMED, ABANDONED)):
+    if state is State.ABANDONED or any(find(chain, ended) is not None for ended in _WITHOUT_RESULTS):
         return Results.NEVER
     there = find(chain, kind) is not None or now >= manifest.timetable.ends
     return Results.OUT if there else Results.LATER
