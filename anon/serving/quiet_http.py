@@ -181,7 +181,7 @@ class _Quiet(RequestHandler):
         error = kwargs.get("exc_info")
         expected_errors = (ConnectionError, web.HTTPException, AnonmlError)
         if isinstance(error, BaseException) and not isinstance(error, expected_errors):
-            self._server.tell(type(error).__name__)
+            self._server.tell(error)
 
 
 def _beyond_head(came: bytearray) -> int:
@@ -194,13 +194,13 @@ class QuietServer(web.Server):
     def __init__(self, answer: Answer, find: FindPost) -> None:
         super().__init__(answer)
         self.find = find
-        self._told: set[str] = set()
+        self._told: set[type[BaseException]] = set()
 
-    def tell(self, kind: str) -> None:
+    def tell(self, error: BaseException) -> None:
         """Log a fault of this program, once: whoever can repeat it writes one line."""
-        if kind not in self._told:
-            self._told.add(kind)
-            _LOG.error("a request failed: %s", kind)
+        if type(error) not in self._told:
+            self._told.add(type(error))
+            _LOG.error("a request failed: %s", type(error).__name__)
 
     def __call__(self) -> RequestHandler:
         """The handler of one connection."""

@@ -62,7 +62,7 @@ class Service:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     _turn: asyncio.Lock = field(factory=asyncio.Lock)
     _full: bool = False
-    _told: set[str] = field(factory=set)
+    _told: set[type[Exception]] = field(factory=set)
     _stopped: bool = False
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -138,8 +138,8 @@ class Service:
             if not self._full:
                 _LOG.error("%s", error)
             self._full = True
-        elif not isinstance(error, AnonmlError) and type(error).__name__ not in self._told:
-            self._told.add(type(error).__name__)  # whoever can repeat a fault of this program writes one line
+        elif not isinstance(error, AnonmlError) and type(error) not in self._told:
+            self._told.add(type(error))  # whoever can repeat a fault of this program writes one line
             _LOG.error("a call failed: %s", type(error).__name__)
 
 
