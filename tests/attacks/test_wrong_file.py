@@ -48,11 +48,27 @@ async def test_the_right_file_takes_the_place_of_the_wrong_one(newcomer: Visited
     assert "Did one of them come from a wrong file?" in (await page.get("/data")).words
 
 
-async def test_a_file_that_does_not_fit_is_not_suggested_to_replace_one_that_does(newcomer: Visited) -> None:
+async def test_a_file_that_does_not_fit_replaces_one_that_does_by_the_owners_word_on_every_column(newcomer: Visited) -> None:
+    """The page compares it with the table that studies read; it is not there in that table's place before its owner says so."""
+    page = newcomer
+    await _imported(page, "sleep.csv", RIGHT)
+    seen = await page.upload("old.csv", WRONG)
+    place = seen.url.removeprefix(page.server.address)
+    fields = seen.form(place) | {"answer": "import", "mode": "replace"}
+    lacking = {f"column.{name}": "-" for name in ("age", "cups", "tired")}
+    assert {name: fields[name] for name in lacking} == dict.fromkeys(lacking, ""), "nothing is answered beforehand"
+    for silent in lacking:
+        await page.post(place, fields | lacking | {silent: ""})
+        assert page.server.site.tables() == {"person": ("age", "cups", "tired")}
+    await page.post(place, fields | {"table": "old"})
+    assert page.server.site.tables() == {"old": ("year", "place"), "person": ("age", "cups", "tired")}
+
+
+async def test_an_owner_may_say_that_a_file_lacks_every_column(newcomer: Visited) -> None:
     page = newcomer
     await _imported(page, "sleep.csv", RIGHT)
     await _imported(page, "old.csv", WRONG)
-    assert page.server.site.tables() == {"old": ("year", "place"), "person": ("age", "cups", "tired")}
+    assert page.server.site.tables() == {"person": ("year", "place")}
 
 
 def test_the_command_replaces_by_its_own_word(

@@ -54,7 +54,7 @@ def second_story(aggregator: FakeAggregator, kind: str, key: SigningKey | None =
         signatures[sorted(aggregator.enrolments).index(others[0])] = another_signature(aggregator, others[0])
         bodies[kinds.index("credentials")] = encode_credentials(aggregator.study, signatures)
     else:
-        bodies[kinds.index(kind)] = counts(aggregator, kind, 21)
+        bodies[kinds.index(kind)] = counts(aggregator, kind, len(aggregator.enrolments))
     return signed(aggregator, bodies, key)
 
 
@@ -75,13 +75,13 @@ def two_stories(aggregator: FakeAggregator, kind: str) -> tuple[list[SignedHead]
 
 
 def counts(aggregator: FakeAggregator, kind: str, yes: int) -> bytes:
-    """Thresholds of round 1, or edges, in which so many of 40 said yes or stand on the first level."""
-    found = {}
+    """Thresholds of round 1, or edges, in which so many of all members said yes or stand on the first level."""
+    members, found = len(aggregator.enrolments), {}
     for survey in aggregator.manifest.surveys:
         if survey.kind == "quantile":
-            found[survey.features[0]] = [40, [yes, *[1] * (survey.m - 1)]]
+            found[survey.features[0]] = [members, [yes, *[1] * (survey.m - 1)]]
         elif survey.kind == "threshold" and survey.round == 0:
-            found[survey.features[0]] = [40, yes]
+            found[survey.features[0]] = [members, yes]
     return encode([1, aggregator.study, 1, found] if kind == "thresholds" else [1, aggregator.study, found])
 
 

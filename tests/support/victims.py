@@ -179,7 +179,7 @@ async def _prepare(app: PeerApp, aggregator: FakeAggregator, kind: str) -> None:
     await until_closed(app, aggregator, 3)
     if kind in LATER:
         await advance(app, aggregator, first_round_closes(aggregator))
-        aggregator.publish(kind, counts(aggregator, kind, 19), int(kind == "thresholds"))
+        aggregator.publish(kind, counts(aggregator, kind, 1), int(kind == "thresholds"))
 
 
 def waits_for(app: PeerApp, aggregator: FakeAggregator, document: tuple[str, int]) -> bool:
