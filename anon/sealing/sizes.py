@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from anon.errors import Malformed
+from anon.text.sentences import say
 
 SECRET_SIZE = 32
 MLKEM_KEY_SIZE, CURVE_KEY_SIZE = 1184, 32
@@ -16,4 +17,4 @@ OVERHEAD = ENCAPSULATED_SIZE + TAG_SIZE
 
 def bad_key() -> Malformed:
     """For a public key to which nothing can be sealed."""
-    return Malformed("sealing key: not a key to which anything can be sealed; do not take part")
+    return Malformed(say("sealing key: not a key to which anything can be sealed; do not take part"))

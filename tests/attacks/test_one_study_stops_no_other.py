@@ -150,7 +150,8 @@ async def test_a_teller_to_whose_key_nothing_can_be_sealed_ends_the_study(tmp_pa
         await advance(app, aggregator)
     assert await advance(app, aggregator) is None
     (status,) = app.status()
-    assert status.state is State.STOPPED and "not a key to which anything can be sealed" in status.reason
+    assert status.state is State.STOPPED
+    assert status.reason == "sealing key: not a key to which anything can be sealed; do not take part"
     assert aggregator.sent("packets") == [] and status.reserved == status.spent == 0
 
 
