@@ -85,6 +85,12 @@ def test_the_program_that_reads_files_knows_no_key_route_or_store() -> None:
     assert "peer.data.formats.parquet" in loaded and not [name for name in loaded if name.startswith(kept_away)]
 
 
+def test_a_bundled_program_that_asks_whether_it_is_the_server_loads_no_format() -> None:
+    program = "import sys; from peer.data.foreign_child import reads; print(reads(['peer']), *sys.modules)"
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert said[0] == "False" and not [name for name in said if name.startswith(("peer.data.formats", "pyarrow"))]
+
+
 # --- ends of a child ---
 
 
