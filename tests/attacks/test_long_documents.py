@@ -164,10 +164,11 @@ async def test_bodies_that_never_match_stop_the_study_that_pays_for_them(
     assert MOST_WASTED >= MAX_BODY
     aggregator = Liar.with_study(DECLARED)
     app = await enrolled(tmp_path, aggregator)
-    aggregator.claim("roster", 4_000, body=bytes(4_000))
+    long = 3_608  # as long as a roster of thirty members
+    aggregator.claim("roster", long, body=bytes(long))
     aggregator.claim("seed", 70)
-    aggregator.claim("credentials", 4_000)
-    aggregator.bodies[1] = bytes(reversed(range(250))) * 16
+    aggregator.claim("credentials", 2_400)
+    aggregator.bodies[1] = (bytes(reversed(range(250))) * 16)[:long]
     await advance(app, aggregator)
     [status] = app.status()
     assert status.state is State.STOPPED
