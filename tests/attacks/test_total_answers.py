@@ -172,6 +172,7 @@ def test_what_is_wrong_with_a_map_shows_before_any_value_is_seen() -> None:
 MAKERS = {
     "anon/protocols/histogram/answers.py": "the total map",
     "anon/protocols/histogram/one_bit.py": "the sign that such an answer is rounded to",
+    "peer/data/making/content.py": "a category of the map, read from the message of the child that made it",
 }
 
 
@@ -191,8 +192,8 @@ def test_nothing_else_makes_a_category_out_of_data() -> None:
 # Any study that the parser takes, any data
 
 
-def documents(manifest: Manifest, draw: Random) -> tuple[DocumentArrived, ...]:
-    """Possible counts for every binning round; none where the study's cuts cannot be found."""
+def documents(manifest: Manifest, draw: Random, members: int = 40) -> tuple[DocumentArrived, ...]:
+    """Possible counts of so many members for every binning round; none where the study's cuts cannot be found."""
     try:
         cuts.check(manifest)
     except Malformed:
@@ -200,7 +201,9 @@ def documents(manifest: Manifest, draw: Random) -> tuple[DocumentArrived, ...]:
     found = []
     for turn in sorted({one.round for one in manifest.surveys if not asks_label(one)}):
         answers = {
-            one.survey: cuts.RoundCounts(40, tuple(draw.randrange(41) for _ in range(one.m if one.kind == "quantile" else 1)))
+            one.survey: cuts.RoundCounts(
+                members, tuple(draw.randrange(members + 1) for _ in range(one.m if one.kind == "quantile" else 1))
+            )
             for one in cuts.surveys_of_round(manifest, turn)
         }
         found.append(DocumentArrived(*cuts.place_of(manifest, turn), cuts.body(manifest, turn, answers)))

@@ -137,7 +137,7 @@ def schedule(manifest: Manifest, draw: Random, late: bool) -> tuple[tuple[float,
     table = manifest.timetable
     found: list[tuple[float, str, int, bytes]] = [(table.enrol_closes, "closing", 0, b"")]
     rounds = sorted({one.round for one in manifest.surveys if not asks_label(one)})
-    for turn, document in zip(rounds, documents(manifest, draw), strict=True):
+    for turn, document in zip(rounds, documents(manifest, draw, OTHERS + 1), strict=True):
         over = max(one.window.closes for one in cuts.surveys_of_round(manifest, turn))
         found.append((over, document.kind, document.part, document.body))
     last = max(one.window.closes for one in manifest.surveys)
