@@ -39,7 +39,7 @@ pytestmark = pytest.mark.process
 OLDEST, LATER_ONES = "2b36bc0", ("41e11d4", "fc63503")
 """The commits whose programs wrote the homes."""
 
-LATER = ("pauses", "waiting", "damaged_packets", "enrolment_checks", "enrolled", "packet_shares", "lists", "buckets", "answers")
+LATER = ("pauses", "waiting", "damaged_packets", "enrolment_checks", "enrolled", "packet_shares", "lists", "buckets", "answers", "tellers")
 COLUMNS_LATER = ("evaluation", "unit", "condition", "round")
 STORES = {"ada": "peer.sqlite", "aggregator": "aggregator.sqlite"}
 WHOLE = {"ada": peer.store.database.migrations.SCHEMA, "aggregator": aggregator.store.migrations.SCHEMA}

@@ -196,7 +196,7 @@ def test_a_log_of_many_and_consent_by_keyboard_alone(browser: Browser, axe: str,
         _by_keyboard(browser, "button[value=import]")
         browser.driver.switch_to.active_element.send_keys(Keys.ENTER)
         WebDriverWait(browser.driver, 10).until(lambda _driver: browser.path.startswith("invite/"))
-        assert "These count as missing: age, cups" in browser.text
+        assert "These count as missing: “age”, “cups”" in browser.text
         looker.look("25-consent-with-gaps")
         _by_keyboard(browser, "button[value=yes]")
         browser.driver.switch_to.active_element.send_keys(Keys.ENTER)
