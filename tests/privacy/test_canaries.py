@@ -177,7 +177,7 @@ async def _import(page: Visited, age: str, words: list[str]) -> None:
     assert age in looked.text and DIARY in looked.text, "the owner sees the canaries: they are in the cage"
     place = "/" + looked.url.split("/", 3)[3]
     done = await page.post(place, looked.form(place) | {"table": "person", "answer": "import", "mode": "replace"})
-    assert "Imported: 1 row into person" in done.words
+    assert "Imported: 1 row into “person”" in done.words
 
 
 async def _faults(page: Visited, patch: pytest.MonkeyPatch) -> None:
