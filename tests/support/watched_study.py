@@ -42,9 +42,9 @@ connections = 2
 
 [schedule]
 enrol = "10m"
-settle = "3s"
-binning = "6s"
-collect = "6s"
+settle = "6s"
+binning = "12s"
+collect = "12s"
 
 [cohort]
 minimum = 2

@@ -9,6 +9,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
+_CHILDREN = ("from anon.queries.child import main; main()", "from peer.data.making.maker import main; main()")
 _CALLS = "connect,sendto,sendmsg,sendmmsg"
 _INET = re.compile(r"sa_family=AF_INET6?, sin6?_port=htons\((\d+)\).*?(?:inet_addr\(\"([^\"]+)\"\)|\"([0-9a-f:]+)\")")
 _UNIX = re.compile(r"sa_family=AF_UNIX, sun_path=(@?\"[^\"]*\")")
@@ -38,13 +39,12 @@ def _to_tor(event: str, told: list[object], socks: int) -> bool:
 
 
 def _evaluator(event: str, told: list[object]) -> bool:
-    """The start of the program that evaluates queries: isolated, with an empty environment, at the root."""
+    """The start of a program that evaluates queries, or makes vectors: isolated, with an empty environment, at the root.
+    """
     if event != "subprocess.Popen" or len(told) != 4:
         return False
     _executable, words, folder, environment = told
-    ours = isinstance(words, list) and words[1:5] == ["-I", "-S", "-B", "-c"] and words[5].endswith(
-        "from anon.queries.child import main; main()"
-    )
+    ours = isinstance(words, list) and words[1:5] == ["-I", "-S", "-B", "-c"] and words[5].endswith(_CHILDREN)
     return ours and folder == "/" and environment == {}
 
 
