@@ -75,7 +75,7 @@ demo-sum: .venv/demo    ## the census study as exact sums of 300 people, with tw
 demo-mooc: .venv/demo   ## the course study: 500 students' tracking logs, and again with shuffled labels
 	$(call demo,mooc)
 
-test: .venv/test        ## what anybody can run: no root, no tor, no browser; under 4 minutes
+test: .venv/test        ## what anybody can run: no root, no tor, no browser
 	@$(BIN)/python -m pytest -m "not ($(LEFT_OUT))" -n 2 --dist loadfile
 	@echo "left out: whole programs and servers, long computations, Tor, the browser, PostgreSQL, what counts seconds, the soak; make test-all runs all but the soak"
 
