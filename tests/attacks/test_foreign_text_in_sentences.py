@@ -277,6 +277,7 @@ VOUCHED = {
     "peer/data/formats/detect.py": {"name", "name.upper()"},
     "peer/data/readiness.py": {"name"},
     "peer/rules/durations.py": {"f'{seconds // _UNITS[unit]}{unit}' if seconds else '0'"},
+    "peer/run/following.py": {"error.code"},
     "peer/run/leaving.py": {"study.state"},
     "peer/store/rows.py": {"table"},
     "peer/store/troubles.py": {"instant(self.silent_since)"},
