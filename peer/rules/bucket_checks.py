@@ -27,7 +27,8 @@ from anon.transparency.buckets import Bucket, BucketDocument, bucket_of
 from anon.transparency.closing import Bodies, CheckedLists, Closing
 from anon.transparency.closing_buckets import ClosingDocuments, read_closing_documents
 from anon.transparency.documents import SignedHead
-from peer.rules.checks import Distrust, Membership, Proven, check_cost, check_count, check_credential, own_place
+from peer.rules.checks import Membership, Proven, check_cost, check_count, check_credential, own_place
+from peer.rules.distrust import Distrust
 from peer.rules.study_secrets import StudySecrets
 
 MEMBERS = b"members"

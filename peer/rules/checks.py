@@ -42,17 +42,8 @@ from anon.transparency.equivocation import BadCredential, bad_credential_of
 from anon.wire.addresses import is_loopback
 from anon.wire.invite import Invite
 from anon.wire.messages import COMMITMENT_POINT_BYTES, Roster, RosterEntry, credential_header
+from peer.rules.distrust import Distrust
 from peer.rules.study_secrets import StudySecrets
-
-
-class Distrust(Refused):
-    """The aggregator's chain of documents is not what an honest one publishes. Nothing more is sent."""
-
-    code: ClassVar[str] = "distrust"
-
-    def evidence(self) -> bytes | None:
-        """A proof for others, to be kept; None where there is none. `peer.run.equivocations` turns it into a file."""
-        return None
 
 
 class Equivocation(Distrust):

@@ -18,7 +18,7 @@ from anon.study.manifest import Manifest
 from anon.text.foreign import Quoted
 from anon.text.sentences import Sentence, Term, joined, say
 from anon.transparency.fingerprint import teller_words
-from peer.rules.checks import Distrust
+from peer.rules.distrust import Distrust
 
 KnownTellers = Mapping[str, Sequence[bytes]]
 """Name, as `teller_name` has it -> the keys under which the owner's studies knew it."""

@@ -14,7 +14,8 @@ from anon.protocols.sizes import longest_body, longest_chain
 from anon.text.sentences import say
 from anon.transparency.buckets import Bucket, BucketDocument, wire_bytes
 from anon.transparency.documents import Head, SignedHead, find
-from peer.rules.checks import Distrust, check_continued
+from peer.rules.checks import check_continued
+from peer.rules.distrust import Distrust
 from peer.run.context import Later, StudyRun
 from peer.store.records import Study
 from peer.store.troubles import Troubles

@@ -42,7 +42,8 @@ from anon.transparency.buckets import BucketDocument, parse_bucket_document
 from anon.transparency.documents import Head, SignedHead, find
 from anon.transparency.transcript import packets_in, transcript_digests
 from peer.rules.bucket_checks import BadlyBucketed, buckets_of_tag, demand_full
-from peer.rules.checks import Distrust, check_packets
+from peer.rules.checks import check_packets
+from peer.rules.distrust import Distrust
 from peer.rules.packet_lifecycle import PacketEvent, Status
 from peer.rules.schedule import draw_spread, uniform
 from peer.rules.study_secrets import StudySecrets

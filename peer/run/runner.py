@@ -7,7 +7,8 @@ did not leave. Times that only spread load or hide a pattern are drawn again aft
 from __future__ import annotations
 
 from anon.errors import Conflict, NoRoom, Unreachable
-from peer.rules.checks import Distrust, check_address
+from peer.rules.checks import check_address
+from peer.rules.distrust import Distrust
 from peer.rules.lifecycle import Event, Unlisted
 from peer.run.context import Later, RunContext, StudyRun
 from peer.run.enrol import enrol, withdraw

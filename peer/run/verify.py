@@ -19,7 +19,8 @@ from anon.transparency.closing import CLOSING, Bodies
 from anon.transparency.closing_buckets import read_closing_documents
 from anon.transparency.documents import SignedHead, find
 from peer.rules.bucket_checks import BucketPair, buckets_of_key, check_membership_in_buckets, check_size
-from peer.rules.checks import Distrust, Membership, NotEnrolled, check_membership
+from peer.rules.checks import Membership, NotEnrolled, check_membership
+from peer.rules.distrust import Distrust
 from peer.rules.lifecycle import Event
 from peer.rules.schedule import evaluation_allowance
 from peer.rules.study_secrets import StudySecrets

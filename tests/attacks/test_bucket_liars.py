@@ -22,7 +22,7 @@ from anon.wire.cbor import decode, encode
 from anon.wire.messages import RosterEntry, encode_seed
 from peer.app import PeerApp
 from peer.rules.bucket_checks import demand_full
-from peer.rules.checks import Distrust
+from peer.rules.distrust import Distrust
 from peer.rules.lifecycle import State
 from peer.run.equivocations import kept
 from tests.networks.liar_chances import least_likely

@@ -115,8 +115,9 @@ def test_a_child_that_is_killed_in_the_middle_changes_nothing(tmp_path: Path) ->
         server = foreign._CHILDREN._process
         if server is not None and not ended:
             ended.append(rows)
+            children = _children_of(server.pid)  # before it ends: then they are another process's
             server.kill()
-            for child in _children_of(server.pid):
+            for child in children:
                 os.kill(child, signal.SIGKILL)
             server.wait()
 

@@ -29,8 +29,9 @@ from anon.wire.messages import (
     parse_roster,
 )
 from peer.app import PeerApp
-from peer.rules.checks import Distrust, check_sizes
+from peer.rules.checks import check_sizes
 from peer.rules.consent import objections
+from peer.rules.distrust import Distrust
 from peer.rules.lifecycle import State
 from peer.run.exchanges import MOST_WASTED
 from tests.support.fake_aggregator import DECLARED, PAPER, FakeAggregator, advance, peer

@@ -24,8 +24,9 @@ from anon.transparency.documents import encode_chain, sign_head
 from anon.wire.cbor import encode
 from peer.predict import predict_own
 from peer.protocols.registry import part_of
-from peer.rules.checks import Distrust, check_sizes
+from peer.rules.checks import check_sizes
 from peer.rules.consent import Policy, explain
+from peer.rules.distrust import Distrust
 from peer.rules.ledger import Ledger
 from peer.rules.lifecycle import State
 from peer.rules.packet_lifecycle import Status

@@ -13,7 +13,7 @@ from anon.wire.lists import list_length, most_items
 from peer.app import PeerApp
 from peer.network.client import AggregatorClient
 from peer.predict import fetch_model
-from peer.rules.checks import Distrust
+from peer.rules.distrust import Distrust
 from peer.rules.lifecycle import State
 from tests.support.fake_aggregator import DECLARED, FakeAggregator, advance, peer, until_closed
 from tests.support.sums import GRADIENT, TABLES, countersigned, document, sum_study

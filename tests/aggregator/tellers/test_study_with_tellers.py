@@ -21,7 +21,7 @@ from anon.study.manifest import Manifest
 from anon.teller.home import DATABASE
 from anon.teller.overview import overview
 from anon.wire.packet_v2 import Occasion
-from peer.rules.checks import Distrust
+from peer.rules.distrust import Distrust
 from peer.run.clock import proven_time
 from tests.support.clock import Clock
 from tests.support.study_with_tellers import NAMES, STUDY, TELLERS, a_study, all_sent, app_of, short
