@@ -143,8 +143,16 @@ def listening(pid: int) -> list[str]:
     return found
 
 
-async def raw_through(socks: tuple[str, int], address: str, request: bytes) -> bytes:
-    """The bytes that come back for bytes sent to an onion address, through tor's SOCKS port (RFC 1928 and 1929)."""
+async def raw_through(socks: tuple[str, int], address: str, request: bytes, tries: int = 3) -> bytes:
+    """The bytes that come back for bytes sent to an onion address. A circuit that broke gives none, so another is tried."""
+    for _ in range(tries):
+        if answer := await _once_through(socks, address, request):
+            return answer
+    return b""
+
+
+async def _once_through(socks: tuple[str, int], address: str, request: bytes) -> bytes:
+    """The same through one circuit of tor's SOCKS port (RFC 1928 and 1929)."""
     host, _, port = address.rpartition(":")
     reader, writer = await asyncio.open_connection(*socks)
     try:
