@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import os
 import resource
@@ -71,6 +72,7 @@ def main() -> None:
         for number, person in enumerate(people)
     ]
     _say({"settled": len(hosted)})
+    gc.freeze()  # homes and modules stay for the whole life of this process
     order = json.loads(sys.stdin.readline())
     progress = HostProgress(options.homes / "progress")
     with asyncio.Runner(loop_factory=party.loop) as runner:
@@ -108,17 +110,22 @@ class Hosted:
             except AnonmlError as refused:
                 progress.add(ended=1)
                 return f"not joined: {refused.code}"
+        with self.peer.held():
+            await self._follow(invite.study, progress)
+        progress.add(ended=1)
+        return ""
+
+    async def _follow(self, study: bytes, progress: HostProgress) -> None:
         due: float | None = self.time()
         joined = sent = 0
         while due is not None:
             await self.time.until(due)
             with self.time.working():
-                due = await self.peer.step(invite.study)
-            enrolled, left = self._reached(invite.study)
-            progress.add(enrolled=enrolled - joined, sent=left - sent)
-            joined, sent = enrolled, left
-        progress.add(ended=1)
-        return ""
+                due = await self.peer.step(study)
+            if due is None or due <= self.time():  # something was done
+                enrolled, left = self._reached(study)
+                progress.add(enrolled=enrolled - joined, sent=left - sent)
+                joined, sent = enrolled, left
 
     def _reached(self, study: bytes) -> tuple[int, int]:
         """1 once it is enrolled, and how many packets have left."""

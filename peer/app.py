@@ -94,6 +94,7 @@ class PeerApp(HomeView):
         self.waiting = WaitingLinks(self.store, lambda: self._tools.vault)
         self._manifests: dict[bytes, tuple[tuple[SignedHead, ...], bytes, Manifest]] = {}
         self._following = Following(self._tools, sleep)
+        self._held = False
 
     # Deciding
 
@@ -204,8 +205,20 @@ class PeerApp(HomeView):
 
         Raises `Refused` while another process runs this home.
         """
+        if self._held:
+            return await self._following.step(study)
         with self._exclusively():
             return await self._following.step(study)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the home for many steps. Raises `Refused` while another process runs it."""
+        with self._exclusively():
+            self._held = True
+            try:
+                yield
+            finally:
+                self._held = False
 
     async def run(self, max_seconds: float | None = None, once: bool = False) -> None:
         """Run all studies side by side, also those joined meanwhile, for at most `max_seconds`.

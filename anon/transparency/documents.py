@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import takewhile
 
 from attrs import field, frozen
 
@@ -36,7 +38,7 @@ class Head:
 
     def to_bytes(self) -> bytes:
         """The canonical bytes that are signed."""
-        return encode([self.study, self.number, self.kind, self.part, self.length, self.digest, self.previous])
+        return _spelled(self)
 
 
 @frozen
@@ -56,6 +58,11 @@ class SignedHead:
     def digest(self) -> bytes:
         """The value that the next head's `previous` must be."""
         return sha256(labels.HEAD, self.head.to_bytes())
+
+
+@lru_cache(maxsize=256)
+def _spelled(head: Head) -> bytes:
+    return encode([head.study, head.number, head.kind, head.part, head.length, head.digest, head.previous])
 
 
 LONGEST_HEAD = len(
@@ -111,13 +118,15 @@ def parse_chain(
 ) -> tuple[SignedHead, ...]:
     """A chain of signed, numbered, linked heads about this study. Raises `Malformed`, `RejectedProof`.
 
-    Signatures that were verified before, those of heads `seen`, are not verified again.
+    `seen`: a chain that was checked before. Heads that it begins with are not checked again, and a signature of it is
+    not verified again.
     """
     items = decode(data_untrusted, "heads")
     if not isinstance(items, list) or not all(isinstance(i, list) and len(i) == 2 for i in items):
         raise Malformed("heads: expected a list of [head, signature]")
-    signed = []
-    for item in items:
+    known = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(items, as_plain(seen), strict=False)))
+    signed = list(seen[:known])
+    for item in items[known:]:
         signed.append(SignedHead(parse_head(item[0]), item[1]))
         check_chain(signed, key, study, len(signed) - 1, seen)
     return tuple(signed)

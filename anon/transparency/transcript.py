@@ -10,7 +10,7 @@ from anon import labels
 from anon.credential import TokenForm, token_size
 from anon.errors import Malformed
 from anon.study.manifest import Manifest, Survey
-from anon.wire.cbor import decode, encode, sha256
+from anon.wire.cbor import decode, encode, sha256_each
 from anon.wire.lists import byte_strings, fixed_rows, items_in, list_length
 from anon.wire.messages import VERSION, Packet
 from anon.wire.packet_v2 import DIGEST_BYTES, Occasion, PublishedPacket
@@ -86,7 +86,7 @@ def transcript_digests(body_untrusted: bytes, study: bytes, survey: int) -> froz
     """Digests of the packets in a transcript; empty for a body that is none, which then includes nothing."""
     packets = byte_strings(body_untrusted, (VERSION, study, survey), "transcript")
     try:
-        return frozenset(sha256(labels.PACKET_DIGEST, one) for one in packets)
+        return frozenset(sha256_each(labels.PACKET_DIGEST, packets))
     except Malformed:
         return frozenset()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from ipaddress import ip_address
 
 from anon.text.sentences import Term, say
@@ -49,6 +50,7 @@ def listener(address: str) -> str:
     return f"{host}:{int(port)}" if port.isascii() and port.isdecimal() else f"{host}:{port}"
 
 
+@lru_cache(maxsize=64)
 def is_loopback(address: str) -> bool:
     """True if host:port names this machine by a literal loopback address (names are not resolved)."""
     host, _, port = address.rpartition(":")

@@ -47,6 +47,12 @@ class FixedRows(Sequence[Row]):
         start = self._start + index % len(self) * self._stride
         return tuple(self._body[start + low : start + high] for low, high in self._spans)
 
+    def column(self, number: int) -> Iterator[bytes]:
+        """The byte strings at one place of every row."""
+        low, high = self._spans[number]
+        starts = range(self._start, len(self._body), self._stride)
+        return (self._body[start + low : start + high] for start in starts)
+
 
 def list_length(count: int, each: int) -> int:
     """Bytes of a list of so many items of so many bytes each."""
@@ -90,8 +96,12 @@ def byte_strings(body_untrusted: bytes, heading: Sequence[Any], what: str) -> It
     Raises `Malformed`, when it comes to what is none.
     """
     count, position = _opened(body_untrusted, heading, what)
+    head, length = b"", 0  # of the last item: most are as long as the one before
     for _ in range(count):
-        length, start = _head(body_untrusted, position, _BYTES, what)
+        start = position + len(head)
+        if not head or body_untrusted[position:start] != head:
+            length, start = _head(body_untrusted, position, _BYTES, what)
+            head = body_untrusted[position:start]
         position = start + length
         if position > len(body_untrusted):
             break

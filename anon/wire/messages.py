@@ -145,7 +145,7 @@ def parse_roster(data_untrusted: bytes, study: bytes) -> Roster:
     """The entries, strictly sorted by key (so no key twice). Raises `Malformed`."""
     sizes = (KEY_BYTES, CONTRIBUTION_BYTES, COMMITMENT_POINT_BYTES)
     rows = fixed_rows(data_untrusted, (VERSION, study), sizes, "roster")
-    if any(row[0] >= other[0] for row, other in pairwise(rows)):
+    if any(key >= other for key, other in pairwise(rows.column(0))):
         raise Malformed("roster: not strictly sorted by key")
     return Roster(rows)
 

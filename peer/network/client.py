@@ -10,7 +10,7 @@ from itertools import accumulate
 from attrs import evolve, field, frozen
 
 from anon.errors import Malformed, Unreachable
-from anon.protocols.sizes import LONGEST_UNSEEN_CHAIN
+from anon.protocols.sizes import LONGEST_UNSEEN_CHAIN, longest_chain
 from anon.route import Route, Starting
 from anon.study.manifest import Manifest
 from anon.text.sentences import say
@@ -19,7 +19,7 @@ from anon.transparency.documents import Head, SignedHead, check_body, parse_chai
 from anon.wire.invite import Invite
 from anon.wire.messages import SealedPacket
 from anon.wire.replies import REPLY_BYTES, parse_reply
-from peer.rules.checks import demand_length
+from peer.rules.checks import check_continued, demand_length
 from peer.store.crash_points import crash_point
 from peer.threads import heads_off_loop, off_loop
 
@@ -48,13 +48,27 @@ class AggregatorClient:
         if isinstance(self.route, Starting):
             await self.route.ready(self._drawn_address())
 
-    async def chain(
-        self, longest: int = LONGEST_UNSEEN_CHAIN, seen: Sequence[SignedHead] = ()
-    ) -> tuple[SignedHead, ...]:
+    async def chain(self, longest: int = LONGEST_UNSEEN_CHAIN) -> tuple[SignedHead, ...]:
         """All heads, at most so many bytes, each signed by the pinned key. Raises `Unreachable`, `Malformed`,
         `RejectedProof`."""
         heads = await self._get("heads", longest)
-        return await heads_off_loop(parse_chain, heads, self.invite.key, self.invite.study, seen)
+        return await heads_off_loop(parse_chain, heads, self.invite.key, self.invite.study)
+
+    async def longer_chain(
+        self, manifest: Manifest, seen: Sequence[SignedHead]
+    ) -> tuple[tuple[SignedHead, ...], bool]:
+        """The longer of the chain that comes and the one seen, and True if that is the one that came.
+
+        Raises as `chain` does, and `Distrust` where the two do not continue each other.
+        """
+        heads = await self._get("heads", longest_chain(manifest))
+
+        def read() -> tuple[tuple[SignedHead, ...], bool]:
+            fresh = parse_chain(heads, self.invite.key, self.invite.study, seen)
+            chain = check_continued(manifest, seen, fresh)
+            return chain, len(fresh) == len(chain)
+
+        return await heads_off_loop(read)
 
     async def body(self, head: Head, longest: int) -> bytes:
         """The body of a verified head. Raises `Unreachable`, `Malformed`; and `Distrust`, before anything is fetched,

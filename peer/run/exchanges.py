@@ -7,14 +7,13 @@ from typing import TypeVar
 
 from attrs import evolve
 
-from anon.errors import Malformed, RejectedProof, Unreachable
+from anon.errors import AnonmlError, Malformed, RejectedProof, Unreachable
 from anon.protocols.contract import DocumentArrived
 from anon.protocols.kinds import longest_bucket
-from anon.protocols.sizes import longest_body, longest_chain
+from anon.protocols.sizes import longest_body
 from anon.text.sentences import say
 from anon.transparency.buckets import Bucket, BucketDocument, wire_bytes
 from anon.transparency.documents import Head, SignedHead, find
-from peer.rules.checks import check_continued
 from peer.rules.distrust import Distrust
 from peer.run.context import Later, StudyRun
 from peer.store.records import Study
@@ -48,6 +47,7 @@ class Exchanges:
         self._kept: dict[bytes, bytes] = {}
         self._opened: dict[tuple[bytes, int], Bucket] = {}
         self._troubles: Troubles | None = None
+        self._chain: tuple[bytes, tuple[SignedHead, ...]] | None = None
 
     async def answered(self, answer: Awaitable[_T]) -> _T:
         """The result of an exchange; the time since none came is kept for the owner."""
@@ -56,7 +56,7 @@ class Exchanges:
         except Unreachable:
             self.tell(silent=True)
             raise
-        except (Malformed, RejectedProof):
+        except AnonmlError:
             self.tell(silent=False)
             raise
         self.tell(silent=False)
@@ -97,21 +97,26 @@ class Exchanges:
         aggregator of two stories would show everybody the manifest's head alone, once each had its own story. A longer
         one is kept at once, whatever comes of its documents: the next one is compared with it.
         """
-        seen = await heads_off_loop(lambda: study.chain)
+        seen = await self._stored_chain(study)
         try:
-            fresh = await self.answered(self._run.tools.client(study).chain(longest_chain(study.manifest), seen))
+            chain, came = await self.answered(self._run.tools.client(study).longer_chain(study.manifest, seen))
         except RejectedProof:
             self._run.store.note(study.study, ANOTHER_KEY)
             raise Later from None
         except FETCH_FAULTS:
             raise Later from None
-        chain = await heads_off_loop(check_continued, study.manifest, seen, fresh)
-        if len(fresh) < len(chain):
+        if not came:
             raise Later
         self._run.now.compare(study.manifest, chain)
         if len(chain) > len(seen):
             self._run.store.see_chain(study.study, chain)
         return chain
+
+    async def _stored_chain(self, study: Study) -> tuple[SignedHead, ...]:
+        """The chain seen before. It is read once, until the store has another."""
+        if self._chain is None or self._chain[0] != study.chain_bytes:
+            self._chain = study.chain_bytes, await heads_off_loop(lambda: study.chain)
+        return self._chain[1]
 
     async def document(self, study: Study, chain: Sequence[SignedHead], kind: str, part: int) -> DocumentArrived:
         """A document of the chain, fetched once. Raises `Later` while it has no head."""

@@ -49,12 +49,12 @@ def demand_whole(connection: sqlite3.Connection, file: Path) -> None:
 def _digest(connection: sqlite3.Connection) -> str:
     digest = hashlib.sha256()
     listed = "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name"
-    for name, sql in [tuple(row) for row in connection.execute(listed)]:
+    for name, sql in connection.execute(listed).fetchall():
         digest.update(encode([name, sql]))
-        columns = [row[1] for row in connection.execute(f'PRAGMA table_info("{name}")')]
+        columns = [row[1] for row in connection.execute(f'PRAGMA table_info("{name}")').fetchall()]
         shown = ", ".join(f'"{column}"' for column in columns if (name, column) not in _WITH_THEIR_OWN)
         # The table's own copy of a key is read, not its index's: `integrity_check` compares the two.
-        for row in connection.execute(f'SELECT {shown} FROM "{name}" NOT INDEXED ORDER BY 1, 2'):
+        for row in connection.execute(f'SELECT {shown} FROM "{name}" NOT INDEXED ORDER BY 1, 2').fetchall():
             if (name, row[0]) != ("meta", KEY):
                 digest.update(encode(list(row)))
     return f"{_number(connection)}:{digest.hexdigest()}"

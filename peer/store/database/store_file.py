@@ -75,7 +75,7 @@ class StoreFile:
     @property
     def _connection(self) -> sqlite3.Connection:
         """To the file that is there now: a restore may have put another in the place of the one that was opened."""
-        if self._opened is not None and self._path.exists() and self._identity() != self._file:
+        if self._opened is not None and self._identity() not in (None, self._file):
             self.close()
         if self._opened is None:
             self._opened = connect(self._path, STORE_KEPT, timeout=BUSY_SECONDS, isolation_level=None)
@@ -87,8 +87,12 @@ class StoreFile:
             self._file = self._identity()
         return self._opened
 
-    def _identity(self) -> tuple[int, int]:
-        status = self._path.stat()
+    def _identity(self) -> tuple[int, int] | None:
+        """Of the file that is there now; None where there is none."""
+        try:
+            status = self._path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
         return status.st_dev, status.st_ino
 
     def close(self) -> None:
