@@ -35,7 +35,7 @@ class Schedule:
         return [start + drawn.uniform(0.01, 0.9) * self.enrol for _ in range(peers)]
 
 
-WEEKS = Schedule(7 * DAY, DAY // 2, 2 * DAY, 7 * DAY, ahead=120.0)
+WEEKS = Schedule(7 * DAY, DAY // 2, 2 * DAY, 7 * DAY, ahead=1800.0)
 """A week to enrol, two days to find cuts, a week to answer."""
 THROUGH_TOR = Schedule(1800, 600, 1200, 1800, ahead=100.0)
 """Shorter, since each step of the clock waits for the circuits of everybody who is due in it."""

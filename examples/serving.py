@@ -25,7 +25,7 @@ from aggregator.opening import study_status
 from aggregator.study.live import LiveStudy
 from aggregator.study.status import CLOSED, status_of
 from anon.serving.onion_key import keep_keys
-from anon.study.manifest import Survey
+from anon.study.manifest import Manifest, Survey
 from anon.study.proposal import parse_proposal
 from examples.clock import Party
 from examples.progress import keep_sight
@@ -63,12 +63,20 @@ async def _serve(options: argparse.Namespace, party: Party, order: dict[str, Any
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
         live = aggregator.study(manifest.study_id)
         telling = asyncio.ensure_future(_tell(aggregator, live, address, order["invites"], options.sight))
+        opening = asyncio.ensure_future(until_each_opens(party, manifest))
         done, others = await asyncio.wait({serving, telling}, return_when=asyncio.FIRST_COMPLETED)
+        others.add(opening)
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
         for task in done:
             task.result()
+
+
+async def until_each_opens(party: Party, manifest: Manifest) -> None:
+    """Be due whenever a window opens. A peer that runs ahead would else send before the aggregator's clock is there."""
+    for opens in sorted({survey.window.opens for survey in manifest.surveys}):
+        await party.until(opens)
 
 
 async def _tell(

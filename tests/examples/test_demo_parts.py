@@ -19,8 +19,10 @@ from anon.protocols.resolve import resolve
 from anon.study import parse_proposal
 from examples import scenes
 from examples.census import data as census_data
+from examples.clock import Party
 from examples.closing import closing, kept_report
 from examples.schedule import THROUGH_TOR, WEEKS, Schedule, scheduled, with_tellers
+from examples.serving import until_each_opens
 from examples.waiting import waiting
 
 pytestmark = pytest.mark.process
@@ -55,11 +57,24 @@ def test_tellers_get_the_places_where_they_are() -> None:
 
 
 @pytest.mark.parametrize("schedule", [WEEKS, THROUGH_TOR], ids=["weeks", "through Tor"])
-def test_clocks_part_by_less_than_a_windows_margin(schedule: Schedule) -> None:
-    """Half of what a manifest leaves free at both ends of its windows (`resolve`)."""
+async def test_the_aggregator_is_due_whenever_a_window_opens(schedule: Schedule) -> None:
+    """Peers run further ahead than the margin of a window. No peer passes an instant at which the aggregator is due."""
     proposal = parse_proposal(scheduled(TEXTS["census"], schedule, 300))
-    manifest = resolve(proposal, no_keys(proposal), 0)
-    assert schedule.ahead < manifest.timetable.margin
+    manifest, dues = resolve(proposal, no_keys(proposal), 0), list[float]()
+
+    class Recording(Party):
+        def __init__(self) -> None:
+            """Of no clock."""
+
+        async def until(self, due: float) -> None:
+            dues.append(due)
+
+    await until_each_opens(Recording(), manifest)
+    assert dues == sorted({survey.window.opens for survey in manifest.surveys}) and len(dues) > 1
+
+
+@pytest.mark.parametrize("schedule", [WEEKS, THROUGH_TOR], ids=["weeks", "through Tor"])
+def test_everybody_comes_while_enrolment_is_open(schedule: Schedule) -> None:
     assert all(0 < come < 0.95 * schedule.enrol for come in schedule.comes(1000, 0.0, seed=3))
 
 

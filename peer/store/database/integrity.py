@@ -21,6 +21,8 @@ from peer.store.home import STORE_KEPT
 KEY = "digest"
 UNKNOWN = ""
 """In place of a digest where none was taken yet: in a store that was just brought up to date."""
+_SHOWN: dict[tuple[str, str], str] = {}
+"""The columns of each table that are digested, by its name and the statement that made it."""
 _WITH_THEIR_OWN = {("studies", "manifest"), ("studies", "chain"), ("evidence", "proof")}
 
 
@@ -51,8 +53,10 @@ def _digest(connection: sqlite3.Connection) -> str:
     listed = "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name"
     for name, sql in connection.execute(listed).fetchall():
         digest.update(encode([name, sql]))
-        columns = [row[1] for row in connection.execute(f'PRAGMA table_info("{name}")').fetchall()]
-        shown = ", ".join(f'"{column}"' for column in columns if (name, column) not in _WITH_THEIR_OWN)
+        if (name, sql) not in _SHOWN:
+            columns = [row[1] for row in connection.execute(f'PRAGMA table_info("{name}")').fetchall()]
+            _SHOWN[name, sql] = ", ".join(f'"{column}"' for column in columns if (name, column) not in _WITH_THEIR_OWN)
+        shown = _SHOWN[name, sql]
         # The table's own copy of a key is read, not its index's: `integrity_check` compares the two.
         for row in connection.execute(f'SELECT {shown} FROM "{name}" NOT INDEXED ORDER BY 1, 2').fetchall():
             if (name, row[0]) != ("meta", KEY):
