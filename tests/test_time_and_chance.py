@@ -133,6 +133,7 @@ def _bare_sleeps(function: Function) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_no_test_counts_seconds_or_sleeps() -> None:
     """A clock is an argument, `cheap` measures processor time, `until` and `turns` wait: tests/support."""
     found = [

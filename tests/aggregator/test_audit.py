@@ -67,6 +67,7 @@ def test_a_study_of_one_bit_packets_is_recomputed(tmp_path: Path) -> None:
     assert not lied.ok
 
 
+@pytest.mark.slow
 def test_a_declared_score_is_recomputed_and_an_altered_one_is_found(tmp_path: Path) -> None:
     """An aggregator that signs another result than the packets give."""
     published = asyncio.run(_finish(tmp_path / "home", SCORE))

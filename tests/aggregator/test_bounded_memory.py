@@ -70,6 +70,7 @@ async def all_contents(live: LiveStudy) -> Contents:
     return lambda number, bucket: found.get((number, bucket))
 
 
+@pytest.mark.slow
 async def test_each_step_holds_a_few_packets_and_the_bytes_are_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database_url: str
 ) -> None:
@@ -101,6 +102,7 @@ async def test_each_step_holds_a_few_packets_and_the_bytes_are_the_same(
         assert await contents(live, "transcript") == mine.contents
 
 
+@pytest.mark.slow
 async def test_a_transcript_that_broke_off_is_made_anew(tmp_path: Path, database_url: str) -> None:
     """It broke off after some buckets were stored, one of them wrong and one too many; another process goes on."""
     async with in_memory(tmp_path / "home", study_text(), database_url=database_url) as world:

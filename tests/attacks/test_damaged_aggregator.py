@@ -91,6 +91,7 @@ async def _sweep(tmp_path: Path, clock: Clock, pattern: str, most: int) -> dict[
     return outcomes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", ["aggregator.sqlite", "signing.key", "*.keys", "onion.key"])
 async def test_every_damage_of_an_aggregators_home_is_harmless_or_told(tmp_path: Path, clock: Clock, pattern: str) -> None:
     outcomes = await _sweep(tmp_path, clock, pattern, SAMPLE if pattern.endswith("sqlite") else 3)
@@ -154,6 +155,7 @@ async def _backups(tmp_path: Path, clock: Clock, most: int) -> None:
         assert await _view(tmp_path / "new", clock) == (expected, []), harm
 
 
+@pytest.mark.slow
 async def test_every_damage_of_an_aggregators_backup_is_harmless_or_told(tmp_path: Path, clock: Clock) -> None:
     await _backups(tmp_path, clock, SAMPLE)
 

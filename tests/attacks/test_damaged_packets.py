@@ -62,6 +62,7 @@ async def _audited(running: World) -> None:
     assert result.ok and result.model_checked, result.lines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", every(2, ["plaintext", "digest", "tag", "survey", "slot"]))
 async def test_one_damaged_row_is_left_out_named_and_said(
     tmp_path: Path, column: str, caplog: pytest.LogCaptureFixture
@@ -88,6 +89,7 @@ async def test_one_damaged_row_is_left_out_named_and_said(
         await app.__aexit__()
 
 
+@pytest.mark.slow
 async def test_counts_of_a_round_leave_it_out_too(tmp_path: Path) -> None:
     clock = Clock()
     app = make_app(tmp_path / "binned", clock)
@@ -133,6 +135,7 @@ async def test_a_row_damaged_after_its_transcript_was_signed_changes_nothing(
         await app.__aexit__()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("within", every(3, [90, 0, -1]))
 async def test_a_transcript_that_was_signed_with_a_damaged_packet_still_becomes_a_model(
     tmp_path: Path, within: int, monkeypatch: pytest.MonkeyPatch

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import count
 
+import pytest
+
 from anon.transparency import fingerprint
 from anon.transparency.fingerprint import WORDS, words
 
@@ -21,6 +23,7 @@ def trials_until_two_agree(length: int) -> int:
     raise AssertionError
 
 
+@pytest.mark.slow
 def test_two_that_agree_take_the_square_root_of_what_one_that_matches_takes() -> None:
     """With two words (32 bits) some 82,000 trials, not 4,294,967,296. The same studies always: no false alarm."""
     assert 1_000 < trials_until_two_agree(2) < 500_000

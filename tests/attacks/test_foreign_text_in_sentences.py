@@ -180,6 +180,7 @@ def _sheet(manifest: Manifest) -> Any:
     return explain(manifest, Policy(), Ledger(10 * 10**9, ()), START)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_terminal_and_its_json_mark_every_foreign_character(
     seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -195,6 +196,7 @@ def test_the_terminal_and_its_json_mark_every_foreign_character(
     assert any("“" in text for text in told) and [found for text in told for found in unmarked(text)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_the_page_gives_every_foreign_character_an_element_in_each_language(seed: int, tmp_path: Path) -> None:
     async with visited(tmp_path, study_of(Random(seed)), data=False) as page:
@@ -295,6 +297,7 @@ VOUCHED = {
 of another machine."""
 
 
+@pytest.mark.slow
 def test_no_other_text_passes_for_words_of_ours() -> None:
     """Each `Term` and `Marked` is a literal, a constant, or one of these."""
     found: dict[str, set[str]] = {}

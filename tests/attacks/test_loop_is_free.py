@@ -43,6 +43,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not process.has_children(), reason="no child processes here")
 async def test_an_evaluator_that_was_killed_is_started_beside_the_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

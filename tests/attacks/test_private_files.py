@@ -150,6 +150,7 @@ def _sources() -> list[Path]:
     return [path for side in ("anon", "peer", "aggregator") for path in sorted((ROOT / side).rglob("*.py")) if path != Path(private_files.__file__)]
 
 
+@pytest.mark.slow
 def test_no_file_is_made_in_another_way() -> None:
     found = {path.relative_to(ROOT).as_posix(): [ast.unparse(call)[:60] for call in _calls(path) if _makes_a_file(call)] for path in _sources()}
     assert {path: calls for path, calls in found.items() if calls and path not in PUBLIC} == {}

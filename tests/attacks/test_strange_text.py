@@ -60,6 +60,7 @@ def _bad(text: str) -> set[str]:
 PLANES = [(0, 1, 14, 16), pytest.param(tuple(range(17)), marks=pytest.mark.slow)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planes", PLANES, ids=["some", "all"])
 def test_every_character_of_unicode_is_allowed_by_its_category_or_seen_as_its_number(planes: tuple[int, ...]) -> None:
     """Of these planes; of all 1,114,112 in the slow one. Only letters, marks, numbers, punctuation, symbols and the plain space stay."""

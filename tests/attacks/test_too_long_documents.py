@@ -116,6 +116,7 @@ async def test_a_document_that_is_too_long_is_not_signed_and_is_tried_once(tmp_p
         assert not has(running.live, "roster") and len(await running.app._tools.studies.chain(running.live.study)) == 1
 
 
+@pytest.mark.slow
 async def test_a_home_with_a_document_that_no_reader_takes_opens_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -101,6 +101,7 @@ def test_everyone_is_still_active_in_week_six(cohort: list[Student]) -> None:
         assert any(OBSERVED_UNTIL - timedelta(weeks=1) <= moment < OBSERVED_UNTIL for moment in moments)
 
 
+@pytest.mark.slow
 def test_shuffling_exchanges_only_what_comes_after_week_six(cohort: list[Student]) -> None:
     def parts(students: list[Student]) -> tuple[list[list[str]], list[list[str]]]:
         bound = OBSERVED_UNTIL.isoformat()

@@ -9,6 +9,7 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
+import pytest
 from attrs import fields
 
 from anon.study.proposal import Proposal
@@ -172,6 +173,7 @@ def of_module(path: Path) -> list[str]:
     return [name for text in texts for name in dead(text, words_in(path), all_words())]
 
 
+@pytest.mark.slow
 def test_a_dead_name_is_seen() -> None:
     """A file, a module, an attribute and a bare name; each beside one that lives."""
     text = "`peer/alive.py`, `peer/app.py`, `peer.rules.gone`, `peer.rules.ledger.Ledger`, `ledger.gone`, `ledger.Ledger`"

@@ -44,6 +44,7 @@ def found(epsilon: float = 1.0, cohort: int = 300, proposal: Proposal = WRITTEN)
     return beside(proposal, perturbed, cohort, epsilon, 1)
 
 
+@pytest.mark.slow
 def test_the_forecast_is_the_protocols_own_run_on_the_same_people() -> None:
     worlds = worlds_of(WRITTEN, 3, FEW)
     assert [one.people[0].labels.tolist() for one in worlds] == [one.people[0].labels.tolist() for one in worlds_of(PERTURBED, 3, FEW)]
@@ -55,6 +56,7 @@ def test_the_forecast_is_the_protocols_own_run_on_the_same_people() -> None:
     assert stood_in == () and study.manifest.surveys[0].exact and learned.model.ensemble == "soft"
 
 
+@pytest.mark.slow
 def test_the_equal_local_epsilon_is_the_last_that_keeps_the_central_one() -> None:
     local = equal_local(PERTURBED, 300, 1.0, 1)
     assert 1 < local < 5 and isinstance(PERTURBED.design, OnePacket)

@@ -18,6 +18,7 @@ from tests.support.tries import every
 LEVEL = 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigma_squared", [Fraction(1, 3), Fraction(9, 2), Fraction(393), Fraction(10**8, 3)])
 def test_the_cumulative_sum_is_that_of_the_law(sigma_squared: Fraction) -> None:
     ends = cumulative(sigma_squared)
@@ -28,6 +29,7 @@ def test_the_cumulative_sum_is_that_of_the_law(sigma_squared: Fraction) -> None:
     assert np.diff(ends, prepend=0.0) == pytest.approx(np.array(list(weights.values())) / total, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("parties", "sigma_squared"), every(3, [1, 2], [Fraction(18001, 1024), Fraction(1, 3), Fraction(393)]))
 def test_the_same_distribution_as_the_exact_sampler(sigma_squared: Fraction, parties: int) -> None:
     """Chi-squared of two samples, each of the sum of all parties' values."""

@@ -68,6 +68,7 @@ def test_packets_in_a_window_are_counted_by_the_draw() -> None:
     assert sum(packets_in(manifest, draws, window) for window in manifest.windows) == manifest.packets
 
 
+@pytest.mark.slow
 def test_a_packet_lies_among_its_dummies_anywhere_alike() -> None:
     """Its rank among the window's connections is uniform, and each dummy's time: chi-square and Kolmogorov-Smirnov at
     level 0.001 each, fixed seed."""

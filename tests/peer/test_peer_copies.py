@@ -62,6 +62,7 @@ async def joined(tmp_path: Path, aggregator: FakeAggregator) -> PeerApp:
     return app
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "packets"), [(DECLARED, 1), (BINNED, 1), (PAPER, 3)])
 async def test_three_copies_of_one_final_backup_send_one_plaintext_per_slot(
     tmp_path: Path, text: str, packets: int

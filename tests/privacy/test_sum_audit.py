@@ -69,6 +69,7 @@ def loss_found(design: Summed, change: list[int], claimed: Fraction, really: Fra
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=["tables", "moments", "gradient"])
 def test_an_audit_finds_a_fifth_less_noise_and_passes_the_stated_one(case: tuple[Summed, list[int], list[int]]) -> None:
     design, one, other = case

@@ -217,6 +217,7 @@ def mean_error(studies: list[Moments], signs: tuple[int, ...]) -> float:
     return float(np.mean([np.sum((fit(with_signs(one, signs)).effects - truth) ** 2) for one in studies]))
 
 
+@pytest.mark.slow
 def test_right_signs_help_and_wrong_ones_cost_nothing_where_answers_speak() -> None:
     """Features that go together one way or the other are found together; all wrong is one of the ways."""
     studies = [a_study(seed, EFFECT) for seed in range(30)]
@@ -276,6 +277,7 @@ def test_a_study_without_a_signal_is_rarely_shown(signs: tuple[int, ...]) -> Non
     assert shown <= 9
 
 
+@pytest.mark.slow
 def test_more_studies_are_shown_with_right_signs() -> None:
     studies = [a_study(seed, EFFECT) for seed in range(40)]
     plain, told = (sum(fit(with_signs(one, signs)).chance <= LEVEL for one in studies) for signs in ((0,) * 6, (1,) * 6))

@@ -63,6 +63,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
 SLOWLY = [pytest.param(one, marks=pytest.mark.slow) for one in (None, 0, 2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", [1, *SLOWLY])
 async def test_a_teller_that_is_lost_after_shares_were_sent(
     tmp_path: Path, lost: int | None, monkeypatch: pytest.MonkeyPatch

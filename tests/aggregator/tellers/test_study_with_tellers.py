@@ -53,6 +53,7 @@ async def test_a_whole_study(tmp_path: Path) -> None:
             study.tellers[0].session.key_shares(study.live.study)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", every(3, ["roll", "admit", "settle", "list", "noise"]))
 async def test_a_teller_away_in_the_middle_and_an_aggregator_that_begins_anew(tmp_path: Path, call: str) -> None:
     async with a_study(tmp_path) as study:
@@ -228,6 +229,7 @@ async def test_a_teller_that_signs_for_another_study_stops_the_publishing(tmp_pa
         assert not app.studies()
 
 
+@pytest.mark.slow
 async def test_a_study_of_several_rounds(tmp_path: Path) -> None:
     """Each round is summed before the next opens, and each asks another survey."""
     async with a_study(tmp_path, text=short(sum_study(GRADIENT, TELLERS, minimum=3))) as study:

@@ -152,6 +152,7 @@ def test_a_commitment_proven_before_gets_the_same_signature() -> None:
             sign_proven(SECRET_KEY, KEY, bad, HEADER, GOOD[0].entropy, 2)
 
 
+@pytest.mark.slow
 def test_any_set_of_bad_ones_is_named_and_no_more_than_asked_for(checker: IssuedChecker) -> None:
     """Six sets drawn with a fixed seed, of flaws that the fold and that the decoder finds."""
     drawn = random.Random(11)

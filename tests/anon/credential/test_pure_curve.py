@@ -198,6 +198,7 @@ def spellings(size: int, good: list[bytes]) -> list[bytes]:
     return found
 
 
+@pytest.mark.slow
 def test_g1_is_decoded_as_the_native_library_and_our_rules_do() -> None:
     data = spellings(48, [*(hashed(number) for number in range(6)), *outside_g1(), ORDER_THREE, INFINITY])
     verdicts = [is_fine(G1, one) for one in data]
@@ -206,6 +207,7 @@ def test_g1_is_decoded_as_the_native_library_and_our_rules_do() -> None:
     assert len(outside_g1()) > 50 and not any(is_fine(G1, one) for one in outside_g1())
 
 
+@pytest.mark.slow
 def test_g2_is_decoded_as_the_native_library_and_our_rules_do() -> None:
     good = [(G2() * Scalar(value)).to_compressed_bytes() for value in (1, 2, ORDER - 1, RANDOM.randrange(ORDER))]
     data = spellings(96, [*good, *outside_g2(), G2.identity().to_compressed_bytes()])
@@ -279,6 +281,7 @@ def test_square_roots() -> None:
         assert root is not None and multiply2(root, root) == value
 
 
+@pytest.mark.slow
 def test_pairing_products_have_the_native_verdict() -> None:
     first, second = 5, RANDOM.randrange(ORDER)
     a, b = G1.from_compressed_bytes_unchecked(hashed(1)), G1.from_compressed_bytes_unchecked(hashed(2))

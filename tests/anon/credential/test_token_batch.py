@@ -76,6 +76,7 @@ def test_one_bad_token_among_many_is_named(
     assert type(outcomes[place]) is alone.type
 
 
+@pytest.mark.slow
 def test_any_set_of_bad_pairings_is_named(
     member: Member, form: TokenForm, verifier: Verifier, good: list[Item]
 ) -> None:

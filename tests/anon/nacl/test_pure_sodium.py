@@ -194,6 +194,7 @@ def test_a_passphrase_is_refused_and_never_weakened() -> None:
         pure.passphrase_key("correct horse", bytes(16))
 
 
+@pytest.mark.slow
 def test_a_key_from_a_passphrase_has_the_moderate_cost(
     passphrase_cost: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -133,6 +133,7 @@ def test_the_limit_is_a_count_and_falls_at_the_same_place(database: Path) -> Non
         assert scalar(database, query, 0, TABLES, Bounds(steps=least)) == Missing(Reason.EXHAUSTED)
 
 
+@pytest.mark.slow
 def test_memory_is_bounded(database: Path) -> None:
     """Sorting 4,000 rows of some 60,000 characters takes 200 MB: too much for 64, little enough for 2,000."""
     big = (

@@ -50,6 +50,7 @@ def test_more_sums_than_tokens_are_not_served(tmp_path: Path) -> None:
         ready_world(tmp_path, sums=[a_sum(0, 0), a_sum(1, 0)])
 
 
+@pytest.mark.slow
 def test_every_teller_adds_all_of_its_noise(tmp_path: Path) -> None:
     """The variance of the published noise is that of both. Chi-squared, both tails at 1e-4: 2 in 10,000 fail falsely."""
     variance, entries = 400, []

@@ -48,6 +48,7 @@ def statistic(cells: list[tuple[int, ...]]) -> float:
 LIMIT = float(chi2.isf(LEVEL, FIVE.modulus**3 - 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", every(2, [0, 1]))
 @pytest.mark.parametrize(("one", "other"), [(0, 1), (0, 2), (1, 2)])
 @pytest.mark.parametrize("proof", [2, 5, 8], ids=["wire", "seed", "gadget"])

@@ -172,6 +172,7 @@ generated = st.one_of(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300), deadline=None)
 @given(data=tables_of_data, queries=st.lists(generated, min_size=1, max_size=5), missing_table=st.booleans())
 def test_total_over_hostile_data_and_queries(

@@ -262,6 +262,7 @@ async def test_nothing_links_a_person_to_a_packet(desk: Desk, caplog: pytest.Log
     assert not any(word in line for line in ours for word in secrets | keys)
 
 
+@pytest.mark.slow
 async def test_live_estimates_move_by_fifty_and_never_tell_less(tmp_path: Path) -> None:
     clock = Clock()
     async with make_app(tmp_path / "home", clock) as app:

@@ -88,6 +88,7 @@ UNREADABLE: dict[str, tuple[Callable[[], bytes], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNREADABLE)
 def test_anything_else_says_what_to_do(name: str) -> None:
     make, says = UNREADABLE[name]

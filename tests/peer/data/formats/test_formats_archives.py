@@ -245,6 +245,7 @@ def test_it_is_refused_before_a_byte_of_any_file_is_unpacked(tmp_path: Path, nam
         preview(file, limits=SMALL)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_read_here")
 def test_bombs_take_little_memory(tmp_path: Path) -> None:
     for name in ("a bomb", "a bomb of gzip", "a bomb of tar.gz", "a name of two gigabytes", "a list that lies"):
@@ -270,6 +271,7 @@ def test_a_member_longer_than_its_header_says_is_stopped(tmp_path: Path) -> None
 # --- broken ones ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [
     lambda folder: zipped(folder / "g.zip", GOOD),
     lambda folder: tarred(folder / "g.tar", GOOD),

@@ -145,6 +145,7 @@ def test_a_language_that_nobody_listed_is_known_by_its_folder_among_many_files(t
     assert preview(file).says == "an activity export of Google Takeout (1 file in a zip archive)"
 
 
+@pytest.mark.slow
 def test_an_activity_without_end_is_passed_over_in_bounded_memory(tmp_path: Path) -> None:
     page, end = takeout_html().split("</body>")
     (tmp_path / "p.html").write_text(page + '<div class="outer-cell">' + "secret" * 6_000_000 + end)
