@@ -17,7 +17,7 @@ from typing import Self
 from aggregator.intake.workers import Workers
 from aggregator.network import http
 from aggregator.rules.enrol import draw_invites
-from aggregator.rules.faults import Fault, pause_after, repeated, tell
+from aggregator.rules.faults import Fault, in_words, repeated, tell
 from aggregator.rules.lifecycle import Phase
 from aggregator.store.answers import AnswerStore
 from aggregator.store.buckets import BucketStore
@@ -38,6 +38,7 @@ from aggregator.tellers.link import TellerLink
 from aggregator.tellers.publishing import tellers_ready, with_entries
 from aggregator.tellers.study_tellers import LinkTo
 from anon.errors import Damaged, Refused
+from anon.outages import Guard
 from anon.route import DirectRoute, FarSide, Route, SocksRoute
 from anon.route.tor import TorKeeper, TorRoute
 from anon.serving.onion_key import OnionKey
@@ -70,7 +71,7 @@ class AggregatorApp:
         look_seconds: float = LOOK_SECONDS,
     ) -> None:
         self.home: Home = open_home(home, random_bytes)
-        self._random_bytes, self._sleep, self._look_seconds = random_bytes, sleep, look_seconds
+        self._random_bytes, self.sleep, self._look_seconds = random_bytes, sleep, look_seconds
         self._database = database_of(self.home)
         self._tools = Tools(
             self.home,
@@ -247,21 +248,16 @@ class AggregatorApp:
         return self._until_next()
 
     async def _keep_ticking(self) -> None:
-        wait, failed = 0.0, None
+        wait, guard = 0.0, Guard("all studies", words=in_words)
         while True:
-            await self._rest(wait)
-            try:
+            await self._rest(guard.pause or wait)
+            with guard.turn():
                 wait = self._look_seconds
                 if await self._database.leads(willing=not self._keys_elsewhere()):
                     wait = min(await self.tick(), self._look_seconds)
                 else:
                     await self._load()
                     await self._keep_answers()
-                failed = None
-            except Exception as error:  # of the database as a whole: no study can go on
-                failed = repeated(failed, error, self._tools.now(), time.monotonic())
-                tell("no study", failed, error)
-                wait = pause_after(failed.tries)
 
     async def _rest(self, seconds: float) -> None:
         """Sleep so long. While tellers are at work, wait for the end of that instead: it is due, however long it takes.
@@ -271,7 +267,7 @@ class AggregatorApp:
         for job in at_work:
             await job.ended(LOOK_SECONDS)
         if not at_work:
-            await self._sleep(seconds)
+            await self.sleep(seconds)
 
     def _keep_faults(self) -> None:
         """Tell other processes of this home, `anonml aggregator status` among them. A full disk keeps nothing from it.

@@ -28,7 +28,7 @@ ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("transparency", "sharing", "serving"),
         ("route", "study"),
         ("wire", "tables"),
-        ("sealing",),
+        ("outages", "sealing"),
         ("page", "queries", "storage", "ldp", "credential", "nacl", "vdaf", "sums"),
         ("extras", "environment", "backend", "labels", "errors", "noise"),
         ("text",),

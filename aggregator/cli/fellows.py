@@ -13,6 +13,7 @@ from attrs import define, field
 
 from aggregator.app import AggregatorApp
 from aggregator.intake.workers import begin_child
+from anon.outages import Guard
 
 _CONTEXT = multiprocessing.get_context("spawn")
 _LOOK_SECONDS = 1.0
@@ -29,13 +30,15 @@ class Fellows:
 
     async def keep(self, host: str, port: int) -> None:
         """Have so many serve there, until cancelled."""
+        guard = Guard("the further processes")
         while True:
-            self._running = [one for one in self._running if one.is_alive()]
-            for _ in range(self.count - len(self._running)):
-                started = _CONTEXT.Process(target=_serve_beside, args=(self.home, host, port, self.processes))
-                started.start()
-                self._running.append(started)
-            await asyncio.sleep(_LOOK_SECONDS)
+            with guard.turn():
+                self._running = [one for one in self._running if one.is_alive()]
+                for _ in range(self.count - len(self._running)):
+                    started = _CONTEXT.Process(target=_serve_beside, args=(self.home, host, port, self.processes))
+                    started.start()
+                    self._running.append(started)
+            await asyncio.sleep(guard.pause or _LOOK_SECONDS)
 
     @contextmanager
     def ended(self) -> Iterator[None]:

@@ -21,8 +21,10 @@ from aggregator.cli.fellows import Fellows
 from aggregator.cli.fingerprint import show_study_code
 from aggregator.network.onion_address import address_of_links
 from aggregator.opening import DEFAULT_HOME, HomeOption, RestoredOption, study_status
+from aggregator.rules.faults import in_words
 from aggregator.study.status import StudyStatus
 from anon.errors import Refused
+from anon.outages import Guard
 from anon.page.browser import open_link
 from anon.serving.onion_key import OnionKey, draw_key, keep_keys
 from anon.study.manifest import Manifest
@@ -38,6 +40,7 @@ from anon.wire.invite import Invite
 ServeDesk = Callable[[AggregatorApp, int, Callable[[str], None]], Awaitable[None]]
 """Serves the staff's pages at a port of this machine, and says the link."""
 HOST, HTTP_PORT = "127.0.0.1", 8750
+LOOK_SECONDS = 0.25
 REPEATED = 5.0
 """Seconds between two lines that differ by the number enrolled alone."""
 _OVER = ("published", "abandoned", "ended", "erased")
@@ -132,25 +135,32 @@ def serve(
 async def _serve(asked: Serving, processes: int, fellows: Fellows, wiring: Wiring) -> None:
     desk = None if asked.desk_port is None else wiring.one("the desk")
     async with AggregatorApp(asked.home, processes=processes) as aggregator:
-        if fellows.count:
-            aggregator.demand_shared()
-        teller = Teller(aggregator, asked)
-        serving = asyncio.create_task(_listening(aggregator, asked, teller))
-        loop = asyncio.get_running_loop()
-        with suppress(NotImplementedError):
-            loop.add_signal_handler(signal.SIGTERM, serving.cancel)
-        tasks = {serving, asyncio.create_task(teller.watch())}
-        if fellows.count:
-            tasks.add(asyncio.create_task(_with_fellows(fellows, teller)))
-        if desk is not None:
-            tasks.add(asyncio.create_task(_with_desk(desk, aggregator, asked, teller)))
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        for task in done:
-            if not task.cancelled():
-                task.result()
+        await served(aggregator, asked, fellows, desk)
+
+
+async def served(
+    aggregator: AggregatorApp, asked: Serving, fellows: Fellows, desk: ServeDesk | None = None
+) -> None:
+    """Serve until SIGTERM, or until all is published where that is asked for. Raises whatever keeps it from that."""
+    if fellows.count:
+        aggregator.demand_shared()
+    teller = Teller(aggregator, asked)
+    serving = asyncio.create_task(_listening(aggregator, asked, teller))
+    loop = asyncio.get_running_loop()
+    with suppress(NotImplementedError):
+        loop.add_signal_handler(signal.SIGTERM, serving.cancel)
+    tasks = {serving, asyncio.create_task(teller.watch())}
+    if fellows.count:
+        tasks.add(asyncio.create_task(_with_fellows(fellows, teller)))
+    if desk is not None:
+        tasks.add(asyncio.create_task(_with_desk(desk, aggregator, asked, teller)))
+    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    for task in done:
+        if not task.cancelled():
+            task.result()
 
 
 async def _with_fellows(fellows: Fellows, teller: Teller) -> None:
@@ -239,16 +249,22 @@ class Teller:
     async def watch(self) -> None:
         """Say every change of phase and of how many enrolled; return once all studies have ended, when asked to."""
         await self._open.wait()
+        guard = Guard("the lines of this command", words=in_words)
         while True:
-            statuses = await self.aggregator.status()
-            for status in statuses:
-                if self.is_news(status):
-                    self._phase(status)
-                if self.asked.onion and status.phase not in _OVER and self._named_here(status.study):
-                    await self._invite(status)
-            if self.asked.until_published and _all_ended(statuses) and _over(self.aggregator):
-                return
-            await asyncio.sleep(0.25)
+            with guard.turn():
+                statuses = await self.aggregator.status()
+                for status in statuses:
+                    await self._tell(status)
+                if self.asked.until_published and _all_ended(statuses) and _over(self.aggregator):
+                    return
+            await self.aggregator.sleep(guard.pause or LOOK_SECONDS)
+
+    async def _tell(self, status: StudyStatus) -> None:
+        if self.is_news(status):
+            self._phase(status)
+        read = status.study in {live.study for live in self.aggregator.studies()}
+        if self.asked.onion and read and status.phase not in _OVER and self._named_here(status.study):
+            await self._invite(status)
 
     def is_news(self, status: StudyStatus) -> bool:
         """Another phase than at the last line; for people also another count, at most every `REPEATED` seconds."""
@@ -285,11 +301,11 @@ class Teller:
         """Once for each study that enrols: everything that somebody needs to join it."""
         if status.study in self._invited or status.phase != "enrolling":
             return
-        self._invited.add(status.study)
         manifest = self.aggregator.study(status.study).manifest
         drawn = self.asked.invites if manifest.cohort.admission == "invite" else 1
         where = address_of_links(self._address, manifest.address)
         invites = await self.aggregator.create_invites(status.study, drawn, where)
+        self._invited.add(status.study)
         if self.asked.as_json:
             links = [invite.link() for invite in invites]
             admission = manifest.cohort.admission

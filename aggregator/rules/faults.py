@@ -6,20 +6,20 @@ is tried again ever more rarely. Other studies are not held up by it.
 
 from __future__ import annotations
 
-import errno
 import logging
 from math import inf
 
 from attrs import frozen
 
 from aggregator.rules.lengths import TooLong, advice
+from anon import outages
 from anon.errors import FAULT_IN_THIS_PROGRAM, Damaged, NoRoom, Refused, Unreachable
 from anon.sharing.round_document import Why
 from anon.study.manifest import Manifest
 from anon.transparency.documents import MAX_BODY, Head
 
-FIRST_PAUSE = 5.0
 LONGEST_PAUSE = 300.0
+"""Seconds between two tries of one study."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -121,7 +121,7 @@ def repeated(before: Fault | None, error: Exception, now: float, steady: float) 
 
 def pause_after(tries: int) -> float:
     """Seconds until the next try, twice as many each time."""
-    return min(FIRST_PAUSE * (1 << min(tries - 1, 10)), LONGEST_PAUSE)
+    return outages.pause_after(tries, longest=LONGEST_PAUSE)
 
 
 def tell(who: str, fault: Fault, error: Exception) -> None:
@@ -143,9 +143,8 @@ def in_words(error: BaseException) -> str:
     """A sentence for staff. Only errors written for a reader are quoted: the text of others may quote what was sent."""
     if isinstance(error, _FOR_READERS):
         return str(error)
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        where = f"{error.filename}: " if error.filename else ""
-        return f"{where}the disk is full; nothing that was stored is lost. Make room on it: the study goes on by itself"
+    if isinstance(error, OSError) and (said := outages.told(error)) != FAULT_IN_THIS_PROGRAM:
+        return said
     return (
         f"{FAULT_IN_THIS_PROGRAM}; what was published stands and nothing that was stored is "
         "lost. Report the places in the log, keep a backup of this home, and start the aggregator again "

@@ -16,7 +16,7 @@ import errno
 import os
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from sqlalchemy import (
@@ -47,6 +47,7 @@ from aggregator.store.database import Database
 from aggregator.store.home import KEPT
 from aggregator.store.origin import demand_key, demand_original
 from anon.errors import Refused
+from anon.outages import Guard
 from anon.storage.durable import reading
 from anon.text.sentences import Term, attributed
 
@@ -230,8 +231,9 @@ class PostgresDatabase(Database):
 
     async def _stand(self) -> None:
         """Ask for the lock until it is held, then keep its session from being idle for as long as it lasts."""
+        guard = Guard("leading", say=lambda line: None)  # the loop that asks who leads tells it
         while True:
-            with suppress(DatabaseAway, DBAPIError), self._told():
+            with guard.turn(), self._told():
                 async with self._engine.connect() as connection:
                     await self._hold(await connection.execution_options(isolation_level="AUTOCOMMIT"))
             self._asked.set()

@@ -11,7 +11,6 @@ are repeated until they succeed, because peers hold the address and nothing of t
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import secrets
 import tempfile
@@ -21,7 +20,8 @@ from pathlib import Path
 
 from attrs import field, frozen
 
-from anon.errors import Unreachable
+from anon.errors import Refused, Unreachable
+from anon.outages import Guard
 from anon.route import Route
 from anon.route.tor import TorProcess, extra_lines, torrc_of_client
 from anon.route.tor.following import telling
@@ -38,7 +38,6 @@ _PAUSE = 5.0
 _LONGEST_SOCKET = 100
 """Bytes of a socket's path; the system allows 107."""
 _FOLDER = "anonml-onion-"
-_LOG = logging.getLogger(__name__)
 
 
 def socket_of(home: Path) -> Path:
@@ -79,13 +78,12 @@ class OnionService:
     async def run(self) -> None:
         """Keep the service up until cancelled. Raises `Unreachable` or `Refused` when it never came up."""
         await self._round(lambda: self.announce(self.key.address()))
+        guard = Guard("the onion address", ends=(Refused,), longest=_PAUSE)
         while True:
-            self.say("tor has ended; it is started again with the same onion key")
-            try:
+            with guard.turn():
+                self.say("tor has ended; it is started again with the same onion key")
                 await self._round(lambda: self.say("the onion address answers again"))
-            except Unreachable as failed:
-                _LOG.error("%s; it is tried again in %g s", failed, _PAUSE)
-                await asyncio.sleep(_PAUSE)
+            await asyncio.sleep(guard.pause)
 
     async def _round(self, answering: Callable[[], None]) -> None:
         """One life of a tor."""

@@ -18,7 +18,7 @@ from attrs import frozen
 
 from anon.errors import Damaged, Malformed, NoRoom, RejectedProof
 from anon.text.foreign import whole_place
-from anon.text.sentences import Ours, Term, say
+from anon.text.sentences import Ours, Sentence, Term, say
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -61,13 +61,16 @@ class Kept:
 
     def full(self, file: Path | str, why: Ours) -> NoRoom:
         """The disk of the file takes nothing more."""
-        return NoRoom(
-            say(
-                "{file}: cannot be written ({why}); nothing that was stored is lost. Make room on that disk, check "
-                "that the file may be written to, or move the home to another disk; it goes on from here",
-                file=whole_place(file), why=why,
-            )
-        )
+        return NoRoom(unwritten(whole_place(file), why))
+
+
+def unwritten(file: Ours, why: Ours) -> Sentence:
+    """A file, or a folder, that takes nothing more."""
+    return say(
+        "{file}: cannot be written ({why}); nothing that was stored is lost. Make room on that disk, check that the "
+        "file may be written to, or move the home to another disk; it goes on from here",
+        file=file, why=why,
+    )
 
 
 def connect(file: Path | str, kept: Kept, **options: Any) -> sqlite3.Connection:

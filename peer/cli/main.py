@@ -15,6 +15,7 @@ from attrs import evolve
 
 from anon.errors import Conflict, Refused
 from anon.ldp import format_epsilon, nano
+from anon.outages import Guard
 from anon.terminal.foreign import short
 from anon.terminal.options import JsonOption, StudyOption, finished, local_time, print_json
 from anon.terminal.printing import Terminal, styled
@@ -228,16 +229,18 @@ async def _watch(peer: PeerApp, max_seconds: float | None, once: bool) -> None:
     running = asyncio.create_task(peer.run(max_seconds, once))
     seen: dict[bytes, str] = {}
     console = Terminal()
+    guard = Guard("the lines of this command")
     while not running.done():
-        for status in peer.status():
-            if seen.get(status.study) != str(status.state):
-                seen[status.study] = str(status.state)
-                told = coming(peer.store.study(status.study), time.time())
-                where = f"{local_time(time.time())} {status.study.hex()[:8]} {short(status.title)}"
-                line = styled("{where}: [bold]{state}[/]", where=where, state=status.state)
-                console.print(line, told, sep="; " if told else "")
-        if not once and seen and not peer.store.active():
-            running.cancel()
+        with guard.turn():
+            for status in peer.status():
+                if seen.get(status.study) != str(status.state):
+                    seen[status.study] = str(status.state)
+                    told = coming(peer.store.study(status.study), time.time())
+                    where = f"{local_time(time.time())} {status.study.hex()[:8]} {short(status.title)}"
+                    line = styled("{where}: [bold]{state}[/]", where=where, state=status.state)
+                    console.print(line, told, sep="; " if told else "")
+            if not once and seen and not peer.store.active():
+                running.cancel()
         await asyncio.wait({running}, timeout=0.5)
     with suppress(asyncio.CancelledError):
         await running

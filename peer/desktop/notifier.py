@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Protocol
@@ -12,6 +11,7 @@ from typing import Protocol
 from attrs import define
 
 from anon.errors import Refused
+from anon.outages import Guard
 from anon.storage.private_files import write_private
 from peer.app import PeerApp
 from peer.desktop.notification_rules import SENTENCES, Matter, StudySnapshotForNotice, draw_look, happenings, next_told
@@ -21,7 +21,6 @@ from peer.run.supervisor import Running, Supervisor
 from peer.store.home import PeerHome
 from peer.store.records import Study
 
-_LOG = logging.getLogger(__name__)
 TOLD = "told.json"
 
 
@@ -46,14 +45,12 @@ class Reminders:
 
     async def run(self) -> None:
         """Never returns by itself; a fault in it stops nothing else and is tried again at the next look."""
-        first = True
+        first, guard = True, Guard("notifications")
         while True:
             await self.sleep(draw_look(first, self.random_bytes))
             first = False
-            try:
+            with guard.turn():
                 await self.look()
-            except Exception as error:
-                _LOG.error("notification: %s", type(error).__name__)  # no text: data
 
     async def look(self) -> None:
         """Tell the most urgent new matter, if there is one and the owner wants to be told.

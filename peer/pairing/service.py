@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from attrs import field, frozen
 
 from anon.errors import Unreachable
+from anon.outages import Guard
 from anon.text.sentences import say
 from anon.wire.invite import Invite
 from peer.app import PeerApp
@@ -105,13 +106,14 @@ class Pairing:
         began, elapsed = self.now(), time.monotonic()
         until = began + self.seconds
         origin = f"http://{standing.host}"
-        gate, told = standing.gate, None
+        gate, told, guard = standing.gate, None, Guard("pairing's folder", ends=(Unreachable,))
         self.announce([Offer(phone, standing.host, gate.link_of(phone, origin)) for phone in gate.phones])
         while True:
             state = PairingState(began, until, gate.records())
-            if state != told:
-                standing.folder.write(state)
-                told = state
+            with guard.turn():
+                if state != told:
+                    standing.folder.write(state)
+                    told = state
             await _pause(stopped)
             # A clock that is set back must not lengthen it; one that stands while the machine sleeps must not either.
             left = min(until - self.now(), self.seconds - (time.monotonic() - elapsed))
@@ -119,11 +121,11 @@ class Pairing:
                 return TIME_OVER
             try:
                 async with asyncio.timeout(left):  # nor may a tor that does not answer
-                    asked = stopped.is_set() or await standing.asked_to_end()
+                    with guard.turn():
+                        if stopped.is_set() or await standing.asked_to_end():
+                            return TOLD
             except TimeoutError:
                 return TIME_OVER
-            if asked:
-                return TOLD
             if not gate.admitted():
                 return ALL_REVOKED
             if not standing.onion.alive:

@@ -14,7 +14,8 @@ from contextlib import suppress
 
 from attrs import frozen
 
-from anon.errors import FAULT_IN_THIS_PROGRAM, AnonmlError, Damaged, NoRoom
+from anon.errors import AnonmlError, Damaged, NoRoom
+from anon.outages import Guard, told
 from anon.text.sentences import Term, joined
 from peer.rules.lifecycle import State
 from peer.rules.schedule import draw_backoff
@@ -79,10 +80,12 @@ class Following:
 
     async def _follow_all(self, group: asyncio.TaskGroup, deadline: float | None, once: bool) -> None:
         followed: dict[bytes, asyncio.Task[None]] = {}
+        guard = Guard("looking for studies", ends=(Exception,) if once else HOME_FAULTS)
         while True:
-            for study in self._tools.store.active():
-                if (study not in followed or followed[study].done()) and self._may_go_on(study):
-                    followed[study] = group.create_task(self._follow(study, deadline))
+            with guard.turn():
+                for study in self._tools.store.active():
+                    if (study not in followed or followed[study].done()) and self._may_go_on(study):
+                        followed[study] = group.create_task(self._follow(study, deadline))
             left = None if deadline is None else deadline - self._tools.now()
             if once or (left is not None and left <= 0):
                 return
@@ -144,7 +147,7 @@ def told_fault(error: Exception) -> str:
     """A study's fault as its owner reads it. A text that is not ours may quote data, and is not shown."""
     if isinstance(error, AnonmlError):
         return str(error) or joined((Term(error.code),))
-    return FAULT_IN_THIS_PROGRAM
+    return told(error)
 
 
 def first_of(errors: BaseExceptionGroup[AnonmlError]) -> AnonmlError:

@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from enum import StrEnum
 
-from anon.errors import FAULT_IN_THIS_PROGRAM, AnonmlError
+from anon.errors import AnonmlError
+from anon.outages import told
 from peer.store.home import RunElsewhere
 
 _LOG = logging.getLogger(__name__)
@@ -72,6 +73,6 @@ class Supervisor:
             self.running, self.fault = Running.FAULTY, str(fault)
         except Exception as error:
             _LOG.error("run: %s; it is tried again", type(error).__name__)  # no text: data
-            self.running, self.fault = Running.FAULTY, FAULT_IN_THIS_PROGRAM
+            self.running, self.fault = Running.FAULTY, told(error)
         finally:
             self._work = None

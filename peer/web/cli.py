@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from anon.outages import Guard
 from anon.page.browser import open_link
 from anon.terminal.printing import Terminal
 from anon.terminal.progress import on_one_line
@@ -84,9 +85,11 @@ async def _until_stopped(console: Terminal, link: Callable[[], str]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         with suppress(NotImplementedError):  # Windows: Ctrl-C ends the loop itself
             loop.add_signal_handler(number, stopped.set)
+    guard = Guard("the lines of this command")
     while not stopped.is_set():
         with suppress(TimeoutError):
             await asyncio.wait_for(stopped.wait(), LOOK_SECONDS)
-        if link() != shown_link:
-            shown_link = link()
-            console.print(f"opened. For another browser: {shown_link}", soft_wrap=True)
+        with guard.turn():
+            if link() != shown_link:
+                console.print(f"opened. For another browser: {link()}", soft_wrap=True)
+                shown_link = link()

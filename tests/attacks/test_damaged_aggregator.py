@@ -212,4 +212,4 @@ def test_a_full_disk_under_any_other_file_is_told_too(tmp_path: Path) -> None:
     from aggregator.rules.faults import in_words
 
     said = in_words(OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "x")))
-    assert "disk is full" in said and "Make room" in said and "x" in said
+    assert "No space left" in said and "Make room" in said and "x" in said

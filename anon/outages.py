@@ -1,0 +1,105 @@
+"""The guard of every loop of a long-lived command: a disk, a database or a network that is away ends none of them.
+
+A turn of a loop that fails is told in a line, and tried again after a pause that grows. Each loop names the errors that
+must end it. Everything else, a fault of this program too, is met again at the next turn.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from attrs import define, field
+
+from anon.errors import FAULT_IN_THIS_PROGRAM, Damaged, NoRoom, Refused, Unreachable, of_the_system
+from anon.storage.durable import unwritten
+from anon.text.foreign import whole_place
+from anon.text.sentences import Term
+
+FIRST_PAUSE, LONGEST_PAUSE = 5.0, 30.0
+"""Seconds between two turns of a loop that fails. Who was away for a minute is not waited for much longer."""
+PROBED = 2**16
+"""Bytes that are written to see that a disk takes them."""
+_FOR_READERS = (Damaged, NoRoom, Refused, Unreachable)
+"""Errors that are written for whoever runs a command. The text of others may quote what was sent."""
+_OF_A_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
+_OF_A_FILE = _OF_A_DISK | {errno.EACCES, errno.EPERM, errno.EIO, errno.ENOENT, errno.ENOTDIR, errno.ENODEV, 116}
+"""Where the error names a file; 116 is a network's folder that is gone."""
+_LOG = logging.getLogger(__name__)
+
+
+def pause_after(tries: int, first: float = FIRST_PAUSE, longest: float = LONGEST_PAUSE) -> float:
+    """Seconds until the next try, twice as many each time."""
+    return min(first * (1 << min(tries - 1, 10)), longest)
+
+
+def told(error: BaseException) -> str:
+    """An error in a sentence for whoever runs the command."""
+    if isinstance(error, _FOR_READERS):
+        return str(error)
+    named = isinstance(error, OSError) and isinstance(error.filename, str)
+    if isinstance(error, OSError) and error.errno in (_OF_A_FILE if named else _OF_A_DISK):
+        return unwritten(whole_place(error.filename) if named else Term("the disk"), of_the_system(error))
+    return FAULT_IN_THIS_PROGRAM
+
+
+def disk_fault(folder: Path) -> str:
+    """Why nothing can be written to a folder, in a sentence; empty when it can. It is tried, and leaves nothing."""
+    try:
+        with TemporaryFile(dir=folder) as probe:
+            probe.write(bytes(PROBED))
+            probe.flush()
+    except OSError as error:
+        return told(OSError(error.errno, error.strerror, str(folder)))
+    return ""
+
+
+@define
+class Guard:
+    """The guard of one loop. `who` is told to fail; `ends` are errors that end the loop; `words` puts one in words.
+
+        guard = Guard("the lines of this command")
+        while True:
+            with guard.turn():
+                ...
+            await sleep(guard.pause or SECONDS)
+    """
+
+    who: str
+    ends: tuple[type[Exception], ...] = ()
+    words: Callable[[Exception], str] = told
+    say: Callable[[str], None] = field(default=_LOG.error)
+    longest: float = LONGEST_PAUSE
+    _tries: int = field(default=0, init=False)
+    _said: str = field(default="", init=False)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """One turn. Raises what must end the loop, and nothing else."""
+        try:
+            yield
+        except self.ends:
+            raise
+        except Exception as error:
+            self._failed(error)
+        else:
+            self._tries, self._said = 0, ""
+
+    @property
+    def pause(self) -> float:
+        """Seconds until the next turn is due; 0 after one that went well."""
+        return pause_after(self._tries, longest=self.longest) if self._tries else 0.0
+
+    def _failed(self, error: Exception) -> None:
+        """Say it, the same no oftener than after one, two, four tries and so on."""
+        self._tries += 1
+        said = self.words(error)
+        if said != self._said or not self._tries & (self._tries - 1):
+            self._said = said
+            self.say(f"{self.who} cannot go on: {said.rstrip('.')}. It is tried again in {self.pause:g} s.")
+            if FAULT_IN_THIS_PROGRAM in said:
+                _LOG.error("the fault's places", exc_info=error)
