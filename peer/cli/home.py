@@ -298,17 +298,29 @@ def backup(
 
 
 def restore(
-    file: Annotated[Path, typer.Argument(help="The file that `backup` wrote.")], home: HomeOption = DEFAULT_HOME
+    file: Annotated[Path, typer.Argument(help="The file that `backup` wrote.")],
+    time_is_right: Annotated[
+        bool,
+        typer.Option(
+            "--time-is-right",
+            help="This clock is right, the lost home's was, and no other copy of it runs: studies whose windows have "
+            "not opened go on.",
+        ),
+    ] = False,
+    home: HomeOption = DEFAULT_HOME,
 ) -> None:
     """Restore into a directory that is empty. No budget is refilled, and nothing is answered twice."""
+    from peer.store.backup.archive import UNCONFIRMED
     from peer.store.backup.archive import restore as read_backup
 
-    result = read_backup(home_of(home), file, time.time())
+    result = read_backup(home_of(home), file, time.time() if time_is_right else UNCONFIRMED)
     Terminal().print(f"restored into {home}")
     if result.aggregator:
         Terminal().print("its aggregator too: serve it here only, and nowhere else any more")
     if result.barred:
         Terminal().print(f"{result.barred} studies release nothing more: packets unknown to the backup may have left")
+        if not time_is_right:
+            Terminal().print("see --time-is-right in `anonml peer restore --help`")
 
 
 def begin_anew(

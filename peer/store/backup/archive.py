@@ -4,8 +4,10 @@ A backup is a photograph; the ledger only ever moves on. So a restore assumes th
 
 * An older ledger never replaces a newer one, nor one of another installation.
 * Packets in the outbox keep their bytes: sending them again is no second perturbation. Nothing that could have left
-  since the backup is perturbed again: a study whose windows may have opened is not released any more, and its whole
-  reservation counts as spent.
+  since the backup is perturbed again: a study that is not settled is not released any more, and its whole reservation
+  counts as spent. A clock alone proves nothing: one that is behind, and an aggregator that shows another roster, would
+  get a second packet. Only its owner's word lets a study go on whose windows have not opened: that the time is right,
+  was right in the lost home, and that no other copy runs.
 * The budget that was left counts as spent, because studies joined after the backup may have spent it. The owner may
   raise the lifetime knowingly. A *final* backup closes the home it is taken from, so nothing can happen after it, and
   its restore keeps the budget as it was.
@@ -31,6 +33,7 @@ copy know what the other spent of the lifetime budget on studies joined after th
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import zipfile
@@ -59,6 +62,8 @@ from peer.store.held_folder import HeldFolder
 from peer.store.home import STORE_KEPT, PeerHome
 from peer.store.store import Store
 
+UNCONFIRMED = math.inf
+"""In place of the time where its owner said nothing of it: any window may have opened since the backup."""
 _DATA = "data.sqlite"
 _NAMES = ("peer.sqlite", _DATA, "settings.json")
 _FINAL = "final"
@@ -162,8 +167,9 @@ def _copied_of(home: PeerHome, folder: Path, names: list[str]) -> list[str]:
     return present
 
 
-def restore(home: PeerHome, file: Path, now: float) -> Restored:
-    """Put a backup into a home that is empty or, unless the backup is final, older than it. `now` is unix seconds.
+def restore(home: PeerHome, file: Path, now: float = UNCONFIRMED) -> Restored:
+    """Put a backup into a home that is empty or, unless the backup is final, older than it. `now`: unix seconds, by
+    the owner's word.
 
     Raises `Refused` when the home was closed by a final backup, or has a newer ledger or another installation's. Raises
     it also if the backup is final and the home has any ledger, and for a newer program's backup. Raises `Malformed` for

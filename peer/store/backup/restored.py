@@ -16,7 +16,8 @@ SET_ASIDE = say("set aside by a restore: studies joined after the backup may hav
 
 
 def mark_restored(path: Path, now: float, final: bool) -> int:
-    """Make a copied store safe to go on from at `now`; the number of studies that are not released any more.
+    """Make a copied store safe to go on from at `now`; the number of studies that are not released any more. `now` is
+    infinite where nobody said that the time is right: then every window may have opened.
 
     A final backup is the last word of its home, so nothing is assumed beyond it. Afterwards all is in the one file.
     """
