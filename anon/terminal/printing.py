@@ -20,6 +20,7 @@ class Terminal(Console):
 
     def __init__(self, *, stderr: bool = False, soft_wrap: bool = False, file: TextIO | None = None) -> None:
         super().__init__(stderr=stderr, soft_wrap=soft_wrap, file=file, markup=False, emoji=False, highlight=False)
+        self.legacy_windows = self.legacy_windows and self.is_terminal  # rich takes Windows' pipes for one
 
     def input(self, prompt: object = "", **_: object) -> str:
         """A line that somebody types after a plain prompt. Raises `EOFError` where nobody is there."""

@@ -24,6 +24,7 @@ from markupsafe import Markup, escape
 
 from anon.text.foreign import FSI, PDI, Marked, Quoted
 from anon.text.html import seen
+from anon.text.instants import zone
 from anon.text.sentences import Figure, Joined, PlainFields, Sentence, filled, marked
 
 ENGLISH: Final = "en"
@@ -157,7 +158,7 @@ def instant(seconds: float) -> Markup:
     """Unix seconds as this machine's clock shows them, with its zone, for people and for programs."""
     at = datetime.fromtimestamp(seconds).astimezone()
     said = format_datetime(at, _DATES[current().code], tzinfo=at.tzinfo, locale=current().locale)
-    return Markup('<time datetime="{}">{} {}</time>').format(at.isoformat(timespec="seconds"), said, at.tzname())
+    return Markup('<time datetime="{}">{} {}</time>').format(at.isoformat(timespec="seconds"), said, zone(at))
 
 
 def shown(value: object) -> object:

@@ -80,7 +80,7 @@ async def _ended(process: BaseProcess) -> int | None:
             process.join()
 
 
-async def finish(process: asyncio.subprocess.Process) -> Done:
+async def finish(process: asyncio.subprocess.Process, encoding: str = "utf-8") -> Done:
     """Wait for its end. A process that hangs is ended, and says where it was."""
     reading = asyncio.create_task(process.communicate())
     try:
@@ -92,8 +92,8 @@ async def finish(process: asyncio.subprocess.Process) -> Done:
     if not done:
         process.send_signal(signal.SIGABRT)
     out, err = await reading
-    assert done, f"it hung: {out.decode()} {err.decode()}"
-    return Done(process.returncode or 0, out.decode(), err.decode())
+    assert done, f"it hung: {out.decode(encoding)} {err.decode(encoding)}"
+    return Done(process.returncode or 0, out.decode(encoding), err.decode(encoding))
 
 
 async def anonml(*words: str | Path) -> Any:
@@ -138,7 +138,14 @@ class Serving:
 
     async def ended(self, *studies: str) -> None:
         """Until every one of these has ended."""
-        while not all({"published", "abandoned"} & set(self.phases.get(study, ())) for study in studies):
+        await self._told("published", "abandoned", of=studies)
+
+    async def begun(self, study: str) -> None:
+        """Until it is served, a moment after it was published."""
+        await self._told("enrolling", of=(study,))
+
+    async def _told(self, *phases: str, of: tuple[str, ...]) -> None:
+        while not all(set(phases) & set(self.phases.get(study, ())) for study in of):
             self._said.clear()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._said.wait(), 300)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-FORKS = multiprocessing.get_context("forkserver")
+FORKS = multiprocessing.get_context("forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn")
 FORKS.set_forkserver_preload([
     *("aggregator.app", "aggregator.study.learn", "aggregator.store.postgres", "asyncpg"),
     *("peer.app", "peer.store.backup.archive"),
