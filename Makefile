@@ -25,7 +25,7 @@ STAFF := $(PEER) aggregator
 TEST := $(STAFF) test
 LEFT_OUT := soak or slow or process or tor or browser or postgres or timed
 
-.PHONY: demo demo-sum demo-mooc test test-all windows timed pythons test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks docs completion languages
+.PHONY: demo demo-sum demo-mooc test repeat test-all windows timed pythons test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks docs completion languages
 .DEFAULT_GOAL := demo
 
 .venv/made:
@@ -81,6 +81,13 @@ demo-mooc: .venv/demo   ## the course study: 500 students' tracking logs, and ag
 test: .venv/test        ## what anybody can run: no root, no tor, no browser
 	@$(BIN)/python -m pytest -m "not ($(LEFT_OUT))" -n 2 --dist loadfile
 	@echo "left out: whole programs and servers, long computations, Tor, the browser, PostgreSQL, what counts seconds, the soak; make test-all runs all but the soak"
+
+RUNS ?= 20
+repeat: .venv/test      ## make test RUNS times, the first failure ends it; SHUFFLED=1: each time in another order
+	@for run in $$(seq $(RUNS)); do \
+		echo "run $$run of $(RUNS)"; \
+		ANONML_ORDER=$(if $(SHUFFLED),$$run) $(BIN)/python -m pytest -m "not ($(LEFT_OUT))" -n 2 --dist loadfile || exit 1; \
+	done
 
 test-all: .venv/test .venv/mobile .venv/docs/made parts .venv/windows/made   ## every test but the soak
 	@$(call pytest,$(BIN)/python) -m "not (soak or timed)" -n 3 --dist loadfile --no-loadscope-reorder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 import re
 import signal
 import sys
@@ -117,6 +118,14 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         print(f"\nfailed: {report.nodeid} ({report.when})", flush=True)
 
 
+def shuffle(items: list[pytest.Item], drawn: random.Random) -> None:
+    """Another order of the files, and of the tests in each. Every worker draws the same one."""
+    files = sorted({item.path for item in items})
+    places = dict(zip(drawn.sample(files, len(files)), range(len(files)), strict=True))
+    drawn.shuffle(items)
+    items.sort(key=lambda item: places[item.path])
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip, each by its name, the tests that need tor or PostgreSQL where there is none. The soak may take as long as it takes.
 
@@ -125,6 +134,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("soak"):
             item.add_marker(pytest.mark.timeout(0))
+    if order := os.environ.get("ANONML_ORDER"):
+        shuffle(items, random.Random(order))
     items.sort(key=lambda item: not any(item.get_closest_marker(mark) for mark in WAITING))
     for mark, there, hint in (("tor", _has_tor, HINT), ("postgres", _has_postgres, POSTGRES_HINT)):
         marked = [item for item in items if item.get_closest_marker(mark)]

@@ -8,9 +8,9 @@ give a test set; the study itself has none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from aggregator.intake.counters import Traffic
@@ -40,7 +40,7 @@ def render(
     """The page. `accepted`: packets per survey; `evaluation`: on a test set, if there is one; `unreadable`: packets of
     the transcripts that count for nothing."""
     part = part_of(manifest).report(manifest, learned)
-    return _environment().from_string(part.template).render(
+    return _template(part.template).render(
         manifest=manifest,
         summary=protocol_of(manifest).summary(manifest),
         learned=learned,
@@ -73,6 +73,12 @@ def render(
 def ended(sentence: str) -> str:
     """The sentence with one mark at its end: its own, or a full stop."""
     return sentence if sentence.endswith(("?", "!", ".")) else f"{sentence}."
+
+
+@lru_cache(8)
+def _template(text: str) -> Template:
+    """A protocol's page, compiled once: an audit writes a report for each of its checks."""
+    return _environment().from_string(text)
 
 
 @cache

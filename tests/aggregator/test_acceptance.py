@@ -154,6 +154,7 @@ def _dummy(running: World) -> bytes:
     return encode([version, "cover", running.live.study, window.opens, window.closes])
 
 
+@pytest.mark.slow
 async def test_a_bad_packet_is_refused_and_changes_nothing(packet_version: int, tmp_path: Path) -> None:
     """Each case with a packet of its own; the same member's good packet is accepted after all of them."""
     cases = REFUSED | OF_ONE_VERSION[packet_version]

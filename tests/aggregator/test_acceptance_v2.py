@@ -83,6 +83,7 @@ SHARES: dict[str, tuple[str, Callable[[FakePeer, PacketV2], PacketV2]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHARES)
 async def test_bad_shares_are_refused(tmp_path: Path, exact: None, name: str) -> None:
     async with in_memory(tmp_path / "home", EXACT) as running:
@@ -125,6 +126,7 @@ async def test_a_study_of_exact_sums_keeps_relays_and_never_publishes_shares(tmp
         assert [one async for one in store.relayed(live.study, 0, 0, 0)] == []
 
 
+@pytest.mark.slow
 async def test_what_a_phone_seals_in_python_alone_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Real peers from joining to inclusion; each seal of theirs is the one that phones have."""
     sealed_in_python: list[bytes] = []

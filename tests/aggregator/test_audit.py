@@ -58,6 +58,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Published:
     return asyncio.run(_finish(tmp_path_factory.mktemp("audit") / "home"))
 
 
+@pytest.mark.slow
 def test_a_study_of_one_bit_packets_is_recomputed(tmp_path: Path) -> None:
     published = asyncio.run(_finish(tmp_path / "home", study_text("bits")))
     result = published.audited({})
@@ -83,6 +84,7 @@ def test_a_declared_score_is_recomputed_and_an_altered_one_is_found(tmp_path: Pa
     assert not published.audited({("model", 0): json.dumps(without).encode()}).ok
 
 
+@pytest.mark.slow
 def test_a_study_without_a_score_says_nothing_of_one(finished: Published) -> None:
     assert b'"score"' not in finished.bodies["model", 0]
 

@@ -140,6 +140,7 @@ async def test_everything_else_is_an_empty_404(served: tuple[World, Place], meth
         assert b"SECRET" not in answer and b"aiohttp" not in answer.lower() and b"date" not in answer.lower()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "request_bytes",
     [
@@ -215,6 +216,7 @@ async def test_nothing_is_decompressed(served: tuple[World, Place]) -> None:
     assert answers.pop().startswith(b"HTTP/1.1 200")
 
 
+@pytest.mark.slow
 async def test_who_says_nothing_is_not_waited_for(limited: Limited) -> None:
     async with limited(head_seconds=0.2, body_seconds=0.2) as (running, port):
         assert await _raw(port, b"") == b""
@@ -294,6 +296,7 @@ async def test_one_connection_too_many_is_closed_when_all_others_are_answered(
         writer.close()
 
 
+@pytest.mark.slow
 async def test_who_reads_nothing_is_cut_off_in_the_end(limited: Limited, monkeypatch: pytest.MonkeyPatch) -> None:
     async with limited(longest=0.3) as (running, port):
         reader, writer = await _reading(running, port, monkeypatch)

@@ -112,6 +112,7 @@ async def test_a_study_in_buckets_goes_on_after_each_restart(tmp_path: Path) -> 
         assert connection.execute("SELECT count(*) FROM buckets WHERE number = ?", (of_transcript.number,)).fetchone() == (0,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["content", "leaf", "number", "bucket"])
 async def test_a_damaged_bucket_is_not_served_and_staff_are_told(tmp_path: Path, column: str) -> None:
     async with in_memory(tmp_path / "home", study_text()) as world:

@@ -64,6 +64,7 @@ async def joined(tmp_path: Path, aggregator: FakeAggregator, count: int) -> list
     return peers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("garbage", ["of another", "no point"])
 async def test_a_good_credential_for_the_victim_alone_stops_all_and_is_proven(
     tmp_path: Path, garbage: str, command

@@ -104,6 +104,7 @@ async def test_every_damage_of_an_aggregators_home_is_harmless_or_told_everywher
     await _sweep(tmp_path, clock, pattern, WHOLE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["number", "kind"])
 async def test_a_flipped_bit_in_the_name_of_a_document_is_told(tmp_path: Path, clock: Clock, column: str) -> None:
     """In its row and in its entry of an index. Otherwise it would be looked for in vain, with no word about it."""
@@ -165,6 +166,7 @@ async def test_every_damage_of_an_aggregators_backup_is_harmless_or_told_everywh
     await _backups(tmp_path, clock, WHOLE)
 
 
+@pytest.mark.slow
 async def test_a_full_disk_is_told_as_one_and_everything_goes_on_when_there_is_room(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -96,6 +96,7 @@ async def _sweep(tmp_path: Path, name: str, most: int) -> dict[str, int]:
     return outcomes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["peer.sqlite", "data.sqlite", "settings.json"])
 async def test_every_damage_of_a_peers_home_is_harmless_or_told(tmp_path: Path, name: str) -> None:
     outcomes = await _sweep(tmp_path, name, SAMPLE)

@@ -181,6 +181,7 @@ async def test_a_damaged_enrolment_costs_that_one_enrolment(tmp_path: Path, capl
         assert any(spoilt[:4].hex() in one.getMessage() for one in caplog.records)
 
 
+@pytest.mark.slow
 async def test_a_fault_is_stated_backs_off_and_holds_up_no_other_study(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -239,6 +240,7 @@ async def test_a_study_that_cannot_go_on_is_erased_when_its_retention_ends(
         await app.__aexit__()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["manifest", "roster", "keys", "head"])
 async def test_one_study_that_cannot_be_read_keeps_no_other_from_going_on(tmp_path: Path, what: str) -> None:
     async with in_memory(tmp_path / "home", study_text()) as spoilt:
@@ -277,6 +279,7 @@ async def test_a_study_whose_id_is_damaged_keeps_no_other_from_going_on(tmp_path
         assert "aggregator.sqlite”: damaged" in fault and "anonml aggregator restore" in fault
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["body = randomblob(40)", "body = NULL", "number = number + 64"])
 async def test_a_damaged_document_is_not_served_and_staff_are_told(tmp_path: Path, change: str) -> None:
     running, _ = await _collected(tmp_path / "home", Clock())

@@ -79,6 +79,7 @@ def test_a_deleted_table_leaves_nothing_also_of_what_earlier_programs_deleted(da
     assert plain_tables_of(data) == {"other": ("kept",)}
 
 
+@pytest.mark.slow
 def test_deleting_waits_for_no_reader_and_changes_nothing_then(data: Path) -> None:
     with closing(sqlite3.connect(data, isolation_level=None)) as reader:
         reader.execute("BEGIN")

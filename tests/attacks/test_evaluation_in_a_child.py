@@ -78,6 +78,7 @@ def held() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1])
 
 
+@pytest.mark.slow
 @LINUX
 @pytest.mark.parametrize("query", [FOREVER, MEMORY, TRIMMED], ids=["steps", "memory", "trim"])
 def test_a_hog_is_over_and_took_nothing_of_this_process(tmp_path: Path, query: str) -> None:
@@ -117,6 +118,7 @@ def test_a_child_has_no_environment_no_descriptor_and_hard_limits(tmp_path: Path
     assert not Path(f"/proc/{pid}").exists()
 
 
+@pytest.mark.slow
 @LINUX
 def test_a_child_that_waits_for_ever_is_ended_at_its_deadline() -> None:
     """Nothing is asked of it, so that none of the bounds on a query can end it: the system does."""

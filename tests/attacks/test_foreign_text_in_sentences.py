@@ -208,6 +208,7 @@ async def test_the_page_gives_every_foreign_character_an_element_in_each_languag
                 await _demand_marked(page, place, code)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_what_follows_a_yes_marks_every_foreign_character(
     seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -57,6 +57,7 @@ def ended(work: Callable[[], Any]) -> Any:
     return outcome[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bomb", BOMBS, ids=lambda bomb: bomb.__name__)
 def test_a_small_database_that_names_a_page_again_and_again_is_refused(
     tmp_path: Path, bomb: Callable[[Path], None]
@@ -70,6 +71,7 @@ def test_a_small_database_that_names_a_page_again_and_again_is_refused(
     assert plain_tables_of(own) == {"person": ("age",)}
 
 
+@pytest.mark.slow
 def test_a_default_that_no_row_holds_is_not_written_for_each_row(tmp_path: Path) -> None:
     file, own = tmp_path / "bomb.sqlite", tmp_path / "data.sqlite"
     bombs.one_long_text_again_and_again(file)

@@ -41,6 +41,7 @@ async def listening(reads: bool, says: bytes) -> AsyncIterator[tuple[str, list[i
         yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}", connected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("method", ["get", "post"])
 async def test_an_exchange_that_is_cut_off_is_not_repeated(method: str, end: str) -> None:

@@ -86,6 +86,7 @@ async def test_a_restore_that_is_killed_leaves_no_older_ledger(tmp_path: Path, m
     assert reopened(PeerHome(tmp_path / "home"), aggregator).budget().available == 0
 
 
+@pytest.mark.slow
 async def test_a_backup_without_tables_leaves_those_that_are_there(tmp_path: Path) -> None:
     """The log of the owner's tables was removed, with the rows that stood in it alone."""
     aggregator = FakeAggregator.with_study(DECLARED)

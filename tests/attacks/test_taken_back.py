@@ -60,6 +60,7 @@ def deleting(choice: Choice) -> Hook:
 # A table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "when", "choice"), every(3, [DECLARED, PAPER, BINNED], ["enrolled", "checked"], [Choice.GO_ON, Choice.MISSING])
 )
@@ -135,6 +136,7 @@ async def test_a_study_that_reads_other_tables_is_let_be(tmp_path: Path) -> None
     assert app.store.state(aggregator.study) is State.CONSENTED
 
 
+@pytest.mark.slow
 async def test_nothing_is_erased_while_a_phone_is_let_in(tmp_path: Path) -> None:
     app = owner(tmp_path, FakeAggregator.with_study())
     refused = pytest.raises(Refused, match="pairing is on")

@@ -189,6 +189,7 @@ def test_every_name_of_others_is_used() -> None:
     assert [name for name in OTHERS if f"`{name}`" not in everything] == []
 
 
+@pytest.mark.slow
 def test_the_names_in_docstrings_and_comments_exist() -> None:
     assert {path.relative_to(ROOT).as_posix(): names for path in own_modules() if (names := of_module(path))} == {}
 

@@ -172,6 +172,7 @@ def test_simulate_and_plan_print_the_same_bytes_on_a_cluster_and_in_several_proc
         get_reusable_executor().shutdown()
 
 
+@pytest.mark.slow
 def test_a_cluster_that_does_not_answer_is_named(files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed", reason=MISSING)
     monkeypatch.setattr("aggregator.compute._PATIENCE", 1)

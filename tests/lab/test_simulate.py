@@ -80,6 +80,7 @@ WELL = np.array([0.8808, 0.5, 0.1192]) * [0.25, 0.5, 0.25]
 BEST = float((ILL @ (np.cumsum(WELL) - WELL / 2)) / (ILL.sum() * WELL.sum()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("design", "ways"), every(2, [ONE_PACKET, PAPER], [("soft", "soft"), ("logistic", "vote"), ("tree", "vote")]))
 def test_a_study_comes_near_the_best_possible(people, others, design, ways):
     classifier, ensemble = ways

@@ -59,6 +59,7 @@ def _rows(app: AggregatorApp) -> dict[str, int]:
         return {table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables}
 
 
+@pytest.mark.slow
 async def test_a_dummy_is_accepted_and_leaves_no_trace(covered: World) -> None:
     before, live = _rows(covered.app), covered.live
     body = _dummy(covered)
@@ -70,6 +71,7 @@ async def test_a_dummy_is_accepted_and_leaves_no_trace(covered: World) -> None:
     assert (status.accepted.number, status.packet_answers) == (0, {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shift", "word"), [(-0.001, "window-not-open"), (50.0, "accepted"), (100.0, "window-closed")])
 async def test_in_and_outside_its_window_it_is_answered_as_a_packet(
     with_members: Covered, shift: float, word: str
@@ -97,6 +99,7 @@ async def test_packets_and_dummies_that_come_together_are_each_answered_rightly(
     assert running.live.answers.packets.exact() == {"accepted": 3, words[3]: 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fields", "word"),
     [

@@ -141,6 +141,7 @@ def test_members_are_made_in_parts() -> None:
     assert parts_of(2 * EACH + 1) == [EACH, EACH, 1]
 
 
+@pytest.mark.slow
 async def test_members_made_by_a_driver_enrol_and_send(tmp_path: Path) -> None:
     """The aggregator checks each commitment, draw and token. Tables that the members share change nothing."""
     async with in_memory(tmp_path / "home", STUDY.format(members=20)) as world:

@@ -135,6 +135,7 @@ async def test_a_final_backup_goes_into_an_empty_home_only(tmp_path: Path) -> No
             restore(PeerHome(tmp_path / taken), tmp_path / "final", aggregator.clock())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [DECLARED, BINNED, PAPER])
 async def test_all_randomness_of_packets_is_drawn_at_the_join_and_its_size_tells_nothing(
     tmp_path: Path, text: str

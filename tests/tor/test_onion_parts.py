@@ -61,6 +61,7 @@ def test_another_name_says_what_is_expected(tmp_path: Path, name: str) -> None:
         Routes(name, tmp_path)
 
 
+@pytest.mark.slow
 async def test_progress_is_told_once_each_and_wiped() -> None:
     told: list[str] = []
     steps = iter([None, 5, 5, 45])

@@ -81,6 +81,7 @@ def learned(study: Manifest, documents: dict[Place, bytes]):
     return PART.learn(study, documents, {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", [TABLES, MOMENTS, SLEEP, GRADIENT])
 def test_a_model_comes_back_from_its_json_and_predicts(design: str) -> None:
     study = manifest_of(design)

@@ -55,6 +55,7 @@ def study_of(tellers: list[Served]) -> str:
     return sum_study(TABLES, named, minimum=3).replace('"1h"', '"100s"').replace('"10m"', '"20s"')
 
 
+@pytest.mark.slow
 async def test_a_study_over_http_with_a_teller_away_and_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_link, "PAUSES", (0.01, 0.02))
     tellers = [Served(tmp_path / name, name, free_port()) for name in ("clinic", "students")]

@@ -95,6 +95,7 @@ def starts(tables: TableSums) -> list[tuple[int, int]]:
 CALLS = ["list", *(pytest.param(one, marks=pytest.mark.slow) for one in ("roll", "admit", "settle", "noise"))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS)
 async def test_a_teller_that_is_lost_at_a_call(tmp_path: Path, call: str) -> None:
     """Up to the list another pair takes over, also after both sides began anew. After it nobody signs another one: the

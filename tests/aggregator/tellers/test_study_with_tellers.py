@@ -99,6 +99,7 @@ async def test_an_aggregator_that_ends_at_a_commit(
         assert result.ok and result.not_summed == {0: 0}, result.lines()
 
 
+@pytest.mark.slow
 async def test_two_lists_end_the_study_with_evidence(tmp_path: Path) -> None:
     async with a_study(tmp_path) as study:
         await all_sent(study)
@@ -138,6 +139,7 @@ async def test_fewer_packets_than_the_minimum_end_the_study(tmp_path: Path) -> N
         assert "noise" not in study.tellers[0].calls + study.tellers[1].calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("away", [True, False])
 async def test_a_teller_that_stays_away_or_refuses_ends_the_study(tmp_path: Path, away: bool) -> None:
     async with a_study(tmp_path) as study:
@@ -153,6 +155,7 @@ async def test_a_teller_that_stays_away_or_refuses_ends_the_study(tmp_path: Path
         assert (await study.audited()).unsummed == ("teller-away" if away else "teller-refused")
 
 
+@pytest.mark.slow
 async def test_a_list_that_leaves_members_out_is_summed_and_shown(tmp_path: Path) -> None:
     async with a_study(tmp_path) as study:
         for teller in study.tellers:
@@ -164,6 +167,7 @@ async def test_a_list_that_leaves_members_out_is_summed_and_shown(tmp_path: Path
         assert "survey 0: 1 packet of its transcript is not in the sum" in "".join(result.lines())
 
 
+@pytest.mark.slow
 async def test_a_forged_document_of_sums_is_found(tmp_path: Path) -> None:
     async with a_study(tmp_path) as study:
         await all_sent(study)

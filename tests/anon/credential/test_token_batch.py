@@ -156,6 +156,7 @@ def check_in_worker(public_key: PublicKey, form: TokenForm, items: list[Item]) -
     return list(cached_verifier(public_key, HEADER, 1, form).check_batch(items, os.urandom))
 
 
+@pytest.mark.slow
 def test_batches_can_go_to_another_process(member: Member, form: TokenForm, good: list[Item]) -> None:
     """Bytes in; tags and errors out, both of which survive the way back."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:

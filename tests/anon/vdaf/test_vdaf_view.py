@@ -58,6 +58,7 @@ def test_all_shares_but_one_are_uniform(place: int, one: int, other: int, proof:
     assert statistic(cells) < LIMIT
 
 
+@pytest.mark.slow
 def test_all_shares_together_are_not_uniform() -> None:
     """The statistic sees a dependence: the third party's element is the vector's, less the other two."""
     cells = [(shares[0][0], shares[1][0], shares[2][0]) for shares in openings(0)]

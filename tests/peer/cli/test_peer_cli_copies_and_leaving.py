@@ -14,6 +14,7 @@ from tests.support.peer_command import Command, Served
 ROOT = Path(__file__).resolve().parents[3]
 
 
+@pytest.mark.slow
 def test_leave_beside_a_run_is_delivered_by_it_and_told_truthfully(command: Command, served: Served) -> None:
     command("budget", "--minimum-cohort", "3")
     assert command("join", served.link, "--yes").code == 0

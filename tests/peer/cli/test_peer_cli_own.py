@@ -234,6 +234,7 @@ def test_a_new_passphrase_is_typed_twice(command: Command) -> None:
     assert done.code == 4 and "differ" in done.err
 
 
+@pytest.mark.slow
 def test_an_emptied_file_is_not_taken_for_a_budget_that_nobody_spent(command: Command, tmp_path: Path) -> None:
     command("import", _people(tmp_path, "cups\nmany\n"), "--table", "person")
     assert command("budget").code == 0

@@ -115,6 +115,7 @@ def test_nobody_there_says_try_again(command: Command, served: Served) -> None:
 # Joining
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("typed", "code"), [("y", 0), ("yes", 0), ("YES", 0), ("n", 4), ("no", 4), ("", 4), ("maybe\ny", 0)])
 def test_the_answer_may_be_a_word_or_a_letter(command: Command, served: Served, typed: str, code: int) -> None:
     _person(command)
@@ -255,6 +256,7 @@ def test_every_word_has_its_sentence() -> None:
     assert reply_sentence(PASSED) == PASSED and reply_sentence("all is well") == "“all is well”"
 
 
+@pytest.mark.slow
 def test_run_keeps_trying_while_the_proxy_is_away(command: Command, served: Served) -> None:
     _joined(command, served)
     done = command("run", "--max-seconds", "2", "--route", "socks://127.0.0.1:1")

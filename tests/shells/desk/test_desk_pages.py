@@ -129,6 +129,7 @@ class _Fixed(HTMLParser):
         self.words += "" if self._depth else f"{data.strip()} "
 
 
+@pytest.mark.slow
 async def test_every_part_that_changes_renews_itself(desk: Desk) -> None:
     first = (await desk.get(_at(desk))).text
     await _finished(desk)
@@ -191,6 +192,7 @@ async def test_a_finished_study_shows_estimates_and_accuracy(desk: Desk) -> None
     assert re.search(r"whole model, on people with known labels 0\.\d{3} ± 0\.\d{3} with a test set", said), said
 
 
+@pytest.mark.slow
 async def test_the_report_and_its_test_set(desk: Desk) -> None:
     await _finished(desk)
     published = await desk.get(f"{_at(desk)}/report")
@@ -208,6 +210,7 @@ async def test_the_report_and_its_test_set(desk: Desk) -> None:
     assert (await desk.get(f"{_at(desk)}/report")).text == published.text
 
 
+@pytest.mark.slow
 async def test_the_archive_can_be_audited(desk: Desk, tmp_path: Path) -> None:
     await _finished(desk)
     packed = await desk.get(f"{_at(desk)}/export.zip")

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from aggregator.app import AggregatorApp
 from aggregator.rules.faults import TellerAway, TellerRefuses, repeated
 from aggregator.rules.lifecycle import Phase
@@ -50,6 +52,7 @@ async def work(world: World, seconds: float, phase: Phase | None = None) -> None
     raise AssertionError(world.live.phase)
 
 
+@pytest.mark.slow
 async def test_the_page_names_the_teller_since_when_and_until_when(tmp_path: Path) -> None:
     async with a_desk(tmp_path) as (desk, world, tellers):
         before = await page(desk, world)
@@ -74,6 +77,7 @@ async def test_the_page_names_the_teller_since_when_and_until_when(tmp_path: Pat
         assert "waits for the teller" not in await page(desk, world)
 
 
+@pytest.mark.slow
 async def test_the_page_says_why_there_is_no_sum(tmp_path: Path) -> None:
     async with a_desk(tmp_path) as (desk, world, tellers):
         tellers[1].away = lambda _call: True

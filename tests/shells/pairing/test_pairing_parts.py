@@ -95,6 +95,7 @@ def test_what_is_stored_is_read_again_by_its_owner_alone(tmp_path: Path) -> None
         folder.state()
 
 
+@pytest.mark.slow
 def test_one_pairing_at_a_time_and_off_when_it_ends(tmp_path: Path) -> None:
     folder = PairingFolder(tmp_path / "pairing")
     with folder.held():
@@ -189,6 +190,7 @@ def test_what_is_no_invite_or_name_is_refused_before_tor_starts(tmp_path: Path) 
     assert isinstance(_pair(tmp_path / "home", "--name", "a", "--name", "A").exception, Refused)
 
 
+@pytest.mark.slow
 async def test_a_tor_that_does_not_answer_lengthens_nothing(tmp_path: Path) -> None:
     """One phone is revoked, and taking its key off hangs; the other's time is over all the same."""
     folder = PairingFolder(tmp_path / "pairing")

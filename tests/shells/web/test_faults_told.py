@@ -41,6 +41,7 @@ ENDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ENDS)
 def test_a_crash_says_kind_and_place_and_no_value(tmp_path: Path, how: str) -> None:
     file = tmp_path / "mine.csv"

@@ -45,6 +45,7 @@ def _fields(pattern: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(pattern) if name} - {"count"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", OTHERS)
 def test_a_catalogue_has_the_sentences_of_the_program_and_no_others(code: str, program: Catalog) -> None:
     """`make languages` brings it up to date."""

@@ -64,6 +64,7 @@ READABLE: dict[str, Callable[[], bytes]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READABLE)
 def test_a_picture_of_the_code_is_read(name: str) -> None:
     assert text_in_picture(READABLE[name]()) == LINK

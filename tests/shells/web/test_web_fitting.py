@@ -170,6 +170,7 @@ async def test_a_file_of_other_columns_is_compared_with_the_table_that_studies_r
     assert "other" in page.server.site.tables() and "No study reads this" in shown.words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "text", "fields"), [
     ("deutsch.csv", b"Alter;Tassen;Matt\n52;none;1\n", {"column.age": "alter", "column.cups": "tassen", "column.tired": "matt"}),
     ("mine (2).csv", b"age,cups,tired\n52,none,1\n", {}),

@@ -44,6 +44,7 @@ async def test_what_a_page_of_ours_sends_is_taken(page: Visited) -> None:
     assert done.status == 303 and page.peer.policy().lifetime == 7 * 10**9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["GET", "POST", "HEAD"])
 @pytest.mark.parametrize("host", [
     "evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "localhost", "127.0.0.1:{port}.evil.example",

@@ -8,6 +8,8 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from tests.support.real_exports import moodle_csv, takeout_json, takeout_path, zipped
 
 ROOT = Path(__file__).parents[4]
@@ -18,6 +20,7 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env={"PATH": "/usr/bin:/bin", "COLUMNS": "100"})
 
 
+@pytest.mark.slow
 def test_a_preview_and_an_import_of_a_localised_takeout(tmp_path: Path) -> None:
     file, home = zipped(tmp_path / "takeout.zip", {takeout_path("fr", "json"): takeout_json()}), tmp_path / "home"
     shown = run(file, "--preview", "--home", home)
