@@ -14,10 +14,11 @@ from attrs import define, field
 from aggregator.network import onions
 from aggregator.network.onions import Onions, server_behind
 from anon.errors import Refused, Unreachable
-from anon.route import Response, Route, SocksRoute
+from anon.route import Route, SocksRoute
 from anon.serving.onion_key import OnionKey, draw_key
 from anon.storage.home import RESTORED
 from tests.support.patience import PATIENCE
+from tests.support.routes import Status
 
 KEYS = tuple(draw_key(os.urandom) for _ in range(3))
 
@@ -120,34 +121,19 @@ async def test_a_single_one_speaks_as_before(tmp_path: Path, made: list[Service]
     task.cancel()
 
 
-@define
-class Silent:
-    """A route at whose end nobody answers, or another copy does."""
-
-    status: int = 0
-
-    async def get(self, _address: str, _path: str, _limit: int) -> Response:
-        if not self.status:
-            raise Unreachable("nobody is there")
-        return Response(self.status, b"")
-
-    async def post(self, _address: str, _path: str, _body: bytes, _limit: int) -> Response:
-        raise AssertionError("nothing is sent")
-
-
 async def test_a_restored_home_asks_at_every_address_for_another_copy(tmp_path: Path, made: list[Service]) -> None:
     mark = tmp_path / RESTORED
     mark.touch()
     task = await _running(tmp_path, [], made)
     first, second, third = (one.alone for one in made)
     assert first is not None and second is not None and third is not None
-    await first(Silent())
-    await third(Silent())
+    await first(Status())
+    await third(Status())
     assert mark.exists(), "not settled before all were asked"
     with pytest.raises(Refused, match="another copy"):
-        await second(Silent(200))
+        await second(Status(200))
     assert mark.exists()
-    await second(Silent())
+    await second(Status())
     assert not mark.exists()
     task.cancel()
 

@@ -13,10 +13,10 @@ from aggregator.app import AggregatorApp
 from aggregator.cli.main import app as commands
 from aggregator.store.duplicate_home import demand_silent
 from aggregator.store.home import backup, restore
-from anon.errors import Refused, Unreachable
-from anon.route.route import Response
+from anon.errors import Refused
 from anon.storage.home import RESTORED
 from tests.support.clock import Clock
+from tests.support.routes import Status
 from tests.support.world import begin, make_app, study_text
 
 
@@ -87,30 +87,13 @@ async def test_a_final_backup_is_refused_while_the_home_is_served(tmp_path: Path
         assert await _serves(app), "nothing was closed"
 
 
-class _Network:
-    """Where an onion address answers so, or not at all."""
-
-    def __init__(self, status: int | None) -> None:
-        self.status = status
-        self.asked: list[str] = []
-
-    async def get(self, address: str, path: str, limit: int) -> Response:
-        self.asked.append(f"{address}{path}")
-        if self.status is None:
-            raise Unreachable("nobody there")
-        return Response(self.status, b"")
-
-    async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
-        raise AssertionError
-
-
 @pytest.mark.parametrize(("status", "said"), [(200, "serves the same studies"), (404, "answers")])
 async def test_another_copy_that_answers_at_the_address_is_seen(status: int, said: str) -> None:
-    network = _Network(status)
+    network = Status(status)
     with pytest.raises(Refused, match=f"another copy of this aggregator {said} at x.onion:80"):
         await demand_silent("x.onion:80", [bytes(32)], network)
     assert network.asked == [f"x.onion:80/v1/{bytes(32).hex()}/heads"]
 
 
 async def test_silence_at_the_address_lets_it_be_served() -> None:
-    await demand_silent("x.onion:80", [bytes(32)], _Network(None))
+    await demand_silent("x.onion:80", [bytes(32)], Status())

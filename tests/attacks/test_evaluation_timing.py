@@ -32,6 +32,7 @@ from peer.store.home import PeerHome, Settings
 from peer.store.records import Study
 from tests.support.clock import Clock, RunningClock
 from tests.support.fake_aggregator import DECLARED, FakeAggregator
+from tests.support.routes import Ask, Exchanges, onward
 
 pytestmark = pytest.mark.timed
 
@@ -50,24 +51,18 @@ DEADLINE, LATEST = 0.5, 0.1
 
 
 @define
-class Course:
+class Course(Exchanges):
     """Two aggregators in memory, one route to both, and what was seen of one peer; `lateness` in seconds."""
 
     hostile: FakeAggregator
     other: FakeAggregator
     lateness: dict[str, float] = field(factory=dict)
 
-    async def get(self, address: str, path: str, limit: int) -> Response:
-        return await self._of(path).get(address, path, limit)
-
-    async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
-        return await self._of(path).post(address, path, body, limit)
-
-    def _of(self, path: str) -> FakeAggregator:
-        for one in (self.hostile, self.other):
-            if one.study.hex() in path:
-                return one
-        raise Unreachable(path)
+    async def exchange(self, ask: Ask) -> Response:
+        for aggregator in (self.hostile, self.other):
+            if aggregator.study.hex() in ask.path:
+                return await onward(aggregator, ask)
+        raise Unreachable(ask.path)
 
     @property
     def seen(self) -> list[tuple[list[str], list[tuple[str, int]]]]:

@@ -27,6 +27,7 @@ from peer.rules.lifecycle import State
 from peer.rules.packet_lifecycle import Status
 from peer.store.home import PeerHome, Settings
 from tests.support.fake_aggregator import BINNED, DECLARED, PAPER, FakeAggregator, advance, until_closed
+from tests.support.routes import Ask, Exchanges, onward
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +35,7 @@ MANY = PAPER.replace("partitions = 3", "partitions = 3\nsubset_size = 1\nsubsets
 
 
 @define
-class Line:
+class Line(Exchanges):
     """One peer's route to the aggregator, and what it asked for, when."""
 
     aggregator: FakeAggregator
@@ -42,16 +43,14 @@ class Line:
     posts: list[float] = field(factory=list)
     loses_packets: bool = False
 
-    async def get(self, address: str, path: str, limit: int) -> Response:
-        self.gets.append((path.rpartition(f"{self.aggregator.study.hex()}/")[2], self.aggregator.clock()))
-        return await self.aggregator.get(address, path, limit)
-
-    async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
-        if path.endswith("packets"):
+    async def exchange(self, ask: Ask) -> Response:
+        if ask.body is None:
+            self.gets.append((ask.what, self.aggregator.clock()))
+        elif ask.what == "packets":
             self.posts.append(self.aggregator.clock())
             if self.loses_packets:
                 raise Unreachable("no answer")
-        return await self.aggregator.post(address, path, body, limit)
+        return await onward(self.aggregator, ask)
 
 
 @define

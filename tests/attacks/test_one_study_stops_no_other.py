@@ -24,6 +24,7 @@ from peer.store.home import PeerHome, Settings
 from tests.support.clock import Clock
 from tests.support.fake_aggregator import DECLARED, FakeAggregator, advance, at_once, until_closed
 from tests.support.fake_aggregator import peer as reaching
+from tests.support.routes import Ask, Exchanges, onward
 from tests.support.sums import countersigned, opener, sum_study
 from tests.support.tries import every
 
@@ -31,19 +32,13 @@ SECRET = "said by a document: 4711"
 
 
 @frozen
-class Both:
+class Both(Exchanges):
     """The route to two aggregators, told apart by the study in a path."""
 
     aggregators: tuple[FakeAggregator, ...]
 
-    async def get(self, address: str, path: str, limit: int) -> Response:
-        return await self._of(path).get(address, path, limit)
-
-    async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
-        return await self._of(path).post(address, path, body, limit)
-
-    def _of(self, path: str) -> FakeAggregator:
-        return next(one for one in self.aggregators if one.study.hex() in path)
+    async def exchange(self, ask: Ask) -> Response:
+        return await onward(next(one for one in self.aggregators if one.study.hex() in ask.path), ask)
 
 
 class Peer:

@@ -15,6 +15,7 @@ import pytest
 
 from anon.route import Response
 from examples.clock import BEFORE, HeldRoute, Keeper, Party, Timepiece, Turn
+from tests.support.routes import Ask, Exchanges
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 120.0
@@ -82,17 +83,14 @@ def test_sleepers_wake_in_the_order_of_their_instants(keeper: Keeper) -> None:
 def test_the_time_stands_still_while_an_exchange_a_thread_or_a_machine_works(keeper: Keeper) -> None:
     release = threading.Event()
 
-    class Slow:
+    class Slow(Exchanges):
         """Answers once the other sleeper has had every chance to be woken."""
 
-        async def get(self, address: str, path: str, limit: int) -> Response:
+        async def exchange(self, ask: Ask) -> Response:
             for _ in range(50):
                 await asyncio.sleep(0)
             await asyncio.sleep(0.01)
             return Response(200, b"")
-
-        async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
-            return await self.get(address, path, limit)
 
     async def work(party: Party) -> None:
         asleep = asyncio.create_task(party.sleep(5))

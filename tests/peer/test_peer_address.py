@@ -25,25 +25,22 @@ from peer.predict import fetch_model
 from peer.rules.lifecycle import State
 from peer.store.database.integrity import write_digest
 from tests.support.fake_aggregator import DECLARED, FakeAggregator, advance, peer, reopened
+from tests.support.routes import Ask, Exchanges, Status, onward
 
 HONEST, OWN, *FURTHER = (f"{onion_host(bytes([number] * 32))}:80" for number in range(1, 9))
 EIGHT = (HONEST, *FURTHER, f"{onion_host(bytes(32))}:80")
 
 
 @define
-class Liar:
+class Liar(Exchanges):
     """One aggregator behind as many addresses as it likes; `came` is what arrived at each."""
 
     aggregator: FakeAggregator
     came: list[tuple[str, str]] = field(factory=list)
 
-    async def get(self, address: str, path: str, limit: int) -> Response:
-        self.came.append((address, "get"))
-        return await self.aggregator.get(address, path, limit)
-
-    async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
-        self.came.append((address, "post"))
-        return await self.aggregator.post(address, path, body, limit)
+    async def exchange(self, ask: Ask) -> Response:
+        self.came.append((ask.address, ask.kind))
+        return await onward(self.aggregator, ask)
 
     def invite(self, address: str) -> Invite:
         """The same study and fingerprint, at this address."""
@@ -153,7 +150,7 @@ async def test_a_link_may_lead_to_any_of_the_named_addresses_and_to_no_other(tmp
 
 def _client(random_bytes: Callable[[int], bytes]) -> AggregatorClient:
     aggregator = served_at(" ".join(EIGHT[:3]))
-    client = AggregatorClient(evolve(aggregator.invite, address=HONEST), Stranger(200), random_bytes)
+    client = AggregatorClient(evolve(aggregator.invite, address=HONEST), Status(200), random_bytes)
     return client.serving(aggregator.manifest)
 
 
@@ -234,24 +231,11 @@ async def test_a_model_is_not_fetched_for_an_address_of_ones_own(tmp_path: Path)
         await fetch_model(AggregatorClient(liar.invite(HONEST), liar))
 
 
-@define
-class Stranger:
-    """A route to an aggregator without any study of ours: it answers every path with one status."""
-
-    status: int
-
-    async def get(self, _address: str, _path: str, _limit: int) -> Response:
-        return Response(self.status, b"")
-
-    async def post(self, _address: str, _path: str, _body: bytes, _limit: int) -> Response:
-        return Response(self.status, b"")
-
-
 @pytest.mark.parametrize(("status", "said"), [(404, "another aggregator may answer"), (503, "try again later")])
 async def test_a_study_unknown_at_the_address_may_be_anothers_address(status: int, said: str) -> None:
     invite = served_at(HONEST).invite
     with pytest.raises(Unreachable, match=said):
-        await AggregatorClient(invite, Stranger(status)).chain()
+        await AggregatorClient(invite, Status(status)).chain()
 
 
 def test_the_liar_cannot_name_two_addresses_under_one_fingerprint() -> None:

@@ -24,6 +24,7 @@ from peer.rules.packet_lifecycle import Status
 from peer.store.crash_points import POINTS, VARIABLE
 from peer.store.home import PeerHome
 from tests.support.fake_aggregator import FakeAggregator, advance, peer, reopened
+from tests.support.routes import Ask, Exchanges, onward
 from tests.support.shared_clock import FileClock
 
 pytestmark = pytest.mark.process
@@ -37,21 +38,19 @@ def of(names: set[str]) -> list[str]:
 
 
 @define
-class Wire:
+class Wire(Exchanges):
     """A route that notes every post in a file before it arrives."""
 
     aggregator: FakeAggregator
     path: Path
     handed: int = 0
 
-    async def get(self, address: str, path: str, limit: int) -> Response:
-        return await self.aggregator.get(address, path, limit)
-
-    async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
-        with self.path.open("ab") as file:
-            record = encode([path.rpartition("/")[2], body])
-            file.write(len(record).to_bytes(4, "big") + record)
-        return await self.aggregator.post(address, path, body, limit)
+    async def exchange(self, ask: Ask) -> Response:
+        if ask.body is not None:
+            record = encode([ask.what, ask.body])
+            with self.path.open("ab") as file:
+                file.write(len(record).to_bytes(4, "big") + record)
+        return await onward(self.aggregator, ask)
 
     def posts(self) -> list[tuple[str, bytes]]:
         found, data = [], self.path.read_bytes() if self.path.exists() else b""

@@ -23,6 +23,7 @@ from peer.store.home import PeerHome
 from peer.store.records import PacketKey
 from tests.peer.test_peer_release import collecting, window
 from tests.support.fake_aggregator import FakeAggregator, peer, reopened, until_closed
+from tests.support.routes import Ask, Exchanges, onward
 
 NANO = 10**9
 
@@ -39,7 +40,7 @@ async def test_an_answered_packet_is_not_attempted_again(tmp_path: Path) -> None
 
 
 @frozen
-class SlowToBeReady:
+class SlowToBeReady(Exchanges):
     """A route that takes so long to be ready that a packet's time has passed."""
 
     aggregator: FakeAggregator
@@ -48,11 +49,8 @@ class SlowToBeReady:
     async def ready(self, address: str) -> None:
         self.aggregator.clock.seconds += self.seconds
 
-    async def get(self, address: str, path: str, limit: int) -> Response:
-        return await self.aggregator.get(address, path, limit)
-
-    async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
-        return await self.aggregator.post(address, path, body, limit)
+    async def exchange(self, ask: Ask) -> Response:
+        return await onward(self.aggregator, ask)
 
 
 async def test_a_packet_whose_time_passed_while_the_route_got_ready_gets_another_time(tmp_path: Path) -> None:

@@ -15,12 +15,13 @@ from anon.wire.replies import ACCEPTED
 from peer.rules.packet_lifecycle import Status
 from peer.rules.schedule import MAX_ATTEMPTS
 from tests.support.fake_aggregator import DECLARED, FakeAggregator, advance, peer
+from tests.support.routes import Ask, Exchanges, onward
 
 COVERED = DECLARED + "\n[cover]\nconnections = 3\n"
 
 
 @define
-class Tor:
+class Tor(Exchanges):
     """A route over the aggregator whose tor cannot start the first `fails` times that a packet needs it."""
 
     aggregator: FakeAggregator
@@ -32,11 +33,8 @@ class Tor:
             self.failed += 1
             raise Unreachable("tor could not start")
 
-    async def get(self, address: str, path: str, limit: int) -> Response:
-        return await self.aggregator.get(address, path, limit)
-
-    async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
-        return await self.aggregator.post(address, path, body, limit)
+    async def exchange(self, ask: Ask) -> Response:
+        return await onward(self.aggregator, ask)
 
 
 def early(count: int) -> bytes:

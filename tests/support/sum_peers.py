@@ -40,6 +40,7 @@ from peer.data.importing import import_rows
 from peer.rules.consent import Policy
 from peer.rules.limits import BudgetLimit
 from peer.store.home import PeerHome
+from tests.support.routes import Ask, Exchanges, onward
 
 PROGRAM = "tests.support.sum_peers"
 FIFTH = 5
@@ -61,7 +62,7 @@ def is_offline(number: int, turn: int) -> bool:
 
 
 @define
-class Noting:
+class Noting(Exchanges):
     """The route of one peer: nothing passes while it has no network, and each post is written down."""
 
     number: int
@@ -69,26 +70,21 @@ class Noting:
     notes: Path
     cut: bool = False
 
-    async def get(self, address: str, path: str, limit: int) -> Response:
-        self._demand_network()
-        return await self.inner.get(address, path, limit)
-
-    async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
-        self._demand_network()
-        self._note(path, body, "left")
-        answer = await self.inner.post(address, path, body, limit)
-        try:
-            self._note(path, body, parse_reply(answer.body))
-        except Malformed:
-            self._note(path, body, "unread")
-        return answer
-
-    def _demand_network(self) -> None:
+    async def exchange(self, ask: Ask) -> Response:
         if self.cut:
             raise NotConnected("no network")
+        if ask.body is not None:
+            self._note(ask.what, ask.body, "left")
+        answer = await onward(self.inner, ask)
+        if ask.body is not None:
+            try:
+                self._note(ask.what, ask.body, parse_reply(answer.body))
+            except Malformed:
+                self._note(ask.what, ask.body, "unread")
+        return answer
 
-    def _note(self, path: str, body: bytes, word: str) -> None:
-        said = {"peer": self.number, "what": path.rpartition("/")[2], "body": body.hex(), "word": word}
+    def _note(self, what: str, body: bytes, word: str) -> None:
+        said = {"peer": self.number, "what": what, "body": body.hex(), "word": word}
         with self.notes.open("a") as notes:
             notes.write(json.dumps(said) + "\n")
 
@@ -213,19 +209,15 @@ def hosted(folder: Path, order: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @frozen
-class Gated:
+class Gated(Exchanges):
     """A circuit of its own for each exchange, and only so many at once."""
 
     keeper: TorKeeper
     gate: asyncio.Semaphore
 
-    async def get(self, address: str, path: str, limit: int) -> Response:
+    async def exchange(self, ask: Ask) -> Response:
         async with self.gate:
-            return await TorRoute(self.keeper).get(address, path, limit)
-
-    async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
-        async with self.gate:
-            return await TorRoute(self.keeper).post(address, path, body, limit)
+            return await onward(TorRoute(self.keeper), ask)
 
 
 def numbers_of(peers: int, hosts: int) -> Sequence[range]:

@@ -33,6 +33,7 @@ from peer.run.exchanges import ANOTHER_KEY
 from peer.store.home import PeerHome
 from tests.support.clock import Clock
 from tests.support.fake_aggregator import BINNED, DECLARED, PAPER, FakeAggregator, advance, peer, until_closed
+from tests.support.routes import Ask, Exchanges
 from tests.support.stories import Told, counts, second_story
 
 MEMORY = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
@@ -46,7 +47,7 @@ LATER = ("edges", "thresholds")
 
 
 @define
-class Liar:
+class Liar(Exchanges):
     """A route to an aggregator that tells the second story with probability `lies`, and with probability `silent` does
     not answer a request for the heads. `heads` counts its answers."""
 
@@ -64,8 +65,11 @@ class Liar:
     def __attrs_post_init__(self) -> None:
         self.told = self.honest
 
-    async def get(self, address: str, path: str, limit: int) -> Response:
-        what = path.removeprefix(f"/v1/{self.study.hex()}/")
+    async def exchange(self, ask: Ask) -> Response:
+        if ask.body is not None:
+            self.left = True
+            return Response(200, encode_reply(ACCEPTED))
+        what = ask.what
         if what == "heads" or not self.linked:
             self.told = self.lying if self.chance.random() < self.lies else self.honest
         chain, bodies = self.told
@@ -77,10 +81,6 @@ class Liar:
         first, _, last = what.removeprefix("documents/").partition("-")
         asked = bodies[int(first) : int(last or first) + 1]
         return Response(200, b"".join(asked)) if int(last or first) < len(bodies) else Response(404, b"")
-
-    async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
-        self.left = True
-        return Response(200, encode_reply(ACCEPTED))
 
 
 @frozen

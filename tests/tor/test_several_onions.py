@@ -30,6 +30,7 @@ from tests.support.command_line import ENVIRONMENT, ROOT, anonml
 from tests.support.deployed import database_set_up, unit_words
 from tests.support.onion_commands import OnionServing, children_of, onion_study, tors_of
 from tests.support.postgres import Server
+from tests.support.routes import Ask, Exchanges, onward
 from tests.support.studies import ONE_PACKET
 
 pytestmark = [pytest.mark.tor, pytest.mark.postgres]
@@ -39,19 +40,15 @@ QUIET = 7.0
 
 
 @define
-class Recorded:
+class Recorded(Exchanges):
     """A peer's route through Tor, and where its exchanges went."""
 
     route: Route
     came: list[tuple[str, str]] = field(factory=list)
 
-    async def get(self, address: str, path: str, limit: int) -> Response:
-        self.came.append((address, "get"))
-        return await self.route.get(address, path, limit)
-
-    async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
-        self.came.append((address, "post"))
-        return await self.route.post(address, path, body, limit)
+    async def exchange(self, ask: Ask) -> Response:
+        self.came.append((ask.address, ask.kind))
+        return await onward(self.route, ask)
 
 
 @define

@@ -21,6 +21,7 @@ from peer.data.evaluate import at_once
 from peer.rules.consent import Policy
 from peer.store.home import PeerHome
 from tests.support.clock import Clock
+from tests.support.routes import Ask, Exchanges, onward
 
 ADDRESS = "127.0.0.1:8750"
 """The address in the links; only the route knows the address at which the aggregator really listens."""
@@ -28,25 +29,19 @@ FIRST, SECOND = "First", "Second"
 PEERS = ("ada", "ben", "eve")
 
 
-class Leading:
+class Leading(Exchanges):
     """Leads to the aggregator wherever it listens, and keeps every packet that leaves."""
 
     def __init__(self) -> None:
         self.port = 0
         self.packets: list[bytes] = []
 
-    async def get(self, address: str, path: str, limit: int) -> Response:
-        return await DirectRoute().get(self._there(address), path, limit)
-
-    async def post(self, address: str, path: str, body: bytes, limit: int) -> Response:
-        if path.endswith("/packets"):
-            self.packets.append(body)
-        return await DirectRoute().post(self._there(address), path, body, limit)
-
-    def _there(self, address: str) -> str:
-        if address != ADDRESS or not self.port:
+    async def exchange(self, ask: Ask) -> Response:
+        if ask.address != ADDRESS or not self.port:
             raise Unreachable("nothing is served there; try again later")
-        return f"127.0.0.1:{self.port}"
+        if ask.body is not None and ask.what == "packets":
+            self.packets.append(ask.body)
+        return await onward(DirectRoute(), ask, f"127.0.0.1:{self.port}")
 
 
 class Town:
