@@ -39,6 +39,9 @@ LONGEST_ALLOWANCE = 60.0
 QUERYING = 0.5
 """Of the first allowance, what the queries may take; the rest is for what is made of their answers."""
 
+LONGEST_OPENING = 3600.0
+"""Seconds in which a peer fetches its buckets of roster and credentials."""
+
 LEAST_WAIT = 0.25
 """Seconds between two attempts to fetch something."""
 LEAST_LOOK = 60.0
@@ -101,6 +104,18 @@ def draw_fetch_time(published: float, needed: float, now: float, random_bytes: R
     """Uniform over the gap between a closing and the next opening, a little after its start; now, when that is past."""
     gap = needed - published
     return max(now, uniform(published + 0.05 * gap, published + 0.6 * gap, random_bytes))
+
+
+def draw_begin(manifest: Manifest, now: float, random_bytes: RandomBytes) -> float:
+    """When a peer goes on if its buckets of roster and credentials are here by then. They are fetched until then, each
+    at its own time. So no answer moves the instant: one that comes later counts at the next of them, drawn alike.
+
+    That is after half of what is left of the settling time, or an eighth of what is left of the next window if that is
+    more, an hour at most; by chance up to half of it sooner.
+    """
+    table = manifest.timetable
+    longest = max((table.settled - now) / 2, (next_end(manifest, now) - now) / 8, evaluation_allowance(table))
+    return now + min(LONGEST_OPENING, longest) * uniform(0.5, 1.0, random_bytes)
 
 
 def draw_spread(published: float, needed: float, now: float, random_bytes: RandomBytes) -> float:

@@ -45,7 +45,6 @@ class Exchanges:
         self._run = run
         self._wasted = 0
         self._kept: dict[bytes, bytes] = {}
-        self._opened: dict[tuple[bytes, int], Bucket] = {}
         self._troubles: Troubles | None = None
         self._chain: tuple[bytes, tuple[SignedHead, ...]] | None = None
 
@@ -143,17 +142,6 @@ class Exchanges:
         """A bucket of a document, over a connection of its own. Raises `Later`, `Distrust`."""
         longest = wire_bytes(longest_bucket(study.manifest, head.kind), document.bits)
         return await self._fetched(self._run.tools.client(study).bucket(head, document, number, longest), longest)
-
-    async def member_bucket(self, study: Study, head: Head, document: BucketDocument, number: int) -> Bucket:
-        """The same, and kept until `forget_buckets`: a liar that spoils some answers does not begin it anew."""
-        place = head.digest, number
-        if place not in self._opened:
-            self._opened[place] = await self.bucket(study, head, document, number)
-        return self._opened[place]
-
-    def forget_buckets(self) -> None:
-        """Let go of the buckets that were kept."""
-        self._opened.clear()
 
     async def _fetched(self, answer: Awaitable[_T], length: int) -> _T:
         """The result of a fetch of so many bytes. Raises `Later`, and `Distrust` when too many bytes never matched."""

@@ -8,7 +8,10 @@ from attrs import evolve, field, frozen
 
 from anon.study.manifest import Window
 from anon.transparency.buckets import BucketDocument
-from anon.transparency.documents import Head
+from anon.transparency.closing import Bodies
+from anon.transparency.closing_buckets import ClosingDocuments
+from anon.transparency.documents import Head, SignedHead
+from peer.rules.bucket_checks import BucketPair
 from peer.rules.schedule import RandomBytes
 from peer.store.records import PacketKey
 
@@ -29,6 +32,19 @@ class Withdraw:
 @frozen
 class Verify:
     """Fetch the closed roster, have everything checked, and evaluate the features."""
+
+
+@frozen
+class FetchMembers:
+    """Fetch one bucket of the roster, and that of the same number of the credentials."""
+
+    number: int
+
+
+@frozen
+class Begin:
+    """Have the buckets of roster and credentials checked, and evaluate the features; or fetch again what did not come.
+    """
 
 
 @frozen
@@ -129,11 +145,34 @@ class GiveUpTranscripts:
 
 
 Job = (
-    Enrol | Withdraw | Verify | Look | GoOnWithout | Answer | Miss | CheckHeads | CheckBefore | Send | Settle
+    Enrol | Withdraw | Verify | FetchMembers | Begin | Look | GoOnWithout | Answer | Miss
+    | CheckHeads | CheckBefore | Send | Settle
     | ChooseTranscripts | FetchTranscripts | FetchDigests | Conclude | GiveUpTranscripts
 )
-YIELDING = (Verify, Look, Answer, CheckHeads, CheckBefore, Send, ChooseTranscripts, FetchTranscripts, FetchDigests)
+YIELDING = (
+    Verify, FetchMembers, Begin, Look, Answer, CheckHeads, CheckBefore, Send,
+    ChooseTranscripts, FetchTranscripts, FetchDigests,
+)  # fmt: skip
 """Jobs at random times of their own, which are drawn again when they fell due while another job was under way."""
+
+
+@frozen
+class Opening:
+    """The end of an enrolment whose roster and credentials are in buckets. `numbers`: the own bucket and its decoys;
+    `opened`: those that are here. `begins`: the time at which the peer goes on if all are, drawn before their fetches.
+    """
+
+    chain: tuple[SignedHead, ...]
+    bodies: Bodies
+    documents: ClosingDocuments
+    numbers: tuple[int, ...]
+    begins: float
+    opened: Mapping[int, BucketPair] = field(factory=dict)
+
+    @property
+    def lacking(self) -> list[int]:
+        """The numbers of those that are not here yet."""
+        return [number for number in self.numbers if number not in self.opened]
 
 
 @frozen
@@ -149,8 +188,8 @@ class RunnerMemory:
     """The memory of a runner about a study. All of it may be lost: times are drawn anew, checks made again.
 
     `drawn`: random times. `done`: looks and fetches that succeeded. `runs`: the transcripts to fetch, once they are
-    chosen; `digests`: their buckets, where they are in buckets. `last`, `ended`: the last job and its end. `ready`: the
-    end of the evaluation's allowance.
+    chosen; `digests`: their buckets, where they are in buckets. `opening`: those of roster and credentials. `last`,
+    `ended`: the last job and its end. `ready`: the end of the evaluation's allowance.
     """
 
     drawn: Mapping[Job, float] = field(factory=dict)
@@ -158,6 +197,7 @@ class RunnerMemory:
     done: frozenset[Job] = frozenset()
     runs: tuple[TranscriptRange, ...] | None = None
     digests: tuple[FetchDigests, ...] = ()
+    opening: Opening | None = None
     last: Job | None = None
     ended: float = 0.0
     ready: float = 0.0

@@ -31,9 +31,11 @@ from anon.text.sentences import say
 from peer.rules.packet_lifecycle import Status
 from peer.rules.schedule import (
     MAX_ATTEMPTS,
+    TOLERANCE,
     RandomBytes,
     draw_fetch_time,
     draw_look,
+    draw_spread,
     draw_wait,
     in_time,
     making_allowance,
@@ -46,6 +48,7 @@ from peer.rules.schedule import (
 from peer.run.jobs import (
     YIELDING,
     Answer,
+    Begin,
     CheckBefore,
     CheckHeads,
     ChooseTranscripts,
@@ -53,6 +56,7 @@ from peer.run.jobs import (
     Draw,
     DueJob,
     Enrol,
+    FetchMembers,
     FetchTranscripts,
     GiveUpTranscripts,
     GoOnWithout,
@@ -113,6 +117,13 @@ class PlanInputs:
         """The job at its random time, or the wish for one."""
         return self.at(job, self.memory.drawn[job]) if job in self.memory.drawn else Draw(job, draw)
 
+    def apart(self, job: Job, draw: Callable[[RandomBytes], float]) -> DueJob | Draw:
+        """The same of a bucket: where the machine slept over its time it gets another. Buckets that were fetched
+        together on waking would tell whose they are."""
+        found = self.timed(job, draw)
+        late = isinstance(found, DueJob) and not found.held_up and found.due < self.now - TOLERANCE
+        return Draw(job, draw) if late else found
+
 
 Timed = Iterator[DueJob | Draw]
 
@@ -154,12 +165,21 @@ def _enrol(study: Consented, inputs: PlanInputs) -> Timed:
 
 def _verify_unacknowledged(study: Consented, inputs: PlanInputs) -> Timed:
     table = study.manifest.timetable
-    if inputs.now >= table.enrol_closes:
+    if inputs.now >= table.enrol_closes and inputs.memory.opening is None:
         yield inputs.timed(Verify(), partial(draw_fetch_time, table.enrol_closes, table.settled, inputs.now))
 
 
 def _verify(study: Enrolled, inputs: PlanInputs) -> Timed:
-    yield inputs.at(Verify(), study.due)
+    if inputs.memory.opening is None:
+        yield inputs.at(Verify(), study.due)
+
+
+def _open_buckets(_study: Study, inputs: PlanInputs) -> Timed:
+    opening = inputs.memory.opening
+    if opening is not None:
+        yield inputs.at(Begin(), opening.begins)
+        for number in opening.lacking if inputs.now < opening.begins else ():
+            yield inputs.apart(FetchMembers(number), partial(uniform, inputs.now, opening.begins))
 
 
 def _look(study: Enrolled, inputs: PlanInputs) -> Timed:
@@ -243,10 +263,11 @@ def _fetch_transcripts(_study: Sent, inputs: PlanInputs) -> Timed:
             yield inputs.at(fetch, inputs.memory.drawn[fetch])
 
 
-def _fetch_digests(_study: Sent, inputs: PlanInputs) -> Timed:
+def _fetch_digests(study: Sent, inputs: PlanInputs) -> Timed:
+    closed, ends = transcript_interval(study.manifest)
     for fetch in inputs.memory.digests:
         if fetch not in inputs.memory.done:
-            yield inputs.at(fetch, inputs.memory.drawn[fetch])
+            yield inputs.apart(fetch, partial(draw_spread, closed, ends, inputs.now))
 
 
 def _conclude(_study: Sent, inputs: PlanInputs) -> Timed:
@@ -258,8 +279,8 @@ Rule = Callable[[Any, PlanInputs], Timed]
 """Takes a study of the state that it is listed under."""
 _COLLECTING: tuple[Rule, ...] = (_answer, _miss, _check_before, _send, _check_heads, _settle)
 JOBS: Mapping[type[Study], tuple[Rule, ...]] = {
-    Consented: (_enrol, _verify_unacknowledged),
-    Enrolled: (_verify, _look),
+    Consented: (_enrol, _verify_unacknowledged, _open_buckets),
+    Enrolled: (_verify, _open_buckets, _look),
     Evaluating: (_go_on_without,),
     Answering: _COLLECTING,
     Decided: _COLLECTING,

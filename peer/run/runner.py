@@ -16,6 +16,7 @@ from peer.run.exchanges import Exchanges
 from peer.run.inclusion import choose_transcripts, conclude, fetch_digests, fetch_transcripts, give_up
 from peer.run.jobs import (
     Answer,
+    Begin,
     CheckBefore,
     CheckHeads,
     ChooseTranscripts,
@@ -23,6 +24,7 @@ from peer.run.jobs import (
     DueJob,
     Enrol,
     FetchDigests,
+    FetchMembers,
     FetchTranscripts,
     GiveUpTranscripts,
     GoOnWithout,
@@ -37,7 +39,7 @@ from peer.run.jobs import (
 from peer.run.make_packets import answer, go_on_without, miss, settle_if_done
 from peer.run.plan import next_job, retry_at
 from peer.run.send import check_before, check_heads, put_off, send
-from peer.run.verify import look, verify
+from peer.run.verify import begin, fetch_again, fetch_members, look, verify
 from peer.store.manifests import ManifestRefused
 from peer.store.records import Consented, Ended, Enrolled, Evaluating, Leaving, Member, Sent, Study
 from peer.threads import off_loop
@@ -118,6 +120,8 @@ class StudyRunner:
         if due_job.held_up:
             if isinstance(job, CheckBefore | Send) and isinstance(study, Member):
                 return put_off(self._run, study, job)
+            if isinstance(job, Begin):
+                return fetch_again(self._run, study)
             raise Later
         try:
             await perform(self._run, self._exchanges, study, job)
@@ -132,6 +136,10 @@ async def perform(run: StudyRun, exchanges: Exchanges, study: Study, job: Job) -
             await enrol(run, exchanges, consented)
         case Verify(), (Consented() | Enrolled()) as joined:
             await verify(run, exchanges, joined)
+        case FetchMembers() as fetch, (Consented() | Enrolled()) as joined:
+            await fetch_members(run, exchanges, joined, fetch)
+        case Begin(), (Consented() | Enrolled()) as joined:
+            await begin(run, joined)
         case Look(), Enrolled() as enrolled:
             await look(run, exchanges, enrolled)
         case Withdraw(), Leaving() as leaving:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,13 +22,13 @@ from peer.rules.bucket_checks import BucketPair, buckets_of_key, check_membershi
 from peer.rules.checks import Membership, NotEnrolled, check_membership
 from peer.rules.distrust import Distrust
 from peer.rules.lifecycle import Event
-from peer.rules.schedule import evaluation_allowance
+from peer.rules.schedule import draw_begin, evaluation_allowance
 from peer.rules.study_secrets import StudySecrets
 from peer.run.context import Later, StudyRun
 from peer.run.exchanges import Exchanges
-from peer.run.jobs import Look
+from peer.run.jobs import FetchMembers, Look, Opening
 from peer.run.make_packets import PacketInputs, asked_at_first, first_cover, make_by_deadline, without_answers
-from peer.store.records import Consented, Enrolled, Evaluation, Joined, Verified
+from peer.store.records import Consented, Enrolled, Evaluation, Joined, Study, Verified
 from peer.threads import off_loop
 
 
@@ -39,20 +39,89 @@ async def look(run: StudyRun, exchanges: Exchanges, study: Enrolled) -> None:
 
 
 async def verify(run: StudyRun, exchanges: Exchanges, study: Joined) -> None:
-    """Fetch what closed the enrolment, have it checked, and evaluate the features."""
-    manifest = study.manifest
-    if run.now() + evaluation_allowance(manifest.timetable) >= last_chance(manifest):
-        reason = say("the windows passed before the checks could be made; nothing is sent")
-        return run.store.end(study.study, Event.WINDOWS_PASSED, reason)
+    """Fetch what closed the enrolment, have it checked, and evaluate the features; where it is in buckets, draw when
+    each of them is fetched, and when this peer goes on."""
+    if _passed(run, study):
+        return
     await process.start()
     chain = await exchanges.chain(study)
     if find(chain, "abandoned") is not None:
         reason = say("too few enrolled; nothing is sent, the budget is back")
         return run.store.end(study.study, Event.STUDY_ABANDONED, reason)
     bodies = await _membership_bodies(exchanges, study, chain)
+    if not has_buckets(study.manifest, chain):
+        return await _check(run, study, chain, bodies)
+    try:
+        documents = read_closing_documents(study.manifest_bytes, study.manifest, bodies)
+        check_size(study.manifest, documents.roster, study.minimum_cohort)
+    except (Malformed, Refused, RejectedProof) as fault:
+        return run.store.end(study.study, Event.CHECK_FAILED, str(fault))
+    numbers = buckets_of_key(documents.roster, run.secrets(study))
+    run.memory = evolve(run.memory, opening=Opening(chain, bodies, documents, numbers, 0.0))
+    fetch_again(run, study)
+
+
+def fetch_again(run: StudyRun, study: Study) -> None:
+    """Draw the next time at which this peer goes on if all buckets are here, and then when it fetches those that are
+    not. Nothing of both follows from an answer."""
+    opening = _opening(run)
+    run.memory = evolve(
+        run.memory,
+        opening=evolve(opening, begins=draw_begin(study.manifest, run.now(), run.tools.random_bytes)),
+        drawn={job: time for job, time in run.memory.drawn.items() if not isinstance(job, FetchMembers)},
+        retries={
+            job: evolve(retry, not_before=0.0) if isinstance(job, FetchMembers) else retry
+            for job, retry in run.memory.retries.items()
+        },
+    )
+
+
+async def fetch_members(run: StudyRun, exchanges: Exchanges, study: Joined, job: FetchMembers) -> None:
+    """Fetch a bucket and keep it. Its number alone ties the fetch of the roster's to that of the credentials'."""
+    opening = _opening(run)
+    documents, heads = opening.documents, [find(opening.chain, kind) for kind in ("roster", "credentials")]
+    pair = BucketPair(*[
+        await exchanges.bucket(study, head, document, job.number)
+        for head, document in zip(heads, (documents.roster, documents.credentials), strict=True)
+        if head is not None
+    ])
+    run.memory = evolve(run.memory, opening=evolve(opening, opened={**opening.opened, job.number: pair}))
+
+
+async def begin(run: StudyRun, study: Joined) -> None:
+    """Go on at the time that was drawn, without an exchange, if all buckets are here."""
+    opening = _opening(run)
+    if _passed(run, study):
+        return
+    if opening.lacking:
+        return fetch_again(run, study)
+    await _check(run, study, opening.chain, opening.bodies, opening.opened)
+
+
+def _opening(run: StudyRun) -> Opening:
+    if run.memory.opening is None:
+        raise Later
+    return run.memory.opening
+
+
+def _passed(run: StudyRun, study: Joined) -> bool:
+    """True if no packet could leave any more: the study is over then."""
+    passed = run.now() + evaluation_allowance(study.manifest.timetable) >= last_chance(study.manifest)
+    if passed:
+        reason = say("the windows passed before the checks could be made; nothing is sent")
+        run.store.end(study.study, Event.WINDOWS_PASSED, reason)
+    return passed
+
+
+async def _check(
+    run: StudyRun,
+    study: Joined,
+    chain: tuple[SignedHead, ...],
+    bodies: Bodies,
+    opened: Mapping[int, BucketPair] | None = None,
+) -> None:
     secrets = run.secrets(study)
     try:
-        opened = await _member_buckets(exchanges, study, chain, bodies, secrets)
         member, verified = await _checked(run, study, chain, bodies, opened, secrets)
     except NotEnrolled as absent:
         event = Event.ENROLMENT_REFUSED if isinstance(study, Consented) else Event.CHECK_FAILED
@@ -61,6 +130,7 @@ async def verify(run: StudyRun, exchanges: Exchanges, study: Joined) -> None:
         raise
     except (Malformed, Refused, RejectedProof) as fault:
         return run.store.end(study.study, Event.CHECK_FAILED, str(fault))
+    run.memory = evolve(run.memory, opening=None)
     return await _evaluate(run, study, verified, secrets, member.credential)
 
 
@@ -93,31 +163,12 @@ async def _membership_bodies(exchanges: Exchanges, study: Joined, chain: Sequenc
     return Bodies(*[await exchanges.body(study, head) for head in present])
 
 
-async def _member_buckets(
-    exchanges: Exchanges, study: Joined, chain: Sequence[SignedHead], bodies: Bodies, secrets: StudySecrets
-) -> dict[int, BucketPair] | None:
-    """The own buckets of roster and credentials and the decoys, in the order of their numbers: nothing tells which is
-    the own, and a retry asks for the same. None where the documents are whole."""
-    roster, credentials = find(chain, "roster"), find(chain, "credentials")
-    if roster is None or credentials is None or not has_buckets(study.manifest, chain):
-        return None
-    documents = read_closing_documents(study.manifest_bytes, study.manifest, bodies)
-    check_size(study.manifest, documents.roster, study.minimum_cohort)
-    opened = {}
-    for number in buckets_of_key(documents.roster, secrets):
-        entries = await exchanges.member_bucket(study, roster, documents.roster, number)
-        issued = await exchanges.member_bucket(study, credentials, documents.credentials, number)
-        opened[number] = BucketPair(entries, issued)
-    exchanges.forget_buckets()
-    return opened
-
-
 async def _checked(
     run: StudyRun,
     study: Joined,
     chain: tuple[SignedHead, ...],
     bodies: Bodies,
-    opened: dict[int, BucketPair] | None,
+    opened: Mapping[int, BucketPair] | None,
     secrets: StudySecrets,
 ) -> tuple[Membership, Verified]:
     manifest = study.manifest
@@ -140,7 +191,7 @@ async def _checked(
 
 
 def _in_buckets(
-    opened: dict[int, BucketPair], manifest_bytes: bytes, manifest: Manifest, bodies: Bodies, *rest: Any
+    opened: Mapping[int, BucketPair], manifest_bytes: bytes, manifest: Manifest, bodies: Bodies, *rest: Any
 ) -> Membership:
     return check_membership_in_buckets(manifest_bytes, manifest, bodies, opened, *rest)
 

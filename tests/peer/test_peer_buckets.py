@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import evolve
 
 from anon.credential import pseudonym
 from anon.protocols.sortition import tag_context
+from anon.route import Response
 from anon.transparency import buckets
 from peer.app import PeerApp
+from peer.rules import schedule
 from peer.rules.bucket_checks import buckets_of_tag
 from peer.rules.lifecycle import State
 from peer.rules.packet_lifecycle import Status
 from peer.rules.study_secrets import StudySecrets
+from peer.run import verify
 from peer.run.context import credential_of
 from peer.store.home import PeerHome
 from peer.store.records import Member
@@ -55,8 +59,10 @@ async def test_a_whole_life_in_buckets(few: None, tmp_path: Path) -> None:
     await advance(app, aggregator, window_closes(aggregator))
     assert len(aggregator.sent("packets")) == 1
     first = fetched(aggregator, "roster")
-    assert len(set(first)) == 3 and first == sorted(first), "the own and two decoys, in an order that tells nothing"
+    assert len(set(first)) == len(first) == 3, "the own and two decoys"
     assert fetched(aggregator, "credentials") == first
+    roster = next(number for number, made in aggregator.made.items() if made.document.kind == "roster")
+    assert len({at for what, at in aggregator.gets if what.startswith(f"buckets/{roster}/")}) == 3, "each at its own time"
     documents = {what for what, _at in aggregator.gets if what.startswith("documents")}
     assert documents == {"documents/1", "documents/2", "documents/3"}, "nothing whole"
     aggregator.transcribe()
@@ -78,6 +84,14 @@ async def test_a_single_bucket_needs_no_decoys(monkeypatch: pytest.MonkeyPatch, 
     assert await advance(app, aggregator) is None
     assert fetched(aggregator, "transcript") == [0]
     assert app.status()[0].slots[0].status is Status.INCLUDED
+
+
+def others_sent(aggregator: FakeAggregator) -> None:
+    """Fifteen others sent as well."""
+    for (slot, _tag), packet in list(aggregator.accepted.items()):
+        for number in range(15):
+            token = bytes([number]) + packet.token[1:]
+            aggregator.accepted[slot, token[:48]] = evolve(packet, token=token)
 
 
 def asked(aggregator: FakeAggregator, kind: str) -> list[str]:
@@ -105,7 +119,6 @@ async def test_a_retry_asks_for_the_same_buckets(few: None, tmp_path: Path) -> N
     app.close()
     app = reopened(PeerHome(tmp_path), aggregator)
     await until_asked(app, aggregator, "roster", 2)
-    assert len(set(fetched(aggregator, "roster"))) == 1, "in the order of their numbers"
     aggregator.deaf = {*asked(aggregator, "credentials")[3:]}
     app.close()
     app = reopened(PeerHome(tmp_path), aggregator)
@@ -123,10 +136,7 @@ async def test_digests_come_one_by_one_at_times_of_their_own_and_after_a_restart
 ) -> None:
     aggregator, app = await enrolled(tmp_path)
     await advance(app, aggregator, window_closes(aggregator))
-    for (slot, _tag), packet in list(aggregator.accepted.items()):  # fifteen others sent as well
-        for number in range(15):
-            token = bytes([number]) + packet.token[1:]
-            aggregator.accepted[slot, token[:48]] = evolve(packet, token=token)
+    others_sent(aggregator)
     aggregator.transcribe()
     study = app.store.study(aggregator.study)
     assert isinstance(study, Member)
@@ -169,3 +179,54 @@ async def test_several_slots_fetch_a_bucket_each(few: None, tmp_path: Path) -> N
     for number in numbers(aggregator, "transcript"):
         assert [what for what, _at in aggregator.gets if what.startswith(f"buckets/{number}/")] == [f"buckets/{number}/0"]
     assert {slot.status for slot in app.status()[0].slots} == {Status.INCLUDED}
+
+
+async def test_a_machine_that_slept_draws_the_times_of_its_buckets_anew(few: None, tmp_path: Path) -> None:
+    """All three at one instant would tell whose they are."""
+    aggregator, app = await enrolled(tmp_path)
+    while not (numbers(aggregator, "roster") and any(what == "documents/3" for what, _at in aggregator.gets)):
+        aggregator.clock.seconds = max(aggregator.clock(), await app.step(aggregator.study) or 0)
+    opening = app._following.runner(aggregator.study)._run.memory.opening
+    assert opening is not None
+    aggregator.clock.seconds = slept = opening.begins - 2.0
+    await advance(app, aggregator, opening.begins - 1e-3)
+    times = [at for what, at in aggregator.gets if what in asked(aggregator, "roster")]
+    assert len(set(times)) == len(times) == 3 and all(at > slept for at in times)
+    await advance(app, aggregator, window_closes(aggregator))
+    others_sent(aggregator)
+    aggregator.transcribe()
+    (number,) = numbers(aggregator, "transcript")
+    closes, ends = window_closes(aggregator), aggregator.manifest.timetable.ends
+    while not app._following.runner(aggregator.study)._run.memory.digests:
+        aggregator.clock.seconds = max(aggregator.clock(), await app.step(aggregator.study) or ends)
+    aggregator.clock.seconds = slept = closes + 0.9 * (ends - closes)
+    assert await advance(app, aggregator) is None
+    times = [at for what, at in aggregator.gets if what.startswith(f"buckets/{number}/")]
+    assert len(set(times)) == len(times) == 3 and all(at > slept for at in times)
+
+
+@pytest.mark.parametrize("delay", [0.0, 7.0, 70.0, 300.0])
+async def test_no_answer_moves_the_instant_at_which_a_peer_goes_on(
+    delay: float, few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was drawn before the fetches. An answer that is held until after it is one that did not come in time."""
+    aggregator, app = await enrolled(tmp_path)
+    drawn, went_on, honest, check = list[float](), list[float](), aggregator.bucket, verify._check
+
+    def draw_begin(*given: Any) -> float:
+        drawn.append(schedule.draw_begin(*given))
+        return drawn[-1]
+
+    def late(_self: FakeAggregator, number: int, bucket: int) -> Response:
+        aggregator.clock.seconds += delay
+        return honest(number, bucket)
+
+    async def checked(*given: Any) -> None:
+        went_on.append(aggregator.clock())
+        await check(*given)
+
+    monkeypatch.setattr(verify, "draw_begin", draw_begin)
+    monkeypatch.setattr(verify, "_check", checked)
+    monkeypatch.setattr(FakeAggregator, "bucket", late)
+    await advance(app, aggregator, window_closes(aggregator))
+    assert went_on == drawn[-1:] and len(aggregator.sent("packets")) == 1
