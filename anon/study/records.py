@@ -1,7 +1,8 @@
 """Many records of each member: how many are taken, and whether a promise is about a member or about a single record.
 
-A record is what the study's queries say under one key. Each query of such a study gives two columns: the key and the
-value. More records than `most` are cut by a draw on the member's own machine (`anon.queries.records`).
+A record is all that the study's queries say under one key: rows of one key are one record. Each query of such a study
+gives two columns: the key and the value. More records than `most` are cut by a draw on the member's own machine
+(`anon.queries.records`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The change of an exact sum by one unit, as squares of L2 norms: integers, rounded to the side that promises less.
 
-A unit is one person with all of their rows, or one row. Its vector is replaced by another one, or left out
-(`anon.noise.scaling.Neighbours`). The proofs are on the page docs/explanation/exact-sums.md.
+A unit is one person with all of their records, or one record: all rows of one key. Its vector is replaced by another
+one, or left out (`anon.noise.scaling.Neighbours`). The proofs are on the page docs/explanation/exact-sums.md.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 from anon.noise.scaling import Neighbours
 
 Unit = Literal["person", "record"]
-"""The thing that is hidden: a person with all of their rows, or a single row."""
+"""The thing that is hidden: a person with all of their records, or a single record."""
 
 
 class Summed(Protocol):
