@@ -14,7 +14,6 @@ from aggregator.lab.simulation.sum_noise import simulated_noise
 from aggregator.protocols.contract import SummingPart
 from aggregator.protocols.histogram.results import Subject
 from aggregator.protocols.registry import part_of
-from aggregator.protocols.sum.gradient import learn_gradient
 from aggregator.protocols.sum.moments import ridge
 from aggregator.protocols.sum.part import SumPart
 from aggregator.protocols.sum.published import NoisySum
@@ -132,9 +131,11 @@ def test_a_gradient_gives_the_weights_of_the_descent() -> None:
     design, one = summed_of(study, study.surveys[0]), arrangement_of(study).sums[0]
     assert isinstance(design, GradientSums)
     way = Descent(3, Fraction(2), Fraction(9, 10), 400, one.sigma_squared * 2, 1)
-    linear = learn_gradient(design, way, [NoisySum(values, 400, one.sigma_squared, 2) for values in sums])
+    standing = way.start(len(design.columns))
+    for values in sums:
+        standing = way.after(standing, values, design.scale)
     model = learned(study, documents).model
-    assert isinstance(model, LinearModel) and (model.intercept, *model.weights) == linear.weights
+    assert isinstance(model, LinearModel) and (model.intercept, *model.weights) == way.final(standing)
     assert model.weights[1] < 0
 
 
