@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from aggregator.store.database import Database
 from aggregator.store.home import KEPT
 from aggregator.store.migrations import SCHEMA
-from anon.storage.durable import guarded, reading
+from anon.storage.durable import connect, guarded, reading, runs_by_itself
+from anon.storage.lived import COUNT, Lived, count
 from anon.storage.migration import drop_copies
 from anon.storage.private_files import made_private
 from anon.text.sentences import Term
@@ -42,7 +43,7 @@ class SqliteDatabase(Database):
         event.listen(self._engine.sync_engine, "connect", _connected)
         event.listen(self._engine.sync_engine, "begin", _begun)
         self._writer = self._engine.execution_options(writes=True)
-        self._path = path
+        self._path, self._lived = path, Lived(path, KEPT)
         self.place = path
 
     async def leads(self, willing: bool = True) -> bool:
@@ -56,20 +57,36 @@ class SqliteDatabase(Database):
         """Nothing: a restored file has a mark beside it (`aggregator.store.duplicate_home`)."""
 
     async def create(self, *groups: MetaData) -> None:
-        """See `Database`. Raises `Refused` for the file of another program's schema."""
-        await asyncio.to_thread(SCHEMA.demand_own, self._path)
+        """See `Database`. Raises `Refused` for the file of another program's schema, `Damaged` for one that is missing,
+        emptied or older than the last one (`anon.storage.lived`)."""
+        await asyncio.to_thread(self._demand_latest)
         made_private(self._path)
         async with self.write() as connection:
             for group in groups:
                 await connection.run_sync(group.create_all)
             await connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA.version}")
 
+    def _demand_latest(self) -> None:
+        known = self._lived.known()
+        SCHEMA.demand_own(self._path)
+        stored = None
+        if self._path.exists() and (self._path.stat().st_size or _log_of(self._path)):
+            with closing(connect(self._path, KEPT)) as connection:
+                stored = count(connection)
+                if runs_by_itself(connection):
+                    raise KEPT.damaged(self._path, Term("a trigger or a view"))
+        self._lived.demand(known, stored)
+
     @asynccontextmanager
     async def write(self, settling: bytes = b"") -> AsyncIterator[AsyncConnection]:
         """See `Database`. It holds the file's one write lock from its start."""
         with reading(self._path, KEPT, Term("a row")):
-            async with self._writing, self._writer.begin() as connection:
-                yield connection
+            async with self._writing:
+                async with self._writer.begin() as connection:
+                    yield connection
+                    number = 1 + int((await connection.exec_driver_sql(COUNT)).scalar_one())
+                    await connection.exec_driver_sql(f"{COUNT} = {number}")
+                self._lived.remember(number)
 
     def add(self, study: bytes) -> AbstractAsyncContextManager[AsyncConnection]:
         """See `Database`. A file has one writer."""
@@ -118,6 +135,11 @@ class SqliteDatabase(Database):
     async def close(self) -> None:
         """See `Database`."""
         await self._engine.dispose()
+
+
+def _log_of(path: Path) -> int:
+    log = path.with_name(f"{path.name}-wal")
+    return log.stat().st_size if log.exists() else 0
 
 
 def _connected(connection: Any, _: Any) -> None:

@@ -4,6 +4,9 @@ SQLite beside the teller's key. No column and no key tells when or in which orde
 the transaction that keeps the noisy share; the file keeps no copy of what was erased (secure_delete, and a log that is
 emptied). A disk that keeps old blocks may.
 
+A changed bit would be a wrong sum, signed. So the file has a digest of its rows (`anon.storage.whole_rows`), and what
+remembers how far it came stands beside it (`anon.storage.lived`): a lost or older journal would say things twice.
+
 With a spare, `study` is the id of a pair in offers, studies, parts and shares (`anon.sharing.quorum`). In rolls and
 ends it is the study's own. So a teller has one roster and one end, whatever it does in its two pairs.
 """
@@ -21,8 +24,10 @@ from attrs import field, frozen
 from anon.errors import Conflict, Refused
 from anon.storage.crash_points import crash_points
 from anon.storage.durable import Kept, connect, reading
+from anon.storage.lived import Lived, count, counted
 from anon.storage.migration import Schema
 from anon.storage.private_files import made_private
+from anon.storage.whole_rows import TABLE, WholeRows
 from anon.teller.rules import Roll
 from anon.text.sentences import Term
 from anon.wire.packet_v2 import Occasion
@@ -31,7 +36,7 @@ KEPT = Kept(
     Term("With it are the secrets of running studies and what this teller said in them"),
     Term("Its studies end; make a new teller. A copy of before would say things twice"),
 )
-SCHEMA = Schema(1, {}, KEPT)
+SCHEMA = Schema(2, {}, KEPT)
 WRITES = ("offer", "study", "key-share", "roll", "shares", "verdicts", "list", "noisy-share", "stop", "erasure")
 POINTS = tuple(f"{side}-commit-of-{write}" for write in WRITES for side in ("before", "after"))
 """Where a test may kill a teller, on each side of every commit."""
@@ -95,18 +100,30 @@ class Journal:
 
     def __init__(self, file: Path) -> None:
         self._file = file
+        self._lived = Lived(file, KEPT)
+        known = self._lived.known()
         SCHEMA.demand_own(file)
         made_private(file)
         self._connection = connect(file, KEPT, isolation_level=None, timeout=30)
         for setting in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON", "trusted_schema = OFF"):
             self._connection.execute(f"PRAGMA {setting}")
         if self._connection.execute("PRAGMA user_version").fetchone()[0] == 0:
-            self._connection.execute("BEGIN IMMEDIATE")
-            for statement in _TABLES.split(";"):
-                self._connection.execute(statement)
-            self._connection.execute(f"PRAGMA user_version = {SCHEMA.version}")
-            self._connection.execute("COMMIT")
+            self._lived.demand(known, None)
+            self._create()
+        self._rows = WholeRows(self._connection)
+        if not self._rows.is_whole():
+            raise KEPT.damaged(file, Term("a value in it is not the one that was written"))
+        self._lived.demand(known, count(self._connection))
+        self._lived.remember(count(self._connection))
         self._empty_log()
+
+    def _create(self) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+        for statement in (*_TABLES.split(";"), TABLE):
+            self._connection.execute(statement)
+        self._connection.execute("INSERT INTO whole VALUES (?)", (bytes(32),))
+        self._connection.execute(f"PRAGMA user_version = {SCHEMA.version}")
+        self._connection.execute("COMMIT")
 
     def close(self) -> None:
         """Let the file go."""
@@ -305,13 +322,17 @@ class Journal:
         connection = self._connection
         connection.execute("BEGIN IMMEDIATE")
         try:
+            self._rows.begin()
             yield connection
+            self._rows.end()
+            number = counted(connection)
             crash_point(f"before-commit-of-{write}")
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:  # a full disk may have undone it already
                 connection.execute("ROLLBACK")
             raise
+        self._lived.remember(number)
         crash_point(f"after-commit-of-{write}")
         if erases:
             self._empty_log()

@@ -29,6 +29,8 @@ FATES = {
     "peer.sqlite-journal": Fate.STAYS,  # of a transaction that was cut off
     "peer.sqlite.v*": Fate.GOES,  # copies that an upgrade kept (`anon.storage.migration`)
     "peer.sqlite.damaged": Fate.GOES,  # a ledger in whose place a new one began (`peer.store.ledger_marker`)
+    "peer.sqlite.lived": Fate.STAYS,  # how far the ledger came (`anon.storage.lived`)
+    "peer.sqlite.lived.*": Fate.GOES,  # a killed writer's
     "data.sqlite*": Fate.GOES,
     "settings.json": Fate.STAYS,
     "*.json.new": Fate.GOES,  # a killed writer's

@@ -1,8 +1,8 @@
 """A home whose ledger is gone is not a new one: what remembers that a peer lived here, and how to begin anew.
 
 The ledger says what was spent for life, so a home that lost it must not begin with a full budget. That a ledger was
-made is remembered in the settings and in the header of the data file; either is enough. Somebody who removes all three
-has a new home: the budget binds its owner, and nobody else can see what they spent.
+made is remembered beside it (`anon.storage.lived`), in the settings and in the header of the data file; each is enough.
+Somebody who removes them all has a new home: the budget binds its owner, and nobody else can see what they spent.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from attrs import evolve
 
 from anon.errors import AnonmlError, Damaged, Refused
 from anon.storage.durable import connect
+from anon.storage.lived import Lived
+from anon.storage.migration import version_of
 from anon.storage.overwriting import remove_file
 from anon.text.foreign import whole_place
 from anon.text.sentences import say
@@ -30,14 +32,15 @@ BEGAN_ANEW = say("set aside when the home began anew: what was spent before is n
 
 
 def demand_ledger(home: PeerHome) -> None:
-    """Raises `Damaged` when this home had a ledger and has none."""
-    if not home.store_path.exists() and has_lived(home):
-        raise STORE_KEPT.damaged(home.store_path, say("missing, though this home had one"))
+    """Raises `Damaged` when this home had a ledger and has none, or an empty one."""
+    lived = has_lived(home)
+    if lived and version_of(home.store_path, STORE_KEPT) == 0:
+        _memory(home).demand(0, None)
 
 
 def has_lived(home: PeerHome) -> bool:
     """True if a ledger was ever made here."""
-    return bool(home.settings().installation) or _is_marked(home.data_path)
+    return _memory(home).known() is not None or bool(home.settings().installation) or _is_marked(home.data_path)
 
 
 def remember(home: PeerHome, installation: str) -> None:
@@ -65,10 +68,15 @@ def begin_anew(home: PeerHome) -> Path | None:
             path = whole_place(home.store_path)
             raise Refused(say("{path}: whole; a new ledger is for a home that lost its own", path=path))
         kept = _moved_aside(home.store_path)
+        _memory(home).forget()
         with closing(Store(home.store_path, os.urandom)) as store:
             store.restored((), BEGAN_ANEW, b"begun anew" + os.urandom(8))
             remember(home, store.installation())
         return kept
+
+
+def _memory(home: PeerHome) -> Lived:
+    return Lived(home.store_path, STORE_KEPT)
 
 
 def _is_whole(store: Path) -> bool:

@@ -107,18 +107,23 @@ async def test_every_damage_of_an_aggregators_home_is_harmless_or_told_everywher
 @pytest.mark.slow
 @pytest.mark.parametrize("column", ["number", "kind"])
 async def test_a_flipped_bit_in_the_name_of_a_document_is_told(tmp_path: Path, clock: Clock, column: str) -> None:
-    """In its row and in its entry of an index. Otherwise it would be looked for in vain, with no word about it."""
+    """In its row, and in its entry of an index unless everything is served all the same. Otherwise it would be looked
+    for in vain, with no word about it."""
     expected, _ = await _view(tmp_path / "home", clock)
     whole = (tmp_path / "home/aggregator.sqlite").read_bytes()
     places = [place for study in expected for place in _named(whole, study, column)]
     assert len(places) == 2 * sum(map(len, expected.values())) == 10
-    shutil.copytree(tmp_path / "home", tmp_path / "copy")
+    told = 0
     for place in places:
+        shutil.rmtree(tmp_path / "copy", ignore_errors=True)
+        shutil.copytree(tmp_path / "home", tmp_path / "copy")
         spoilt = bytearray(whole)
         spoilt[place] ^= 1
         (tmp_path / "copy/aggregator.sqlite").write_bytes(spoilt)
-        _, faults = await _view(tmp_path / "copy", clock)
-        assert faults and all("aggregator.sqlite" in said and "restore FILE" in said for said in faults), place
+        view, faults = await _view(tmp_path / "copy", clock)
+        told += bool(faults)
+        assert (faults or view == expected) and all("aggregator.sqlite" in said and "restore FILE" in said for said in faults), place
+    assert told >= 5
 
 
 def _named(file: bytes, study: bytes, column: str) -> list[int]:

@@ -157,7 +157,7 @@ async def test_a_ledger_that_is_gone_is_not_begun_again_without_a_word(tmp_path:
     home, aggregator = await _lived(tmp_path / "home")
     for name in ("peer.sqlite", "peer.sqlite-wal", "peer.sqlite-shm", *also):
         (home.path / name).unlink(missing_ok=True)
-    with pytest.raises(Damaged, match="missing, though this home had one") as told:
+    with pytest.raises(Damaged, match="missing or emptied, though this home had one") as told:
         reopened(home, aggregator)
     assert "anonml peer restore FILE" in str(told.value) and "begin-anew" in str(told.value)
     assert not home.store_path.exists()

@@ -73,8 +73,12 @@ async def test_a_restore_that_is_killed_leaves_no_older_ledger(tmp_path: Path, m
     await app.join(aggregator.invite, aggregator.manifest.epsilon)
     await backup(app._home, tmp_path / "file", evaluate=at_once)
 
-    def killed(_self: Path, _target: Path) -> None:
-        raise KeyboardInterrupt
+    replaced = Path.replace
+
+    def killed(file: Path, target: Path) -> Path:
+        if file.name == "peer.sqlite":
+            raise KeyboardInterrupt
+        return replaced(file, target)
 
     with monkeypatch.context() as killing:
         killing.setattr(Path, "replace", killed)

@@ -15,13 +15,14 @@ from pathlib import Path
 
 from anon.errors import Refused
 from anon.storage.home import AGGREGATOR, MOVED, RESTORED
+from anon.storage.lived import ENDING
 from anon.storage.locks import locked
 from anon.storage.migration import KEPT
 from anon.storage.private_files import held_private, made_private
 
 _STUDIES = "studies"
 _LOCK = "lock"
-_PASSING = ("-wal", "-shm", ".new", KEPT)
+_PASSING = ("-wal", "-shm", ".new", ENDING, KEPT)
 
 
 @contextmanager

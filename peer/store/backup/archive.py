@@ -45,6 +45,7 @@ from attrs import frozen
 
 from anon.errors import AnonmlError, Malformed, Refused
 from anon.storage.durable import Kept, connect, first_unsound, reading, writing
+from anon.storage.lived import Lived
 from anon.storage.locks import synced
 from anon.storage.migration import drop_copies, upgrade
 from anon.storage.overwriting import remove_file
@@ -308,6 +309,7 @@ def _put(home: PeerHome, folder: Path) -> None:
     for name in coming:
         for ending in ("", "-wal", "-shm", "-journal") if name in _KEPT else ():
             remove_file(home.path / f"{name}{ending}")
+    Lived(home.store_path, STORE_KEPT).remember(_identity(folder / "peer.sqlite")[1])
     for name in reversed(coming):
         (folder / name).replace(home.path / name)
     synced(home.path)

@@ -13,7 +13,7 @@ import hashlib
 import sqlite3
 from pathlib import Path
 
-from anon.storage.durable import reading
+from anon.storage.durable import reading, runs_by_itself
 from anon.text.sentences import Term, say
 from anon.wire.cbor import encode
 from peer.store.home import STORE_KEPT
@@ -35,6 +35,8 @@ def demand_whole(connection: sqlite3.Connection, file: Path) -> None:
     """Raises `Damaged` unless every value is the one that was written."""
     if [row[0] for row in connection.execute("PRAGMA integrity_check(1)")] != ["ok"]:  # indexes too, unlike quick_check
         raise STORE_KEPT.damaged(file, Term("integrity_check"))
+    if runs_by_itself(connection):
+        raise STORE_KEPT.damaged(file, Term("a trigger or a view"))
     connection.execute("BEGIN IMMEDIATE")
     try:
         with reading(file, STORE_KEPT, Term("digest")):

@@ -9,18 +9,16 @@ than a commit does. It holds three file descriptors and a small cache.
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
 
-from anon.errors import NoRoom, Refused
+from anon.errors import NoRoom
 from anon.storage.durable import connect
+from anon.storage.lived import Lived
 from anon.storage.migration import drop_copies, version_of
 from anon.storage.private_files import made_private
-from anon.text.foreign import whole_place
-from anon.text.sentences import say
 from peer.rules.consent import Policy
 from peer.store import rows
 from peer.store.crash_points import crash_point
@@ -31,17 +29,18 @@ from peer.store.manifests import Manifests
 
 BUSY_SECONDS = 30.0
 READER_MILLISECONDS = 250
-_ERASING = frozenset({"release", "answer", "end", "leaving", "withdrawal", "policy"})
-"""Transactions that may erase: the log, which still has what the file has not, is emptied after them, or after the next
-where a reader was in the way. Copies that a migration kept go before."""
+_ERASING = frozenset({"consent", "release", "answer", "end", "leaving", "withdrawal", "policy"})
+"""Transactions that may erase, and a consent, whose reservation a lost log would forget. The log, which still has what
+the file has not, is emptied after them, or after the next where a reader was in the way. Copies that a migration kept
+go before."""
 
 
 class StoreFile:
     """One store's file, made when there is none. `random_bytes` names a new installation; `policy` is its first.
 
     Raises `Refused` for a file of another program's schema; `peer.store.database.migrations.upgrade_home` brings one up
-    to date. Raises it also for a file that something emptied. Such a file would be taken for a new home, whose budget
-    nobody has spent.
+    to date. Raises `Damaged` for a file that is emptied or older than the last one (`anon.storage.lived`). It would be
+    taken for a home whose budget nobody has spent.
     """
 
     def __init__(self, path: Path, random_bytes: Callable[[int], bytes], policy: Policy | None = None) -> None:
@@ -51,12 +50,17 @@ class StoreFile:
         self._file: tuple[int, int] | None = None
         self._log_holds_erased = False
         """Something that was erased still stands in the log: a reader was in the way."""
+        self._lived = Lived(path, STORE_KEPT)
+        known = self._lived.known()
         SCHEMA.demand_own(path)
-        _demand_not_emptied(path)
         if version_of(path, STORE_KEPT) == 0:  # also one whose making was killed
+            self._lived.demand(known, None)
             self._create(random_bytes(16).hex(), policy or Policy())
         else:
             demand_whole(self._connection, path)
+            self._lived.demand(known, generation(self._connection))
+        if known is None:
+            self._lived.remember(generation(self._connection))
 
     def _create(self, installation: str, policy: Policy) -> None:
         made_private(self._path)
@@ -109,6 +113,7 @@ class StoreFile:
         try:
             yield connection
             connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+            number = generation(connection)
             write_digest(connection)
         except BaseException:
             if connection.in_transaction:  # a full disk may have ended it
@@ -118,6 +123,7 @@ class StoreFile:
             drop_copies(self._path)
         crash_point(f"before-commit-of-{what}")
         self._commit(connection)
+        self._lived.remember(number)
         crash_point(f"after-commit-of-{what}")
         if what in _ERASING or self._log_holds_erased:
             self._log_holds_erased = not _log_emptied(connection)
@@ -149,26 +155,6 @@ def _log_emptied(connection: sqlite3.Connection) -> bool:
         connection.execute(f"PRAGMA busy_timeout = {int(1000 * BUSY_SECONDS)}")
 
 
-def _demand_not_emptied(path: Path) -> None:
-    """An empty file may be one that another program makes right now, so it is looked at again for a moment. One whose
-    making was killed stays empty as well: only its owner knows which it is."""
-    if not path.with_name("data.sqlite").exists():
-        return
-    for _ in range(20):
-        if not _is_emptied(path):
-            return
-        time.sleep(0.05)
-    raise Refused(
-        say(
-            "{path}: the file is empty, though this home holds data, and with it went what was spent and sent; "
-            "restore a backup into an empty directory (`anonml peer restore FILE --home FOLDER`), or remove the file "
-            "if this home never joined a study. Nothing leaves from it",
-            path=whole_place(path),
-        )
-    )
-
-
-def _is_emptied(path: Path) -> bool:
-    log = path.with_name(f"{path.name}-wal")
-    logged = log.exists() and log.stat().st_size > 0
-    return path.exists() and path.stat().st_size == 0 and not logged
+def generation(connection: sqlite3.Connection) -> int:
+    """The number of the last transaction."""
+    return int(connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0])

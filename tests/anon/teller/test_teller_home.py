@@ -12,7 +12,7 @@ import pytest
 from anon.errors import Damaged, NoRoom, Refused
 from anon.sharing.arrangement import Sum
 from anon.teller.home import open_home
-from anon.teller.journal import Journal
+from anon.teller.journal import SCHEMA, Journal
 from anon.vdaf.circuits import blocks
 from tests.support.tellers import PLACES, SILENT, expected, ready_world
 
@@ -79,6 +79,6 @@ def test_the_journal_of_a_newer_program_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "teller.sqlite"
     Journal(file).close()
     with closing(sqlite3.connect(file)) as connection:
-        connection.execute("PRAGMA user_version = 2")
+        connection.execute(f"PRAGMA user_version = {SCHEMA.version + 1}")
     with pytest.raises(Refused, match="newer"):
         Journal(file)

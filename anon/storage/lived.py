@@ -1,0 +1,86 @@
+"""A file beside a database that remembers that it lived, and how far it came.
+
+A database that is missing, emptied, without its log or put back to an earlier day begins with less than was promised:
+spent budget is back, published studies are unknown, a sum is signed twice. None of it can be seen in the database. So
+the number of its last transaction is written beside it after each commit, and one that is behind it is told. The file
+is behind the database after a crash, never before it, and one that cannot be read is like number 0. No sync is waited
+for.
+
+Not protected: an owner who removes both, or puts both back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+
+from attrs import frozen
+
+from anon.storage.durable import Kept
+from anon.storage.private_files import new_private
+from anon.text.sentences import say
+
+ENDING = ".lived"
+COUNT = "PRAGMA application_id"
+"""The header's number, in which a database that has no count of its own counts its transactions."""
+
+
+@frozen
+class Lived:
+    """The memory of one database's file."""
+
+    database: Path
+    kept: Kept
+
+    @property
+    def file(self) -> Path:
+        """The place that remembers."""
+        return self.database.with_name(self.database.name + ENDING)
+
+    def known(self) -> int | None:
+        """The number of the last transaction; None where no database lived. To be read before the database is."""
+        try:
+            number, _, digest = self.file.read_bytes().strip().partition(b" ")
+        except OSError:
+            return 0 if self.file.exists() else None
+        return int(number) if number.isdigit() and digest == _digest(number) else 0
+
+    def demand(self, known: int | None, stored: int | None) -> None:
+        """Raises `Damaged` for a database that is behind what was known. `stored`: its number, None without any."""
+        if known is not None and stored is None:
+            raise self.kept.damaged(self.database, say("missing or emptied, though this home had one"))
+        if known is not None and stored is not None and stored < known:
+            raise self.kept.damaged(self.database, say("older than the one that was written last"))
+
+    def remember(self, number: int) -> None:
+        """This transaction was committed. A file that cannot be written now is written after the next one."""
+        text = str(number).encode()
+        fresh = self.file.with_name(f"{self.file.name}.{os.getpid()}.new")
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
+            with new_private(fresh) as file:
+                file.write(text + b" " + _digest(text) + b"\n")
+            fresh.replace(self.file)
+
+    def forget(self) -> None:
+        """Another database begins in the place of this one, by its owner's word."""
+        self.file.unlink(missing_ok=True)
+
+
+def count(connection: sqlite3.Connection) -> int:
+    """The number of transactions of a database that has no count of its own, in its header (application_id)."""
+    return int(connection.execute(COUNT).fetchone()[0])
+
+
+def counted(connection: sqlite3.Connection) -> int:
+    """The same, one more, inside the caller's transaction."""
+    number = count(connection) + 1
+    connection.execute(f"{COUNT} = {number}")
+    return number
+
+
+def _digest(number: bytes) -> bytes:
+    return hashlib.sha256(b"lived " + number).hexdigest()[:16].encode()
