@@ -38,7 +38,7 @@ from aggregator.tellers.link import TellerLink
 from aggregator.tellers.publishing import tellers_ready, with_entries
 from aggregator.tellers.study_tellers import LinkTo
 from anon.errors import Damaged, Refused
-from anon.outages import Guard
+from anon.outages.guard import Guard
 from anon.route import DirectRoute, FarSide, Route, SocksRoute
 from anon.route.tor import TorKeeper, TorRoute
 from anon.serving.onion_key import OnionKey

@@ -1,6 +1,6 @@
-"""The reference pages of commands, exit codes and study files, from the code that reads them.
+"""The reference pages of commands, exit codes, study files and outages, from the code that they are about.
 
-    python -m benchmarks.reference           write docs/reference/{commands,exit-codes,study-file}.md
+    python -m benchmarks.reference           write docs/reference/{commands,exit-codes,study-file,operations}.md
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import peer.rules.checks
 import peer.store.manifests
 from aggregator.audit import Verdict
 from anon.errors import AnonmlError
+from anon.outages.table import COMMANDS as LONG_LIVED
+from anon.outages.table import TABLE, Cell, Outage
 from anon.study.schema import DURATION_PATTERN, study_schema
 from anon.terminal.placeholders import placed
 from anonml import COMMANDS, INTERRUPTED, USAGE, application
@@ -120,6 +122,7 @@ _FURTHER_CODES = (
             "that nobody signed, a round whose packets are not published yet. The lines name it."
         ),
     ),
+    (137, "", "SIGKILL, as a shell shows it. Nothing is lost; the next start goes on from there."),
     (USAGE, "usage", "The command line is wrong: a command, an option or a value does not exist."),
     (INTERRUPTED, "stopped", "Ctrl-C. Nothing is lost; the same command goes on from there."),
 )
@@ -191,6 +194,42 @@ def _toml(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
 
 
+# Outages
+
+
+def operations() -> str:
+    """The page of operations: its own part, written by hand, and below it the table of outages."""
+    by_hand = (FOLDER / "operations.md").read_text("utf-8").partition(_OUTAGES)[0]
+    parts = [by_hand + _OUTAGES, _ABOUT_OUTAGES, *map(_outage, Outage)]
+    return "\n\n".join(parts) + "\n"
+
+
+_OUTAGES = "## Outages"
+_ABOUT_OUTAGES = """<!-- From here on written by `python -m benchmarks.reference`, from anon/outages/table.py. -->
+
+No long-lived command ends because a disk, a database or a network is away while it runs: each of its loops is tried
+again by itself, and says so. A command that cannot even begin ends at once with its [exit code](exit-codes.md). Each
+row was met by the real command (`tests/outages`). `aggregator status`, `teller status` and `peer status` tell a disk
+that takes nothing. `peer tray` and `peer window` are as `peer open`."""
+
+
+def _outage(kind: Outage) -> str:
+    rows: dict[Cell, list[str]] = {}
+    for command in LONG_LIVED:
+        if command in TABLE[kind]:
+            rows.setdefault(TABLE[kind][command], []).append(f"`{command}`")
+    lines = [
+        f"| {', '.join(commands)} | {cell.goes_on} | {cell.said and f'“{cell.said}”'} | {_ended(cell)} |"
+        for cell, commands in rows.items()
+    ]
+    head = ["| command | what goes on | what is said | exit code |", "|---|---|---|---|"]
+    return "\n".join([f"### {kind.value}", "", *head, *lines])
+
+
+def _ended(cell: Cell) -> str:
+    return "goes on" if cell.code is None else str(cell.code)
+
+
 # Texts
 
 
@@ -207,7 +246,7 @@ def _cell(text: str) -> str:
     return _flat(text).replace("|", r"\|").replace("<", r"\<")
 
 
-PAGES = {"commands": commands, "exit-codes": exit_codes, "study-file": study_file}
+PAGES = {"commands": commands, "exit-codes": exit_codes, "study-file": study_file, "operations": operations}
 
 
 def main() -> None:

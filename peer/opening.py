@@ -62,8 +62,8 @@ def existing_home(path: Path) -> PeerHome:
 
 def open_peer(path: Path, routes: Routes | None = None) -> PeerApp:
     """The peer of a home; asks for its passphrase when it has one. Without routes it cannot fetch. Raises `Refused`."""
+    from anon.outages.clock import elapsed_seconds
     from peer.app import PeerApp
-    from peer.run.clock import elapsed_seconds
 
     peer_home = home_of(path)
     passphrase = None

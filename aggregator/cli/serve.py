@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import threading
@@ -24,7 +25,8 @@ from aggregator.opening import DEFAULT_HOME, HomeOption, RestoredOption, study_s
 from aggregator.rules.faults import in_words
 from aggregator.study.status import StudyStatus
 from anon.errors import Refused
-from anon.outages import Guard
+from anon.outages.clock import Leaps
+from anon.outages.guard import Guard
 from anon.page.browser import open_link
 from anon.serving.onion_key import OnionKey, draw_key, keep_keys
 from anon.study.manifest import Manifest
@@ -43,6 +45,7 @@ HOST, HTTP_PORT = "127.0.0.1", 8750
 LOOK_SECONDS = 0.25
 REPEATED = 5.0
 """Seconds between two lines that differ by the number enrolled alone."""
+_LOG = logging.getLogger(__name__)
 _OVER = ("published", "abandoned", "ended", "erased")
 
 
@@ -249,9 +252,11 @@ class Teller:
     async def watch(self) -> None:
         """Say every change of phase and of how many enrolled; return once all studies have ended, when asked to."""
         await self._open.wait()
-        guard = Guard("the lines of this command", words=in_words)
+        guard, leaps = Guard("the lines of this command", words=in_words), Leaps()
         while True:
             with guard.turn():
+                if leapt := leaps.look():
+                    _LOG.warning("%s", leapt)
                 statuses = await self.aggregator.status()
                 for status in statuses:
                     await self._tell(status)

@@ -12,8 +12,8 @@ from math import inf
 from attrs import frozen
 
 from aggregator.rules.lengths import TooLong, advice
-from anon import outages
 from anon.errors import FAULT_IN_THIS_PROGRAM, Damaged, NoRoom, Refused, Unreachable
+from anon.outages import guard
 from anon.sharing.round_document import Why
 from anon.study.manifest import Manifest
 from anon.transparency.documents import MAX_BODY, Head
@@ -121,7 +121,7 @@ def repeated(before: Fault | None, error: Exception, now: float, steady: float) 
 
 def pause_after(tries: int) -> float:
     """Seconds until the next try, twice as many each time."""
-    return outages.pause_after(tries, longest=LONGEST_PAUSE)
+    return guard.pause_after(tries, longest=LONGEST_PAUSE)
 
 
 def tell(who: str, fault: Fault, error: Exception) -> None:
@@ -143,7 +143,7 @@ def in_words(error: BaseException) -> str:
     """A sentence for staff. Only errors written for a reader are quoted: the text of others may quote what was sent."""
     if isinstance(error, _FOR_READERS):
         return str(error)
-    if isinstance(error, OSError) and (said := outages.told(error)) != FAULT_IN_THIS_PROGRAM:
+    if isinstance(error, OSError) and (said := guard.told(error)) != FAULT_IN_THIS_PROGRAM:
         return said
     return (
         f"{FAULT_IN_THIS_PROGRAM}; what was published stands and nothing that was stored is "

@@ -120,8 +120,12 @@ class Gate:
         """A fresh session for the link's token, which is worth nothing afterwards; None for any other."""
         if not _equal(token_untrusted, self._link):
             return None
-        self._link = self._draw()
-        self._changed()
+        used, self._link = self._link, self._draw()
+        try:
+            self._changed()
+        except OSError:  # a disk that takes nothing: nobody would learn of another link
+            self._link = used
+            raise
         session = self._draw()
         self._sessions = [*self._sessions[-(MOST_SESSIONS - 1) :], session]
         return session

@@ -13,6 +13,8 @@ from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler, Middleware
 
+from anon.errors import FAULT_IN_THIS_PROGRAM
+from anon.outages.guard import told
 from anon.page.gate import ENTER, FORM_FIELD, HEADERS, Gate, GateRequest, refusal
 from anon.page.peer_process import is_stranger
 from anon.text.sentences import say
@@ -144,8 +146,12 @@ def _caught(refuse: Refuse) -> Middleware:
                 raise
             return refuse(answer.status, say("there is no such page") if answer.status == 404 else answer.reason)
         except Exception as error:  # its text may quote data: the type alone is logged
-            _LOG.error("a page failed: %s", type(error).__name__)
-            return refuse(500, say("this page failed; the program's log names the kind of fault"))
+            said = told(error)
+            if said == FAULT_IN_THIS_PROGRAM:
+                _LOG.error("a page failed: %s", type(error).__name__)
+                return refuse(500, say("this page failed; the program's log names the kind of fault"))
+            _LOG.error("a page failed: %s", said)
+            return refuse(500, said)
 
     return caught
 

@@ -126,14 +126,17 @@ def words(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
 
 @app.command(rich_help_panel=WATCH)
 def status(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
-    """The studies that this teller countersigned, and how far each of their sums is."""
+    """The studies that this teller countersigned, how far each of their sums is, and a disk that takes nothing."""
+    from anon.outages.guard import disk_fault
     from anon.teller.home import existing_home
     from anon.teller.overview import overview
 
-    studies = overview(existing_home(home, os.urandom).journal)
+    studies, fault = overview(existing_home(home, os.urandom).journal), disk_fault(home)
     if as_json:
-        print_json([study.figures() for study in studies])
+        print_json([study.figures() | {"fault": fault} for study in studies])
         return
+    if fault:
+        sys.stdout.write(f"this teller needs you: {fault}\n")
     if not studies:
         sys.stdout.write("no study yet: name, address and words go to the staff of one (`anonml teller words`)\n")
         return

@@ -15,7 +15,7 @@ from attrs import evolve
 
 from anon.errors import Conflict, Refused
 from anon.ldp import format_epsilon, nano
-from anon.outages import Guard
+from anon.outages.guard import Guard, disk_fault
 from anon.terminal.foreign import short
 from anon.terminal.options import JsonOption, StudyOption, finished, local_time, print_json
 from anon.terminal.printing import Terminal, styled
@@ -250,7 +250,12 @@ async def _watch(peer: PeerApp, max_seconds: float | None, once: bool) -> None:
 def status(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
     """Your studies and where they stand."""
     peer = open_view(home)
-    print_json([status_json(status) for status in peer.status()]) if as_json else show_status(peer)
+    if as_json:
+        print_json([status_json(status) for status in peer.status()])
+        return
+    show_status(peer)
+    if fault := disk_fault(home):
+        Terminal().print(fault, soft_wrap=True)
 
 
 @app.command(rich_help_panel=WATCH)

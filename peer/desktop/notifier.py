@@ -11,7 +11,7 @@ from typing import Protocol
 from attrs import define
 
 from anon.errors import Refused
-from anon.outages import Guard
+from anon.outages.guard import Guard
 from anon.storage.private_files import write_private
 from peer.app import PeerApp
 from peer.desktop.notification_rules import SENTENCES, Matter, StudySnapshotForNotice, draw_look, happenings, next_told

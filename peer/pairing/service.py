@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from attrs import field, frozen
 
 from anon.errors import Unreachable
-from anon.outages import Guard
+from anon.outages.guard import Guard
 from anon.text.sentences import say
 from anon.wire.invite import Invite
 from peer.app import PeerApp
@@ -109,12 +109,6 @@ class Pairing:
         gate, told, guard = standing.gate, None, Guard("pairing's folder", ends=(Unreachable,))
         self.announce([Offer(phone, standing.host, gate.link_of(phone, origin)) for phone in gate.phones])
         while True:
-            state = PairingState(began, until, gate.records())
-            with guard.turn():
-                if state != told:
-                    standing.folder.write(state)
-                    told = state
-            await _pause(stopped)
             # A clock that is set back must not lengthen it; one that stands while the machine sleeps must not either.
             left = min(until - self.now(), self.seconds - (time.monotonic() - elapsed))
             if left <= 0:
@@ -124,6 +118,10 @@ class Pairing:
                     with guard.turn():
                         if stopped.is_set() or await standing.asked_to_end():
                             return TOLD
+                        state = PairingState(began, until, gate.records())
+                        if state != told:
+                            standing.folder.write(state)
+                            told = state
             except TimeoutError:
                 return TIME_OVER
             if not gate.admitted():
@@ -132,6 +130,7 @@ class Pairing:
                 raise Unreachable(say(
                     "tor has ended, so pairing is off; `anonml peer pair` begins anew, with other keys",
                 ))
+            await _pause(stopped)
 
 
 @frozen

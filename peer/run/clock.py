@@ -4,9 +4,10 @@
 a second clock, which nobody sets. A wall clock that went another way is believed when it has stood so for half an hour.
 Until then every window keeps its place, so that a clock that is put right again has cost nothing.
 
-Asleep. The second clock must count the time that a machine sleeps, or waking would look like a jump. `elapsed_seconds`
-does on Linux, macOS and Windows. Where it cannot, a machine that wakes acts by the time before its sleep for half an
-hour. A packet that it sends in this time may come too late, and none is given up for it.
+Asleep. The second clock must count the time that a machine sleeps, or waking would look like a jump.
+`anon.outages.clock.elapsed_seconds` does on Linux, macOS and Windows. Where it cannot, a machine that wakes acts by the
+time before its sleep for half an hour. A packet that it sends in this time may come too late, and none is given up for
+it.
 
 `StudyClock` has the other evidence: a signed document that exists only after an instant proves that it has passed.
 That is as wrong as the aggregator's own clock, which is the one that judges when a packet arrives. An aggregator can
@@ -16,8 +17,6 @@ clock too (`peer.run.plan.earliest`).
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Callable, Sequence
 
 from anon.protocols.kinds import Stage, row_of
@@ -64,15 +63,6 @@ class SteadyClock:
         if self._since is None or self._believed is None:
             return 0.0
         return self._other - self._believed
-
-
-def elapsed_seconds() -> float:
-    """Seconds since some instant, those asleep included where the system counts them."""
-    if hasattr(time, "CLOCK_BOOTTIME"):
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
-    if sys.platform == "darwin":
-        return time.clock_gettime(time.CLOCK_MONOTONIC)
-    return time.monotonic()
 
 
 class StudyClock:

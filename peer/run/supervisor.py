@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from enum import StrEnum
 
-from anon.errors import AnonmlError
-from anon.outages import told
+from anon.errors import FAULT_IN_THIS_PROGRAM, AnonmlError
+from anon.outages.guard import told
 from peer.store.home import RunElsewhere
 
 _LOG = logging.getLogger(__name__)
@@ -72,7 +72,10 @@ class Supervisor:
         except AnonmlError as fault:
             self.running, self.fault = Running.FAULTY, str(fault)
         except Exception as error:
-            _LOG.error("run: %s; it is tried again", type(error).__name__)  # no text: data
-            self.running, self.fault = Running.FAULTY, told(error)
+            said = told(error)
+            if said != self.fault:
+                named = type(error).__name__ if said == FAULT_IN_THIS_PROGRAM else said  # no text of others: data
+                _LOG.error("run: %s; it is tried again", named)
+            self.running, self.fault = Running.FAULTY, said
         finally:
             self._work = None

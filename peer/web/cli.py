@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from anon.outages import Guard
+from anon.outages.guard import Guard
 from anon.page.browser import open_link
 from anon.terminal.printing import Terminal
 from anon.terminal.progress import on_one_line

@@ -10,12 +10,13 @@ import pytest
 from attrs import define, evolve
 
 from anon.errors import NotConnected
+from anon.outages.clock import elapsed_seconds
 from anon.route import Response
 from peer.app import PeerApp
 from peer.opening import open_peer
 from peer.rules.lifecycle import State
 from peer.rules.packet_lifecycle import Status
-from peer.run.clock import BELIEVED_AFTER, SteadyClock, elapsed_seconds
+from peer.run.clock import BELIEVED_AFTER, SteadyClock
 from peer.store.home import PeerHome, Settings
 from tests.support.fake_aggregator import DECLARED, FakeAggregator, at_once, peer
 

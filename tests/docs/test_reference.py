@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
+from anon.outages.table import TABLE
 from anon.study.schema import WORDS
 from anonml import COMMANDS, application
 from benchmarks.reference import FOLDER, PAGES
 from tests.docs.repository import ROOT
 
-COMMAND_PAGE, CODE_PAGE, STUDY_PAGE = ((FOLDER / f"{name}.md").read_text("utf-8") for name in PAGES)
+COMMAND_PAGE, CODE_PAGE, STUDY_PAGE, _ = ((FOLDER / f"{name}.md").read_text("utf-8") for name in PAGES)
 CODES = {(int(code), word) for code, word in re.findall(r"^\| (\d+) \| (?:`([\w-]+)`)? \|", CODE_PAGE, re.MULTILINE)}
 
 
@@ -22,6 +23,11 @@ CODES = {(int(code), word) for code, word in re.findall(r"^\| (\d+) \| (?:`([\w-
 def test_a_page_is_as_the_code_makes_it(name: str) -> None:
     """Equal bytes: what a page lacks of the code, or has too much, fails."""
     assert (FOLDER / f"{name}.md").read_text("utf-8") == PAGES[name](), "run `python -m benchmarks.reference`"
+
+
+def test_every_code_of_an_outage_is_explained() -> None:
+    codes = {cell.code for row in TABLE.values() for cell in row.values()} - {None}
+    assert len(codes) >= 4 and codes <= {code for code, _ in CODES}
 
 
 def _leaves(path: str, command: Any) -> Iterator[tuple[str, Any]]:

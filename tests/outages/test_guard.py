@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from anon.errors import FAULT_IN_THIS_PROGRAM, Damaged, Refused, Unreachable
-from anon.outages import FIRST_PAUSE, LONGEST_PAUSE, Guard, disk_fault, told
+from anon.outages.guard import FIRST_PAUSE, LONGEST_PAUSE, Guard, disk_fault, told
 
 ROOT = Path(__file__).resolve().parents[2]
 UNGUARDED = {
@@ -36,7 +36,7 @@ def test_a_turn_that_fails_is_told_and_only_what_is_named_ends_the_loop() -> Non
             raise Unreachable("the server is away.")
         pauses.append(guard.pause)
     assert pauses == [5, 10, 20, 30, 30, 30, 30, 30] and (pauses[0], pauses[-1]) == (FIRST_PAUSE, LONGEST_PAUSE)
-    assert lines[0] == "the lines cannot go on: the server is away. It is tried again in 5 s." and len(lines) == 4
+    assert lines[0] == "the lines cannot go on: the server is away. It is tried again by itself." and len(lines) == 4
     with guard.turn():
         raise ZeroDivisionError("a value")
     assert FAULT_IN_THIS_PROGRAM in lines[4] and "a value" not in lines[4]

@@ -329,7 +329,7 @@ complete -c anonml -f -n '__anonml_at '"'"' teller'"'"'' -a allow -d 'Name the a
 complete -c anonml -f -n '__anonml_at '"'"' teller'"'"'' -a doctor -d 'Look at this teller: installation, home, words, clock, disk, and if it is reachable. Exit code 1 for a fault.'
 complete -c anonml -f -n '__anonml_at '"'"' teller'"'"'' -a init -d 'Make the teller'"'"'s directory, its lasting key and its onion address; or give it another name.'
 complete -c anonml -f -n '__anonml_at '"'"' teller'"'"'' -a serve -d 'Answer the aggregators of this teller'"'"'s studies, until stopped (Ctrl-C). Safe to stop or kill at any time.'
-complete -c anonml -f -n '__anonml_at '"'"' teller'"'"'' -a status -d 'The studies that this teller countersigned, and how far each of their sums is.'
+complete -c anonml -f -n '__anonml_at '"'"' teller'"'"'' -a status -d 'The studies that this teller countersigned, how far each of their sums is, and a disk that takes nothing.'
 complete -c anonml -f -n '__anonml_at '"'"' teller'"'"'' -a words -d 'This teller'"'"'s name, address and words: put the words in a public place of your own, for owners to compare.'
 complete -c anonml -n '__anonml_at '"'"' teller'"'"'' -l help
 complete -c anonml -n '__anonml_at '"'"' teller allow'"'"'' -l everybody
@@ -485,7 +485,7 @@ complete -c anonml -f -n '__anonml_at '"'"' help teller'"'"'' -a allow -d 'Name 
 complete -c anonml -f -n '__anonml_at '"'"' help teller'"'"'' -a doctor -d 'Look at this teller: installation, home, words, clock, disk, and if it is reachable. Exit code 1 for a fault.'
 complete -c anonml -f -n '__anonml_at '"'"' help teller'"'"'' -a init -d 'Make the teller'"'"'s directory, its lasting key and its onion address; or give it another name.'
 complete -c anonml -f -n '__anonml_at '"'"' help teller'"'"'' -a serve -d 'Answer the aggregators of this teller'"'"'s studies, until stopped (Ctrl-C). Safe to stop or kill at any time.'
-complete -c anonml -f -n '__anonml_at '"'"' help teller'"'"'' -a status -d 'The studies that this teller countersigned, and how far each of their sums is.'
+complete -c anonml -f -n '__anonml_at '"'"' help teller'"'"'' -a status -d 'The studies that this teller countersigned, how far each of their sums is, and a disk that takes nothing.'
 complete -c anonml -f -n '__anonml_at '"'"' help teller'"'"'' -a words -d 'This teller'"'"'s name, address and words: put the words in a public place of your own, for owners to compare.'
 complete -c anonml -f -n '__anonml_at '"'"' help evidence'"'"'' -a check -d 'Verify evidence with nothing but the file. Exit code 0: it proves what it prints; 5: it proves nothing.'
 complete -c anonml -f -n '__anonml_at '"'"' help evidence'"'"'' -a compare -d 'Compare what two people were told. Exit code 0: one story as far as both go; 1: two, and here is the proof.'

@@ -22,7 +22,7 @@ from anon.text.sentences import Term
 
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 30.0
 """Seconds between two turns of a loop that fails. Who was away for a minute is not waited for much longer."""
-PROBED = 2**16
+PROBED = 2**20
 """Bytes that are written to see that a disk takes them."""
 _FOR_READERS = (Damaged, NoRoom, Refused, Unreachable)
 """Errors that are written for whoever runs a command. The text of others may quote what was sent."""
@@ -100,6 +100,6 @@ class Guard:
         said = self.words(error)
         if said != self._said or not self._tries & (self._tries - 1):
             self._said = said
-            self.say(f"{self.who} cannot go on: {said.rstrip('.')}. It is tried again in {self.pause:g} s.")
+            self.say(f"{self.who} cannot go on: {said.rstrip('.')}. It is tried again by itself.")
             if FAULT_IN_THIS_PROGRAM in said:
                 _LOG.error("the fault's places", exc_info=error)
