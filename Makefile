@@ -22,7 +22,7 @@ project = $(1)/bin/pip install --quiet --disable-pip-version-check --no-deps --n
 pytest = $(1) -m $(if $(TWICE),tests.twice,pytest)
 PEER := build peer
 STAFF := $(PEER) aggregator
-TEST := $(STAFF) test
+TEST := $(STAFF) postgres test
 LEFT_OUT := soak or slow or process or tor or browser or postgres or timed
 
 .PHONY: demo demo-sum demo-mooc test repeat test-all windows timed pythons test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks docs completion languages
@@ -42,8 +42,8 @@ LEFT_OUT := soak or slow or process or tor or browser or postgres or timed
 	@$(call locked,.venv,demo)
 	@touch $@
 
-.venv/test: .venv/base locks/test.txt
-	@$(call locked,.venv,test)
+.venv/test: .venv/base locks/postgres.txt locks/test.txt
+	@$(call locked,.venv,postgres test)
 	@touch $@
 
 .venv/mobile: .venv/test constraints-mobile.txt locks/mobile.txt tests/mobile/resolved.json

@@ -37,7 +37,8 @@ def needs() -> dict[str, list[str]]:
         "build": build,
         "peer": [*build, *peer],
         "aggregator": [*build, *peer, *flat["aggregator"]],
-        "test": [*build, *peer, *flat["aggregator"], *flat["test"], *flat["check"]],
+        "postgres": [*build, *peer, *flat["aggregator"], *flat["postgres"]],
+        "test": [*build, *peer, *flat["aggregator"], *flat["postgres"], *flat["test"], *flat["check"]],
         "bundle": [*build, *peer, *flat["desktop"], "pyinstaller"],
         "briefcase": ["briefcase"],
         "docs": ["mkdocs-material"],
@@ -52,7 +53,8 @@ def needs() -> dict[str, list[str]]:
 ADDS_TO = {
     "peer": ["build"],
     "aggregator": ["build", "peer"],
-    "test": ["build", "peer", "aggregator"],
+    "postgres": ["build", "peer", "aggregator"],
+    "test": ["build", "peer", "aggregator", "postgres"],
     "bundle": ["build", "peer"],
     "mobile": ["peer"],
 }

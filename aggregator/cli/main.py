@@ -59,7 +59,7 @@ app.command(rich_help_panel=RUN)(serve)
 def init(
     home: HomeOption = DEFAULT_HOME,
     database: Annotated[
-        str, typer.Option(help="Keep studies on a PostgreSQL server, and not in a file.")
+        str, typer.Option(help="Keep studies on a PostgreSQL server, and not in a file. `-` reads the address.")
     ] = "",
     as_json: JsonOption = False,
 ) -> None:
@@ -67,11 +67,16 @@ def init(
     made = open_home(home, os.urandom)
     key = made.public_key
     if database:
-        finished(set_up(made, database))
+        finished(set_up(made, _address(database)))
     if as_json:
         print_json({"home": str(home), "key": key.hex()})
     else:
         Terminal().print(f"aggregator at {home}\nkey {key.hex()}")
+
+
+def _address(named: str) -> str:
+    """Of a database; `-` stands for a line of standard input, because others can read the arguments of a program."""
+    return sys.stdin.readline().strip() if named == "-" else named
 
 
 @app.command(rich_help_panel=RUN)
@@ -237,11 +242,11 @@ def audit(
 
 @app.command(rich_help_panel=KEEP)
 def move(
-    database: Annotated[str, typer.Option(help="The address of a new database on a PostgreSQL server.")],
+    database: Annotated[str, typer.Option(help="The address of a new database on a PostgreSQL server; `-` reads it.")],
     home: HomeOption = DEFAULT_HOME,
 ) -> None:
     """Move all studies from the home's file to a PostgreSQL server. Stop the aggregator first."""
-    moved = finished(move_to(open_home(existing(home), os.urandom), database))
+    moved = finished(move_to(open_home(existing(home), os.urandom), _address(database)))
     Terminal().print(f"{moved} studies moved; the file is gone, and the keys stay in {home}")
 
 
