@@ -10,6 +10,8 @@ TOR ?=
 TEMPLATE ?=
 APT ?=
 TWICE ?=
+CHANGED ?=
+MINUTES ?=
 export APT
 # Each module is compiled once, whatever the environment says: tests start hundreds of programs.
 unexport PYTHONDONTWRITEBYTECODE
@@ -25,7 +27,7 @@ STAFF := $(PEER) aggregator
 TEST := $(STAFF) postgres test
 LEFT_OUT := soak or slow or process or tor or browser or postgres or timed
 
-.PHONY: demo demo-sum demo-mooc test repeat test-all windows timed pythons test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks docs completion languages
+.PHONY: demo demo-sum demo-mooc test repeat test-all windows timed mutants pythons test-pythons check bench paper soak clean tor parts wheel pictures package deb mobile locks docs completion languages
 .DEFAULT_GOAL := demo
 
 .venv/made:
@@ -99,6 +101,9 @@ windows: .venv/windows/made    ## a peer on Windows' own Python, under Wine: a w
 
 timed: .venv/test       ## attacks whose success is a matter of seconds, one after the other
 	@$(call pytest,$(BIN)/python) -m "timed and not soak"
+
+mutants: .venv/test     ## faults planted one at a time: the tests have to notice each. CHANGED=N: of files of the last N commits; MINUTES=N: none begins later
+	@$(BIN)/python -m tests.mutants $(if $(CHANGED),--changed $(CHANGED)) $(if $(MINUTES),--minutes $(MINUTES))
 
 # $(call environment,PYTHON): the environment of one of PYTHONS. Each is made from the same locks.
 environment = .venv/$$(basename $$($(1) -c 'import sys; print(sys.executable)'))-$$($(1) -c 'import platform; print(platform.python_version())')

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import rooms
+from tests.mutants import mutants
 
 ROOT = Path(__file__).resolve().parents[1]
 HEAVY = {"numpy", "scipy", "sklearn", "sqlalchemy", "aiosqlite", "joblib"}
@@ -242,6 +243,22 @@ def test_rules_speak_no_word_of_a_shell(name: str) -> None:
     tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
     texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     assert [text for text in texts if SHELLS_WORDS.search(text)] == []
+
+
+def test_every_mutant_still_stands_in_the_code_and_its_tests_are_there() -> None:
+    """A list that rots shows nothing: `make mutants` would leave out what it no longer finds."""
+    listed, wrong = mutants(), list[str]()
+    for mutant in listed:
+        try:
+            compile(mutant.source(), mutant.file, "exec")
+        except (ValueError, SyntaxError, OSError) as fault:
+            wrong.append(f"{mutant}: {fault}")
+        for test in mutant.tests:
+            file, _, name = test.partition("::")
+            if not (ROOT / file).exists() or f"def {name.rpartition('::')[2]}(" * bool(name) not in (ROOT / file).read_text("utf-8"):
+                wrong.append(f"{mutant}: there is no {test}")
+    assert wrong == []
+    assert len({(one.file, one.function, one.text, one.replacement) for one in listed}) == len(listed)
 
 
 _BLOCKED = """

@@ -15,7 +15,7 @@ from anon.terminal.equivocation import evidence_lines
 from anon.transparency import buckets
 from anon.transparency.bucket_evidence import BadBucket, bad_bucket_of, bucket_fault
 from anon.transparency.bucketed import InBuckets, leaf_of, roster_in_buckets
-from anon.transparency.buckets import Bucket, decoys, document_over
+from anon.transparency.buckets import Bucket, bucket_of, decoys, document_over
 from anon.transparency.equivocation import parse_evidence
 from anon.transparency.proves import ProvesNothing
 from anon.wire.cbor import decode, encode
@@ -24,6 +24,7 @@ from peer.app import PeerApp
 from peer.rules.bucket_checks import demand_full
 from peer.rules.distrust import Distrust
 from peer.rules.lifecycle import State
+from peer.rules.study_secrets import StudySecrets
 from peer.run.equivocations import kept
 from tests.networks.liar_chances import least_likely
 from tests.support.fake_aggregator import FakeAggregator, advance, peer
@@ -114,6 +115,20 @@ async def test_a_bucket_that_no_honest_one_signs_stops_the_peer_with_evidence(tm
             parse_evidence(file[:place] + bytes([file[place] ^ 1]) + file[place + 1 :])
     with pytest.raises(ProvesNothing, match="another aggregator"):
         parse_evidence(file, bytes(32))
+
+
+async def test_bad_credentials_in_the_decoys_alone_stop_the_peer_with_evidence(tmp_path: Path) -> None:
+    """With its own bucket as it should be, the peer would be the only one who can send."""
+    aggregator, app = await closed(tmp_path)
+    secrets = StudySecrets.from_bytes(app.store.study(aggregator.study).secrets[1:])
+    issued = aggregator.made[3]
+    own = bucket_of(bytes(secrets.signing_key.verify_key), issued.document.bits)
+    del aggregator.chain[3:], aggregator.bodies[3:]
+    aggregator.publish_buckets(spoilt(issued, lambda made, number, content: content if number == own else garbage(made, number, content)))
+    assert await live(app, aggregator) is State.STOPPED
+    assert not aggregator.sent("packets")
+    (proof,) = kept(app.store)
+    assert isinstance(proof, BadBucket) and proof.bucket != own
 
 
 async def test_an_honest_aggregator_cannot_be_accused(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -9,20 +10,36 @@ from pathlib import Path
 import pytest
 from attrs import evolve, frozen
 
+from anon.credential import Credential
 from anon.errors import Conflict, Refused
-from anon.ldp import NanoEpsilon
+from anon.ldp import NanoEpsilon, RawCategory
+from anon.protocols.contract import DocumentArrived
+from anon.protocols.outgoing import SurveyAnswer
 from anon.route import Response
+from anon.study.manifest import EXACT
+from anon.transparency.closing import Bodies
+from anon.wire.messages import SealedPacket
+from peer import release as releasing
 from peer.app import PeerApp
 from peer.data.evaluate import at_once
+from peer.protocols.registry import part_of
+from peer.release import Released, random_sizes
+from peer.rules.bucket_checks import check_membership_in_buckets
+from peer.rules.checks import check_membership
 from peer.rules.consent import Policy, decide
 from peer.rules.ledger import Entry, Ledger
 from peer.rules.packet_lifecycle import PacketEvent
+from peer.rules.schedule import draw_backoff, draw_wait
+from peer.rules.study_secrets import StudySecrets, fresh
+from peer.run.make_packets import PacketInputs
+from peer.run.taking_back import Choice
 from peer.store.backup.archive import backup, restore
 from peer.store.backup.restored import may_have_released
 from peer.store.home import PeerHome
+from peer.store.outbox import Scheduled
 from peer.store.records import PacketKey
 from tests.peer.test_peer_release import collecting, window
-from tests.support.fake_aggregator import FakeAggregator, peer, reopened, until_closed
+from tests.support.fake_aggregator import BINNED, FakeAggregator, peer, reopened, until_closed
 from tests.support.routes import Ask, Exchanges, onward
 
 NANO = 10**9
@@ -182,3 +199,155 @@ async def _noise(app: PeerApp, age: int) -> bytes:
         aggregator.signatures(roster)[place], signer_nym_entropy(seed, key), secrets.commitment,
     )
     return PacketInputs(aggregator.manifest, secrets, credential, seed, [(0, 0)]).drawn(0, 0, bytes([age]) * 27)(16)
+
+
+# Two copies of a home never share randomness, unless they send the same packet
+
+
+def _inputs(aggregator: FakeAggregator, secrets: StudySecrets) -> PacketInputs:
+    credential = Credential(b"issuer", b"header", b"signature", b"base", b"blind", ())
+    documents = (DocumentArrived("counts", 0, b"counts"), DocumentArrived("model", 0, b"model"))
+    return PacketInputs(aggregator.manifest, secrets, credential, b"seed", [(0, 0)], documents)
+
+
+@pytest.mark.parametrize("other", ["seed", "header", "issuer", "survey", "answers"])
+def test_another_story_is_answered_with_other_noise(other: str) -> None:
+    """Each of these alone parts the random bytes of two copies that were told it differently."""
+    aggregator = FakeAggregator.with_study(BINNED)
+    one = _inputs(aggregator, fresh(random_sizes(aggregator.manifest), "", os.urandom))
+    told = one
+    if other == "seed":
+        told = evolve(one, seed=b"another")
+    elif other in ("header", "issuer"):
+        field = {"header": "header", "issuer": "public_key"}[other]
+        told = evolve(one, credential=evolve(one.credential, **{field: b"another"}))
+    survey, answers = (1 if other == "survey" else 0), (b"b" if other == "answers" else b"a")
+    assert one.drawn(0, 0, b"a")(16) == one.drawn(0, 0, b"a")(16)
+    assert told.drawn(0, survey, answers)(16) != one.drawn(0, 0, b"a")(16)
+    assert (told.drawn(0, survey)(16) != one.drawn(0, 0)(16)) == (other != "answers"), "nor does a missing answer share them"
+
+
+def test_a_document_that_the_survey_needs_parts_the_noise_and_no_other_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    aggregator = FakeAggregator.with_study(BINNED)
+    one = _inputs(aggregator, fresh(random_sizes(aggregator.manifest), "", os.urandom))
+    monkeypatch.setattr(type(part_of(aggregator.manifest)), "needs", lambda *_: (("counts", 0),))
+    needed, model = one.documents
+    other_counts = evolve(one, documents=(evolve(needed, body=b"others"), model))
+    other_model = evolve(one, documents=(needed, evolve(model, body=b"others")))
+    assert other_counts.drawn(0, 0, b"a")(16) != one.drawn(0, 0, b"a")(16)
+    assert other_model.drawn(0, 0, b"a")(16) == one.drawn(0, 0, b"a")(16)
+
+
+# Nothing is decided twice
+
+
+async def test_a_slot_that_is_decided_twice_keeps_its_first_packet(tmp_path: Path) -> None:
+    """The second costs nothing, so that no budget refuses it in place of the journal."""
+    aggregator = FakeAggregator.with_study()
+    app = await collecting(tmp_path, aggregator)
+    before = (app.store.outbox(aggregator.study), app.store.ledger())
+    again = Scheduled(Released(0, 0, NanoEpsilon(0), SealedPacket(b"other"), b"d"), 0.0)
+    with pytest.raises(Conflict, match="nothing is sent twice"):
+        app.store.journal(aggregator.study, [again], [])
+    assert (app.store.outbox(aggregator.study), app.store.ledger()) == before
+    with pytest.raises(Conflict, match="evaluated before"):
+        app.store.record_evaluated(aggregator.study, b"snapshot", [], [])
+    assert (app.store.outbox(aggregator.study), app.store.ledger()) == before
+    app.close()
+
+
+async def test_an_answer_to_a_survey_that_was_not_drawn_is_not_journalled(tmp_path: Path) -> None:
+    aggregator = FakeAggregator.with_study(BINNED)
+    app = await collecting(tmp_path, aggregator)
+    (drawn,) = app.store.study(aggregator.study).draws
+    with closing(sqlite3.connect(tmp_path / "peer.sqlite")) as connection, connection:
+        connection.execute("DELETE FROM outbox")
+    for slot, survey in ((0, drawn + 1), (1, drawn), (-1, drawn)):
+        other = Scheduled(Released(slot, survey, NanoEpsilon(0), SealedPacket(b"other"), b"d"), 0.0)
+        with pytest.raises(Conflict, match="drew another survey"):
+            app.store.journal(aggregator.study, [other], [])
+    app.close()
+
+
+# What is told as deleted is deleted
+
+
+async def test_no_erased_answer_stays_in_the_log_and_what_stays_is_told(tmp_path: Path) -> None:
+    aggregator = FakeAggregator.with_study()
+    app = peer(tmp_path, aggregator)
+    await app.join(aggregator.invite, aggregator.manifest.epsilon)
+    canary = b"canary" * 40
+    with closing(sqlite3.connect(tmp_path / "peer.sqlite")) as other:
+        with other:
+            other.execute("UPDATE studies SET snapshot = ?", (canary,))
+        other.execute("BEGIN")
+        other.execute("SELECT count(*) FROM studies").fetchone()  # a reader that holds the log
+        app.store.blank({aggregator.study: b"missing"})
+        with app.taking_back() as mine:
+            mine.store._connection.execute("PRAGMA busy_timeout = 0")
+            assert not mine.store.compact()
+            with pytest.raises(Refused, match="still holds traces"):
+                mine._rewrite()
+        other.rollback()
+    with app.taking_back() as mine:
+        assert mine.store.compact()
+        mine._rewrite()
+    assert not any(canary in path.read_bytes() for path in tmp_path.glob("peer.sqlite*"))
+    assert (tmp_path / "peer.sqlite-wal").stat().st_size == 0
+    app.close()
+
+
+async def test_deleting_says_so_when_traces_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from peer.data.importing import import_rows
+    from peer.store.store import Store
+
+    aggregator = FakeAggregator.with_study()
+    app = peer(tmp_path, aggregator)
+    import_rows(tmp_path / "data.sqlite", "person", ("age", "cups", "tired"), [(30, 2, 1)])
+    monkeypatch.setattr(Store, "compact", lambda _store: False)
+    with app.taking_back() as mine:
+        with pytest.raises(Refused, match="still holds traces"):
+            mine.delete_table("person", Choice.MISSING)
+        with pytest.raises(Refused, match="still holds traces"):
+            mine.erase(tell=False)
+    app.close()
+
+
+# Times come with chance
+
+
+def test_no_wait_is_a_pattern() -> None:
+    """Over all random bytes a wait is spread by half each way; near an end by a quarter of what is left."""
+    def least(size: int) -> bytes:
+        return bytes(size)
+
+    def most(size: int) -> bytes:
+        return b"\xff" * size
+
+    assert draw_backoff(2, 10.0, least) == 20.0
+    assert draw_backoff(2, 10.0, most) == pytest.approx(60.0)
+    waits = [draw_wait(9, 60.0, 1000.0, 0.0, bytes_of) for bytes_of in (least, most)]
+    assert waits == [pytest.approx(125.0), pytest.approx(375.0)]
+
+
+# Second lines: each would hold alone
+
+
+@pytest.mark.parametrize("check", [check_membership, check_membership_in_buckets])
+def test_a_study_that_costs_more_than_was_consented_is_refused_before_anything_is_read(check: object) -> None:
+    manifest = FakeAggregator.with_study().manifest
+    secrets = fresh(random_sizes(manifest), "", os.urandom)
+    last = (2, manifest.epsilon - 1, os.urandom)
+    documents = (Bodies(b"", b"", b""), *([{}] if check is check_membership_in_buckets else []), ())
+    with pytest.raises(Refused, match="was consented"):
+        check(manifest.to_bytes(), manifest, *documents, secrets, *last)  # type: ignore[operator]
+
+
+def test_an_answer_never_stands_where_a_vector_belongs_nor_a_vector_where_an_answer_does() -> None:
+    """Whatever the manifest's own checks took: the exit has its own."""
+    manifest = FakeAggregator.with_study().manifest
+    exact = evolve(manifest.surveys[0], mechanism=EXACT, p=0, q=0, size=8)
+    credential = Credential(b"", b"", b"", b"", b"", ())
+    answer = SurveyAnswer(0, 0, RawCategory(0, manifest.surveys[0].m))
+    with pytest.raises(ValueError, match="no form in which"):
+        releasing._protected(manifest, exact, answer, credential, os.urandom)

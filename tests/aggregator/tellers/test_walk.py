@@ -264,3 +264,20 @@ def test_evidence_belongs_to_a_disagreement_alone() -> None:
         with pytest.raises(ValueError, match="evidence"):
             Unsummed(bytes(32), 0, why, evidence)
     assert issubclass(Conflict, Exception)
+
+
+async def test_a_tag_that_one_teller_alone_accepted_is_not_on_the_list(tmp_path: Path) -> None:
+    made = await a_round(tmp_path, tellers=3)
+    alone = made.packets[0].tag
+    for teller in made.tellers[1:]:
+        teller.lies = lambda call, answer: answer - {alone} if call == "settle" else answer
+    summed = await made.summed()
+    assert parse_list(summed.accepted, made.occasion).tags == tuple(sorted(one.tag for one in made.packets[1:]))
+    assert made.values(summed) == expected(PLACES[1:4])
+
+
+async def test_no_list_below_the_minimum_is_ever_proposed(tmp_path: Path) -> None:
+    made = await a_round(tmp_path, places=PLACES[:2])
+    with pytest.raises(NoSum, match="2 accepted, 3 needed"):
+        await made.summed()
+    assert not made.lists.held and all("list" not in teller.calls for teller in made.tellers)

@@ -14,6 +14,7 @@ from anon.sharing.arrangement import Sum
 from anon.teller.home import open_home
 from anon.teller.journal import SCHEMA, Journal
 from anon.vdaf.circuits import blocks
+from tests.support.canaries import forgetful_sqlite
 from tests.support.tellers import PLACES, SILENT, expected, ready_world
 
 
@@ -82,3 +83,21 @@ def test_the_journal_of_a_newer_program_is_refused(tmp_path: Path) -> None:
         connection.execute(f"PRAGMA user_version = {SCHEMA.version + 1}")
     with pytest.raises(Refused, match="newer"):
         Journal(file)
+
+
+def test_a_word_is_durable_before_it_leaves_and_what_is_erased_is_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A share that stayed in the file would make the sum of another list possible, and a lost word would be said otherwise."""
+    with forgetful_sqlite(monkeypatch):
+        world = ready_world(tmp_path)
+    world.admit(world.packets())
+    connection = world.journals[0]._connection
+    settings = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("secure_delete", "synchronous", "journal_mode")}
+    assert settings == {"secure_delete": 1, "synchronous": 2, "journal_mode": "wal"}
+    secrets = [seed or output for seed, output in connection.execute("SELECT seed, output FROM shares")]
+    sealing = [secret for (secret,) in connection.execute("SELECT sealing FROM offers")]
+    assert len(secrets) == 4 and all(secrets) and all(sealing)
+    files = [path for path in (tmp_path / "0").iterdir() if path.name.startswith("teller.sqlite")]
+    assert any(secrets[0] in path.read_bytes() for path in files)
+    world.tellers[0].finish(world.study)
+    left = [one for one in (*secrets, *sealing) for path in files if path.exists() and one in path.read_bytes()]
+    assert not left and connection.execute("SELECT count(*) FROM shares").fetchone() == (0,)

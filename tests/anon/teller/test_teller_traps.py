@@ -383,6 +383,18 @@ def test_a_second_verifier_share_of_one_packet_is_refused(tmp_path: Path) -> Non
     assert packets[0].tag not in world.journals[0].accepted(world.occasion())
 
 
+@pytest.mark.parametrize("silent", [1, 2])
+def test_a_packet_that_one_of_three_tellers_leaves_out_waits_and_the_others_are_settled(tmp_path: Path, silent: int) -> None:
+    world = ready_world(tmp_path, tellers=3)
+    packets = world.packets()
+    statements = world.admit(packets)
+    fewer = {tag: share for tag, share in said(world, statements[silent], silent).items() if tag != packets[0].tag}
+    statements[silent] = VerifierShares(world.occasion(), silent, fewer).sign(world.tellers[silent]._key)
+    settled = world.tellers[0].settle(world.occasion(), statements[1:])
+    assert settled == {packet.tag for packet in packets[1:]}
+    assert world.tellers[0].settle(world.occasion(), world.admit(packets)[1:]) == {packet.tag for packet in packets}
+
+
 def test_verifier_shares_of_nobody_or_for_another_sum_are_refused(world: World) -> None:
     packets = world.packets()[3:]
     statements = world.admit(packets)

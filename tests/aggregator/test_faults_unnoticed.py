@@ -1,0 +1,234 @@
+"""Faults that were planted in the aggregator once and went unnoticed: one test for each."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+from sqlalchemy import text
+
+from aggregator.intake.counters import STEP, Count, Counters
+from aggregator.rules.faults import TellerAway
+from aggregator.study.bucketing import credentials_buckets, roster_buckets, transcript_buckets
+from aggregator.tellers.http_link import PAUSES, HttpLink
+from aggregator.tellers.link import together
+from aggregator.tellers.study_tellers import aligned
+from anon.errors import Damaged, Refused, Unreachable
+from anon.nacl import SigningKey
+from anon.route import Response
+from anon.sharing.exchange import reply
+from anon.sharing.statements import Disagreed, ListSignature, disagreement_of
+from anon.transparency import buckets
+from anon.wire.packet_v2 import Occasion, Relayed
+from tests.support.tellers import make_world
+from tests.support.world import World, in_memory, study_text
+
+# What is stored
+
+
+async def test_a_second_list_never_takes_the_place_of_the_first(on_each_dialect: World) -> None:
+    lists, occasion = on_each_dialect.live.tools.lists, Occasion(on_each_dialect.live.study, 0, 0)
+    others = (evolve(occasion, round=1), evolve(occasion, slot=1), evolve(occasion, study=bytes(32)))
+    assert await lists.keep(occasion, b"first") == b"first"
+    assert await lists.keep(occasion, b"second") == b"first" == await lists.of(occasion)
+    assert [await lists.of(other) for other in others] == [None] * 3
+
+
+async def _spoilt(world: World, table: str, column: str, key: str, value: bytes) -> None:
+    """Flip the last bit of a row, as a disk does."""
+    async with world.app._database.write() as connection:
+        row = (await connection.execute(text(f"SELECT {column} FROM {table} WHERE {key} = :value"), {"value": value})).scalar_one()
+        changed = {"changed": row[:-1] + bytes([row[-1] ^ 1]), "value": value}
+        await connection.execute(text(f"UPDATE {table} SET {column} = :changed WHERE {key} = :value"), changed)
+
+
+@pytest.mark.parametrize("column", ["commitment", "contribution"])
+async def test_a_damaged_enrolment_is_in_no_list_that_credentials_are_issued_by(on_each_dialect: World, column: str) -> None:
+    world, store, study = on_each_dialect, on_each_dialect.live.tools.enrolments, on_each_dialect.live.study
+    keys = sorted(bytes(one.key.verify_key) for one in await world.enrol(4))
+    assert [one.key for one in (await store.roster(study)).sound] == keys
+    await _spoilt(world, "enrolments", column, "key", keys[1])
+    rest = [keys[0], *keys[2:]]
+    roster, laid = await store.roster(study), await store.keys(study)
+    assert ([one.key for one in roster.sound], roster.damaged) == (rest, (keys[1],))
+    assert (laid.sound, laid.damaged, laid.count) == (b"".join(rest), (keys[1],), 3)
+    assert [one.key for one in await store.of_keys(study, keys)] == rest
+
+
+async def test_a_damaged_packet_is_neither_read_nor_counted(on_each_dialect: World) -> None:
+    world, store, study = on_each_dialect, on_each_dialect.live.tools.packets, on_each_dialect.live.study
+    await world.collected(6)
+    manifest = world.live.manifest
+    before = await store.counts(study)
+    slot, survey = 0, max(before, key=lambda one: before[one])
+    count, tags = before[survey], await store.tags(study, slot, [survey])
+    assert count * 48 == len(tags) and count >= 2
+    spoilt = tags[48:96]
+    await _spoilt(world, "packets", "plaintext", "tag", spoilt)
+    assert len(await store.of_survey(study, slot, survey)) == count - 1
+    assert len(await store.of_tags(study, slot, [tags[at : at + 48] for at in range(0, len(tags), 48)])) == count - 1
+    assert await store.leave_out(study, manifest, [survey], strays=False) == ((slot, spoilt),)
+    assert await store.counts(study) == before | {survey: count - 1}
+    assert await store.tags(study, slot, [survey]) == tags[:48] + tags[96:]
+    await _spoilt(world, "packets", "plaintext", "tag", spoilt)  # whole again: what was listed stays out
+    assert len(await store.of_survey(study, slot, survey)) == count - 1
+    assert await store.counts(study) == before | {survey: count - 1}
+
+
+# Documents in buckets
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(buckets, "USUAL_THRESHOLD", 4)
+    monkeypatch.setattr(buckets, "MEAN", 2)
+    yield
+
+
+async def test_a_packet_that_is_gone_while_its_bucket_is_made_stops_the_transcript(few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with in_memory(tmp_path / "home", study_text()) as world:
+        await world.collected(6)
+        store = world.live.tools.packets
+        assert len([one async for one in transcript_buckets(world.live, 0)]) == 2
+        whole = store.of_tags
+
+        async def one_less(*asked: object) -> tuple[bytes, ...]:
+            return (await whole(*asked))[1:]  # type: ignore[arg-type]
+
+        monkeypatch.setattr(store, "of_tags", one_less)
+        with pytest.raises(Damaged, match="changed while they were read"):
+            _ = [one async for one in transcript_buckets(world.live, 0)]
+
+
+async def test_an_enrolment_that_is_gone_while_its_bucket_is_made_stops_the_roster(few: None, tmp_path: Path) -> None:
+    async with in_memory(tmp_path / "home", study_text()) as world:
+        peers = await world.enrol(6)
+        keys = sorted(bytes(one.key.verify_key) for one in peers)
+        with pytest.raises(Damaged, match="changed while they were read"):
+            _ = [one async for one in roster_buckets(world.live, b"".join([*keys, bytes(32)]))]
+
+
+async def test_enrolments_that_are_not_those_of_the_signed_roster_get_no_credentials(few: None, tmp_path: Path) -> None:
+    """A row that was changed together with its check: no digest of its own tells it."""
+    async with in_memory(tmp_path / "home", study_text()) as world:
+        peers = await world.enrol(6)
+        await world.close_enrolment(peers)
+        live = world.live
+        issued = live.packet_intake.issued
+        assert live.in_buckets and issued is not None
+        assert len([one async for one in credentials_buckets(live, issued)]) == 2
+        key = sorted(bytes(one.key.verify_key) for one in peers)[2]
+        await _spoilt(world, "enrolments", "contribution", "key", key)
+        async with world.app._database.write() as connection:
+            await connection.execute(text("DELETE FROM enrolment_checks WHERE key = :key"), {"key": key})
+        with pytest.raises(Damaged, match="not those of the signed roster"):
+            _ = [one async for one in credentials_buckets(live, issued)]
+
+
+# Tellers
+
+
+def _relayed(*tags: int) -> list[Relayed]:
+    occasion = Occasion(bytes(32), 0, 0)
+    return [Relayed(occasion, 0, b"", (b"",), 0, b"share", bytes([tag]) * 48) for tag in tags]
+
+
+class _Stream:
+    """What one teller is shown. It is asked a few times beyond its end, and not for ever."""
+
+    def __init__(self, rows: list[Relayed]) -> None:
+        self.rows, self.beyond = list(rows), 0
+
+    def __aiter__(self) -> AsyncIterator[Relayed]:
+        return self
+
+    async def __anext__(self) -> Relayed:
+        if self.rows:
+            return self.rows.pop(0)
+        self.beyond += 1
+        assert self.beyond < 20, "asked for ever beyond its end"
+        raise StopAsyncIteration
+
+
+@pytest.mark.parametrize("shown", [
+    [[1, 2, 3, 4], [1, 2, 3, 4]], [[2, 3, 4], [1, 2, 3, 4]], [[1, 3, 4], [1, 2, 4]], [[1, 2], [1, 2, 3, 4]], [[1, 2, 3], [3]], [[], [1, 2]],
+    [[1, 2, 3, 4], [2, 4], [1, 2, 3, 4]], [[1], [2]],
+], ids=str)  # fmt: skip
+async def test_every_teller_is_shown_the_same_packets_whichever_shares_are_damaged(shown: list[list[int]]) -> None:
+    """A share that is damaged is left out of one teller's stream; that packet is shown to none, and every other to all."""
+    rows = [row async for row in aligned([_Stream(_relayed(*tags)) for tags in shown])]
+    expected = sorted(set.intersection(*map(set, shown)))
+    assert [[one.tag[0] for one in row] for row in rows] == [[tag] * len(shown) for tag in expected]
+
+
+async def test_a_disagreement_is_raised_before_a_fault_that_came_first(tmp_path: Path) -> None:
+    world = make_world(tmp_path)
+    signed = [ListSignature(world.occasion(), at, bytes([at]) * 32).sign(one._key) for at, one in enumerate(world.tellers)]
+    disagreed = Disagreed(disagreement_of(signed[0], signed[1], world.arrangement))
+
+    async def fails(error: Exception) -> None:
+        raise error
+
+    for errors in ([TellerAway("one", ""), disagreed], [disagreed, TellerAway("one", "")], [Refused("no"), disagreed, Refused("no")]):
+        with pytest.raises(Disagreed):
+            await together(map(fails, errors))
+
+
+class _Deaf:
+    """A route that gets no answer so often."""
+
+    def __init__(self, times: int) -> None:
+        self.left = times
+        self.posts = 0
+
+    async def post(self, _address: str, _path: str, _body: bytes, _limit: int) -> Response:
+        self.posts += 1
+        if self.posts <= self.left:
+            raise Unreachable("nothing answers")
+        return Response(200, reply([]))
+
+
+@pytest.mark.parametrize("times", range(4))
+async def test_a_teller_that_does_not_answer_is_asked_again_after_each_pause(times: int) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    route = _Deaf(times)
+    link = HttpLink(route, "place", SigningKey.generate(), bytes(32), None, sleep)  # type: ignore[arg-type]
+    if times > len(PAUSES):
+        with pytest.raises(Unreachable):
+            await link.finish(bytes(32))
+    else:
+        await link.finish(bytes(32))
+    assert PAUSES == (1.0, 4.0), "a second and a few: a restarting teller is back by then"
+    assert (slept, route.posts) == (list(PAUSES[:times]), min(times, len(PAUSES)) + 1)
+
+
+# Counts
+
+
+def test_no_count_that_still_grows_is_shown_exactly() -> None:
+    """The step of an exact count would tell that one answer came, and when."""
+    counts = Counters({"accepted": 3 * STEP + 7, "tag-spent": STEP - 1, "malformed": STEP})
+    assert STEP == 50 and counts.coarse() == {"accepted": 150, "malformed": 50} == counts.due(rest=False)
+    assert counts.exact() == {"accepted": 157, "malformed": 50, "tag-spent": 49} == counts.due(rest=True)
+    for number in range(3 * STEP):
+        growing = Count.shown(number, final=False)
+        assert growing.number % STEP == 0 and growing.number <= number < growing.number + STEP
+        assert str(growing) == (f"{growing.number} or more" if number >= STEP else "fewer than 50")
+        assert str(Count.shown(number, final=True)) == str(number)
+
+
+async def test_refusals_are_told_in_steps_until_the_collection_closes(running: World) -> None:
+    await running.collecting(3)
+    for _ in range(STEP + 1):
+        await running.live.submit(b"too short")
+    (status,) = await running.app.status()
+    assert status.packet_answers == {"wrong-size": STEP}
+    await running.go_to(running.closes)
+    (status,) = await running.app.status()
+    assert status.packet_answers["wrong-size"] == STEP + 1

@@ -1,0 +1,106 @@
+"""A bucket whose root is properly signed, over contents that no honest aggregator puts there: each is refused for its own fault."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp, lgamma, log
+
+import pytest
+from attrs import evolve
+
+from anon.errors import Malformed
+from anon.transparency import buckets
+from anon.transparency.bucketed import (
+    digests_of,
+    published_buckets,
+    read_digests_bucket,
+    read_packets_bucket,
+    read_roster_bucket,
+    tag_of,
+    transcript_in_buckets,
+)
+from anon.transparency.buckets import LEAST, MEAN, bucket_of, document_over
+from anon.transparency.transcript import transcript_body
+from anon.wire.messages import RosterEntry, encode_roster
+from anon.wire.packet_v2 import PublishedPacket
+from tests.support.fake_aggregator import FakeAggregator
+from tests.support.tellers import PLACES, World, make_world
+
+PACKETS = 12
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return make_world(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture
+def eight(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buckets, "MEAN", 2)
+
+
+@pytest.fixture
+def packets(world: World) -> list[PublishedPacket]:
+    """As transcripts have them, sorted by tag. Nothing here looks at their tokens."""
+    one = world.packets(PLACES[:1])[0].published()
+    return [evolve(one, token=bytes([number]) + one.token[1:]) for number in range(PACKETS)]
+
+
+def plain(packets: Sequence[PublishedPacket]) -> list[bytes]:
+    return [one.to_bytes() for one in packets]
+
+
+def test_contents_that_were_signed_as_they_are_still_have_to_be_right(eight: None, packets: list[PublishedPacket]) -> None:
+    study = packets[0].study
+    made = transcript_in_buckets(study, 0, plain(packets))
+    document = made.document
+    number = max(range(document.buckets), key=lambda at: made.entries[at])
+    assert made.entries[number] >= 2
+    own = [one for one in packets if bucket_of(tag_of(one.to_bytes()), document.bits) == number]
+    stray = next(one for one in packets if one not in own)
+    moved = evolve(own[0], occasion=evolve(own[0].occasion, slot=1))
+
+    def read(content: Sequence[PublishedPacket], slot: int = 0) -> tuple[bytes, ...]:
+        body = transcript_body(study, slot, plain(content))
+        leaves = list(made.leaves)
+        signed = document_over(study, "transcript", 0, document.count, leaves)  # whatever the root: it is signed
+        return read_packets_bucket(signed, number, body)
+
+    assert read(own) == tuple(plain(own))
+    with pytest.raises(Malformed, match="strictly sorted"):
+        read([own[0], own[0], *own[1:]])
+    with pytest.raises(Malformed, match="strictly sorted"):
+        read(own[::-1])
+    with pytest.raises(Malformed, match="another bucket"):
+        read(sorted([*own, stray], key=lambda one: one.token))
+    with pytest.raises(Malformed, match="packet of another slot"):
+        read([moved, *own[1:]])
+    with pytest.raises(Malformed, match="bucket of another slot"):
+        read(own, slot=1)
+    with pytest.raises(Malformed, match="another slot"):
+        digests_of(transcript_body(study, 1, plain(own)), study, 0)
+    assert len(read_digests_bucket(document, digests_of(transcript_body(study, 0, plain(own)), study, 0))) == len(own)
+
+
+def test_a_packet_of_a_survey_that_there_is_not_is_no_packet_of_the_study(packets: list[PublishedPacket]) -> None:
+    manifest = FakeAggregator.with_study().manifest
+    strange = [evolve(one, occasion=evolve(one.occasion, study=manifest.study_id), survey=len(manifest.surveys)) for one in packets[:1]]
+    with pytest.raises(Malformed, match="survey that the study does not have"):
+        published_buckets(manifest, [transcript_body(manifest.study_id, 0, plain(strange))])
+
+
+def test_a_member_stands_in_its_own_bucket(eight: None) -> None:
+    entries = [RosterEntry(bytes([number]) * 32, bytes(32), bytes(48)) for number in range(PACKETS)]
+    study, bits = bytes(32), buckets.bits_of(PACKETS)
+    document = document_over(study, "roster", 0, PACKETS, [bytes(32)] * (1 << bits))
+    own = [one for one in entries if bucket_of(one.key, bits) == 0]
+    assert len(read_roster_bucket(document, 0, encode_roster(study, own))) == len(own)
+    with pytest.raises(Malformed, match="another bucket"):
+        read_roster_bucket(document, 0, encode_roster(study, entries))
+
+
+def test_a_refused_bucket_is_one_in_a_million_honest_ones_and_no_smaller_bound_is_taken() -> None:
+    """The law of a bucket's size is Poisson, at its mean. A bound far below this one would let an aggregator tell who fetches."""
+    below = sum(exp(count * log(MEAN) - MEAN - lgamma(count + 1)) for count in range(LEAST))
+    assert 1e-7 < below < 1e-6
+    assert (MEAN, buckets.DECOYS) == (256, 2)
