@@ -25,7 +25,7 @@ from anon.wire.packet_v2 import Occasion, Relayed
 from tests.support.tellers import make_world
 from tests.support.world import World, in_memory, study_text
 
-# What is stored
+# The store
 
 
 async def test_a_second_list_never_takes_the_place_of_the_first(on_each_dialect: World) -> None:
@@ -136,7 +136,7 @@ def _relayed(*tags: int) -> list[Relayed]:
 
 
 class _Stream:
-    """What one teller is shown. It is asked a few times beyond its end, and not for ever."""
+    """The packets that one teller is shown. It is asked a few times beyond its end, and not for ever."""
 
     def __init__(self, rows: list[Relayed]) -> None:
         self.rows, self.beyond = list(rows), 0

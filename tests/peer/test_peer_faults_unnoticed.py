@@ -269,7 +269,7 @@ async def test_an_answer_to_a_survey_that_was_not_drawn_is_not_journalled(tmp_pa
     app.close()
 
 
-# What is told as deleted is deleted
+# Erased answers
 
 
 async def test_no_erased_answer_stays_in_the_log_and_what_stays_is_told(tmp_path: Path) -> None:

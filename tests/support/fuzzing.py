@@ -1,6 +1,6 @@
 """The parsers of bytes that strangers send, and a search for bytes that lead them along lines that none before led them along.
 
-What the search found is kept in `tests/corpus`, for each parser a list of byte strings in canonical CBOR.
+The inputs that it found are kept in `tests/corpus`, for each parser a list of byte strings in canonical CBOR.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ PLAIN = Arrangement(2, entries(1)[:2], WHOLE.sums)
 
 @frozen
 class Place:
-    """What a statement is about, in a study with a spare. `teller`: the number in the pair."""
+    """The matter of a statement, in a study with a spare. `teller`: the number in the pair."""
 
     study: bytes
     round: int
