@@ -28,10 +28,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from anon.queries import windows
 from anon.queries.answers import Request, answered
 from anon.queries.sandbox import copied, over
 
-if sys.platform != "win32":  # which has no such children: see `anon.queries.process`
+if sys.platform != "win32":
     import resource
 
 SECONDS = struct.Struct("<d")
@@ -118,7 +119,8 @@ def _confine(seconds: float) -> None:
 
 def _evaluated(channel: socket.socket, ends: float) -> bytes:
     request = Request.from_bytes(received(channel))
-    _limit_memory(COPY_MEMORY)
+    if sys.platform != "win32":  # where the job that the child is in does it
+        _limit_memory(COPY_MEMORY)
     connection = copied(request.database, request.tables)
     give_up_all_but(request.memory)
     return answered(over(connection, request.tables, request.bounds, ends) if connection is not None else None, request)
@@ -126,6 +128,9 @@ def _evaluated(channel: socket.socket, ends: float) -> bytes:
 
 def give_up_all_but(memory: int) -> None:
     """No further descriptor or file from now on, and at most so many bytes of memory more."""
+    if sys.platform == "win32":
+        windows.confine(memory)
+        return
     _limit(resource.RLIMIT_FSIZE, 0)
     _limit_memory(memory)
     _limit(resource.RLIMIT_NOFILE, 0)
@@ -160,7 +165,16 @@ def _limit_memory(more: int) -> None:
 
 
 def main(work: Message = _evaluated) -> None:
-    """Serve on standard input, which is the socket."""
+    """Serve on standard input, which is the socket. On Windows it tells of one evaluation, which is this process's."""
+    if sys.platform == "win32":
+        try:
+            began = time.monotonic()
+            packed_seconds, channel = windows.handed(sys.stdin.buffer, SECONDS.size)
+            with channel:
+                channel.sendall(work(channel, began + SECONDS.unpack(packed_seconds)[0] * SHARE))
+        except BaseException:  # as in `_live`
+            os._exit(1)
+        os._exit(0)
     with socket.socket(fileno=os.dup(sys.stdin.fileno())) as control:
         os.close(sys.stdin.fileno())
         serve(control, work)

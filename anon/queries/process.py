@@ -1,11 +1,12 @@
 """Work in a child process, from the side that holds the keys: the queries of a study, and whatever else is `Work`.
 
-One server of `anon.queries.child` serves a process, however many peers live in it. It is started when first needed, and
-again when it has died, in a thread of its own: an event loop that sends packets never waits for it. Nor does anything
-here wait for a child: `by_deadline` takes up the message that is there at the deadline, and no earlier. So how and when
-the child ended is seen by nobody. It is taken up as bytes, and nothing is read in them here. A message that no socket
-holds is gathered meanwhile, in a thread of its own. `at_once` is for what stays on this machine: it returns when the
-child has ended, or at the deadline.
+One server of `anon.queries.child` serves a process, however many peers live in it. It is started when first needed,
+and again when it has died, in a thread of its own: an event loop that sends packets never waits for it. On Windows
+there is no server, and each child is a program of its own (`anon.queries.windows`). Nothing here waits for a child
+either: `by_deadline` takes up the message that is there at the deadline, and no earlier. So how and when the child
+ended is seen by nobody. It is taken up as bytes, and nothing is read in them here. A message that no socket holds is
+gathered meanwhile, in a thread of its own. `at_once` is for what stays on this machine: it returns when the child has
+ended, or at the deadline.
 
 Some systems have no child processes: iOS, Android, an interpreter without a program of its own. There the work is done
 in a thread of this process. Queries are bounded by instructions, the clock and the growth of memory alone
@@ -31,8 +32,9 @@ import attrs
 from attrs import field, frozen
 
 import anon
+from anon.queries import windows
 from anon.queries.answers import Request, Value, answered, parse_answers
-from anon.queries.child import LENGTH, SECONDS, SHARE
+from anon.queries.child import COPY_MEMORY, LENGTH, SECONDS, SHARE
 from anon.queries.sandbox import opened
 
 Sleep = Callable[[float], Awaitable[object]]
@@ -46,7 +48,7 @@ _PROGRAM = "import sys; sys.path[:0] = {paths}; from {module} import main; main(
 
 def has_children() -> bool:
     """True if queries are evaluated in child processes here."""
-    return sys.platform not in ("android", "ios", "emscripten", "wasi", "win32") and bool(sys.executable)
+    return sys.platform not in ("android", "ios", "emscripten", "wasi") and bool(sys.executable)
 
 
 class Server:
@@ -69,8 +71,9 @@ class Server:
 
     def start(self) -> None:
         """Start it, unless it runs; it is ready a moment later, and takes requests at once."""
-        with self._lock:
-            self._started()
+        if sys.platform != "win32":
+            with self._lock:
+                self._started()
 
     def begin(self, seconds: float) -> socket.socket:
         """The socket of a new child, which lives for at most so long. One that could not be made reads as ended."""
@@ -81,6 +84,9 @@ class Server:
     def serve(self, channel: socket.socket, seconds: float) -> None:
         """Give this end of a pair to a new child, which lives for at most so long; it is closed here in any case."""
         with channel, self._lock, suppress(OSError):
+            if sys.platform == "win32":  # which has no server: every child is a program of its own
+                windows.spawn(self.command(), SECONDS.pack(seconds), channel, seconds, 2 * COPY_MEMORY)
+                return
             for _ in range(2):  # it may have been killed since it was last looked at
                 with suppress(BrokenPipeError, ConnectionResetError):
                     socket.send_fds(self._started(), [SECONDS.pack(seconds)], [channel.fileno()])
@@ -113,7 +119,12 @@ class Server:
         if getattr(sys, "frozen", False) or not Path(sys.executable).name.lower().startswith(("python", "pypy")):
             return [sys.executable, self._word]
         program = _PROGRAM.format(paths=json.dumps(self._paths()), module=self._module)
-        return [sys.executable, "-I", "-S", "-B", "-c", program]
+        return [interpreter(), "-I", "-S", "-B", "-c", program]
+
+
+def interpreter() -> str:
+    """The Python itself: on Windows an environment's own one is a program that starts it."""
+    return getattr(sys, "_base_executable", "") or sys.executable if sys.platform == "win32" else sys.executable
 
 
 def _of_this_package() -> list[str]:

@@ -25,6 +25,7 @@ from pathlib import Path
 from attrs import field, frozen
 
 from anon.errors import Malformed
+from anon.queries import windows
 from anon.queries.lint import BOUNDS, NAME, Bounds, Exhausted, Guard, Tables, see, statement
 
 if sys.platform != "win32":
@@ -280,12 +281,11 @@ def _outcome(value: object) -> Outcome:
 
 
 def _memory() -> int:
-    """Bytes this process holds, or has held at most where only that is told; 0 on Windows, where the step budget
-    alone bounds memory."""
+    """Bytes this process holds, or has held at most where only that is told."""
+    if sys.platform == "win32":
+        return windows.private_bytes()
     try:
         return int(_STATM.read_bytes().split()[1]) * _PAGE
     except OSError:
         pass
-    if sys.platform == "win32":
-        return 0
     return getrusage(RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -2,7 +2,8 @@
 Windows has. Its argument is a folder; its home there is named as Windows names one.
 
 Blocked: `fcntl`, `resource`, `pwd`, `grp`, `termios`, forks, users, modes, unix sockets, `/proc`, and handlers of signals in
-the loop. `sys.platform` says win32 before a module of ours is imported. Only the lock of `msvcrt` is lent.
+the loop. `sys.platform` says win32 before a module of ours is imported. Only the lock of `msvcrt` and a count of memory are
+lent.
 """
 
 from __future__ import annotations
@@ -100,7 +101,14 @@ def become_windows() -> None:
     os.open, io.open = refusing("os.open", os.open), refusing("open", io.open)
     pathlib.io.open = io.open  # type: ignore[attr-defined]
     os.chmod = without_modes(os.chmod)
-    sys.platform = "win32"
+    _lend_a_count_of_memory()
+    sys.platform, sys.executable = "win32", ""  # no program for children: the real ones are tried in tests/windows
+
+
+def _lend_a_count_of_memory() -> None:
+    lent = types.ModuleType("anon.queries.windows")
+    lent.private_bytes = lambda: 0  # type: ignore[attr-defined]
+    sys.modules["anon.queries.windows"] = lent
 
 
 def all_modules() -> int:
@@ -109,7 +117,7 @@ def all_modules() -> int:
     import peer
 
     names = [found.name for package in (anon, peer) for found in pkgutil.walk_packages(package.__path__, package.__name__ + ".")]
-    elsewhere = ("anon.testnet", "anon.queries.child")
+    elsewhere = ("anon.testnet", "anon.queries.child", "anon.queries.windows")
     names = [name for name in names if not name.startswith(elsewhere)]
     for name in names:
         importlib.import_module(name)
