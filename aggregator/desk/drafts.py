@@ -19,7 +19,7 @@ from anon.storage.private_files import write_private
 
 _ID = re.compile(r"[0-9a-f]{16}\Z")
 _TITLE = re.compile(r'^title\s*=\s*"(.*)"', re.MULTILINE)
-_FOLDER, _TEXT, _FIELDS, _WRITTEN, _FORMER = "drafts", ".toml", ".json", ".written", "draft.toml"
+_FOLDER, _TEXT, _FIELDS, _WRITTEN = "drafts", ".toml", ".json", ".written"
 LONGEST = 256 * 1024
 """Characters of a text."""
 
@@ -39,7 +39,7 @@ class Drafts:
     """The drafts of one home."""
 
     def __init__(self, home: Path) -> None:
-        self._home, self._folder = home, home / _FOLDER
+        self._folder = home / _FOLDER
 
     @staticmethod
     def new() -> str:
@@ -87,11 +87,7 @@ class Drafts:
             (self._folder / f"{draft}{kind}").unlink(missing_ok=True)
 
     def all(self) -> list[Draft]:
-        """All drafts, the last changed first; the one that an earlier program kept is among them."""
-        former = self._home / _FORMER
-        if former.is_file():
-            self.keep_text(self.new(), former.read_text("utf-8"))
-            former.unlink()
+        """All drafts, the last changed first."""
         names = {path.stem for path in self._folder.glob("*") if _ID.match(path.stem)} if self._folder.is_dir() else ()
         return sorted((self._draft(name) for name in names), key=lambda one: -one.changed)
 

@@ -101,12 +101,10 @@ def word_of(phase: Phase, turn: int, words: Sequence[str]) -> str:
 
 
 def read_word(word: str, turn: int, words: Sequence[str]) -> tuple[Phase, int]:
-    """Phase and round (from 0) of a stored study. An earlier version did not count on when the last kind of round
-    began: then the word tells the round. Raises `ValueError` for a word that is none."""
-    same = [number for number, known in enumerate(words) if known == word]
-    if not same:
-        return Phase(word), turn
-    return Phase.ROUND, turn if turn in same else same[0]
+    """Phase and round (from 0) of a stored study. Raises `ValueError` for a word that is none, or of another round."""
+    if 0 <= turn < len(words) and words[turn] == word:
+        return Phase.ROUND, turn
+    return Phase(word), turn
 
 
 def deadline(manifest: Manifest, windows: Sequence[Window], phase: Phase, turn: int) -> float | None:

@@ -330,17 +330,15 @@ def _unpacked(archive: tarfile.TarFile, home: Path, source: Path) -> None:
 
 
 def _demand_whole(home: Path, source: Path) -> None:
-    """Raises `Damaged` unless every file is the one that was backed up. A backup of an earlier version does not say, so
-    that only its database is looked at."""
+    """Raises `Damaged` unless every file is the one that was backed up."""
     listed = home / _DIGESTS
-    if listed.exists():
-        with reading(source, BACKUP_KEPT, Term("digests")):
-            for name, digest in dict(json.loads(listed.read_bytes())).items():
-                if not (home / name).is_file() or _digest(home / name) != digest:
-                    raise BACKUP_KEPT.damaged(source, Term(f"{name} in it is not what was backed up"))
-        listed.unlink()
-    if not (home / _SIGNING).is_file():
-        raise Malformed(f"{source}: not a backup of an aggregator (it has no key)")
+    if not listed.is_file() or not (home / _SIGNING).is_file():
+        raise Malformed(f"{source}: not a backup of an aggregator (it has no key, or no digests of its files)")
+    with reading(source, BACKUP_KEPT, Term("digests")):
+        for name, digest in dict(json.loads(listed.read_bytes())).items():
+            if not (home / name).is_file() or _digest(home / name) != digest:
+                raise BACKUP_KEPT.damaged(source, Term(f"{name} in it is not what was backed up"))
+    listed.unlink()
     if (home / DATABASE).exists():
         with closing(connect(home / DATABASE, BACKUP_KEPT)) as connection:
             if fault := first_unsound(connection):

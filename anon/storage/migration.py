@@ -1,8 +1,9 @@
 """A SQLite file's schema has a number (`PRAGMA user_version`) that only moves on, in one transaction, with a copy kept.
 
 A program opens files of its own number. One of a lower number is first copied beside itself and then moved on, all
-steps in one transaction. A process that is killed meanwhile leaves the old file or the new one. One of a higher number
-was written by a newer program and is refused with nothing changed: what this one does not know it would break.
+steps in one transaction. A process that is killed meanwhile leaves the old file or the new one. Two kinds are refused
+with nothing changed: of a number from which no step leads on, and of a higher one, which a newer program wrote. This
+one would break what it does not know.
 
 The copy is for an owner whose program of yesterday should go on after all. It is made by VACUUM INTO, so it holds no
 row that was erased before. `drop_copies` removes it when the first thing is erased afterwards. Otherwise it would keep
@@ -48,7 +49,10 @@ class Schema:
     kept: Kept = UNNAMED
 
     def demand_known(self, file: Path) -> None:
-        """Raises `Refused` for a file that a newer program wrote, or none. Reads nothing else, changes nothing."""
+        """Raises `Refused` for a file that a newer program wrote, and for one from whose number no step leads on.
+
+        It reads nothing else and changes nothing.
+        """
         stored_version = version_of(file, self.kept)
         if stored_version > self.version:
             raise Refused(
@@ -63,10 +67,12 @@ class Schema:
         if stored_version not in (*self.steps, self.version) and _has_tables(file, self.kept):
             raise Refused(
                 say(
-                    "{file}: no anonml wrote it with this number (schema {stored_version}); put back a copy of the "
-                    "home. Nothing was changed",
+                    "{file}: no home of this anonml (schema {stored_version}, this one knows {version}). If an earlier "
+                    "one wrote it, finish its studies with that one, or begin in another folder with --home. "
+                    "Otherwise put back a copy of the home. Nothing was changed",
                     file=whole_place(file),
                     stored_version=stored_version,
+                    version=self.version,
                 )
             )
 

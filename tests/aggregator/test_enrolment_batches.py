@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-import sqlite3
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from attrs import evolve
 
 from aggregator.intake import enrolment_jobs
-from aggregator.store import enrolments, migrations
+from aggregator.store import enrolments
 from aggregator.store.enrolments import EnrolStore
-from aggregator.store.sqlite import SqliteDatabase
 from tests.support.world import FakePeer, World, in_memory, study_text
 
 
@@ -137,24 +134,6 @@ async def test_rows_are_counted_when_enrolment_closes_and_at_no_tick_before(
     assert counted == [running.live.study]
     await running.app.tick()
     assert len(counted) == 1
-
-
-@pytest.mark.parametrize("database_url", [""])
-async def test_a_database_of_before_is_counted_once_as_it_moves_on(running: World, tmp_path: Path) -> None:
-    await running.enrol(3)
-    old = tmp_path / "old.sqlite"
-    with closing(sqlite3.connect(running.app.home.database)) as connection:
-        connection.execute("VACUUM INTO ?", (str(old),))
-    with closing(sqlite3.connect(old)) as connection:
-        made = connection.execute("PRAGMA table_info(enrolled)").fetchall()
-        connection.execute("DROP TABLE enrolled")
-        migrations.SCHEMA.steps[2](connection)
-        connection.commit()
-        assert connection.execute("PRAGMA table_info(enrolled)").fetchall() == made != []
-    database = SqliteDatabase(old)
-    store = EnrolStore(database)
-    assert await store.enrolled(running.live.study) == 3 == await store.count(running.live.study)
-    await database.close()
 
 
 async def test_an_applicant_is_passed_between_processes_whole(running: World) -> None:

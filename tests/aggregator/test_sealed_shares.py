@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from aggregator.rules.accepted import Accepted
-from aggregator.store import dialects, migrations, packets
+from aggregator.store import packets
 from aggregator.store.database import Database
 from aggregator.store.packets import PacketStore
 from aggregator.store.postgres import PostgresDatabase
@@ -92,19 +92,3 @@ async def test_a_damaged_share_is_shown_to_nobody(store: PacketStore, tmp_path: 
         connection.execute("UPDATE packet_shares SET share = x'00' WHERE slot = 0 AND teller = 1 AND tag = ?", (tag,))
     assert len(await shown(store, teller=0)) == COUNT
     assert len(await shown(store, teller=1)) == COUNT - 1 and tag not in {one.tag for one in await shown(store, teller=1)}
-
-
-@pytest.mark.parametrize(("step", "table"), [(1, "packet_shares"), (3, "buckets"), (4, "answers")])
-async def test_a_database_of_before_gets_the_table_that_a_new_one_has(tmp_path: Path, step: int, table: str) -> None:
-    def columns(file: Path) -> list[tuple[object, ...]]:
-        with closing(sqlite3.connect(file)) as connection:
-            return connection.execute(f"PRAGMA table_info({table})").fetchall()
-
-    database = SqliteDatabase(tmp_path / "aggregator.sqlite")
-    await database.create(*dialects.TABLES)
-    await database.close()
-
-    old = tmp_path / "old.sqlite"
-    with closing(sqlite3.connect(old)) as connection:
-        migrations.SCHEMA.steps[step](connection)
-    assert columns(old) == columns(tmp_path / "aggregator.sqlite") != []

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import sqlite3
-from contextlib import closing
-from pathlib import Path
-
 import pytest
 from attrs import evolve
 
@@ -18,9 +12,6 @@ from peer.rules.advice import Limit, NextStep
 from peer.rules.consent import Policy, decide, explain, objections
 from peer.rules.durations import seconds_of, text_of
 from peer.rules.ledger import Ledger
-from peer.store.database.migrations import upgrade_home
-from peer.store.home import PeerHome
-from peer.store.store import Store
 from tests.support.clock import START
 from tests.support.fake_aggregator import DECLARED, FakeAggregator
 
@@ -70,24 +61,6 @@ def test_what_counts_is_where_the_peer_speaks_to_and_not_what_the_manifest_names
     for address in (ONION, "localhost:80", "10.0.0.1:80", "127.0.0.1:@example.org"):
         assert objections(study("4s", ONION), policy, Ledger(policy.lifetime), START, address)
         assert objections(study("4s", ""), policy, Ledger(policy.lifetime), START, address)
-
-
-def test_a_home_of_before_gets_the_floor_and_keeps_its_other_limits(tmp_path: Path) -> None:
-    home = PeerHome(tmp_path)
-    home.prepare()
-    Store(home.store_path, os.urandom, Policy(minimum_cohort=7)).close()
-    with closing(sqlite3.connect(home.store_path)) as connection, connection:
-        old = json.loads(connection.execute("SELECT value FROM meta WHERE key = 'policy'").fetchone()[0]) | {"minimum_window": 0}
-        connection.execute("UPDATE meta SET value = ? WHERE key = 'policy'", (json.dumps(old),))
-        connection.execute("ALTER TABLE ledger RENAME COLUMN measure TO kind")
-        for later in ("unit", "condition"):
-            connection.execute(f"ALTER TABLE ledger DROP COLUMN {later}")
-        connection.execute("DROP TABLE tellers")
-        connection.execute("PRAGMA user_version = 4")
-    upgrade_home(home)
-    with closing(Store(home.store_path, os.urandom)) as store:
-        assert store.policy() == Policy(minimum_cohort=7)
-        assert store.policy().minimum_window == 600
 
 
 def test_lengths_of_time_are_read_and_written_alike() -> None:

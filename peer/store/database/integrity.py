@@ -19,8 +19,6 @@ from anon.wire.cbor import encode
 from peer.store.home import STORE_KEPT
 
 KEY = "digest"
-UNKNOWN = ""
-"""In place of a digest where none was taken yet: in a store that was just brought up to date."""
 _SHOWN: dict[tuple[str, str], str] = {}
 """The columns of each table that are digested, by its name and the statement that made it."""
 _WITH_THEIR_OWN = {("studies", "manifest"), ("studies", "chain"), ("evidence", "proof")}
@@ -41,7 +39,7 @@ def demand_whole(connection: sqlite3.Connection, file: Path) -> None:
     try:
         with reading(file, STORE_KEPT, Term("digest")):
             (kept,) = connection.execute("SELECT value FROM meta WHERE key = ?", (KEY,)).fetchone()
-            if kept == UNKNOWN or _number(connection) != kept.split(":")[0]:
+            if _number(connection) != kept.split(":")[0]:  # it was just brought up to date
                 write_digest(connection)
             elif kept != _digest(connection):
                 raise STORE_KEPT.damaged(file, say("a value in it is not the one that was written"))
