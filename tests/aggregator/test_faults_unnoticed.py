@@ -9,19 +9,23 @@ import pytest
 from attrs import evolve
 from sqlalchemy import text
 
-from aggregator.intake.counters import STEP, Count, Counters
-from aggregator.rules.faults import TellerAway
+from aggregator.intake.counters import STEP, Count, Counters, Traffic
+from aggregator.rules.accepted import Accepted
+from aggregator.rules.faults import Superseded, TellerAway, TellerRefuses
 from aggregator.study.bucketing import credentials_buckets, roster_buckets, transcript_buckets
 from aggregator.tellers.http_link import PAUSES, HttpLink
-from aggregator.tellers.link import together
+from aggregator.tellers.link import named, together
 from aggregator.tellers.study_tellers import aligned
-from anon.errors import Damaged, Refused, Unreachable
+from anon import labels
+from anon.errors import Damaged, Malformed, NoRoom, Refused, Unreachable
 from anon.nacl import SigningKey
 from anon.route import Response
 from anon.sharing.exchange import reply
 from anon.sharing.statements import Disagreed, ListSignature, disagreement_of
 from anon.transparency import buckets
+from anon.wire.cbor import sha256
 from anon.wire.packet_v2 import Occasion, Relayed
+from tests.support.canaries import forgetful_sqlite
 from tests.support.tellers import make_world
 from tests.support.world import World, in_memory, study_text
 
@@ -30,10 +34,12 @@ from tests.support.world import World, in_memory, study_text
 
 async def test_a_second_list_never_takes_the_place_of_the_first(on_each_dialect: World) -> None:
     lists, occasion = on_each_dialect.live.tools.lists, Occasion(on_each_dialect.live.study, 0, 0)
-    others = (evolve(occasion, round=1), evolve(occasion, slot=1), evolve(occasion, study=bytes(32)))
+    others = [evolve(occasion, round=1), evolve(occasion, slot=1), evolve(occasion, study=bytes(32))]
     assert await lists.keep(occasion, b"first") == b"first"
     assert await lists.keep(occasion, b"second") == b"first" == await lists.of(occasion)
     assert [await lists.of(other) for other in others] == [None] * 3
+    assert await lists.keep(others[0], b"of round 1") == b"of round 1" == await lists.of(others[0])
+    assert await lists.of(occasion) == b"first"
 
 
 async def _spoilt(world: World, table: str, column: str, key: str, value: bytes) -> None:
@@ -75,6 +81,45 @@ async def test_a_damaged_packet_is_neither_read_nor_counted(on_each_dialect: Wor
     await _spoilt(world, "packets", "plaintext", "tag", spoilt)  # whole again: what was listed stays out
     assert len(await store.of_survey(study, slot, survey)) == count - 1
     assert await store.counts(study) == before | {survey: count - 1}
+
+
+async def test_the_first_packet_under_a_tag_is_kept_and_none_of_a_frozen_window(on_each_dialect: World) -> None:
+    store, study = on_each_dialect.live.tools.packets, on_each_dialect.live.study
+    first = Accepted(0, bytes(47) + b"a", 0, b"first", bytes(32))
+    second, other = evolve(first, plaintext=b"second", digest=bytes([1]) * 32), evolve(first, tag=bytes(47) + b"b")
+    assert await store.insert(study, [first, second], lambda _: 200) == {first.place: first.digest}
+    await on_each_dialect.live.tools.studies.freeze(study, 200)
+    await on_each_dialect.live.tools.studies.freeze(study, 100)  # what was counted never opens again
+    assert await store.insert(study, [other], lambda _: 200) == {}
+    assert await store.insert(study, [other], lambda _: 201) == {other.place: other.digest}
+
+
+async def test_a_process_that_knows_an_older_chain_moves_and_publishes_nothing(on_each_dialect: World) -> None:
+    live, store = on_each_dialect.live, on_each_dialect.live.tools.studies
+    known, key = len(live.chain), on_each_dialect.app.home.signing_key
+    for after in (known - 1, known + 1):
+        with pytest.raises(Superseded):
+            await store.move(live.study, "erased", 0, after)
+        with pytest.raises(Superseded):
+            await store.append(live.study, "model", 0, b"model", key, after=after)
+    assert await store.chain(live.study) == live.chain
+    chain = await store.append(live.study, "model", 0, b"model", key, after=known)
+    assert len(chain) == known + 1 == len(await store.append(live.study, "model", 0, b"another", key, after=known + 1))
+
+
+@pytest.mark.parametrize("change", [{"slot": 1}, {"survey": 1}, {"tag": bytes(48)}, {"digest": bytes(32)}, {"plaintext": b"x"}])
+def test_a_row_that_says_another_place_than_its_packet_is_damaged(tmp_path: Path, change: dict[str, object]) -> None:
+    world = make_world(tmp_path)
+    packet = world.packets()[0].published()
+    row = Accepted(0, packet.tag, 0, packet.to_bytes(), sha256(labels.PACKET_DIGEST, packet.to_bytes()))
+    assert row.sound(world.study) and not row.sound(bytes(32)) and not evolve(row, **change).sound(world.study)
+
+
+async def test_no_sqlite_file_keeps_what_was_erased_or_loses_what_was_acknowledged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with forgetful_sqlite(monkeypatch):
+        async with in_memory(tmp_path / "home", study_text()) as world, world.app._database.read() as connection:
+            settings = [(await connection.exec_driver_sql(f"PRAGMA {name}")).scalar_one() for name in ("secure_delete", "synchronous", "journal_mode")]
+    assert settings == [1, 2, "wal"]
 
 
 # Documents in buckets
@@ -176,6 +221,15 @@ async def test_a_disagreement_is_raised_before_a_fault_that_came_first(tmp_path:
             await together(map(fails, errors))
 
 
+async def test_a_teller_s_silence_and_trouble_are_waited_for_and_a_refusal_is_not() -> None:
+    async def fails(error: Exception) -> None:
+        raise error
+
+    for error, told in ((Unreachable("away"), TellerAway), (NoRoom("full"), TellerAway), (Refused("no"), TellerRefuses), (Malformed("x"), TellerRefuses)):
+        with pytest.raises(told, match="clinic"):
+            await named("clinic", fails(error))
+
+
 class _Deaf:
     """A route that gets no answer so often."""
 
@@ -209,6 +263,10 @@ async def test_a_teller_that_does_not_answer_is_asked_again_after_each_pause(tim
 
 
 # Counts
+
+
+def test_an_accepted_packet_is_no_refusal() -> None:
+    assert Traffic(3, {}, {"accepted": 2, "tag-spent": 1}).refused == {"tag-spent": 1}
 
 
 def test_no_count_that_still_grows_is_shown_exactly() -> None:

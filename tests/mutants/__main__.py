@@ -41,7 +41,7 @@ LEFT_OUT = "not (soak or slow or process or tor or browser or postgres or timed)
 PLUGINS = ("pytest_asyncio.plugin", "pytest_timeout", "_hypothesis_pytestplugin")
 PROCESSOR_SECONDS = 120
 """Of one mutant. One whose tests take longer, or wait for longer than `WAITING`, is not noticed: it is named as hanging."""
-WAITING = 240.0
+WAITING = 600.0
 BAR = 0.95
 NOTICED, SURVIVED, HANGING, BROKEN = "noticed", "survived", "hanging", "broken"
 _VERDICTS = {pytest.ExitCode.TESTS_FAILED: NOTICED, pytest.ExitCode.OK: SURVIVED}

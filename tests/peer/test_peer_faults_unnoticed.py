@@ -95,8 +95,11 @@ async def test_no_log_of_writes_beside_a_restored_store_changes_it(tmp_path: Pat
     await backup(PeerHome(tmp_path / "old"), tmp_path / "backup", evaluate=at_once)
     strange = peer(tmp_path / "strange", other)
     await strange.join(other.invite, other.manifest.epsilon)
-    log = (tmp_path / "strange" / "peer.sqlite-wal").read_bytes()
     strange.close()
+    with closing(sqlite3.connect(tmp_path / "strange" / "peer.sqlite")) as writing:
+        writing.execute("UPDATE studies SET minimum_cohort = minimum_cohort + 1")
+        writing.commit()
+        log = (tmp_path / "strange" / "peer.sqlite-wal").read_bytes()
     assert log
     home = PeerHome(tmp_path / "new")
     home.prepare()
@@ -295,6 +298,52 @@ async def test_no_erased_answer_stays_in_the_log_and_what_stays_is_told(tmp_path
     assert not any(canary in path.read_bytes() for path in tmp_path.glob("peer.sqlite*"))
     assert (tmp_path / "peer.sqlite-wal").stat().st_size == 0
     app.close()
+
+
+class _Full:
+    """A connection of a disk that is full."""
+
+    def execute(self, _statement: str) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+
+async def test_a_store_that_cannot_be_written_anew_says_so_and_no_answer_is_invented(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    aggregator = FakeAggregator.with_study()
+    app = peer(tmp_path, aggregator)
+    await app.join(aggregator.invite, aggregator.manifest.epsilon)
+    app.store.blank({aggregator.study: b"missing"})
+    assert app.store.study(aggregator.study).snapshot is None, "a study without answers has none still"
+    with monkeypatch.context() as full:
+        full.setattr(type(app.store), "_connection", property(lambda _store: _Full()))
+        assert not app.store.compact()
+    assert app.store.compact()
+    app.close()
+
+
+def test_a_roster_in_buckets_below_the_owner_s_minimum_is_refused() -> None:
+    from anon.transparency.buckets import document_over
+    from peer.rules.bucket_checks import check_size
+
+    manifest = FakeAggregator.with_study().manifest
+    for count, minimum in ((19, 20), (1, 2), (manifest.cohort.maximum + 1, 2)):
+        document = evolve(document_over(manifest.study_id, "roster", 0, 1, [bytes(32)]), count=count)
+        with pytest.raises(Refused, match="nothing is sent"):
+            check_size(manifest, document, minimum)
+
+
+async def test_a_packet_leaves_within_the_clock_margins_alone() -> None:
+    from peer.rules.schedule import draw_send_time, in_time, making_allowance
+
+    manifest = FakeAggregator.with_study().manifest
+    window, margin = manifest.windows[0], manifest.timetable.margin
+    assert margin > 0
+    drawn = [draw_send_time(window, margin, 0.0, lambda size, one=one: one * size) for one in (b"\x00", b"\xff")]
+    assert drawn == [window.opens + margin, pytest.approx(window.closes - margin)]
+    assert draw_send_time(window, margin, window.closes - margin, os.urandom) is None
+    assert not in_time(manifest, window, window.closes - margin) and in_time(manifest, window, window.closes - margin - 1)
+    assert 1.0 <= making_allowance(manifest, window) <= 60.0
 
 
 async def test_deleting_says_so_when_traces_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,12 +6,14 @@ import json
 import os
 import sqlite3
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from anon.storage import durable
 
 TEXT, NUMBER, WHOLE = "Papageienkanarie Ümit", 43.719306254, 0x5EAF00D1CEF1F1
 
@@ -47,13 +49,21 @@ def traces(folder: Path, needles: Mapping[str, bytes] = CANARIES) -> list[str]:
 @contextmanager
 def forgetful_sqlite(patch: pytest.MonkeyPatch) -> Iterator[None]:
     """SQLite as most builds of it are: what is deleted stays in free pages, unless a program asks for more."""
-    connect = sqlite3.connect
+    connect, guarded = sqlite3.connect, durable.guarded
 
     def connected(*arguments: Any, **options: Any) -> sqlite3.Connection:
-        connection = connect(*arguments, **options)
-        connection.execute("PRAGMA secure_delete=OFF")
-        return connection
+        return _forgetting(connect(*arguments, **options))
+
+    def made(*arguments: Any) -> Callable[..., sqlite3.Connection]:
+        make = guarded(*arguments)
+        return lambda *given, **options: _forgetting(make(*given, **options))
 
     with patch.context() as changed:
         changed.setattr(sqlite3, "connect", connected)
+        changed.setattr(durable, "guarded", made)  # `durable.connect` makes its connections by itself
         yield
+
+
+def _forgetting(connection: sqlite3.Connection) -> sqlite3.Connection:
+    connection.execute("PRAGMA secure_delete=OFF")
+    return connection

@@ -142,6 +142,27 @@ def test_a_statement_of_one_kind_is_none_of_another(kind: str, other: str, place
         KINDS[kind][1](place, KINDS[other][0](place))
 
 
+@given(place=places)
+def test_a_share_for_another_list_of_the_same_sum_is_none_of_this_one(place: Place) -> None:
+    said = parse_noisy_share(noisy_share(place), place.quorum.arrangement)
+    with pytest.raises(RejectedProof, match="another list"):
+        read_noisy_share(place, evolve(said, digest=bytes(32)).sign(place.key))
+    signed = parse_list_signature(list_signature(place), place.quorum.arrangement)
+    with pytest.raises(RejectedProof, match="did not sign"):
+        read_list_signature(place, evolve(signed, digest=bytes(32)).sign(place.key))
+
+
+@given(place=places)
+def test_no_sum_is_made_of_fewer_tellers_or_members_than_there_are_to_be(place: Place) -> None:
+    first = evolve(place, teller=0)
+    for tellers in (0, 1):
+        with pytest.raises(Malformed, match="of each of 2 tellers"):
+            combine(place.quorum.arrangement, place.occasion, the_list(place).to_bytes(), [list_signature(first)][:tellers], [noisy_share(first)][:tellers])
+    one = AcceptedList(place.occasion, TAGS[:1])
+    with pytest.raises(Malformed, match="at least 2"):
+        combine(place.quorum.arrangement, place.occasion, one.to_bytes(), [], [])
+
+
 @given(place=places, other=places)
 def test_a_list_is_of_one_occasion(place: Place, other: Place) -> None:
     if other.occasion == place.occasion:
