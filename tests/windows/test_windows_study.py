@@ -20,7 +20,7 @@ from tests.support.studies import ONE_PACKET, head_of, label_of, numeric, study
 from tests.windows import wine
 from tests.windows.wine import DISK, needs_windows
 
-pytestmark = [pytest.mark.process, needs_windows]
+pytestmark = [pytest.mark.process, pytest.mark.timeout(900), needs_windows]
 STUDY = study(
     head_of(
         "Ein Kurs mit Umlauten: Größe",
@@ -79,7 +79,7 @@ class Member:
         return await self.on(*((*words, "--home", self.home) for words in commands))
 
 
-async def play(folder: Path, patience: int = 1) -> Seen:
+async def play(folder: Path, patience: int = 2) -> Seen:
     """From empty homes to predictions. `patience`: by how much windows are longer than the start of the programs tells."""
     seen, staff = Seen(), folder / "staff"
     folder.mkdir()
@@ -124,7 +124,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
     found = asyncio.run(play(folder / "first"))
     if any(one["status"] == "missed" for mine in found.receipts for one in mine):
         shutil.rmtree(HERE)
-        found = asyncio.run(play(folder / "again", patience=3))
+        found = asyncio.run(play(folder / "again", patience=4))
     yield found
     shutil.rmtree(HERE.parent, ignore_errors=True)
 

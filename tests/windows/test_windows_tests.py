@@ -9,7 +9,7 @@ import pytest
 from tests.support.command_line import finish
 from tests.windows.wine import needs_windows, start
 
-pytestmark = [pytest.mark.process, needs_windows]
+pytestmark = [pytest.mark.process, pytest.mark.timeout(900), needs_windows]
 FILES = (
     *("tests/peer/test_peer_checks.py", "tests/peer/test_peer_release.py", "tests/peer/test_peer_session.py"),
     *("tests/peer/test_peer_backup.py", "tests/peer/cli/test_peer_cli_own.py", "tests/peer/data/test_importing_files.py"),
