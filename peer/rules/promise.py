@@ -11,6 +11,8 @@ from anon.ldp import format_epsilon, odds_moved
 from anon.protocols.charge import LOCAL, Budget, Charge, Measure, Unit
 from anon.study.manifest import Manifest
 from anon.text.sentences import Figure, Sentence, attributed, joined, say, say_many
+from anon.transparency.bucketed import is_in_buckets
+from anon.transparency.buckets import DECOYS, MEAN
 
 DELTA: Final = Decimal("1e-6")
 """The delta at which rho is shown as an epsilon. Amounts are held as rho."""
@@ -112,6 +114,7 @@ def cost_statements(
         per_attribute(manifest.epsilon_per_attribute),
         budget_change(left, max(0, left - charge.amount)),
         say("That you take part is visible to the aggregator. Your true answer is not: it sees the changed one."),
+        *_narrowed(manifest),
     )
 
 
@@ -136,7 +139,10 @@ def _central(
     amount = amount_text(budget, charge.amount)
     whole = say("About everything of yours: {amount}; recomputed: {recomputed}.", amount=amount, recomputed=again)
     one = say("About one record of yours: {amount}; recomputed: {recomputed}.", amount=amount, recomputed=again)
-    records = say("It protects each record by itself. All your records together can show more about you.")
+    records = say(
+        "A record is all your rows with one key. It protects each record by itself. "
+        "All your records together can show more about you."
+    )
     moved = say("Then, whatever anyone believed about that, the odds of it {moved}.", moved=odds_moved(charge.amount))
     return (
         say("You send {packets}.", packets=say_many("{count} packet", "{count} packets", manifest.packets)),
@@ -151,6 +157,21 @@ def _central(
         ),
         say("It is a promise of its own kind, and is added to no other."),
         say("That you take part is visible to the aggregator."),
+        *_narrowed(manifest),
+    )
+
+
+def _narrowed(manifest: Manifest) -> tuple[Sentence, ...]:
+    """An aggregator that delays documents in buckets learns which few a peer fetches; `docs/threats.md` has how."""
+    if not is_in_buckets(manifest, manifest.cohort.maximum):
+        return ()
+    return (
+        say(
+            "If {many} people or more take part, an aggregator that holds back its answers can narrow a packet "
+            "down to some {few} of them.",
+            many=Figure(f"{manifest.bucketed_from:,}"),
+            few=Figure(str((1 + DECOYS) * MEAN)),
+        ),
     )
 
 
