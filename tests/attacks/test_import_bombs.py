@@ -251,10 +251,10 @@ async def test_an_import_that_is_stopped_leaves_the_tables_as_they_were(
         return import_file(database, file, *rest, stop=stop, **choices)
 
     monkeypatch.setattr(data_pages, "import_file", slow_import)
-    monkeypatch.setattr("peer.web.site.PATIENCE_SECONDS", 0.0)
     key = await _chosen(page, "person.csv")
     place = f"/data/preview/{key}?back="
     form = (await page.get(place)).form(place)
+    monkeypatch.setattr("peer.web.site.PATIENCE_SECONDS", 0.0)
     await page.post(place, form | {"answer": "import", "table": "person"})
     waiting = f"/data/imported/{key}?back="
     page_text = await page._got("GET", waiting)

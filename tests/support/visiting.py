@@ -21,6 +21,7 @@ from peer.store.home import PeerHome
 from peer.web.server import PageServer
 from tests.support.clock import START, Clock
 from tests.support.fake_aggregator import DECLARED, FakeAggregator, peer
+from tests.support.patience import PATIENCE, turns
 
 
 @frozen
@@ -115,12 +116,11 @@ class Visited:
 
     async def get(self, path: str, **headers: str) -> Got:
         """Follow redirects and waiting pages as a browser does."""
-        for _ in range(40):
-            got = await self._got("GET", path, headers=headers)
-            if 'http-equiv="refresh"' not in got.text:
-                return got
-            path = got.url
-        raise AssertionError("waits for ever")
+        async with asyncio.timeout(PATIENCE):
+            while 'http-equiv="refresh"' in (got := await self._got("GET", path, headers=headers)).text:
+                path = got.url
+                await turns(1)
+        return got
 
     async def post(self, path: str, fields: dict[str, str], data: Any = None, **headers: str) -> Got:
         """Send a form as a page of this origin does."""

@@ -34,7 +34,7 @@ def demand_whole(connection: sqlite3.Connection, file: Path) -> None:
     if [row[0] for row in connection.execute("PRAGMA integrity_check(1)")] != ["ok"]:  # indexes too, unlike quick_check
         raise STORE_KEPT.damaged(file, Term("integrity_check"))
     if runs_by_itself(connection):
-        raise STORE_KEPT.damaged(file, Term("a trigger or a view"))
+        raise STORE_KEPT.damaged(file, say("a trigger or a view"))
     connection.execute("BEGIN IMMEDIATE")
     try:
         with reading(file, STORE_KEPT, Term("digest")):
