@@ -73,8 +73,12 @@ class Guest(asyncio.Protocol):
 
     @property
     def held(self) -> int:
-        """Bytes that came of it."""
+        """Bytes that came of a request which is not whole."""
         return self._bytes
+
+    def forget(self) -> None:
+        """Its request is whole: from now on it is work, and gives way to no body."""
+        self._bytes = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Hand it on. One that gave way before it was made ends here."""
@@ -87,8 +91,12 @@ class Guest(asyncio.Protocol):
         """Hand it on, and note how the request stands then."""
         self._bytes += len(data)
         self._door.holds(self, len(data))
+        if not self._door.knows(self):  # it gave way to itself: its handler is gone
+            return
         self._handler.data_received(data)
         self._note(len(data))
+        if self.standing.stage not in (Stage.ASKING, Stage.BODY):
+            self._door.frees(self)
 
     def _note(self, size: int) -> None:
         standing = self.look()
@@ -146,10 +154,13 @@ class Guest(asyncio.Protocol):
 
 def stage_of(handler: RequestHandler) -> Stage:
     """How far aiohttp has come with the request of a connection."""
-    request = handler._current_request
-    if request is None:
-        return Stage.WORK if handler._messages else Stage.ASKING
-    return Stage.WORK if request.content.is_eof() else Stage.BODY
+    if handler._current_request is not None:
+        content = handler._current_request.content
+    elif handler._messages:
+        content = handler._messages[0][1]
+    else:
+        return Stage.ASKING
+    return Stage.WORK if content.is_eof() else Stage.BODY
 
 
 class Door:
@@ -240,6 +251,12 @@ class Door:
         while self._held[proven] > self._limits.held and guest.standing in self._guests:
             standings = [one.look() for one in self._guests.values()]
             self._end([bodies_give_way(standings, self._loop.time(), guest.standing)])
+
+    def frees(self, guest: Guest) -> None:
+        """Its request is whole. So bytes of requests that were answered displace no body."""
+        if guest.standing in self._guests:
+            self._held[bool(guest.standing.caller)] -= guest.held
+            guest.forget()
 
     def proven(self, guest: Guest, caller: bytes) -> None:
         """It proved who it is."""

@@ -70,13 +70,15 @@ class GradientSums:
 
     def sensitivity_squared(self, neighbours: Neighbours) -> int:
         """Of one unit in one round, its rounding included: attained by opposite gradients. A record in place of another
-        one leaves their number as it is."""
-        return self.norm_squared if neighbours == "add-remove" else self.scaling.sensitivity_squared(neighbours)
+        may also be none, since a query decides what is one: then the number of records changes too."""
+        if neighbours == "add-remove":
+            return self.norm_squared
+        opposite = self.scaling.sensitivity_squared(neighbours)
+        return max(opposite, self.norm_squared) if self._counts else opposite
 
     def changed(self, neighbours: Neighbours) -> int:
         """How many entries one unit changes at most, in one round."""
-        entries = self.length if neighbours == "add-remove" else len(self.columns)
-        return min(entries, self.sensitivity_squared(neighbours))
+        return min(self.length, self.sensitivity_squared(neighbours))
 
     def vector(self, records: Sequence[tuple[Record, int]], weights: Sequence[int]) -> list[int]:
         """Return a peer's contribution from its rows with their labels, 0 or 1, at these weights; zeros without rows.

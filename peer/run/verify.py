@@ -79,7 +79,7 @@ def fetch_again(run: StudyRun, study: Study) -> None:
 async def fetch_members(run: StudyRun, exchanges: Exchanges, study: Joined, job: FetchMembers) -> None:
     """Fetch a bucket and keep it. Its number alone ties the fetch of the roster's to that of the credentials'."""
     opening = _opening(run)
-    documents, heads = opening.documents, [find(opening.chain, kind) for kind in ("roster", "credentials")]
+    documents, heads = opening.documents, [find(opening.chain, "roster"), find(opening.chain, "credentials")]
     pair = BucketPair(*[
         await exchanges.bucket(study, head, document, job.number)
         for head, document in zip(heads, (documents.roster, documents.credentials), strict=True)

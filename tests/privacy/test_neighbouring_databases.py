@@ -32,6 +32,7 @@ from tests.support.sums import GRADIENT, MOMENTS, manifest_of, many
 
 MOST = 3
 COLUMNS = ("age", "sleep", "cups", "tired", "day")
+CLIPPED = [f"{GRADIENT}\nclip = {clip}" for clip in (0.01, 0.1, 0.4)]
 STUDIES = [(design, unit) for design in (MOMENTS, GRADIENT) for unit in ("record", "person")]
 SEED = bytes(range(32))
 VALUES = (None, 0, 50, 100, -7, 12, 6.5, 1e300, "text", b"bytes", 1, 0.25)
@@ -42,6 +43,7 @@ needs_children = pytest.mark.skipif(not process.has_children(), reason="no child
 
 @cache
 def study(design: str, unit: str) -> Manifest:
+    """`design` may have a clip of its own."""
     return manifest_of(design, keys=many(MOST, unit))
 
 
@@ -127,6 +129,15 @@ def test_a_constructed_pair_comes_near_the_bound(design: str, unit: str) -> None
     found = max(apart(one, other) for one in vectors for other in vectors)
     rounding = 0.0 if design == MOMENTS and unit == "record" else sqrt(shape.length)
     assert sqrt(found) >= 0.95 * (sqrt(limit(design, unit)) - rounding)
+
+
+@pytest.mark.parametrize("unit", ["record", "person"])
+@pytest.mark.parametrize("design", CLIPPED)
+def test_a_record_in_place_of_none_is_within_the_bound_at_any_clip(design: str, unit: str) -> None:
+    """The query decides what is a record. With a small clip, their number moves more than the gradients do."""
+    one, other = (vector_of(design, unit, rows) for rows in ([(50, 6, None, 1, 1)], []))
+    assert 0 < apart(one, other) <= limit(design, unit)
+    hold(design, unit, 2, 50)
 
 
 def test_a_row_that_moves_to_the_key_of_another_one_changes_two_records() -> None:

@@ -66,7 +66,7 @@ class Member:
         await self._run(("peer", "import", file, "--table", "person"), budget)
 
     async def take_part(self, link: str, seen: Seen) -> None:
-        said = await self._run(("peer", "join", link, "--yes"), ("peer", "run", "--once", "--max-seconds", "200"))
+        said = await self._run(("peer", "join", link, "--yes"), ("peer", "run", "--once", "--max-seconds", "400"))
         seen.consents.append(said[0])
 
     async def look_back(self, link: str, seen: Seen) -> None:

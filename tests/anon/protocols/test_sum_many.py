@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,8 @@ def test_noise_is_of_one_unit_and_proofs_allow_all_records_of_a_member(design: s
     holds the sum of as many records as there may be."""
     alone, each = manifest_of(design), manifest_of(design, keys=many(30))
     sigma = [arrangement_of(one).sums[0].sigma_squared for one in (alone, each)]
-    assert sigma[0] == sigma[1] and alone.epsilon == each.epsilon
+    assert sigma[0] <= sigma[1] <= sigma[0] * Fraction(100_001, 100_000), "one more entry, the number of records, is rounded"
+    assert alone.epsilon == each.epsilon
     shape = shape_of(each.surveys[0])
     assert isinstance(shape, MomentSums | GradientSums) and (shape.rows, shape.unit) == (30, "record")
     assert shape.contribution_norm_squared == 900 * shape.norm_squared

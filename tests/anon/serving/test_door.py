@@ -66,6 +66,30 @@ async def test_unfinished_bodies_together_are_bounded_and_the_stillest_goes() ->
             writer.close()
 
 
+async def test_requests_that_are_whole_displace_no_body() -> None:
+    """They come one behind the other, and their answers are not read. All their bytes once counted as an unfinished body's."""
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        return await _answer(request) if request.method == "POST" else web.Response(body=bytes(10**7))
+
+    kept_alive = GET.replace(b"Connection: close\r\n", b"")
+    async with opened(answer, held=11_000) as port:
+        hoarder = await sent(port, kept_alive)
+        for _ in range(10_000 // len(kept_alive)):
+            hoarder[1].write(kept_alive)
+        await turns()
+        assert (await asked(port, HEAD % 5000 + b"x" * 5000)).endswith(b"5000")
+        hoarder[1].close()
+
+
+async def test_what_comes_of_a_connection_that_ended_itself_is_handed_to_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    async with opened(held=1000) as port:
+        for _ in range(5):
+            with suppress(ConnectionError, AssertionError):
+                await asked(port, HEAD % 5000 + b"x" * 4000)
+    assert not caplog.records
+
+
 async def test_a_body_longer_than_all_room_ends_itself() -> None:
     async with opened(held=1000) as port:
         with pytest.raises((ConnectionError, AssertionError)):

@@ -174,8 +174,8 @@ def test_gradients(form: tuple[int, int, Fraction], unit: Unit, neighbours: Neig
     sums = GradientSums(columns(*[1] * size), scale, clip, unit, 2)
     limit = sums.sensitivity_squared(neighbours)
     before = (2 if neighbours == "replace-one" else 1) * scale * float(clip)
-    if unit == "record" and neighbours == "add-remove":
-        before = scale * sqrt(float(clip) ** 2 + 1)  # the number of records moves too
+    if unit == "record":  # their number moves too: a query decides what is one
+        before = scale * max(sqrt(float(clip) ** 2 + 1), 2 * float(clip) * (neighbours == "replace-one"))
     names = [column.name for column in sums.columns]
 
     def row(genes: Genes) -> tuple[dict[str, float], int]:
@@ -189,7 +189,8 @@ def test_gradients(form: tuple[int, int, Fraction], unit: Unit, neighbours: Neig
             fixed = [({names[0]: 1.5}, 1)] if unit == "record" else []
             left = sums.vector([*fixed, one], weights)
             gone = sums.vector(fixed, weights)
-            return apart(left, sums.vector([*fixed, other], weights) if neighbours == "replace-one" else gone)
+            none = apart(left, gone) if unit == "record" or neighbours == "add-remove" else 0
+            return max(none, apart(left, sums.vector([*fixed, other], weights)) if neighbours == "replace-one" else 0)
 
         starts = [[2.0] * size + [1] + [2.0] * size + [-1], [1.0] * (2 * size + 2)]
         best = max(best, climbed(starts, (-2.0, -1.0, -0.3, 0.0, 0.3, 1.0, 2.0), value, limit))
