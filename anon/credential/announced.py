@@ -48,8 +48,18 @@ class Announced:
     revealed: Mapping[int, Scalar] = Factory(dict)
 
 
-def all_hold(key: G2, statement: Statement, proofs: Sequence[Announced], coefficients: Sequence[Scalar]) -> bool:
-    """True if all equations of all proofs, at least one, hold; if one does not, with probability 2^-128 at most.
+Folded = tuple[G1, G1]
+"""Both sums of a fold. That of two sets is the sum of theirs, so what one of them adds is known from the other."""
+
+
+def fold_holds(key: G2, folded: Folded) -> bool:
+    """True if all equations of all folded proofs hold; if one does not, with probability 2^-128 at most."""
+    left, right = folded
+    return pairing_product_is_one([(left, key), (right, NEGATED_GENERATOR_G2)])
+
+
+def fold(statement: Statement, proofs: Sequence[Announced], coefficients: Sequence[Scalar]) -> Folded:
+    """The sums of all equations of these proofs, at least one.
 
     `coefficients`: four for each proof. All points must lie in the subgroup.
     """
@@ -73,7 +83,7 @@ def all_hold(key: G2, statement: Statement, proofs: Sequence[Announced], coeffic
     points += (statement.fixed, *statement.generators, *(place.point for place, _ in contexts.values()))
     factors += (*common, *(total for _, total in contexts.values()))
     left = multiexp([one.proof.a_bar for one in proofs], coefficients[COEFFICIENTS - 1 :: COEFFICIENTS])
-    return pairing_product_is_one([(left, key), (multiexp(points, factors), NEGATED_GENERATOR_G2)])
+    return left, multiexp(points, factors)
 
 
 def _factors(one: Announced, generators: int) -> list[Scalar]:

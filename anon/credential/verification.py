@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
-from anon.credential.announced import COEFFICIENTS, Announced, all_hold
+from anon.credential.announced import COEFFICIENTS, Announced, Folded, fold, fold_holds
 from anon.credential.batch import Fold, coefficients_for, failures
 from anon.credential.curve import (
     G1,
@@ -33,6 +33,8 @@ from anon.credential.statement import Context, Statement, make_context, nym_stat
 from anon.errors import AnonmlError, Malformed, RejectedProof
 from anon.labels import TOKEN_BATCH
 
+LEAST_PART, MOST_PARTS = 8, 4
+"""A fold that fails is halved until its parts are so short or so many fail; then the tokens left are checked alone."""
 ANNOUNCED_NAMES = ("pseudonym", "Abar", "Bbar", "D", "T1", "T2", "Ut")
 """The points of a token of the second form, in their order."""
 
@@ -81,8 +83,7 @@ class Verifier:
 
         Each token is judged on its own, also when two carry one tag. The pairings of the whole batch, and in the second
         form all its equations, are folded with fresh 128-bit coefficients. So a bad token passes with probability
-        2^-128. If a fold of equations fails, each token's are checked; one of pairings is bisected. `random_bytes` must
-        be the operating system's.
+        2^-128. A fold that fails is halved, for the sums of one half. `random_bytes` must be the operating system's.
         """
         if self._form is TokenForm.CHALLENGE:
             return self._check_challenges(items, random_bytes)
@@ -135,13 +136,27 @@ class Verifier:
         """The places of those with an equation that does not hold."""
         if not proofs:
             return []
-        coefficients = coefficients_for(TOKEN_BATCH, COEFFICIENTS * len(proofs), shown, random_bytes)
-        if all_hold(self._key, self._statement, proofs, coefficients):
+        drawn = coefficients_for(TOKEN_BATCH, COEFFICIENTS * len(proofs), shown, random_bytes)
+
+        def folded(part: range) -> Folded:
+            own = drawn[COEFFICIENTS * part.start : COEFFICIENTS * part.stop]
+            return fold(self._statement, proofs[part.start : part.stop], own)
+
+        failing = {range(len(proofs)): folded(range(len(proofs)))}
+        if fold_holds(self._key, failing[range(len(proofs))]):
             return []
-        bad = [place for place, one in enumerate(proofs) if not self._announced_rightly(one)]
-        rest = [place for place in range(len(proofs)) if place not in set(bad)]
+        while 0 < len(failing) < MOST_PARTS and max(map(len, failing)) > LEAST_PART:
+            failing = {
+                part: one
+                for whole, sums in failing.items()
+                for part, one in _halves(whole, sums, folded)
+                if not fold_holds(self._key, one)
+            }
+        doubtful = [place for part in failing for place in part]
+        bad = {place for place in doubtful if not self._announced_rightly(proofs[place])}
+        rest = [place for place in doubtful if place not in bad]
         folds = [Fold(place, proofs[place].proof.a_bar, proofs[place].proof.b_bar) for place in rest]
-        return bad + failures(self._key, folds, random_bytes)
+        return sorted(bad.union(failures(self._key, folds, random_bytes)))
 
     def _check_all_but_pairing(self, token_untrusted: bytes, context: bytes, presentation_header: bytes) -> Proof:
         # 1. Exact length.
@@ -191,6 +206,15 @@ class Verifier:
         size = token_size(self._count, self._form)
         if len(token_untrusted) != size:
             raise Malformed(f"token: expected {size} bytes, got {len(token_untrusted)}; send it whole")
+
+
+def _halves(
+    whole: range, sums: Folded, folded: Callable[[range], Folded]
+) -> tuple[tuple[range, Folded], tuple[range, Folded]]:
+    """Both halves of a fold with their sums; those of the second are what the first leaves."""
+    first, second = whole[: len(whole) // 2], whole[len(whole) // 2 :]
+    left, right = folded(first)
+    return (first, (left, right)), (second, (sums[0] - left, sums[1] - right))
 
 
 @lru_cache(maxsize=8)

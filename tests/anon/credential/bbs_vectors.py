@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import evolve
 
-from anon.credential.announced import COEFFICIENTS, Announced, all_hold
+from anon.credential.announced import COEFFICIENTS, Announced, fold, fold_holds
 from anon.credential.ciphersuite import API_PSEUDONYM, P1, hash_to_scalar, i2osp8, message_to_scalar
 from anon.credential.credential import decode_signature, signature_holds
 from anon.credential.curve import G1, Scalar, decode_g1, decode_g2
@@ -112,7 +112,7 @@ def _demand_second_form(
     coefficients = [hash_to_scalar(os.urandom(32), b"test") for _ in range(2 * COEFFICIENTS)]
     for second, expected in ((announcement, True), (other, False)):
         proofs = [Announced(proof, each, nym, revealed) for each in (announcement, second)]
-        assert all_hold(key, statement, proofs, coefficients) is expected
+        assert fold_holds(key, fold(statement, proofs, coefficients)) is expected
 
 
 def revealed_scalars(case: Case, api_id: bytes) -> dict[int, Scalar]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import random
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 import pytest
 
-from anon.credential import PublicKey, TokenForm, Verifier, cached_verifier, present, pseudonym
+from anon.credential import PublicKey, TokenForm, Verifier, cached_verifier, present, pseudonym, verification
 from anon.credential.batch import Fold, failures, fresh_coefficients
 from anon.credential.curve import G1, G2, Scalar, decode_g2, hash_to_g1, pairing_product_is_one
 from anon.errors import AnonmlError, Malformed, RejectedProof
@@ -164,3 +165,29 @@ def test_batches_can_go_to_another_process(member: Member, form: TokenForm, good
     assert outcomes[0] == good[0][0][:48]
     assert isinstance(outcomes[1], Malformed)
     assert cached_verifier(member.public_key, HEADER, 1, form) is cached_verifier(member.public_key, HEADER, 1, form)
+
+
+def test_one_bad_token_costs_the_others_little(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each token was checked alone once one of the batch was bad. In place of seconds, proofs are counted."""
+    form = TokenForm.ANNOUNCEMENTS
+    places = [(CONTEXT, b"packet %d" % number) for number in range(64)]
+    items = [(present(member.credential, *place, os.urandom, form), *place) for place in places]
+    verifier, counted = Verifier(member.public_key, HEADER, 1, form), Counter[str]()
+
+    def fold(statement: object, proofs: Sequence[object], coefficients: object) -> object:
+        counted["folded"] += len(proofs)
+        return folded(statement, proofs, coefficients)  # type: ignore[arg-type]
+
+    def alone(self: Verifier, shown: object) -> bool:
+        counted["alone"] += 1
+        return rightly(self, shown)  # type: ignore[arg-type]
+
+    folded, rightly = verification.fold, Verifier._announced_rightly
+    monkeypatch.setattr(verification, "fold", fold)
+    monkeypatch.setattr(Verifier, "_announced_rightly", alone)
+    for place in (0, 31, 63):
+        counted.clear()
+        spoilt = [*items]
+        spoilt[place] = (*items[place][:2], b"other packet")
+        assert wrong(verifier.check_batch(spoilt, os.urandom)) == [place]
+        assert counted["folded"] <= 2 * len(items) and counted["alone"] <= verification.LEAST_PART, counted
