@@ -100,6 +100,7 @@ PUBLIC = {
     "aggregator/report/pdf.py": "in a temporary folder, which is the owner's alone",
     "peer/desktop/login/places.py": "what a login service reads: a command line without secrets",
     "anon/queries/child.py": "a setting of the kernel's",
+    "anon/terminal/streams.py": "the null device: words of a program without a console",
     "peer/data/foreign_child.py": "a setting of the kernel's",
     "anon/testnet/network.py": "lines of a private network that others may join",
 }
