@@ -1,19 +1,19 @@
 """The tellers that a study names, as its owner sees them before a yes, and what of them can be checked.
 
-An arrangement refuses one key or one place twice (`anon.sharing.arrangement`). Beyond that nothing here can tell who a
-teller is: a name is chosen by its operator, and an aggregator can run all of them. The words of a teller's lasting key
-can be compared by people. Once the owner said yes they are remembered, and a known name with other words is told.
+An arrangement refuses one name, key or place twice (`anon.sharing.arrangement`). Beyond that nothing here can tell who
+a teller is: a name is chosen by its operator, and an aggregator can run all of them. The words of a teller's lasting
+key can be compared by people. Once the owner said yes they are remembered, and a known name with other words is told.
 """
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
 from anon.errors import Malformed, RejectedProof
 from anon.protocols.tellers import tellers_of
+from anon.sharing.arrangement import teller_name
 from anon.study.manifest import Manifest
 from anon.text.foreign import Quoted
 from anon.text.sentences import Sentence, Term, joined, say
@@ -35,11 +35,6 @@ class NamedTeller:
     address: str
     known: bool = False
     earlier: tuple[str, ...] = ()
-
-
-def teller_name(name: str) -> str:
-    """The name without differences that an eye does not see in it: case, width and spaces."""
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def keys_named(manifest: Manifest) -> tuple[tuple[str, bytes], ...]:

@@ -154,6 +154,12 @@ def test_one_address_twice_is_refused_where_a_study_is_written_and_where_a_peer_
     _demand_refused(offers, "a different address for each")
 
 
+@pytest.mark.parametrize("second", ["Clinic", "clinic ", "ｃｌｉｎｉｃ"])
+def test_a_name_that_looks_the_same_is_refused_too(second: str) -> None:
+    """Else a yes would remember both keys under one name, and the second teller would be known by the first one's."""
+    _demand_refused([offer(0, "clinic"), offer(1, second, "place 1")], "a different name for each")
+
+
 def test_one_key_twice_is_refused_too() -> None:
     offers = [offer(0, "clinic"), TellerEntry("students", "place 1", offer(0, "x").key, opener(1).public_key, bytes([9]) * 32)]
     with pytest.raises((Malformed, InvalidValue), match="a different key for each"):
