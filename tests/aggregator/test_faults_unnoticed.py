@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -11,7 +12,9 @@ from sqlalchemy import text
 
 from aggregator.intake.counters import STEP, Count, Counters, Traffic
 from aggregator.rules.accepted import Accepted
+from aggregator.rules.enrol import draw_invites
 from aggregator.rules.faults import Superseded, TellerAway, TellerRefuses
+from aggregator.rules.verify import Opened, settle
 from aggregator.study.bucketing import credentials_buckets, roster_buckets, transcript_buckets
 from aggregator.tellers.http_link import PAUSES, HttpLink
 from aggregator.tellers.link import named, together
@@ -290,3 +293,19 @@ async def test_refusals_are_told_in_steps_until_the_collection_closes(running: W
     await running.go_to(running.closes)
     (status,) = await running.app.status()
     assert status.packet_answers["wrong-size"] == STEP + 1
+
+
+# Words
+
+
+def test_a_packet_that_nobody_kept_is_not_acknowledged(tmp_path: Path) -> None:
+    packet = make_world(tmp_path).packets()[0].published()
+    kept = Accepted(0, packet.tag, 0, packet.to_bytes(), sha256(labels.PACKET_DIGEST, packet.to_bytes()))
+    assert settle(Opened(packet, kept), None) == "window-closed"
+    assert settle(Opened(packet, kept), bytes(32)) == "tag-spent"
+    assert settle(Opened(packet, kept), kept.digest) == "accepted"
+
+
+def test_an_invite_has_120_random_bits() -> None:
+    drawn = draw_invites("127.0.0.1:80", bytes(32), bytes(32), 50, os.urandom)
+    assert {len(bytes.fromhex(invite.code)) for invite, _ in drawn} == {15} and len({invite.code for invite, _ in drawn}) == 50
