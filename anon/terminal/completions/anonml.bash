@@ -34,7 +34,7 @@ _anonml() {
         ' peer predict') commands=""; options="--as-of --help --home --json --output --people --person --route" ;;
         ' peer receipts') commands=""; options="--help --home --json" ;;
         ' peer report') commands=""; options="--help --home --route" ;;
-        ' peer restore') commands=""; options="--help --home" ;;
+        ' peer restore') commands=""; options="--help --home --time-is-right" ;;
         ' peer resume') commands=""; options="--help --home --study" ;;
         ' peer run') commands=""; options="--help --home --max-seconds --no-once --once --route --stay" ;;
         ' peer status') commands=""; options="--help --home --json" ;;

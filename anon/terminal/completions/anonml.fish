@@ -180,6 +180,7 @@ complete -c anonml -n '__anonml_at '"'"' peer report'"'"'' -l home
 complete -c anonml -n '__anonml_at '"'"' peer report'"'"'' -l route
 complete -c anonml -n '__anonml_at '"'"' peer restore'"'"'' -l help
 complete -c anonml -n '__anonml_at '"'"' peer restore'"'"'' -l home
+complete -c anonml -n '__anonml_at '"'"' peer restore'"'"'' -l time-is-right
 complete -c anonml -n '__anonml_at '"'"' peer resume'"'"'' -l help
 complete -c anonml -n '__anonml_at '"'"' peer resume'"'"'' -l home
 complete -c anonml -n '__anonml_at '"'"' peer resume'"'"'' -l study
