@@ -74,7 +74,7 @@ async def settle_in(folder: Path, number: int) -> None:
 async def take_part(folder: Path, number: int, link: str, seen: Seen) -> None:
     home = folder / f"peer-{number}"
     join = ("peer", "join", link, "--yes", "--home", home)
-    run = ("peer", "run", "--once", "--max-seconds", "150", "--home", home)
+    run = ("peer", "run", "--once", "--max-seconds", "300", "--home", home)
     if number < PHONES:
         seen.underneath.append((await on_a_phone(join, run, first=FEW))[1])
     else:
@@ -106,7 +106,7 @@ async def play(folder: Path, patience: int = 1) -> Seen:
         await asyncio.gather(*(settle_in(folder, number) for number in range(PEOPLE)))
         took = patience * (time.monotonic() - began)
         file = folder / "study.toml"
-        file.write_text(STUDY.format(enrol=ceil(10 + 2 * took), settle=ceil(4 + took), collect=ceil(4 + took)))
+        file.write_text(STUDY.format(enrol=ceil(10 + 2 * took), settle=ceil(4 + took), collect=ceil(10 + 2 * took)))
         published = await anonml("study", "publish", file, "--home", staff)
         words = ("--address", serving.address, "--study", published["study"], "--home", staff)
         links = await anonml("aggregator", "invite", "--count", str(PEOPLE), *words)
