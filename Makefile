@@ -91,10 +91,10 @@ repeat: .venv/test      ## make test RUNS times, the first failure ends it; SHUF
 		ANONML_ORDER=$(if $(SHUFFLED),$$run) $(BIN)/python -m pytest -m "not ($(LEFT_OUT))" -n 2 --dist loadfile || exit 1; \
 	done
 
-test-all: .venv/test .venv/mobile .venv/docs/made parts .venv/windows/made   ## every test but the soak
-	@$(call pytest,$(BIN)/python) -m "not (soak or timed)" -n 3 --dist loadfile --no-loadscope-reorder
+test-all: .venv/test .venv/mobile .venv/docs/made parts   ## every test but the soak and those under Wine
+	@$(call pytest,$(BIN)/python) -m "not (soak or timed)" --ignore=tests/windows -n 3 --dist loadfile --no-loadscope-reorder
 	@$(MAKE) --no-print-directory timed
-	@echo "left out: the soak$$(tests/parts >/dev/null || echo ', and:'; tests/parts | head -2)"
+	@echo "left out: a peer on Windows (make windows), the soak$$(tests/parts >/dev/null || echo ', and:'; tests/parts | head -2)"
 
 windows: .venv/windows/made    ## a peer on Windows' own Python, under Wine: a whole study, and the tests of what differs there
 	@$(call pytest,$(BIN)/python) -m "not soak" tests/windows
