@@ -10,7 +10,6 @@ own, under keys of its own, so every teller has an entry for each of its two pai
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -22,6 +21,7 @@ from anon import labels
 from anon.credential import TokenForm, token_size
 from anon.errors import InvalidValue, Malformed
 from anon.sealing import PUBLIC_KEY_SIZE
+from anon.text.foreign import folded
 from anon.vdaf.binding import sharing_context
 from anon.vdaf.circuits import BALL, BLOCKS, Ball, Blocks
 from anon.vdaf.flp import Proof
@@ -42,11 +42,6 @@ PAIRS = ((0, 1), (0, 2), (1, 2))
 """The pairs of three tellers, in the order in which they are asked for a sum."""
 MOST_SUMS_WITH_SPARE = 2
 """One teller that breaks its word can complete a sum in both of its pairs. Honest ones complete one."""
-
-
-def teller_name(name: str) -> str:
-    """The name without differences that an eye does not see in it: case, width and spaces."""
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 @frozen
@@ -145,7 +140,7 @@ class Arrangement:
             self._demand_pairs()
         if not LEAST_TELLERS <= len(self.tellers) <= MOST_TELLERS:
             raise InvalidValue(f"tellers: expected {LEAST_TELLERS} to {MOST_TELLERS}, got {len(self.tellers)}")
-        if len({teller_name(teller.name) for teller in self.tellers}) != len(self.tellers):
+        if len({folded(teller.name) for teller in self.tellers}) != len(self.tellers):
             raise InvalidValue("tellers: expected a different name for each, also to the eye")
         for what in ("key", "sealing_key", "commitment"):
             if len({getattr(teller, what) for teller in self.tellers}) != len(self.tellers):

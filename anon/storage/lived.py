@@ -3,8 +3,8 @@
 A database that is missing, emptied, without its log or put back to an earlier day begins with less than was promised:
 spent budget is back, published studies are unknown, a sum is signed twice. None of it can be seen in the database. So
 the number of its last transaction is written beside it after each commit, and one that is behind it is told. The file
-is behind the database after a crash, never before it, and one that cannot be read is like number 0. No sync is waited
-for.
+is behind the database after a crash, never before it, and one that cannot be read, half written too, is like number 0.
+No sync is waited for.
 
 Not protected: an owner who removes both, or puts both back.
 """
@@ -20,10 +20,12 @@ from pathlib import Path
 from attrs import frozen
 
 from anon.storage.durable import Kept
-from anon.storage.private_files import new_private
+from anon.storage.private_files import held_private
 from anon.text.sentences import say
 
 ENDING = ".lived"
+DIGITS = 20
+"""Of the number: every content is as long as every other, and is written in place."""
 COUNT = "PRAGMA application_id"
 """The header's number, in which a database that has no count of its own counts its transactions."""
 
@@ -57,13 +59,13 @@ class Lived:
 
     def remember(self, number: int) -> None:
         """This transaction was committed. A file that cannot be written now is written after the next one."""
-        text = str(number).encode()
-        fresh = self.file.with_name(f"{self.file.name}.{os.getpid()}.new")
+        text = f"{number:0{DIGITS}}".encode()
         with suppress(OSError):
-            fresh.unlink(missing_ok=True)
-            with new_private(fresh) as file:
-                file.write(text + b" " + _digest(text) + b"\n")
-            fresh.replace(self.file)
+            descriptor = held_private(self.file)
+            try:
+                os.write(descriptor, text + b" " + _digest(text) + b"\n")
+            finally:
+                os.close(descriptor)
 
     def forget(self) -> None:
         """Another database begins in the place of this one, by its owner's word."""

@@ -27,8 +27,12 @@ LONGEST_PLACE = 4096
 """Characters of a file's path or of an address, which is worth nothing cut."""
 FSI, PDI = "\u2068", "\u2069"
 QUOTES: Final = "“”"
-_LIKE_MARKS: Final = str.maketrans(dict.fromkeys("\"`´«»„‟“”‹›‚‛‘″‶〃「」『』〝〞〟﹁﹂﹃﹄＂＇｀｢｣❛❜❝❞❟❠⹂🙶🙷🙸", "'"))
-"""Signs that could pass for the mark that ends a quoted text, or that mean code in a sentence of ours."""
+_ENDING_MARK: Final = re.compile(
+    "QUOTATION MARK|CORNER BRACKET|DITTO|GERSHAYIM|APOSTROPHE|COMMA ORNAMENT|DOUBLE COMMA"
+    "|(GRAVE|ACUTE) ACCENT$|^ACUTE ACCENT|PRIME$|DOUBLE (ACUTE|GRAVE) ACCENT$"
+)
+"""Unicode's names of signs that could pass for the mark that ends a quoted text, or that mean code in a sentence of
+ours. All initial and final punctuation (Pi, Pf) counts too."""
 _RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})
 _WITHIN = re.compile(r"(?<![\n])[ \t]*\n(?![ \t]*(?:\n|\Z|[-*\u2022][ \t]|[0-9]{1,3}[.)][ \t]))[ \t]*")
 """A line end within a paragraph."""
@@ -52,7 +56,7 @@ class Quoted(Marked):
     def __new__(cls, text: str, longest: int = LONGEST_IN_A_LINE) -> Self:
         """The text between English marks."""
         said = text.said if isinstance(text, Quoted) else _cut(escaped(str.__str__(text)), longest)
-        said = said.translate(_LIKE_MARKS)
+        said = "".join("'" if _ends_quote(sign) else sign for sign in said)
         made = super().__new__(cls, isolated(said).join(QUOTES))
         made.said = said
         return made
@@ -119,6 +123,11 @@ def shown(text: str, *, lines: bool = False) -> str:
     return isolated(escaped(text, lines=lines))
 
 
+def folded(name: str) -> str:
+    """The name without differences that an eye does not see in it: case, width and spaces."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
 def _cut(plain: str, longest: int) -> str:
     return plain if len(plain) <= longest else plain[: longest - 1] + "…"
 
@@ -142,6 +151,15 @@ def _allowed(text: str, lines: bool) -> list[bool]:
         marks = 0 if kind and sign != " " else MOST_MARKS
         found.append(fine)
     return found
+
+
+@lru_cache(4096)
+def _ends_quote(sign: str) -> bool:
+    """True for a sign that could pass for the mark that ends a quoted text. No letter of a word does (Lu, Ll, Lo)."""
+    kind = unicodedata.category(sign)
+    if kind in {"Pi", "Pf"}:
+        return True
+    return (kind == "Lm" or kind[0] in "PS") and _ENDING_MARK.search(unicodedata.name(sign, "")) is not None
 
 
 @lru_cache(4096)

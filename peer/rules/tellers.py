@@ -13,15 +13,14 @@ from attrs import frozen
 
 from anon.errors import Malformed, RejectedProof
 from anon.protocols.tellers import tellers_of
-from anon.sharing.arrangement import teller_name
 from anon.study.manifest import Manifest
-from anon.text.foreign import Quoted
+from anon.text.foreign import Quoted, folded
 from anon.text.sentences import Sentence, Term, joined, say
 from anon.transparency.fingerprint import teller_words
 from peer.rules.distrust import Distrust
 
 KnownTellers = Mapping[str, Sequence[bytes]]
-"""Name, as `teller_name` has it -> the keys under which the owner's studies knew it."""
+"""Name, as `folded` has it -> the keys under which the owner's studies knew it."""
 LONGEST_SHOWN = 200
 
 
@@ -40,7 +39,7 @@ class NamedTeller:
 def keys_named(manifest: Manifest) -> tuple[tuple[str, bytes], ...]:
     """Name and key of each teller, for a yes to remember."""
     arrangement = tellers_of(manifest)
-    return tuple((teller_name(one.name), one.key) for one in arrangement.tellers) if arrangement is not None else ()
+    return tuple((folded(one.name), one.key) for one in arrangement.tellers) if arrangement is not None else ()
 
 
 def check_tellers(manifest: Manifest, body_untrusted: bytes | None) -> None:
@@ -69,7 +68,7 @@ def named_tellers(manifest: Manifest, known: KnownTellers) -> tuple[NamedTeller,
         return ()
     found = []
     for one in arrangement.tellers:
-        keys = known.get(teller_name(one.name), ())
+        keys = known.get(folded(one.name), ())
         earlier = () if one.key in keys else tuple(map(teller_words, keys))
         found.append(NamedTeller(one.name, teller_words(one.key), one.address, one.key in keys, earlier))
     return tuple(found)

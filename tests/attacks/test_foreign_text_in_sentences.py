@@ -258,7 +258,7 @@ def test_a_text_that_says_nothing_of_its_author_is_a_strangers() -> None:
     assert f"{Quoted('a' * 200)}" == f"“{'a' * (LONGEST_IN_A_LINE - 1)}…”"
 
 
-@pytest.mark.parametrize("sign", "“”„‟«»‹›\"`″「」＂")
+@pytest.mark.parametrize("sign", "“”„‟«»‹›\"`″「」＂’❮❯⸌⸍ʺˮ˝״‶´ˋ")
 def test_no_sign_in_a_quoted_text_passes_for_the_mark_that_ends_it(sign: str) -> None:
     assert Quoted(f"a{sign} b").said == "a' b"
 

@@ -17,21 +17,10 @@ from attrs import define, field
 
 from tests.mobile.phone import needs_site, on_a_phone
 from tests.support.command_line import ENVIRONMENT, Serving, anonml, plain
-from tests.support.studies import ONE_PACKET, head_of, label_of, numeric, study
+from tests.support.studies import course_of_three
 
 pytestmark = [pytest.mark.process, needs_site]
-STUDY = study(
-    head_of(
-        "A phone's study",
-        "To see a whole study.",
-        ["age", "income"],
-        label_of("income", "high", "low", "Whether you earn a lot"),
-        [numeric("age", (17, 90), "cuts = [30, 50]", description="Your age")],
-    ),
-    ONE_PACKET,
-    {"enrol": "{enrol}s", "settle": "{settle}s", "collect": "{collect}s"},
-    'minimum = 3\nadmission = "invite"',
-)
+STUDY = course_of_three("A phone's study")
 PHONES, PEOPLE = 2, 3
 BUCKETS = 2
 FEW = f"""

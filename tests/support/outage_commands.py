@@ -29,7 +29,7 @@ from peer.pairing.state import folder_of
 from peer.store.home import PeerHome
 from tests.support.peer_command import Served, serving
 from tests.support.postgres import Server
-from tests.support.served_tellers import free_port
+from tests.support.served_tellers import exchanged, free_port
 from tests.support.troubled import Troubled
 from tests.support.world import FakePeer, study_text
 
@@ -105,19 +105,10 @@ class Driver(ABC):
 
     def asked(self, method: str, path: str, body: bytes | None = None, port: int = 0) -> tuple[int, bytes]:
         """An answer, asked for as our programs ask; (0, b"") for none."""
-        connection = http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=60)
         try:
-            connection.putrequest(method, path, skip_accept_encoding=True)
-            if body is not None:
-                connection.putheader("Content-Length", str(len(body)))
-            connection.putheader("Connection", "close")
-            connection.endheaders(body)
-            answer = connection.getresponse()
-            return answer.status, answer.read()
+            return exchanged(("127.0.0.1", port or self.port), method, path, body)
         except (OSError, http.client.HTTPException):
             return 0, b""
-        finally:
-            connection.close()
 
 
 @define

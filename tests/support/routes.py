@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from attrs import define, field, frozen
 
 from anon.errors import Unreachable
@@ -27,11 +29,12 @@ class Ask:
         return "get" if self.body is None else "post"
 
 
-class Exchanges:
+class Exchanges(ABC):
     """A route whose gets and posts are alike."""
 
+    @abstractmethod
     async def exchange(self, ask: Ask) -> Response:
-        raise NotImplementedError
+        """The answer to one exchange."""
 
     async def get(self, address: str, path: str, limit: int) -> Response:
         return await self.exchange(Ask(address, path, None, limit))

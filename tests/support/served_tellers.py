@@ -38,6 +38,21 @@ STEP = 0.05
 """Seconds between the times at which noise may leave, in place of the 2 of a real teller."""
 
 
+def exchanged(place: tuple[str, int], method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+    """An answer's status and body, asked for with the head that our programs send."""
+    connection = http.client.HTTPConnection(*place, timeout=60)
+    try:
+        connection.putrequest(method, path, skip_accept_encoding=True)
+        if body is not None:
+            connection.putheader("Content-Length", str(len(body)))
+        connection.putheader("Connection", "close")
+        connection.endheaders(body)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
 def free_port() -> int:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -117,17 +132,7 @@ class ServedTeller:
 
     def post(self, path: str, body: bytes | None) -> tuple[int, bytes]:
         """The answer, asked with the head that aggregators send."""
-        connection = http.client.HTTPConnection(*self._host(), timeout=60)
-        try:
-            connection.putrequest("GET" if body is None else "POST", path, skip_accept_encoding=True)
-            if body is not None:
-                connection.putheader("Content-Length", str(len(body)))
-            connection.putheader("Connection", "close")
-            connection.endheaders(body)
-            answer = connection.getresponse()
-            return answer.status, answer.read()
-        finally:
-            connection.close()
+        return exchanged(self._host(), "GET" if body is None else "POST", path, body)
 
     # As a teller
 

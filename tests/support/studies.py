@@ -103,3 +103,19 @@ def income_study(
     kept = f'retention = "{retention}s"' if retention is not None else ""
     cohort = f'minimum = {minimum}\nadmission = "{admission}"'
     return study(questions(**asked), design, schedule, cohort, release=kept)
+
+
+def course_of_three(title: str) -> str:
+    """A study of age and income for three invited people; `format` fills in the lengths of its windows."""
+    return study(
+        head_of(
+            title,
+            "To see a whole study.",
+            ["age", "income"],
+            label_of("income", "high", "low", "Whether you earn a lot"),
+            [numeric("age", (17, 90), "cuts = [30, 50]", description="Your age")],
+        ),
+        ONE_PACKET,
+        {"enrol": "{enrol}s", "settle": "{settle}s", "collect": "{collect}s"},
+        'minimum = 3\nadmission = "invite"',
+    )

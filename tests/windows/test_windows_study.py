@@ -16,23 +16,12 @@ from attrs import define, field
 
 from tests.support import command_line as linux
 from tests.support.command_line import Serving
-from tests.support.studies import ONE_PACKET, head_of, label_of, numeric, study
+from tests.support.studies import course_of_three
 from tests.windows import wine
 from tests.windows.wine import DISK, needs_windows
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(900), needs_windows]
-STUDY = study(
-    head_of(
-        "Ein Kurs mit Umlauten: Größe",
-        "To see a whole study.",
-        ["age", "income"],
-        label_of("income", "high", "low", "Whether you earn a lot"),
-        [numeric("age", (17, 90), "cuts = [30, 50]", description="Your age")],
-    ),
-    ONE_PACKET,
-    {"enrol": "{enrol}s", "settle": "{settle}s", "collect": "{collect}s"},
-    'minimum = 3\nadmission = "invite"',
-)
+STUDY = course_of_three("Ein Kurs mit Umlauten: Größe")
 HERE = DISK / "users" / "Änne Müller 学生" / "Anon ML #1 100%"
 """Of the first, below a user's folder on C:. The second one's is on another drive."""
 ON_WINDOWS = 2
