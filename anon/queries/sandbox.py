@@ -237,14 +237,14 @@ def plain_tables(connection: sqlite3.Connection, schema: str = "main") -> dict[s
 
 
 def plain_tables_of(database: Path) -> dict[str, tuple[str, ...]]:
-    """`plain_tables` of a data file; none if there is no file or it is no database."""
+    """`plain_tables` of a data file; none if there is no file, or it is no database or a damaged one."""
     connection = _connect(database)
     if connection is None:
         return {}
     with closing(connection):
         try:
             return plain_tables(connection)
-        except sqlite3.Error:
+        except (sqlite3.Error, UnicodeDecodeError):
             return {}
 
 
