@@ -245,6 +245,7 @@ def test_rules_speak_no_word_of_a_shell(name: str) -> None:
     assert [text for text in texts if SHELLS_WORDS.search(text)] == []
 
 
+@pytest.mark.slow
 def test_every_mutant_still_stands_in_the_code_and_its_tests_are_there() -> None:
     """A list that rots shows nothing: `make mutants` would leave out what it no longer finds."""
     listed, wrong = mutants(), list[str]()

@@ -305,6 +305,7 @@ async def test_who_reads_nothing_is_cut_off_in_the_end(limited: Limited, monkeyp
         writer.close()
 
 
+@pytest.mark.slow
 async def test_who_reads_nothing_keeps_nobody_out(limited: Limited, monkeypatch: pytest.MonkeyPatch) -> None:
     async with limited(4) as (running, port):
         readers = [await _reading(running, port, monkeypatch) for _ in range(3)]

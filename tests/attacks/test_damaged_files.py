@@ -94,6 +94,7 @@ def test_a_bundled_program_that_asks_whether_it_is_the_server_loads_no_format() 
 # --- ends of a child ---
 
 
+@pytest.mark.slow
 def test_a_server_that_was_killed_is_started_again(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     file.write_text("age\n60\n")

@@ -116,6 +116,7 @@ def _of_many_files(file: Path, count: int) -> None:
             archive.writestr(f"{number}.csv", "age,cups\n1,some\n")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_read_here")
 def test_an_archive_of_many_files_is_not_read_anew_for_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """40 kB with 400 files took 37 seconds, four times as many files sixteen times as long."""

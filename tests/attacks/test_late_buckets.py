@@ -169,12 +169,14 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(buckets, "LEAST", 0)
 
 
+@pytest.mark.slow
 async def test_buckets_that_are_asked_for_at_one_instant_are_those_of_many(few: None, tmp_path: Path) -> None:
     """In eight buckets. On the program before all owners sent, and with them only those whose decoy it is."""
     packets, chance = await sent(tmp_path, 20, lambda bucket, _of: Linking(bucket, 1e-3))
     assert packets >= sqrt(chance) * 20
 
 
+@pytest.mark.slow
 async def test_whoever_is_answered_sends(few: None, tmp_path: Path) -> None:
     packets, chance = await sent(tmp_path, 20, lambda _bucket, _of: answers_all)
     assert packets == 20 and chance == 1

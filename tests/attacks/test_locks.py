@@ -48,6 +48,7 @@ def test_the_locks_hold_the_chosen_versions() -> None:
     assert _pins(ROOT / "locks" / "mobile.txt") == _pins(ROOT / "constraints-mobile.txt")
 
 
+@pytest.mark.slow
 def test_the_locks_name_all_that_the_project_needs() -> None:
     """They are installed without looking for more, so a missing one would be missed at run time."""
     locked, known, todo = _everything(), set(), [Requirement(line) for line in requires("anonml") or []]

@@ -41,6 +41,7 @@ def _refused(file: Path) -> str:
     return str(by_import.value)
 
 
+@pytest.mark.slow
 def test_four_kilobytes_that_unpack_to_gigabytes_are_refused_before_anything_is_unpacked(tmp_path: Path) -> None:
     """256 rows of one text of 30 MB: 7.7 GB in the first batch."""
     file = _written(tmp_path / "bomb.parquet", _one_text(30_000_000, 256))

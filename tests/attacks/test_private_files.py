@@ -157,6 +157,7 @@ def test_no_file_is_made_in_another_way() -> None:
     assert {path: calls for path, calls in found.items() if calls and path not in PUBLIC} == {}
 
 
+@pytest.mark.slow
 def test_no_library_makes_a_database_in_another_way() -> None:
     found = {}
     for path in _sources():

@@ -34,6 +34,7 @@ def _moment(record: dict[str, Any]) -> datetime:
     return datetime.fromisoformat(record["time"])
 
 
+@pytest.mark.slow
 def test_the_seed_decides_everything(cohort: list[Student]) -> None:
     assert cohort == list(generate(STUDENTS, seed=5))
     assert cohort[:7] == list(generate(7, seed=5))

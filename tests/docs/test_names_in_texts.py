@@ -194,6 +194,7 @@ def test_the_names_in_docstrings_and_comments_exist() -> None:
     assert {path.relative_to(ROOT).as_posix(): names for path in own_modules() if (names := of_module(path))} == {}
 
 
+@pytest.mark.slow
 def test_the_names_in_documents_exist() -> None:
     """Words that stand alone are left out: documents quote commands, settings and the words of other programs."""
     texts = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in pages()}

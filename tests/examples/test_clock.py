@@ -169,6 +169,7 @@ print(json.dumps(woke))
 """
 
 
+@pytest.mark.slow
 def test_processes_never_part_by_more_than_they_may_run_ahead(tmp_path: Path) -> None:
     """Three processes of eight machines, and one that bars: every instant is met, by a clock that never goes back."""
     ahead = 25.0

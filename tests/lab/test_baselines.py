@@ -67,6 +67,7 @@ def test_a_study_of_the_score_is_simulated(going_with: float, least: float, most
     assert result.auc_mean == 0.5, "it makes no model"
 
 
+@pytest.mark.slow
 def test_the_command_says_what_was_tested(tmp_path: Path) -> None:
     people, study = crowd(2000, 0.9), tmp_path / "study.toml"
     rows = [f"{people.columns['age'].values[age]},{'Male' if sex else 'Female'},{'>50K' if label else '<=50K'}"

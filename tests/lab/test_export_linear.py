@@ -43,6 +43,7 @@ def test_onnx_predicts_the_number() -> None:
     np.testing.assert_allclose(values, expected, rtol=0, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_skops_holds_tables_alone(tmp_path) -> None:
     pytest.importorskip("skops", reason="skops is not installed (extra: export)")
     with pytest.raises(Refused, match="not made of tables"):

@@ -69,6 +69,7 @@ def test_the_equal_local_epsilon_is_the_last_that_keeps_the_central_one() -> Non
     assert result.if_honest is not None and result.if_honest < 1
 
 
+@pytest.mark.slow
 def test_each_guarantee_says_what_it_rests_on() -> None:
     words = " ".join(found().sentences(1.0))
     for said in (

@@ -73,6 +73,7 @@ def registered() -> Iterator[None]:
     noisy_count.forget()
 
 
+@pytest.mark.slow
 async def test_a_whole_study_in_memory(tmp_path: Path) -> None:
     async with in_memory(tmp_path / "home", STUDY) as running:
         live = running.live
@@ -118,6 +119,7 @@ def _packet(peer: FakePeer, slot: int, tired: float, documents: list[DocumentArr
     return peer.packet(slot, answer.survey, bytes(report))
 
 
+@pytest.mark.slow
 async def test_a_whole_study_over_loopback_with_consent_and_ledger(tmp_path: Path) -> None:
     async with course(tmp_path, "ada", "grace", "emmy") as (clock, people):
         host, *guests = people

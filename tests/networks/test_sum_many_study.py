@@ -69,6 +69,7 @@ async def joined(folder: Path, world: World) -> list[PeerApp]:
     return peers
 
 
+@pytest.mark.slow
 async def test_five_members_of_many_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seeds: list[bytes] = []
 

@@ -74,6 +74,7 @@ def _endless(side: str) -> dict[tuple[str, str], bool]:
     return found
 
 
+@pytest.mark.slow
 def test_every_loop_without_an_end_has_a_guard() -> None:
     loops = {name: guarded for side in ("anon", "peer", "aggregator") for name, guarded in _endless(side).items()}
     assert {name for name, guarded in loops.items() if not guarded} == set(UNGUARDED)

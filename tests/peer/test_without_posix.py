@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from anon.storage.locks import locked, synced
 from tests.support.clock import START, Clock
 from tests.support.fake_aggregator import DECLARED, FakeAggregator
@@ -15,6 +17,7 @@ from tests.support.fake_aggregator import DECLARED, FakeAggregator
 PROGRAM = Path(__file__).with_name("without_posix.py")
 
 
+@pytest.mark.slow
 def test_a_life_from_join_to_found_again_without_posix(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, str(PROGRAM), str(tmp_path)], capture_output=True, text=True, check=False, timeout=240)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -125,6 +125,7 @@ def test_moments_give_the_regression_as_log_odds_and_a_number_in_its_own_unit() 
     assert young == pytest.approx(8.5, abs=0.5) and old == pytest.approx(6.0, abs=0.5)
 
 
+@pytest.mark.slow
 def test_a_gradient_gives_the_weights_of_the_descent() -> None:
     study = manifest_of(GRADIENT)
     documents, sums = published(study)

@@ -134,6 +134,7 @@ def test_the_tables_are_whole() -> None:
     assert {trouble for _, trouble in ACTIONS} == set(Trouble)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=200), st.floats(0, 1e6))
 def test_nonsense_changes_nothing_that_matters(text: str, now: float) -> None:
     for state in (Bootstrap(0).heard_status(text, now), Bootstrap(0).heard_connection(text, now), Bootstrap(0).ended([text])):

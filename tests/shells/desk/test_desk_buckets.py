@@ -17,6 +17,7 @@ from anon.transparency import buckets
 from tests.support.world import in_memory, study_text
 
 
+@pytest.mark.slow
 async def test_a_study_in_buckets_is_audited_and_archived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(buckets, "USUAL_THRESHOLD", 4)
     monkeypatch.setattr(buckets, "MEAN", 2)

@@ -59,6 +59,7 @@ async def _finished(desk: Desk, count: int = 8) -> list[FakePeer]:
     return peers
 
 
+@pytest.mark.slow
 async def test_from_the_editor_to_a_study_with_invites(tmp_path: Path) -> None:
     clock = Clock()
     async with make_app(tmp_path / "home", clock) as app, opened(app) as desk:
@@ -233,6 +234,7 @@ async def _fails_quoting(secrets: list[str]) -> None:
         await batcher.close()
 
 
+@pytest.mark.slow
 async def test_nothing_links_a_person_to_a_packet(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
     """Every page, metric and log line of a finished study: no tag anywhere, and keys only in the roster."""
     caplog.set_level("DEBUG")

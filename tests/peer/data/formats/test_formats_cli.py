@@ -45,6 +45,7 @@ def test_the_owner_is_told_what_was_skipped_and_why(tmp_path: Path) -> None:
     assert "secret" not in done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_an_unsafe_archive_is_one_line_and_exit_code_4(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "u.zip", "w") as archive:
         archive.writestr("../../secret.csv", "a\n1\n")
