@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,14 @@ from anon.errors import Unreachable
 from tests.support.clock import Clock
 from tests.support.command_line import Done
 from tests.support.fake_aggregator import DECLARED, FakeAggregator
+
+_build = anonml._command
+
+
+@cache
+def _built(_application: object, name: str, wanted: str) -> Any:
+    """A command's parser, made once for all tests that patch nothing of its making."""
+    return _build(name, [wanted])
 
 
 @frozen
@@ -38,6 +47,7 @@ class Command:
         """Runs `anonml WORDS`."""
         self.monkeypatch.setattr(sys, "argv", ["anonml", *map(str, words)])
         self.monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+        self.monkeypatch.setattr(anonml, "_command", lambda name, rest: _built(anonml._application, name, next(iter(rest), "")))
         self.capsys.readouterr()
         code = 0
         try:
