@@ -26,7 +26,7 @@ from anon.vdaf.binding import sharing_context
 from anon.vdaf.circuits import BALL, BLOCKS, Ball, Blocks
 from anon.vdaf.flp import Proof
 from anon.vdaf.prio3 import Prio3
-from anon.wire.addresses import listener
+from anon.wire.addresses import teller_address_fault
 from anon.wire.cbor import decode, encode, sha256
 from anon.wire.packet_v2 import MOST_ROUNDS, MOST_SLOTS, MOST_TELLERS, VERSION, Layout, Occasion
 
@@ -59,9 +59,10 @@ class TellerEntry:
     commitment: bytes = field(repr=False)
 
     def __attrs_post_init__(self) -> None:
-        for what, text in (("name", self.name), ("address", self.address)):
-            if not 0 < len(text) <= LONGEST_TEXT or not text.isprintable():
-                raise InvalidValue(f"teller's {what}: expected a line of at most {LONGEST_TEXT} characters")
+        if not 0 < len(self.name) <= LONGEST_TEXT or not self.name.isprintable():
+            raise InvalidValue(f"teller's name: expected a line of at most {LONGEST_TEXT} characters")
+        if fault := teller_address_fault(self.address):
+            raise InvalidValue(f"teller's address: {fault}")
         sizes = {"key": KEY_SIZE, "sealing_key": PUBLIC_KEY_SIZE, "commitment": COMMITMENT_SIZE}
         for what, size in sizes.items():
             if len(getattr(self, what)) != size:
@@ -145,7 +146,7 @@ class Arrangement:
         for what in ("key", "sealing_key", "commitment"):
             if len({getattr(teller, what) for teller in self.tellers}) != len(self.tellers):
                 raise InvalidValue(f"tellers: expected a different {what} for each")
-        if len({listener(teller.address) for teller in self.tellers}) != len(self.tellers):
+        if len({teller.address for teller in self.tellers}) != len(self.tellers):
             raise InvalidValue("tellers: expected a different address for each; two at one address are one teller")
         if self.minimum < LEAST_MEMBERS:
             raise InvalidValue(f"minimum: expected at least {LEAST_MEMBERS}")

@@ -29,7 +29,7 @@ from anon.study.manifest import HISTOGRAM, MOST_SIGNS
 from anon.study.parsing import kind_of, make_converter, structure
 from anon.study.records import PERSON, RECORD, Records, declared
 from anon.study.texts import demand_seen
-from anon.wire.addresses import listener
+from anon.wire.addresses import teller_address_fault
 
 _MECHANISM = one_of("auto", "krr", "subset", "rappor", "pq")
 _HEX = re.compile(r"(?:[0-9a-f]{2})*\Z")
@@ -38,7 +38,7 @@ _DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?\Z")
 MAX_EPSILON = 20.0
 MOST_SUBSETS = 4000
 """As many as the paper's design can have. One is resolved in about 2 ms, and every peer fetches them all."""
-LONGEST_NAME, LONGEST_ADDRESS, LONGEST_ENTRY = 60, 200, 8000
+LONGEST_NAME, LONGEST_ENTRY = 60, 8000
 """Characters of a teller's name, address and entry. Names of four fit one line of the consent screen."""
 
 
@@ -220,10 +220,11 @@ class TellerPlace:
     second_entry: str = ""
 
     def __attrs_post_init__(self) -> None:
-        for what, text, most in (("name", self.name, LONGEST_NAME), ("address", self.address, LONGEST_ADDRESS)):
-            if not text.strip():
-                raise InvalidValue(f"{what}: expected some text")
-            demand_line(what, text, most)
+        if not self.name.strip():
+            raise InvalidValue("name: expected some text")
+        demand_line("name", self.name, LONGEST_NAME)
+        if fault := teller_address_fault(self.address):
+            raise InvalidValue(f"address: {fault}")
         for what, text in (("entry", self.entry), ("second_entry", self.second_entry)):
             if len(text) > LONGEST_ENTRY or not _HEX.match(text):
                 hint = "left out, publishing asks for it"
@@ -268,7 +269,7 @@ class Proposal:
             if not self.design.takes_many:
                 raise InvalidValue(f"records: the design {self.design.kind} takes one of each member; leave it out")
             self.many.demand_questions(len(self.features) + 1)
-        if len({listener(teller.address) for teller in self.tellers}) != len(self.tellers):
+        if len({teller.address for teller in self.tellers}) != len(self.tellers):
             raise InvalidValue("tellers: two at one address are one teller; name tellers that different people run")
         self.design.demand(self)
         expecting = [feature.name for feature in self.features if feature.expects]

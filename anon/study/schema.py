@@ -26,7 +26,6 @@ from anon.study.features import (
     Release,
 )
 from anon.study.proposal import (
-    LONGEST_ADDRESS,
     LONGEST_ENTRY,
     LONGEST_NAME,
     MAX_EPSILON,
@@ -48,6 +47,7 @@ from anon.study.sum_designs import (
     Moments,
     TablesSum,
 )
+from anon.wire.addresses import TELLER_ADDRESS
 
 FILE = "study.schema.json"
 EDITOR_LINE = f"#:schema {FILE}"
@@ -192,7 +192,7 @@ _BOUNDS: Final[dict[str, dict[str, Any]]] = {
     "most_records": {"minimum": 0, "maximum": MOST_RECORDS},
     "tellers": {"minItems": FEWEST_TELLERS, "maxItems": MOST_TELLERS},
     "TellerPlace.name": {"minLength": 1, "maxLength": LONGEST_NAME},
-    "TellerPlace.address": {"minLength": 1, "maxLength": LONGEST_ADDRESS},
+    "TellerPlace.address": {"pattern": TELLER_ADDRESS},
     "TellerPlace.entry": {"pattern": "^([0-9a-f]{2})*$", "maxLength": LONGEST_ENTRY},
     "TellerPlace.second_entry": {"pattern": "^([0-9a-f]{2})*$", "maxLength": LONGEST_ENTRY},
     "OnePacket.subset_size": {"minimum": 1, "maximum": 6},

@@ -36,8 +36,8 @@ class _ExactSums(DesignSection):
                 f"tellers: expected {FEWEST_TELLERS} to {MOST_TELLERS}, got {len(names)}; each is a [[tellers]] with a "
                 "name and an address"
             )
-        if len(set(names)) != len(names) or len({teller.address for teller in proposal.tellers}) != len(names):
-            raise InvalidValue("tellers: expected another name and another address of each")
+        if len(set(names)) != len(names):
+            raise InvalidValue("tellers: expected another name of each")
         if proposal.has_spare and [teller.spare for teller in proposal.tellers] != [False, False, True]:
             raise InvalidValue("tellers: a spare is the last of three; write spare = true there alone, or leave it out")
         if any(teller.second_entry for teller in proposal.tellers) and not proposal.has_spare:

@@ -15,13 +15,14 @@ import typer
 
 from anon.errors import Malformed, Refused
 from anon.terminal.options import JsonOption, finished, print_json
+from anon.wire.addresses import THIS_MACHINE
 
 if TYPE_CHECKING:
     from anon.teller.overview import StudyOverview
 
 RUN, WATCH = "Run", "Watch"
 DEFAULT_HOME = Path(os.environ.get("ANONML_TELLER_HOME", "~/.anonml-teller")).expanduser()
-HOST, PORT = "127.0.0.1", 8760
+PORT = 8760
 HomeOption = Annotated[Path, typer.Option("--home", help="The teller's directory. Make no backup of it.")]
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Be a teller: add up shares of a study's vectors, with noise."
@@ -44,8 +45,8 @@ def init(
 
     if port != PORT and not loopback:
         raise Refused("--port goes with --loopback; an onion service needs none")
-    address = f"{HOST}:{port}" if loopback else ""
-    Place(name, address or HOST)  # before anything is made
+    address = f"{THIS_MACHINE}:{port}" if loopback else ""
+    Place(name, address or f"{THIS_MACHINE}:{PORT}")  # before anything is made
     opened = open_home(home, os.urandom)
     address = address or keep_key(home, os.urandom).address()
     if (home / PLACE).exists() and opened.place().address != address:
@@ -68,7 +69,7 @@ def serve(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
         else:
             sys.stdout.write(f"teller {opened.place().name} serving at {address} (Ctrl-C stops; nothing is lost)\n")
             sys.stdout.write(f"its words: {_words(home)}\n")
-            if address.startswith(HOST):
+            if address.startswith(THIS_MACHINE):
                 sys.stdout.write("for an aggregator on this machine alone; others need `init` without --loopback\n")
             sys.stdout.flush()
 

@@ -17,6 +17,7 @@ from anon.storage.locks import locked
 from anon.storage.private_files import held_private, write_private
 from anon.text.foreign import fault
 from anon.text.sentences import Term
+from anon.wire.addresses import teller_address_fault
 
 DATABASE, SIGNING, LOCK, PLACE = "teller.sqlite", "signing.key", "lock", "place.json"
 ALLOWED = "allowed.json"
@@ -40,9 +41,10 @@ class Place:
     address: str
 
     def __attrs_post_init__(self) -> None:
-        for what, text in (("name", self.name), ("address", self.address)):
-            if not 0 < len(text) <= LONGEST_TEXT or fault(text):
-                raise InvalidValue(f"teller's {what}: expected a line of at most {LONGEST_TEXT} plain characters")
+        if not 0 < len(self.name) <= LONGEST_TEXT or fault(self.name):
+            raise InvalidValue(f"teller's name: expected a line of at most {LONGEST_TEXT} plain characters")
+        if wrong := teller_address_fault(self.address):
+            raise InvalidValue(f"teller's address: {wrong}")
 
 
 @frozen

@@ -1,7 +1,9 @@
-"""Where a study may be served: at onion addresses, which its manifest names for everybody, or on this machine."""
+"""Where a study or a teller may be served: at onion addresses, which its manifest names for everybody, or on this
+machine."""
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from ipaddress import ip_address
 
@@ -11,6 +13,12 @@ from anon.wire.onion_address import is_onion, onion_fault
 ONION_PORT = "80"
 MOST_ADDRESSES = 8
 """Onion addresses of one study."""
+THIS_MACHINE = "127.0.0.1"
+"""Where a teller is served that is tried without Tor."""
+TELLER_ADDRESS = rf"^([a-z2-7]{{56}}\.onion:{ONION_PORT}|127\.0\.0\.1:[1-9][0-9]{{0,4}})$"
+"""The form of a teller's address, for editors of study files. `teller_address_fault` decides."""
+_PORT = re.compile(r"[1-9][0-9]{0,4}")
+_LAST_PORT = 2**16 - 1
 
 
 def onion_address_fault(address: str) -> str:
@@ -40,14 +48,22 @@ def onion_addresses_fault(text: str) -> str:
     return next((fault for one in named if (fault := onion_address_fault(one))), "")
 
 
-def listener(address: str) -> str:
-    """The same for two addresses at which one service answers: an onion service whatever its port and spelling, else
-    host and port."""
-    host, _, port = address.strip().lower().rpartition(":") if ":" in address else (address.strip().lower(), "", "")
-    host = host.rstrip(".")
-    if is_onion(host):
-        return ".".join(host.split(".")[-2:])
-    return f"{host}:{int(port)}" if port.isascii() and port.isdecimal() else f"{host}:{port}"
+def teller_address_fault(address: str) -> str:
+    """The fault of a teller's address in its one spelling; empty when nothing is. Two that differ are two places.
+
+    It is an onion address with port 80, or 127.0.0.1 with a port. A name, another number or another port of an onion
+    service could be a second spelling of one place, and is none.
+    """
+    host, _, port = address.rpartition(":")
+    if host == THIS_MACHINE and _PORT.fullmatch(port) and int(port) <= _LAST_PORT:
+        return ""
+    if is_onion(host) and not (fault := onion_address_fault(address)):
+        return ""
+    found = f" ({fault})" if is_onion(host) else ""
+    return (
+        f"expected the teller's onion address with port {ONION_PORT}, or {THIS_MACHINE} and a port{found}; copy the "
+        "address that `anonml teller words` shows"
+    )
 
 
 @lru_cache(maxsize=64)

@@ -140,8 +140,8 @@ def test_a_plan_with_a_spare_says_that_two_tellers_must_be_honest() -> None:
 
 
 def test_the_spare_of_a_study_file_stays_in_its_plan() -> None:
-    written = 'name = "{}"\naddress = "place {}"\n'
-    three = "".join("[[tellers]]\n" + written.format(name, name) for name in "abc") + "spare = true\n"
+    written = 'name = "{}"\naddress = "127.0.0.1:900{}"\n'
+    three = "".join("[[tellers]]\n" + written.format(name, at) for at, name in enumerate("abc")) + "spare = true\n"
     spared, _ = summed(parse_proposal(sum_study(TABLES, three)), 1.0)
     assert spared.has_spare
     plain = plan_of(WRITTEN, 1).manifest

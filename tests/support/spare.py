@@ -132,7 +132,7 @@ def spared(folder: Path, members: int = 4, minimum: int = 3, sigma_squared: Frac
     for number in range(TELLERS):
         made.restart(number)
     first, second = (
-        tuple(teller.offer(f"teller {number}", f"place {number}") for number, teller in enumerate(made.tellers))
+        tuple(teller.offer(f"teller {number}", f"127.0.0.1:900{number}") for number, teller in enumerate(made.tellers))
         for _ in range(2)
     )
     sums: tuple[Sum, ...] = (a_sum(sigma_squared=sigma_squared),)

@@ -22,7 +22,7 @@ from tests.support.teller_links import MemoryTeller
 from tests.support.world import World, begin
 
 NAMES = ("clinic", "students")
-TELLERS = "".join(f'[[tellers]]\nname = "{name}"\naddress = "place {number}"\n' for number, name in enumerate(NAMES))
+TELLERS = "".join(f'[[tellers]]\nname = "{name}"\naddress = "127.0.0.1:900{number}"\n' for number, name in enumerate(NAMES))
 
 
 def short(text: str) -> str:
@@ -104,7 +104,7 @@ class Study:
 
 
 def app_of(home: Path, clock: Clock, tellers: list[MemoryTeller]) -> AggregatorApp:
-    return AggregatorApp(home, clock, processes=0, link_to=lambda address, *_: tellers[int(address.rpartition(" ")[2])])
+    return AggregatorApp(home, clock, processes=0, link_to=lambda address, *_: tellers[int(address[-1])])
 
 
 @asynccontextmanager

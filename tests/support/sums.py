@@ -46,7 +46,7 @@ def opener(number: int) -> Opener:
 
 def entry(number: int, name: str) -> TellerEntry:
     key = bytes(signing_key(number).verify_key)
-    return TellerEntry(name, f"place {number}", key, opener(number).public_key, bytes([number]) * 32)
+    return TellerEntry(name, f"127.0.0.1:900{number}", key, opener(number).public_key, bytes([number]) * 32)
 
 
 def tellers(names: Sequence[str] = NAMES, entries: bool = True) -> str:
@@ -54,7 +54,7 @@ def tellers(names: Sequence[str] = NAMES, entries: bool = True) -> str:
     lines = []
     for number, name in enumerate(names):
         given = f'entry = "{entry(number, name).to_bytes().hex()}"\n' if entries else ""
-        lines.append(f'[[tellers]]\nname = "{name}"\naddress = "place {number}"\n{given}')
+        lines.append(f'[[tellers]]\nname = "{name}"\naddress = "127.0.0.1:900{number}"\n{given}')
     return "".join(lines)
 
 

@@ -182,7 +182,7 @@ def make_world(
     world = World(folder, aggregator, arrangement=None, members=enrolled(aggregator, members))  # type: ignore[arg-type]
     for number in range(tellers):
         world.restart(number)
-    entries = [teller.offer(f"teller {number}", f"place {number}") for number, teller in enumerate(world.tellers)]
+    entries = [teller.offer(f"teller {number}", f"127.0.0.1:900{number}") for number, teller in enumerate(world.tellers)]
     world.arrangement = Arrangement(minimum, tuple(entries), tuple(sums or [a_sum()]))
     return world
 

@@ -36,7 +36,7 @@ _WITH_SPARE = (
 )
 PARTS = 4
 """Into so many equal parts a range is cut that has no declared cuts."""
-_PLACES = tuple(TellerPlace(f"teller {number}", f"place {number}") for number in range(1, FEWEST_TELLERS + 1))
+_PLACES = tuple(TellerPlace(f"teller {number}", f"127.0.0.1:900{number}") for number in range(1, FEWEST_TELLERS + 1))
 _LARGEST = 800
 """Of the local epsilons that are tried, in hundredths."""
 

@@ -29,7 +29,7 @@ from anon.sharing.arrangement import Arrangement, TellerEntry, parse_arrangement
 from anon.sharing.round_document import longest_round_sums
 from anon.study.designs import Design
 from anon.study.manifest import Manifest, Survey, Window
-from anon.study.proposal import LONGEST_ADDRESS, LONGEST_NAME, Proposal
+from anon.study.proposal import LONGEST_NAME, Proposal
 from anon.study.sum_designs import Gradient, Moments, TablesSum
 from anon.text.foreign import fault
 from anon.text.sentences import Sentence
@@ -159,9 +159,8 @@ def _demand_surveys(study: Manifest) -> None:
 
 def _demand_words(teller: TellerEntry) -> None:
     """The owner reads them."""
-    for what, text, most in (("name", teller.name, LONGEST_NAME), ("address", teller.address, LONGEST_ADDRESS)):
-        if len(text) > most or not text.strip() or fault(text):
-            raise Malformed(f"a teller's {what} is not one line of {most} plain characters")
+    if len(teller.name) > LONGEST_NAME or not teller.name.strip() or fault(teller.name):
+        raise Malformed(f"a teller's name is not one line of {LONGEST_NAME} plain characters")
 
 
 def _demand_sums(study: Manifest, arrangement: Arrangement) -> None:

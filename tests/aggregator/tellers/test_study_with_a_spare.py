@@ -30,7 +30,7 @@ from tests.support.world import has
 
 NAMES = ("clinic", "students", "council")
 TELLERS = "".join(
-    f'[[tellers]]\nname = "{name}"\naddress = "place {number}"\n{"spare = true" if number == 2 else ""}\n'
+    f'[[tellers]]\nname = "{name}"\naddress = "127.0.0.1:900{number}"\n{"spare = true" if number == 2 else ""}\n'
     for number, name in enumerate(NAMES)
 )
 STUDY = short(sum_study(TABLES, TELLERS, minimum=3))

@@ -77,7 +77,7 @@ async def a_round(folder: Path, tellers: int = 2, minimum: int = 3, places: Sequ
     aggregator = FakeAggregator.with_study()
     study = aggregator.study
     links = [MemoryTeller(folder / str(number)) for number in range(tellers)]
-    entries = [await link.entry(f"teller {number}", f"place {number}") for number, link in enumerate(links)]
+    entries = [await link.entry(f"teller {number}", f"127.0.0.1:900{number}") for number, link in enumerate(links)]
     arrangement = Arrangement(minimum, tuple(entries), (a_sum(),))
     for link in links:
         link._manifests[study] = aggregator.manifest.to_bytes()

@@ -103,8 +103,8 @@ def test_half_of_the_smallest_roster_can_be_summed() -> None:
 
 @pytest.mark.parametrize(("old", "new", "why"), [
     ("[[tellers]]", "[[teller]]", "teller"),
-    ('address = "place 1"', 'address = "place 0"', "two at one address are one teller"),
-    ('name = "students"', 'name = "clinic"', "another name and another address"),
+    ('address = "127.0.0.1:9001"', 'address = "127.0.0.1:9000"', "two at one address are one teller"),
+    ('name = "students"', 'name = "clinic"', "another name of each"),
     ('name = "students"', 'name = " "', "name: expected some text"),
     ('name = "students"', f'name = "{"x" * 61}"', "name: expected one line of at most 60"),
     ("epsilon = 1.0", "epsilon = 0", "epsilon"),

@@ -23,7 +23,7 @@ NAMES = ("clinic", "students", "council")
 
 def places(names: tuple[str, ...] = NAMES, spare: int = 2) -> str:
     return "".join(
-        f'[[tellers]]\nname = "{name}"\naddress = "place {number}"\n{"spare = true" if number == spare else ""}\n'
+        f'[[tellers]]\nname = "{name}"\naddress = "127.0.0.1:900{number}"\n{"spare = true" if number == spare else ""}\n'
         for number, name in enumerate(names)
     )
 

@@ -24,7 +24,7 @@ from anon.wire.cbor import decode, encode
 from anon.wire.packet_v2 import Occasion
 
 ENTRIES = tuple(
-    TellerEntry(f"teller {number}", f"place {number}", bytes([number]) * 32, bytes([number]) * 1216, bytes([number]) * 32)
+    TellerEntry(f"teller {number}", f"127.0.0.1:900{number}", bytes([number]) * 32, bytes([number]) * 1216, bytes([number]) * 32)
     for number in range(5)
 )
 FIRST = Sum(0, 0, "blocks", (3, 2, 3), Fraction(400, 3))

@@ -45,7 +45,7 @@ REFUSED = (Malformed, RejectedProof)
 
 def entries(purpose: int) -> tuple[TellerEntry, ...]:
     return tuple(
-        TellerEntry(f"teller {at}", f"place {at}", bytes(key.verify_key), bytes([purpose, at]) + bytes(PUBLIC_KEY_SIZE - 2), bytes([purpose, at]) * 16)
+        TellerEntry(f"teller {at}", f"127.0.0.1:900{at}", bytes(key.verify_key), bytes([purpose, at]) + bytes(PUBLIC_KEY_SIZE - 2), bytes([purpose, at]) * 16)
         for at, key in enumerate(KEYS)
     )
 

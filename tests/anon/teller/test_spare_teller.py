@@ -231,7 +231,7 @@ def test_one_roster_holds_in_both_pairs(tmp_path: Path) -> None:
 def test_a_manifest_with_one_of_its_entries_alone_is_not_countersigned(tmp_path: Path) -> None:
     world = spared(tmp_path)
     teller, stranger = world.tellers[0], evolve(world.arrangement.second[0], commitment=bytes(32), sealing_key=bytes(1216))
-    first = teller.offer("teller 0", "place 0")
+    first = teller.offer("teller 0", "127.0.0.1:9000")
     arranged = evolve(world.arrangement, tellers=(first, *world.arrangement.tellers[1:]), second=(stranger, *world.arrangement.second[1:]))
     with pytest.raises(Refused, match="none of the study's tellers"):
         teller.countersign(bytes(32), arranged.to_bytes(), MANIFEST)

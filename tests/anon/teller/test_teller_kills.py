@@ -66,7 +66,7 @@ class Way:
 
     def through(self, noise: int) -> None:
         world, study = self.world, self.world.study
-        entries = [self.ask(number, "offer", f"teller {number}", f"place {number}") for number in range(len(world.tellers))]
+        entries = [self.ask(number, "offer", f"teller {number}", f"127.0.0.1:900{number}") for number in range(len(world.tellers))]
         world.arrangement = Arrangement(3, tuple(entries), world.arrangement.sums)
         self.every("countersign", lambda _number: (study, world.arrangement.to_bytes(), MANIFEST))
         parts = self.every("key_shares", lambda _number: (study,))

@@ -18,7 +18,7 @@ from tests.support.teller_links import MemoryTeller
 from tests.support.world import World, begin
 
 NAMES = ("clinic", "students")
-TELLERS = "".join(f'[[tellers]]\nname = "{name}"\naddress = "place {number}"\n' for number, name in enumerate(NAMES))
+TELLERS = "".join(f'[[tellers]]\nname = "{name}"\naddress = "127.0.0.1:900{number}"\n' for number, name in enumerate(NAMES))
 STUDY = sum_study(TABLES, TELLERS, minimum=3).replace('"1h"', '"100s"').replace('"10m"', '"20s"')
 
 
@@ -27,7 +27,7 @@ async def a_desk(folder: Path) -> AsyncIterator[tuple[Desk, World, list[MemoryTe
     """Beside a study whose packets were all sent."""
     clock, tellers = Clock(), [MemoryTeller(folder / name) for name in NAMES]
     app = AggregatorApp(
-        folder / "home", clock, processes=0, link_to=lambda address, *_: tellers[int(address.rpartition(" ")[2])]
+        folder / "home", clock, processes=0, link_to=lambda address, *_: tellers[int(address[-1])]
     )
     async with app:
         world = await begin(app, clock, STUDY)
