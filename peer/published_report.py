@@ -1,8 +1,10 @@
 """A published report, which staff wrote, as a page that its reader's browser may show: text, tables and drawings alone.
 
 Shown is only a report of the form that AnonML writes (`aggregator.report`); any other is refused as a whole. Elements,
-attributes and texts are written anew: nothing runs, is fetched or leads away. `POLICY` forbids the same to the browser,
-and keeps the page from everything of ours. The work grows as the length does, and every step of it is short.
+attributes and texts are written anew: nothing runs, is fetched or leads away. Its style sheet is dropped, and ours
+stands in its place (`anon.text.report_sheet`), so that it cannot hide or move our sentence above it. `POLICY` forbids
+the same to the browser, and keeps the page from everything of ours. The work grows as the length does, and every step
+of it is short.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from attrs import define, field
 
 from anon.errors import Malformed
 from anon.text.foreign import shown
+from anon.text.report_sheet import SHEET
 from anon.text.sentences import say
 
 POLICY: Final = (
@@ -42,8 +45,8 @@ _PLACED = "viewBox preserveAspectRatio x y x1 x2 y1 y2 dx dy cx cy r rx ry width
 _PAINTED = frozenset(["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "text-anchor", "font-size"])
 _ATTRIBUTES = frozenset(f"{_SAID} {_PLACED}".split()) | _PAINTED
 _UNWRITTEN = frozenset({"tabindex", "font-family", "charset", "name", "content"})
-_FETCHING = re.compile(r"url|src|@import|image|[<\\]", re.IGNORECASE)
-"""Of a style or a colour: what could name another place, or hide that it does."""
+_PAINT = re.compile(r"#[0-9a-fA-F]{3,8}|[a-zA-Z]{1,20}|[0-9. ]{1,40}")
+"""A colour, a word or numbers: all that a drawing is painted with."""
 _ENTITY = "&(?:amp|lt|gt|quot|nbsp|#34|#39);"
 _TOKEN = re.compile(
     r"<(?P<begun>[a-z][a-z0-9]{0,15})"
@@ -68,7 +71,6 @@ class _Unlike(Exception):
 @define
 class _Rewriter:
     written: list[str] = field(factory=list)
-    styles: list[str] = field(factory=list)
     _within: list[str] = field(factory=list)
     _pending: list[str] = field(factory=list)
     _length: int = 0
@@ -101,7 +103,7 @@ class _Rewriter:
                 self.written.append(f"</{ended}>")
             return token.end()
         self._begin(begun, given, bool(closed))
-        return self._sheet(token) if begun == "style" else token.end()
+        return _after_sheet(token) if begun == "style" else token.end()
 
     def _begin(self, tag: str, given: str, closed: bool) -> None:
         _demand(tag in _UNSHOWN or tag in _ELEMENTS)
@@ -111,13 +113,6 @@ class _Rewriter:
         if not (closed or tag in _VOID):
             self._within.append(tag)
             _demand(len(self._within) <= DEEPEST)
-
-    def _sheet(self, token: re.Match[str]) -> int:
-        sheet = _SHEET.match(token.string, token.end())
-        _demand(sheet is not None and not _FETCHING.search(sheet[0]))
-        assert sheet is not None
-        self.styles.append(sheet[0])
-        return sheet.end()
 
     def _say(self, text: str) -> None:
         self._length += len(text)
@@ -132,11 +127,18 @@ class _Rewriter:
             self.written.append(escape(shown(unescape(text), lines=True)))
 
 
+def _after_sheet(token: re.Match[str]) -> int:
+    """Where the text of a style sheet ends, of which nothing is taken."""
+    sheet = _SHEET.match(token.string, token.end())
+    assert sheet is not None, "no text at all fits too"
+    return sheet.end()
+
+
 def _attributes(given: str) -> Iterator[str]:
     for name, value in _GIVEN.findall(given):
         if name in _UNWRITTEN:
             continue
-        _demand(name in _ATTRIBUTES and not (name in _PAINTED and _FETCHING.search(value)))
+        _demand(name in _ATTRIBUTES and (name not in _PAINTED or _PAINT.fullmatch(value) is not None))
         yield f' {name}="{escape(shown(unescape(value), lines=True))}"'
 
 
@@ -164,6 +166,6 @@ def as_page(body_untrusted: bytes, title: str, above: str, lang: str = "en") -> 
                 "runs or fetches; ask staff why"
             )
         ) from None
-    head = f"{_HEAD}<title>{escape(shown(title))}</title><style>{''.join(rewriter.styles)}</style></head>"
+    head = f"{_HEAD}<title>{escape(shown(title))}</title><style>{SHEET}</style></head>"
     said = f'<p lang="{escape(lang)}"><strong>{escape(above)}</strong></p>'
     return f"{head}<body>{said}<main>{''.join(rewriter.written)}</main></body></html>".encode()

@@ -26,6 +26,7 @@ from anon.protocols.registry import charge_of, protocol_of
 from anon.study.manifest import Manifest
 from anon.text.html import seen
 from anon.text.instants import instant
+from anon.text.report_sheet import SHEET
 from anon.transparency.fingerprint import words
 
 
@@ -92,7 +93,7 @@ def _environment() -> Environment:
         finalize=seen,
     )
     found.filters |= {"instant": instant, "ended": ended}
-    found.globals |= {"bars": bars, "intervals": _intervals, "rarity_of": _rarity}
+    found.globals |= {"sheet": SHEET, "bars": bars, "intervals": _intervals, "rarity_of": _rarity}
     return found
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from anon.errors import Malformed
+from anon.text.report_sheet import SHEET
 from anon.transparency.documents import SignedHead
 from peer import published_report
 from peer.published_report import _TOKEN, DEEPEST, KEPT, LONGEST, LONGEST_TEXT, MOST_TAGS, POLICY, as_page
@@ -31,10 +32,12 @@ HOSTILE = {
     "anchor": b'<a href="http://evil.example" ping="http://evil.example">your packet</a>',
     "image": b'<img src="http://evil.example"><svg><image href="http://evil.example"/><use href="http://evil.example"/></svg>',
     "form": b'<form action="http://evil.example"><input name="passphrase"><button>Go</button></form>',
-    "style": b'<style>p { background: url(http://evil.example) }</style><style>@import "http://evil.example";</style>',
-    "escaped style": b"<style>p { background: \\75rl(http://evil.example) }</style>",
     "style attribute": b'<p style="background: url(http://evil.example)" onclick="x()">text</p>',
     "colour": b'<svg><rect fill="url(http://evil.example#a)"/></svg>',
+    "escaped colour": b'<svg><rect fill="\\75rl(http://evil.example#a)"/></svg>',
+    "computed size": b'<svg><text font-size="calc(99px)">x</text></svg>',
+    "a variable for a colour": b'<svg><rect stroke="var(--a)"/></svg>',
+    "a second size": b'<svg><text font-size="9; position: fixed">x</text></svg>',
     "frame": b'<iframe srcdoc="<script>1</script>" src="http://evil.example"></iframe><object data="http://evil.example">',
     "hidden in a title": b"<title></title><script>evil.example</script>",
     "hidden in a comment": b"<!-- --!><script>evil.example</script> -->",
@@ -139,6 +142,37 @@ def test_a_report_that_could_run_or_fetch_or_lead_away_is_not_shown(name: str) -
     for body in (HOSTILE[name], _whole(b"<p>before</p>" + HOSTILE[name] + b"<p>after</p>")):
         with pytest.raises(Malformed, match="does not have the form that AnonML writes"):
             as_page(body, "t", "above")
+
+
+SHEETS = {
+    "hides": "body > p { display: none }",
+    "hides by another word": "strong { visibility: hidden } p { opacity: 0; font-size: 0; color: transparent }",
+    "moves": "p { position: fixed; top: -99em } main { margin-top: -99em }",
+    "covers": "main { position: fixed; inset: 0; z-index: 9; background: white }",
+    "clips": "p { clip-path: inset(100%); transform: scale(0) }",
+    "speaks for us": "p > strong::after { content: 'Signed by AnonML.' }",
+    "escaped": "p { d\\69splay: none } /* */",
+    "fetches": "p { background: url(http://evil.example) }",
+    "imports": '@import "http://evil.example";',
+    "ends late": "p { } " + "x" * 70_000,
+}
+ABOVE = b'<p lang="en"><strong>above</strong></p><main>'
+
+
+@pytest.mark.parametrize("name", SHEETS)
+def test_no_style_sheet_of_theirs_is_shown(name: str) -> None:
+    """Nothing of it: the page is, byte for byte, that of a report without one."""
+    without, sheet = _whole(b"<p>text</p>"), f"<style>{SHEETS[name]}</style>".encode()
+    page = as_page(without, "t", "above")
+    assert page.count(b"<style>") == 1 and f"<style>{SHEET}</style>".encode() in page and ABOVE in page
+    for crafted in (without.replace(b"</head>", sheet + b"</head>"), without.replace(b"<p>", sheet + b"<p>"), without.replace(b"</p>", sheet + b"</p>")):
+        assert as_page(crafted, "t", "above") == page
+
+
+def test_our_own_sheet_neither_hides_nor_moves_nor_covers_what_is_above() -> None:
+    """It places nothing, says nothing but the number of a printed page, and fetches nothing."""
+    said = [word for word in ("position", "display: none", "visibility: hidden", "opacity", "z-index", "transform", "float", "url", "@import", "margin: -", "margin-top: -") if word in SHEET]
+    assert said == [] and SHEET.count("content:") == 1 and "content: counter(page)" in SHEET
 
 
 def test_a_report_cannot_hide_or_reorder_text() -> None:
