@@ -37,6 +37,7 @@ from peer.run.context import RunContext
 from peer.run.enrol import sealed_enrolment
 from peer.run.following import NOTICE_SECONDS, Following
 from peer.run.leaving import departure
+from peer.run.seen_chains import held_to
 from peer.run.taking_back import TakingBack
 from peer.store.home import PeerHome, key_of
 from peer.store.pending_invites import WaitingLinks
@@ -115,7 +116,8 @@ class PeerApp(HomeView):
         Enrolment leaves with the next step. Raises `Refused` with every objection, `Conflict` for a study joined
         before; then nothing was stored or sent.
         """
-        chain, body, manifest = await self._manifest(invite)
+        looked_at, body, manifest = await self._manifest(invite)
+        chain = await held_to(self.store, invite)(looked_at)
         now = self._now()
         policy = self.store.policy()
         consent = decide(manifest, policy, self.store.ledger(), approved_epsilon, now, invite.address)
@@ -279,7 +281,7 @@ class PeerApp(HomeView):
     async def _manifest(self, invite: Invite) -> tuple[tuple[SignedHead, ...], bytes, Manifest]:
         if invite.study not in self._manifests:
             client = self.client(invite)
-            chain = await client.chain()
+            chain = await client.chain(held_to(self.store, invite))
             if not chain or chain[0].head.kind != "manifest":
                 raise Malformed(say("heads: the first document is not the manifest; do not take part"))
             body = await client.body(chain[0].head, LONGEST_MANIFEST)

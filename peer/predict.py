@@ -35,7 +35,7 @@ from anon.transparency.documents import find
 from peer.data.evaluate_here import LONGEST_EVALUATION, evaluate_here
 from peer.data.importing import import_file, import_rows
 from peer.data.kept import DATA_KEPT
-from peer.network.client import AggregatorClient
+from peer.network.client import AggregatorClient, Hold
 from peer.rules.checks import check_manifest, check_sizes
 from peer.store.held_folder import HeldFolder
 from peer.store.home import PEOPLE
@@ -63,11 +63,12 @@ class Prediction:
     value: float | None = None
 
 
-async def fetch_model(client: AggregatorClient) -> PublishedModel:
-    """The published model, under a signed head of the study at its own address. Raises `Refused` when there is none,
-    and `Distrust` for a study of more packets than members."""
+async def fetch_model(client: AggregatorClient, hold: Hold) -> PublishedModel:
+    """The published model, under a signed head of the study at its own address, in the chain as `hold` takes it. Raises
+    `Refused` when there is none, and `Distrust` for a study of more packets than members or of two stories."""
     body = await _published(
         client,
+        hold,
         "model",
         say("heads: the first document is not the manifest; do not use the model"),
         say("no model is published yet; try again later"),
@@ -78,18 +79,21 @@ async def fetch_model(client: AggregatorClient) -> PublishedModel:
     return model
 
 
-async def fetch_report(client: AggregatorClient) -> bytes:
-    """The published report (HTML of staff), under a signed head. Raises `Refused` when there is none."""
+async def fetch_report(client: AggregatorClient, hold: Hold) -> bytes:
+    """The published report (HTML of staff), as `fetch_model` fetches a model. Raises `Refused` when there is none."""
     return await _published(
         client,
+        hold,
         "report",
         say("heads: the first document is not the manifest; do not use the report"),
         say("no report is published yet; try again later"),
     )
 
 
-async def _published(client: AggregatorClient, kind: str, misleading: Sentence, unpublished: Sentence) -> bytes:
-    chain = await client.chain()
+async def _published(
+    client: AggregatorClient, hold: Hold, kind: str, misleading: Sentence, unpublished: Sentence
+) -> bytes:
+    chain = await client.chain(hold)
     first = find(chain, "manifest")
     if first is None:
         raise Malformed(misleading)

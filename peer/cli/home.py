@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from attrs import evolve
@@ -37,6 +37,9 @@ from peer.rules.consent import Policy
 from peer.rules.durations import seconds_of
 from peer.rules.limits import BudgetLimit, amount_of, with_limit
 from peer.store.home import PeerHome
+
+if TYPE_CHECKING:
+    from peer.network.client import Hold
 
 MOST_REASONS = 5
 
@@ -193,8 +196,8 @@ def predict(
     else:
         from peer.network.client import AggregatorClient
 
-        routes = routes_of(route, home)
-        model = finished(local.fetch_model(AggregatorClient(_invite_of(source, home), routes)), routes.close)
+        routes, (invite, hold) = routes_of(route, home), _named(source, home)
+        model = finished(local.fetch_model(AggregatorClient(invite, routes), hold), routes.close)
     if people is None:
         data = existing_home(home).data_path
         for line in local.unfit(model, data):
@@ -230,10 +233,10 @@ def report(
     from peer.predict import fetch_report
     from peer.published_report import as_page
 
-    routes, invite = routes_of(route, home), _invite_of(study, home)
+    routes, (invite, hold) = routes_of(route, home), _named(study, home)
     target = file or Path(f"report-{invite.study.hex()[:8]}.html")
     _demand_new(target)
-    body = finished(fetch_report(AggregatorClient(invite, routes)), routes.close)
+    body = finished(fetch_report(AggregatorClient(invite, routes), hold), routes.close)
     page = as_page(body, "Report", "The report as staff published it.")
     with new_private(target) as written:
         written.write(page)
@@ -252,11 +255,16 @@ def _demand_new(file: Path) -> None:
         raise Refused(f"{file.parent}: there is no such folder; make it, or name a file elsewhere")
 
 
-def _invite_of(source: str, home: Path) -> Invite:
-    if source.startswith("anonml://"):
-        return parse_invite(source)
-    peer = open_peer(home)
-    return peer.store.study(pick(peer, source)).invite
+def _named(source: str, home: Path) -> tuple[Invite, Hold]:
+    """Where the study is, and how its chain is taken: held to what the home saw, also by a link. No home is made."""
+    from peer.run.seen_chains import held_to, unheld
+
+    if not source.startswith("anonml://"):
+        peer = open_view(home)
+        invite = peer.store.study(pick(peer, source)).invite
+        return invite, held_to(peer.store, invite)
+    invite = parse_invite(source)
+    return invite, held_to(open_view(home).store, invite) if PeerHome(home).store_path.exists() else unheld
 
 
 def passphrase(home: HomeOption = DEFAULT_HOME) -> None:

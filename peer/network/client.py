@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import accumulate
 
 from attrs import evolve, field, frozen
@@ -22,6 +22,9 @@ from anon.wire.replies import REPLY_BYTES, parse_reply
 from peer.rules.checks import check_continued, demand_length
 from peer.store.crash_points import crash_point
 from peer.threads import heads_off_loop, off_loop
+
+Hold = Callable[[tuple[SignedHead, ...]], Awaitable[tuple[SignedHead, ...]]]
+"""How a verified chain is held to what was seen of it before (`peer.run.seen_chains`)."""
 
 
 @frozen
@@ -48,11 +51,11 @@ class AggregatorClient:
         if isinstance(self.route, Starting):
             await self.route.ready(self._drawn_address())
 
-    async def chain(self, longest: int = LONGEST_UNSEEN_CHAIN) -> tuple[SignedHead, ...]:
-        """All heads, at most so many bytes, each signed by the pinned key. Raises `Unreachable`, `Malformed`,
-        `RejectedProof`."""
+    async def chain(self, hold: Hold, longest: int = LONGEST_UNSEEN_CHAIN) -> tuple[SignedHead, ...]:
+        """All heads, at most so many bytes, each signed by the pinned key, as `hold` takes them. Raises `Unreachable`,
+        `Malformed`, `RejectedProof`, and what `hold` raises."""
         heads = await self._get("heads", longest)
-        return await heads_off_loop(parse_chain, heads, self.invite.key, self.invite.study)
+        return await hold(await heads_off_loop(parse_chain, heads, self.invite.key, self.invite.study))
 
     async def longer_chain(
         self, manifest: Manifest, seen: Sequence[SignedHead]

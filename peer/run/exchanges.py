@@ -14,6 +14,7 @@ from anon.protocols.sizes import longest_body
 from anon.text.sentences import say
 from anon.transparency.buckets import Bucket, BucketDocument, wire_bytes
 from anon.transparency.documents import Head, SignedHead, find
+from peer.rules.checks import extend_chain
 from peer.rules.distrust import Distrust
 from peer.run.context import Later, StudyRun
 from peer.store.records import Study
@@ -108,7 +109,7 @@ class Exchanges:
             raise Later
         self._run.now.compare(study.manifest, chain)
         if len(chain) > len(seen):
-            self._run.store.see_chain(study.study, chain)
+            self._run.store.see_chain(study.study, chain, extend_chain)
         return chain
 
     async def _stored_chain(self, study: Study) -> tuple[SignedHead, ...]:

@@ -17,7 +17,7 @@ from anon.protocols.registry import known_designs
 from anon.storage.durable import reading
 from anon.study.parsing import make_converter, structure
 from anon.text.sentences import Term, attributed, from_store, say, to_store
-from anon.transparency.documents import SignedHead, encode_chain
+from anon.transparency.documents import SignedHead, encode_chain, parse_chain
 from anon.wire.messages import SealedPacket
 from peer.rules.consent import Policy
 from peer.rules.ledger import Entry, Ledger
@@ -93,6 +93,15 @@ def write_entry(connection: sqlite3.Connection, ledger: Ledger, study: bytes) ->
 def write_chain(connection: sqlite3.Connection, study: bytes, chain: Sequence[SignedHead]) -> None:
     """Store a study's heads."""
     update_study(connection, study, {"chain": encode_chain(chain)})
+
+
+@stored
+def read_chain(
+    connection: sqlite3.Connection, study: bytes, known: Sequence[SignedHead] = ()
+) -> tuple[SignedHead, ...]:
+    """A study's heads. The signatures of those `known` were verified before."""
+    row = connection.execute("SELECT aggregator, chain FROM studies WHERE study = ?", (study,)).fetchone()
+    return parse_chain(row["chain"], row["aggregator"], study, known) if row["chain"] else ()
 
 
 def insert(connection: sqlite3.Connection, table: str, columns: dict[str, Any], verb: str = "INSERT") -> None:

@@ -14,7 +14,7 @@ from anon.text.sentences import say, to_store
 from anon.transparency.documents import SignedHead
 from peer.rules.consent import Policy
 from peer.rules.ledger import Ledger
-from peer.rules.lifecycle import LAST, Event, State
+from peer.rules.lifecycle import LAST, TABLE, Event, State
 from peer.store import pausing, rows
 from peer.store.applying import apply
 from peer.store.erasing import ErasingStore
@@ -24,6 +24,7 @@ from peer.store.troubles import TroubleStore
 
 REJOINABLE = (State.WITHDRAWN, State.REFUSED)
 """The states in which a study can be joined again."""
+Extend = Callable[[Sequence[SignedHead], Sequence[SignedHead]], tuple[SignedHead, ...]]
 _NEVER_JOINED = say("this study was never joined here; see `anonml peer status`")
 
 
@@ -147,8 +148,14 @@ class Store(ErasingStore, OutboxStore, TroubleStore):
         """Apply an event that ends the study, with its reason and any evidence."""
         with self._writing("end") as connection:
             apply(connection, study, event, reason)
-            if evidence is not None:
-                connection.execute("INSERT OR IGNORE INTO evidence VALUES (?, ?, ?)", (study, event, evidence))
+            _keep_evidence(connection, study, event, evidence)
+
+    def stop(self, study: bytes, reason: str, evidence: bytes | None) -> None:
+        """The same for a check that failed, wherever the study stands: one that is over only gets the evidence."""
+        with self._writing("end") as connection:
+            if (_state(connection, study), Event.CHECK_FAILED) in TABLE:
+                apply(connection, study, Event.CHECK_FAILED, reason)
+            _keep_evidence(connection, study, Event.CHECK_FAILED, evidence)
 
     def reclose_secrets(self, reclose: Callable[[bytes], bytes]) -> None:
         """Replace all stored secrets, when a passphrase is set."""
@@ -169,10 +176,7 @@ class Store(ErasingStore, OutboxStore, TroubleStore):
 
     def state(self, study: bytes) -> State:
         """Where a study stands. Raises `Refused` for one that was never joined."""
-        found = self._rows("SELECT state FROM studies WHERE study = ?", study)
-        if not found:
-            raise Refused(_NEVER_JOINED)
-        return State(found[0]["state"])
+        return _state(self._connection, study)
 
     def retired(self) -> bool:
         """True if a final backup closed this home."""
@@ -205,10 +209,23 @@ class Store(ErasingStore, OutboxStore, TroubleStore):
         with self._writing("heads") as connection:
             rows.update_study(connection, study, {"reason": to_store(reason)})
 
-    def see_chain(self, study: bytes, chain: Sequence[SignedHead]) -> None:
-        """Remember a longer chain of heads."""
+    def see_chain(self, study: bytes, chain: Sequence[SignedHead], extend: Extend) -> None:
+        """Remember a longer chain of heads. `extend` decides once more on the stored one inside the transaction, which
+        another process may have made longer, and raises to refuse."""
         with self._writing("heads") as connection:
-            rows.write_chain(connection, study, chain)
+            rows.write_chain(connection, study, extend(rows.read_chain(connection, study, chain), chain))
+
+
+def _state(connection: sqlite3.Connection, study: bytes) -> State:
+    row = connection.execute("SELECT state FROM studies WHERE study = ?", (study,)).fetchone()
+    if row is None:
+        raise Refused(_NEVER_JOINED)
+    return State(row["state"])
+
+
+def _keep_evidence(connection: sqlite3.Connection, study: bytes, event: Event, evidence: bytes | None) -> None:
+    if evidence is not None:
+        connection.execute("INSERT OR IGNORE INTO evidence VALUES (?, ?, ?)", (study, event, evidence))
 
 
 def _forget_unsent(connection: sqlite3.Connection, study: bytes) -> None:

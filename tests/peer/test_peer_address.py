@@ -23,6 +23,7 @@ from peer.app import PeerApp
 from peer.network.client import AggregatorClient, drawn_evenly
 from peer.predict import fetch_model
 from peer.rules.lifecycle import State
+from peer.run.seen_chains import unheld
 from peer.store.database.integrity import write_digest
 from tests.support.fake_aggregator import DECLARED, FakeAggregator, advance, peer, reopened
 from tests.support.routes import Ask, Exchanges, Status, onward
@@ -197,7 +198,7 @@ async def test_every_exchange_asks_the_systems_randomness_anew(monkeypatch: pyte
     for number in range(1, 6):
         before = len(asked)
         with pytest.raises(Malformed):
-            await client.chain()
+            await client.chain(unheld)
         assert len(asked) > before, number
     assert AggregatorClient.__attrs_attrs__.random_bytes.default is os.urandom
 
@@ -226,16 +227,16 @@ async def test_a_study_joined_earlier_sends_nothing_elsewhere(tmp_path: Path, le
 async def test_a_model_is_not_fetched_for_an_address_of_ones_own(tmp_path: Path) -> None:
     liar = Liar(served_at(HONEST))
     with pytest.raises(Refused, match="mark all you send"):
-        await fetch_model(AggregatorClient(liar.invite(OWN), liar))
+        await fetch_model(AggregatorClient(liar.invite(OWN), liar), unheld)
     with pytest.raises(Refused, match="no model is published yet"):
-        await fetch_model(AggregatorClient(liar.invite(HONEST), liar))
+        await fetch_model(AggregatorClient(liar.invite(HONEST), liar), unheld)
 
 
 @pytest.mark.parametrize(("status", "said"), [(404, "another aggregator may answer"), (503, "try again later")])
 async def test_a_study_unknown_at_the_address_may_be_anothers_address(status: int, said: str) -> None:
     invite = served_at(HONEST).invite
     with pytest.raises(Unreachable, match=said):
-        await AggregatorClient(invite, Status(status)).chain()
+        await AggregatorClient(invite, Status(status)).chain(unheld)
 
 
 def test_the_liar_cannot_name_two_addresses_under_one_fingerprint() -> None:

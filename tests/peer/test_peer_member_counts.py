@@ -15,6 +15,7 @@ from peer.network.client import AggregatorClient
 from peer.predict import fetch_model
 from peer.rules.distrust import Distrust
 from peer.rules.lifecycle import State
+from peer.run.seen_chains import unheld
 from tests.support.fake_aggregator import DECLARED, FakeAggregator, advance, peer, until_closed
 from tests.support.sums import GRADIENT, TABLES, countersigned, document, sum_study
 
@@ -110,7 +111,7 @@ async def test_no_model_is_taken_that_was_learnt_from_more_than_the_members(tmp_
     aggregator.publish("sums", document(study, 0, [1] * study.surveys[0].m, MEMBERS + 1))
     aggregator.publish("model", b"{}")
     with pytest.raises(Distrust, match="can have at most"):
-        await fetch_model(AggregatorClient(aggregator.invite, aggregator))
+        await fetch_model(AggregatorClient(aggregator.invite, aggregator), unheld)
 
 
 @pytest.mark.parametrize("each", [50, 114, 545])

@@ -11,16 +11,17 @@ from anon.errors import Refused
 from anon.text.sentences import say
 from anon.transparency.proof_text import evidence_lines
 from peer import predict as local
-from peer.network.client import AggregatorClient
+from peer.network.client import AggregatorClient, Hold
 from peer.predict import distinct_digits
 from peer.published_report import POLICY, as_page
 from peer.run.equivocations import proofs_of, stored_proofs
+from peer.run.seen_chains import held_to
 from peer.store.records import Study
 from peer.web.languages import current, localised
 from peer.web.site import SITE
 
 routes = web.RouteTableDef()
-Fetch = Callable[[AggregatorClient], Coroutine[Any, Any, object]]
+Fetch = Callable[[AggregatorClient, Hold], Coroutine[Any, Any, object]]
 MOST_REASONS = 5
 ABOVE = say("The report as staff published it. Your browser's Back button leads back to your study.")
 
@@ -32,7 +33,8 @@ async def _fetched(request: web.Request, what: str, fetch: Fetch, page: str) -> 
     stored = site.peer.store.study(key)
     name = f"{what}-{key.hex()}"
     site.forget(name)
-    fetching = await site.work(name, lambda: fetch(site.peer.client_of(stored)))
+    hold = held_to(site.peer.store, stored.invite)
+    fetching = await site.work(name, lambda: fetch(site.peer.client_of(stored), hold))
     if fetching.done():
         fetching.result()
     return site.onward(request, f"/study/{key.hex()}/{page}")

@@ -77,6 +77,16 @@ async def test_before_a_report_is_published_it_says_so(page: Visited) -> None:
     assert (await page.get(page.study + "/report")).url.endswith(page.study), "nothing is fetched by looking"
 
 
+async def test_the_page_holds_a_report_to_the_story_that_was_told_before(page: Visited) -> None:
+    await _finished(page)
+    page.aggregator.publish("report", REPORT)
+    assert (await _read(page)).status == 200
+    del page.aggregator.chain[1:], page.aggregator.bodies[1:]
+    page.aggregator.publish("report", REPORT.replace(b"nothing", b"everything"))
+    got = await _read(page)
+    assert got.status in {400, 409} and "two different documents number 1" in got.words and len(page.peer.evidence()) == 1
+
+
 async def test_who_stops_sending_is_offered_nothing_that_is_not_there_yet(page: Visited) -> None:
     """Over for one member is not over: the others still answer, and nothing is published before they have."""
     manifest = page.aggregator.manifest
