@@ -323,3 +323,13 @@ def test_one_seed_is_drawn_for_points_and_one_for_equations(second: Verifier, go
     assert asked == [32, 32]
     with pytest.raises(ValueError, match="32 random bytes"):
         second.check_batch(good, lambda size: os.urandom(size - 1))
+
+
+def test_a_challenge_of_zero_proves_nothing(member: Member, good: list[Item], monkeypatch: pytest.MonkeyPatch) -> None:
+    """No hash gives it by chance: with it every announcement would be that of some response."""
+    verifier = Verifier(member.public_key, HEADER, 1, FORM)
+    encoded, scalars = verifier._parts(good[0][0])
+    points = tuple(decode_g1(one, "point") for one in encoded)
+    monkeypatch.setattr("anon.credential.verification.calculate_challenge", lambda *_: Scalar(0))
+    with pytest.raises(RejectedProof):
+        verifier._announced(points, scalars, *good[0][1:])

@@ -27,7 +27,7 @@ from anon.ldp import (
     nano,
 )
 from anon.ldp.choice import best_set_size
-from anon.ldp.subset import SubsetSelection, _choices, _rank, _unrank
+from anon.ldp.subset import SetChoice, SubsetSelection, _choices, _rank, _unrank
 
 
 @pytest.mark.parametrize(("others", "w"), [(1, 0), (1, 1), (5, 0), (5, 2), (7, 7), (8, 3)])
@@ -185,3 +185,11 @@ def test_the_stated_covariance_is_that_of_the_estimates() -> None:
     pairs = np.einsum("v,vij->ij", shares, np.array(pair_chances(mechanism)))
     exact = (pairs - np.outer(pairs.diagonal(), pairs.diagonal())) / (n * gap**2)
     assert np.allclose(found.covariance, exact, rtol=1e-4, atol=0)
+
+
+@pytest.mark.parametrize(("others", "w"), [(3, 1), (5, 2), (7, 3)])
+def test_the_loss_counts_the_likeliest_set(others: int, w: int) -> None:
+    """Of one random byte: the sets are unevenly likely, and the bounds are those that occur."""
+    choice = SetChoice(others, w, 1)
+    meant = [sum(choice.rank(bytes([drawn])) == rank for drawn in range(256)) for rank in range(choice.sets)]
+    assert (min(meant), max(meant)) == (choice.fewest, choice.most)

@@ -12,6 +12,7 @@ from anon.errors import Malformed
 from anon.transparency import buckets
 from anon.transparency.bucketed import (
     digests_of,
+    is_in_buckets,
     published_buckets,
     read_digests_bucket,
     read_packets_bucket,
@@ -104,3 +105,9 @@ def test_a_refused_bucket_is_one_in_a_million_honest_ones_and_no_smaller_bound_i
     below = sum(exp(count * log(MEAN) - MEAN - lgamma(count + 1)) for count in range(LEAST))
     assert 1e-7 < below < 1e-6
     assert (MEAN, buckets.DECOYS) == (256, 2)
+
+
+def test_a_study_of_exactly_so_many_members_has_buckets() -> None:
+    manifest = evolve(FakeAggregator.with_study().manifest, bucketed_from=100)
+    assert [is_in_buckets(manifest, count) for count in (99, 100, 101)] == [False, True, True]
+    assert not is_in_buckets(evolve(manifest, bucketed_from=0), 10**6)
