@@ -24,6 +24,7 @@ from anon.transparency.documents import SignedHead, encode_chain, find
 from anon.wire.invite import Invite
 from peer.data.evaluate import Evaluate, by_deadline
 from peer.network.client import AggregatorClient
+from peer.network.seen_chains import held_to
 from peer.release import random_sizes
 from peer.rules.checks import check_address, check_continued, check_manifest
 from peer.rules.consent import Consent, ConsentSheet, Policy, decide, explain
@@ -37,7 +38,6 @@ from peer.run.context import RunContext
 from peer.run.enrol import sealed_enrolment
 from peer.run.following import NOTICE_SECONDS, Following
 from peer.run.leaving import departure
-from peer.run.seen_chains import held_to
 from peer.run.taking_back import TakingBack
 from peer.store.home import PeerHome, key_of
 from peer.store.pending_invites import WaitingLinks

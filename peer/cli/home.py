@@ -257,7 +257,7 @@ def _demand_new(file: Path) -> None:
 
 def _named(source: str, home: Path) -> tuple[Invite, Hold]:
     """Where the study is, and how its chain is taken: held to what the home saw, also by a link. No home is made."""
-    from peer.run.seen_chains import held_to, unheld
+    from peer.network.seen_chains import held_to, unheld
 
     if not source.startswith("anonml://"):
         peer = open_view(home)

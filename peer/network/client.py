@@ -24,7 +24,7 @@ from peer.store.crash_points import crash_point
 from peer.threads import heads_off_loop, off_loop
 
 Hold = Callable[[tuple[SignedHead, ...]], Awaitable[tuple[SignedHead, ...]]]
-"""How a verified chain is held to what was seen of it before (`peer.run.seen_chains`)."""
+"""How a verified chain is held to what was seen of it before (`peer.network.seen_chains`)."""
 
 
 @frozen

@@ -21,9 +21,9 @@ from anon.wire.invite import Invite
 from anon.wire.onion_address import onion_host
 from peer.app import PeerApp
 from peer.network.client import AggregatorClient, drawn_evenly
+from peer.network.seen_chains import unheld
 from peer.predict import fetch_model
 from peer.rules.lifecycle import State
-from peer.run.seen_chains import unheld
 from peer.store.database.integrity import write_digest
 from tests.support.fake_aggregator import DECLARED, FakeAggregator, advance, peer, reopened
 from tests.support.routes import Ask, Exchanges, Status, onward

@@ -12,10 +12,10 @@ from anon.transparency.transcript import transcript_body
 from anon.wire.lists import list_length, most_items
 from peer.app import PeerApp
 from peer.network.client import AggregatorClient
+from peer.network.seen_chains import unheld
 from peer.predict import fetch_model
 from peer.rules.distrust import Distrust
 from peer.rules.lifecycle import State
-from peer.run.seen_chains import unheld
 from tests.support.fake_aggregator import DECLARED, FakeAggregator, advance, peer, until_closed
 from tests.support.sums import GRADIENT, TABLES, countersigned, document, sum_study
 

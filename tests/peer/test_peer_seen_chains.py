@@ -17,11 +17,11 @@ from anon.transparency.equivocation import parse_kept_evidence
 from peer.app import PeerApp
 from peer.cli.home import _named
 from peer.network.client import AggregatorClient
+from peer.network.seen_chains import held_to, unheld
 from peer.predict import fetch_model, fetch_report
 from peer.rules.checks import Equivocation, check_continued, extend_chain
 from peer.rules.distrust import Distrust
 from peer.rules.lifecycle import State
-from peer.run.seen_chains import held_to, unheld
 from tests.support.fake_aggregator import FakeAggregator, peer, reopened, stored
 
 REPORT = b"<!doctype html><html><body><main><p>text</p></main></body></html>"

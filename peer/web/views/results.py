@@ -12,10 +12,10 @@ from anon.text.sentences import say
 from anon.transparency.proof_text import evidence_lines
 from peer import predict as local
 from peer.network.client import AggregatorClient, Hold
+from peer.network.seen_chains import held_to
 from peer.predict import distinct_digits
 from peer.published_report import POLICY, as_page
 from peer.run.equivocations import proofs_of, stored_proofs
-from peer.run.seen_chains import held_to
 from peer.store.records import Study
 from peer.web.languages import current, localised
 from peer.web.site import SITE
