@@ -42,6 +42,8 @@ SEVERAL_ADDRESSES = VERSION = 3
 may still have 1. 3 differs from 2 only in this: the study is served at several onion addresses. A program that knows
 earlier ones alone tells its owner to update it."""
 LARGEST = 2**40  # of 1e-9: every epsilon fits a float and a database
+LARGEST_CARD = 2**20
+"""Of a survey: the categories of a feature, or the reach of a column."""
 MOST_ROUNDS = 256
 NAME = re.compile(r"[a-z][a-z0-9-]{0,39}\Z")
 MOST_SIGNS = 4096
@@ -112,6 +114,8 @@ class Survey:
             )
         elif self.size:
             raise InvalidValue(f"survey {self.survey}: the size of a report follows from its mechanism")
+        if not all(1 <= card <= LARGEST_CARD for card in self.cards):
+            raise InvalidValue(f"survey {self.survey}: expected cards from 1 to {LARGEST_CARD}")
         if self.epsilon >= LARGEST or not 0 <= self.round < MOST_ROUNDS:
             raise InvalidValue(
                 f"survey {self.survey}: expected epsilon below {LARGEST} and a round below {MOST_ROUNDS}"
@@ -358,6 +362,9 @@ def _check_shape(manifest: Manifest) -> None:
             raise InvalidValue(f"survey {number}: expected different features of this study")
     if manifest.report_size != max((survey.report_size for survey in manifest.surveys), default=0):
         raise InvalidValue("report_size: expected the size of the largest report")
+    shortest = min((one.closes - one.opens for one in manifest.windows), default=0)
+    if shortest and 2 * manifest.timetable.margin >= shortest:
+        raise InvalidValue(f"timetable: expected a margin of less than half of the shortest window of {shortest} s")
     cards = {feature.name: feature.cardinality for feature in manifest.features}
     demand_slots(manifest.design, cards, manifest.surveys, manifest.slots, manifest.cover.connections)
 

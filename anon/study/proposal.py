@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from fractions import Fraction
 from math import comb, prod
 from pathlib import Path
 from typing import Any, ClassVar
@@ -34,8 +35,12 @@ from anon.wire.addresses import teller_address_fault
 _MECHANISM = one_of("auto", "krr", "subset", "rappor", "pq")
 _HEX = re.compile(r"(?:[0-9a-f]{2})*\Z")
 _SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
-_DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?\Z")
+_DURATION = re.compile(r"(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9})s)?\Z")
 MAX_EPSILON = 20.0
+DECIMALS = 9
+"""Of a number that the study is resolved from: a manifest holds it exactly."""
+LONGEST_DURATION = 3650 * 86400
+"""Seconds of each part of a schedule. Sixty rounds of it end before the last instant that a manifest can have."""
 MOST_SUBSETS = 4000
 """As many as the paper's design can have. One is resolved in about 2 ms, and every peer fetches them all."""
 LONGEST_NAME, LONGEST_ENTRY = 60, 8000
@@ -47,6 +52,13 @@ def epsilon_in_range(_: object, attribute: Any, value: float) -> None:
         raise InvalidValue(
             f"{attribute.name}: expected a number above 0 and at most {MAX_EPSILON:g}, got {kind_of(value)}"
         )
+    demand_decimals(attribute.name, value)
+
+
+def demand_decimals(name: str, value: float) -> None:
+    """Raises `InvalidValue` for a number that the file spells with more decimals than a manifest can hold."""
+    if (Fraction(str(value)) * 10**DECIMALS).denominator != 1:
+        raise InvalidValue(f"{name}: expected at most {DECIMALS} decimals, got {kind_of(value)}; round it")
 
 
 @frozen
@@ -202,6 +214,9 @@ class Schedule:
     def __attrs_post_init__(self) -> None:
         if min(self.enrol, self.settle, self.collect) < 1:
             raise InvalidValue("enrol, settle, collect: expected durations of at least 1s")
+        for name in ("enrol", "settle", "collect", "binning", "margin"):
+            if not 0 <= getattr(self, name) <= LONGEST_DURATION:
+                raise InvalidValue(f"{name}: expected a duration of at most {spelled(LONGEST_DURATION)}")
 
 
 @frozen
@@ -303,6 +318,14 @@ def duration(text: Any) -> int:
     return sum(int(part or 0) * scale for part, scale in zip(match.groups(), _SECONDS.values(), strict=True))
 
 
+def named_duration(key: str, text: Any) -> int:
+    """The same of a key, which the fault names."""
+    try:
+        return duration(text)
+    except InvalidValue as fault:
+        raise InvalidValue(f"{key}: {fault}") from None
+
+
 def spelled(seconds: int) -> str:
     """The shortest duration that says so many seconds, such as "90d"."""
     parts = []
@@ -329,10 +352,7 @@ def _converter() -> Any:
             raise InvalidValue(f"expected a table, got {kind_of(value)}")
         seconds = {}
         for key, text in value.items():
-            try:
-                seconds[key] = duration(text)
-            except InvalidValue as fault:
-                raise InvalidValue(f"{key}: {fault}") from None
+            seconds[key] = named_duration(key, text)
         return plain(seconds, tp)
 
     converter.register_structure_hook(Schedule, schedule)
@@ -340,7 +360,7 @@ def _converter() -> Any:
 
     def release(value: Any, tp: Any) -> Any:
         if isinstance(value, dict) and "retention" in value:
-            value = value | {"retention": duration(value["retention"])}
+            value = value | {"retention": named_duration("retention", value["retention"])}
         return plain_release(value, tp)
 
     converter.register_structure_hook(Release, release)

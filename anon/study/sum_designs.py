@@ -13,7 +13,7 @@ from attrs import field, frozen
 
 from anon.errors import InvalidValue
 from anon.study.features import Feature, demand_features
-from anon.study.proposal import DesignSection, Proposal, epsilon_in_range
+from anon.study.proposal import DesignSection, Proposal, demand_decimals, epsilon_in_range
 
 FEWEST_TELLERS, MOST_TELLERS = 2, 4
 MOST_SUMMED_ROUNDS = 60
@@ -118,6 +118,8 @@ class Gradient(_ExactSums):
             raise InvalidValue(f"rounds, last: expected 1 to {MOST_SUMMED_ROUNDS} rounds, and no more last ones")
         if not 0.001 <= self.step <= 100 or not 0 <= self.momentum <= 0.99 or not 0.01 <= self.clip <= 100:
             raise InvalidValue("step, momentum, clip: expected 0.001 to 100, 0 to 0.99, and 0.01 to 100")
+        for name in ("step", "momentum", "clip"):
+            demand_decimals(name, getattr(self, name))
 
     def demand(self, proposal: Proposal) -> None:
         """See `DesignSection`."""

@@ -48,6 +48,8 @@ class GradientSums:
         if not self.columns or self.scale < 1 or self.clip <= 0 or self.rows < 1:
             raise InvalidValue("gradient: expected a column, scale and rows of at least 1, and a clip above 0")
         object.__setattr__(self, "scaling", Scaling(len(self.columns), self.scale, self.clip))
+        if self.scaling.norm_squared < 1:
+            raise InvalidValue("gradient: expected a clip at which some gradient is not rounded to nothing; raise it")
 
     @property
     def length(self) -> int:

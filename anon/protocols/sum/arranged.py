@@ -15,11 +15,12 @@ from anon.accounting.zcdp import NanoRho, gaussian_rho
 from anon.errors import InvalidValue, Malformed
 from anon.ldp import NanoEpsilon, nano
 from anon.protocols.contract import Layout
-from anon.protocols.sum.design import GRADIENT, MOMENTS, SCALE, TABLES, shape_of, sum_of
+from anon.protocols.sum.design import GRADIENT, MOMENTS, TABLES, gradient_parameters, shape_of, sum_of
 from anon.sealing import PUBLIC_KEY_SIZE
 from anon.sharing.arrangement import (
     COMMITMENT_SIZE,
     KEY_SIZE,
+    LARGEST_NUMBER,
     LEAST_MEMBERS,
     MOST_SUMS_WITH_SPARE,
     Arrangement,
@@ -52,6 +53,8 @@ def lay_out(proposal: Proposal, windows: tuple[Window, ...]) -> Layout:
     drafts = [_draft(proposal, window, number) for number, window in enumerate(windows)]
     most_sums = most_sums_of(proposal)
     sigma_squared = noise_for(drafts[0], nano(_epsilon(proposal)), len(drafts) * most_sums)
+    if sigma_squared.numerator >= LARGEST_NUMBER:
+        raise Malformed("study.toml: design.epsilon: so small a one needs more noise than a sum can have; raise it")
     entries = tuple(map(entry_of, proposal.tellers))
     second = tuple(map(second_of, proposal.tellers)) if proposal.has_spare else ()
     sums = tuple(sum_of(one, one.round, sigma_squared) for one in drafts)
@@ -153,10 +156,7 @@ def _asked(proposal: Proposal) -> tuple[str, tuple[str, ...], tuple[int, ...], t
     if isinstance(design, Moments):
         return _moments(design, names)
     if isinstance(design, Gradient):
-        ratios = [Fraction(str(one)) for one in (design.clip, design.step, design.momentum)]
-        last = design.last or max(1, design.rounds // 3)
-        numbers = [number for ratio in ratios for number in (ratio.numerator, ratio.denominator)]
-        return GRADIENT, names, (1,) * len(names), (SCALE, *numbers, last)
+        return GRADIENT, names, (1,) * len(names), gradient_parameters(design)
     raise TypeError(f"no design of exact sums: {design.kind}")
 
 

@@ -29,8 +29,9 @@ from anon.sharing.arrangement import Sum
 from anon.study.designs import AskedSurvey, Tables
 from anon.study.features import Feature
 from anon.study.manifest import Manifest, Survey
+from anon.study.proposal import DECIMALS
 from anon.study.records import PERSON, RECORD, Records
-from anon.study.sum_designs import MOST_SUMMED_ROUNDS
+from anon.study.sum_designs import MOST_REACH, MOST_SUMMED_ROUNDS, Gradient
 from anon.sums.columns import Column
 from anon.sums.gradient import Descent, GradientSums
 from anon.sums.moments import MomentSums
@@ -68,6 +69,7 @@ def moments_form(cards: Mapping[str, int], asked: Tables) -> None:
     _demand_single(cards, asked)
     if asked[0][0].kind != MOMENTS:
         raise InvalidValue("design: moments adds up products of columns")
+    _demand_reaches(asked[0][0])
 
 
 def gradient_form(cards: Mapping[str, int], asked: Tables) -> None:
@@ -79,7 +81,43 @@ def gradient_form(cards: Mapping[str, int], asked: Tables) -> None:
     if first.kind != GRADIENT or len(alike) != 1:
         raise InvalidValue("design: gradient asks the same in every round")
     _demand_form(cards, first)
-    _descent(first, len(asked), 1, Fraction(0))
+    _demand_descent(first, len(asked))
+
+
+def _demand_reaches(survey: AskedSurvey) -> None:
+    """Reaches as a section of the file gives them: one for all features, and its whole multiple for the target."""
+    radius_squared, label_reach = survey.parameters[:2]
+    *features, target = (*survey.cards, label_reach) if label_reach else survey.cards
+    reach = features[0] if features else 0
+    alike = 1 <= reach <= MOST_REACH and {*features} == {reach}
+    if not alike or target % reach or not 1 <= target // reach <= MOST_REACH:
+        raise InvalidValue(
+            f"survey {survey.survey}: expected one reach from 1 to {MOST_REACH} for all features, and a whole multiple "
+            f"of it for the target, {MOST_REACH} times at most"
+        )
+    if radius_squared > (longest := sum(one**2 for one in (reach, *features, target))):
+        raise InvalidValue(f"survey {survey.survey}: expected a radius squared of at most {longest}")
+
+
+def _demand_descent(survey: AskedSurvey, rounds: int) -> None:
+    """Cards of 1, and the numbers that a section of the file gives, which holds them to its bounds."""
+    _, *ratios, last = survey.parameters[:8]
+    clip, step, momentum = (float(Fraction(one, per)) for one, per in zip(ratios[::2], ratios[1::2], strict=True))
+    if {*survey.cards} != {1}:
+        raise InvalidValue(f"survey {survey.survey}: expected cards of 1 in a sum of gradients")
+    section = Gradient(GRADIENT, 1.0, rounds, step, momentum, clip, last)
+    if last < 1 or survey.parameters[:8] != gradient_parameters(section):
+        raise InvalidValue(
+            f"survey {survey.survey}: expected the scale {SCALE}, ratios in lowest terms of at most {DECIMALS} "
+            "decimals, and a last round"
+        )
+
+
+def gradient_parameters(design: Gradient) -> tuple[int, ...]:
+    """The parameters of a gradient's surveys, without those of many records."""
+    ratios = [Fraction(str(one)) for one in (design.clip, design.step, design.momentum)]
+    numbers = [number for ratio in ratios for number in (ratio.numerator, ratio.denominator)]
+    return (SCALE, *numbers, design.last or max(1, design.rounds // 3))
 
 
 def _demand_form(cards: Mapping[str, int], survey: AskedSurvey) -> None:
