@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 from aggregator.desk.form import NUMERIC, TRIAL, FormColumn, columns_of, lines_of
 from aggregator.lab.planning.study_file import literal
 from anon.errors import InvalidValue
-from anon.study.proposal import duration
+from anon.study.durations import duration
 
 TABLE = "person"
 COMMENTS: Mapping[str, str] = {

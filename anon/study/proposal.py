@@ -13,6 +13,7 @@ from attrs import field, frozen
 
 from anon.errors import InvalidValue, Malformed, because
 from anon.study.designs import enter_protocols
+from anon.study.durations import LONGEST_DURATION, named_duration, spelled
 from anon.study.features import (
     Cohort,
     Cover,
@@ -34,13 +35,9 @@ from anon.wire.addresses import teller_address_fault
 
 _MECHANISM = one_of("auto", "krr", "subset", "rappor", "pq")
 _HEX = re.compile(r"(?:[0-9a-f]{2})*\Z")
-_SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
-_DURATION = re.compile(r"(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9})s)?\Z")
 MAX_EPSILON = 20.0
 DECIMALS = 9
 """Of a number that the study is resolved from: a manifest holds it exactly."""
-LONGEST_DURATION = 3650 * 86400
-"""Seconds of each part of a schedule. Sixty rounds of it end before the last instant that a manifest can have."""
 MOST_SUBSETS = 4000
 """As many as the paper's design can have. One is resolved in about 2 ms, and every peer fetches them all."""
 LONGEST_NAME, LONGEST_ENTRY = 60, 8000
@@ -308,31 +305,6 @@ class Proposal:
     def binned(self) -> tuple[str, ...]:
         """Names of the numeric features whose cuts are found privately."""
         return tuple(feature.name for feature in self.features if feature.binned_privately)
-
-
-def duration(text: Any) -> int:
-    """Seconds of a duration such as "7d", "1h30m" or "90s". Raises `InvalidValue` for anything else."""
-    match = _DURATION.match(text) if isinstance(text, str) and text else None
-    if match is None:
-        raise InvalidValue(f'expected a duration such as "7d", "12h", "1h30m" or "90s", got {kind_of(text)}')
-    return sum(int(part or 0) * scale for part, scale in zip(match.groups(), _SECONDS.values(), strict=True))
-
-
-def named_duration(key: str, text: Any) -> int:
-    """The same of a key, which the fault names."""
-    try:
-        return duration(text)
-    except InvalidValue as fault:
-        raise InvalidValue(f"{key}: {fault}") from None
-
-
-def spelled(seconds: int) -> str:
-    """The shortest duration that says so many seconds, such as "90d"."""
-    parts = []
-    for unit, size in _SECONDS.items():
-        count, seconds = divmod(seconds, size)
-        parts += [f"{count}{unit}"] if count else []
-    return "".join(parts) or "0s"
 
 
 def _converter() -> Any:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import attrs
 
+from anon.study.durations import spelled
 from anon.study.features import (
     MAX_BINS,
     MAX_CATEGORIES,
@@ -35,7 +36,6 @@ from anon.study.proposal import (
     Proposal,
     Schedule,
     TellerPlace,
-    spelled,
 )
 from anon.study.records import MOST_RECORDS
 from anon.study.sum_designs import (

@@ -17,9 +17,10 @@ from anon.errors import AnonmlError, InvalidValue, Malformed
 from anon.protocols.registry import check_study
 from anon.protocols.resolve import resolve
 from anon.study.designs import enter_protocols
+from anon.study.durations import LONGEST_DURATION, spelled
 from anon.study.features import Cohort, Cover, Feature, Learning, Release
 from anon.study.manifest import Manifest, parse_manifest
-from anon.study.proposal import LONGEST_DURATION, SECTIONS, Schedule, parse_proposal, spelled
+from anon.study.proposal import SECTIONS, Schedule, parse_proposal
 from anon.sums.columns import Column
 from anon.sums.gradient import GradientSums
 from anon.wire.cbor import decode, encode
