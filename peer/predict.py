@@ -73,7 +73,7 @@ async def fetch_model(client: AggregatorClient, hold: Hold) -> PublishedModel:
         say("heads: the first document is not the manifest; do not use the model"),
         say("no model is published yet; try again later"),
     )
-    model = await off_loop(read_model, body.decode("utf-8", "replace"))
+    model = await off_loop(read_model, body)
     if model.study != client.invite.study.hex():
         raise Malformed(say("model: of another study than its head says; do not use it"))
     return model

@@ -301,12 +301,13 @@ class _Audit:
         self._compare_report(learned, found)
 
     def _compare_report(self, learned: Learned, found: Counted) -> None:
-        published = self.bodies.get(("report", 0), b"").decode("utf-8", "replace")
+        body = self.bodies.get(("report", 0), b"")
+        published = body.decode("utf-8", "replace")
         end = find(self.chain, "report")
         prints = [one for one in head_prints(self.chain[: end.number if end else None]) if one.kind != "transcript"]
         for signed in (prints, prints[:-1]):  # after a restart the report was made when the model was signed already
             self.report = report_again(self.manifest, learned, self.enrolled, signed, found, published)
-            self.report_checked = self.report == published
+            self.report_checked = self.report.encode() == body
             if self.report_checked:
                 return
 

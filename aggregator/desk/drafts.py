@@ -16,6 +16,7 @@ from attrs import frozen
 
 from anon.errors import Malformed
 from anon.storage.private_files import write_private
+from anon.text.strict_json import read_json
 
 _ID = re.compile(r"[0-9a-f]{16}\Z")
 _TITLE = re.compile(r'^title\s*=\s*"(.*)"', re.MULTILINE)
@@ -79,7 +80,7 @@ class Drafts:
     def fields(self, draft: str) -> dict[str, str] | None:
         """The form's fields, if it was begun with the form."""
         text = self._read(draft, _FIELDS)
-        return None if text is None else {str(name): str(value) for name, value in json.loads(text).items()}
+        return None if text is None else {str(name): str(value) for name, value in read_json(text).items()}
 
     def forget(self, draft: str) -> None:
         """Its study is published, or it is discarded."""

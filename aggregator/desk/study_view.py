@@ -165,7 +165,7 @@ async def model_of(live: LiveStudy) -> PublishedModel | None:
     if head is None:
         return None
     body = await live.body_of(head)
-    return await asyncio.to_thread(lambda: read_model(body.decode()))
+    return await asyncio.to_thread(lambda: read_model(body))
 
 
 async def reached_by(live: LiveStudy) -> tuple[Reached, ...]:

@@ -29,6 +29,7 @@ from anon.storage.home import RESTORED
 from anon.storage.private_files import held_private, new_private, write_private
 from anon.study.manifest import SEALING_KEYS
 from anon.text.sentences import Term, attributed
+from anon.text.strict_json import read_json
 from anon.wire.cbor import decode, encode
 from anon.wire.messages import seed_commitment
 
@@ -183,7 +184,7 @@ class Home:
     def kept_faults(self) -> dict[bytes, str]:
         """Why studies did not go on when the home was served last. A file that cannot be read counts as absent."""
         try:
-            named = json.loads((self.path / _FAULTS).read_text("utf-8"))
+            named = read_json((self.path / _FAULTS).read_bytes())
             return {bytes.fromhex(study): str(sentence) for study, sentence in named.items()}
         except (OSError, ValueError, AttributeError):
             return {}
@@ -335,7 +336,7 @@ def _demand_whole(home: Path, source: Path) -> None:
     if not listed.is_file() or not (home / _SIGNING).is_file():
         raise Malformed(f"{source}: not a backup of an aggregator (it has no key, or no digests of its files)")
     with reading(source, BACKUP_KEPT, Term("digests")):
-        for name, digest in dict(json.loads(listed.read_bytes())).items():
+        for name, digest in dict(read_json(listed.read_bytes())).items():
             if not (home / name).is_file() or _digest(home / name) != digest:
                 raise BACKUP_KEPT.damaged(source, Term(f"{name} in it is not what was backed up"))
     listed.unlink()

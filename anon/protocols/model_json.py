@@ -11,6 +11,7 @@ from attrs import AttrsInstance, fields
 from anon.errors import InvalidValue, Malformed, in_brackets
 from anon.study.parsing import make_converter, structure
 from anon.text.sentences import NOTHING, attributed, say
+from anon.text.strict_json import read_json
 
 Model = TypeVar("Model", bound=AttrsInstance)
 
@@ -39,24 +40,13 @@ def logistic(log_odds: float) -> float:
     return math.exp(log_odds) / (1 + math.exp(log_odds))
 
 
-def read(text_untrusted: str) -> Any:
-    """The values in a text. Raises `Malformed`: no JSON, a repeated key, a number that is not finite."""
+def read(text_untrusted: bytes | str) -> Any:
+    """The values in a text. Raises `Malformed`: no UTF-8, no JSON, a repeated key, a number that is not finite."""
     try:
-        return json.loads(text_untrusted, object_pairs_hook=_unique, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
+        return read_json(text_untrusted)
+    except ValueError as error:
         reason = in_brackets(attributed(str(error))) if isinstance(error, InvalidValue) else NOTHING
         raise Malformed(say("model: not the JSON of a model{reason}; fetch it again", reason=reason)) from None
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    plain = dict(pairs)
-    if len(plain) != len(pairs):
-        raise InvalidValue("a repeated key")
-    return plain
-
-
-def _refuse_constant(text: str) -> Any:
-    raise InvalidValue("a number that is not finite")
 
 
 _CONVERTER = make_converter()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +16,7 @@ from anon.study.manifest import Manifest
 from anon.study.proposal import PROTOCOLS, SECTIONS, DesignSection
 from anon.text.foreign import whole_place
 from anon.text.sentences import say
+from anon.text.strict_json import text_of
 
 HISTOGRAM: Final = HistogramProtocol()
 SUM_NAME: Final = "sum"
@@ -133,16 +133,14 @@ def _check_records(study: Manifest, protocol: SharedPart) -> None:
         raise Malformed(f"manifest: {fault}; do not take part") from None
 
 
-def read_model(text_untrusted: str) -> PublishedModel:
+def read_model(data_untrusted: bytes | str) -> PublishedModel:
     """A valid model from its JSON, by its form, or by its protocol where it names one. One that names neither has the
     histogram's tables. Raises `Malformed`."""
-    try:
-        plain = json.loads(text_untrusted)
-    except (ValueError, RecursionError):
-        plain = None  # the histogram's reader says what is wrong
     enter_all()
-    from anon.protocols import linear_model
+    from anon.protocols import linear_model, model_json
 
+    plain = model_json.read(data_untrusted)
+    text_untrusted = text_of(data_untrusted)
     form = plain.get("form") if isinstance(plain, dict) else None
     if form == linear_model.FORM:
         return linear_model.from_json(text_untrusted)
@@ -158,8 +156,8 @@ def read_model(text_untrusted: str) -> PublishedModel:
 def load_model(path: Path | str) -> PublishedModel:
     """A published model from a file: `model.json` of an export. Raises `Malformed`."""
     try:
-        return read_model(Path(path).read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+        return read_model(Path(path).read_bytes())
+    except OSError as error:
         raise Malformed(
             say("{path}: cannot be read{why}; name a model.json", path=whole_place(path), why=because(error))
         ) from None

@@ -21,6 +21,7 @@ from attrs import asdict, field, frozen
 from anon.queries.lint import BOUNDS, Bounds
 from anon.queries.records import Draw, drawn
 from anon.queries.sandbox import Missing, Outcome, Sandbox
+from anon.text.strict_json import read_json
 
 Value = float | str | None
 """A number, a text, or None where the query gave nothing usable."""
@@ -66,7 +67,7 @@ class Request:
     @classmethod
     def from_bytes(cls, data: bytes) -> Request:
         """Read back what `to_bytes` wrote."""
-        fields = json.loads(data)
+        fields = read_json(data)
         return cls(
             Path(fields["database"]),
             {name: tuple(columns) for name, columns in fields["tables"].items()},

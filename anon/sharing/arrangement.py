@@ -32,6 +32,7 @@ from anon.wire.packet_v2 import MOST_ROUNDS, MOST_SLOTS, MOST_TELLERS, VERSION, 
 
 KEY_SIZE, COMMITMENT_SIZE = 32, 32
 LEAST_TELLERS, LEAST_MEMBERS = 2, 2
+MOST_MEMBERS = 1_000_000
 LONGEST_TEXT, LONGEST_VECTOR, LARGEST_NUMBER = 200, 2**16, 2**64
 LONGEST_PROOF = 2**13
 """Elements. The shortest proof of the longest vector has fewer; another chunk would make a proof that fills the memory
@@ -148,8 +149,8 @@ class Arrangement:
                 raise InvalidValue(f"tellers: expected a different {what} for each")
         if len({teller.address for teller in self.tellers}) != len(self.tellers):
             raise InvalidValue("tellers: expected a different address for each; two at one address are one teller")
-        if self.minimum < LEAST_MEMBERS:
-            raise InvalidValue(f"minimum: expected at least {LEAST_MEMBERS}")
+        if not LEAST_MEMBERS <= self.minimum <= MOST_MEMBERS:
+            raise InvalidValue(f"minimum: expected {LEAST_MEMBERS} to {MOST_MEMBERS}")
         places = [(one.round, one.slot) for one in self.sums]
         if not places or places != sorted(set(places)):
             raise InvalidValue("sums: expected at least one, each round and slot once, in order")

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -50,9 +51,11 @@ from anon.errors import (
 from anon.nacl import BadSignatureError, SigningKey, VerifyKey
 from anon.sharing.arrangement import Arrangement, TellerEntry, parse_entry
 from anon.sharing.statements import Disagreed, read_disagreement
-from anon.text.foreign import brief, escaped
+from anon.text.foreign import LONGEST_TOLD, Quoted
+from anon.text.sentences import Term, joined
+from anon.text.strict_json import read_json
 from anon.wire.cbor import decode, encode, sha256
-from anon.wire.packet_v2 import STUDY_BYTES, TAG_BYTES, Occasion
+from anon.wire.packet_v2 import MOST_TELLERS, STUDY_BYTES, TAG_BYTES, Occasion
 
 T = TypeVar("T")
 PREFIX = "/v1/"
@@ -60,6 +63,8 @@ WORDS_PATH = PREFIX + "words"
 OPENING_BYTES = 32 + 32 + 64
 SHORT, LARGEST_FAULT = 2**14, 2**16
 """Bytes of a call that carries no packets; of a refusal."""
+_CODE = re.compile(r"[a-z][a-z-]{0,39}")
+"""Of a reason: a word that the reader's own program has, and no sentence."""
 MOST_IN_A_BATCH, BATCH_BYTES = 128, 2**22
 """Packets, and bytes: a teller takes such a batch in a few seconds, well within the time of a slow route."""
 
@@ -212,14 +217,18 @@ def _key_shares(body_untrusted: bytes) -> Mapping[int, bytes]:
     plain = decode(body_untrusted, "teller's reply")
     if type(plain) is not dict or not all(type(key) is int and type(one) is bytes for key, one in plain.items()):
         raise Malformed("teller's reply: expected a sealed part for each fellow")
+    if not all(0 <= key < MOST_TELLERS for key in plain):
+        raise Malformed(f"teller's reply: expected fellows below {MOST_TELLERS}")
     return plain
 
 
 def _admitted(body_untrusted: bytes) -> tuple[bytes, Mapping[str, int]]:
     statement, counts = _listed(decode(body_untrusted, "teller's reply"), (bytes, dict), "teller's reply")
-    if not all(type(code) is str and type(count) is int and count > 0 for code, count in counts.items()):
-        raise Malformed("teller's reply: expected a count for each reason")
-    return statement, {brief(code): count for code, count in counts.items()}
+    if not all(type(code) is str and _CODE.fullmatch(code) for code in counts):
+        raise Malformed("teller's reply: expected reasons of small letters and hyphens")
+    if not all(type(count) is int and 0 < count <= MOST_IN_A_BATCH for count in counts.values()):
+        raise Malformed("teller's reply: expected a count for each reason, of no more than a batch")
+    return statement, counts
 
 
 def _tags(body_untrusted: bytes) -> frozenset[bytes]:
@@ -340,6 +349,9 @@ _OWN = {
 _NO_TELLER = "no teller answers at this address, or one of another version; check the address"
 
 
+CANNOT_ANSWER = Term("the teller cannot answer")
+
+
 def fault(error: Exception) -> tuple[int, bytes]:
     """Status and body of a refusal. A fault of the program tells nothing of itself."""
     if isinstance(error, Disagreed):
@@ -351,20 +363,20 @@ def fault(error: Exception) -> tuple[int, bytes]:
 
 
 def read_fault(body_untrusted: bytes, arrangement: Arrangement | None = None) -> AnonmlError:
-    """The typed error that a teller told: its evidence is checked, its text made harmless."""
+    """The typed error that a teller told: its evidence is checked, and its words are marked as somebody else's."""
     try:
-        told = json.loads(body_untrusted[:LARGEST_FAULT])
-        code, message = str(told["error"]), escaped(str(told["message"])[:500])
+        told = read_json(body_untrusted[:LARGEST_FAULT])
+        code, message = str(told["error"]), Quoted(str(told["message"]), LONGEST_TOLD)
         if code == Disagreed.code and arrangement is not None:
             return Disagreed(read_disagreement(bytes.fromhex(told["evidence"]), arrangement))
-    except (ValueError, TypeError, LookupError, RecursionError):
+    except (ValueError, TypeError, LookupError):
         return Unreachable(_NO_TELLER)
     except AnonmlError:
         return RejectedProof("a teller tells of a disagreement, and its evidence proves nothing")
     if code == Disagreed.code:
         return Conflict(message)
     known = _TYPED.get(code)
-    return known[0](message) if known is not None else Unreachable(f"the teller cannot answer: {brief(message)}")
+    return known[0](message) if known is not None else Unreachable(joined((CANNOT_ANSWER, message), ": "))
 
 
 def _json(code: str, message: str, **more: str) -> bytes:

@@ -25,7 +25,7 @@ from anon.sharing.quorum import Quorum, quorum_of
 from anon.sharing.statements import DIGEST_SIZE, list_heading, parse_disagreement, parse_list
 from anon.wire.cbor import decode, encode
 from anon.wire.lists import list_length
-from anon.wire.packet_v2 import TAG_BYTES, VERSION, Occasion
+from anon.wire.packet_v2 import MOST_ROUNDS, MOST_SLOTS, TAG_BYTES, VERSION, Occasion
 
 LONGEST_EVIDENCE = 2**12
 _SIGNATURE_SIZE = 64
@@ -44,7 +44,7 @@ class Why(StrEnum):
 @frozen
 class Unsummed:
     """A round that never has a sum; the study ends with it. Raises `InvalidValue` for evidence without a disagreement,
-    and for a disagreement without evidence."""
+    for a disagreement without evidence, and for a round out of range."""
 
     study: bytes
     round: int
@@ -54,6 +54,8 @@ class Unsummed:
     def __attrs_post_init__(self) -> None:
         if bool(self.evidence) != (self.why is Why.DISAGREED) or len(self.evidence) > LONGEST_EVIDENCE:
             raise InvalidValue("end without a sum: expected evidence of a disagreement, and of nothing else")
+        if not 0 <= self.round < MOST_ROUNDS:
+            raise InvalidValue(f"end without a sum: expected a round below {MOST_ROUNDS}")
 
     def to_bytes(self) -> bytes:
         """The canonical bytes."""
@@ -74,6 +76,8 @@ def parse_unsummed(arrangement: Arrangement, study: bytes, body_untrusted: bytes
     known = {str(one): one for one in Why}
     if (version, named) != (VERSION, study) or why not in known:
         raise Malformed(f"{_WHAT_ELSE}: of another study or version, or for a reason that this program does not know")
+    if all(one.round != round_number for one in arrangement.sums):
+        raise Malformed(f"{_WHAT_ELSE}: of a round that the study does not have")
     if evidence and parse_disagreement(evidence, study, arrangement).occasion.round != round_number:
         raise RejectedProof(f"{_WHAT_ELSE}: its evidence is about another round; this proves nothing")
     return Unsummed(study, round_number, known[why], evidence)
@@ -81,12 +85,16 @@ def parse_unsummed(arrangement: Arrangement, study: bytes, body_untrusted: bytes
 
 @frozen
 class SlotSum:
-    """One slot: the list, and of each teller its signature of the list and its noisy share."""
+    """One slot: the list, and of each teller its signature of the list and its noisy share. Raises `InvalidValue`."""
 
     slot: int
     accepted: bytes = field(repr=False)
     signatures: tuple[bytes, ...] = field(repr=False)
     shares: tuple[bytes, ...] = field(repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        if not 0 <= self.slot < MOST_SLOTS:
+            raise InvalidValue(f"sum of a slot: expected a slot below {MOST_SLOTS}")
 
 
 @frozen

@@ -287,8 +287,11 @@ def read_disagreement(data_untrusted: bytes, arrangement: Arrangement) -> Disagr
 
 
 def parse_disagreement(data_untrusted: bytes, study: bytes, arrangement: Arrangement) -> Disagreement:
-    """The same about a sum of this study: a teller's key is the same in all its studies."""
+    """The same about a sum that this study has: a teller's key is the same in all its studies."""
     found = read_disagreement(data_untrusted, arrangement)
     if all(found.occasion.study != quorum.id for quorum in quorums(study, arrangement)):
         raise RejectedProof("signatures about a sum of another study; here they prove nothing")
+    place = (found.occasion.round, found.occasion.slot)
+    if all((one.round, one.slot) != place for one in arrangement.sums):
+        raise RejectedProof("signatures about a sum that the study does not have; here they prove nothing")
     return found

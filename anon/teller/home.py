@@ -17,6 +17,7 @@ from anon.storage.locks import locked
 from anon.storage.private_files import held_private, write_private
 from anon.text.foreign import fault
 from anon.text.sentences import Term
+from anon.text.strict_json import read_json
 from anon.wire.addresses import teller_address_fault
 
 DATABASE, SIGNING, LOCK, PLACE = "teller.sqlite", "signing.key", "lock", "place.json"
@@ -66,7 +67,7 @@ class TellerHome:
     def place(self) -> Place:
         """Raises `Damaged` for a file that cannot be read."""
         with reading(self.path / PLACE, PLACE_KEPT, Term("its content")):
-            told = json.loads((self.path / PLACE).read_bytes())
+            told = read_json((self.path / PLACE).read_bytes())
             return Place(told["name"], told["address"])
 
     def allow(self, keys: Collection[bytes]) -> None:
@@ -82,7 +83,7 @@ class TellerHome:
         if not file.exists():
             return frozenset()
         with reading(file, ALLOWED_KEPT, Term("its content")):
-            keys = [bytes.fromhex(key) for key in json.loads(file.read_bytes())]
+            keys = [bytes.fromhex(key) for key in read_json(file.read_bytes())]
             if any(len(key) != KEY_SIZE for key in keys):
                 raise ValueError("a key of another length")
             return frozenset(keys)

@@ -18,6 +18,7 @@ from attrs import asdict, field, frozen
 
 from anon.errors import Refused
 from anon.storage.private_files import held_private, write_private
+from anon.text.strict_json import read_json
 
 LOCK = "owner.lock"
 TOLD = "network.json"
@@ -131,7 +132,7 @@ class State:
         """The owner's last statement, if any. Raises `Refused` for another user's folder."""
         self.demand_ours()
         try:
-            value: dict[str, Any] = json.loads((self.folder / TOLD).read_text("utf-8"))
+            value: dict[str, Any] = read_json((self.folder / TOLD).read_bytes())
             return Standing(**value)
         except (OSError, ValueError, TypeError):
             return None

@@ -13,7 +13,7 @@ from anon.study.manifest import Manifest, Survey
 from anon.wire.cbor import decode, encode, sha256_each
 from anon.wire.lists import byte_strings, fixed_rows, items_in, list_length
 from anon.wire.messages import VERSION, Packet
-from anon.wire.packet_v2 import DIGEST_BYTES, Occasion, PublishedPacket
+from anon.wire.packet_v2 import DIGEST_BYTES, MOST_SURVEYS, Occasion, PublishedPacket
 from anon.wire.published import parse, version_of
 
 
@@ -40,7 +40,7 @@ def parse_transcript(body_untrusted: bytes, study: bytes) -> tuple[int, tuple[by
     """Survey and packet plaintexts. Raises `Malformed`. The packets themselves are not looked at."""
     fields = decode(body_untrusted, "transcript")
     shaped = isinstance(fields, list) and len(fields) == 4 and fields[:2] == [VERSION, study]
-    if not shaped or type(fields[2]) is not int or not isinstance(fields[3], list):
+    if not shaped or type(fields[2]) is not int or not isinstance(fields[3], list) or not 0 <= fields[2] < MOST_SURVEYS:
         raise Malformed("transcript: expected version, study, survey and packets")
     if not all(isinstance(attribute, bytes) for attribute in fields[3]):
         raise Malformed("transcript: expected packets as bytes")

@@ -150,6 +150,10 @@ def parse_roster(data_untrusted: bytes, study: bytes) -> Roster:
     return Roster(rows)
 
 
+MOST_ENTRIES = 2**32
+"""More people than any study has."""
+
+
 def encode_abandoned(study: bytes, enrolled: int) -> bytes:
     """The document of a study that ends because only so many people enrolled."""
     return encode([VERSION, study, enrolled])
@@ -158,7 +162,7 @@ def encode_abandoned(study: bytes, enrolled: int) -> bytes:
 def parse_abandoned(data_untrusted: bytes, study: bytes) -> int:
     """How many enrolled in a study that ended for it. Raises `Malformed`."""
     version, named, enrolled = _fields(data_untrusted, "abandoned", (int, bytes, int))
-    if version != VERSION or named != study or enrolled < 0:
+    if version != VERSION or named != study or not 0 <= enrolled < MOST_ENTRIES:
         raise Malformed("abandoned: for another study or version, or an impossible number")
     return int(enrolled)
 

@@ -13,6 +13,7 @@ from attrs import define
 from anon.errors import Refused
 from anon.outages.guard import Guard
 from anon.storage.private_files import write_private
+from anon.text.strict_json import read_json
 from peer.app import PeerApp
 from peer.desktop.notification_rules import SENTENCES, Matter, StudySnapshotForNotice, draw_look, happenings, next_told
 from peer.desktop.notifications import Tell, notices_here
@@ -78,7 +79,7 @@ class Reminders:
     def _told(self) -> set[str] | None:
         """None when nothing was ever stored, or it cannot be read."""
         try:
-            keys = json.loads((self.home.path / TOLD).read_text(encoding="utf-8"))
+            keys = read_json((self.home.path / TOLD).read_bytes())
         except (OSError, ValueError):
             return None
         return {str(key) for key in keys} if isinstance(keys, list) else None

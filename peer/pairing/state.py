@@ -24,6 +24,7 @@ from anon.errors import Refused
 from anon.storage.locks import locked
 from anon.storage.private_files import held_private, made_private, write_private
 from anon.study.parsing import make_converter, structure
+from anon.text.strict_json import read_json
 from peer.pairing.phones import PhoneRecord
 from peer.store.home import PeerHome
 
@@ -106,7 +107,7 @@ class PairingFolder:
     def state(self) -> PairingState | None:
         """The last stored state of a pairing that is on or was; None when there never was one. Raises `Malformed`."""
         try:
-            data = json.loads((self.path / "state.json").read_text("utf-8"))
+            data = read_json((self.path / "state.json").read_bytes())
         except FileNotFoundError:
             return None
         except ValueError:

@@ -21,6 +21,7 @@ from anon.storage.private_files import held_private, write_private
 from anon.study.parsing import make_converter, structure
 from anon.text.foreign import whole_place
 from anon.text.sentences import Term, attributed, say
+from anon.text.strict_json import read_json
 from peer.data.kept import RESTORE
 from peer.rules.study_secrets import Vault
 from peer.store.held_folder import clear_dead
@@ -151,7 +152,7 @@ class PeerHome:
         except FileNotFoundError:
             return Settings()
         with reading(self.settings_path, SETTINGS_KEPT, Term("not JSON")):
-            data = dict(json.loads(text.decode("utf-8")))
+            data = dict(read_json(text))
         try:
             return structure(_CONVERTER, data, Settings, self.settings_path.name)
         except Malformed as fault:

@@ -130,7 +130,7 @@ def test_evidence_about_another_sum_proves_nothing(study: bytes | None, number: 
     """Two honest signatures of another study or round: a teller's key is the same in all of them."""
     aggregator = a_study(GRADIENT)
     arrangement, own = arrangement_of(aggregator.manifest), aggregator.study
-    occasions = [Occasion(one, about, 0) for one, about in ((own, 1), (study or own, number))]
+    occasions = [Occasion(one, about, about) for one, about in ((own, 1), (study or own, number))]
     fitting, foreign = ([ListSignature(occasion, at, bytes([at]) * 32).sign(signing_key(at)) for at in range(2)] for occasion in occasions)
     evidence = disagreement_of(*fitting, arrangement).to_bytes()
     assert parse_unsummed(arrangement, own, Unsummed(own, 1, Why.DISAGREED, evidence).to_bytes()).evidence == evidence

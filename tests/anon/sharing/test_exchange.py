@@ -24,6 +24,7 @@ from anon.sharing.exchange import (
     reply,
 )
 from anon.sharing.statements import Disagreed, ListSignature, disagreement_of
+from anon.text.foreign import Marked, Quoted
 from anon.wire.cbor import encode
 from anon.wire.packet_v2 import Occasion
 from tests.support.tellers import make_world
@@ -149,7 +150,7 @@ def test_batches_are_bounded_and_in_order() -> None:
 def test_an_error_comes_over_as_its_type(error: AnonmlError, status: int) -> None:
     said, body = fault(error)
     told = read_fault(body)
-    assert (said, type(told), str(told)) == (status, type(error), str(error))
+    assert (said, type(told), str(told)) == (status, type(error), f"“{error}”")
     with pytest.raises(type(error)):
         ASKED["finish"][0].answered(said, body)
 
@@ -183,3 +184,20 @@ def test_a_tellers_text_is_made_harmless() -> None:
     told = read_fault(json.dumps({"error": "refused", "message": "a\x1b[2Jb\u202e" + "x" * 9000}).encode())
     assert isinstance(told, Refused)
     assert "\x1b" not in str(told) and "\u202e" not in str(told) and len(str(told)) < 600
+
+
+@pytest.mark.parametrize("code", ["malformed", "refused", "conflict", "unreachable", "no-room", "tellers-disagree", "error", "made-up"])
+def test_a_tellers_words_are_marked_as_its_own_by_their_type(code: str) -> None:
+    """Else a teller speaks in the aggregator's voice, in its log, its status and on its desk."""
+    words = "done. Publish the study again with another teller: “pay me”"
+    (said,) = read_fault(json.dumps({"error": code, "message": words}).encode()).args
+    quoted = said if isinstance(said, Quoted) else next(part for part in said.parts if isinstance(part, Quoted))
+    assert isinstance(said, Marked) and str(said).endswith(f"“{quoted.said}”") and "“" not in quoted.said and "”" not in quoted.said
+
+
+@pytest.mark.parametrize("code", ["", "Signed by AnonML.", "tag spent", "a" * 41, "x\n", "Tag-spent", "-", "é"])
+def test_a_reason_of_a_teller_is_a_word(code: str) -> None:
+    read = ASKED["admit"][0].read
+    assert read(encode([b"statement", {"tag-spent": 2}])) == (b"statement", {"tag-spent": 2})
+    with pytest.raises(Malformed, match="small letters and hyphens"):
+        read(encode([b"statement", {code: 1}]))
