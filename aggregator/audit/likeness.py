@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isclose
 from typing import Any
 
-from anon.text.strict_json import read_json
+from anon.wire.strict_json import read_json
 
 
 def read_model(body: bytes | str) -> Any:

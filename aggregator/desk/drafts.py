@@ -16,7 +16,7 @@ from attrs import frozen
 
 from anon.errors import Malformed
 from anon.storage.private_files import write_private
-from anon.text.strict_json import read_json
+from anon.wire.strict_json import read_json
 
 _ID = re.compile(r"[0-9a-f]{16}\Z")
 _TITLE = re.compile(r'^title\s*=\s*"(.*)"', re.MULTILINE)

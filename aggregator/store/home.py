@@ -29,9 +29,9 @@ from anon.storage.home import RESTORED
 from anon.storage.private_files import held_private, new_private, write_private
 from anon.study.manifest import SEALING_KEYS
 from anon.text.sentences import Term, attributed
-from anon.text.strict_json import read_json
 from anon.wire.cbor import decode, encode
 from anon.wire.messages import seed_commitment
+from anon.wire.strict_json import read_json
 
 DATABASE = "aggregator.sqlite"
 DATABASE_URL = "database.url"

@@ -11,7 +11,7 @@ from attrs import AttrsInstance, fields
 from anon.errors import InvalidValue, Malformed, in_brackets
 from anon.study.parsing import make_converter, structure
 from anon.text.sentences import NOTHING, attributed, say
-from anon.text.strict_json import read_json
+from anon.wire.strict_json import read_json
 
 Model = TypeVar("Model", bound=AttrsInstance)
 

@@ -16,7 +16,7 @@ from anon.study.manifest import Manifest
 from anon.study.proposal import PROTOCOLS, SECTIONS, DesignSection
 from anon.text.foreign import whole_place
 from anon.text.sentences import say
-from anon.text.strict_json import text_of
+from anon.wire.strict_json import text_of
 
 HISTOGRAM: Final = HistogramProtocol()
 SUM_NAME: Final = "sum"

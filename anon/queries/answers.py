@@ -21,7 +21,6 @@ from attrs import asdict, field, frozen
 from anon.queries.lint import BOUNDS, Bounds
 from anon.queries.records import Draw, drawn
 from anon.queries.sandbox import Missing, Outcome, Sandbox
-from anon.text.strict_json import read_json
 
 Value = float | str | None
 """A number, a text, or None where the query gave nothing usable."""
@@ -67,7 +66,7 @@ class Request:
     @classmethod
     def from_bytes(cls, data: bytes) -> Request:
         """Read back what `to_bytes` wrote."""
-        fields = read_json(data)
+        fields = json.loads(data.decode("utf-8"))
         return cls(
             Path(fields["database"]),
             {name: tuple(columns) for name, columns in fields["tables"].items()},

@@ -17,8 +17,8 @@ from anon.storage.locks import locked
 from anon.storage.private_files import held_private, write_private
 from anon.text.foreign import fault
 from anon.text.sentences import Term
-from anon.text.strict_json import read_json
 from anon.wire.addresses import teller_address_fault
+from anon.wire.strict_json import read_json
 
 DATABASE, SIGNING, LOCK, PLACE = "teller.sqlite", "signing.key", "lock", "place.json"
 ALLOWED = "allowed.json"

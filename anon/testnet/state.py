@@ -18,7 +18,7 @@ from attrs import asdict, field, frozen
 
 from anon.errors import Refused
 from anon.storage.private_files import held_private, write_private
-from anon.text.strict_json import read_json
+from anon.wire.strict_json import read_json
 
 LOCK = "owner.lock"
 TOLD = "network.json"

@@ -13,7 +13,7 @@ from attrs import define
 from anon.errors import Refused
 from anon.outages.guard import Guard
 from anon.storage.private_files import write_private
-from anon.text.strict_json import read_json
+from anon.wire.strict_json import read_json
 from peer.app import PeerApp
 from peer.desktop.notification_rules import SENTENCES, Matter, StudySnapshotForNotice, draw_look, happenings, next_told
 from peer.desktop.notifications import Tell, notices_here

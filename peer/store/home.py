@@ -21,7 +21,7 @@ from anon.storage.private_files import held_private, write_private
 from anon.study.parsing import make_converter, structure
 from anon.text.foreign import whole_place
 from anon.text.sentences import Term, attributed, say
-from anon.text.strict_json import read_json
+from anon.wire.strict_json import read_json
 from peer.data.kept import RESTORE
 from peer.rules.study_secrets import Vault
 from peer.store.held_folder import clear_dead

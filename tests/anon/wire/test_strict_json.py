@@ -18,7 +18,7 @@ from anon.protocols import model_json
 from anon.protocols.linear_model import FORM
 from anon.protocols.registry import load_model, read_model
 from anon.sharing.exchange import read_fault
-from anon.text.strict_json import read_json
+from anon.wire.strict_json import read_json
 
 ROOT = Path(__file__).resolve().parents[3]
 PLAIN = json.dumps({"form": FORM, "error": "refused", "message": "é"}, ensure_ascii=False)
@@ -64,8 +64,9 @@ def test_every_reader_of_a_strangers_json_refuses_another_spelling(name: str, tm
 
 READS = re.compile(r"\bjson\.(loads?|JSONDecoder)\b|^from json import|import json as", re.MULTILINE)
 OWN_TEXT = {
-    "anon/text/strict_json.py": "the one reader",
+    "anon/wire/strict_json.py": "the one reader",
     "anon/text/sentences.py": "a text of the store",
+    "anon/queries/answers.py": "a message of our own parent process",
     "peer/store/records.py": "a text of the store",
     "peer/store/rows.py": "a text of the store",
     "peer/desktop/login/systemd_unit.py": "a line of our own unit",
