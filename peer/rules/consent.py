@@ -187,7 +187,7 @@ def shortest_window(manifest: Manifest) -> int:
 
 def time_to_send(manifest: Manifest) -> int:
     """Seconds of the shortest sending window in which packets leave: without the clock margins at its ends."""
-    return max(0, shortest_window(manifest) - 2 * manifest.timetable.margin)
+    return shortest_window(manifest) - 2 * manifest.timetable.margin
 
 
 def is_short(manifest: Manifest) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from anon.errors import Malformed, Refused
+from anon.errors import InvalidValue, Malformed, Refused
 from anon.study.manifest import Manifest
 from anon.wire.onion_address import onion_host
 from peer.rules.advice import Limit, NextStep
@@ -40,7 +40,7 @@ def test_ten_minutes_pass_and_so_does_anything_that_is_served_on_this_machine_al
     assert not objections(study(collect, named), policy, Ledger(policy.lifetime), START, address)
 
 
-@pytest.mark.parametrize(("margin", "left"), [(299, "2s"), (250, "100s"), (300, "0"), (10**6, "0")])
+@pytest.mark.parametrize(("margin", "left"), [(299, "2s"), (250, "100s")])
 def test_margins_that_leave_seconds_of_a_long_window_are_refused_too(margin: int, left: str) -> None:
     """Packets leave between the margins alone: ten minutes with a margin of 299 s are a window of two seconds."""
     manifest, policy = study("10m", ONION), Policy(minimum_cohort=3)
@@ -52,6 +52,13 @@ def test_margins_that_leave_seconds_of_a_long_window_are_refused_too(margin: int
     assert any(said.startswith("Packets leave within") for said in explain(squeezed, policy, Ledger(1), START).statements)
     halved = evolve(manifest, timetable=evolve(manifest.timetable, margin=150))
     assert not objections(halved, policy, Ledger(policy.lifetime), START)
+
+
+@pytest.mark.parametrize("margin", [300, 10**6])
+def test_margins_that_leave_nothing_of_a_window_are_no_manifest(margin: int) -> None:
+    manifest = study("10m", ONION)
+    with pytest.raises(InvalidValue, match="a margin of less than half of the shortest window of 600 s"):
+        evolve(manifest, timetable=evolve(manifest.timetable, margin=margin))
 
 
 def test_what_counts_is_where_the_peer_speaks_to_and_not_what_the_manifest_names() -> None:
