@@ -12,15 +12,18 @@ import pytest
 from attrs import evolve
 from nacl.public import PrivateKey
 
+from aggregator.rules.refusal import PacketRefused
+from aggregator.rules.verify import PacketRules, read_packet
 from anon.credential import TokenForm, present
-from anon.protocols.sortition import tag_context
+from anon.protocols.sortition import occasion_of, tag_context
 from anon.sealing import seal as hpke_seal
 from anon.sealing.opening import Opener
 from anon.wire.cbor import encode
 from anon.wire.messages import Packet, pad
-from anon.wire.packet_v2 import Occasion, PacketV2, enrolment_info, packet_info
+from anon.wire.packet_v2 import Occasion, PacketV2, PublishedPacket, enrolment_info, packet_info
 from anon.wire.replies import REPLY_BYTES, WORDS, encode_reply
 from tests.support.clock import Clock
+from tests.support.fake_aggregator import FakeAggregator
 from tests.support.packets import AnyPacket, boxed, moved, posted, spelled
 from tests.support.world import FakePeer, World, begin, in_memory, make_app, sealed, study_text
 
@@ -199,6 +202,39 @@ async def test_no_packet_is_taken_after_counting_whatever_the_clock_says(
     await running.go_to(running.closes)
     running.clock.seconds = running.opens
     assert await running.live.submit(sealed(running.live, peer.packet())) == "window-closed"
+
+
+async def test_no_packet_is_taken_once_another_process_counted_its_window(
+    collecting: tuple[World, list[FakePeer]],
+) -> None:
+    """It counts while this one still judges by what it knew."""
+    running, (peer, *_) = collecting
+    await running.live.tools.studies.freeze(running.live.study, int(running.closes))
+    assert await running.live.submit(sealed(running.live, peer.packet())) == "window-closed"
+    assert await running.live.tools.packets.counts(running.live.study) == {}
+
+
+async def test_before_credentials_no_window_is_open(collecting: tuple[World, list[FakePeer]]) -> None:
+    running, (peer, *_) = collecting
+    intake = running.live.packet_intake
+    intake.issued, issued = None, intake.issued
+    assert await running.live.submit(sealed(running.live, peer.packet())) == "window-not-open"
+    intake.issued = issued
+    assert await running.live.submit(sealed(running.live, peer.packet())) == "accepted"
+
+
+def test_a_packet_of_another_version_is_none_of_the_study() -> None:
+    """Also where all its lengths fit, as in a transcript that was made by hand."""
+    manifest = FakeAggregator.with_study().manifest
+    rules = PacketRules(manifest.study_id, manifest, bytes(32))
+    own, token = manifest.packet_version, bytes(range(48)) + bytes(rules.token_bytes - 48)
+    packets = {
+        1: Packet(manifest.study_id, 0, 0, b"", token),
+        2: PublishedPacket(occasion_of(manifest, 0), 0, b"", (), token),
+    }
+    assert read_packet(rules, packets[own].to_bytes()).packet == packets[own]
+    with pytest.raises(PacketRefused, match="malformed"):
+        read_packet(rules, packets[3 - own].to_bytes())
 
 
 async def test_a_spent_tag_with_another_packet_is_refused(collecting: tuple[World, list[FakePeer]]) -> None:

@@ -25,6 +25,7 @@ from anon.nacl import SigningKey
 from anon.route import Response
 from anon.sharing.exchange import reply
 from anon.sharing.statements import Disagreed, ListSignature, disagreement_of
+from anon.storage.migration import KEPT
 from anon.transparency import buckets
 from anon.wire.cbor import sha256
 from anon.wire.packet_v2 import Occasion, Relayed
@@ -108,6 +109,48 @@ async def test_a_process_that_knows_an_older_chain_moves_and_publishes_nothing(o
     assert await store.chain(live.study) == live.chain
     chain = await store.append(live.study, "model", 0, b"model", key, after=known)
     assert len(chain) == known + 1 == len(await store.append(live.study, "model", 0, b"another", key, after=known + 1))
+
+
+async def test_a_key_and_an_invite_of_one_study_are_none_of_another(on_each_dialect: World) -> None:
+    world, store, study, other = (
+        on_each_dialect,
+        on_each_dialect.live.tools.enrolments,
+        on_each_dialect.live.study,
+        bytes(32),
+    )
+    keys, invites = [bytes(one.key.verify_key) for one in await world.enrol(2)], [bytes([1]) * 32]
+    await store.add_invites(study, invites)
+    await store.list_keys(study, keys)
+    for asked, number in ((study, 2), (other, 0)):
+        async with store.change(asked, "enrolments") as change:
+            known = await change.known(keys, invites)
+        assert (len(known.digests), len(known.listed), known.spent_by) == (
+            number,
+            number,
+            dict.fromkeys(invites) if number else {},
+        )
+
+
+async def test_a_copy_from_before_goes_with_the_first_who_leaves(tmp_path: Path) -> None:
+    """It would keep the enrolment of somebody who was told that it is deleted."""
+    async with in_memory(tmp_path / "home", study_text()) as world:
+        file, store = world.app.home.database, world.live.tools.enrolments
+        copy = file.with_name(f"{file.name}.v1{KEPT}")
+        copy.write_bytes(b"as it was before")
+        async with store.change(world.live.study, "enrolments"):
+            pass
+        assert copy.exists()
+        async with store.change(world.live.study, "withdrawal"):
+            pass
+        assert not copy.exists()
+
+
+async def test_a_damaged_document_is_served_to_nobody(on_each_dialect: World) -> None:
+    studies, study = on_each_dialect.live.tools.studies, on_each_dialect.live.study
+    assert await studies.body(study, 0) == on_each_dialect.live.manifest.to_bytes()
+    await _spoilt(on_each_dialect, "documents", "body", "study", study)
+    with pytest.raises(Damaged, match="document 0"):
+        await studies.body(study, 0)
 
 
 @pytest.mark.parametrize("change", [{"slot": 1}, {"survey": 1}, {"tag": bytes(48)}, {"digest": bytes(32)}, {"plaintext": b"x"}])

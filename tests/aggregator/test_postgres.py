@@ -316,3 +316,25 @@ async def test_a_reader_that_comes_during_compaction_finds_all_rows(postgres: Se
         assert not any(reader.done() for reader in readers)
     assert await asyncio.gather(*readers) == [whole, b"manifest"] and len(whole) == 1
     await database.close()
+
+
+async def test_a_copy_of_the_data_directory_holds_no_share_that_was_erased(postgres: Server, tmp_path: Path) -> None:
+    database = await database_at(postgres.made(), STUDY, OTHER)
+    store, packets = PacketStore(database), [packet(number) for number in range(BATCH)]
+    for study in (STUDY, OTHER):
+        await store.insert(study, packets if study == STUDY else packets[:1])
+
+    def held(name: str) -> set[bytes]:
+        postgres.run("CHECKPOINT")
+        postgres.control("stop", "-m", "fast")
+        try:
+            shutil.copytree(postgres.data, tmp_path / name)
+        finally:
+            postgres.control("start")
+        copied = b"".join(path.read_bytes() for path in (tmp_path / name).rglob("*") if path.is_file())
+        return {share for one in packets for share in one.shares if share in copied}
+
+    everything = {share for one in packets for share in one.shares}
+    assert held("before") == everything
+    await store.erase_shares(STUDY, [0])
+    assert held("after") == set(packets[0].shares), "those of the other study stay"

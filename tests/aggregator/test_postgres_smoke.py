@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy.exc import DBAPIError
 
 from aggregator.rules.faults import DatabaseAway
+from aggregator.store import postgres
 from aggregator.store.postgres import PostgresDatabase
 from anon.errors import Damaged, NoRoom
 from tests.support.patience import turns
@@ -61,3 +62,30 @@ def test_a_server_s_fault_is_told_by_its_code(code: str, told: type[Exception]) 
     database = PostgresDatabase("postgresql+asyncpg://somebody@nowhere/anonml")
     error = DBAPIError("SELECT 1", {}, SimpleNamespace(sqlstate=code))  # type: ignore[arg-type]
     assert type(database._translated(error)) is told
+
+
+class _Ended:
+    """A session to which the server grants the leader's lock, and which it ends at the next statement after that."""
+
+    def __init__(self) -> None:
+        self.granted = self.invalidated = False
+
+    async def execute(self, _statement: object) -> SimpleNamespace:
+        self.granted = True
+        return SimpleNamespace(scalar_one=lambda: True)
+
+    async def exec_driver_sql(self, statement: str) -> None:
+        if self.granted:
+            raise ConnectionResetError(statement)
+
+    async def invalidate(self) -> None:
+        self.invalidated = True
+
+
+async def test_a_leader_whose_session_ended_leads_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server freed its lock with the session, so another process leads by now."""
+    monkeypatch.setattr(postgres, "_BETWEEN_SECONDS", 0.0)
+    database, session = PostgresDatabase("postgresql+asyncpg://somebody@nowhere/anonml"), _Ended()
+    with pytest.raises(ConnectionResetError):
+        await database._hold(session)  # type: ignore[arg-type]
+    assert session.granted and session.invalidated and not database._leading

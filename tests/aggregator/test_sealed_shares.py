@@ -17,6 +17,7 @@ from aggregator.store.packets import PacketStore
 from aggregator.store.postgres import PostgresDatabase
 from aggregator.store.sqlite import SqliteDatabase
 from anon import labels
+from anon.storage.migration import KEPT
 from anon.wire.cbor import sha256
 from anon.wire.packet_v2 import Occasion, PacketV2, Relayed
 
@@ -92,3 +93,40 @@ async def test_a_damaged_share_is_shown_to_nobody(store: PacketStore, tmp_path: 
         connection.execute("UPDATE packet_shares SET share = x'00' WHERE slot = 0 AND teller = 1 AND tag = ?", (tag,))
     assert len(await shown(store, teller=0)) == COUNT
     assert len(await shown(store, teller=1)) == COUNT - 1 and tag not in {one.tag for one in await shown(store, teller=1)}
+
+
+@pytest.mark.parametrize("database_url", [""])
+async def test_a_packet_that_was_left_out_is_relayed_to_no_teller(store: PacketStore, tmp_path: Path) -> None:
+    """Also once its row is whole again: a teller and the transcript have the same packets."""
+    tag = packet(1).tag
+    with closing(sqlite3.connect(tmp_path / "aggregator.sqlite")) as connection, connection:
+        connection.execute("INSERT INTO damaged_packets (study, slot, tag) VALUES (?, 0, ?)", (STUDY, tag))
+    for teller in (0, 1):
+        relayed = await shown(store, teller=teller)
+        assert len(relayed) == COUNT - 1 and tag not in {one.tag for one in relayed}
+
+
+async def test_of_two_orders_of_arrival_the_compacted_file_is_the_same(tmp_path: Path) -> None:
+    contents = []
+    for name, order in (("one", 1), ("other", -1)):
+        (tmp_path / name).mkdir()
+        database = SqliteDatabase(tmp_path / name / "aggregator.sqlite")
+        await database.create(packets.TABLES)
+        store, arrived = PacketStore(database), [kept(packet(number)) for number in range(48)][::order]
+        for start in range(0, len(arrived), 8):
+            await store.insert(STUDY, arrived[start : start + 8])
+        await store.compact(STUDY)
+        await database.close()
+        contents.append((tmp_path / name / "aggregator.sqlite").read_bytes()[100:])  # its header counts changes
+    assert contents[0] == contents[1] and packet(1).tag in contents[0]
+
+
+async def test_a_compacted_file_leaves_no_copy_of_before(tmp_path: Path) -> None:
+    file = tmp_path / "aggregator.sqlite"
+    database = SqliteDatabase(file)
+    await database.create(packets.TABLES)
+    copy = file.with_name(f"{file.name}.v1{KEPT}")
+    copy.write_bytes(b"packets in the order in which they came")
+    await database.compact(STUDY)
+    await database.close()
+    assert file.exists() and not copy.exists()

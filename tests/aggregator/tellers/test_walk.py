@@ -205,6 +205,22 @@ async def test_evidence_about_another_sum_ends_no_round(tmp_path: Path) -> None:
         await made.summed()
 
 
+async def test_a_list_of_another_round_is_no_word_about_this_one(tmp_path: Path) -> None:
+    made = await a_round(tmp_path)
+    teller, key = made.tellers[1], made.tellers[1].session._key
+
+    def of_another_round(call: str, answer: object) -> object:
+        if call != "list":
+            return answer
+        digest = parse_list(made.lists.held[made.occasion], made.occasion).digest()
+        return ListSignature(evolve(made.occasion, round=7), 1, digest).sign(key)
+
+    teller.lies = of_another_round
+    with pytest.raises(TellerRefuses, match=r"teller 1.*the list of another round or slot"):
+        await made.summed()
+    assert all("noise" not in one.calls for one in made.tellers)
+
+
 async def test_a_disagreement_is_heard_before_any_other_fault(tmp_path: Path) -> None:
     made = await a_round(tmp_path, tellers=3)
     other = second_list(made)

@@ -13,8 +13,10 @@ from anon.errors import Damaged, NoRoom, Refused
 from anon.sharing.arrangement import Sum
 from anon.teller.home import open_home
 from anon.teller.journal import SCHEMA, Journal
+from anon.teller.session import Teller
 from anon.vdaf.circuits import blocks
 from tests.support.canaries import forgetful_sqlite
+from tests.support.reopened_teller import reopened
 from tests.support.tellers import PLACES, SILENT, expected, ready_world
 
 
@@ -52,6 +54,25 @@ def test_the_first_noisy_share_holds(tmp_path: Path) -> None:
     assert journal.keep_noisy(occasion, b"first", [occasion]) == b"first"
     assert journal.keep_noisy(occasion, b"second", [occasion]) == b"first"
     assert journal.end(occasion).noisy == b"first"
+
+
+def test_the_first_verdict_holds(tmp_path: Path) -> None:
+    """Also where two calls got past the look before it: a second verdict would open a second sum."""
+    world = ready_world(tmp_path)
+    world.admit(world.packets())
+    journal, occasion = world.journals[0], world.occasion()
+    tag = min(journal.holders(occasion))
+    for message, valid in ((b"first", True), (b"second", False)):
+        journal.keep_verdicts(occasion, {tag: (message, valid)}, occasion)
+    (share,) = journal.shares(occasion, [tag])
+    assert (share.message, share.accepted) == (b"first", True) and share.output is not None
+
+
+def test_an_offer_has_two_secrets(tmp_path: Path) -> None:
+    """A fellow gets the part of the verification key. It must tell nothing of the key that opens shares."""
+    key, journal = reopened(tmp_path)
+    offer = journal.offer(Teller(key, journal, os.urandom).offer("clinic", "127.0.0.1:9000").to_bytes())
+    assert offer is not None and len({offer.sealing, offer.part}) == 2
 
 
 def test_a_full_disk_stops_before_anything_is_said(tmp_path: Path) -> None:

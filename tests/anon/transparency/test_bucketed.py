@@ -90,6 +90,13 @@ def test_a_packet_of_a_survey_that_there_is_not_is_no_packet_of_the_study(packet
         published_buckets(manifest, [transcript_body(manifest.study_id, 0, plain(strange))])
 
 
+def test_a_packet_that_no_mechanism_makes_is_told_and_not_counted(packets: list[PublishedPacket]) -> None:
+    manifest = FakeAggregator.with_study().manifest
+    strange = evolve(packets[0], occasion=evolve(packets[0].occasion, study=manifest.study_id), survey=0, report=b"")
+    found = published_buckets(manifest, [transcript_body(manifest.study_id, 0, plain([strange]))])
+    assert found.unreadable == 1 and not any(found.packets.values())
+
+
 def test_a_member_stands_in_its_own_bucket(eight: None) -> None:
     entries = [RosterEntry(bytes([number]) * 32, bytes(32), bytes(48)) for number in range(PACKETS)]
     study, bits = bytes(32), buckets.bits_of(PACKETS)
