@@ -91,7 +91,6 @@ def _token() -> Check:
     """A whole credential: commit, issue, verify, present, verify."""
     try:
         from anon.credential import (
-            TokenForm,
             Verifier,
             blind_sign,
             commit,
@@ -106,9 +105,9 @@ def _token() -> Check:
     key, header, entropy = public_key(secret), b"doctor", (1).to_bytes(32, "big")
     mine = commit(1, os.urandom)
     signature = blind_sign(secret, key, mine.commitment_with_proof, header, entropy, 1)
-    credential, form = finalize(key, header, signature, entropy, mine), TokenForm.ANNOUNCEMENTS
-    token = present(credential, b"context", b"packet", os.urandom, form)
-    tag = Verifier(key, header, 1, form).check(token, b"context", b"packet")
+    credential = finalize(key, header, signature, entropy, mine)
+    token = present(credential, b"context", b"packet", os.urandom)
+    tag = Verifier(key, header, 1).check(token, b"context", b"packet")
     return Check(say("tokens (made and verified)"), token.startswith(tag), _INSTALL)
 
 

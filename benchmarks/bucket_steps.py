@@ -34,13 +34,13 @@ from aggregator.rules.enrolled import Enrolled
 from aggregator.study import bucketing, effects
 from aggregator.study.live import LiveStudy
 from anon import labels
-from anon.credential import SIGNATURE_SIZE, TokenForm, commit, token_size
+from anon.credential import SIGNATURE_SIZE, commit, token_size
 from anon.ldp import RawCategory
 from anon.protocols.sortition import draw, occasion_of
 from anon.study import parse_proposal
 from anon.study.manifest import Manifest
 from anon.wire.cbor import sha256
-from anon.wire.packet_v2 import PublishedPacket
+from anon.wire.packets import PublishedPacket
 from benchmarks.server import STUDY
 
 _AT_ONCE = 5000
@@ -111,7 +111,7 @@ def _enrol(database: Path, live: LiveStudy, members: int) -> None:
 
 def _packet(manifest: Manifest, seed: bytes) -> Accepted:
     tag = os.urandom(48)
-    token = tag + bytes(token_size(manifest.packets, TokenForm(manifest.packet_version)) - len(tag))
+    token = tag + bytes(token_size(manifest.packets) - len(tag))
     survey = manifest.survey(draw(manifest.slots[0], seed, tag))
     report = survey.build().perturb(RawCategory(tag[0] % survey.m, survey.m), os.urandom)
     plaintext = PublishedPacket(occasion_of(manifest, 0), survey.survey, bytes(report), (), token).to_bytes()

@@ -22,7 +22,8 @@ from anon.protocols.kinds import padded_length
 from anon.transparency.bucketed import InBuckets, credentials_in_buckets, roster_in_buckets, transcript_in_buckets
 from anon.transparency.buckets import bits_of, bucket_of, decoys, split
 from anon.transparency.documents import LONGEST_HEAD
-from anon.wire.messages import Packet, RosterEntry, encode_seed
+from anon.wire.messages import RosterEntry, encode_seed
+from anon.wire.packets import Occasion, PublishedPacket
 
 REPORT, TOKEN = 8, 512
 """Bytes of a report and of a token, about those of a study of one packet."""
@@ -94,7 +95,7 @@ def _credentials(members: int) -> tuple[InBuckets, float, float]:
 
 def _transcript(members: int) -> tuple[InBuckets, float, float]:
     tokens = (os.urandom(48) + bytes(TOKEN - 48) for _ in range(members))
-    packets = [Packet(STUDY, 0, 0, bytes(REPORT), token).to_bytes() for token in tokens]
+    packets = [PublishedPacket(Occasion(STUDY, 0, 0), 0, bytes(REPORT), (), token).to_bytes() for token in tokens]
     return _timed(lambda: transcript_in_buckets(STUDY, 0, packets))
 
 

@@ -23,13 +23,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from statistics import median
 
-from nacl.public import PrivateKey
 from nacl.signing import SigningKey
 
 from anon.credential import generate_secret_key, public_key
 from anon.ldp import NanoEpsilon
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.route import DirectRoute
+from anon.sealing.opening import Opener
 from anon.study import parse_proposal
 from anon.transparency.documents import encode_chain, sign_head
 from anon.wire.invite import Invite
@@ -50,7 +50,7 @@ COMMANDS = (
 @contextmanager
 def home_with_study(home: Path) -> Iterator[str]:
     """A peer's home with one study, whose enrolment is open; the link at which it is served meanwhile."""
-    key, sealing = SigningKey.generate(), bytes(PrivateKey.generate().public_key)
+    key, sealing = SigningKey.generate(), Opener(os.urandom(32)).public_key
     issuer = bytes(public_key(generate_secret_key(os.urandom)))
     keys = StudyKeys(bytes(key.verify_key), sealing, issuer, os.urandom(32))
     manifest = resolve(parse_proposal(STUDY), keys, int(time.time()))

@@ -1,6 +1,6 @@
 """A load test that anyone can repeat: packets with real tokens, sent at given rates to a server on loopback.
 
-    python -m benchmarks.load [--rate 100 200 400] [--packets 1000] [--version 2] [--processes 1] [--kept FOLDER]
+    python -m benchmarks.load [--rate 100 200 400] [--packets 1000] [--processes 1] [--kept FOLDER]
 
 The load is open: each packet has its time, drawn beforehand (Poisson, a fixed seed), and leaves then, however slow the
 server is. A latency counts from that time. Each comes over a fresh connection, as peers send. Every tenth is sent
@@ -43,7 +43,6 @@ from anon.credential import CommitmentSecrets, PublicKey, commit, finalize, pseu
 from anon.ldp import RawCategory
 from anon.protocols.outgoing import SurveyAnswer
 from anon.protocols.posts import sealed_enrolment
-from anon.protocols.registry import HISTOGRAM
 from anon.protocols.sortition import draw, tag_context
 from anon.study import parse_proposal
 from anon.study.manifest import parse_manifest
@@ -108,11 +107,10 @@ def packets(
     return made
 
 
-async def prepare(folder: Path, count: int, version: int) -> None:
+async def prepare(folder: Path, count: int) -> None:
     """A home with a study whose window is open for two months, and a packet of each of its members."""
     shutil.rmtree(folder, ignore_errors=True)
     now = [time.time() - ENROL - SETTLE - 1]
-    HISTOGRAM.packet_versions = (version, 3 - version)
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
         loop, parts = asyncio.get_running_loop(), [min(AT_ONCE, count - done) for done in range(0, count, AT_ONCE)]
         async with AggregatorApp(folder / "home", lambda: now[0], os.urandom, processes=os.cpu_count() or 1) as app:
@@ -232,11 +230,11 @@ def missing_and_doubled(accepted: Sequence[bytes], stored: Sequence[bytes]) -> t
 
 async def measure(options: argparse.Namespace) -> list[Figure]:
     """One row for each rate."""
-    count, folder = options.packets * len(options.rate) + WARM_UP, options.kept / str(options.version)
+    count, folder = options.packets * len(options.rate) + WARM_UP, options.kept / "study"
     kept = load_kept(folder, count)
     if kept is None:
         start = time.perf_counter()
-        await prepare(folder, count, options.version)
+        await prepare(folder, count)
         print(f"{count} members and packets made in {time.perf_counter() - start:.0f} s")
         kept = load_kept(folder, count)
         if kept is None:
@@ -305,12 +303,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rate", type=float, nargs="+", default=[100.0, 200.0, 400.0], help="packets offered a second")
     parser.add_argument("--packets", type=int, default=1000, help="packets for each rate")
-    parser.add_argument("--version", type=int, choices=(1, 2), default=2, help="the packets' version")
     parser.add_argument("--processes", type=int, default=1, help="worker processes of the server")
     parser.add_argument("--kept", type=Path, default=KEPT, help="where members and packets are kept for later runs")
     options = parser.parse_args()
     rows = asyncio.run(measure(options))
-    about: Figure = {"cores": os.cpu_count(), "packet_version": options.version, "worker_processes": options.processes}
+    about: Figure = {"cores": os.cpu_count(), "worker_processes": options.processes}
     publish("load", rows, about)
 
 

@@ -28,7 +28,6 @@ from aggregator.study.live import LiveStudy
 from anon.credential import (
     CommitmentSecrets,
     PublicKey,
-    TokenForm,
     commit,
     finalize,
     present,
@@ -47,7 +46,7 @@ from anon.wire.messages import (
     parse_roster,
     sign_enrolment,
 )
-from anon.wire.packet_v2 import PacketV2
+from anon.wire.packets import Packet
 from anon.wire.replies import REPLY_BYTES, parse_reply
 from benchmarks.figures import Figure, publish
 
@@ -141,9 +140,8 @@ async def _packets(live: LiveStudy, members: list[Member]) -> list[bytes]:
         )
         survey = live.manifest.surveys[draw(live.manifest.slots[0], seed, pseudonym(credential, context))]
         report = bytes(survey.build().perturb(RawCategory(0, survey.m), os.urandom))
-        packet = PacketV2(occasion_of(live.manifest, 0), survey.survey, report, (), b"")
-        form = TokenForm(live.manifest.packet_version)
-        token = present(credential, context, packet.presentation_header(), os.urandom, form)
+        packet = Packet(occasion_of(live.manifest, 0), survey.survey, report, (), b"")
+        token = present(credential, context, packet.presentation_header(), os.urandom)
         packets.append(sealed_packet(live.manifest, evolve(packet, token=token)).ciphertext)
     return packets
 

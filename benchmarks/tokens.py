@@ -1,8 +1,7 @@
 """Speed of tokens: made, verified alone, verified in batches, issued. `python benchmarks/tokens.py [--seconds 20]`
 
 Milliseconds on one core: medians with the fastest and slowest run, and the median of processor time, which a busy
-machine distorts less. Writes benchmarks/out/tokens.json. `announced_...` are tokens with announcements, those of
-packets of version 2, measured beside the same of version 1. `threads_2_speedup` is the gain of two batches in two
+machine distorts less. Writes benchmarks/out/tokens.json. `threads_2_speedup` is the gain of two batches in two
 threads over one after the other: what threads, rather than processes, buy the server. `phone_...` are the prover's
 figures with the curve in Python (docs/mobile.md), from a process of its own: `phone_make` takes a new context each
 time, as every slot of a peer does.
@@ -26,7 +25,6 @@ from anon.backend import PURE, VARIABLE
 from anon.credential import (
     Credential,
     PublicKey,
-    TokenForm,
     Verifier,
     blind_sign,
     commit,
@@ -40,7 +38,6 @@ from anon.credential import (
 
 HEADER, CONTEXT = b"benchmark study", b"benchmark slot"
 BATCHES = (16, 64, 256, 1024)
-SECOND = "announced_"
 GOALS_MS = {"make": 2.5, "verify_batch_256": 1.3, "phone_make": 100.0, "phone_finalize": 3000.0}
 ROOT = Path(__file__).resolve().parents[1]
 Figures = dict[str, float]
@@ -98,32 +95,21 @@ def measure(seconds: float) -> dict[str, Figures]:
         "issue": timed(issue, each),
         "finalize": timed(lambda: finalize(key, HEADER, signature, entropy, secrets), each),
     }
-    figures |= measure_forms(key, credential, each)
-    for name in ("make", "verify_batch_64", "verify_batch_256", "verify_batch_1024"):
-        factor = figures[SECOND + name]["processor_median"] / figures[name]["processor_median"]
-        figures[f"{SECOND}to_first_{name}"] = {"factor": factor}
-    return figures
+    return figures | measure_checks(key, credential, each)
 
 
-def measure_forms(key: PublicKey, credential: Credential, each: float) -> dict[str, Figures]:
-    """Making and checking of tokens of either form, each beside the other so that both meet the same machine."""
-    figures: dict[str, Figures] = {}
-    verifiers = {form: Verifier(key, HEADER, 1, form) for form in TokenForm}
-    items = {form: make_items(credential, max(BATCHES), form) for form in TokenForm}
-    names = {TokenForm.CHALLENGE: "", TokenForm.ANNOUNCEMENTS: SECOND}
-    for form, name in names.items():
-        figures[name + "make"] = timed(partial(present, credential, CONTEXT, b"packet", os.urandom, form), each)
-    for form, name in names.items():
-        figures[name + "verify_alone"] = timed(partial(verifiers[form].check, *items[form][0]), each)
+def measure_checks(key: PublicKey, credential: Credential, each: float) -> dict[str, Figures]:
+    """Making and checking of tokens."""
+    verifier, items = Verifier(key, HEADER, 1), make_items(credential, max(BATCHES))
+    figures = {
+        "make": timed(partial(present, credential, CONTEXT, b"packet", os.urandom), each),
+        "verify_alone": timed(partial(verifier.check, *items[0]), each),
+    }
     for size in BATCHES:
-        for form, name in names.items():
-            work = check(verifiers[form], items[form][:size])
-            figures[f"{name}verify_batch_{size}"] = timed(work, each, size)
-    for form, name in names.items():
-        growth = figures[f"{name}verify_batch_256"]["median"] * 256 / (figures[f"{name}verify_batch_64"]["median"] * 64)
-        figures[f"{name}growth_64_to_256"] = {"factor": growth}
-        threads = two_threads_speedup(check(verifiers[form], items[form][:64]))
-        figures[f"{name}threads_2_speedup"] = {"factor": threads}
+        figures[f"verify_batch_{size}"] = timed(check(verifier, items[:size]), each, size)
+    growth = figures["verify_batch_256"]["median"] * 256 / (figures["verify_batch_64"]["median"] * 64)
+    figures["growth_64_to_256"] = {"factor": growth}
+    figures["threads_2_speedup"] = {"factor": two_threads_speedup(check(verifier, items[:64]))}
     return figures
 
 
@@ -139,7 +125,7 @@ def measure_prover(seconds: float) -> dict[str, Figures]:
         "phone_commit": timed(lambda: commit(1, os.urandom), seconds / 4),
         "phone_finalize": timed(lambda: finalize(key, HEADER, signature, entropy, secrets), seconds / 4),
         "phone_make": timed(
-            lambda: present(credential, b"slot %d" % next(contexts), b"packet", os.urandom, TokenForm.ANNOUNCEMENTS),
+            lambda: present(credential, b"slot %d" % next(contexts), b"packet", os.urandom),
             seconds / 2,
         ),
     }
@@ -154,10 +140,10 @@ def measure_phone(seconds: float) -> dict[str, Figures]:
     return figures
 
 
-def make_items(credential: Credential, count: int, form: TokenForm) -> list[Item]:
+def make_items(credential: Credential, count: int) -> list[Item]:
     """`count` tokens of one slot, each for its own packet."""
     headers = [b"packet %d" % number for number in range(count)]
-    return [(present(credential, CONTEXT, header, os.urandom, form), CONTEXT, header) for header in headers]
+    return [(present(credential, CONTEXT, header, os.urandom), CONTEXT, header) for header in headers]
 
 
 def check(verifier: Verifier, items: Sequence[Item]) -> Callable[[], object]:
@@ -191,8 +177,8 @@ def main() -> None:
             )
         else:
             print(f"{name:34} {figure['factor']:7.2f} x")
-    sizes = [token_size(1, form) for form in TokenForm]
-    report = {"unit": "ms per token, one core", "token_bytes": sizes, "goals_ms": GOALS_MS, "figures": figures}
+    size = token_size(1)
+    report = {"unit": "ms per token, one core", "token_bytes": size, "goals_ms": GOALS_MS, "figures": figures}
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(json.dumps(report, indent=1) + "\n")
 

@@ -37,11 +37,11 @@ WARM_RATE = 100.0
 
 async def measure(options: argparse.Namespace) -> list[Figure]:
     """One row for each number of processes."""
-    count, folder = options.packets + WARM_UP * max(options.workers), options.kept / "2"
+    count, folder = options.packets + WARM_UP * max(options.workers), options.kept / "study"
     kept = load_kept(folder, count)
     if kept is None:
         start = time.perf_counter()
-        await prepare(folder, count, 2)
+        await prepare(folder, count)
         print(f"{count} members and packets made in {time.perf_counter() - start:.0f} s")
         kept = load_kept(folder, count)
         if kept is None:

@@ -4,8 +4,8 @@
     OpenShares  --each sealed--> SealedShares          --token, padding, seal--> SealedPacket --journal--> outbox
 
 The second line is for studies alone whose charge is not local: an exact vector leaves in shares, one to each of several
-recipients (`anon.protocols.outgoing`). Only packets of version 2 hold shares (`Manifest.packet_version`). It was cut
-away from every key (`peer.data.making`). All that is done here takes the same work, whatever category or shares hold.
+recipients (`anon.protocols.outgoing`). It was cut away from every key (`peer.data.making`). All that is done here takes
+the same work, whatever category or shares hold.
 
 This may leave for an aggregator. Packets alone hold anything of the data:
 
@@ -46,18 +46,17 @@ from typing import final
 from attrs import evolve, field, frozen
 
 from anon import labels
-from anon.credential import Credential, TokenForm, present, pseudonym
+from anon.credential import Credential, present, pseudonym
 from anon.credential.issuance import SEED_SIZE
 from anon.ldp import NanoEpsilon, PerturbedReport
 from anon.protocols.charge import Measure
 from anon.protocols.outgoing import CutVector, OpenShares, Outgoing, SealedShares, SurveyAnswer
 from anon.protocols.posts import sealed_dummy, sealed_packet
 from anon.protocols.registry import charge_of
-from anon.protocols.sortition import occasion_of, slot_context, tag_context
+from anon.protocols.sortition import occasion_of, tag_context
 from anon.study.manifest import Manifest, Survey, Window
 from anon.wire.cbor import encode, sha256
-from anon.wire.messages import Dummy, Packet, SealedPacket, presentation_header
-from anon.wire.packet_v2 import PacketV2
+from anon.wire.packets import Dummy, Packet, SealedPacket
 from peer.protocols.contract import PerturbingPart, SharingPart
 from peer.protocols.registry import part_of
 
@@ -145,10 +144,9 @@ def dummy(study: bytes, manifest: Manifest, window: Window) -> SealedPacket:
     return sealed_dummy(manifest, Dummy(study, window.opens, window.closes))
 
 
-def packet_digest(packet: Packet | PacketV2) -> bytes:
+def packet_digest(packet: Packet) -> bytes:
     """The digest of a packet as its transcript will have it, 32 bytes."""
-    published = packet.published() if isinstance(packet, PacketV2) else packet
-    return sha256(labels.PACKET_DIGEST, published.to_bytes())
+    return sha256(labels.PACKET_DIGEST, packet.published().to_bytes())
 
 
 def _protected(
@@ -179,19 +177,12 @@ def _signed(
     report: PerturbedReport | SealedShares,
     credential: Credential,
     random_bytes: RandomBytes,
-) -> Packet | PacketV2:
+) -> Packet:
     slot, survey = outgoing.slot, outgoing.survey
     public, shares = _parts(report)
-    form = TokenForm(manifest.packet_version)
-    if manifest.packet_version == 1:
-        if shares:
-            raise ValueError("a packet of version 1 holds no shares; nothing is sent")
-        header = presentation_header(study, slot, survey, public)
-        token = present(credential, slot_context(study, slot), header, random_bytes, form)
-        return Packet(study, slot, survey, public, token)
-    unsigned = PacketV2(occasion_of(manifest, slot), survey, public, shares, b"")
+    unsigned = Packet(occasion_of(manifest, slot), survey, public, shares, b"")
     context, header = unsigned.occasion.tag_context(), unsigned.presentation_header()
-    return evolve(unsigned, token=present(credential, context, header, random_bytes, form))
+    return evolve(unsigned, token=present(credential, context, header, random_bytes))
 
 
 def _parts(report: PerturbedReport | SealedShares) -> tuple[bytes, tuple[bytes, ...]]:

@@ -102,16 +102,6 @@ def _demanded(report: Report) -> Report:
     return report
 
 
-@pytest.fixture(params=[1, 2], ids=["packets-1", "packets-2"])
-def packet_version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Histogram studies that the test publishes have packets of each version in turn."""
-    from anon.protocols.registry import HISTOGRAM
-
-    version = int(request.param)
-    monkeypatch.setattr(HISTOGRAM, "packet_versions", (version, 3 - version))
-    return version
-
-
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Name a failure when it happens: a run of twenty minutes may be read, or end, before its summary."""
     if report.failed and os.environ.get(NO_SKIPS) == "1" and "PYTEST_XDIST_WORKER" not in os.environ:

@@ -170,7 +170,7 @@ CANONICAL = {
     "anon/wire/cbor.py": "the one encoder",
     "anon/wire/lists.py": "long lists of byte strings, read where they lie",
     "anon/wire/messages.py": "enrolment, withdrawal, abandonment, roster, seed, credentials, packet, cover",
-    "anon/wire/packet_v2.py": "packets of version 2, and what a teller is shown of one",
+    "anon/wire/packets.py": "packets, cover traffic, and what a teller is shown of a packet",
     "anon/sharing/arrangement.py": "a study's tellers and sums",
     "anon/sharing/quorum.py": "a pair of tellers, as one of them keeps it",
     "anon/sharing/statements.py": "the statements of tellers",
@@ -217,7 +217,7 @@ def test_a_protocol_is_known_in_its_rooms_alone() -> None:
 RULES = [
     *sorted(path.relative_to(ROOT).as_posix() for side in SIDES for path in _modules(side) if path.parent.name == "rules"),
     "peer/release.py", "peer/protocols/histogram.py", "peer/protocols/contract.py", "anon/protocols/contract.py",
-    "anon/wire/messages.py", "anon/wire/packet_v2.py", "anon/transparency/documents.py",
+    "anon/wire/messages.py", "anon/wire/packets.py", "anon/transparency/documents.py",
     "anon/sharing/arrangement.py", "anon/sharing/sealed_shares.py", "anon/sharing/statements.py", "anon/sharing/combine.py", "anon/sharing/round_document.py",
     "anon/sharing/exchange.py", "anon/sharing/quorum.py",
     "anon/teller/rules.py", "anon/teller/session.py",

@@ -16,7 +16,7 @@ from pathlib import Path
 
 LIBRARIES = ("aiohttp.web", "aiosqlite", "hypothesis", "jinja2", "pytest_asyncio", "rich", "sklearn.ensemble", "sqlalchemy", "typer")
 PEERS = "tests/peer/test_peer_session.py"
-STAFFS = "tests/aggregator/test_whole_study.py::test_a_study_runs_to_its_model[packets-2-quantile]"
+STAFFS = "tests/aggregator/test_whole_study.py::test_a_study_runs_to_its_model[quantile]"
 
 
 def alone(tree: Path) -> None:

@@ -25,7 +25,7 @@ from anon.transparency.closing import Bodies
 from anon.transparency.closing_buckets import ClosingDocuments, read_closing_documents
 from anon.transparency.documents import SignedHead
 from anon.transparency.merkle import root_of
-from anon.wire.published import parse
+from anon.wire.packets import parse_published
 
 Contents = Callable[[int, int], bytes | None]
 """The content of a document's bucket, by the numbers of both; None where it is missing."""
@@ -154,7 +154,7 @@ def check_bucket(
         return CheckedPackets(leaf, counted=counted, fault=checked.fault)
     tags: dict[int, list[bytes]] = {}
     for packet, tag in zip(packets if with_tags else (), checked.tags, strict=False):
-        tags.setdefault(parse(packet).survey, []).append(tag)
+        tags.setdefault(parse_published(packet).survey, []).append(tag)
     by_survey = {survey: tuple(some) for survey, some in tags.items()}
     refused = Counter(checked.refused)
     return CheckedPackets(leaf, len(packets), by_survey, refused, checked.bad_tokens, counted)

@@ -11,7 +11,7 @@ from attrs import frozen
 from aggregator.rules.refusal import PacketRefused
 from aggregator.rules.verify import Opened, PacketRules, check_report, read_packet
 from aggregator.study.learn import Counting
-from anon.credential import PublicKey, TokenForm, Verifier
+from anon.credential import PublicKey, Verifier
 from anon.errors import AnonmlError
 from anon.study.manifest import Manifest, parse_manifest
 from anon.wire.messages import credential_header
@@ -80,8 +80,7 @@ def check_packets(asked: Asked, plaintexts: Sequence[bytes], survey: int | None 
 
 def _bad_tokens(manifest: Manifest, roster_digest: bytes, opened: Sequence[Opened]) -> int:
     header = credential_header(manifest.study_id, roster_digest)
-    form = TokenForm(manifest.packet_version)
-    verifier = Verifier(PublicKey(manifest.credential_key), header, manifest.packets, form)
+    verifier = Verifier(PublicKey(manifest.credential_key), header, manifest.packets)
     verdicts = verifier.check_batch([packet.token_item() for packet in opened], os.urandom)
     return sum(isinstance(verdict, AnonmlError) for verdict in verdicts)
 

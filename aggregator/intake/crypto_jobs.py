@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from anon.credential import PublicKey, SecretKey, TokenForm, cached_verifier, sign_proven
+from anon.credential import PublicKey, SecretKey, cached_verifier, sign_proven
 from anon.errors import AnonmlError
 
 TokenItem = tuple[bytes, bytes, bytes]
 
 
 def verify_tokens(
-    key: bytes, header: bytes, count: int, form: TokenForm, items: Sequence[TokenItem]
+    key: bytes, header: bytes, count: int, items: Sequence[TokenItem]
 ) -> list[bool]:
     """For each (token, context, presentation header), whether the token holds. One folded pairing for all of them."""
-    verdicts = cached_verifier(PublicKey(key), header, count, form).check_batch(items, os.urandom)
+    verdicts = cached_verifier(PublicKey(key), header, count).check_batch(items, os.urandom)
     return [not isinstance(verdict, AnonmlError) for verdict in verdicts]
 
 

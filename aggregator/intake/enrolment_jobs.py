@@ -13,13 +13,13 @@ from anon.errors import AnonmlError
 
 
 def open_enrolments(
-    version: int, secret: bytes, study: bytes, packets: int, posts: Sequence[bytes]
+    secret: bytes, study: bytes, packets: int, posts: Sequence[bytes]
 ) -> list[Applicant | str]:
     """For each sealed post the applicant inside, signature and commitment proven, or the word that refuses it.
 
-    `version` and `secret` are those of the study's sealing key (`StudyOpener`).
+    `secret` is that of the study's sealing key (`StudyOpener`).
     """
-    opener = _opener(version, secret)
+    opener = _opener(secret)
     return [_applicant(post, opener, study, packets) for post in posts]
 
 
@@ -35,5 +35,5 @@ def _applicant(post: bytes, opener: StudyOpener, study: bytes, packets: int) -> 
 
 
 @lru_cache(maxsize=4)
-def _opener(version: int, secret: bytes) -> StudyOpener:
-    return StudyOpener(version, secret)
+def _opener(secret: bytes) -> StudyOpener:
+    return StudyOpener(secret)

@@ -78,7 +78,7 @@ class EnrolmentIntake:
     async def _decide(self, batch: Sequence[tuple[bytes, float]]) -> list[str]:
         posts = [sealed for sealed, _ in batch]
         opener, packets = self._opener, self._manifest.packets
-        opened = await self._workers.run(open_enrolments, opener.version, opener.secret, self._study, packets, posts)
+        opened = await self._workers.run(open_enrolments, opener.secret, self._study, packets, posts)
         proven = [one.enrolment for one in opened if isinstance(one, Applicant)]
         if not proven:
             return [str(word) for word in opened]

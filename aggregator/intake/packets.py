@@ -24,16 +24,15 @@ from aggregator.rules.verify import (
 )
 from aggregator.store.packets import PacketStore
 from aggregator.store.studies import Clock
-from anon.credential import TokenForm
 from anon.wire.messages import credential_header
 from anon.wire.replies import ACCEPTED
 
 REPLY_SECONDS = 0.25
 """In a study with cover traffic no answer leaves sooner after its packet came: a dummy costs no proof and no commit."""
 
-AT_MOST = {1: 256, 2: 1024}
-"""Packets that are judged together where so many wait, by their version. Nothing waits until they are so many. A token
-of version 2 costs a tenth less than in batches of 256; one of version 1 as much, and its answer comes later."""
+AT_MOST = 1024
+"""Packets that are judged together where so many wait. Nothing waits until they are so many. A token costs a tenth less
+than in batches of 256."""
 
 Arrival = tuple[Opened | OpenedDummy, float]
 
@@ -64,7 +63,7 @@ class PacketIntake:
         self._store = store
         self._workers = workers
         self._now = now
-        self._batcher: Batcher[Arrival, str] = Batcher(self._judge, AT_MOST[rules.version])
+        self._batcher: Batcher[Arrival, str] = Batcher(self._judge, AT_MOST)
 
     async def submit(self, sealed_untrusted: bytes) -> Reply:
         """The answer, once it is durable."""
@@ -134,5 +133,5 @@ class PacketIntake:
             return []
         manifest = self.rules.manifest
         header = credential_header(self.rules.study, self.issued.roster_digest)
-        tokens = (manifest.credential_key, header, manifest.packets, TokenForm(manifest.packet_version))
+        tokens = (manifest.credential_key, header, manifest.packets)
         return await self._workers.run(verify_tokens, *tokens, [packet.token_item() for packet in opened])

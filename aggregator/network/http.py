@@ -116,4 +116,5 @@ def _accepting(study: LiveStudy, name: str) -> Callable[[bytes], Awaitable[str]]
 
 
 def _limit(study: LiveStudy, name: str) -> int:
-    return study.packet_intake.rules.sealed_bytes if name == "packets" else largest_enrolment(study.manifest.packets)
+    rules = study.packet_intake.rules
+    return rules.layout.sealed_size if name == "packets" else largest_enrolment(study.manifest.packets)

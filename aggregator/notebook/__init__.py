@@ -29,7 +29,7 @@ from markupsafe import Markup, escape
 from aggregator.intake.counters import Traffic
 from aggregator.lab.simulation.people import People, people_from_csv, people_from_rows
 from aggregator.lab.simulation.rule import evaluated
-from aggregator.lab.simulation.simulate import SimulationResult, no_keys, run_once, simulate, table_scores
+from aggregator.lab.simulation.simulate import NO_KEYS, SimulationResult, run_once, simulate, table_scores
 from aggregator.lab.synthetic import people as synthetic
 from aggregator.protocols.contract import Learned
 from aggregator.report.charts import Interval, intervals
@@ -247,7 +247,7 @@ class Study:
 
 
 def _resolved(proposal: Proposal) -> Manifest:
-    return resolve(drafted(proposal), no_keys(proposal), int(time.time()), secrets.randbelow)
+    return resolve(drafted(proposal), NO_KEYS, int(time.time()), secrets.randbelow)
 
 
 def _split(people: People, generator: np.random.Generator) -> tuple[People, People]:

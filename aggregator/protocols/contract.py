@@ -17,7 +17,7 @@ from aggregator.protocols.estimates import Estimate
 from aggregator.protocols.tally import Tally
 from anon.protocols.contract import Place, PublishedModel
 from anon.study.manifest import Manifest, Survey, Window
-from anon.wire.published import Published
+from anon.wire.packets import PublishedPacket
 
 
 @frozen
@@ -70,7 +70,7 @@ class AggregatorPart(Protocol):
     def rounds(self, study: Manifest) -> tuple[Round, ...]:
         """Every round in order; at least one. Their windows do not overlap."""
 
-    def tally(self, study: Manifest, survey: Survey, packets: Sequence[Published], score_value: bytes) -> Tally:
+    def tally(self, study: Manifest, survey: Survey, packets: Sequence[PublishedPacket], score_value: bytes) -> Tally:
         """All that learning, and the document of the survey's round, need of some accepted packets of a survey. The
         integers of parts of the packets add up to those of all; without a packet they are zero.
 

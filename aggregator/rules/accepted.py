@@ -10,8 +10,7 @@ from attrs import field, frozen
 from anon import labels
 from anon.errors import Malformed
 from anon.wire.cbor import sha256
-from anon.wire.packet_v2 import PublishedPacket, Relayed, is_of
-from anon.wire.published import parse
+from anon.wire.packets import Relayed, is_of, parse_published
 
 Place = tuple[int, bytes]
 """Slot and tag."""
@@ -21,7 +20,7 @@ Place = tuple[int, bytes]
 class Accepted:
     """One packet to keep: its place, survey, whole plaintext and that plaintext's digest.
 
-    A packet of version 2 is kept in its published form. Beside it there are its sealed shares, until they are relayed.
+    It is kept in its published form. Beside it there are its sealed shares, until they are relayed.
     """
 
     slot: int
@@ -41,7 +40,7 @@ class Accepted:
         if sha256(labels.PACKET_DIGEST, self.plaintext) != self.digest:
             return False
         try:
-            said = parse(self.plaintext)
+            said = parse_published(self.plaintext)
         except Malformed:
             return False
         tag = said.token[: len(self.tag)]
@@ -51,9 +50,9 @@ class Accepted:
 def relayed(plaintext: bytes, teller: int, share: bytes) -> Relayed | None:
     """A kept packet as this teller is shown it, with its share; None where the share is not the one of the packet."""
     try:
-        packet = parse(plaintext)
+        packet = parse_published(plaintext)
     except Malformed:
         return None
-    if not isinstance(packet, PublishedPacket) or not 0 <= teller < len(packet.digests):
+    if not 0 <= teller < len(packet.digests):
         return None
     return packet.relayed(teller, share) if is_of(share, packet.digests[teller]) else None

@@ -14,12 +14,13 @@ from aggregator.rules.refusal import PacketRefused
 from aggregator.rules.unseal import StudyOpener
 from anon import labels
 from anon.errors import Malformed, RejectedProof
+from anon.sealing import OVERHEAD
 from anon.study.features import Cohort
 from anon.wire.cbor import sha256
 from anon.wire.invite import Invite, invite_hash
-from anon.wire.messages import COMMITMENT_POINT_BYTES, SEAL_OVERHEAD, Enrolment, RosterEntry, parse_enrolment
+from anon.wire.messages import COMMITMENT_POINT_BYTES, Enrolment, RosterEntry, parse_enrolment
 from anon.wire.messages import parse_withdrawal as read_withdrawal
-from anon.wire.packet_v2 import enrolment_info, withdrawal_info
+from anon.wire.packets import enrolment_info, withdrawal_info
 from anon.wire.replies import BUSY
 
 LARGEST = 2048
@@ -59,7 +60,7 @@ def open_enrolment(sealed_untrusted: bytes, opener: StudyOpener, study: bytes, p
 
 def demand_size(sealed_untrusted: bytes, packets: int) -> None:
     """Raises `PacketRefused` for a post that no enrolment and no withdrawal can be."""
-    if not SEAL_OVERHEAD < len(sealed_untrusted) <= largest_enrolment(packets):
+    if not OVERHEAD < len(sealed_untrusted) <= largest_enrolment(packets):
         raise PacketRefused("wrong-size")
 
 

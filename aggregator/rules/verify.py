@@ -5,7 +5,7 @@
 
  1. size: every packet of a study has one                   `open_packet`
  2. unseal, with the study's key                            `open_packet`
- 3. canonical decode, in the study's version of packets     `open_packet`
+ 3. canonical decode                                        `open_packet`
  4. this study; known slot, of its own round, and survey     `open_packet`
  5. digest already accepted: the same answer, also after closing   `acknowledged`
  6. window by arrival, and its packets not counted yet      `check_window`
@@ -30,35 +30,36 @@ from aggregator.rules.accepted import Accepted
 from aggregator.rules.refusal import PacketRefused
 from aggregator.rules.unseal import StudyOpener
 from anon import labels
-from anon.credential import TokenForm, token_size
 from anon.errors import Malformed
-from anon.protocols.posts import layout_of_packets, plain_size, recipients, sealed_size
-from anon.protocols.sortition import draw, occasion_of, slot_context
+from anon.protocols.posts import layout_of_packets
+from anon.protocols.sortition import draw, occasion_of
 from anon.study.manifest import Manifest, Window
 from anon.wire.cbor import sha256
-from anon.wire.messages import Dummy, parse_dummy, unpad
-from anon.wire.packet_v2 import VERSION as VERSION_2
-from anon.wire.packet_v2 import Occasion, PacketV2, PublishedPacket, packet_info
-from anon.wire.packet_v2 import parse_packet as parse_packet_v2
-from anon.wire.published import Published, parse, version_of
+from anon.wire.packets import (
+    TAG_BYTES,
+    Dummy,
+    Layout,
+    Occasion,
+    Packet,
+    PublishedPacket,
+    packet_info,
+    parse_packet,
+    parse_published,
+)
 from anon.wire.replies import ACCEPTED
-
-TAG_BYTES = 48
 
 
 @frozen
 class Opened:
     """A packet that passed steps 1 to 4, in its published form. Its token is not verified yet."""
 
-    packet: Published
+    packet: PublishedPacket
     kept: Accepted
 
     def token_item(self) -> tuple[bytes, bytes, bytes]:
         """Token, pseudonym context and presentation header: what step 9 needs."""
         packet = self.packet
-        if isinstance(packet, PublishedPacket):
-            return packet.token, packet.occasion.tag_context(), packet.presentation_header()
-        return packet.token, slot_context(packet.study, packet.slot), packet.presentation_header()
+        return packet.token, packet.occasion.tag_context(), packet.presentation_header()
 
     def window(self, rules: PacketRules) -> Window:
         """When it may arrive."""
@@ -80,66 +81,40 @@ class OpenedDummy:
 class PacketRules:
     """The parts of a study that steps 1 to 4 need. `sealing_key`: the secret one, 32 bytes; the audit has none.
 
-    `token_bytes`, `plain_bytes` and `sealed_bytes`: lengths that all tokens, all plaintexts with their padding, and all
-    packets on the wire have. `recipients`: how many shares each has. `occasions`: the slots, in packets of version 2.
+    `layout`: the lengths that all packets have. `occasions`: the slots.
     """
 
     study: bytes
     manifest: Manifest
     sealing_key: bytes = field(repr=False)
-    token_bytes: int = field(init=False)
-    plain_bytes: int = field(init=False)
-    sealed_bytes: int = field(init=False)
-    recipients: int = field(init=False)
+    layout: Layout = field(init=False)
     occasions: tuple[Occasion, ...] = field(init=False, repr=False)
     opener: StudyOpener = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         manifest = self.manifest
         computed = {
-            "token_bytes": token_size(manifest.packets, TokenForm(manifest.packet_version)),
-            "plain_bytes": plain_size(manifest),
-            "sealed_bytes": sealed_size(manifest),
-            "recipients": recipients(manifest),
+            "layout": layout_of_packets(manifest),
             "occasions": tuple(occasion_of(manifest, slot.slot) for slot in manifest.slots),
-            "opener": StudyOpener(manifest.packet_version, self.sealing_key),
+            "opener": StudyOpener(self.sealing_key),
         }
         for name, value in computed.items():
             object.__setattr__(self, name, value)
 
-    @property
-    def version(self) -> int:
-        """The version of the study's packets."""
-        return self.manifest.packet_version
-
 
 def open_packet(rules: PacketRules, sealed_untrusted: bytes) -> Opened | OpenedDummy:
     """Steps 1 to 4. Raises `PacketRefused`."""
-    if len(sealed_untrusted) != rules.sealed_bytes:  # 1.
+    if len(sealed_untrusted) != rules.layout.sealed_size:  # 1.
         raise PacketRefused("wrong-size")
     try:
         padded = rules.opener.open(sealed_untrusted, packet_info(rules.study))  # 2.
     except Malformed:
         raise PacketRefused("sealed-to-another-key") from None
-    if rules.version == VERSION_2:
-        return _open_packet_v2(rules, padded)
     try:
-        plaintext = unpad(padded, rules.plain_bytes)  # 3.
+        packet = parse_packet(padded, rules.layout)  # 3.
     except Malformed:
         raise PacketRefused("malformed") from None
-    try:
-        dummy = parse_dummy(plaintext) if rules.manifest.cover.connections else None
-    except Malformed:
-        dummy = None
-    return read_packet(rules, plaintext) if dummy is None else _dummy(rules, dummy)
-
-
-def _open_packet_v2(rules: PacketRules, padded_untrusted: bytes) -> Opened | OpenedDummy:
-    try:
-        packet = parse_packet_v2(padded_untrusted, layout_of_packets(rules.manifest))  # 3.
-    except Malformed:
-        raise PacketRefused("malformed") from None
-    if isinstance(packet, PacketV2):
+    if isinstance(packet, Packet):
         return _known(rules, packet.published(), packet.shares)
     if not rules.manifest.cover.connections:
         raise PacketRefused("malformed")
@@ -160,24 +135,21 @@ def _dummy(rules: PacketRules, dummy: Dummy) -> OpenedDummy:
 def read_packet(rules: PacketRules, plaintext_untrusted: bytes) -> Opened:
     """Steps 3 and 4 for a packet in its published form, also for one out of a transcript. Raises `PacketRefused`."""
     try:
-        packet = parse(plaintext_untrusted)
+        packet = parse_published(plaintext_untrusted)
     except Malformed:
         raise PacketRefused("malformed") from None
-    if version_of(packet) != rules.version:
-        raise PacketRefused("malformed")
     return _known(rules, packet)
 
 
-def _known(rules: PacketRules, packet: Published, shares: tuple[bytes, ...] = ()) -> Opened:
+def _known(rules: PacketRules, packet: PublishedPacket, shares: tuple[bytes, ...] = ()) -> Opened:
     """Step 4. Raises `PacketRefused`."""
     if packet.study != rules.study:
         raise PacketRefused("wrong-study")
-    digests = packet.digests if isinstance(packet, PublishedPacket) else ()
-    if len(packet.token) != rules.token_bytes or len(digests) != rules.recipients:
+    if len(packet.token) != rules.layout.token or len(packet.digests) != len(rules.layout.shares):
         raise PacketRefused("malformed")
     if not 0 <= packet.slot < len(rules.manifest.slots):  # 4.
         raise PacketRefused("unknown-slot")
-    if isinstance(packet, PublishedPacket) and packet.occasion != rules.occasions[packet.slot]:
+    if packet.occasion != rules.occasions[packet.slot]:
         raise PacketRefused("unknown-slot")
     if not 0 <= packet.survey < len(rules.manifest.surveys):
         raise PacketRefused("unknown-survey")

@@ -15,7 +15,6 @@ from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 from attrs import field, frozen
-from nacl.public import PrivateKey
 from nacl.signing import SigningKey
 
 from aggregator.store.duplicate_home import MOVED, demand_here, mark
@@ -27,7 +26,6 @@ from anon.serving.onion_key import ONION_KEYS
 from anon.storage.durable import Kept, connect, first_unsound, reading
 from anon.storage.home import RESTORED
 from anon.storage.private_files import held_private, new_private, write_private
-from anon.study.manifest import SEALING_KEYS
 from anon.text.sentences import Term, attributed
 from anon.wire.cbor import decode, encode
 from anon.wire.messages import seed_commitment
@@ -36,6 +34,8 @@ from anon.wire.strict_json import read_json
 DATABASE = "aggregator.sqlite"
 DATABASE_URL = "database.url"
 """The address of the database of a home that keeps it on a server; it may hold a password."""
+VERSION = 2
+"""Of a study's key file."""
 _SIGNING = "signing.key"
 _STUDIES = "studies"
 _LOCK = "lock"
@@ -65,8 +65,6 @@ BACKUP_KEPT = Kept(
 class StudySecrets:
     """One study's secrets: sealing key, credential key and the value that opens everything hidden; 32 bytes each.
 
-    The sealing key is of the kind that packets of this version are sealed to (`Manifest.packet_version`).
-
     The values form a hash chain, so that one commitment in the manifest fixes both. It commits to `seed_value`,
     revealed when the roster closes. That in turn commits to `score_value`, revealed when collection closes.
     """
@@ -74,13 +72,10 @@ class StudySecrets:
     sealing_key: bytes = field(repr=False)
     credential_key: SecretKey = field(repr=False)
     score_value: bytes = field(repr=False)
-    packet_version: int = 1
 
     def __attrs_post_init__(self) -> None:
         if any(len(part) != 32 for part in (self.sealing_key, self.credential_key, self.score_value)):
             raise Malformed("study keys: expected three values of 32 bytes; restore the backup")
-        if self.packet_version not in SEALING_KEYS.values():
-            raise Malformed("study keys: unknown version")
 
     @property
     def seed_value(self) -> bytes:
@@ -89,16 +84,13 @@ class StudySecrets:
 
     def public(self, aggregator_key: bytes) -> StudyKeys:
         """The manifest's fields for these secrets."""
-        if self.packet_version == 1:
-            sealing = bytes(PrivateKey(self.sealing_key).public_key)
-        else:
-            sealing = Opener(self.sealing_key).public_key
+        sealing = Opener(self.sealing_key).public_key
         return StudyKeys(aggregator_key, sealing, public_key(self.credential_key), seed_commitment(self.seed_value))
 
 
-def draw_study_secrets(random_bytes: Callable[[int], bytes], packet_version: int) -> StudySecrets:
-    """Fresh secrets for one study with packets of this version."""
-    return StudySecrets(random_bytes(32), generate_secret_key(random_bytes), random_bytes(32), packet_version)
+def draw_study_secrets(random_bytes: Callable[[int], bytes]) -> StudySecrets:
+    """Fresh secrets for one study."""
+    return StudySecrets(random_bytes(32), generate_secret_key(random_bytes), random_bytes(32))
 
 
 ERASED = StudySecrets(bytes(32), SecretKey(bytes(32)), bytes(32))
@@ -124,7 +116,7 @@ class Home:
 
     def store_secrets(self, study: bytes, secrets: StudySecrets) -> None:
         """Keep a study's secrets, durably, before its manifest exists anywhere."""
-        body = encode([secrets.packet_version, secrets.sealing_key, secrets.credential_key, secrets.score_value])
+        body = encode([VERSION, secrets.sealing_key, secrets.credential_key, secrets.score_value])
         write_private(self.secrets_path(study), body)
 
     def load_secrets(self, study: bytes) -> StudySecrets:
@@ -139,7 +131,9 @@ class Home:
             raise KEYS_KEPT.damaged(path, Term("missing"))
         with reading(path, KEYS_KEPT, Term("study keys")):
             version, sealing, credential, score = decode(path.read_bytes(), "study keys")
-            return StudySecrets(sealing, SecretKey(credential), score, version)
+            if version != VERSION:
+                raise Malformed("study keys: unknown version")
+            return StudySecrets(sealing, SecretKey(credential), score)
 
     def erase_secrets(self, study: bytes) -> None:
         """Overwrite and remove a study's secrets, as far as the disk allows; nothing recorded opens with them later."""

@@ -6,7 +6,7 @@ from sqlalchemy import Column, ColumnElement, Integer, MetaData, and_, select
 
 from aggregator.store.database import Database
 from aggregator.store.tables import bytes_column, study_table
-from anon.wire.packet_v2 import Occasion
+from anon.wire.packets import Occasion
 
 TABLES = MetaData()
 

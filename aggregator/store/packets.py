@@ -36,7 +36,7 @@ from aggregator.store.database import Database, pages
 from aggregator.store.studies import frozen_until
 from aggregator.store.tables import bytes_column, key_column, study_table
 from anon.study.manifest import Manifest
-from anon.wire.packet_v2 import Relayed
+from anon.wire.packets import Relayed
 
 TABLES = MetaData()
 _AT_ONCE, _RELAYED_AT_ONCE = 400, 64

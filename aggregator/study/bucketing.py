@@ -27,7 +27,7 @@ from anon.transparency.bucketed import MadeBucket, credentials_bucket, roster_bu
 from anon.transparency.buckets import allot, cut, document_over
 from anon.transparency.documents import find
 from anon.wire.messages import KEY_BYTES, RosterEntry, credential_header, parse_roster
-from anon.wire.packet_v2 import TAG_BYTES
+from anon.wire.packets import TAG_BYTES
 
 _KEPT_AT_ONCE = 8
 """Buckets in one transaction: about 3 MB of packets."""

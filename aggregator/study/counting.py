@@ -14,7 +14,7 @@ from aggregator.study.learn import Counted, Counting, count
 from anon.study.manifest import Manifest, Survey
 from anon.transparency.bucketed import published_buckets
 from anon.transparency.transcript import published
-from anon.wire.published import parse
+from anon.wire.packets import parse_published
 
 _BYTES = 1 << 20
 """Of transcripts in one piece of work, at least: about three buckets."""
@@ -56,7 +56,7 @@ async def tally_all(
     """The tally of a survey's stored packets, before the score value is revealed."""
 
     def tally(plaintexts: tuple[bytes, ...]) -> Tally:
-        return part.tally(manifest, survey, [parse(plaintext) for plaintext in plaintexts], b"")
+        return part.tally(manifest, survey, [parse_published(plaintext) for plaintext in plaintexts], b"")
 
     found = tally(())
     async for plaintexts in pages:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from aggregator.rules.lengths import demand_readable, with_room
 from aggregator.store.home import StudySecrets, draw_study_secrets
-from anon.protocols.registry import check_study, protocol_for
+from anon.protocols.registry import check_study
 from anon.protocols.resolve import resolve
 from anon.queries.lint import lint
 from anon.study.manifest import Manifest
@@ -39,7 +39,7 @@ def prepare(
     Raises `Malformed` or `Refused` for a query or a design that cannot be. Nothing is stored or published yet.
     """
     lint_queries(proposal)
-    secrets = draw_study_secrets(random_bytes, protocol_for(proposal.design.kind).packet_versions[0])
+    secrets = draw_study_secrets(random_bytes)
     manifest = resolve(proposal, secrets.public(aggregator_key), int(now), randbelow, address)
     check_study(manifest)
     if not proposal.cohort.maximum:

@@ -14,7 +14,7 @@ from anon.route import Route
 from anon.sharing import exchange
 from anon.sharing.arrangement import Arrangement, TellerEntry
 from anon.sharing.exchange import Asked
-from anon.wire.packet_v2 import Occasion
+from anon.wire.packets import Occasion
 
 T = TypeVar("T")
 PAUSES = (1.0, 4.0)

@@ -14,7 +14,7 @@ from aggregator.rules.faults import TellerAway, TellerRefuses
 from anon.errors import AnonmlError, Damaged, NoRoom, Unreachable
 from anon.sharing.arrangement import TellerEntry
 from anon.sharing.statements import Disagreed
-from anon.wire.packet_v2 import Occasion
+from anon.wire.packets import Occasion
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from anon.sharing.quorum import Quorum, quorums
 from anon.sharing.round_document import RoundSums, SlotSum
 from anon.study.manifest import Manifest, Survey
 from anon.transparency.closing import Bodies
-from anon.wire.packet_v2 import Occasion, Relayed
+from anon.wire.packets import Occasion, Relayed
 
 
 class LinkTo(Protocol):

@@ -35,7 +35,7 @@ from anon.sharing.statements import (
     parse_list_signature,
 )
 from anon.transparency.closing import Bodies
-from anon.wire.packet_v2 import Occasion
+from anon.wire.packets import Occasion
 
 T = TypeVar("T")
 Batch = Sequence[Sequence[bytes]]

@@ -21,7 +21,7 @@ from anon.credential.issuance import (
     signer_nym_entropy,
 )
 from anon.credential.issued import Issued, IssuedChecker
-from anon.credential.presentation import Tag, Token, TokenForm, present, pseudonym, token_size
+from anon.credential.presentation import Tag, Token, present, pseudonym, token_size
 from anon.credential.verification import Verifier, cached_verifier
 
 __all__ = [
@@ -34,7 +34,6 @@ __all__ = [
     "SecretKey",
     "Tag",
     "Token",
-    "TokenForm",
     "Verifier",
     "blind_sign",
     "cached_verifier",

@@ -1,7 +1,7 @@
-"""Proofs in the second form, and all equations of many of them in one multi-exponentiation and one pairing check.
+"""Proofs with their announcements, and all equations of many of them in one multi-exponentiation and pairing check.
 
-A proof of the first form carries the challenge, and its verifier computes the announcements T1, T2 and Ut to hash them.
-In the second form the announcements are there. The verifier hashes them, and is left with equations between points:
+A proof of the drafts carries the challenge, and its verifier computes the announcements T1, T2 and Ut to hash them. In
+our tokens the announcements are there. The verifier hashes them, and is left with equations between points:
 
     E1 = T1 - (Bbar * c + Abar * e^ + D * r1^)                 E2 = T2 - (Bv * c + D * r3^ + sum of H_j * m^_j)
     E3 = Ut - (OP * poly(m^) - pseudonym * c)                  e(Abar, W) = e(Bbar, BP2)

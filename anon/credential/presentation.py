@@ -1,20 +1,19 @@
-"""Making tokens: pseudonym || proof, 384 bytes for one nym secret, or 496 in the second form.
+"""Making tokens: a pseudonym and a proof with its announcements, 496 bytes for one nym secret.
 
 A token proves "a holder of this issuer's credential", binds the presentation header, and carries the one pseudonym this
 credential has in this context. Two tokens for different contexts share nothing; two for one context share
 the pseudonym.
 
-    CHALLENGE       pseudonym || Abar || Bbar || D || e^ || r1^ || r3^ || m^_0 .. m^_N || c
-    ANNOUNCEMENTS   pseudonym || Abar || Bbar || D || T1 || T2 || Ut || e^ || r1^ || r3^ || m^_0 .. m^_N
+    pseudonym || Abar || Bbar || D || T1 || T2 || Ut || e^ || r1^ || r3^ || m^_0 .. m^_N
 
-Both are made of the same proof. The first is as the drafts have it. The second is what many tokens are verified in at
-once for half the work (`announced`): three points more, and no challenge, which is their hash. A study has one form.
+The drafts have the challenge c in place of T1, T2 and Ut, and of the same proof. Each is computed from the other
+(tests/anon/credential/draft_form.py). With the announcements many tokens are verified at once for half the work
+(`announced`): three points more, and no challenge, which is their hash.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import IntEnum
 from typing import NewType
 
 from anon.credential.ciphersuite import encode_scalars, hedged_scalars
@@ -29,23 +28,12 @@ Tag = NewType("Tag", bytes)
 Token = NewType("Token", bytes)
 
 
-class TokenForm(IntEnum):
-    """A token's layout: with the challenge, or with the announcements that it is the hash of.
-
-    Its number is the version of the packets that have it: `TokenForm(manifest.packet_version)`.
-    """
-
-    CHALLENGE = 1
-    ANNOUNCEMENTS = 2
-
-
 ANNOUNCED_POINTS = 3
 
 
-def token_size(count: int, form: TokenForm) -> int:
-    """Bytes of a token for `count` nym secrets: 384 for one, 32 more for each other; 112 more with announcements."""
-    size = G1_SIZE + proof_size(count + 1)
-    return size if form is TokenForm.CHALLENGE else size + ANNOUNCED_POINTS * G1_SIZE - SCALAR_SIZE
+def token_size(count: int) -> int:
+    """Bytes of a token for `count` nym secrets: 496 for one, 32 more for each other."""
+    return G1_SIZE + proof_size(count + 1) + ANNOUNCED_POINTS * G1_SIZE - SCALAR_SIZE
 
 
 def pseudonym(credential: Credential, context: bytes) -> Tag:
@@ -59,9 +47,8 @@ def present(
     context: bytes,
     presentation_header: bytes,
     random_bytes: Callable[[int], bytes],
-    form: TokenForm,
 ) -> Token:
-    """A token for this context, bound to `presentation_header`. Both forms of it use the same randomness.
+    """A token for this context, bound to `presentation_header`.
 
     `random_bytes` must be the operating system's; one call for 32 bytes. The proof's scalars are hedged: they depend on
     the randomness, on every secret and on every input, so a stuck generator never answers two challenges with one
@@ -73,17 +60,13 @@ def present(
     secrets = (credential.signature, credential.prover_blind, *credential.nym_secrets)
     inputs = (b"token", credential.public_key, credential.header, *secrets, context, presentation_header)
     randomness = hedged_scalars(RANDOM_SCALARS + credential.count + 1, HEDGED_SCALAR, seed, *inputs)
-    return token_with(credential, context, presentation_header, randomness, form)
+    return encode_token(*prove(credential, context, presentation_header, randomness))
 
 
-def token_with(
-    credential: Credential,
-    context: bytes,
-    presentation_header: bytes,
-    randomness: tuple[Scalar, ...],
-    form: TokenForm,
-) -> Token:
-    """`present` with the proof's scalars given. Only `present` and the official vectors call it."""
+def prove(
+    credential: Credential, context: bytes, presentation_header: bytes, randomness: tuple[Scalar, ...]
+) -> tuple[Proof, Announcement]:
+    """The proof of a token, with its scalars given. Only `present` and the official vectors call it."""
     proof, announcement = make_proof(
         nym_statement(credential.public_key, credential.header, credential.count),
         decode_signature(credential.signature),
@@ -97,19 +80,17 @@ def token_with(
     )
     if announcement.pseudonym in (None, IDENTITY_G1):
         raise ValueError("expected a pseudonym other than the identity; enrol again with fresh secrets")
-    return encode_token(proof, announcement, form)
+    return proof, announcement
 
 
-def encode_token(proof: Proof, announcement: Announcement, form: TokenForm) -> Token:
+def encode_token(proof: Proof, announcement: Announcement) -> Token:
     """The token's canonical bytes. Raises `ValueError` for a proof without pseudonym."""
     if announcement.pseudonym is None or announcement.ut is None:
         raise ValueError("expected a proof with a pseudonym")
-    nym = encode_g1(announcement.pseudonym)
-    if form is TokenForm.CHALLENGE:
-        return Token(nym + proof.encode())
-    points = (proof.a_bar, proof.b_bar, proof.d, announcement.t1, announcement.t2, announcement.ut)
+    shown = (announcement.pseudonym, proof.a_bar, proof.b_bar, proof.d)
+    points = (*shown, announcement.t1, announcement.t2, announcement.ut)
     responses = encode_scalars(proof.e_hat, proof.r1_hat, proof.r3_hat, *proof.message_hats)
-    return Token(nym + b"".join(map(encode_g1, points)) + responses)
+    return Token(b"".join(map(encode_g1, points)) + responses)
 
 
 def _nyms(credential: Credential) -> list[Scalar]:

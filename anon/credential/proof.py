@@ -1,6 +1,4 @@
-"""The proof of knowledge of a signature, with or without a pseudonym: its bytes, its challenge, its making.
-
-The bytes are those of the drafts, which carry the challenge. Tokens have a second form (`announced`).
+"""The proof of knowledge of a signature, with or without a pseudonym: its challenge, its making.
 
 draft-irtf-cfrg-bbs-signatures ProofInit, ProofChallengeCalculate and ProofFinalize, and CoreProofGenWithNym of
 draft-irtf-cfrg-bbs-per-verifier-linkability-03. The verdict on a proof is in `verification`.
@@ -12,20 +10,17 @@ from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
-from anon.credential.ciphersuite import encode_scalars, hash_to_scalar, i2osp8
+from anon.credential.ciphersuite import hash_to_scalar, i2osp8
 from anon.credential.curve import (
     G1,
     G1_SIZE,
     SCALAR_SIZE,
     Scalar,
-    decode_g1,
     encode_g1,
     encode_scalar,
     multiexp,
 )
-from anon.credential.issuance import decode_scalars
 from anon.credential.statement import Context, Statement
-from anon.errors import Malformed
 
 RANDOM_SCALARS = 5
 POINTS = 3
@@ -45,11 +40,6 @@ class Proof:
     message_hats: tuple[Scalar, ...]
     challenge: Scalar
 
-    def encode(self) -> bytes:
-        """Canonical bytes: three points, then the scalars, challenge last."""
-        points = encode_g1(self.a_bar) + encode_g1(self.b_bar) + encode_g1(self.d)
-        return points + encode_scalars(self.e_hat, self.r1_hat, self.r3_hat, *self.message_hats, self.challenge)
-
 
 @frozen
 class Announcement:
@@ -64,18 +54,6 @@ class Announcement:
 def proof_size(hidden: int) -> int:
     """Bytes of a proof that hides `hidden` scalars."""
     return POINTS * G1_SIZE + (OTHER_RESPONSES + hidden) * SCALAR_SIZE
-
-
-def decode_proof(data_untrusted: bytes, hidden: int) -> Proof:
-    """Every point canonical, in the subgroup and not the identity, every scalar from 1 to r-1, no byte too many."""
-    if len(data_untrusted) != proof_size(hidden):
-        raise Malformed(f"proof: expected {proof_size(hidden)} bytes, got {len(data_untrusted)}; send it whole")
-    a_bar, b_bar, d = (
-        decode_g1(data_untrusted[index * G1_SIZE : (index + 1) * G1_SIZE], name)
-        for index, name in enumerate(("Abar", "Bbar", "D"))
-    )
-    e_hat, r1_hat, r3_hat, *message_hats, challenge = decode_scalars(data_untrusted[POINTS * G1_SIZE :], "proof scalar")
-    return Proof(a_bar, b_bar, d, e_hat, r1_hat, r3_hat, tuple(message_hats), challenge)
 
 
 def calculate_challenge(

@@ -14,7 +14,6 @@ from anon.credential.curve import (
     G1,
     G1_SIZE,
     G2,
-    IDENTITY_G1,
     NEGATED_GENERATOR_G2,
     FixedBase,
     FixedBases,
@@ -27,8 +26,8 @@ from anon.credential.curve import (
     pairing_product_is_one,
 )
 from anon.credential.issuance import PublicKey, decode_scalars
-from anon.credential.presentation import Tag, TokenForm, token_size
-from anon.credential.proof import Announcement, Proof, calculate_challenge, decode_proof
+from anon.credential.presentation import Tag, token_size
+from anon.credential.proof import Announcement, Proof, calculate_challenge
 from anon.credential.statement import Context, Statement, make_context, nym_statement
 from anon.errors import AnonmlError, Malformed, RejectedProof
 from anon.labels import TOKEN_BATCH
@@ -36,31 +35,25 @@ from anon.labels import TOKEN_BATCH
 LEAST_PART, MOST_PARTS = 8, 4
 """A fold that fails is halved until its parts are so short or so many fail; then the tokens left are checked alone."""
 ANNOUNCED_NAMES = ("pseudonym", "Abar", "Bbar", "D", "T1", "T2", "Ut")
-"""The points of a token of the second form, in their order."""
+"""The points of a token, in their order."""
 
 
 class Verifier:
-    """Checks tokens of one form under one issuer key, header (without the count) and number of nym secrets.
+    """Checks tokens under one issuer key, header (without the count) and number of nym secrets.
 
     Building it verifies the key and takes about 10 ms for each of the first eight generators. It is safe across
-    threads. Checking holds Python's lock but for the last tenth of a batch (of the second form, the last quarter):
-    threads keep an event loop alive, only processes use a second core.
+    threads. Checking holds Python's lock but for the last quarter of a batch: threads keep an event loop alive, only
+    processes use a second core.
     """
 
-    def __init__(self, public_key: PublicKey, header: bytes, count: int, form: TokenForm) -> None:
+    def __init__(self, public_key: PublicKey, header: bytes, count: int) -> None:
         self._key = decode_g2(public_key, "issuer key")
         self._count = count
-        self._form = form
         self._statement = nym_statement(public_key, header, count)
         self._bases = statement_bases(self._statement)
 
     def check(self, token_untrusted: bytes, context: bytes, presentation_header: bytes) -> Tag:
         """The token's tag. Raises `Malformed` or `RejectedProof`."""
-        if self._form is TokenForm.CHALLENGE:
-            proof = self._check_all_but_pairing(token_untrusted, context, presentation_header)
-            if not proof_pairing_holds(self._key, proof):  # 6.
-                raise RejectedProof("token rejected")
-            return Tag(token_untrusted[:G1_SIZE])
         shown = self.read(token_untrusted, context, presentation_header)
         # 5. The announcements are those of this challenge. 6. The pairing.
         if not self._announced_rightly(shown) or not proof_pairing_holds(self._key, shown.proof):
@@ -68,7 +61,7 @@ class Verifier:
         return Tag(token_untrusted[:G1_SIZE])
 
     def read(self, token_untrusted: bytes, context: bytes, presentation_header: bytes) -> Announced:
-        """A token of the second form with the challenge that it hashes to. None of its equations is checked yet.
+        """A token with the challenge that it hashes to. None of its equations is checked yet.
 
         Raises `Malformed` or, for a challenge of zero, `RejectedProof`.
         """
@@ -81,34 +74,10 @@ class Verifier:
     ) -> list[Tag | AnonmlError]:
         """For each (token, context, presentation header) in order: its tag, or the error `check` would raise.
 
-        Each token is judged on its own, also when two carry one tag. The pairings of the whole batch, and in the second
-        form all its equations, are folded with fresh 128-bit coefficients. So a bad token passes with probability
-        2^-128. A fold that fails is halved, for the sums of one half. `random_bytes` must be the operating system's.
+        Each token is judged on its own, also when two carry one tag. All equations of the whole batch are folded with
+        fresh 128-bit coefficients. So a bad token passes with probability 2^-128. A fold that fails is halved, for the
+        sums of one half. `random_bytes` must be the operating system's.
         """
-        if self._form is TokenForm.CHALLENGE:
-            return self._check_challenges(items, random_bytes)
-        return self._check_announcements(items, random_bytes)
-
-    def _check_challenges(
-        self, items: Sequence[tuple[bytes, bytes, bytes]], random_bytes: Callable[[int], bytes]
-    ) -> list[Tag | AnonmlError]:
-        verdicts: list[Tag | AnonmlError] = []
-        folds: list[Fold] = []
-        for index, (token_untrusted, context, presentation_header) in enumerate(items):
-            try:
-                proof = self._check_all_but_pairing(token_untrusted, context, presentation_header)
-            except AnonmlError as error:
-                verdicts.append(error)
-            else:
-                verdicts.append(Tag(token_untrusted[:G1_SIZE]))
-                folds.append(Fold(index, proof.a_bar, proof.b_bar))
-        for index in failures(self._key, folds, random_bytes):
-            verdicts[index] = RejectedProof("token rejected")
-        return verdicts
-
-    def _check_announcements(
-        self, items: Sequence[tuple[bytes, bytes, bytes]], random_bytes: Callable[[int], bytes]
-    ) -> list[Tag | AnonmlError]:
         verdicts: list[Tag | AnonmlError] = [Tag(token_untrusted[:G1_SIZE]) for token_untrusted, _, _ in items]
         opened: list[tuple[int, list[bytes], list[Scalar]]] = []
         for index, (token_untrusted, _, _) in enumerate(items):
@@ -158,19 +127,8 @@ class Verifier:
         folds = [Fold(place, proofs[place].proof.a_bar, proofs[place].proof.b_bar) for place in rest]
         return sorted(bad.union(failures(self._key, folds, random_bytes)))
 
-    def _check_all_but_pairing(self, token_untrusted: bytes, context: bytes, presentation_header: bytes) -> Proof:
-        # 1. Exact length.
-        self._demand_length(token_untrusted)
-        # 2. The four points: canonical, in the subgroup, not the identity. 3. The scalars: from 1 to r-1.
-        pseudonym = decode_g1(token_untrusted[:G1_SIZE], "pseudonym")
-        proof = decode_proof(token_untrusted[G1_SIZE:], self._count + 1)
-        # 4. The announcement, Ut not the identity. 5. The challenge binds everything shown.
-        nym = announce_nym(proof, pseudonym, fixed_context(context), self._count)
-        demand_challenge(proof, self._statement, self._bases, {}, presentation_header, (make_context(context), *nym))
-        return proof
-
     def _parts(self, token_untrusted: bytes) -> tuple[list[bytes], list[Scalar]]:
-        """Of the second form: the seven points' bytes, and the scalars."""
+        """The seven points' bytes, and the scalars."""
         # 1. Exact length. 2. The scalars: from 1 to r-1.
         self._demand_length(token_untrusted)
         end = len(ANNOUNCED_NAMES) * G1_SIZE
@@ -203,7 +161,7 @@ class Verifier:
         return announce(proof, self._statement, self._bases, shown.revealed, nym) == announcement
 
     def _demand_length(self, token_untrusted: bytes) -> None:
-        size = token_size(self._count, self._form)
+        size = token_size(self._count)
         if len(token_untrusted) != size:
             raise Malformed(f"token: expected {size} bytes, got {len(token_untrusted)}; send it whole")
 
@@ -218,9 +176,9 @@ def _halves(
 
 
 @lru_cache(maxsize=8)
-def cached_verifier(public_key: PublicKey, header: bytes, count: int, form: TokenForm) -> Verifier:
+def cached_verifier(public_key: PublicKey, header: bytes, count: int) -> Verifier:
     """The same verifier again for the same arguments: for worker processes, which are given bytes with each batch."""
-    return Verifier(public_key, header, count, form)
+    return Verifier(public_key, header, count)
 
 
 @lru_cache(maxsize=32)
@@ -234,14 +192,6 @@ def fixed_context(context: bytes) -> tuple[Context, FixedBase]:
 def statement_bases(statement: Statement) -> FixedBases:
     """Tables for P1 + Q_1 * domain and the generators."""
     return FixedBases((statement.fixed, *statement.generators))
-
-
-def announce_nym(proof: Proof, pseudonym: G1, context: tuple[Context, FixedBase], nym_count: int) -> tuple[G1, G1]:
-    """The pseudonym and a Ut other than the identity (NymProofVerifyInit). Raises `RejectedProof`."""
-    ut = announced_ut(proof, pseudonym, context, nym_count)
-    if ut == IDENTITY_G1:
-        raise RejectedProof("token rejected")
-    return pseudonym, ut
 
 
 def announced_ut(proof: Proof, pseudonym: G1, context: tuple[Context, FixedBase], nym_count: int) -> G1:
@@ -271,22 +221,6 @@ def announce(
     t1 = multiexp([proof.b_bar, proof.a_bar, proof.d], [challenge, proof.e_hat, proof.r1_hat])
     t2 = bases.combine([challenge, *factors]) + multiexp([proof.d], [proof.r3_hat])
     return Announcement(t1, t2, *(nym or (None, None)))
-
-
-def demand_challenge(
-    proof: Proof,
-    statement: Statement,
-    bases: FixedBases,
-    revealed: Mapping[int, Scalar],
-    presentation_header: bytes,
-    nym: tuple[Context, G1, G1] | None = None,
-) -> None:
-    """The challenge is the hash of what it announces; raises `RejectedProof`."""
-    context, *shown = nym if nym is not None else (None,)
-    announcement = announce(proof, statement, bases, revealed, (shown[0], shown[1]) if shown else None)
-    points = (proof.a_bar, proof.b_bar, proof.d)
-    if calculate_challenge(statement, points, announcement, revealed, presentation_header, context) != proof.challenge:
-        raise RejectedProof("token rejected")
 
 
 def proof_pairing_holds(key: G2, proof: Proof) -> bool:

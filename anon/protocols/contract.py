@@ -127,12 +127,8 @@ class SharedPart(Protocol):
     @property
     def designs(self) -> Mapping[str, Design]: ...
 
-    @property
-    def packet_versions(self) -> tuple[int, ...]:
-        """The versions that packets of its studies may have (`Manifest.packet_version`). New studies have the first."""
-
     def share_sizes(self, study: Manifest) -> tuple[int, ...]:
-        """Bytes of each recipient's share once it is sealed (`anon.wire.packet_v2.Layout.sealed_shares`), the same in
+        """Bytes of each recipient's share once it is sealed (`anon.wire.packets.Layout.sealed_shares`), the same in
         every packet; none where answers are perturbed."""
 
     def windows(self, proposal: Proposal, settled: int) -> tuple[Window, ...]:

@@ -95,12 +95,6 @@ def check_study(study: Manifest) -> None:
     protocol = protocol_of(study)
     if study.protocol != protocol.name:
         raise Malformed(f"manifest: its design is of the protocol {protocol.name}; do not take part")
-    if study.packet_version not in protocol.packet_versions:
-        versions = " or ".join(map(str, protocol.packet_versions))
-        raise Malformed(
-            f"manifest: packets of version {study.packet_version}, but its protocol has those of {versions}; "
-            "do not take part"
-        )
     charge = exposure_of(study).replacing()
     if charge.measure is Measure.LOCAL and any(survey.exact for survey in study.surveys):
         raise Malformed("manifest: it claims a local cost for exact answers; do not take part")

@@ -13,16 +13,14 @@ from anon.protocols.registry import protocol_for
 from anon.protocols.sum import arranged
 from anon.study.designs import most_in_a_window
 from anon.study.features import USUAL_MOST
-from anon.study.manifest import HISTOGRAM, SEALING_KEYS, SEVERAL_ADDRESSES, VERSION, Manifest, Timetable, Window
+from anon.study.manifest import HISTOGRAM, VERSION, Manifest, Timetable, Window
 from anon.study.proposal import Proposal
 from anon.transparency import buckets
-from anon.wire.addresses import addresses_of
 
 
 @frozen
 class StudyKeys:
-    """The public keys of one study and the commitment to its hidden random value; 32, 32, 96 and 32 bytes. A sealing
-    key for packets of version 2 has 1216."""
+    """The public keys of one study and the commitment to its hidden random value; 32, 1216, 96 and 32 bytes."""
 
     aggregator_key: bytes
     sealing_key: bytes
@@ -55,7 +53,7 @@ def resolve(
             f"got {proposal.cover.connections}"
         )
     return Manifest(
-        version=_version(keys, address),
+        version=VERSION,
         title=proposal.title,
         purpose=proposal.purpose,
         data_source=proposal.data_source.strip(),
@@ -90,10 +88,6 @@ def _with_maximum(proposal: Proposal) -> Proposal:
     """The same with the usual maximum where it names none, for `prepare` of `aggregator.study.publish` to lower."""
     cohort = proposal.cohort
     return evolve(proposal, cohort=evolve(cohort, maximum=cohort.maximum or max(cohort.minimum, USUAL_MOST)))
-
-
-def _version(keys: StudyKeys, address: str) -> int:
-    return SEVERAL_ADDRESSES if len(addresses_of(address)) > 1 else SEALING_KEYS.get(len(keys.sealing_key), VERSION)
 
 
 def _bucketed_from(protocol: SharedPart, proposal: Proposal) -> int:

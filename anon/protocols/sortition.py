@@ -22,7 +22,7 @@ from anon.errors import Malformed
 from anon.study.manifest import Manifest
 from anon.study.slots import Slot
 from anon.wire.cbor import sha256
-from anon.wire.packet_v2 import VERSION, Occasion
+from anon.wire.packets import Occasion
 
 
 def draw(slot: Slot, seed: bytes, tag: bytes) -> int:
@@ -54,19 +54,12 @@ def in_score_cohort(score_seed: bytes, tag: bytes, share: float) -> bool:
 
 
 def occasion_of(manifest: Manifest, slot: int) -> Occasion:
-    """A slot in packets of version 2. Raises `Malformed` for a slot that the study does not have."""
+    """A slot with its round. Raises `Malformed` for a slot that the study does not have."""
     if not 0 <= slot < len(manifest.slots):
         raise Malformed(f"slot: expected 0 to {len(manifest.slots) - 1}, got {slot}")
     return Occasion(manifest.study_id, manifest.round_of(manifest.slots[slot]), slot)
 
 
 def tag_context(manifest: Manifest, slot: int) -> bytes:
-    """The pseudonym context of a slot, in packets of the study's version. Raises `Malformed` for an unknown slot."""
-    if manifest.packet_version == VERSION:
-        return occasion_of(manifest, slot).tag_context()
-    return slot_context(manifest.study_id, slot)
-
-
-def slot_context(study_id: bytes, slot: int) -> bytes:
-    """The pseudonym context of a slot in packets of version 1: SHA-256(label, study id, slot)."""
-    return sha256(labels.SLOT_CONTEXT, study_id, slot.to_bytes(2, "big"))
+    """The pseudonym context of a slot. Raises `Malformed` for an unknown slot."""
+    return occasion_of(manifest, slot).tag_context()

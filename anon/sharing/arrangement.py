@@ -18,7 +18,7 @@ from typing import Any
 from attrs import field, frozen
 
 from anon import labels
-from anon.credential import TokenForm, token_size
+from anon.credential import token_size
 from anon.errors import InvalidValue, Malformed
 from anon.sealing import PUBLIC_KEY_SIZE
 from anon.text.foreign import folded
@@ -28,7 +28,7 @@ from anon.vdaf.flp import Proof
 from anon.vdaf.prio3 import Prio3
 from anon.wire.addresses import teller_address_fault
 from anon.wire.cbor import decode, encode, sha256
-from anon.wire.packet_v2 import MOST_ROUNDS, MOST_SLOTS, MOST_TELLERS, VERSION, Layout, Occasion
+from anon.wire.packets import MOST_ROUNDS, MOST_SLOTS, MOST_TELLERS, VERSION, Layout, Occasion
 
 KEY_SIZE, COMMITMENT_SIZE = 32, 32
 LEAST_TELLERS, LEAST_MEMBERS = 2, 2
@@ -207,7 +207,7 @@ class Arrangement:
     def layout(self, packets: int) -> Layout:
         """The lengths of the study's packets, where a member sends at most so many."""
         report, *shares = self._share_sizes(self.sums[0])
-        return Layout(report, tuple(shares), token_size(packets, TokenForm.ANNOUNCEMENTS))
+        return Layout(report, tuple(shares), token_size(packets))
 
     def to_bytes(self) -> bytes:
         """The canonical bytes."""

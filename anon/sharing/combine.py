@@ -14,7 +14,7 @@ from attrs import field, frozen
 from anon.errors import Malformed, RejectedProof
 from anon.sharing.arrangement import Arrangement
 from anon.sharing.statements import parse_list, parse_list_signature, parse_noisy_share
-from anon.wire.packet_v2 import Occasion
+from anon.wire.packets import Occasion
 
 
 @frozen

@@ -54,7 +54,7 @@ from anon.sharing.statements import Disagreed, read_disagreement
 from anon.text.foreign import LONGEST_TOLD, Quoted
 from anon.text.sentences import Term, joined
 from anon.wire.cbor import decode, encode, sha256
-from anon.wire.packet_v2 import MOST_TELLERS, STUDY_BYTES, TAG_BYTES, Occasion
+from anon.wire.packets import MOST_TELLERS, STUDY_BYTES, TAG_BYTES, Occasion
 from anon.wire.strict_json import read_json
 
 T = TypeVar("T")

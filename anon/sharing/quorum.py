@@ -15,7 +15,7 @@ from anon import labels
 from anon.errors import Malformed
 from anon.sharing.arrangement import PAIRS, Arrangement, parse_arrangement
 from anon.wire.cbor import decode, encode, sha256
-from anon.wire.packet_v2 import Occasion
+from anon.wire.packets import Occasion
 
 
 @frozen

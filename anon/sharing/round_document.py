@@ -25,7 +25,7 @@ from anon.sharing.quorum import Quorum, quorum_of
 from anon.sharing.statements import DIGEST_SIZE, list_heading, parse_disagreement, parse_list
 from anon.wire.cbor import decode, encode
 from anon.wire.lists import list_length
-from anon.wire.packet_v2 import MOST_ROUNDS, MOST_SLOTS, TAG_BYTES, VERSION, Occasion
+from anon.wire.packets import MOST_ROUNDS, MOST_SLOTS, TAG_BYTES, VERSION, Occasion
 
 LONGEST_EVIDENCE = 2**12
 _SIGNATURE_SIZE = 64

@@ -9,7 +9,7 @@ from anon.sealing import seal
 from anon.sharing.arrangement import Arrangement
 from anon.vdaf.binding import sharing_nonce
 from anon.vdaf.prio3 import Sharing
-from anon.wire.packet_v2 import Occasion, seal_shares, share_info
+from anon.wire.packets import Occasion, seal_shares, share_info
 
 
 def sealed_shares(

@@ -31,7 +31,7 @@ from anon.sharing.arrangement import Arrangement
 from anon.sharing.quorum import quorums
 from anon.wire.cbor import decode, encode, sha256
 from anon.wire.lists import byte_strings, fixed_rows
-from anon.wire.packet_v2 import STUDY_BYTES, TAG_BYTES, VERSION, Occasion
+from anon.wire.packets import STUDY_BYTES, TAG_BYTES, VERSION, Occasion
 
 DIGEST_SIZE = 32
 

@@ -6,7 +6,6 @@ Later documents only fill named blanks (thresholds, edges) of the surveys listed
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from functools import cached_property
 from math import prod
 
@@ -35,12 +34,9 @@ from anon.study.records import Records
 from anon.study.slots import Slot, demand_slots
 from anon.wire.addresses import addresses_of, onion_addresses_fault
 from anon.wire.cbor import decode, encode, sha256
-from anon.wire.messages import KEY_BYTES
 
-SEVERAL_ADDRESSES = VERSION = 3
-"""The newest of this format. 2 differs from 1 only in this: the study's packets are of version 2. Studies of exact sums
-may still have 1. 3 differs from 2 only in this: the study is served at several onion addresses. A program that knows
-earlier ones alone tells its owner to update it."""
+VERSION = 2
+"""Of this format. A program that knows another one alone tells its owner to update it."""
 LARGEST = 2**40  # of 1e-9: every epsilon fits a float and a database
 LARGEST_CARD = 2**20
 """Of a survey: the categories of a feature, or the reach of a column."""
@@ -55,8 +51,6 @@ LONGEST_VECTOR, LONGEST_REPORT, LONGEST_PART = 2**16, 2**22, 2**20
 HISTOGRAM = "histogram"
 """The protocol of a manifest that names none."""
 LONGEST_PURPOSE = 8000  # characters
-SEALING_KEYS: Mapping[int, int] = {KEY_BYTES: 1, PUBLIC_KEY_SIZE: 2}
-"""The version of a study's packets by the bytes of its sealing key."""
 
 
 @frozen
@@ -226,20 +220,14 @@ class Manifest:
     bucketed_from: int = field(default=0, metadata=LEFT_OUT)
 
     def __attrs_post_init__(self) -> None:
-        if not 1 <= self.version <= VERSION:
+        if self.version != VERSION:
             raise InvalidValue(f"version: expected {VERSION}, got {self.version}; update this program")
-        sizes = {"aggregator_key": 32, "credential_key": 96, "seed_commitment": 32}
+        sizes = {"aggregator_key": 32, "sealing_key": PUBLIC_KEY_SIZE, "credential_key": 96, "seed_commitment": 32}
         for name, size in sizes.items():
             if len(getattr(self, name)) != size:
                 raise InvalidValue(f"{name}: expected {size} bytes")
-        if len(self.sealing_key) not in SEALING_KEYS:
-            raise InvalidValue(f"sealing_key: expected {' or '.join(map(str, SEALING_KEYS))} bytes")
-        if self.version > 1 and self.packet_version == 1:
-            raise InvalidValue(f"sealing_key: expected {PUBLIC_KEY_SIZE} bytes in a manifest of version {self.version}")
         if fault := onion_addresses_fault(self.address):
             raise InvalidValue(f"address: {fault}")
-        if (self.version == SEVERAL_ADDRESSES) != (len(self.addresses) > 1):
-            raise InvalidValue(f"address: several of them, and no fewer, are of version {SEVERAL_ADDRESSES}")
         for name in ("title", "contact"):
             demand_line(name, getattr(self, name))
         for name in ("purpose", "data_source"):
@@ -257,17 +245,9 @@ class Manifest:
             raise InvalidValue(f"part: expected at most {LONGEST_PART} bytes, and none for the histogram")
         if self.protocol == HISTOGRAM and any(survey.exact for survey in self.surveys):
             raise InvalidValue("surveys: the histogram perturbs every answer, and has no exact survey")
-        if self.packet_version == 1 and any(survey.exact for survey in self.surveys):
-            raise InvalidValue("surveys: packets of version 1 hold no shares of an exact answer")
         if self.bucketed_from and not (self.protocol == HISTOGRAM and 2 <= self.bucketed_from <= MOST_IN_COHORT):
             raise InvalidValue(f"bucketed_from: expected 2 to {MOST_IN_COHORT}, in a study of the histogram")
         _check_shape(self)
-
-    @property
-    def packet_version(self) -> int:
-        """The version of the study's packets, which the length of its sealing key says: 1 for a key of NaCl's boxes, 2
-        for a key of HPKE with X-Wing (`anon.sealing`)."""
-        return SEALING_KEYS[len(self.sealing_key)]
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -293,7 +273,7 @@ class Manifest:
         return self.surveys[survey]
 
     def round_of(self, slot: Slot) -> int:
-        """The round of a slot in packets of version 2: the earliest of its rows'. A slot is answered once, whichever of
+        """The round of a slot: the earliest of its rows'. A slot is answered once, whichever of
         its rows was drawn, so it has one round."""
         return min(self.survey(row.survey).round for row in slot.rows)
 

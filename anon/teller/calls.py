@@ -22,7 +22,7 @@ from anon.teller.home import Place
 from anon.teller.journal import MOST_STUDIES, Journal
 from anon.teller.session import Teller
 from anon.transparency.closing import Bodies
-from anon.wire.packet_v2 import Occasion
+from anon.wire.packets import Occasion
 
 Answer = Callable[[list[Any]], Any]
 _NOT_NAMED = (

@@ -30,7 +30,7 @@ from anon.storage.private_files import made_private
 from anon.storage.whole_rows import TABLE, WholeRows
 from anon.teller.rules import Roll
 from anon.text.sentences import Term
-from anon.wire.packet_v2 import Occasion
+from anon.wire.packets import Occasion
 
 KEPT = Kept(
     Term("With it are the secrets of running studies and what this teller said in them"),

@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from attrs import field, frozen
 
 from anon import labels
-from anon.credential import PublicKey, TokenForm, Verifier, cached_verifier
+from anon.credential import PublicKey, Verifier, cached_verifier
 from anon.errors import Malformed, Refused, RejectedProof
 from anon.noise import DiscreteGaussian, RandomBytes
 from anon.sealing.opening import Opener
@@ -45,7 +45,7 @@ from anon.vdaf.field import Vector
 from anon.vdaf.prio3 import Prio3, VerifyState
 from anon.wire.cbor import sha256
 from anon.wire.messages import credential_header
-from anon.wire.packet_v2 import Layout, Occasion, Relayed, parse_relayed, share_info
+from anon.wire.packets import Layout, Occasion, Relayed, parse_relayed, share_info
 
 TAG_SPENT = "tag-spent"
 
@@ -62,7 +62,7 @@ class Roll:
     @property
     def verifier(self) -> Verifier:
         """The check of tokens."""
-        return cached_verifier(PublicKey(self.issuer), self.header, self.packets, TokenForm.ANNOUNCEMENTS)
+        return cached_verifier(PublicKey(self.issuer), self.header, self.packets)
 
 
 def read_roll(

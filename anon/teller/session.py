@@ -49,7 +49,7 @@ from anon.transparency.closing import Bodies
 from anon.transparency.fingerprint import teller_words
 from anon.vdaf.prio3 import Prio3, VerifyState
 from anon.wire.cbor import encode, sha256
-from anon.wire.packet_v2 import VERSION, Occasion, Relayed
+from anon.wire.packets import VERSION, Occasion, Relayed
 
 SECRET_SIZE = 32
 

@@ -39,7 +39,6 @@ from anon.transparency.transcript import (
 )
 from anon.wire.cbor import sha256
 from anon.wire.messages import (
-    Packet,
     Roster,
     RosterEntry,
     Signatures,
@@ -48,8 +47,7 @@ from anon.wire.messages import (
     parse_credentials,
     parse_roster,
 )
-from anon.wire.packet_v2 import TAG_BYTES, PublishedPacket
-from anon.wire.published import parse
+from anon.wire.packets import TAG_BYTES, PublishedPacket, parse_published
 
 
 @frozen
@@ -152,7 +150,7 @@ def digests_of(content: bytes, study: bytes, slot: int) -> bytes:
 
 def tag_of(plaintext: bytes) -> bytes:
     """The tag of a published packet, 48 bytes. Raises `Malformed`."""
-    return parse(plaintext).token[:TAG_BYTES]
+    return parse_published(plaintext).token[:TAG_BYTES]
 
 
 # The checks of a bucket's content. Each raises `Malformed` with the fault: the root is signed, so the fault is the
@@ -182,7 +180,7 @@ def read_packets_bucket(document: BucketDocument, number: int, content_untrusted
     slot, packets = parse_transcript(content_untrusted, document.study)
     if slot != document.part:
         raise Malformed("transcript: a bucket of another slot")
-    read = [parse(packet) for packet in packets]
+    read = [parse_published(packet) for packet in packets]
     if any(packet.slot != document.part for packet in read):
         raise Malformed("transcript: a packet of another slot")
     tags = [packet.token[:TAG_BYTES] for packet in read]
@@ -205,13 +203,13 @@ def published_buckets(manifest: Manifest, contents: Iterable[bytes]) -> Publishe
     """The packets of transcripts' buckets, by survey. Raises `Malformed`, also for a packet of a survey that the study
     does not have."""
     surveys = {one.survey: one for one in manifest.surveys}
-    found: dict[int, list[Packet | PublishedPacket]] = {survey: [] for survey in surveys}
+    found: dict[int, list[PublishedPacket]] = {survey: [] for survey in surveys}
     unreadable = 0
     for content in contents:
-        for packet in map(parse, parse_transcript(content, manifest.study_id)[1]):
+        for packet in map(parse_published, parse_transcript(content, manifest.study_id)[1]):
             if packet.survey not in surveys:
                 raise Malformed("transcript: a packet of a survey that the study does not have")
-            if counts(manifest.packet_version, surveys[packet.survey], packet):
+            if counts(surveys[packet.survey], packet):
                 found[packet.survey].append(packet)
             else:
                 unreadable += 1

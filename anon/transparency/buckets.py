@@ -25,7 +25,8 @@ from anon import labels
 from anon.errors import Malformed
 from anon.transparency.merkle import HASH_BYTES, leaf_hash, led_to, path_of, root_of
 from anon.wire.cbor import decode, encode, sha256
-from anon.wire.messages import VERSION, pad, unpad
+from anon.wire.messages import VERSION
+from anon.wire.packets import pad, unpad
 
 USUAL_THRESHOLD = 4096
 """Entries from which on the documents of a new study are in buckets."""

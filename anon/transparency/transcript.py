@@ -1,4 +1,4 @@
-"""Transcripts: every accepted packet of a survey, sorted by tag, in its published form (`anon.wire.published`)."""
+"""Transcripts: every accepted packet of a survey, sorted by tag, in its published form (`anon.wire.packets`)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from attrs import frozen
 
 from anon import labels
-from anon.credential import TokenForm, token_size
+from anon.credential import token_size
 from anon.errors import Malformed
 from anon.study.manifest import Manifest, Survey
 from anon.wire.cbor import decode, encode, sha256_each
 from anon.wire.lists import byte_strings, fixed_rows, items_in, list_length
-from anon.wire.messages import VERSION, Packet
-from anon.wire.packet_v2 import DIGEST_BYTES, MOST_SURVEYS, Occasion, PublishedPacket
-from anon.wire.published import parse, version_of
+from anon.wire.messages import VERSION
+from anon.wire.packets import DIGEST_BYTES, MOST_SURVEYS, Occasion, PublishedPacket, parse_published
 
 
 @frozen
@@ -22,7 +21,7 @@ class Published:
     """The content of a study's signed transcripts: the packets of every survey that can be counted, sorted by tag, and
     how many cannot be read. Those were damaged before they were signed: nothing that is learned rests on them."""
 
-    packets: Mapping[int, tuple[Packet | PublishedPacket, ...]]
+    packets: Mapping[int, tuple[PublishedPacket, ...]]
     unreadable: int
 
     @property
@@ -55,31 +54,31 @@ def published(manifest: Manifest, bodies_untrusted: Iterable[bytes]) -> Publishe
         survey, plaintexts = parse_transcript(body, manifest.study_id)
         if survey not in surveys:
             raise Malformed("transcript: of a survey that the study does not have")
-        packets[survey] = _readable(manifest.packet_version, surveys[survey], plaintexts)
+        packets[survey] = _readable(surveys[survey], plaintexts)
         unreadable += len(plaintexts) - len(packets[survey])
     return Published(packets, unreadable)
 
 
-def _readable(version: int, survey: Survey, plaintexts: Sequence[bytes]) -> tuple[Packet | PublishedPacket, ...]:
-    read = (_read(version, survey, plaintext) for plaintext in plaintexts)
+def _readable(survey: Survey, plaintexts: Sequence[bytes]) -> tuple[PublishedPacket, ...]:
+    read = (_read(survey, plaintext) for plaintext in plaintexts)
     return tuple(packet for packet in read if packet is not None)
 
 
-def _read(version: int, survey: Survey, plaintext: bytes) -> Packet | PublishedPacket | None:
+def _read(survey: Survey, plaintext: bytes) -> PublishedPacket | None:
     try:
-        packet = parse(plaintext)
+        packet = parse_published(plaintext)
     except Malformed:
         return None
-    return packet if counts(version, survey, packet) else None
+    return packet if counts(survey, packet) else None
 
 
-def counts(version: int, survey: Survey, packet: Packet | PublishedPacket) -> bool:
-    """True if a packet of a transcript can be counted: of the study's version, and with a report of the survey."""
+def counts(survey: Survey, packet: PublishedPacket) -> bool:
+    """True if a packet of a transcript can be counted: of the survey, and with a report of its own."""
     try:
         survey.demand_report(packet.report)
     except Malformed:
         return False
-    return (version_of(packet), packet.survey) == (version, survey.survey)
+    return packet.survey == survey.survey
 
 
 def transcript_digests(body_untrusted: bytes, study: bytes, survey: int) -> frozenset[bytes]:
@@ -124,9 +123,7 @@ def entry_length(manifest: Manifest, survey: Survey, recipients: int = 0) -> int
     """Bytes that one packet of a survey takes in its transcript; all packets of a survey take as many. `recipients`:
     how many shares each has."""
     slot = next(slot for slot in manifest.slots if any(row.survey == survey.survey for row in slot.rows))
-    report, token = bytes(survey.report_size), bytes(token_size(manifest.packets, TokenForm(manifest.packet_version)))
-    if manifest.packet_version == 1:
-        return len(encode(Packet(bytes(32), slot.slot, survey.survey, report, token).to_bytes()))
+    report, token = bytes(survey.report_size), bytes(token_size(manifest.packets))
     occasion = Occasion(bytes(32), manifest.round_of(slot), slot.slot)
     digests = (bytes(DIGEST_BYTES),) * recipients
     return len(encode(PublishedPacket(occasion, survey.survey, report, digests, token).to_bytes()))

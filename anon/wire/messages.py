@@ -1,4 +1,4 @@
-"""The wire's messages: enrolment, withdrawal, roster, seed, credentials and packets. See docs/protocol.md.
+"""The wire's messages but packets: enrolment, withdrawal, roster, seed and credentials. See docs/protocol.md.
 
 Everything is canonical CBOR; every parser takes untrusted bytes and raises `Malformed`.
 """
@@ -15,7 +15,7 @@ from attrs import field, frozen
 from anon import labels
 from anon.credential import commitment_size
 from anon.errors import Malformed, RejectedProof
-from anon.nacl import BadSignatureError, CryptoError, PrivateKey, PublicKey, SealedBox, SigningKey, VerifyKey
+from anon.nacl import BadSignatureError, SigningKey, VerifyKey
 from anon.wire.cbor import decode, encode, sha256
 from anon.wire.lists import FixedRows, fixed_rows
 
@@ -24,7 +24,6 @@ KEY_BYTES = 32
 CONTRIBUTION_BYTES = 32
 COMMITMENT_POINT_BYTES = 48
 SIGNATURE_BYTES = 80
-SEAL_OVERHEAD = 48
 
 
 def _fields(data_untrusted: bytes, what: str, kinds: Sequence[type]) -> list[Any]:
@@ -226,106 +225,3 @@ def parse_credentials(data_untrusted: bytes, study: bytes, count: int) -> Signat
     if len(rows) != count:
         raise Malformed(f"credentials: expected {count} for this study, got {len(rows)}")
     return Signatures(rows)
-
-
-@frozen
-class Packet:
-    """One perturbed report with its token. Nothing in it tells when or by whom it was made."""
-
-    study: bytes
-    slot: int
-    survey: int
-    report: bytes
-    token: bytes = field(repr=False)
-
-    def to_bytes(self) -> bytes:
-        """The canonical plaintext."""
-        return encode([VERSION, self.study, self.slot, self.survey, self.report, self.token])
-
-    def presentation_header(self) -> bytes:
-        """The header that the token signs: SHA-256(label, canonical packet without token)."""
-        return presentation_header(self.study, self.slot, self.survey, self.report)
-
-
-def presentation_header(study: bytes, slot: int, survey: int, report: bytes) -> bytes:
-    """SHA-256(label, version, study, slot, survey, report), canonical; 32 bytes."""
-    return sha256(labels.PRESENTATION, encode([VERSION, study, slot, survey, report]))
-
-
-def parse_packet(plaintext_untrusted: bytes) -> Packet:
-    """A packet of the right shape. Its numbers and its token are checked by
-    `aggregator.rules.verify`."""
-    version, *rest = _fields(plaintext_untrusted, "packet", (int, bytes, int, int, bytes, bytes))
-    if version != VERSION:
-        raise Malformed("packet: unknown version")
-    return Packet(*rest)
-
-
-COVER = "cover"
-"""Where a packet has its study: so that neither can be read as the other."""
-
-
-@frozen
-class Dummy:
-    """Cover traffic for one window: of the same size as a packet and answered alike, and about nobody. The same
-    plaintext from every peer; only its seal differs."""
-
-    study: bytes
-    opens: int
-    closes: int
-
-    def to_bytes(self) -> bytes:
-        """The canonical plaintext."""
-        return encode([VERSION, COVER, self.study, self.opens, self.closes])
-
-
-def parse_dummy(plaintext_untrusted: bytes) -> Dummy:
-    """A dummy of the right shape. Its window is checked by `aggregator.rules.verify`. Raises `Malformed`."""
-    version, kind, *rest = _fields(plaintext_untrusted, "cover", (int, str, bytes, int, int))
-    if version != VERSION or kind != COVER:
-        raise Malformed("cover: unknown version or kind")
-    return Dummy(*rest)
-
-
-def packet_size(report_size: int, token_size: int) -> int:
-    """The constant plaintext size of a study's packets: the largest canonical packet plus the length prefix."""
-    return 4 + len(encode([VERSION, bytes(32), 255, 2**16, bytes(report_size), bytes(token_size)]))
-
-
-def pad(plaintext: bytes, size: int) -> bytes:
-    """Length prefix, content, zeros: always `size` bytes."""
-    if len(plaintext) + 4 > size:
-        raise Malformed(f"packet: {len(plaintext)} bytes do not fit the study's size {size}")
-    return len(plaintext).to_bytes(4, "big") + plaintext + bytes(size - 4 - len(plaintext))
-
-
-def unpad(padded_untrusted: bytes, size: int) -> bytes:
-    """The content of `pad`; any other filling is refused, so that a packet has one spelling. Raises `Malformed`."""
-    _sized("packet", padded_untrusted, size)
-    length = int.from_bytes(padded_untrusted[:4], "big")
-    if length > size - 4 or any(padded_untrusted[4 + length :]):
-        raise Malformed("packet: wrong padding")
-    return padded_untrusted[4 : 4 + length]
-
-
-@frozen
-class SealedPacket:
-    """Ciphertext to the study's key: what the outbox stores and the route carries, the same bytes on every retry."""
-
-    ciphertext: bytes = field(repr=False)
-
-
-def seal(plaintext: bytes, sealing_key: bytes) -> bytes:
-    """A NaCl sealed box to the study's Curve25519 key; 48 bytes longer than the plaintext. Raises `Malformed`."""
-    try:
-        return bytes(SealedBox(PublicKey(sealing_key)).encrypt(plaintext))
-    except (CryptoError, RuntimeError):
-        raise Malformed("manifest: its sealing key is of low order; do not take part") from None
-
-
-def unseal(ciphertext_untrusted: bytes, private_key: bytes) -> bytes:
-    """The plaintext of `seal`. Raises `Malformed`."""
-    try:
-        return bytes(SealedBox(PrivateKey(private_key)).decrypt(ciphertext_untrusted))
-    except (CryptoError, ValueError, TypeError):
-        raise Malformed("sealed message: cannot be opened with this study's key; take the invite link again") from None

@@ -17,7 +17,7 @@ from anon.text.sentences import say
 from anon.transparency.buckets import Bucket, BucketDocument, parse_bucket
 from anon.transparency.documents import Head, SignedHead, check_body, parse_chain
 from anon.wire.invite import Invite
-from anon.wire.messages import SealedPacket
+from anon.wire.packets import SealedPacket
 from anon.wire.replies import REPLY_BYTES, parse_reply
 from peer.rules.checks import check_continued, demand_length
 from peer.store.crash_points import crash_point

@@ -23,7 +23,7 @@ from anon.study.manifest import Manifest, Survey
 from anon.sums.gradient import GradientSums
 from anon.sums.moments import MomentSums
 from anon.sums.tables import TableSums
-from anon.wire.packet_v2 import Occasion
+from anon.wire.packets import Occasion
 
 
 class SumPart:

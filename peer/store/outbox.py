@@ -11,7 +11,7 @@ from attrs import frozen
 
 from anon.errors import Conflict
 from anon.text.sentences import say
-from anon.wire.messages import SealedPacket
+from anon.wire.packets import SealedPacket
 from peer.rules.lifecycle import Event, State, Unlisted
 from peer.rules.packet_lifecycle import PacketEffect, PacketEvent, move_packet
 from peer.store import rows

@@ -12,7 +12,7 @@ from anon.ldp import NanoEpsilon
 from anon.study.manifest import Manifest
 from anon.transparency.documents import SignedHead, encode_chain, parse_chain
 from anon.wire.invite import Invite
-from anon.wire.messages import SealedPacket
+from anon.wire.packets import SealedPacket
 from peer.rules.ledger import Entry
 from peer.rules.lifecycle import State
 from peer.rules.packet_lifecycle import Status

@@ -18,7 +18,7 @@ from anon.storage.durable import reading
 from anon.study.parsing import make_converter, structure
 from anon.text.sentences import Term, attributed, from_store, say, to_store
 from anon.transparency.documents import SignedHead, encode_chain, parse_chain
-from anon.wire.messages import SealedPacket
+from anon.wire.packets import SealedPacket
 from peer.rules.consent import Policy
 from peer.rules.ledger import Entry, Ledger
 from peer.rules.lifecycle import State

@@ -1,4 +1,4 @@
-"""Packets: each refusal one case, in both versions, and what must be acknowledged however late it comes."""
+"""Packets: each refusal one case, and what must be acknowledged however late it comes."""
 
 from __future__ import annotations
 
@@ -10,21 +10,15 @@ from pathlib import Path
 
 import pytest
 from attrs import evolve
-from nacl.public import PrivateKey
 
-from aggregator.rules.refusal import PacketRefused
-from aggregator.rules.verify import PacketRules, read_packet
-from anon.credential import TokenForm, present
-from anon.protocols.sortition import occasion_of, tag_context
-from anon.sealing import seal as hpke_seal
+from anon.protocols.sortition import tag_context
+from anon.sealing import seal
 from anon.sealing.opening import Opener
-from anon.wire.cbor import encode
-from anon.wire.messages import Packet, pad
-from anon.wire.packet_v2 import Occasion, PacketV2, PublishedPacket, enrolment_info, packet_info
+from anon.wire.packets import Dummy, Packet, enrolment_info, packet_info, pad
 from anon.wire.replies import REPLY_BYTES, WORDS, encode_reply
+from tests.anon.credential.draft_form import drafted
 from tests.support.clock import Clock
-from tests.support.fake_aggregator import FakeAggregator
-from tests.support.packets import AnyPacket, boxed, moved, posted, spelled
+from tests.support.packets import boxed, moved, posted, spelled
 from tests.support.world import FakePeer, World, begin, in_memory, make_app, sealed, study_text
 
 
@@ -42,61 +36,57 @@ def _flip(data: bytes, place: int) -> bytes:
     return bytes(flipped)
 
 
-def _padded(running: World, packet: AnyPacket) -> bytes:
-    return pad(packet.to_bytes(), running.live.packet_intake.rules.plain_bytes)
+def _padded(running: World, packet: Packet) -> bytes:
+    return pad(packet.to_bytes(), running.live.packet_intake.rules.layout.plain_size)
 
 
 def _posted(running: World, plaintext: bytes) -> bytes:
     return posted(running.live.manifest, plaintext)
 
 
-def _resigned(running: World, peer: FakePeer, packet: AnyPacket, **changes: object) -> bytes:
+def _resigned(running: World, peer: FakePeer, packet: Packet, **changes: object) -> bytes:
     """The peer's own packet, changed and with a token that fits the change."""
     return sealed(running.live, peer.signed(evolve(packet, **changes)))
 
 
-def _other_survey(running: World, packet: AnyPacket) -> int:
+def _other_survey(running: World, packet: Packet) -> int:
     return next(one.survey for one in running.live.manifest.surveys if one.survey != packet.survey)
 
 
-def _other_report(peer: FakePeer, packet: AnyPacket) -> bytes:
+def _other_report(peer: FakePeer, packet: Packet) -> bytes:
     while (report := peer.report(packet.survey)) == packet.report:
         pass
     return report
 
 
-def _other_form(running: World, peer: FakePeer, packet: AnyPacket) -> AnyPacket:
-    """The packet with a token that holds in the other version, cut or filled with zeros to the length of this one's."""
-    manifest = running.live.manifest
-    assert peer.credential is not None
-    context, header = tag_context(manifest, 0), packet.presentation_header()
-    token = present(peer.credential, context, header, os.urandom, TokenForm(3 - manifest.packet_version))
-    return evolve(packet, token=(token + bytes(len(packet.token)))[: len(packet.token)])
+def _draft_form(running: World, peer: FakePeer, packet: Packet) -> Packet:
+    """The packet with a token as the drafts have it, which holds, filled with zeros to the length of ours."""
+    token = drafted(peer.credential, tag_context(running.live.manifest, 0), packet.presentation_header())
+    return evolve(packet, token=token.ljust(len(packet.token), b"\0"))
 
 
-def _another_key(running: World) -> bytes:
+def _another_key() -> bytes:
     """A key of the same kind as the study's."""
-    secret = os.urandom(32)
-    return Opener(secret).public_key if running.live.manifest.packet_version == 2 else bytes(PrivateKey(secret).public_key)
+    return Opener(os.urandom(32)).public_key
 
 
-def _for(running: World, packet: AnyPacket, info: bytes) -> bytes:
+def _for(running: World, packet: Packet, info: bytes) -> bytes:
     """Sealed by HPKE to the study's key for another purpose."""
-    return hpke_seal(_padded(running, packet), running.live.manifest.sealing_key, info)
+    return seal(_padded(running, packet), running.live.manifest.sealing_key, info)
 
 
-Case = Callable[[World, FakePeer, AnyPacket], bytes]
+Case = Callable[[World, FakePeer, Packet], bytes]
 
 REFUSED: dict[str, tuple[str, Case]] = {
     "empty": ("wrong-size", lambda r, p, k: b""),
     "truncated": ("wrong-size", lambda r, p, k: sealed(r.live, k)[:-1]),
     "oversized": ("wrong-size", lambda r, p, k: sealed(r.live, k) + b"\0"),
-    "random bytes": ("sealed-to-another-key", lambda r, p, k: os.urandom(r.live.packet_intake.rules.sealed_bytes)),
+    "random bytes": ("sealed-to-another-key", lambda r, p, k: os.urandom(r.live.packet_intake.rules.layout.sealed_size)),
     "a bit flipped in the encapsulation": ("sealed-to-another-key", lambda r, p, k: _flip(sealed(r.live, k), 20)),
     "a bit flipped in the ciphertext": ("sealed-to-another-key", lambda r, p, k: _flip(sealed(r.live, k), -60)),
     "a bit flipped at the end": ("sealed-to-another-key", lambda r, p, k: _flip(sealed(r.live, k), -1)),
     "sealed to another key": (
-        "sealed-to-another-key", lambda r, p, k: boxed(r.live.manifest, "packets", _padded(r, k), _another_key(r)),
+        "sealed-to-another-key", lambda r, p, k: boxed(r.live.manifest, "packets", _padded(r, k), _another_key()),
     ),
     "padding that is not zero": (
         "malformed", lambda r, p, k: boxed(r.live.manifest, "packets", _flip(_padded(r, k), -1)),
@@ -107,7 +97,7 @@ REFUSED: dict[str, tuple[str, Case]] = {
         "malformed", lambda r, p, k: _posted(r, k.to_bytes()[:1] + b"\x18" + k.to_bytes()[1:]),
     ),
     "an unknown version": ("malformed", lambda r, p, k: _posted(r, spelled(k, version=3))),
-    "the other version": ("malformed", lambda r, p, k: _posted(r, spelled(k, version=3 - r.live.manifest.packet_version))),
+    "an earlier version": ("malformed", lambda r, p, k: _posted(r, spelled(k, version=1))),
     "a field too few": ("malformed", lambda r, p, k: _posted(r, spelled(k, token=None))),
     "true for a slot": ("malformed", lambda r, p, k: _posted(r, spelled(k, slot=False))),
     "a token too short": ("malformed", lambda r, p, k: sealed(r.live, evolve(k, token=k.token[:-1]))),
@@ -122,50 +112,33 @@ REFUSED: dict[str, tuple[str, Case]] = {
     "a forged token": (
         "rejected-proof", lambda r, p, k: sealed(r.live, evolve(k, token=k.token[:48] + os.urandom(len(k.token) - 48))),
     ),
-    "a token of the other form, made to fit": ("rejected-proof", lambda r, p, k: sealed(r.live, _other_form(r, p, k))),
+    "a token of the drafts' form, made to fit": ("malformed", lambda r, p, k: sealed(r.live, _draft_form(r, p, k))),
     "a token with a bit flipped in its last scalar": (
         "rejected-proof", lambda r, p, k: sealed(r.live, evolve(k, token=_flip(k.token, -1))),
     ),
-}
-OF_ONE_VERSION: dict[int, dict[str, tuple[str, Case]]] = {
-    1: {
-        "a packet of version 2": (
-            "malformed", lambda r, p, k: _posted(r, PacketV2(Occasion(k.study, 0, 0), k.survey, k.report, (), k.token[:300]).to_bytes()),
-        ),
-        "a negative slot": ("unknown-slot", lambda r, p, k: _posted(r, spelled(k, slot=-1))),
-        "a report too long": ("malformed-report", lambda r, p, k: _resigned(r, p, k, report=k.report + b"\0")),
-    },
-    2: {
-        "a packet of version 1": (
-            "malformed", lambda r, p, k: _posted(r, Packet(k.occasion.study, 0, k.survey, k.report, k.token).to_bytes()),
-        ),
-        "a negative slot": ("malformed", lambda r, p, k: _posted(r, spelled(k, slot=-1))),
-        "a report too long": ("malformed", lambda r, p, k: _posted(r, p.signed(evolve(k, report=k.report + b"\0")).to_bytes())),
-        "another round": ("unknown-slot", lambda r, p, k: sealed(r.live, p.signed(moved(k, round=1)))),
-        "a share where there is none": (
-            "malformed", lambda r, p, k: _posted(r, p.signed(evolve(k, report=b"", shares=(k.report,))).to_bytes()),
-        ),
-        "sealed for another study": ("sealed-to-another-key", lambda r, p, k: _for(r, k, packet_info(bytes(32)))),
-        "sealed as an enrolment": ("sealed-to-another-key", lambda r, p, k: _for(r, k, enrolment_info(r.live.study))),
-    },
+    "a negative slot": ("malformed", lambda r, p, k: _posted(r, spelled(k, slot=-1))),
+    "a report too long": ("malformed", lambda r, p, k: _posted(r, p.signed(evolve(k, report=k.report + b"\0")).to_bytes())),
+    "another round": ("unknown-slot", lambda r, p, k: sealed(r.live, p.signed(moved(k, round=1)))),
+    "a share where there is none": (
+        "malformed", lambda r, p, k: _posted(r, p.signed(evolve(k, report=b"", shares=(k.report,))).to_bytes()),
+    ),
+    "sealed for another study": ("sealed-to-another-key", lambda r, p, k: _for(r, k, packet_info(bytes(32)))),
+    "sealed as an enrolment": ("sealed-to-another-key", lambda r, p, k: _for(r, k, enrolment_info(r.live.study))),
 }
 
 
 def _dummy(running: World) -> bytes:
     (window,) = running.windows
-    version = running.live.manifest.packet_version
-    return encode([version, "cover", running.live.study, window.opens, window.closes])
+    return Dummy(running.live.study, window.opens, window.closes).to_bytes()
 
 
 @pytest.mark.slow
-async def test_a_bad_packet_is_refused_and_changes_nothing(packet_version: int, tmp_path: Path) -> None:
+async def test_a_bad_packet_is_refused_and_changes_nothing(tmp_path: Path) -> None:
     """Each case with a packet of its own; the same member's good packet is accepted after all of them."""
-    cases = REFUSED | OF_ONE_VERSION[packet_version]
     async with in_memory(tmp_path / "home", study_text()) as running:
         live, (peer, _) = running.live, await running.collecting(2)
-        assert live.manifest.packet_version == packet_version
-        said = {name: await live.submit(case(running, peer, peer.packet())) for name, (_, case) in cases.items()}
-        assert said == {name: word for name, (word, _) in cases.items()}
+        said = {name: await live.submit(case(running, peer, peer.packet())) for name, (_, case) in REFUSED.items()}
+        assert said == {name: word for name, (word, _) in REFUSED.items()}
         assert await running.app._tools.packets.counts(live.study) == {}
         packet = peer.packet()
         assert await live.submit(sealed(live, packet)) == "accepted"
@@ -221,20 +194,6 @@ async def test_before_credentials_no_window_is_open(collecting: tuple[World, lis
     assert await running.live.submit(sealed(running.live, peer.packet())) == "window-not-open"
     intake.issued = issued
     assert await running.live.submit(sealed(running.live, peer.packet())) == "accepted"
-
-
-def test_a_packet_of_another_version_is_none_of_the_study() -> None:
-    """Also where all its lengths fit, as in a transcript that was made by hand."""
-    manifest = FakeAggregator.with_study().manifest
-    rules = PacketRules(manifest.study_id, manifest, bytes(32))
-    own, token = manifest.packet_version, bytes(range(48)) + bytes(rules.token_bytes - 48)
-    packets = {
-        1: Packet(manifest.study_id, 0, 0, b"", token),
-        2: PublishedPacket(occasion_of(manifest, 0), 0, b"", (), token),
-    }
-    assert read_packet(rules, packets[own].to_bytes()).packet == packets[own]
-    with pytest.raises(PacketRefused, match="malformed"):
-        read_packet(rules, packets[3 - own].to_bytes())
 
 
 async def test_a_spent_tag_with_another_packet_is_refused(collecting: tuple[World, list[FakePeer]]) -> None:

@@ -145,7 +145,7 @@ def _packets(change: Callable[[list[bytes]], list[bytes]]) -> Callable[[Publishe
 def _edited(name: str, value: object) -> Callable[[list[bytes]], list[bytes]]:
     def change(packets: list[bytes]) -> list[bytes]:
         fields = decode(packets[0])
-        place = FIELDS[fields[0]].index(name)
+        place = FIELDS.index(name)
         fields[place] = value(fields[place]) if callable(value) else value
         return [encode(fields), *packets[1:]]
 

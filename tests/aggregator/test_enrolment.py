@@ -10,6 +10,7 @@ import pytest
 
 from aggregator.store import enrolments
 from anon.credential import commit
+from anon.sealing import OVERHEAD
 from anon.wire.messages import parse_roster
 from tests.support.packets import boxed
 from tests.support.world import FakePeer, World, in_memory, published, study_text
@@ -139,8 +140,8 @@ async def test_bad_enrolments_are_refused_by_name(running: World) -> None:
     wrong_proof[-1] ^= 1
     too_many = commit(2, os.urandom).commitment_with_proof
     cases = {
-        "wrong-size": [b"", b"\0" * 48, b"\0" * 10_000],
-        "sealed-to-another-key": [os.urandom(400)],
+        "wrong-size": [b"", bytes(OVERHEAD), bytes(10_000)],
+        "sealed-to-another-key": [os.urandom(OVERHEAD + 400)],
         "malformed": [
             _sealed(running, good[:-1]),
             _sealed(running, good + b"\0"),

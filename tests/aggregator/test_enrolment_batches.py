@@ -139,7 +139,7 @@ async def test_rows_are_counted_when_enrolment_closes_and_at_no_tick_before(
 async def test_an_applicant_is_passed_between_processes_whole(running: World) -> None:
     (peer,) = fresh(running, 0)
     opener, manifest = running.live.packet_intake.rules.opener, running.live.manifest
-    given = (opener.version, opener.secret, running.live.study, manifest.packets)
-    applicant, word = enrolment_jobs.open_enrolments(*given, [peer.sealed_enrolment(), bytes(300)])
+    given = (opener.secret, running.live.study, manifest.packets)
+    applicant, word = enrolment_jobs.open_enrolments(*given, [peer.sealed_enrolment(), bytes(1500)])
     assert word == "sealed-to-another-key" and not isinstance(applicant, str)
     assert pickle.loads(pickle.dumps(applicant)) == applicant != evolve(applicant, digest=bytes(32))

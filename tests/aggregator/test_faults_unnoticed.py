@@ -28,7 +28,7 @@ from anon.sharing.statements import Disagreed, ListSignature, disagreement_of
 from anon.storage.migration import KEPT
 from anon.transparency import buckets
 from anon.wire.cbor import sha256
-from anon.wire.packet_v2 import Occasion, Relayed
+from anon.wire.packets import Occasion, Relayed
 from tests.support.canaries import forgetful_sqlite
 from tests.support.tellers import make_world
 from tests.support.world import World, in_memory, study_text

@@ -33,11 +33,9 @@ async def test_secrets_are_for_the_owner_alone(running: World) -> None:
     assert {_mode(path) for path in files} == {0o600}
 
 
-@pytest.mark.parametrize(("version", "length"), [(1, 32), (2, 1216)])
-def test_one_commitment_opens_both_hidden_values(tmp_path: Path, version: int, length: int) -> None:
-    secrets = draw_study_secrets(os.urandom, version)
+def test_one_commitment_opens_both_hidden_values(tmp_path: Path) -> None:
+    secrets = draw_study_secrets(os.urandom)
     public = secrets.public(bytes(32))
-    assert len(public.sealing_key) == length
     assert public.seed_commitment == seed_commitment(secrets.seed_value)
     assert secrets.seed_value == seed_commitment(secrets.score_value)
     home = open_home(tmp_path / "home", os.urandom)
@@ -47,13 +45,12 @@ def test_one_commitment_opens_both_hidden_values(tmp_path: Path, version: int, l
         home.load_secrets(b"\1" * 32)
 
 
-async def test_what_was_recorded_opens_until_its_study_is_erased_and_never_after(packet_version: int, tmp_path: Path) -> None:
+async def test_what_was_recorded_opens_until_its_study_is_erased_and_never_after(tmp_path: Path) -> None:
     """Once its retention is over no file of the home holds the secret of its sealing key."""
     async with in_memory(tmp_path / "home", study_text()) as running:
         (peer, _), live = await running.collecting(2), running.live
         packet = peer.packet()
         recorded, secret = sealed(live, packet), running.app.home.load_secrets(live.study).sealing_key
-        assert live.manifest.packet_version == packet_version
         assert opened(live.manifest, secret, "packets", recorded) == packet.to_bytes()
         assert any(secret in kept for kept in _files(running.app.home.path))
         await running.go_to(live.manifest.timetable.ends)

@@ -96,7 +96,7 @@ async def _exchange_all(running: World, port: int) -> None:
         ("enrol", peer.sealed_enrolment(), "accepted"),
         ("withdraw", peer.sealed_withdrawal(), "withdrawn"),
         ("packets", b"x", "wrong-size"),
-        ("packets", b"x" * running.live.packet_intake.rules.sealed_bytes, "sealed-to-another-key"),
+        ("packets", b"x" * running.live.packet_intake.rules.layout.sealed_size, "sealed-to-another-key"),
         ("enrol", b"x" * 100_000, "wrong-size"),
     ]:
         answer = await route.post(address, f"{base}/{path}", post, REPLY_BYTES)

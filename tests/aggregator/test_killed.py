@@ -21,7 +21,7 @@ from anon.errors import Unreachable
 from anon.route import DirectRoute
 from anon.transparency.documents import SignedHead, parse_chain
 from anon.wire.cbor import decode
-from anon.wire.published import parse
+from anon.wire.packets import parse_published
 from anon.wire.replies import REPLY_BYTES, parse_reply
 from tests.support.clock import Clock
 from tests.support.shared_clock import SharedClock
@@ -200,7 +200,7 @@ async def test_a_study_survives_being_killed_everywhere(victim: Victim) -> None:
         assert result.ok and result.model_checked and result.enrolled == len(members), result.findings
         kept = [decode(bodies[one.head.number])[3] for one in live.chain if one.head.kind == "transcript"]
         assert sorted(one for part in kept for one in part) == sorted(packet.to_bytes() for packet in packets)
-        assert {parse(one).study for part in kept for one in part} == {study}
+        assert {parse_published(one).study for part in kept for one in part} == {study}
 
         await victim.stop()
         victim.at(manifest.timetable.ends + manifest.release.retention)

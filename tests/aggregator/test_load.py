@@ -60,12 +60,11 @@ def test_quantiles_are_values_that_were_measured() -> None:
 async def test_a_load_of_a_few_packets_is_accepted_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Server, workers and packets are real. A second run takes the packets that the first one kept."""
     monkeypatch.setattr(load, "WARM_UP", 4)
-    monkeypatch.setattr(load.HISTOGRAM, "packet_versions", (2, 1))
-    options = argparse.Namespace(rate=[50.0, 100.0], packets=12, version=2, processes=1, kept=tmp_path)
+    options = argparse.Namespace(rate=[50.0, 100.0], packets=12, processes=1, kept=tmp_path)
     for _ in range(2):
         first, last = await load.measure(options)
         assert [row["accepted"] for row in (first, last)] == [12, 12]
         assert [row["again_accepted"] for row in (first, last)] == [2, 2]
         assert (last["lost"], last["doubled"]) == (0, 0)
         monkeypatch.setattr(load, "prepare", None)
-    assert [path.name for path in tmp_path.iterdir()] == ["2"]
+    assert [path.name for path in tmp_path.iterdir()] == ["study"]

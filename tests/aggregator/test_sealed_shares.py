@@ -19,19 +19,19 @@ from aggregator.store.sqlite import SqliteDatabase
 from anon import labels
 from anon.storage.migration import KEPT
 from anon.wire.cbor import sha256
-from anon.wire.packet_v2 import Occasion, PacketV2, Relayed
+from anon.wire.packets import Occasion, Packet, Relayed
 
 STUDY, OTHER = bytes(range(32)), bytes(32)
 COUNT = packets._RELAYED_AT_ONCE + 3
 
 
-def packet(number: int, slot: int = 0, survey: int = 0, study: bytes = STUDY) -> PacketV2:
+def packet(number: int, slot: int = 0, survey: int = 0, study: bytes = STUDY) -> Packet:
     tag = hashlib.sha384(bytes([number])).digest()
     shares = tuple(b"%d for teller %d of slot %d" % (number, teller, slot) for teller in range(2))
-    return PacketV2(Occasion(study, slot, slot), survey, b"report", shares, tag + bytes(336))
+    return Packet(Occasion(study, slot, slot), survey, b"report", shares, tag + bytes(336))
 
 
-def kept(sent: PacketV2) -> Accepted:
+def kept(sent: Packet) -> Accepted:
     plaintext = sent.published().to_bytes()
     digest = sha256(labels.PACKET_DIGEST, plaintext)
     return Accepted(sent.occasion.slot, sent.tag, sent.survey, plaintext, digest, sent.shares)

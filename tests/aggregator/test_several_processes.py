@@ -219,7 +219,7 @@ async def test_refusals_of_all_processes_are_counted_together_in_steps(two: Two)
     here, there = two.world.live, two.there
 
     async def refused(live: LiveStudy, count: int) -> None:
-        assert {await live.submit(bytes(live.packet_intake.rules.sealed_bytes)) for _ in range(count)} == {WRONG}
+        assert {await live.submit(bytes(live.packet_intake.rules.layout.sealed_size)) for _ in range(count)} == {WRONG}
         await two.world.app.tick()
         await two.follow()
 

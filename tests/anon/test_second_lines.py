@@ -28,10 +28,10 @@ def test_the_coefficients_of_a_batch_stand_on_all_that_was_shown(tmp_path: Path,
         return of(label, count, seen, random_bytes)  # type: ignore[arg-type]
 
     monkeypatch.setattr(verification, "coefficients_for", noted)
-    from anon.credential import PublicKey, TokenForm, Verifier, public_key
+    from anon.credential import PublicKey, Verifier, public_key
 
     member = world.members[0].credential
-    verifier = Verifier(PublicKey(public_key(world.aggregator.issuer)), member.header, member.count, TokenForm.ANNOUNCEMENTS)  # type: ignore[arg-type]
+    verifier = Verifier(PublicKey(public_key(world.aggregator.issuer)), member.header, member.count)  # type: ignore[arg-type]
     items = [(one.token, one.occasion.tag_context(), one.presentation_header()) for one in packets]
     assert verifier.check_batch(items, os.urandom) == [one.tag for one in packets]
     assert shown and all(one.token in shown[-1] for one in packets)

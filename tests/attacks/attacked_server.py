@@ -37,7 +37,7 @@ async def aggregator(folder: Path, socket: Path) -> AsyncIterator[list[tuple[str
     async with make_app(folder / "home", clock) as app:
         running = await begin(app, clock, study_text(minimum=2, admission="open"))
         live, base = running.live, f"/v1/{running.live.study.hex()}"
-        packet = os.urandom(live.packet_intake.rules.sealed_bytes)
+        packet = os.urandom(live.packet_intake.rules.layout.sealed_size)
         enrolments = [FakePeer(live.manifest).sealed_enrolment() for _ in range(ENROLMENTS)]
         runner = await http.start_unix({live.study: live}, socket)
         yield [(f"{base}/packets", packet.hex())] + [(f"{base}/enrol", body.hex()) for body in enrolments]

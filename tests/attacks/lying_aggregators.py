@@ -28,9 +28,8 @@ from anon.transparency.buckets import BucketDocument, document_over, parse_bucke
 from anon.transparency.transcript import transcript_body
 from anon.wire.cbor import decode, encode
 from anon.wire.messages import encode_abandoned, encode_roster, encode_seed
-from anon.wire.packet_v2 import Occasion
+from anon.wire.packets import Occasion
 from tests.support.forged_studies import Forge, copied, drawn_by, entry_of
-from tests.support.packets import kept
 from tests.support.sums import GRADIENT, MOMENTS, TABLES, signing_key, sum_study
 from tests.support.world import FakePeer, study_text
 
@@ -504,7 +503,7 @@ def _(rng: Random) -> Forge:
     forge = fresh(rng, "quantile", "bits", silent=1)
     peer = forge.members[0]
     other = next(one for one in forge.manifest.surveys if one.survey != peer.drawn(0))
-    forge.packets.append(kept(peer.packet(0, survey=other.survey)))
+    forge.packets.append(peer.packet(0, survey=other.survey).published())
     return forge.finish()
 
 

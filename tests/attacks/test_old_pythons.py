@@ -30,7 +30,7 @@ NEWER_NAMES = {"data_filter", "tar_filter", "fully_trusted_filter", "FilterError
 
 def _kept(tmp_path: Path) -> Path:
     home = open_home(tmp_path / "home", os.urandom)
-    home.store_secrets(bytes(32), draw_study_secrets(os.urandom, 2))
+    home.store_secrets(bytes(32), draw_study_secrets(os.urandom))
     backup(tmp_path / "home", tmp_path / "backup.tar")
     return tmp_path / "backup.tar"
 

@@ -30,7 +30,7 @@ from peer.store.store import Store
 from tests.attacks.soak_pieces import piece
 from tests.support.clock import Clock
 from tests.support.fake_aggregator import BINNED, DECLARED, FakeAggregator, peer, reopened
-from tests.support.packets import kept, packet_in
+from tests.support.packets import packet_in
 
 HOUR = 3600.0
 WITHIN = 500
@@ -200,7 +200,7 @@ class Life:
         found: defaultdict[int, set[bytes]] = defaultdict(set)
         for body in self.aggregator.sent("packets"):
             plaintext = self.aggregator.opened("packets", body)
-            found[kept(packet_in(self.aggregator.manifest, plaintext)).slot].add(plaintext)
+            found[packet_in(self.aggregator.manifest, plaintext).occasion.slot].add(plaintext)
         return sum(len(plaintexts) - 1 for plaintexts in found.values())
 
     def fault(self) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from aggregator.lab.simulation.simulate import no_keys
+from aggregator.lab.simulation.simulate import NO_KEYS
 from anon.protocols.resolve import resolve
 from anon.study import parse_proposal
 from examples import scenes
@@ -60,7 +60,7 @@ def test_tellers_get_the_places_where_they_are() -> None:
 async def test_the_aggregator_is_due_whenever_a_window_opens(schedule: Schedule) -> None:
     """Peers run further ahead than the margin of a window. No peer passes an instant at which the aggregator is due."""
     proposal = parse_proposal(scheduled(TEXTS["census"], schedule, 300))
-    manifest, dues = resolve(proposal, no_keys(proposal), 0), list[float]()
+    manifest, dues = resolve(proposal, NO_KEYS, 0), list[float]()
 
     class Recording(Party):
         def __init__(self) -> None:

@@ -1,9 +1,8 @@
-"""Makes `studies.zip`: four finished studies as the public sees them, written by the program of one commit.
+"""Makes `studies.zip`: finished studies as the public sees them, written by the program of one commit.
 
-    git archive 41e11d4 anon peer aggregator tests | tar x -C OLD
-    cd OLD && PYTHONPATH=.:tests/aggregator:tests/support python .../tests/golden/make_golden.py TARGET
+    PYTHONPATH=. python tests/golden/make_golden.py TARGET quantile bits median
 
-`packets-2.zip` has one more, with packets of version 2: `git archive f3cb9a5` and `PYTHONPATH=. ... TARGET cuts`.
+`cuts` was written by the program of commit f3cb9a5, and has been the same bytes since.
 
 Beside each study lie the key that opens its packets, one sealed packet, one sealed enrolment and one invite link.
 """
@@ -17,15 +16,11 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-try:
-    from network import DESIGNS, Clock, begin, make_app, sealed, study_text
-except ImportError:
-    from tests.support.clock import Clock
-    from tests.support.world import DESIGNS, begin, make_app, sealed, study_text
-
 from aggregator.audit import export
 from anon.transparency.fingerprint import words
 from anon.wire.invite import Invite
+from tests.support.clock import Clock
+from tests.support.world import DESIGNS, begin, make_app, sealed, study_text
 
 PEERS = 12
 

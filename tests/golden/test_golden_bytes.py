@@ -1,5 +1,5 @@
-"""Bytes that were signed once stay what they are: four studies that the program of commit 41e11d4 ran and published, and
-one of f3cb9a5 with packets of version 2.
+"""Bytes that were signed once stay what they are: four studies that this program ran and published, one of them at commit
+f3cb9a5.
 
 `make_golden` wrote them. Each document is read, encoded again, and must be the same bytes; the audit recomputes the rest.
 """
@@ -32,8 +32,7 @@ from anon.wire.messages import (
 )
 from tests.support.packets import opened, packet_in
 
-OF_VERSION_2 = "packets-2"
-PACKETS = {"cuts": 12, "quantile": 12, "bits": 12, "median": 36, OF_VERSION_2: 12}
+PACKETS = {"cuts": 12, "quantile": 12, "bits": 12, "median": 36}
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +40,6 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("golden")
     with zipfile.ZipFile(Path(__file__).parent / "studies.zip") as archive:
         archive.extractall(folder)
-    with zipfile.ZipFile(Path(__file__).parent / "packets-2.zip") as archive:
-        archive.extractall(folder / "later")
-    (folder / "later" / "cuts").rename(folder / OF_VERSION_2)
     return folder
 
 
@@ -104,7 +100,6 @@ def test_sealed_messages_open_to_the_same_plaintext(study: Path) -> None:
     plain = (study / "packet").read_bytes()
     assert opened(manifest, sealing_key, "packets", (study / "sealed-packet").read_bytes()) == plain
     assert packet_in(manifest, plain).to_bytes() == plain
-    assert (manifest.packet_version, manifest.version) == ((2, 2) if study.name == OF_VERSION_2 else (1, 1))
     enrolment = (study / "enrolment").read_bytes()
     assert opened(manifest, sealing_key, "enrol", (study / "sealed-enrolment").read_bytes()) == enrolment
     assert parse_enrolment(enrolment, manifest.study_id, manifest.packets).body() == decode(enrolment, "enrolment")[0]

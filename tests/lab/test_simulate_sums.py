@@ -9,7 +9,7 @@ from attrs import evolve
 from aggregator.lab.simulation import linear_sums
 from aggregator.lab.simulation.linear_sums import reals_of_people, summed_gradients, summed_products
 from aggregator.lab.simulation.people import people_from_values
-from aggregator.lab.simulation.simulate import no_keys, simulate
+from aggregator.lab.simulation.simulate import NO_KEYS, simulate
 from aggregator.lab.simulation.sums import learn_summed
 from anon.errors import Refused
 from anon.protocols.contract import Record
@@ -52,7 +52,7 @@ def test_more_peers_than_people_are_drawn_with_replacement() -> None:
 
 def linear(design: str) -> Manifest:
     study = parse_proposal(sum_study(design, tellers(entries=False)))
-    return resolve(drafted(study), no_keys(study), 1)
+    return resolve(drafted(study), NO_KEYS, 1)
 
 
 @pytest.mark.parametrize("design", [f"{MOMENTS}\nnorm = 0.5", GRADIENT])
@@ -94,7 +94,7 @@ def test_a_number_that_is_predicted_is_refused_with_the_next_step() -> None:
 
 def test_the_example_can_be_looked_at() -> None:
     study = load_proposal(ROOT / "examples" / "census" / "sums.toml")
-    manifest = resolve(drafted(study), no_keys(study), 1)
+    manifest = resolve(drafted(study), NO_KEYS, 1)
     assert [len(manifest.surveys), manifest.surveys[0].m] == [1, 40]
 
 

@@ -18,7 +18,17 @@ from aggregator.intake import packets
 from anon.errors import Malformed
 from anon.protocols.posts import sealed_dummy
 from anon.wire.cbor import encode
-from anon.wire.messages import COVER, Dummy, parse_dummy, parse_packet
+from anon.wire.packets import (
+    COVER,
+    VERSION,
+    Dummy,
+    Layout,
+    Occasion,
+    Packet,
+    pad,
+    parse_packet,
+    parse_published,
+)
 from tests.support.clock import Clock
 from tests.support.packets import posted
 from tests.support.world import FakePeer, World, in_memory, sealed, study_text
@@ -114,24 +124,23 @@ async def test_packets_and_dummies_that_come_together_are_each_answered_rightly(
 async def test_other_things_are_no_dummies(covered: World, fields: list[object], word: str) -> None:
     manifest = covered.live.manifest
     (window,) = manifest.windows
-    known = {0: manifest.packet_version, 2: covered.live.study, 3: window.opens, 4: window.closes}
+    known = {0: VERSION, 2: covered.live.study, 3: window.opens, 4: window.closes}
     body = encode([known[at] if one is None else one for at, one in enumerate(fields)])
     assert await covered.live.submit(posted(manifest, body)) == word
 
 
-async def test_of_the_other_version_it_is_none(packet_version: int, covered: World) -> None:
+async def test_of_another_version_it_is_none(covered: World) -> None:
     manifest = covered.live.manifest
     (window,) = manifest.windows
     fields = [COVER, covered.live.study, window.opens, window.closes]
-    words = [await covered.live.submit(posted(manifest, encode([version, *fields]))) for version in (1, 2)]
-    assert words == (["accepted", "malformed"] if packet_version == 1 else ["malformed", "accepted"])
+    words = [await covered.live.submit(posted(manifest, encode([version, *fields]))) for version in (1, 2, 3)]
+    assert words == ["malformed", "accepted", "malformed"]
 
 
-async def test_packets_and_dummies_of_a_study_have_one_size(packet_version: int, with_members: Covered) -> None:
+async def test_packets_and_dummies_of_a_study_have_one_size(with_members: Covered) -> None:
     running = with_members.running
-    assert running.live.manifest.packet_version == packet_version
     posts = [_dummy(running), *(sealed(running.live, member.packet()) for member in with_members.members)]
-    assert {len(post) for post in posts} == {running.live.packet_intake.rules.sealed_bytes}
+    assert {len(post) for post in posts} == {running.live.packet_intake.rules.layout.sealed_size}
     assert [running.is_dummy(post) for post in posts] == [True, False, False, False]
 
 
@@ -142,12 +151,12 @@ async def test_a_study_without_cover_knows_no_dummies(tmp_path: Path) -> None:
 
 
 def test_a_dummy_and_a_packet_cannot_be_read_as_each_other() -> None:
-    plaintext = Dummy(bytes(32), 1, 2).to_bytes()
-    assert parse_dummy(plaintext) == Dummy(bytes(32), 1, 2)
+    layout = Layout(8, (), 496)
+    packet = Packet(Occasion(bytes(32), 0, 0), 0, bytes(8), (), bytes(496))
+    for sent in (Dummy(bytes(32), 1, 2), packet):
+        assert parse_packet(pad(sent.to_bytes(), layout.plain_size), layout) == sent
     with pytest.raises(Malformed):
-        parse_packet(plaintext)
-    with pytest.raises(Malformed):
-        parse_dummy(encode([1, bytes(32), 0, 0, b"", b""]))
+        parse_published(Dummy(bytes(32), 1, 2).to_bytes())
 
 
 async def test_no_answer_says_by_its_haste_that_it_was_a_dummy(

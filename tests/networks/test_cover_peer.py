@@ -80,7 +80,7 @@ async def test_nothing_on_the_wire_tells_a_dummy_from_a_packet(tmp_path: Path) -
         posts = [one for route in world.routes for one in route.packets()]
         kinds = Counter(world.is_dummy(one.body) for one in posts)
         assert kinds == {True: 9, False: 3}
-        assert {len(one.body) for one in posts} == {world.live.packet_intake.rules.sealed_bytes}
+        assert {len(one.body) for one in posts} == {world.live.packet_intake.rules.layout.sealed_size}
         assert len({one.body for one in posts}) == 12, "no two seals are alike"
         assert {one.answer for one in posts} == {b"accepted".ljust(64)}
 
@@ -158,7 +158,7 @@ async def test_a_packet_that_is_refused_changes_nothing_that_the_network_sees(tm
     """Otherwise an aggregator could refuse one packet and watch whose connections stop."""
     async with in_memory(tmp_path / "aggregator", study_text("cuts", connections=5)) as world:
         await world.settle_in(2)
-        size = world.live.packet_intake.rules.sealed_bytes
+        size = world.live.packet_intake.rules.layout.sealed_size
         world.routes[0].says = lambda body: "rejected-proof" if len(body) == size and not world.is_dummy(body) else None
         await world.go_on()
         assert world.peers[0].status()[0].slots[0].status is Status.REFUSED

@@ -7,11 +7,11 @@ from math import sqrt
 
 import pytest
 from attrs import evolve
-from nacl.public import PrivateKey
 
 from anon.credential import generate_secret_key, public_key
 from anon.errors import InvalidValue, Malformed
 from anon.protocols.resolve import StudyKeys, resolve
+from anon.sealing.opening import Opener
 from anon.study import Cover, parse_proposal
 from anon.study.manifest import Manifest, parse_manifest
 from anon.wire.cbor import decode, encode
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("answered_at_once")
 
 def _manifest(design: str, connections: int) -> Manifest:
     issuer = bytes(public_key(generate_secret_key(lambda count: bytes(range(count)))))
-    sealing = bytes(PrivateKey(bytes(range(32))).public_key)
+    sealing = Opener(bytes(range(32))).public_key
     return resolve(parse_proposal(study_text(design, connections=connections)), StudyKeys(bytes(32), sealing, issuer, bytes(32)), 1000)
 
 

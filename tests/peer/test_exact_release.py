@@ -161,16 +161,6 @@ def test_the_manifest_names_the_protocol_and_carries_its_part() -> None:
     assert charge_of(again).budget == ZCDP and [survey.exact for survey in again.surveys] == [True, True]
 
 
-def test_exact_answers_and_their_protocol_demand_packets_of_version_2(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(Malformed, match="version 1 hold no shares"):
-        resolve(parse_proposal(STUDY), KEYS, now=1_800_000_000)
-    study = manifest()
-    assert study.packet_version == 2
-    monkeypatch.setattr(exact_sum.Shared, "packet_versions", (1,))
-    with pytest.raises(Malformed, match="packets of version 2, but its protocol has those of 1"):
-        check_study(study)
-
-
 def test_a_histogram_manifest_names_neither() -> None:
     plain = decode(FakeAggregator.with_study(DECLARED).manifest.to_bytes(), "manifest")
     assert not {"protocol", "part"} & plain.keys() and not any("size" in survey for survey in plain["surveys"])

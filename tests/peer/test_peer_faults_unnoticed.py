@@ -18,7 +18,7 @@ from anon.protocols.outgoing import SurveyAnswer
 from anon.route import Response
 from anon.study.manifest import EXACT
 from anon.transparency.closing import Bodies
-from anon.wire.messages import SealedPacket
+from anon.wire.packets import SealedPacket
 from peer import release as releasing
 from peer.app import PeerApp
 from peer.data.evaluate import at_once

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anon.study.manifest import Manifest
-from anon.wire.messages import SealedPacket
+from anon.wire.packets import SealedPacket
 from peer.rules.lifecycle import LAST, State
 from peer.rules.packet_lifecycle import Status
 from peer.rules.schedule import draw_look, may_look

@@ -10,7 +10,7 @@ from attrs import evolve
 from anon.errors import Conflict, Refused
 from anon.ldp import RawCategory
 from anon.protocols.outgoing import SurveyAnswer
-from anon.wire.messages import SealedPacket
+from anon.wire.packets import SealedPacket
 from peer.app import PeerApp
 from peer.rules.lifecycle import State
 from peer.rules.packet_lifecycle import Status

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from random import Random
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from attrs import evolve
@@ -14,8 +12,7 @@ from anon.errors import Malformed, Refused
 from anon.protocols.sizes import MOST_HELD, most_documents
 from anon.transparency.documents import Head, SignedHead
 from anon.wire.cbor import decode, encode
-from anon.wire.messages import SealedPacket
-from peer import release as releasing
+from anon.wire.packets import SealedPacket
 from peer.data.making.content import made
 from peer.release import random_sizes
 from peer.rules import consent as consenting
@@ -214,12 +211,3 @@ def test_the_missing_answer_made_before_shares_no_random_bytes_with_the_answer_t
     inputs = inputs_of(FakeAggregator.with_study(BINNED))
     before, after = without_answers(inputs).draws[0], inputs.begun(missing(inputs.manifest)).draws[0]
     assert before(16) != after(16)
-
-
-def test_a_packet_of_version_1_holds_no_shares(monkeypatch: pytest.MonkeyPatch) -> None:
-    inputs = inputs_of(PLAIN)
-    (wish,) = taken_up(inputs, b"", inputs.begun(), without_answers(inputs))[0]
-    version_1: Any = SimpleNamespace(packet_version=1)
-    monkeypatch.setattr(releasing, "_parts", lambda _report: (b"public", (b"share", b"share")))
-    with pytest.raises(ValueError, match="holds no shares"):
-        releasing._signed(inputs.manifest.study_id, version_1, wish, b"", inputs.credential, lowest)

@@ -11,7 +11,7 @@ import pytest
 from anon.protocols.charge import Measure
 from anon.protocols.sum.standing import arrangement_of
 from anon.sharing.round_document import Unsummed, Why
-from anon.wire.packet_v2 import PacketV2, share_info
+from anon.wire.packets import Packet, share_info
 from peer.app import PeerApp
 from peer.data.importing import import_rows
 from peer.rules.packet_lifecycle import Status
@@ -122,7 +122,7 @@ async def two_copies(folder: Path, other_data: bool) -> list[list[bytes]]:
         await advance(copy, aggregator, study.surveys[0].window.closes)
         copy.close()
         packet = packet_in(study, aggregator.opened("packets", aggregator.sent("packets")[-1]))
-        assert isinstance(packet, PacketV2)
+        assert isinstance(packet, Packet)
         infos = [share_info(packet.occasion, packet.tag, teller) for teller in range(len(arrangement_of(study).tellers))]
         opened = [opener(teller).open(share, infos[teller]) for teller, share in enumerate(packet.shares)]
         made.append([packet.tag, packet.report, *opened, packet.token, *packet.shares])

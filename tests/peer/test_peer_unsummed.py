@@ -11,7 +11,7 @@ from anon.protocols.charge import Budget, Measure, Unit
 from anon.protocols.sum.standing import arrangement_of
 from anon.sharing.round_document import Unsummed, Why, parse_unsummed
 from anon.sharing.statements import ListSignature, disagreement_of
-from anon.wire.packet_v2 import Occasion
+from anon.wire.packets import Occasion
 from peer.rules.lifecycle import State
 from peer.rules.packet_lifecycle import Status
 from peer.rules.unsummed import told

@@ -33,6 +33,7 @@ from anon.study import parse_proposal
 from anon.terminal.support import contents
 from anon.wire.addresses import is_loopback
 from anon.wire.invite import Invite
+from anon.wire.packets import parse_published
 from peer.app import PeerApp
 from peer.data.evaluate import at_once
 from peer.pairing import page as phones
@@ -294,10 +295,9 @@ async def test_a_persons_values_are_on_their_own_pages_and_nowhere_else(
 
 
 async def _tags(shown: DeskAndPages) -> list[bytes]:
-    from anon.wire.published import parse
 
     found = []
     for survey in shown.live.manifest.surveys:
         for one in await shown.live.tools.packets.of_survey(shown.live.study, 0, survey.survey):
-            found.append(parse(one).token[:32])
+            found.append(parse_published(one).token[:32])
     return found

@@ -55,7 +55,7 @@ def study(design: str, epsilon: str) -> Manifest:
         "minimum = 2",
         f"{learning}score_share = 0\nbase_rate = 0.3",
     )
-    return resolve(parse_proposal(text), StudyKeys(bytes(32), bytes(32), bytes(96), bytes(32)), 0)
+    return resolve(parse_proposal(text), StudyKeys(bytes(32), bytes(1216), bytes(96), bytes(32)), 0)
 
 
 def bit_view(report: bytes) -> str:

@@ -33,7 +33,7 @@ from anon.study.manifest import EXACT, Manifest, Survey, Window
 from anon.study.proposal import DesignSection, Proposal
 from anon.study.slots import Row, Slot
 from anon.wire.cbor import decode, encode
-from anon.wire.packet_v2 import Occasion, PacketV2, Relayed, share_info
+from anon.wire.packets import Occasion, Packet, Relayed, share_info
 from peer.protocols import registry as peers
 from tests.support import noisy_count
 from tests.support.world import FakePeer
@@ -56,7 +56,6 @@ def form(cards: Mapping[str, int], tables: Tables) -> None:
 
 class Shared(noisy_count.Shared):
     name = NAME
-    packet_versions = (2,)
     designs: Mapping[str, Design] = {NAME: Design(ExactSum, form)}
 
     def lay_out(self, proposal: Proposal, windows: tuple[Window, ...], randbelow: Callable[[int], int]) -> Layout:
@@ -131,14 +130,14 @@ class Peer:
         return sealed(shares, seals)
 
 
-def packet(peer: FakePeer, vector: tuple[int, ...], slot: int = 0) -> PacketV2:
+def packet(peer: FakePeer, vector: tuple[int, ...], slot: int = 0) -> Packet:
     """A whole packet of a member with this vector."""
     assert peer.credential is not None
     manifest, occasion = peer.manifest, occasion_of(peer.manifest, slot)
     tag = pseudonym(peer.credential, occasion.tag_context())
     part, survey = Peer(), manifest.survey(slot)
     made = part.seal(manifest, survey, slot, part.cut(manifest, survey, slot, RawVector(vector), tag, os.urandom), tag)
-    return peer.signed(PacketV2(occasion, slot, made.public, made.shares, b""))
+    return peer.signed(Packet(occasion, slot, made.public, made.shares, b""))
 
 
 class Aggregator(noisy_count.Aggregator):
@@ -165,7 +164,7 @@ def total(shares: Sequence[Sequence[int]]) -> list[int]:
     return [sum(column) % 2**64 for column in zip(*shares, strict=True)]
 
 
-def opened(packet: PacketV2) -> list[int]:
+def opened(packet: Packet) -> list[int]:
     """The vector, as both recipients together would see it."""
     return total([share_of(packet.occasion, packet.tag, number, share) for number, share in enumerate(packet.shares)])
 

@@ -6,13 +6,11 @@ import os
 from pathlib import Path
 
 from attrs import define, evolve, field
-from nacl.public import PrivateKey
 from nacl.signing import SigningKey
 
 from anon.credential import blind_sign, commit, generate_secret_key, public_key, signer_nym_entropy
 from anon.errors import Unreachable
 from anon.protocols.kinds import padded_length
-from anon.protocols.registry import protocol_for
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.route import Response
 from anon.sealing.opening import Opener
@@ -41,13 +39,14 @@ from anon.wire.messages import (
     seed_commitment,
     study_seed,
 )
+from anon.wire.packets import Packet
 from anon.wire.replies import ACCEPTED, WITHDRAWN, encode_reply
 from peer.app import PeerApp
 from peer.data.evaluate import at_once
 from peer.rules.lifecycle import State
 from peer.store.home import PeerHome, Settings
 from tests.support.clock import Clock
-from tests.support.packets import AnyPacket, kept, opened, packet_in
+from tests.support.packets import opened, packet_in
 from tests.support.studies import categorical, head_of, label_of, numeric, study
 
 CUPS = ["none", "some", "many"]
@@ -73,18 +72,18 @@ PAPER = sleep_study(
 @define
 class FakeAggregator:
     """The aggregator of one study. `posts` records every body that arrived, by path. `sealing` is the secret of its
-    sealing key, of either kind."""
+    sealing key."""
 
     manifest: Manifest
     key: SigningKey
-    sealing: PrivateKey
+    sealing: bytes
     issuer: bytes
     value: bytes
     clock: Clock
     chain: list[SignedHead] = field(factory=list)
     bodies: list[bytes] = field(factory=list)
     enrolments: dict[bytes, Enrolment] = field(factory=dict)
-    accepted: dict[tuple[int, bytes], AnyPacket] = field(factory=dict)
+    accepted: dict[tuple[int, bytes], Packet] = field(factory=dict)
     posts: list[tuple[str, bytes, float]] = field(factory=list)
     gets: list[tuple[str, float]] = field(factory=list)
     deaf: set[str] = field(factory=set)
@@ -99,14 +98,11 @@ class FakeAggregator:
     @classmethod
     def with_study(cls, text: str = DECLARED, clock: Clock | None = None) -> FakeAggregator:
         """A published study."""
-        key, sealing = SigningKey.generate(), PrivateKey.generate()
+        key, sealing = SigningKey.generate(), os.urandom(32)
         issuer, value = generate_secret_key(os.urandom), os.urandom(32)
         clock = clock or Clock()
         proposal = parse_proposal(text)
-        public = bytes(sealing.public_key)
-        if protocol_for(proposal.design.kind).packet_versions[0] == 2:
-            public = Opener(bytes(sealing)).public_key
-        keys = StudyKeys(bytes(key.verify_key), public, bytes(public_key(issuer)), seed_commitment(value))
+        keys = StudyKeys(bytes(key.verify_key), Opener(sealing).public_key, bytes(public_key(issuer)), seed_commitment(value))
         manifest = resolve(proposal, keys, int(clock()))
         aggregator = cls(manifest, key, sealing, issuer, value, clock)
         aggregator.publish("manifest", manifest.to_bytes())
@@ -207,13 +203,13 @@ class FakeAggregator:
     def transcribe(self) -> None:
         """Publish every survey's transcript, or every slot's."""
         if self.in_buckets:
-            packets = [*map(kept, self.accepted.values())]
+            packets = [one.published() for one in self.accepted.values()]
             for slot in self.manifest.slots:
                 plaintexts = [one.to_bytes() for one in packets if one.slot == slot.slot]
                 self.publish_buckets(transcript_in_buckets(self.study, slot.slot, plaintexts))
             return
         for survey in self.manifest.surveys:
-            accepted = map(kept, self.accepted.values())
+            accepted = [one.published() for one in self.accepted.values()]
             packets = sorted((p for p in accepted if p.survey == survey.survey), key=lambda p: p.token)
             body = encode([1, self.study, survey.survey, [one.to_bytes() for one in packets]])
             self.publish("transcript", body, survey.survey)
@@ -249,7 +245,7 @@ class FakeAggregator:
 
     def opened(self, what: str, body: bytes) -> bytes:
         """The plaintext of a post."""
-        return opened(self.manifest, bytes(self.sealing), what, body)
+        return opened(self.manifest, self.sealing, what, body)
 
     def take_enrol(self, plaintext: bytes) -> str:
         enrolment = parse_enrolment(plaintext, self.study, self.manifest.packets)
@@ -261,7 +257,7 @@ class FakeAggregator:
 
     def take_packets(self, plaintext: bytes) -> str:
         packet = packet_in(self.manifest, plaintext)
-        known = self.accepted.setdefault((kept(packet).slot, packet.token[:48]), packet)
+        known = self.accepted.setdefault((packet.occasion.slot, packet.tag), packet)
         return ACCEPTED if known == packet else "tag-spent"
 
     def sent(self, what: str) -> list[bytes]:

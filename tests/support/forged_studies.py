@@ -20,7 +20,6 @@ from aggregator.study.learn import Counted, Counting, count, counted, report_aga
 from anon.credential import blind_sign, finalize, generate_secret_key, public_key, signer_nym_entropy
 from anon.protocols.contract import Place
 from anon.protocols.posts import layout_of_packets
-from anon.protocols.registry import protocol_for
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.protocols.sortition import draw, occasion_of
 from anon.protocols.sum.standing import arrangement_of, sum_asked
@@ -42,7 +41,6 @@ from anon.transparency.documents import SignedHead, body_digest, encode_chain, s
 from anon.transparency.fingerprint import head_prints
 from anon.transparency.transcript import transcript_body
 from anon.wire.messages import (
-    Packet,
     RosterEntry,
     credential_header,
     encode_credentials,
@@ -51,9 +49,7 @@ from anon.wire.messages import (
     seed_commitment,
     study_seed,
 )
-from anon.wire.packet_v2 import Occasion, PacketV2
-from anon.wire.published import Published
-from tests.support.packets import kept
+from anon.wire.packets import Occasion, Packet, PublishedPacket
 from tests.support.sums import countersigned, signing_key
 from tests.support.world import FakePeer
 
@@ -73,7 +69,7 @@ class Forge:
     score_value: bytes
     rng: Random
     members: list[FakePeer] = field(factory=list)
-    packets: list[Published] = field(factory=list)
+    packets: list[PublishedPacket] = field(factory=list)
     bodies: Bodies = field(factory=dict)
     contents: dict[Place, tuple[bytes, ...]] = field(factory=dict)
     lists: dict[int, tuple[bytes, ...]] = field(factory=dict)
@@ -87,9 +83,8 @@ class Forge:
         rng = Random(seed)
         signing, issuer, score_value = SigningKey(rng.randbytes(32)), generate_secret_key(os.urandom), rng.randbytes(32)
         proposal = parse_proposal(text)
-        sealing = bytes(PUBLIC_KEY_SIZE) if protocol_for(proposal.design.kind).packet_versions[0] == 2 else bytes(32)
         committed = seed_commitment(seed_commitment(score_value))
-        keys = StudyKeys(bytes(signing.verify_key), sealing, bytes(public_key(issuer)), committed)
+        keys = StudyKeys(bytes(signing.verify_key), bytes(PUBLIC_KEY_SIZE), bytes(public_key(issuer)), committed)
         forge = cls(change(resolve(proposal, keys, CLOSED)), signing, issuer, score_value, rng)
         forge.bodies[STUDY_WIDE] = forge.manifest.to_bytes()
         if forge.sums:
@@ -171,20 +166,18 @@ class Forge:
         for slot in range(len(self.manifest.slots)) if slots is None else slots:
             self.packets += [self.packet(peer, slot) for peer in peers]
 
-    def packet(self, peer: FakePeer, slot: int) -> Published:
+    def packet(self, peer: FakePeer, slot: int) -> PublishedPacket:
         """As it is published; the survey is the one that the peer's tag draws."""
         survey = self.manifest.surveys[peer.drawn(slot)]
-        return kept(peer.signed(self._answer(peer, slot, survey)))
+        return peer.signed(self._answer(peer, slot, survey)).published()
 
-    def _answer(self, peer: FakePeer, slot: int, survey: Survey) -> Packet | PacketV2:
+    def _answer(self, peer: FakePeer, slot: int, survey: Survey) -> Packet:
         if self.sums:
             shares = tuple(self.rng.randbytes(size) for size in layout_of_packets(self.manifest).sealed_shares)
             report = self.rng.randbytes(survey.report_size)
-            return PacketV2(occasion_of(self.manifest, slot), survey.survey, report, shares, b"")
+            return Packet(occasion_of(self.manifest, slot), survey.survey, report, shares, b"")
         report = peer.report(survey.survey, self.rng.randrange(survey.m))
-        if self.manifest.packet_version == 2:
-            return PacketV2(occasion_of(self.manifest, slot), survey.survey, report, (), b"")
-        return Packet(self.study, slot, survey.survey, report, b"")
+        return Packet(occasion_of(self.manifest, slot), survey.survey, report, (), b"")
 
     # After collection
 

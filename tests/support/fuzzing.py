@@ -48,22 +48,16 @@ from anon.transparency.transcript import parse_digest_list, parse_transcript
 from anon.wire.cbor import decode, encode
 from anon.wire.invite import parse_invite
 from anon.wire.messages import (
-    Dummy,
     Enrolment,
-    pad,
     parse_credentials,
-    parse_dummy,
     parse_enrolment,
-    parse_packet,
     parse_roster,
     parse_seed,
     parse_withdrawal,
     sign_enrolment,
     sign_withdrawal,
 )
-from anon.wire.packet_v2 import parse_packet as parse_packet_v2
-from anon.wire.packet_v2 import parse_published, parse_relayed
-from anon.wire.published import parse
+from anon.wire.packets import Dummy, pad, parse_packet, parse_published, parse_relayed
 from anon.wire.replies import ACCEPTED, encode_reply, parse_reply
 from tests.support.fake_aggregator import FakeAggregator
 from tests.support.tellers import make_world
@@ -121,8 +115,7 @@ def parsers() -> dict[str, Parser]:
     bucketed, transcript = roster_in_buckets(study, members), transcript_in_buckets(study, 0, published)
     own = SigningKey(bytes(32))
     ours = Enrolment(study, bytes(own.verify_key), bytes(32), next(iter(aggregator.enrolments.values())).commitment, b"")
-    dummy = Dummy(study, 0, 100)
-    cover = encode([2, "cover", study, 0, 100])
+    cover = Dummy(study, 0, 100).to_bytes()
     with _repeated():
         old = FakeAggregator.with_study()
     aggregator_key = SigningKey(bytes(32))
@@ -133,11 +126,8 @@ def parsers() -> dict[str, Parser]:
         "cbor": Parser(decode, (encode([1, b"a", "b", [2, {3: b"c"}]]), encode(-1), encode({"a": [True, None]})), encode),
         "enrolment": Parser(lambda data: parse_enrolment(data, study, manifest.packets), (sign_enrolment(ours, own),)),
         "withdrawal": Parser(lambda data: parse_withdrawal(data, study), (sign_withdrawal(study, own),)),
-        "packet-1": Parser(parse_packet, (encode([1, study, 0, 0, b"report", bytes(384)]),), _own),
-        "packet-2": Parser(lambda data: parse_packet_v2(data, layout), (pad(packets[0].to_bytes(), layout.plain_size), pad(cover, layout.plain_size))),
-        "dummy": Parser(parse_dummy, (dummy.to_bytes(),), _own),
-        "published": Parser(parse, (published[0], encode([1, study, 0, 0, b"report", bytes(384)])), _own),
-        "published-2": Parser(parse_published, (published[0],), _own),
+        "packet": Parser(lambda data: parse_packet(data, layout), (pad(packets[0].to_bytes(), layout.plain_size), pad(cover, layout.plain_size))),
+        "published": Parser(parse_published, (published[0],), _own),
         "relayed": Parser(lambda data: parse_relayed(data, layout), (packets[0].relayed(0).to_bytes(), packets[1].relayed(1).to_bytes()), _own),
         "roster": Parser(lambda data: parse_roster(data, study), (roster,)),
         "seed": Parser(lambda data: parse_seed(data, study, manifest.seed_commitment), (aggregator.bodies[2],)),

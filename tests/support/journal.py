@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from aggregator.store.home import StudySecrets, open_home
 from anon.transparency.documents import SignedHead, encode_chain, parse_chain, parse_head
 from anon.wire.cbor import decode
-from anon.wire.published import Published, parse
-from tests.support.packets import kept, opened, packet_in
+from anon.wire.packets import PublishedPacket, parse_published
+from tests.support.packets import opened, packet_in
 
 if TYPE_CHECKING:
     from tests.support.killed_study import KilledStudy, Resident
@@ -72,9 +72,9 @@ class Ended:
         self.accepted = {plaintext for part in self.kept for plaintext in part}
         self.roster: list[list[bytes]] = next((decode(body)[2] for kind, _, _, body in rows if kind == "roster"), [])
 
-    def opened(self, sealed: bytes) -> tuple[bytes, Published]:
+    def opened(self, sealed: bytes) -> tuple[bytes, PublishedPacket]:
         """A packet as the aggregator keeps it."""
-        packet = kept(packet_in(self.manifest, opened(self.manifest, self._secrets.sealing_key, "packets", sealed)))
+        packet = packet_in(self.manifest, opened(self.manifest, self._secrets.sealing_key, "packets", sealed)).published()
         return packet.to_bytes(), packet
 
     def demand_nothing_lost(self, residents: Sequence[Resident]) -> None:
@@ -97,7 +97,7 @@ class Ended:
                 assert len(set(bodies)) == 1 and len(bodies) <= 4
                 journalled = resident.journal.packets.get((self.manifest.study_id, slot))
                 assert journalled in (None, bodies[0])
-        tags = [(packet.slot, packet.token[:TAG_BYTES]) for packet in map(parse, sorted(self.accepted))]
+        tags = [(packet.slot, packet.token[:TAG_BYTES]) for packet in map(parse_published, sorted(self.accepted))]
         assert len(set(tags)) == len(tags) == sum(map(len, self.kept)), "two packets of one tag"
 
     def demand_one_story(self, residents: Iterable[Resident]) -> None:

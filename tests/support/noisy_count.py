@@ -33,7 +33,7 @@ from anon.study.parsing import make_converter, structure
 from anon.study.proposal import DesignSection, Proposal
 from anon.study.slots import Row, Slot
 from anon.wire.cbor import decode, encode
-from anon.wire.published import Published
+from anon.wire.packets import PublishedPacket
 from peer.protocols import registry as peers
 
 # The shared part
@@ -81,7 +81,6 @@ def counts_in(study: Manifest, number: int, body_untrusted: bytes) -> tuple[int,
 
 class Shared:
     name = "noisy-count"
-    packet_versions = (2, 1)
     designs: Mapping[str, Design] = {"noisy-count": Design(NoisyCount, form)}
 
     def share_sizes(self, study: Manifest) -> tuple[int, ...]:
@@ -173,7 +172,7 @@ class Aggregator:
         names = ("asking", "asking again")
         return tuple(Round(survey.window, names[survey.survey], names[survey.survey], (survey.survey,), ("count", survey.survey)) for survey in study.surveys)
 
-    def tally(self, study: Manifest, survey: Survey, packets: Sequence[Published], score_value: bytes) -> Tally:
+    def tally(self, study: Manifest, survey: Survey, packets: Sequence[PublishedPacket], score_value: bytes) -> Tally:
         return tallied(survey, [packet.report for packet in packets])
 
     def counted(self, study: Manifest, number: int, tallies: Mapping[int, Tally]) -> bytes:

@@ -27,7 +27,7 @@ from anon.storage.crash_points import VARIABLE
 from anon.teller.home import Place, open_home
 from anon.transparency.closing import Bodies
 from anon.transparency.documents import encode_chain
-from anon.wire.packet_v2 import Occasion
+from anon.wire.packets import Occasion
 from tests.support.command_line import ROOT
 from tests.support.fake_aggregator import FakeAggregator
 from tests.support.tellers import World, a_sum, enrolled

@@ -20,7 +20,7 @@ from anon.teller.journal import Journal
 from anon.teller.session import Teller
 from anon.transparency.closing import CLOSING, Bodies
 from anon.transparency.documents import encode_chain
-from anon.wire.packet_v2 import Occasion, PacketV2
+from anon.wire.packets import Occasion, Packet
 from tests.support.fake_aggregator import FakeAggregator
 from tests.support.reopened_teller import reopened
 from tests.support.tellers import MANIFEST, PLACES, SILENT, Member, a_sum, enrolled
@@ -68,8 +68,8 @@ class Spared:
         self,
         member: Member,
         measurement: Sequence[int],
-        change: Callable[[PacketV2], PacketV2] = lambda packet: packet,
-    ) -> PacketV2:
+        change: Callable[[Packet], Packet] = lambda packet: packet,
+    ) -> Packet:
         """A packet as a peer makes it; `change` is made before the token, which signs all of it."""
         tag = pseudonym(member.credential, self.occasion.tag_context())
         parts = [
@@ -78,9 +78,9 @@ class Spared:
         ]
         report = b"".join(public for public, _ in parts)
         shares = tuple(share for _, closed in parts for share in closed)
-        return member.signed(change(PacketV2(self.occasion, 0, report, shares, tag)))
+        return member.signed(change(Packet(self.occasion, 0, report, shares, tag)))
 
-    def packets(self, places: Sequence[Sequence[int]] = PLACES[:4]) -> list[PacketV2]:
+    def packets(self, places: Sequence[Sequence[int]] = PLACES[:4]) -> list[Packet]:
         return [self.packet(member, one) for member, one in zip(self.members, places, strict=False)]
 
     # The aggregator's part, for one pair
@@ -92,7 +92,7 @@ class Spared:
         """As the pair's statements name it."""
         return self.quorums[number].occasion(self.occasion)
 
-    def admit(self, number: int, packets: Sequence[PacketV2]) -> list[bytes]:
+    def admit(self, number: int, packets: Sequence[Packet]) -> list[bytes]:
         first = self.quorums[number].first
         return [
             teller.admit(self.at(number), [packet.relayed(first + one).to_bytes() for packet in packets]).statement
@@ -106,7 +106,7 @@ class Spared:
     def list_of(self, number: int, tags: frozenset[bytes]) -> bytes:
         return AcceptedList(self.at(number), tuple(sorted(tags))).to_bytes()
 
-    def accepted(self, number: int, packets: Sequence[PacketV2]) -> bytes:
+    def accepted(self, number: int, packets: Sequence[Packet]) -> bytes:
         """The list of all that both accepted."""
         return self.list_of(number, self.settle(number, self.admit(number, packets)))
 
@@ -120,7 +120,7 @@ class Spared:
         ]
         return combine(quorum.arrangement, self.at(number), body, signatures, shares)
 
-    def summed(self, number: int, packets: Sequence[PacketV2]) -> NoisySum:
+    def summed(self, number: int, packets: Sequence[Packet]) -> NoisySum:
         """A whole round by one pair."""
         return self.finished(number, self.accepted(number, packets))
 

@@ -15,7 +15,7 @@ from anon.protocols.contract import Record
 from anon.protocols.sum.standing import arrangement_of, read_sums, standing_after
 from anon.sharing.round_document import RoundSums, read_round_sums
 from anon.sharing.statements import parse_list
-from anon.wire.packet_v2 import Occasion
+from anon.wire.packets import Occasion
 from peer.protocols.sum import vector_of
 from tests.support.sum_peers import is_offline, row_of
 from tests.support.sum_programs import SumStudy

@@ -22,7 +22,7 @@ from anon.sharing.statements import (
 )
 from anon.study.manifest import Manifest
 from anon.study.proposal import parse_proposal
-from anon.wire.packet_v2 import TAG_BYTES, Occasion
+from anon.wire.packets import TAG_BYTES, Occasion
 from tests.support.studies import categorical, head_of, label_of, numeric, study
 
 KEYS = StudyKeys(bytes(32), bytes(PUBLIC_KEY_SIZE), bytes(96), bytes(32))

@@ -7,26 +7,22 @@ import os
 from aggregator.rules.accepted import Accepted
 from aggregator.study.live import LiveStudy
 from anon import labels
-from anon.credential import TokenForm, token_size
+from anon.credential import token_size
 from anon.ldp import RawCategory
 from anon.protocols.sortition import draw, occasion_of
 from anon.study.manifest import Manifest
 from anon.wire.cbor import sha256
-from anon.wire.messages import Packet
-from anon.wire.packet_v2 import PublishedPacket
+from anon.wire.packets import PublishedPacket
 
 
 def synthetic(manifest: Manifest, seed: bytes, slot: int = 0) -> Accepted:
     """A packet of a random tag that answers the survey which the tag drew."""
     tag = os.urandom(48)
-    token = tag + bytes(token_size(manifest.packets, TokenForm(manifest.packet_version)) - len(tag))
+    token = tag + bytes(token_size(manifest.packets) - len(tag))
     survey = manifest.survey(draw(manifest.slots[slot], seed, tag))
     mechanism = survey.build()
     report = bytes(mechanism.perturb(RawCategory(tag[0] % survey.m, survey.m), os.urandom))
-    if manifest.packet_version == 2:
-        plaintext = PublishedPacket(occasion_of(manifest, slot), survey.survey, report, (), token).to_bytes()
-    else:
-        plaintext = Packet(manifest.study_id, slot, survey.survey, report, token).to_bytes()
+    plaintext = PublishedPacket(occasion_of(manifest, slot), survey.survey, report, (), token).to_bytes()
     return Accepted(slot, tag, survey.survey, plaintext, sha256(labels.PACKET_DIGEST, plaintext))
 
 

@@ -16,7 +16,7 @@ from anon.study.manifest import parse_manifest
 from anon.teller.journal import Journal
 from anon.teller.session import Teller
 from anon.transparency.closing import Bodies
-from anon.wire.packet_v2 import Occasion
+from anon.wire.packets import Occasion
 from tests.support.reopened_teller import reopened
 
 

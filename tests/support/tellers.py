@@ -13,7 +13,6 @@ from attrs import define, evolve, field, frozen
 from anon.credential import (
     Credential,
     PublicKey,
-    TokenForm,
     commit,
     finalize,
     present,
@@ -32,7 +31,7 @@ from anon.transparency.closing import CLOSING, Bodies
 from anon.transparency.documents import body_digest, encode_chain
 from anon.vdaf.circuits import blocks
 from anon.wire.messages import Enrolment, credential_header
-from anon.wire.packet_v2 import Occasion, PacketV2
+from anon.wire.packets import Occasion, Packet
 from tests.support.fake_aggregator import DECLARED, FakeAggregator
 from tests.support.reopened_teller import reopened
 
@@ -71,16 +70,16 @@ class Member:
         arrangement: Arrangement,
         occasion: Occasion,
         measurement: Sequence[int],
-        change: Callable[[PacketV2], PacketV2] = lambda packet: packet,
-    ) -> PacketV2:
+        change: Callable[[Packet], Packet] = lambda packet: packet,
+    ) -> Packet:
         """A packet as a peer makes it; `change` is made before the token, which signs all of it."""
         tag = pseudonym(self.credential, occasion.tag_context())
         report, shares = sealed_shares(arrangement, occasion, measurement, tag, os.urandom)
-        return self.signed(change(PacketV2(occasion, 0, report, shares, tag)))
+        return self.signed(change(Packet(occasion, 0, report, shares, tag)))
 
-    def signed(self, packet: PacketV2) -> PacketV2:
+    def signed(self, packet: Packet) -> Packet:
         """The same with a token for it."""
-        token = present(self.credential, packet.occasion.tag_context(), packet.presentation_header(), os.urandom, TokenForm.ANNOUNCEMENTS)
+        token = present(self.credential, packet.occasion.tag_context(), packet.presentation_header(), os.urandom)
         return evolve(packet, token=token)
 
 
@@ -103,7 +102,7 @@ class World:
         asked = self.arrangement.sums[number]
         return Occasion(self.study, asked.round, asked.slot)
 
-    def packets(self, places: Sequence[Sequence[int]] = PLACES[:4], number: int = 0) -> list[PacketV2]:
+    def packets(self, places: Sequence[Sequence[int]] = PLACES[:4], number: int = 0) -> list[Packet]:
         return [
             member.packet(self.arrangement, self.occasion(number), one)
             for member, one in zip(self.members, places, strict=False)
@@ -135,7 +134,7 @@ class World:
         for teller in self.tellers:
             teller.take_roll(self.study, *self.closing())
 
-    def admit(self, packets: Sequence[PacketV2], number: int = 0) -> list[bytes]:
+    def admit(self, packets: Sequence[Packet], number: int = 0) -> list[bytes]:
         """Every teller's verifier shares."""
         return [
             teller.admit(self.occasion(number), [packet.relayed(one).to_bytes() for packet in packets]).statement
@@ -162,7 +161,7 @@ class World:
             for one, teller in enumerate(self.tellers)
         ]
 
-    def summed(self, packets: Sequence[PacketV2], number: int = 0) -> NoisySum:
+    def summed(self, packets: Sequence[Packet], number: int = 0) -> NoisySum:
         """A whole round."""
         body = self.list_of(self.settle(self.admit(packets, number), number), number)
         signatures = self.signatures(body, number)

@@ -19,11 +19,11 @@ from aggregator.app import AggregatorApp
 from aggregator.store.dialects import set_up
 from aggregator.store.home import open_home
 from aggregator.study.live import LiveStudy
-from anon.credential import Credential, TokenForm, commit, finalize, present, pseudonym, signer_nym_entropy
+from anon.credential import Credential, commit, finalize, present, pseudonym, signer_nym_entropy
 from anon.errors import Unreachable
 from anon.ldp import RawCategory
 from anon.protocols.posts import sealed_enrolment, sealed_withdrawal
-from anon.protocols.sortition import draw, occasion_of, slot_context, tag_context
+from anon.protocols.sortition import draw, occasion_of, tag_context
 from anon.route import Response
 from anon.study import parse_proposal
 from anon.study.manifest import Manifest, Window
@@ -31,9 +31,7 @@ from anon.transparency.buckets import bucket_of, parse_bucket, parse_bucket_docu
 from anon.transparency.documents import body_digest, find
 from anon.wire.invite import Invite, invite_hash
 from anon.wire.messages import (
-    Dummy,
     Enrolment,
-    Packet,
     credential_header,
     parse_credentials,
     parse_roster,
@@ -42,13 +40,13 @@ from anon.wire.messages import (
     sign_withdrawal,
     study_seed,
 )
-from anon.wire.packet_v2 import PacketV2
+from anon.wire.packets import Dummy, Packet
 from anon.wire.replies import encode_reply
 from peer.app import PeerApp
 from peer.data.evaluate import at_once
 from peer.store.home import PeerHome, Settings
 from tests.support.clock import Clock
-from tests.support.packets import AnyPacket, opened, posted, read
+from tests.support.packets import opened, posted, read
 from tests.support.studies import questions
 
 ADDRESS = "127.0.0.1:1"
@@ -162,29 +160,23 @@ class FakePeer:
 
     def packet(
         self, slot: int = 0, survey: int | None = None, report: bytes | None = None, category: int = 0
-    ) -> AnyPacket:
-        """A packet of the study's version, with a valid token for what it says."""
+    ) -> Packet:
+        """A packet with a valid token for what it says."""
         asked = self.drawn(slot) if survey is None else survey
         answer = self.report(asked, category) if report is None else report
-        if self.manifest.packet_version == 2:
-            return self.signed(PacketV2(occasion_of(self.manifest, slot), asked, answer, (), b""))
-        return self.signed(Packet(self.study, slot, asked, answer, b""))
+        return self.signed(Packet(occasion_of(self.manifest, slot), asked, answer, (), b""))
 
-    def signed(self, packet: AnyPacket) -> AnyPacket:
+    def signed(self, packet: Packet) -> Packet:
         """The same with a valid token for what it says."""
-        if isinstance(packet, PacketV2):
-            context = packet.occasion.tag_context()
-        else:
-            context = slot_context(self.study, packet.slot)
-        form = TokenForm(2 if isinstance(packet, PacketV2) else 1)
-        return evolve(packet, token=present(self._holding(), context, packet.presentation_header(), os.urandom, form))
+        context = packet.occasion.tag_context()
+        return evolve(packet, token=present(self._holding(), context, packet.presentation_header(), os.urandom))
 
     def _holding(self) -> Credential:
         assert self.credential is not None
         return self.credential
 
 
-def sealed(live: LiveStudy, packet: AnyPacket) -> bytes:
+def sealed(live: LiveStudy, packet: Packet) -> bytes:
     """A packet as it is posted, whatever it says."""
     return posted(live.manifest, packet.to_bytes())
 

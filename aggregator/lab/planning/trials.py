@@ -19,7 +19,7 @@ from aggregator.lab.planning.ranking import Ranked, rank, rank_sum
 from aggregator.lab.simulation.pairs import TRIED_FROM
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import Plan, SimulatedTallies, collect
-from aggregator.lab.simulation.simulate import no_keys
+from aggregator.lab.simulation.simulate import NO_KEYS
 from aggregator.protocols.histogram.reconstruct import Floats
 from anon.protocols.resolve import drafted, resolve
 from anon.study.features import Feature
@@ -117,7 +117,7 @@ def _worlds_of(
 def plan_of(proposal: Proposal, seed: int = SEED) -> Plan:
     """The plan of a study that is not published."""
     generator = np.random.default_rng([seed, 1])
-    return Plan.of(resolve(drafted(proposal), no_keys(proposal), 0, lambda below: int(generator.integers(below))))
+    return Plan.of(resolve(drafted(proposal), NO_KEYS, 0, lambda below: int(generator.integers(below))))
 
 
 def collected_in(plan: Plan, world: World, cohort: int, seed: int, number: int) -> SimulatedTallies:

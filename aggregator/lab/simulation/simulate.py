@@ -32,21 +32,13 @@ from anon.protocols.cost_words import cost_in_words, is_local
 from anon.protocols.histogram.asked import asks_score
 from anon.protocols.histogram.model import Model
 from anon.protocols.linear_model import LinearModel
-from anon.protocols.registry import protocol_for
 from anon.protocols.resolve import StudyKeys, drafted, resolve
 from anon.sealing import PUBLIC_KEY_SIZE
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
-from anon.wire.packet_v2 import VERSION
 
-NO_KEYS = StudyKeys(bytes(32), bytes(32), bytes(96), bytes(32))
+NO_KEYS = StudyKeys(bytes(32), bytes(PUBLIC_KEY_SIZE), bytes(96), bytes(32))
 HELD_OUT = 0.3
-
-
-def no_keys(study: Proposal) -> StudyKeys:
-    """Keys of the lengths that the study's packets need, for looking at it."""
-    version_2 = protocol_for(study.design.kind).packet_versions[0] == VERSION
-    return evolve(NO_KEYS, sealing_key=bytes(PUBLIC_KEY_SIZE)) if version_2 else NO_KEYS
 
 
 @frozen
@@ -126,7 +118,7 @@ def simulate(
     if trials < 1 or (peers is not None and peers < 1):
         raise Malformed("simulate: expected at least 1 trial and at least 1 peer")
     resampled = peers if peers is not None and peers > len(data) else None
-    plan = Plan.of(resolve(drafted(study), no_keys(study), 0, lambda below: int(generator.integers(below))))
+    plan = Plan.of(resolve(drafted(study), NO_KEYS, 0, lambda below: int(generator.integers(below))))
     trial = _Trials(plan, data, test, peers, resampled, shuffle_labels, equal_parts)
     last, *seeds = root.spawn(1 + trials)
     tried: list[_Tried] = []

@@ -20,8 +20,7 @@ from anon.protocols.histogram.model import Model
 from anon.protocols.histogram.thresholds import RoundCounts, known_shares, parse_all, study_cuts, surveys_of_round
 from anon.protocols.sortition import in_score_cohort
 from anon.study.manifest import Manifest, Survey
-from anon.wire.packet_v2 import TAG_BYTES
-from anon.wire.published import Published
+from anon.wire.packets import TAG_BYTES, PublishedPacket
 
 
 class HistogramPart:
@@ -35,7 +34,7 @@ class HistogramPart:
         collection = [Round(asked[0].window, "collecting", "collection", _numbers(asked))] if asked else []
         return (*binning, *collection)
 
-    def tally(self, study: Manifest, survey: Survey, packets: Sequence[Published], score_value: bytes) -> Tally:
+    def tally(self, study: Manifest, survey: Survey, packets: Sequence[PublishedPacket], score_value: bytes) -> Tally:
         """See `AggregatorPart`. Of a histogram survey two rows: of the packets that train, and of those that score."""
         if survey.kind != "histogram":
             return tallied(survey, [packet.report for packet in packets])

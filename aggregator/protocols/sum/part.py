@@ -22,7 +22,7 @@ from anon.sharing.round_document import demand_listed
 from anon.study.manifest import Manifest, Survey
 from anon.sums.moments import MomentSums
 from anon.sums.tables import TableSums
-from anon.wire.published import Published
+from anon.wire.packets import PublishedPacket
 
 
 @frozen
@@ -55,7 +55,7 @@ class SumPart:
         left_out = demand_listed(arrangement, study.study_id, number, body_untrusted, members, by_slot)
         return {number: left_out[slot]} if left_out else {}
 
-    def tally(self, study: Manifest, survey: Survey, packets: Sequence[Published], score_value: bytes) -> Tally:
+    def tally(self, study: Manifest, survey: Survey, packets: Sequence[PublishedPacket], score_value: bytes) -> Tally:
         """Nothing: the sums are the tellers'."""
         return np.zeros(0, dtype=np.int64)
 

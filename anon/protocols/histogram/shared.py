@@ -31,7 +31,6 @@ class HistogramProtocol:
     name = "histogram"
     designs: Mapping[str, Design] = {"one-packet": Design(OnePacket, one_packet), "paper": Design(Paper, paper)}
 
-    packet_versions = (2, 1)
 
     def share_sizes(self, study: Manifest) -> tuple[int, ...]:
         """None: every answer is perturbed."""

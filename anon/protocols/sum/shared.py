@@ -43,7 +43,6 @@ class SumProtocol:
     `contract`."""
 
     name = "sum"
-    packet_versions = (2,)
     designs: Mapping[str, Design] = {
         "tables-sum": Design(TablesSum, tables_form),
         "moments": Design(Moments, moments_form),

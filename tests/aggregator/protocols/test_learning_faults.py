@@ -20,7 +20,7 @@ from anon.ldp import RawCategory
 from anon.protocols.resolve import resolve
 from anon.protocols.sortition import in_score_cohort
 from anon.study import parse_proposal
-from anon.wire.messages import Packet
+from anon.wire.packets import Occasion, PublishedPacket
 from tests.support.studies import income_study
 
 SCORE_VALUE = bytes(range(32))
@@ -34,7 +34,7 @@ def test_no_report_both_trains_and_scores() -> None:
     (survey,) = [one for one in manifest.surveys if one.kind == "histogram"]
     mechanism = survey.build()
     packets = [
-        Packet(bytes(32), 0, survey.survey, bytes(mechanism.perturb(RawCategory(0, survey.m), os.urandom)), number.to_bytes(48, "big"))
+        PublishedPacket(Occasion(bytes(32), 0, 0), survey.survey, bytes(mechanism.perturb(RawCategory(0, survey.m), os.urandom)), (), number.to_bytes(48, "big"))
         for number in range(400)
     ]
     scoring = sum(in_score_cohort(SCORE_VALUE, packet.token, 0.4) for packet in packets)

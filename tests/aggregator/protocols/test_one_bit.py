@@ -37,7 +37,7 @@ STUDY = study(
     "minimum = 2",
     'classifier = "additive"\nscore_share = 0\nbase_rate = 0.3',
 )
-KEYS = StudyKeys(bytes(32), bytes(32), bytes(96), bytes(32))
+KEYS = StudyKeys(bytes(32), bytes(1216), bytes(96), bytes(32))
 
 
 def manifest(text: str = STUDY) -> Manifest:

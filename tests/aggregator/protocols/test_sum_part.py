@@ -29,7 +29,7 @@ from anon.study.manifest import Manifest
 from anon.sums.gradient import Descent, GradientSums
 from anon.sums.moments import MomentSums
 from anon.sums.tables import TableSums
-from anon.wire.packet_v2 import TAG_BYTES
+from anon.wire.packets import TAG_BYTES
 from peer.protocols.sum import SumPart as PeerPart
 from peer.published_report import as_page
 from tests.support.sums import GRADIENT, MOMENTS, SLEEP, TABLES, document, manifest_of

@@ -13,7 +13,7 @@ from aggregator.rules.faults import TellerRefuses
 from aggregator.tellers import study_tellers
 from aggregator.tellers.study_tellers import aligned, batched
 from aggregator.tellers.walk import share_keys
-from anon.wire.packet_v2 import Occasion, Relayed
+from anon.wire.packets import Occasion, Relayed
 from tests.support.tellers import make_world
 
 

@@ -23,7 +23,7 @@ from anon.sharing.round_document import read_round_sums
 from anon.sharing.statements import list_heading
 from anon.study.proposal import parse_proposal
 from anon.sums.tables import TableSums
-from anon.wire.packet_v2 import Occasion
+from anon.wire.packets import Occasion
 from tests.support.study_with_tellers import Study, a_study, all_sent, short
 from tests.support.sums import KEYS, TABLES, sum_study
 from tests.support.world import has

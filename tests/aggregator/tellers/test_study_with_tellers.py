@@ -20,7 +20,7 @@ from anon.study import parse_proposal
 from anon.study.manifest import Manifest
 from anon.teller.home import DATABASE
 from anon.teller.overview import overview
-from anon.wire.packet_v2 import Occasion
+from anon.wire.packets import Occasion
 from peer.rules.distrust import Distrust
 from peer.run.clock import proven_time
 from tests.support.clock import Clock

@@ -24,7 +24,7 @@ from anon.sharing.statements import (
 )
 from anon.transparency.closing import Bodies
 from anon.transparency.documents import encode_chain
-from anon.wire.packet_v2 import Occasion, PacketV2
+from anon.wire.packets import Occasion, Packet
 from tests.support.fake_aggregator import FakeAggregator
 from tests.support.teller_links import MemoryTeller
 from tests.support.tellers import PLACES, Member, a_sum, enrolled, expected
@@ -52,7 +52,7 @@ class Round:
     tellers: list[MemoryTeller]
     arrangement: Arrangement
     members: list[Member]
-    packets: list[PacketV2] = field(factory=list)
+    packets: list[Packet] = field(factory=list)
     lists: Lists = field(factory=Lists)
 
     @property

@@ -11,7 +11,6 @@ from typing import Any
 
 from anon.credential import (
     PublicKey,
-    TokenForm,
     Verifier,
     blind_sign,
     commit,
@@ -36,14 +35,14 @@ def stream(seed: str) -> Callable[[int], bytes]:
     return lambda size: hashlib.shake_256(f"{seed} {next(numbers)}".encode()).digest(size)
 
 
-def make(seed: str, count: int, random_bytes: Callable[[int], bytes], form: TokenForm) -> dict[str, str]:
+def make(seed: str, count: int, random_bytes: Callable[[int], bytes]) -> dict[str, str]:
     """Everything from key to token, in hex."""
     secret = generate_secret_key(stream(seed))
     key, mine, entropy = public_key(secret), commit(count, stream(seed + " member")), signer_nym_entropy(bytes(32), b"one")
     signature = blind_sign(secret, key, mine.commitment_with_proof, HEADER, entropy, count)
     credential = finalize(key, HEADER, signature, entropy, recommit(mine.nym_secrets, mine.prover_blind))
     contexts = [b"slot %d" % slot for slot in range(count)]
-    tokens = [present(credential, context, PACKET, random_bytes, form) for context in contexts]
+    tokens = [present(credential, context, PACKET, random_bytes) for context in contexts]
     tags = [pseudonym(credential, context) for context in contexts]
     made = {"key": key, "commitment": mine.commitment_with_proof, "signature": signature, "base": credential.base}
     return {name: value.hex() for name, value in made.items()} | {
@@ -51,9 +50,9 @@ def make(seed: str, count: int, random_bytes: Callable[[int], bytes], form: Toke
     }
 
 
-def verdicts(form: TokenForm, key: str, count: int, tokens: list[str]) -> list[str]:
+def verdicts(key: str, count: int, tokens: list[str]) -> list[str]:
     """The tag, or the name of the error, of each token; slots in turn."""
-    verifier, said = Verifier(PublicKey(bytes.fromhex(key)), HEADER, count, form), []
+    verifier, said = Verifier(PublicKey(bytes.fromhex(key)), HEADER, count), []
     for slot, token in enumerate(tokens):
         try:
             said.append(verifier.check(bytes.fromhex(token), b"slot %d" % (slot % count), PACKET).hex())
@@ -64,9 +63,8 @@ def verdicts(form: TokenForm, key: str, count: int, tokens: list[str]) -> list[s
 
 def main(asked: dict[str, Any]) -> None:
     random_bytes = stream("fixed") if asked["fixed"] else os.urandom
-    form = TokenForm(asked["form"])
-    made = {str(count): make(f"seed {count}", count, random_bytes, form) for count in asked["counts"]}
-    judged = {count: verdicts(form, *one) for count, one in asked.get("judge", {}).items()}
+    made = {str(count): make(f"seed {count}", count, random_bytes) for count in asked["counts"]}
+    judged = {count: verdicts(*one) for count, one in asked.get("judge", {}).items()}
     print(json.dumps({"curve": IMPLEMENTATION, "sodium": SODIUM, "made": made, "judged": judged}))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from anon.credential import Tag, TokenForm, Verifier, present
+from anon.credential import Tag, Verifier, present
 from anon.credential.ciphersuite import P1
 from anon.credential.curve import (
     G1,
@@ -24,13 +24,13 @@ from anon.credential.curve import (
     hash_to_g1,
 )
 from anon.credential.presentation import encode_token
-from anon.credential.proof import decode_proof
 from anon.credential.pure import jacobian
 from anon.credential.pure.g1 import G1 as PureG1
 from anon.credential.statement import make_context, nym_statement
 from anon.credential.subset_sums import BYTES_EACH, all_in_subgroup
-from anon.credential.verification import announce, announce_nym, fixed_context, statement_bases
+from anon.credential.verification import announce, fixed_context, statement_bases
 from anon.errors import AnonmlError, Malformed, RejectedProof
+from tests.anon.credential.draft_form import announce_nym, decode_proof, demand_challenge, draft_token, drafted
 from tests.anon.credential.token_forgery import (
     CONTEXT,
     HEADER,
@@ -44,7 +44,6 @@ from tests.anon.credential.token_forgery import (
 )
 
 Item = tuple[bytes, bytes, bytes]
-FORM = TokenForm.ANNOUNCEMENTS
 SEVEN = ("pseudonym", "a_bar", "b_bar", "d", "t1", "t2", "ut")
 SIZE = 60
 COFACTOR_PRIMES = (3, 11, 10177, 859267, 52437899)
@@ -53,14 +52,14 @@ COFACTOR = 0x396C8C005555E1568C00AAAB0000AAAB
 
 @pytest.fixture(scope="module")
 def second(member: Member) -> Verifier:
-    return Verifier(member.public_key, HEADER, 1, FORM)
+    return Verifier(member.public_key, HEADER, 1)
 
 
 @pytest.fixture(scope="module")
 def good(member: Member) -> list[Item]:
     """Enough for one test of all points' subgroup."""
     places = [(b"slot %d" % (number % 3), b"packet %d" % number) for number in range(SIZE)]
-    items = [(present(member.credential, *place, os.urandom, FORM), *place) for place in places]
+    items = [(present(member.credential, *place, os.urandom), *place) for place in places]
     assert len(items) * len(SEVEN) >= LEAST_TOGETHER
     return items
 
@@ -84,24 +83,23 @@ def among(good: Sequence[Item], bad: Sequence[Item]) -> list[Item]:
     return items
 
 
-def test_each_form_is_computed_from_the_other(member: Member) -> None:
+def test_the_drafts_form_is_computed_from_ours_and_ours_from_it(member: Member, second: Verifier) -> None:
     """By anybody, and to the last byte; so whatever holds for one holds for the other."""
-    stuck = [present(member.credential, CONTEXT, PRESENTATION, bytes, form) for form in TokenForm]
-    proof, statement = decode_proof(stuck[0][48:], 2), nym_statement(member.public_key, HEADER, 1)
-    nym = announce_nym(proof, decode_g1(stuck[0][:48], "pseudonym"), fixed_context(CONTEXT), 1)
-    announcement = announce(proof, statement, statement_bases(statement), {}, nym)
-    assert encode_token(proof, announcement, FORM) == stuck[1]
-    read = Verifier(member.public_key, HEADER, 1, FORM).read(stuck[1], CONTEXT, PRESENTATION)
-    assert stuck[1][:48] + read.proof.encode() == stuck[0]
+    token = present(member.credential, CONTEXT, PRESENTATION, os.urandom)
+    read = second.read(token, CONTEXT, PRESENTATION)
+    drafted = draft_token(read.proof, read.announcement)
+    proof, statement = decode_proof(drafted[48:], 2), nym_statement(member.public_key, HEADER, 1)
+    bases = statement_bases(statement)
+    nym = announce_nym(proof, decode_g1(drafted[:48], "pseudonym"), fixed_context(CONTEXT), 1)
+    assert encode_token(proof, announce(proof, statement, bases, {}, nym)) == token
+    demand_challenge(proof, statement, bases, {}, PRESENTATION, (make_context(CONTEXT), *nym))
     assert read.nym == (make_context(CONTEXT), 1)
 
 
-def test_a_verifier_takes_tokens_of_its_form_alone(member: Member) -> None:
+def test_a_token_of_the_drafts_form_is_refused(member: Member, second: Verifier) -> None:
     """One presentation must not be two packets."""
-    for form in TokenForm:
-        verifier = Verifier(member.public_key, HEADER, 1, TokenForm(3 - form))
-        item = (present(member.credential, CONTEXT, PRESENTATION, bytes, form), CONTEXT, PRESENTATION)
-        assert [said(one) for one in (alone(verifier, item), *verifier.check_batch([item], os.urandom))] == ["Malformed"] * 2
+    item = (drafted(member.credential, CONTEXT, PRESENTATION), CONTEXT, PRESENTATION)
+    assert [said(one) for one in (alone(second, item), *second.check_batch([item], os.urandom))] == ["Malformed"] * 2
 
 
 def moved(token: bytes, place: int, by: Scalar) -> bytes:
@@ -114,19 +112,19 @@ def moved(token: bytes, place: int, by: Scalar) -> bytes:
 def with_one_wrong_equation(member: Member) -> dict[str, bytes]:
     """Everything is hashed as it is shown; all equations but the named ones hold."""
     credential = member.credential
-    token = present(credential, CONTEXT, PRESENTATION, os.urandom, FORM)
+    token = present(credential, CONTEXT, PRESENTATION, os.urandom)
     return {
         "E1 by e^": moved(token, 0, Scalar(1)),
         "E1 by r1^": moved(token, 1, Scalar(1)),
         "E2 by r3^": moved(token, 2, Scalar(1)),
         "E2 by m^0": moved(token, 3, Scalar(1)),
         "E2 and E3 by m^1": moved(token, 4, Scalar(1)),
-        "E1": crafted(credential, FORM, shifts={"t1": P1}),
-        "E2": crafted(credential, FORM, shifts={"t2": P1}),
-        "E3": crafted(credential, FORM, shifts={"ut": P1}),
-        "E3 by the pseudonym": crafted(credential, FORM, shifts={"pseudonym": P1}),
-        "E3 by an answer that announces the identity": crafted(credential, FORM, shifts={"ut": P1}, nym_tilde=Scalar(0)),
-        "pairing": crafted(credential, FORM, r1_error=random_scalar()),
+        "E1": crafted(credential, shifts={"t1": P1}),
+        "E2": crafted(credential, shifts={"t2": P1}),
+        "E3": crafted(credential, shifts={"ut": P1}),
+        "E3 by the pseudonym": crafted(credential, shifts={"pseudonym": P1}),
+        "E3 by an answer that announces the identity": crafted(credential, shifts={"ut": P1}, nym_tilde=Scalar(0)),
+        "pairing": crafted(credential, r1_error=random_scalar()),
     }
 
 
@@ -167,7 +165,7 @@ def test_a_small_order_in_any_point_passes_no_batch(
     which: str, member: Member, second: Verifier, good: list[Item], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A batch without that test takes all of them, because a pairing maps small orders to one; the check alone does not."""
-    made = [(crafted(member.credential, FORM, shifts={which: ORDER_THREE}), CONTEXT, PRESENTATION) for _ in range(2)]
+    made = [(crafted(member.credential, shifts={which: ORDER_THREE}), CONTEXT, PRESENTATION) for _ in range(2)]
     for items in (made, among(good, made)):  # fewer points, and more, than what is tested together
         outcomes = second.check_batch(items, os.urandom)
         wrong = [item for item, one in zip(items, outcomes, strict=True) if said(one) == "Malformed"]
@@ -268,9 +266,9 @@ def mutated(drawn: random.Random, good: Sequence[Item], member: Member) -> Item:
         lambda: (token, drawn.choice(good)[1], header),
         lambda: (token, context, header + b"\0"),
         lambda: (token[: drawn.randrange(len(token) + 1)], context, header),
-        lambda: (crafted(member.credential, FORM, context, header, {drawn.choice(SEVEN): ORDER_THREE}), context, header),
-        lambda: (crafted(member.credential, FORM, context, header, {drawn.choice(SEVEN): P1}), context, header),
-        lambda: (crafted(member.credential, FORM, context, header, r1_error=random_scalar()), context, header),
+        lambda: (crafted(member.credential, context, header, {drawn.choice(SEVEN): ORDER_THREE}), context, header),
+        lambda: (crafted(member.credential, context, header, {drawn.choice(SEVEN): P1}), context, header),
+        lambda: (crafted(member.credential, context, header, r1_error=random_scalar()), context, header),
         lambda: (moved(token, drawn.randrange(5), Scalar(1)), context, header),
     ]
     return drawn.choice(kinds)()
@@ -305,7 +303,7 @@ def test_batch_and_check_agree_on_ten_thousand_mutated_tokens(
 def test_a_bad_batch_costs_its_honest_members_nothing(member: Member, second: Verifier, good: list[Item]) -> None:
     """Every other token is bad, by a key of somebody else's."""
     theirs = enrol().credential
-    bad = [(present(theirs, *item[1:], os.urandom, FORM), *item[1:]) for item in good[:8]]
+    bad = [(present(theirs, *item[1:], os.urandom), *item[1:]) for item in good[:8]]
     items = [one for pair in zip(good[8:16], bad, strict=True) for one in pair]
     outcomes = second.check_batch(items, os.urandom)
     assert [isinstance(one, RejectedProof) for one in outcomes] == [False, True] * 8
@@ -327,7 +325,7 @@ def test_one_seed_is_drawn_for_points_and_one_for_equations(second: Verifier, go
 
 def test_a_challenge_of_zero_proves_nothing(member: Member, good: list[Item], monkeypatch: pytest.MonkeyPatch) -> None:
     """No hash gives it by chance: with it every announcement would be that of some response."""
-    verifier = Verifier(member.public_key, HEADER, 1, FORM)
+    verifier = Verifier(member.public_key, HEADER, 1)
     encoded, scalars = verifier._parts(good[0][0])
     points = tuple(decode_g1(one, "point") for one in encoded)
     monkeypatch.setattr("anon.credential.verification.calculate_challenge", lambda *_: Scalar(0))

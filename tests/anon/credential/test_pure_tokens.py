@@ -20,13 +20,12 @@ SCRIPT = Path(__file__).with_name("one_credential.py")
 COUNTS = [1, 3]
 VECTORS = ["test_bbs_official_vectors.py", "test_credential_own_vector.py", "test_credential_curve.py"]
 TRAPS = ["test_credential_traps.py", "test_token_traps.py"]
-FORMS = pytest.mark.parametrize("form", [1, 2], ids=["challenge", "announcements"])
 SLOW = "not every_flipped_bit"
 
 
 def by(crypto: str, **asked: Any) -> dict[str, Any]:
     """The output of `one_credential`, run with this cryptographic library."""
-    told = {"counts": COUNTS, "fixed": False, "form": 1, **asked}
+    told = {"counts": COUNTS, "fixed": False, **asked}
     command = [sys.executable, str(SCRIPT), json.dumps(told)]
     environment = {**os.environ, "ANONML_CRYPTO": crypto, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
@@ -36,11 +35,10 @@ def by(crypto: str, **asked: Any) -> dict[str, Any]:
     return said
 
 
-@FORMS
-def test_equal_randomness_gives_equal_bytes(form: int) -> None:
-    mine, theirs = by("pure", fixed=True, form=form)["made"], by("native", fixed=True, form=form)["made"]
+def test_equal_randomness_gives_equal_bytes() -> None:
+    mine, theirs = by("pure", fixed=True)["made"], by("native", fixed=True)["made"]
     assert mine == theirs
-    assert len(mine["1"]["tokens"]) == 2 * {1: 384, 2: 496}[form]
+    assert len(mine["1"]["tokens"]) == 2 * 496
 
 
 def test_a_token_takes_less_than_a_tenth_of_a_second() -> None:
@@ -65,16 +63,15 @@ def damaged(token: str) -> list[str]:
     return [one.hex() for one in found] + [token[2:], ""]
 
 
-@FORMS
-def test_each_verifies_the_others_tokens_and_refuses_the_same(form: int) -> None:
+def test_each_verifies_the_others_tokens_and_refuses_the_same() -> None:
     for prover, verifier in (("pure", "native"), ("native", "pure")):
-        made = by(prover, form=form)["made"]
+        made = by(prover)["made"]
         judge = {str(count): [made[str(count)]["key"], count, made[str(count)]["tokens"].split()] for count in COUNTS}
         judge["damaged"] = [made["1"]["key"], 1, damaged(made["1"]["tokens"])]
-        judged = by(verifier, counts=[], judge=judge, form=form)["judged"]
+        judged = by(verifier, counts=[], judge=judge)["judged"]
         for count in COUNTS:
             assert judged[str(count)] == made[str(count)]["tags"].split()
-        assert judged["damaged"] == by(prover, counts=[], judge={"damaged": judge["damaged"]}, form=form)["judged"]["damaged"]
+        assert judged["damaged"] == by(prover, counts=[], judge={"damaged": judge["damaged"]})["judged"]["damaged"]
         assert judged["damaged"][0] == made["1"]["tags"]
         assert all(re.match("Malformed|RejectedProof", one) for one in judged["damaged"][1:])
 

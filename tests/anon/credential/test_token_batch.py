@@ -11,7 +11,7 @@ from multiprocessing import get_context
 
 import pytest
 
-from anon.credential import PublicKey, TokenForm, Verifier, cached_verifier, present, pseudonym, verification
+from anon.credential import PublicKey, Verifier, cached_verifier, present, pseudonym, verification
 from anon.credential.batch import Fold, failures, fresh_coefficients
 from anon.credential.curve import G1, G2, Scalar, decode_g2, hash_to_g1, pairing_product_is_one
 from anon.errors import AnonmlError, Malformed, RejectedProof
@@ -34,9 +34,9 @@ KINDS = ["pairing", "challenge", "length", "order three", "identity", "another k
 
 
 @pytest.fixture(scope="module")
-def good(member: Member, form: TokenForm) -> list[Item]:
+def good(member: Member) -> list[Item]:
     places = [(b"slot %d" % (number % 3), b"packet %d" % number) for number in range(SIZE)]
-    return [(present(member.credential, *place, os.urandom, form), *place) for place in places]
+    return [(present(member.credential, *place, os.urandom), *place) for place in places]
 
 
 def wrong(outcomes: Sequence[bytes | AnonmlError]) -> list[int]:
@@ -52,24 +52,24 @@ def test_the_empty_batch_has_no_verdicts(verifier: Verifier) -> None:
     assert verifier.check_batch([], os.urandom) == []
 
 
-def bad_tokens(member: Member, form: TokenForm) -> dict[str, Item]:
-    token = present(member.credential, CONTEXT, PRESENTATION, os.urandom, form)
-    pairing = crafted(member.credential, form, r1_error=random_scalar())
+def bad_tokens(member: Member) -> dict[str, Item]:
+    token = present(member.credential, CONTEXT, PRESENTATION, os.urandom)
+    pairing = crafted(member.credential, r1_error=random_scalar())
     return {
         "pairing": (pairing, CONTEXT, PRESENTATION),
         "challenge": (token, CONTEXT, b"other packet"),
         "length": (token[:-1], CONTEXT, PRESENTATION),
-        "order three": (crafted(member.credential, form, shifts={"d": ORDER_THREE}), CONTEXT, PRESENTATION),
-        "identity": (forged_without_credential(member.public_key, form), CONTEXT, PRESENTATION),
-        "another key": (crafted(enrol().credential, form), CONTEXT, PRESENTATION),
+        "order three": (crafted(member.credential, shifts={"d": ORDER_THREE}), CONTEXT, PRESENTATION),
+        "identity": (forged_without_credential(member.public_key), CONTEXT, PRESENTATION),
+        "another key": (crafted(enrol().credential), CONTEXT, PRESENTATION),
     }
 
 
 @pytest.mark.parametrize(("kind", "place"), every(2, KINDS, [0, 1, 7, 8, SIZE - 1]))
 def test_one_bad_token_among_many_is_named(
-    kind: str, place: int, form: TokenForm, member: Member, verifier: Verifier, good: list[Item]
+    kind: str, place: int, member: Member, verifier: Verifier, good: list[Item]
 ) -> None:
-    item = bad_tokens(member, form)[kind]
+    item = bad_tokens(member)[kind]
     outcomes = verifier.check_batch([*good[:place], item, *good[place + 1 :]], os.urandom)
     assert wrong(outcomes) == [place]
     with pytest.raises((Malformed, RejectedProof)) as alone:
@@ -79,10 +79,10 @@ def test_one_bad_token_among_many_is_named(
 
 @pytest.mark.slow
 def test_any_set_of_bad_pairings_is_named(
-    member: Member, form: TokenForm, verifier: Verifier, good: list[Item]
+    member: Member, verifier: Verifier, good: list[Item]
 ) -> None:
     """Ten sets drawn with a fixed seed, and the whole batch."""
-    bad = (crafted(member.credential, form, r1_error=random_scalar()), CONTEXT, PRESENTATION)
+    bad = (crafted(member.credential, r1_error=random_scalar()), CONTEXT, PRESENTATION)
     drawn = random.Random(7)
     for count in (*(drawn.randrange(1, 16) for _ in range(10)), 16):
         places = set(drawn.sample(range(16), count))
@@ -90,22 +90,22 @@ def test_any_set_of_bad_pairings_is_named(
         assert set(wrong(verifier.check_batch(items, os.urandom))) == places
 
 
-def cancelling_pair(member: Member, form: TokenForm) -> list[Item]:
+def cancelling_pair(member: Member) -> list[Item]:
     """D1 * error and D2 * (-error * r2_1 / r2_2) are opposite: with equal coefficients the fold holds."""
     first, second, error = random_scalar(), random_scalar(), random_scalar()
     other = -(error * first * second.inverse())
     tokens = (
-        crafted(member.credential, form, r1_error=error, r2=first),
-        crafted(member.credential, form, r1_error=other, r2=second),
+        crafted(member.credential, r1_error=error, r2=first),
+        crafted(member.credential, r1_error=other, r2=second),
     )
     return [(token, CONTEXT, PRESENTATION) for token in tokens]
 
 
 def test_errors_that_cancel_are_both_named(
-    member: Member, form: TokenForm, verifier: Verifier, good: list[Item], monkeypatch: pytest.MonkeyPatch
+    member: Member, verifier: Verifier, good: list[Item], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The r1 error is in Bbar * 1 of both; without random coefficients a member passes two forgeries at once."""
-    items = [good[0], *cancelling_pair(member, form), good[1]]
+    items = [good[0], *cancelling_pair(member), good[1]]
     assert wrong(verifier.check_batch(items, os.urandom)) == [1, 2]
     assert wrong(verifier.check_batch(items, bytes)) == [1, 2]  # also when the generator is stuck
     monkeypatch.setattr("anon.credential.batch.fresh_coefficients", lambda folds, _: [Scalar(1)] * len(folds))
@@ -126,10 +126,10 @@ def test_coefficients_are_fresh_distinct_and_of_128_bits() -> None:
         fresh_coefficients(folds, lambda size: bytes(size - 1))
 
 
-def test_two_tokens_with_one_tag_are_judged_separately(member: Member, form: TokenForm, verifier: Verifier) -> None:
+def test_two_tokens_with_one_tag_are_judged_separately(member: Member, verifier: Verifier) -> None:
     """The batch check does not decide if a tag was used before."""
-    one = present(member.credential, CONTEXT, b"one", os.urandom, form)
-    two = present(member.credential, CONTEXT, b"two", os.urandom, form)
+    one = present(member.credential, CONTEXT, b"one", os.urandom)
+    two = present(member.credential, CONTEXT, b"two", os.urandom)
     outcomes = verifier.check_batch([(one, CONTEXT, b"one"), (two, CONTEXT, b"two")], os.urandom)
     assert outcomes == [one[:48], one[:48]]
     outcomes = verifier.check_batch([(one, CONTEXT, b"one"), (two, CONTEXT, b"one")], os.urandom)
@@ -153,26 +153,25 @@ def test_one_failure_costs_logarithmically_many_pairings(member: Member, monkeyp
     assert len(calls) <= 13
 
 
-def check_in_worker(public_key: PublicKey, form: TokenForm, items: list[Item]) -> list[bytes | AnonmlError]:
-    return list(cached_verifier(public_key, HEADER, 1, form).check_batch(items, os.urandom))
+def check_in_worker(public_key: PublicKey, items: list[Item]) -> list[bytes | AnonmlError]:
+    return list(cached_verifier(public_key, HEADER, 1).check_batch(items, os.urandom))
 
 
 @pytest.mark.slow
-def test_batches_can_go_to_another_process(member: Member, form: TokenForm, good: list[Item]) -> None:
+def test_batches_can_go_to_another_process(member: Member, good: list[Item]) -> None:
     """Bytes in; tags and errors out, both of which survive the way back."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        outcomes = pool.submit(check_in_worker, member.public_key, form, [good[0], (b"", CONTEXT, PRESENTATION)]).result()
+        outcomes = pool.submit(check_in_worker, member.public_key, [good[0], (b"", CONTEXT, PRESENTATION)]).result()
     assert outcomes[0] == good[0][0][:48]
     assert isinstance(outcomes[1], Malformed)
-    assert cached_verifier(member.public_key, HEADER, 1, form) is cached_verifier(member.public_key, HEADER, 1, form)
+    assert cached_verifier(member.public_key, HEADER, 1) is cached_verifier(member.public_key, HEADER, 1)
 
 
 def test_one_bad_token_costs_the_others_little(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each token was checked alone once one of the batch was bad. In place of seconds, proofs are counted."""
-    form = TokenForm.ANNOUNCEMENTS
     places = [(CONTEXT, b"packet %d" % number) for number in range(64)]
-    items = [(present(member.credential, *place, os.urandom, form), *place) for place in places]
-    verifier, counted = Verifier(member.public_key, HEADER, 1, form), Counter[str]()
+    items = [(present(member.credential, *place, os.urandom), *place) for place in places]
+    verifier, counted = Verifier(member.public_key, HEADER, 1), Counter[str]()
 
     def fold(statement: object, proofs: Sequence[object], coefficients: object) -> object:
         counted["folded"] += len(proofs)

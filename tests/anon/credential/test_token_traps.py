@@ -11,9 +11,8 @@ from collections.abc import Callable
 import pytest
 from attrs import evolve
 
-from anon.credential import TokenForm, Verifier, present, pseudonym, token_size
+from anon.credential import Verifier, present, pseudonym, token_size
 from anon.credential.curve import ORDER, Scalar, encode_scalar
-from anon.credential.proof import decode_proof
 from anon.errors import Malformed, RejectedProof
 from tests.anon.credential.token_forgery import (
     CONTEXT,
@@ -34,31 +33,23 @@ IDENTITY = b"\xc0" + bytes(47)
 
 
 @pytest.fixture(scope="module")
-def token(member: Member, form: TokenForm) -> bytes:
-    return present(member.credential, CONTEXT, PRESENTATION, os.urandom, form)
+def token(member: Member) -> bytes:
+    return present(member.credential, CONTEXT, PRESENTATION, os.urandom)
 
 
 def fields(token: bytes) -> list[bytes]:
-    count = len(POINTS if (len(token) - 48 * len(POINTS)) % 32 == 0 else SEVEN)
+    count = len(SEVEN)
     points = [token[48 * place : 48 * (place + 1)] for place in range(count)]
     return points + [token[start : start + 32] for start in range(48 * count, len(token), 32)]
 
 
-NAMES = {
-    TokenForm.CHALLENGE: (*POINTS, "e", "r1", "r3", "m0", "m1", "c"),
-    TokenForm.ANNOUNCEMENTS: (*SEVEN, "e", "r1", "r3", "m0", "m1"),
-}
+NAMES = (*SEVEN, "e", "r1", "r3", "m0", "m1")
 
 
 def in_each_place(scalars: bool) -> pytest.MarkDecorator:
-    """The points, or the scalars, of either form."""
-    cases = [
-        pytest.param(form, place, id=f"{form.name.lower()}-{name}")
-        for form, names in NAMES.items()
-        for place, name in enumerate(names)
-        if (name not in SEVEN) is scalars
-    ]
-    return pytest.mark.parametrize(("form", "place"), cases, indirect=["form"])
+    """The points, or the scalars."""
+    cases = [pytest.param(place, id=name) for place, name in enumerate(NAMES) if (name not in SEVEN) is scalars]
+    return pytest.mark.parametrize("place", cases)
 
 
 def with_field(token: bytes, place: int, value: bytes) -> bytes:
@@ -74,16 +65,16 @@ def lax_accepts(verifier: Verifier, token: bytes) -> bool:
 
 
 def test_a_good_token_is_accepted_with_its_tag(
-    member: Member, form: TokenForm, verifier: Verifier, token: bytes
+    member: Member, verifier: Verifier, token: bytes
 ) -> None:
     assert verifier.check(token, CONTEXT, PRESENTATION) == pseudonym(member.credential, CONTEXT) == token[:48]
-    assert verifier.check(crafted(member.credential, form), CONTEXT, PRESENTATION) == token[:48]
-    assert len(token) == token_size(1, form) == {1: 384, 2: 496}[form]
+    assert verifier.check(crafted(member.credential), CONTEXT, PRESENTATION) == token[:48]
+    assert len(token) == token_size(1) == 496
 
 
 @pytest.mark.parametrize("which", POINTS)
 def test_a_point_of_order_three_is_refused(
-    which: str, form: TokenForm, member: Member, verifier: Verifier, token: bytes, monkeypatch: pytest.MonkeyPatch
+    which: str, member: Member, verifier: Verifier, token: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Added to the pseudonym it is a second tag for one slot. About one try in three or nine satisfies the algebra."""
     shifts = {which: ORDER_THREE}
@@ -91,7 +82,7 @@ def test_a_point_of_order_three_is_refused(
         remove_point_checks(careless)
         forgery = next(
             made
-            for made in (crafted(member.credential, form, shifts=shifts) for _ in range(400))
+            for made in (crafted(member.credential, shifts=shifts) for _ in range(400))
             if lax_accepts(verifier, made)
         )
     assert (forgery[:48] != token[:48]) is (which == "pseudonym")
@@ -100,10 +91,10 @@ def test_a_point_of_order_three_is_refused(
 
 
 def test_identity_in_place_of_the_signature_is_refused(
-    member: Member, form: TokenForm, verifier: Verifier, monkeypatch: pytest.MonkeyPatch
+    member: Member, verifier: Verifier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without this check anyone at all makes tokens, as many as they like."""
-    forgery = forged_without_credential(member.public_key, form)
+    forgery = forged_without_credential(member.public_key)
     with pytest.raises(Malformed, match="identity"):
         verifier.check(forgery, CONTEXT, PRESENTATION)
     remove_point_checks(monkeypatch)
@@ -132,12 +123,12 @@ def test_other_spellings_of_a_point_are_refused(place: int, spelling: str, verif
 
 @in_each_place(scalars=True)
 def test_scalars_outside_their_range_are_refused(
-    place: int, form: TokenForm, member: Member, verifier: Verifier, monkeypatch: pytest.MonkeyPatch
+    place: int, member: Member, verifier: Verifier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """s + r is a second spelling of s, and with it of the token, for a verifier that reduces."""
     token = next(
         made
-        for made in (present(member.credential, CONTEXT, PRESENTATION, os.urandom, form) for _ in range(200))
+        for made in (present(member.credential, CONTEXT, PRESENTATION, os.urandom) for _ in range(200))
         if int.from_bytes(fields(made)[place], "big") + ORDER < 1 << 256
     )
     value = int.from_bytes(fields(token)[place], "big")
@@ -150,30 +141,19 @@ def test_scalars_outside_their_range_are_refused(
 
 
 def test_an_announcement_without_pseudonym_part_is_refused(
-    member: Member, form: TokenForm, verifier: Verifier, monkeypatch: pytest.MonkeyPatch
+    member: Member, verifier: Verifier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ut is the identity only if m~ was zero, and then m^ / c is the secret itself (NymProofVerifyInit, step 3)."""
-    careless = crafted(member.credential, form, nym_tilde=Scalar(0))
-    with pytest.raises(RejectedProof if form is TokenForm.CHALLENGE else Malformed):
+    careless = crafted(member.credential, nym_tilde=Scalar(0))
+    with pytest.raises(Malformed, match="identity"):
         verifier.check(careless, CONTEXT, PRESENTATION)
-    if form is TokenForm.ANNOUNCEMENTS:
-        remove_point_checks(monkeypatch)
-    monkeypatch.setattr("anon.credential.verification.IDENTITY_G1", ORDER_THREE)
+    remove_point_checks(monkeypatch)
     assert lax_accepts(verifier, careless)
-
-
-@pytest.mark.parametrize("form", [TokenForm.CHALLENGE], indirect=True)
-@pytest.mark.parametrize("change", [-64, -32, -1, 1, 32])
-def test_exact_length_of_the_proof(change: int, token: bytes) -> None:
-    """Its decoder counts on nobody: a scalar too many would otherwise be taken for one more hidden message."""
-    proof = token[48:]
-    with pytest.raises(Malformed, match="336 bytes"):
-        decode_proof(proof + token[-change:] if change > 0 else proof[:change], 2)
 
 
 @pytest.mark.parametrize("change", [-384, -112, -48, -32, -1, 1, 32, 48, 112])
 def test_exact_length(change: int, verifier: Verifier, token: bytes) -> None:
-    """It is also that of the form: 112 bytes more or less are those of the other."""
+    """112 bytes less are those of the drafts' form."""
     wrong = token + bytes(change) if change > 0 else token[:change]
     with pytest.raises(Malformed, match=f"expected {len(token)} bytes, got {len(token) + change}"):
         verifier.check(wrong, CONTEXT, PRESENTATION)
@@ -199,16 +179,16 @@ def test_another_context_or_presentation_header_is_refused(
         verifier.check(token, context, header)
 
 
-def test_tokens_of_another_key_or_study_are_refused(member: Member, form: TokenForm, token: bytes) -> None:
+def test_tokens_of_another_key_or_study_are_refused(member: Member, token: bytes) -> None:
     for key, header in ((enrol().public_key, HEADER), (member.public_key, b"other study")):
-        other = Verifier(key, header, 1, form)
+        other = Verifier(key, header, 1)
         with pytest.raises(RejectedProof):
             other.check(token, CONTEXT, PRESENTATION)
 
 
-def test_the_number_of_nym_secrets_is_signed(member: Member, form: TokenForm, token: bytes) -> None:
+def test_the_number_of_nym_secrets_is_signed(member: Member, token: bytes) -> None:
     """I8(N) is in the header: a verifier of two secrets takes neither the token nor one padded to its length."""
-    other = Verifier(member.public_key, HEADER, 2, form)
+    other = Verifier(member.public_key, HEADER, 2)
     for wrong in (token, token[:-32] + encode_scalar(Scalar(1)) + token[-32:]):
         with pytest.raises((Malformed, RejectedProof)):
             other.check(wrong, CONTEXT, PRESENTATION)
@@ -216,14 +196,14 @@ def test_the_number_of_nym_secrets_is_signed(member: Member, form: TokenForm, to
 
 @pytest.mark.parametrize("random_bytes", [os.urandom, bytes], ids=["os", "stuck"])
 def test_tokens_of_one_credential_share_only_the_tag_of_their_context(
-    random_bytes: RandomBytes, form: TokenForm
+    random_bytes: RandomBytes
 ) -> None:
     """Also with a generator that only returns zeros: every scalar is hedged with the secrets and all inputs."""
     member = enrol(count=2)
-    checked = Verifier(member.public_key, HEADER, 2, form)
+    checked = Verifier(member.public_key, HEADER, 2)
 
     def make(context: bytes, header: bytes) -> list[bytes]:
-        token = present(member.credential, context, header, random_bytes, form)
+        token = present(member.credential, context, header, random_bytes)
         assert checked.check(token, context, header) == pseudonym(member.credential, context)
         return fields(token)
 
@@ -233,20 +213,20 @@ def test_tokens_of_one_credential_share_only_the_tag_of_their_context(
     assert not set(first[1:]) & set(same_slot[1:])
 
 
-def test_fresh_randomness_makes_a_fresh_token(member: Member, form: TokenForm, token: bytes) -> None:
-    again = present(member.credential, CONTEXT, PRESENTATION, os.urandom, form)
+def test_fresh_randomness_makes_a_fresh_token(member: Member, token: bytes) -> None:
+    again = present(member.credential, CONTEXT, PRESENTATION, os.urandom)
     assert again[:48] == token[:48]
     assert not set(fields(token)[1:]) & set(fields(again)[1:])
 
 
 def test_a_short_random_generator_is_an_error(member: Member) -> None:
     with pytest.raises(ValueError, match="32 random bytes"):
-        present(member.credential, CONTEXT, PRESENTATION, lambda size: os.urandom(size - 1), TokenForm.CHALLENGE)
+        present(member.credential, CONTEXT, PRESENTATION, lambda size: os.urandom(size - 1))
 
 
-def test_another_members_secret_does_not_fit(member: Member, form: TokenForm, verifier: Verifier) -> None:
+def test_another_members_secret_does_not_fit(member: Member, verifier: Verifier) -> None:
     """The pseudonym is bound to the signed secret: a token with another secret's pseudonym is refused."""
     other = enrol(member.secret_key)
     wrong = evolve(member.credential, nym_secrets=other.credential.nym_secrets)
     with pytest.raises(RejectedProof):
-        verifier.check(crafted(wrong, form), CONTEXT, PRESENTATION)
+        verifier.check(crafted(wrong), CONTEXT, PRESENTATION)

@@ -114,7 +114,7 @@ def test_the_words_say_how_records_are_taken_and_what_the_promise_is_about() -> 
 
 
 def test_a_manifest_of_the_histogram_takes_one_record() -> None:
-    keys = StudyKeys(bytes(32), bytes(32), bytes(96), bytes(32))
+    keys = StudyKeys(bytes(32), bytes(1216), bytes(96), bytes(32))
     study = resolve(load_proposal(Path(__file__).parents[3] / "examples" / "census" / "study.toml"), keys, 1_800_000_000)
     check_study(study)
     with pytest.raises(Malformed, match="the design one-packet takes one record of each member; do not take part"):

@@ -21,7 +21,7 @@ from anon.sharing.arrangement import (
 from anon.vdaf.circuits import ball, blocks
 from anon.vdaf.flp import Proof
 from anon.wire.cbor import decode, encode
-from anon.wire.packet_v2 import Occasion
+from anon.wire.packets import Occasion
 
 ENTRIES = tuple(
     TellerEntry(f"teller {number}", f"127.0.0.1:900{number}", bytes([number]) * 32, bytes([number]) * 1216, bytes([number]) * 32)

@@ -17,7 +17,7 @@ from anon.study.features import MOST_IN_COHORT
 from anon.transparency.transcript import parse_transcript
 from anon.wire.cbor import encode
 from anon.wire.messages import parse_abandoned
-from anon.wire.packet_v2 import Occasion
+from anon.wire.packets import Occasion
 from tests.support.sums import GRADIENT, manifest_of, signing_key
 
 STUDY = bytes([7]) * 32

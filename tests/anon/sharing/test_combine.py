@@ -12,7 +12,7 @@ from anon.errors import Malformed, RejectedProof
 from anon.nacl import SigningKey
 from anon.sharing.combine import combine
 from anon.sharing.statements import NoisyShare, disagreement_of, parse_noisy_share
-from anon.wire.packet_v2 import Occasion
+from anon.wire.packets import Occasion
 from tests.support.tellers import PLACES, World, expected, ready_world
 
 

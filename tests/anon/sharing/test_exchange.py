@@ -26,7 +26,7 @@ from anon.sharing.exchange import (
 from anon.sharing.statements import Disagreed, ListSignature, disagreement_of
 from anon.text.foreign import Marked, Quoted
 from anon.wire.cbor import encode
-from anon.wire.packet_v2 import Occasion
+from anon.wire.packets import Occasion
 from tests.support.tellers import make_world
 
 AGGREGATOR = SigningKey.generate()

@@ -35,7 +35,7 @@ from anon.sharing.statements import (
     parse_verifier_shares,
 )
 from anon.wire.cbor import decode, encode
-from anon.wire.packet_v2 import TAG_BYTES, Occasion
+from anon.wire.packets import TAG_BYTES, Occasion
 from tests.support.tellers import a_sum
 
 KEYS = [SigningKey(bytes([number]) * 32) for number in range(1, 4)]

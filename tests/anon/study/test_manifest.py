@@ -22,7 +22,7 @@ from tests.support.command_line import ROOT
 from tests.support.sums import GRADIENT, MOMENTS, TABLES, sum_study
 from tests.support.sums import manifest_of as sums_of
 
-KEYS = StudyKeys(bytes(32), bytes(32), bytes(96), bytes(32))
+KEYS = StudyKeys(bytes(32), bytes(1216), bytes(96), bytes(32))
 PAPER = GOOD.replace(
     'kind = "one-packet"\nepsilon = 2.0',
     'kind = "paper"\nepsilon_histogram = 0.5\nepsilon_binning = 0.25\npartitions = 4\nsubsets_per_partition = 2\n'
@@ -74,7 +74,7 @@ def _tampered(change: Any) -> bytes:
 TAMPERINGS = {
     "unknown key": lambda f: f.update(colour="red"),
     "key missing": lambda f: f.pop("purpose"),
-    "version": lambda f: f.update(version=2),
+    "version": lambda f: f.update(version=3),
     "short key": lambda f: f.update(aggregator_key=bytes(31)),
     "survey ids shuffled": lambda f: f["surveys"].reverse(),
     "survey in no slot": lambda f: f["slots"][0]["rows"].pop(),
@@ -154,28 +154,16 @@ def test_the_mechanism_in_a_survey_is_the_one_declared() -> None:
         assert survey.build().epsilon <= survey.epsilon
 
 
-@pytest.mark.parametrize(("length", "version"), [(32, 1), (1216, 2)])
-def test_the_sealing_key_says_the_version_of_packets(length: int, version: int) -> None:
-    manifest = evolve(manifest_of(), sealing_key=bytes(length))
-    assert parse_manifest(manifest.to_bytes()).packet_version == version
-    for wrong in (length - 1, length + 1, 0):
-        with pytest.raises(Malformed, match="sealing_key: expected 32 or 1216 bytes"):
-            evolve(manifest, sealing_key=bytes(wrong))
+@pytest.mark.parametrize("length", [0, 32, 1215, 1217])
+def test_a_sealing_key_is_one_of_x_wing(length: int) -> None:
+    with pytest.raises(Malformed, match="sealing_key: expected 1216 bytes"):
+        evolve(manifest_of(), sealing_key=bytes(length))
 
 
-def test_a_manifest_of_version_2_says_so_to_programs_that_cannot_make_its_packets() -> None:
-    """They look at the version first, and tell their owner to update them. A sum's manifest of before has version 1."""
-    old = manifest_of()
-    assert (old.version, old.packet_version) == (1, 1)
-    new = evolve(old, version=2, sealing_key=bytes(1216))
-    assert parse_manifest(new.to_bytes()) == new
-    keys = evolve(KEYS, sealing_key=bytes(1216))
-    assert (made := resolve(parse_proposal(GOOD), keys, now=1_800_000_000)).version == made.packet_version == 2
-    with pytest.raises(Malformed, match="1216 bytes in a manifest of version 2"):
-        evolve(old, version=2)
-    for unknown in (0, 4):
-        with pytest.raises(Malformed, match=f"version: expected 3, got {unknown}; update this program"):
-            evolve(new, version=unknown)
+@pytest.mark.parametrize("version", [0, 1, 3])
+def test_a_manifest_of_another_version_says_what_to_do(version: int) -> None:
+    with pytest.raises(Malformed, match=f"version: expected 2, got {version}; update this program"):
+        evolve(manifest_of(), version=version)
 
 
 ONIONS = [f"{onion_host(bytes([number] * 32))}:80" for number in range(9)]
@@ -183,20 +171,9 @@ ONIONS = [f"{onion_host(bytes([number] * 32))}:80" for number in range(9)]
 
 @pytest.mark.parametrize("count", [0, 1, 2, 8])
 def test_a_study_is_served_at_up_to_eight_onion_addresses(count: int) -> None:
-    """Several are told from one by the version, so that a program of before says that it needs an update."""
-    keys = evolve(KEYS, sealing_key=bytes(1216))
-    manifest = resolve(parse_proposal(GOOD), keys, now=1_800_000_000, address=" ".join(ONIONS[:count]))
-    assert manifest.addresses == tuple(ONIONS[:count]) and manifest.version == (3 if count > 1 else 2)
-    assert parse_manifest(manifest.to_bytes()) == manifest and manifest.packet_version == 2
-    other = 2 if count > 1 else 3
-    with pytest.raises(Malformed, match="several of them, and no fewer, are of version 3"):
-        evolve(manifest, version=other)
-
-
-def test_one_address_is_spelled_as_before() -> None:
-    manifest = evolve(manifest_of(), address=ONIONS[0])
-    plain = decode(manifest.to_bytes(), "manifest")
-    assert isinstance(plain, dict) and (plain["version"], plain["address"]) == (1, ONIONS[0])
+    manifest = resolve(parse_proposal(GOOD), KEYS, now=1_800_000_000, address=" ".join(ONIONS[:count]))
+    assert manifest.addresses == tuple(ONIONS[:count])
+    assert parse_manifest(manifest.to_bytes()) == manifest
 
 
 @pytest.mark.parametrize(
@@ -208,11 +185,10 @@ def test_one_address_is_spelled_as_before() -> None:
     ],
 )  # fmt: skip
 def test_addresses_have_one_spelling_each_and_are_different(address: str) -> None:
-    plain = decode(evolve(manifest_of(), sealing_key=bytes(1216), version=2).to_bytes(), "manifest")
+    plain = decode(manifest_of().to_bytes(), "manifest")
     assert isinstance(plain, dict)
-    for version in (2, 3):
-        with pytest.raises(Malformed, match="address"):
-            parse_manifest(encode({**plain, "address": address, "version": version}))
+    with pytest.raises(Malformed, match="address"):
+        parse_manifest(encode({**plain, "address": address}))
 
 
 UNASKED = """

@@ -7,7 +7,7 @@ import os
 import pytest
 from attrs import evolve
 
-from anon.credential import TokenForm, token_size
+from anon.credential import token_size
 from anon.protocols.histogram import thresholds as cuts
 from anon.protocols.histogram.asked import asks_label
 from anon.protocols.kinds import LONGEST_MANIFEST, most_drawn
@@ -16,9 +16,8 @@ from anon.protocols.sortition import occasion_of
 from anon.study.manifest import Manifest, Survey
 from anon.transparency.documents import LONGEST_HEAD, MAX_BODY, encode_chain
 from anon.wire.cbor import encode
-from anon.wire.messages import Packet, RosterEntry, encode_credentials, encode_roster, encode_seed
-from anon.wire.packet_v2 import PublishedPacket
-from anon.wire.published import Published
+from anon.wire.messages import RosterEntry, encode_credentials, encode_roster, encode_seed
+from anon.wire.packets import PublishedPacket
 from tests.support.fake_aggregator import BINNED, DECLARED, PAPER, FakeAggregator
 
 EVERY = pytest.mark.parametrize("text", [DECLARED, BINNED, PAPER], ids=["declared", "binned", "paper"])
@@ -44,21 +43,19 @@ def test_a_full_cohort_fills_its_documents_exactly(text: str) -> None:
 
 @EVERY
 def test_all_who_can_have_drawn_a_survey_fill_its_transcript_exactly(text: str) -> None:
-    for manifest in (small(text), evolve(small(text), version=1, sealing_key=bytes(32))):
-        for slot in manifest.slots:
-            for row in slot.rows:
-                survey = manifest.survey(row.survey)
-                packet = _packet(manifest, slot.slot, survey).to_bytes()
-                body = encode([1, manifest.study_id, survey.survey, [packet] * most_drawn(manifest, survey)])
-                assert len(body) == longest_body(manifest, "transcript", survey.survey)
+    manifest = small(text)
+    for slot in manifest.slots:
+        for row in slot.rows:
+            survey = manifest.survey(row.survey)
+            packet = _packet(manifest, slot.slot, survey).to_bytes()
+            body = encode([1, manifest.study_id, survey.survey, [packet] * most_drawn(manifest, survey)])
+            assert len(body) == longest_body(manifest, "transcript", survey.survey)
 
 
-def _packet(manifest: Manifest, slot: int, survey: Survey) -> Published:
+def _packet(manifest: Manifest, slot: int, survey: Survey) -> PublishedPacket:
     """A packet of the survey's report, as transcripts have it."""
-    token = bytes(token_size(manifest.packets, TokenForm(manifest.packet_version)))
+    token = bytes(token_size(manifest.packets))
     report = bytes(survey.build().report_size)
-    if manifest.packet_version == 1:
-        return Packet(manifest.study_id, slot, survey.survey, report, token)
     return PublishedPacket(occasion_of(manifest, slot), survey.survey, report, (), token)
 
 

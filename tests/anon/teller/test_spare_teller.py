@@ -18,7 +18,7 @@ from anon.sharing.statements import check_countersignatures, parse_list
 from anon.teller.home import DATABASE
 from anon.teller.overview import overview
 from anon.teller.session import Teller
-from anon.wire.packet_v2 import PacketV2, share_info
+from anon.wire.packets import Packet, share_info
 from tests.support.spare import Spared, spared
 from tests.support.tellers import MANIFEST, PLACES, expected
 
@@ -48,7 +48,7 @@ def test_a_pair_takes_over_after_another_one_began(tmp_path: Path) -> None:
     assert world.finished(AC, body).values == expected(PLACES[:4])
 
 
-def refuses_all(world: Spared, teller: int, number: int, packets: list[PacketV2], body: bytes) -> None:
+def refuses_all(world: Spared, teller: int, number: int, packets: list[Packet], body: bytes) -> None:
     """Nothing of this round leaves the teller in this pair."""
     quorum = world.quorums[number]
     one, occasion = world.tellers[teller], world.at(number)
@@ -149,7 +149,7 @@ def test_a_share_of_one_pair_is_no_share_of_another(tmp_path: Path) -> None:
     world = spared(tmp_path)
     honest = world.packets()[1:]
 
-    def swap(packet: PacketV2) -> PacketV2:
+    def swap(packet: Packet) -> Packet:
         ab, ac, bc = (packet.shares[first : first + 2] for first in (0, 2, 4))
         return evolve(packet, shares=(*ac, *ab, *bc))
 
@@ -200,7 +200,7 @@ def test_the_splits_of_a_vector_are_independent(tmp_path: Path) -> None:
     assert len(set(opened)) == 12 and all(any(share) for share in opened)
 
 
-def _opened(world: Spared, number: int, teller: int, share: bytes, one: int, packet: PacketV2) -> bytes:
+def _opened(world: Spared, number: int, teller: int, share: bytes, one: int, packet: Packet) -> bytes:
     opener = world.tellers[teller]._study(world.quorums[number].id).opener
     return opener.open(share, share_info(world.at(number), packet.tag, one))
 

@@ -30,7 +30,7 @@ from anon.transparency.closing import CLOSING, Bodies
 from anon.transparency.documents import SignedHead, encode_chain, sign_head
 from anon.vdaf.binding import sharing_nonce
 from anon.wire.messages import encode_credentials, encode_seed
-from anon.wire.packet_v2 import Occasion, PacketV2, seal_shares
+from anon.wire.packets import Occasion, Packet, seal_shares
 from tests.anon.vdaf.parties import LyingBlocks
 from tests.support.fake_aggregator import PAPER, FakeAggregator
 from tests.support.tellers import (
@@ -57,10 +57,10 @@ def flipped(data: bytes, place: int) -> bytes:
     return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
 
 
-def resealed(world: World, measurement: list[int], change: Callable[[list[bytes]], list[bytes]]) -> Callable[[PacketV2], PacketV2]:
+def resealed(world: World, measurement: list[int], change: Callable[[list[bytes]], list[bytes]]) -> Callable[[Packet], Packet]:
     """A sender's packet whose input shares are changed before they are sealed."""
 
-    def changed(packet: PacketV2) -> PacketV2:
+    def changed(packet: Packet) -> Packet:
         arrangement = world.arrangement
         prio3 = arrangement.prio3(arrangement.sum_of(packet.occasion))
         sharing = prio3.shard(
@@ -73,7 +73,7 @@ def resealed(world: World, measurement: list[int], change: Callable[[list[bytes]
     return changed
 
 
-def counted(world: World, packets: list[PacketV2], number: int = 0) -> frozenset[bytes]:
+def counted(world: World, packets: list[Packet], number: int = 0) -> frozenset[bytes]:
     return world.settle(world.admit(packets, number), number) & {packet.tag for packet in packets}
 
 
@@ -111,7 +111,7 @@ def test_a_vector_that_is_not_valid_is_not_counted(tmp_path: Path, vector: list[
     prio3 = replace(world.arrangement.prio3(asked), circuit=LyingBlocks(LENGTHS, asked.parameters[0]))
     occasion, member = world.occasion(), world.members[0]
 
-    def change(packet: PacketV2) -> PacketV2:
+    def change(packet: Packet) -> Packet:
         sharing = prio3.shard(
             world.arrangement.context(occasion), vector, sharing_nonce(packet.tag), os.urandom(prio3.randomness_size)
         )
@@ -173,7 +173,7 @@ def test_a_forged_packet_does_not_take_a_member_s_place(tmp_path: Path) -> None:
 # An aggregator that lies
 
 
-def multiplied(world: World, number: int, other: int) -> PacketV2:
+def multiplied(world: World, number: int, other: int) -> Packet:
     """A member's shares under the token of another member, whom the aggregator invented."""
     victim = world.members[1].packet(world.arrangement, world.occasion(number), PLACES[1])
     return world.members[other].packet(
@@ -208,7 +208,7 @@ def test_a_share_of_another_study_is_refused(tmp_path: Path, world: World) -> No
     member, occasion = world.members[4], world.occasion(0)
     elsewhere = Occasion(bytes(32), occasion.round, occasion.slot)
 
-    def from_elsewhere(packet: PacketV2) -> PacketV2:
+    def from_elsewhere(packet: Packet) -> Packet:
         report, shares = sealed_shares(world.arrangement, elsewhere, PLACES[0], packet.tag, os.urandom)
         return evolve(packet, report=report, shares=shares)
 
@@ -411,7 +411,7 @@ def test_verifier_shares_of_nobody_or_for_another_sum_are_refused(world: World) 
 # The list
 
 
-def listed(tmp_path: Path, **asked: object) -> tuple[World, list[PacketV2], frozenset[bytes]]:
+def listed(tmp_path: Path, **asked: object) -> tuple[World, list[Packet], frozenset[bytes]]:
     world = ready_world(tmp_path, **asked)
     packets = world.packets()
     return world, packets, world.settle(world.admit(packets))

@@ -15,7 +15,7 @@ from anon.sharing.arrangement import Sum
 from anon.sharing.combine import combine
 from anon.sharing.statements import check_countersignatures
 from anon.vdaf.circuits import ball
-from anon.wire.packet_v2 import PacketV2
+from anon.wire.packets import Packet
 from tests.support.fake_aggregator import PAPER
 from tests.support.tellers import MANIFEST, PLACES, SILENT, World, a_sum, expected, make_world, ready_world
 
@@ -98,7 +98,7 @@ def test_a_refused_share_is_erased_when_it_is_refused(tmp_path: Path) -> None:
     assert state.output is not None and state.output[:24] not in files_of(tmp_path / "other" / "1")
 
 
-def spoiled(packet: PacketV2) -> PacketV2:
+def spoiled(packet: Packet) -> Packet:
     """A public share that is not the shares'."""
     return evolve(packet, report=bytes(len(packet.report)))
 

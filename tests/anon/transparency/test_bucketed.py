@@ -23,7 +23,7 @@ from anon.transparency.bucketed import (
 from anon.transparency.buckets import LEAST, MEAN, bucket_of, document_over
 from anon.transparency.transcript import transcript_body
 from anon.wire.messages import RosterEntry, encode_roster
-from anon.wire.packet_v2 import PublishedPacket
+from anon.wire.packets import PublishedPacket
 from tests.support.fake_aggregator import FakeAggregator
 from tests.support.tellers import PLACES, World, make_world
 

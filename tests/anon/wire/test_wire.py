@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import cbor2
 import pytest
-from nacl.public import PrivateKey
 from nacl.signing import SigningKey
 
 from anon.credential import commit, signer_nym_entropy
@@ -208,49 +206,7 @@ def test_credentials_match_the_roster() -> None:
         messages.parse_credentials(body, STUDY, 3)
 
 
-def test_packets_have_one_size_and_one_spelling() -> None:
-    size = messages.packet_size(16, 384)
-    packets = [messages.Packet(STUDY, slot, survey, bytes(length), bytes(384)) for slot, survey, length in ((0, 0, 2), (3, 300, 16), (255, 65535, 16))]
-    padded = [messages.pad(packet.to_bytes(), size) for packet in packets]
-    assert {len(one) for one in padded} == {size}
-    assert [messages.parse_packet(messages.unpad(one, size)) for one in padded] == packets
-    for wrong in (padded[0][:-1], padded[0] + b"\0", padded[0][:-1] + b"\1", b"\xff" * 4 + padded[0][4:]):
-        with pytest.raises(Malformed):
-            messages.unpad(wrong, size)
-
-
-def test_the_presentation_header_binds_every_field() -> None:
-    base = (STUDY, 0, 0, b"\0\0")
-    headers = {messages.presentation_header(*base), messages.presentation_header(bytes(32), *base[1:])}
-    headers |= {messages.presentation_header(STUDY, 1, 0, b"\0\0"), messages.presentation_header(STUDY, 0, 1, b"\0\0"), messages.presentation_header(STUDY, 0, 0, b"\0\1")}
-    assert len(headers) == 5
-
-
-def test_sealing_is_fresh_and_only_the_key_opens() -> None:
-    key = PrivateKey.generate()
-    first, second = (messages.seal(b"x" * 100, bytes(key.public_key)) for _ in range(2))
-    assert first != second
-    assert len(first) == 100 + messages.SEAL_OVERHEAD
-    assert messages.unseal(first, bytes(key)) == b"x" * 100
-    for wrong in (first[:-1], bytes([first[0] ^ 1]) + first[1:], b""):
-        with pytest.raises(Malformed):
-            messages.unseal(wrong, bytes(key))
-    with pytest.raises(Malformed):
-        messages.unseal(first, bytes(PrivateKey.generate()))
-
-
-def test_nothing_is_sealed_to_a_low_order_key() -> None:
-    with pytest.raises(Malformed, match="do not take part"):
-        messages.seal(b"x", bytes(32))
-
-
 def test_entropy_is_a_nonzero_scalar() -> None:
     values = {signer_nym_entropy(bytes(32), os.urandom(32)) for _ in range(50)}
     assert len(values) == 50
     assert all(0 < int.from_bytes(value, "big") < R for value in values)
-
-
-def test_an_undecodable_packet_is_malformed() -> None:
-    for data in (b"", cbor2.dumps([1, 2]), encode([2, STUDY, 0, 0, b"", b""]), encode([1, STUDY, True, 0, b"", b""])):
-        with pytest.raises(Malformed):
-            messages.parse_packet(data)

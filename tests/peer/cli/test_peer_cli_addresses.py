@@ -26,9 +26,7 @@ SAID = [
 @pytest.mark.parametrize("count", range(3))
 def test_all_addresses_are_shown_before_a_yes(tmp_path: Path, capsys: pytest.CaptureFixture[str], count: int) -> None:
     plain = FakeAggregator.with_study(DECLARED, Clock(START)).manifest
-    manifest = evolve(
-        plain, sealing_key=bytes(1216), version=3 if count > 1 else 2, address=" ".join(ONIONS[:count])
-    )
+    manifest = evolve(plain, address=" ".join(ONIONS[:count]))
     sheet, own = explain(manifest, Policy(), Ledger(10 * 10**9, ()), START), own_data(tmp_path / "d", manifest.tables)
     show_sheet(sheet, own, tmp_path, queries=False)
     assert f"Served to everybody at {SAID[count]} the fingerprint covers that." in capsys.readouterr().out

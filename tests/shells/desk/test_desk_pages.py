@@ -26,7 +26,7 @@ from anon.page.gate import HEADERS
 from anon.protocols.sortition import tag_context
 from anon.transparency.fingerprint import words
 from anon.wire.invite import parse_invite
-from anon.wire.published import parse
+from anon.wire.packets import parse_published
 from peer.rules.consent import Policy
 from tests.support.clock import Clock
 from tests.support.desk_browser import Desk, opened, words_of
@@ -242,8 +242,8 @@ async def test_nothing_links_a_person_to_a_packet(desk: Desk, caplog: pytest.Log
     live = _of(desk).live
     tags = {pseudonym(peer.credential, tag_context(live.manifest, 0)).hex() for peer in peers if peer.credential}
     packets = [one for survey in live.manifest.surveys for one in await live.tools.packets.of_survey(live.study, 0, survey.survey)]
-    secrets = tags | {parse(one).token.hex()[:64] for one in packets} | {parse(one).token[:48].hex()[:12] for one in packets}
-    assert tags == {parse(one).token[:48].hex() for one in packets}
+    secrets = tags | {parse_published(one).token.hex()[:64] for one in packets} | {parse_published(one).token[:48].hex()[:12] for one in packets}
+    assert tags == {parse_published(one).token[:48].hex() for one in packets}
     keys = {bytes(peer.key.verify_key).hex() for peer in peers}
     assert len(tags) == len(packets) == len(keys) == 8
     pages = [route.path.replace("{study}", live.study.hex()) for route in ROUTES if route.method == "GET"]

@@ -11,19 +11,21 @@ from anon.errors import AnonmlError, Malformed, RejectedProof
 from anon.sealing import OVERHEAD
 from anon.sealing.opening import Opener
 from anon.wire.cbor import decode, encode
-from anon.wire.messages import Dummy, pad, unpad
-from anon.wire.packet_v2 import (
+from anon.wire.packets import (
+    Dummy,
     Layout,
     Occasion,
-    PacketV2,
+    Packet,
     Relayed,
     packet_info,
+    pad,
     parse_packet,
     parse_relayed,
     seal_dummy,
     seal_packet,
     seal_shares,
     share_info,
+    unpad,
 )
 
 
@@ -40,12 +42,12 @@ TOKEN = TAG + b"k" * 336
 SHARES = [b"l" * 500, b"h" * 64]
 
 
-def packet(occasion: Occasion = OCCASION, survey: int = 0) -> PacketV2:
+def packet(occasion: Occasion = OCCASION, survey: int = 0) -> Packet:
     shares = seal_shares(occasion, TAG, SHARES, [one.public_key for one in TELLERS])
-    return PacketV2(occasion, survey, b"r" * 64, shares, TOKEN)
+    return Packet(occasion, survey, b"r" * 64, shares, TOKEN)
 
 
-def opened(sealed: bytes, study: bytes = STUDY) -> PacketV2 | Dummy:
+def opened(sealed: bytes, study: bytes = STUDY) -> Packet | Dummy:
     return parse_packet(AGGREGATOR.open(sealed, packet_info(study)), LAYOUT)
 
 
@@ -55,7 +57,7 @@ def test_a_packet_comes_back() -> None:
 
 
 @pytest.mark.parametrize("sent", [packet(), packet(Occasion(STUDY, 0, 0)), packet(Occasion(STUDY, 2**16 - 1, 255), 2**16 - 1)])
-def test_every_packet_has_one_size(sent: PacketV2) -> None:
+def test_every_packet_has_one_size(sent: Packet) -> None:
     assert len(seal_packet(sent, LAYOUT, AGGREGATOR.public_key).ciphertext) == LAYOUT.sealed_size
 
 
@@ -95,7 +97,7 @@ def test_tags_of_two_occasions_have_two_contexts() -> None:
 @pytest.mark.parametrize("changed", [
     evolve(packet(), occasion=Occasion(STUDY, 3, 2)), evolve(packet(), survey=1), evolve(packet(), report=b"s" * 64),
 ], ids=["slot", "survey", "report"])
-def test_the_token_signs_everything_else(changed: PacketV2) -> None:
+def test_the_token_signs_everything_else(changed: Packet) -> None:
     assert changed.presentation_header() != evolve(packet(), shares=changed.shares).presentation_header()
 
 
@@ -173,7 +175,7 @@ def test_a_longer_layout_does_not_read_shorter_packets() -> None:
 def test_packets_without_tellers() -> None:
     """As the histogram may have them: a report, no share."""
     layout = Layout(64, (), 384)
-    sent = PacketV2(OCCASION, 7, b"r" * 64, (), TOKEN)
+    sent = Packet(OCCASION, 7, b"r" * 64, (), TOKEN)
     sealed = seal_packet(sent, layout, AGGREGATOR.public_key).ciphertext
     assert parse_packet(AGGREGATOR.open(sealed, packet_info(STUDY)), layout) == sent
     assert unpad(AGGREGATOR.open(sealed, packet_info(STUDY)), layout.plain_size) == sent.to_bytes()

@@ -1,4 +1,4 @@
-"""Packets of version 2: sealed by HPKE, with one share inside for each teller. Pure functions on bytes.
+"""Packets: sealed by HPKE, with one share inside for each teller, and cover traffic. Pure functions on bytes.
 
     [2, study, round, slot, survey, report, [share, ...], token]
 
@@ -23,9 +23,9 @@ from anon import labels
 from anon.errors import Malformed
 from anon.sealing import OVERHEAD, seal
 from anon.wire.cbor import decode, encode, sha256
-from anon.wire.messages import COVER, Dummy, SealedPacket, pad, unpad
 
 VERSION = 2
+"""Of packets, their seals, and all that tellers sign. There is no other."""
 STUDY_BYTES, TAG_BYTES, DIGEST_BYTES = 32, 48, 32
 MOST_ROUNDS, MOST_SLOTS, MOST_SURVEYS = 2**16, 2**8, 2**16
 MOST_TELLERS = 4
@@ -91,11 +91,11 @@ def seal_shares(
 
 def presentation_header(occasion: Occasion, survey: int, report: bytes, digests: Sequence[bytes]) -> bytes:
     """The header that the token signs: SHA-256(label, canonical packet with digests of its shares, without token)."""
-    return sha256(labels.PRESENTATION_2, encode([*occasion.heading(), survey, report, list(digests)]))
+    return sha256(labels.PRESENTATION, encode([*occasion.heading(), survey, report, list(digests)]))
 
 
 @frozen
-class PacketV2:
+class Packet:
     """One packet's content. `shares` are sealed; none for a protocol without tellers."""
 
     occasion: Occasion
@@ -173,7 +173,7 @@ class PublishedPacket:
 
 
 def parse_published(data_untrusted: bytes) -> PublishedPacket:
-    """A published packet. Its lengths are the study's to check. Raises `Malformed`."""
+    """A packet as transcripts and stores have it. Its lengths are the study's to check. Raises `Malformed`."""
     fields = _fields(data_untrusted, "packet")
     _demand_kinds(fields, (int, bytes, int, int, int, bytes, list, bytes))
     _, study, round_number, slot, survey, report, digests, token = fields
@@ -203,7 +203,7 @@ class Layout:
         """The constant size of the plaintext: the longest canonical packet and its length prefix."""
         occasion = Occasion(bytes(STUDY_BYTES), MOST_ROUNDS - 1, MOST_SLOTS - 1)
         shares = tuple(bytes(size) for size in self.sealed_shares)
-        return 4 + len(PacketV2(occasion, MOST_SURVEYS - 1, bytes(self.report), shares, bytes(self.token)).to_bytes())
+        return 4 + len(Packet(occasion, MOST_SURVEYS - 1, bytes(self.report), shares, bytes(self.token)).to_bytes())
 
     @property
     def sealed_size(self) -> int:
@@ -221,22 +221,63 @@ class Layout:
             raise Malformed(f"packet: expected {len(self.shares)} shares of the study's lengths")
 
 
-def seal_packet(packet: PacketV2, layout: Layout, sealing_key: bytes) -> SealedPacket:
+COVER = "cover"
+"""Where a packet has its study: so that neither can be read as the other."""
+
+
+@frozen
+class Dummy:
+    """Cover traffic for one window: of the same size as a packet and answered alike, and about nobody. The same
+    plaintext from every peer; only its seal differs."""
+
+    study: bytes
+    opens: int
+    closes: int
+
+    def to_bytes(self) -> bytes:
+        """The canonical plaintext: `[2, "cover", study, opens, closes]`."""
+        return encode([VERSION, COVER, self.study, self.opens, self.closes])
+
+
+def pad(plaintext: bytes, size: int) -> bytes:
+    """Length prefix, content, zeros: always `size` bytes."""
+    if len(plaintext) + 4 > size:
+        raise Malformed(f"packet: {len(plaintext)} bytes do not fit the study's size {size}")
+    return len(plaintext).to_bytes(4, "big") + plaintext + bytes(size - 4 - len(plaintext))
+
+
+def unpad(padded_untrusted: bytes, size: int) -> bytes:
+    """The content of `pad`; any other filling is refused, so that a packet has one spelling. Raises `Malformed`."""
+    if len(padded_untrusted) != size:
+        raise Malformed(f"packet: expected {size} bytes, got {len(padded_untrusted)}")
+    length = int.from_bytes(padded_untrusted[:4], "big")
+    if length > size - 4 or any(padded_untrusted[4 + length :]):
+        raise Malformed("packet: wrong padding")
+    return padded_untrusted[4 : 4 + length]
+
+
+@frozen
+class SealedPacket:
+    """Ciphertext to the study's key: what the outbox stores and the route carries, the same bytes on every retry."""
+
+    ciphertext: bytes = field(repr=False)
+
+
+def seal_packet(packet: Packet, layout: Layout, sealing_key: bytes) -> SealedPacket:
     """The packet for the wire: padded to the study's size, sealed to its key. Raises `Malformed`."""
     return _sealed(packet.to_bytes(), packet.occasion.study, layout, sealing_key)
 
 
 def seal_dummy(dummy: Dummy, layout: Layout, sealing_key: bytes) -> SealedPacket:
-    """Cover traffic of the same size under the same seal: `[2, "cover", study, opens, closes]`. Raises `Malformed`."""
-    plaintext = encode([VERSION, COVER, dummy.study, dummy.opens, dummy.closes])
-    return _sealed(plaintext, dummy.study, layout, sealing_key)
+    """Cover traffic of the same size under the same seal. Raises `Malformed`."""
+    return _sealed(dummy.to_bytes(), dummy.study, layout, sealing_key)
 
 
 def _sealed(plaintext: bytes, study: bytes, layout: Layout, sealing_key: bytes) -> SealedPacket:
     return SealedPacket(seal(pad(plaintext, layout.plain_size), sealing_key, packet_info(study)))
 
 
-def parse_packet(padded_untrusted: bytes, layout: Layout) -> PacketV2 | Dummy:
+def parse_packet(padded_untrusted: bytes, layout: Layout) -> Packet | Dummy:
     """A packet or a dummy of the study's lengths, after its seal was opened. Raises `Malformed`.
 
     A report is no longer than the longest; its own length is that of its survey, which is checked elsewhere.
@@ -251,7 +292,7 @@ def parse_packet(padded_untrusted: bytes, layout: Layout) -> PacketV2 | Dummy:
     _demand_kinds(shares, (bytes,) * len(layout.shares))
     _demand_lengths(survey, report, token, layout, shortest=0)
     layout.demand_shares(shares)
-    return PacketV2(Occasion(study, round_number, slot), survey, report, tuple(shares), token)
+    return Packet(Occasion(study, round_number, slot), survey, report, tuple(shares), token)
 
 
 @frozen

@@ -8,20 +8,17 @@ from pathlib import Path
 
 import pytest
 from attrs import evolve
-from nacl.public import PrivateKey
 
 from aggregator.audit import audit_documents
 from aggregator.rules.lifecycle import Phase
 from aggregator.study.publish import prepare
 from anon.protocols import posts
-from anon.protocols.posts import sealed_packet
 from anon.sealing import pure
 from anon.sealing.opening import Opener
 from anon.study.proposal import parse_proposal
 from anon.transparency.transcript import parse_transcript
-from anon.wire import packet_v2
-from anon.wire.messages import Packet
-from anon.wire.packet_v2 import Occasion, PacketV2, enrolment_info, packet_info, parse_published
+from anon.wire import packets
+from anon.wire.packets import Packet, enrolment_info, packet_info, parse_published
 from peer.rules.packet_lifecycle import Status
 from tests.peer.test_exact_release import STUDY as EXACT
 from tests.support import exact_sum
@@ -34,24 +31,10 @@ def _flip(data: bytes, place: int) -> bytes:
 
 
 @pytest.mark.parametrize("text", [DECLARED, PAPER], ids=["one-packet", "paper"])
-def test_every_new_study_has_packets_of_version_2(text: str) -> None:
+def test_every_new_study_is_sealed_to_by_hpke(text: str) -> None:
     """So recorded traffic stays closed, and the key that opens it is kept as X-Wing's seed."""
     manifest, secrets = prepare(parse_proposal(text), bytes(32), 1_800_000_000, os.urandom, lambda below: 0)
-    assert (manifest.version, manifest.packet_version, secrets.packet_version) == (2, 2, 2)
     assert manifest.sealing_key == Opener(secrets.sealing_key).public_key
-
-
-async def test_a_packet_sealed_as_in_the_other_version_has_another_size(packet_version: int, tmp_path: Path) -> None:
-    async with in_memory(tmp_path / "home", study_text()) as running:
-        (peer, *_) = await running.collecting(2)
-        live, good = running.live, peer.packet()
-        if packet_version == 1:
-            key, other = Opener(bytes(32)).public_key, PacketV2(Occasion(live.study, 0, 0), good.survey, good.report, (), b"")
-        else:
-            key, other = bytes(PrivateKey.generate().public_key), Packet(live.study, 0, good.survey, good.report, b"")
-        elsewhere = evolve(live.manifest, version=3 - packet_version, sealing_key=key)
-        assert await live.submit(sealed_packet(elsewhere, peer.signed(other)).ciphertext) == "wrong-size"
-        assert await live.submit(sealed(live, good)) == "accepted"
 
 
 # Exact sums
@@ -72,7 +55,7 @@ async def _collecting(running: World) -> list[FakePeer]:
     return peers
 
 
-SHARES: dict[str, tuple[str, Callable[[FakePeer, PacketV2], PacketV2]]] = {
+SHARES: dict[str, tuple[str, Callable[[FakePeer, Packet], Packet]]] = {
     "a share of another length": ("malformed", lambda p, k: p.signed(evolve(k, shares=(k.shares[0][:-1], k.shares[1] + b"\0")))),
     "a share too few": ("malformed", lambda p, k: p.signed(evolve(k, shares=k.shares[:1]))),
     "shares in another order": ("rejected-proof", lambda p, k: evolve(k, shares=k.shares[::-1])),
@@ -135,15 +118,15 @@ async def test_what_a_phone_seals_in_python_alone_is_opened(tmp_path: Path, monk
         sealed_in_python.append(info)
         return pure.seal(plaintext, public_key, info)
 
-    monkeypatch.setattr(packet_v2, "seal", seal_as_a_phone)
-    monkeypatch.setattr(posts, "hpke_seal", seal_as_a_phone)
+    monkeypatch.setattr(packets, "seal", seal_as_a_phone)
+    monkeypatch.setattr(posts, "seal", seal_as_a_phone)
     async with in_memory(tmp_path / "aggregator", study_text("cuts", connections=2)) as running:
         study = running.live.study
         await running.settle_in(2)
         await running.go_on()
         assert set(sealed_in_python) == {packet_info(study), enrolment_info(study)}
         posts_of_packets = [one for route in running.routes for one in route.packets()]
-        assert {len(one.body or b"") for one in posts_of_packets} == {running.live.packet_intake.rules.sealed_bytes}
+        assert {len(one.body or b"") for one in posts_of_packets} == {running.live.packet_intake.rules.layout.sealed_size}
         assert {one.answer for one in posts_of_packets} == {b"accepted".ljust(64)}
         for app in running.peers:
             assert [slot.status for slot in app.status()[0].slots] == [Status.INCLUDED]
