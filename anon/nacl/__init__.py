@@ -1,4 +1,4 @@
-"""The part of NaCl that the protocol uses: Ed25519, sealed boxes, secret boxes, and keys from passphrases.
+"""The part of NaCl that the protocol uses: Ed25519, X25519 keys, secret boxes, and keys from passphrases.
 
 The classes are PyNaCl's own where it is installed, and those of `pure` where it has no build (`anon.backend` decides).
 Both have the same names, bytes and verdicts for the parts used here. `pure` is not constant-time, and makes no keys
@@ -14,7 +14,7 @@ from anon.backend import PURE, implementation
 IMPLEMENTATION = implementation("nacl")
 if TYPE_CHECKING or IMPLEMENTATION != PURE:
     from nacl.exceptions import BadSignatureError, CryptoError
-    from nacl.public import PrivateKey, PublicKey, SealedBox
+    from nacl.public import PrivateKey, PublicKey
     from nacl.secret import SecretBox
     from nacl.signing import SigningKey, VerifyKey
 
@@ -26,7 +26,6 @@ else:
         CryptoError,
         PrivateKey,
         PublicKey,
-        SealedBox,
         SecretBox,
         SigningKey,
         VerifyKey,
@@ -40,7 +39,6 @@ __all__ = [
     "CryptoError",
     "PrivateKey",
     "PublicKey",
-    "SealedBox",
     "SecretBox",
     "SigningKey",
     "VerifyKey",

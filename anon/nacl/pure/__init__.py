@@ -4,7 +4,7 @@ Same keys, bytes and verdicts as libsodium (tests/anon/nacl). **Not constant-tim
 build for.
 """
 
-from anon.nacl.pure.boxes import PrivateKey, PublicKey, SealedBox, SecretBox
+from anon.nacl.pure.boxes import PrivateKey, PublicKey, SecretBox
 from anon.nacl.pure.exceptions import BadSignatureError, CryptoError
 from anon.nacl.pure.passphrases import SALT_BYTES, passphrase_key
 from anon.nacl.pure.signing import SigningKey, VerifyKey
@@ -15,7 +15,6 @@ __all__ = [
     "CryptoError",
     "PrivateKey",
     "PublicKey",
-    "SealedBox",
     "SecretBox",
     "SigningKey",
     "VerifyKey",

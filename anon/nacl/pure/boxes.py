@@ -1,8 +1,7 @@
-"""X25519 (RFC 7748) and NaCl's boxes: sealed ones to a public key, secret ones under a shared key."""
+"""X25519 (RFC 7748), and NaCl's boxes under a shared key."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 
 from anon.nacl.pure import salsa
@@ -60,30 +59,6 @@ class PrivateKey:
 
     def __bytes__(self) -> bytes:
         return self._key
-
-
-class SealedBox:
-    """NaCl's sealed box: from nobody, to whoever holds the secret key."""
-
-    def __init__(self, key: PublicKey | PrivateKey) -> None:
-        self._private = key if isinstance(key, PrivateKey) else None
-        self._public = bytes(key.public_key if isinstance(key, PrivateKey) else key)
-
-    def encrypt(self, plaintext: bytes) -> bytes:
-        """48 bytes more than the plaintext; never the same twice."""
-        once = PrivateKey.generate()
-        return bytes(once.public_key) + salsa.seal(plaintext, *self._nonce_and_key(once.public_key, once, self._public))
-
-    def decrypt(self, box_untrusted: bytes) -> bytes:
-        """Raises `CryptoError` unless it was sealed to this key."""
-        if self._private is None or len(box_untrusted) < SIZE + salsa.TAG_SIZE:
-            raise CryptoError("the box does not open")
-        sender = PublicKey(box_untrusted[:SIZE])
-        return salsa.unseal(box_untrusted[SIZE:], *self._nonce_and_key(sender, self._private, bytes(sender)))
-
-    def _nonce_and_key(self, sender: PublicKey, mine: PrivateKey, theirs: bytes) -> tuple[bytes, bytes]:
-        nonce = hashlib.blake2b(bytes(sender) + self._public, digest_size=salsa.NONCE_SIZE).digest()
-        return nonce, salsa.hsalsa20(x25519(bytes(mine), theirs), bytes(16))
 
 
 class SecretBox:
