@@ -102,11 +102,16 @@ async def _issued_by_nobody(study: LiveStudy, issued: Issued, enrolled: Sequence
 
 def _enrol(database: Path, live: LiveStudy, members: int) -> None:
     proof = commit(live.manifest.packets, os.urandom).commitment_with_proof
-    rows = ((live.study, os.urandom(32), os.urandom(32), proof, os.urandom(32)) for _ in range(members))
+    rows = (_row(live.study, Enrolled(os.urandom(32), os.urandom(32), proof)) for _ in range(members))
     with closing(sqlite3.connect(database)) as connection, connection:
         connection.executemany(
-            "INSERT INTO enrolments (study, key, contribution, commitment, digest) VALUES (?, ?, ?, ?, ?)", rows
+            "INSERT INTO enrolments (study, key, contribution, commitment, digest, sound) VALUES (?, ?, ?, ?, ?, ?)",
+            rows,
         )
+
+
+def _row(study: bytes, one: Enrolled) -> tuple[bytes, ...]:
+    return study, one.key, one.contribution, one.commitment, os.urandom(32), one.check()
 
 
 def _packet(manifest: Manifest, seed: bytes) -> Accepted:

@@ -15,7 +15,7 @@ import os
 import sqlite3
 import tempfile
 import time
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from statistics import median
 
@@ -48,11 +48,10 @@ def invent(database: Path, study: bytes, count: int) -> None:
     keys = sorted(os.urandom(32) for _ in range(count))
     with closing(sqlite3.connect(database)) as connection, connection:
         connection.executemany(
-            "INSERT INTO enrolments (study, key, contribution, commitment, digest) VALUES (?, ?, ?, ?, ?)",
-            ((study, key, bytes(32), bytes(176), key) for key in keys),
+            "INSERT INTO enrolments (study, key, contribution, commitment, digest, sound) VALUES (?, ?, ?, ?, ?, ?)",
+            ((study, key, bytes(32), bytes(176), key, key) for key in keys),
         )
-        with suppress(sqlite3.OperationalError):  # an earlier version kept no number
-            connection.execute("DELETE FROM enrolled")
+        connection.execute("DELETE FROM enrolled")
 
 
 async def measure(home: Path, posts: int, enrolled: int) -> Figure:

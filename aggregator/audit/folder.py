@@ -18,7 +18,7 @@ from anon.protocols.kinds import FILES
 from anon.study.manifest import parse_manifest
 from anon.transparency.documents import SignedHead, encode_chain, parse_chain
 from anon.transparency.exported_chain import FINGERPRINTS
-from anon.transparency.fingerprint import EARLIER_WORDS, listing
+from anon.transparency.fingerprint import listing
 
 HEADS = "heads"
 DOCUMENTS = "documents"
@@ -100,6 +100,4 @@ def _copies(study: bytes, chain: Sequence[SignedHead], bodies: Mapping[int, byte
     for one in chain:
         if one.head.kind in FILES and one.head.number in bodies:
             found[FILES[one.head.kind]] = (bodies[one.head.number],)
-    listed = listing(study, chain)
-    earlier = re.sub(rf"((?:[a-z]+-){{{EARLIER_WORDS - 1}}}[a-z]+)(?:-[a-z]+)+$", r"\1", listed, flags=re.MULTILINE)
-    return found | {FINGERPRINTS: (listed.encode(), earlier.encode())}
+    return found | {FINGERPRINTS: (listing(study, chain).encode(),)}

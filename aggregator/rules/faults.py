@@ -11,12 +11,10 @@ from math import inf
 
 from attrs import frozen
 
-from aggregator.rules.lengths import TooLong, advice
+from aggregator.rules.lengths import TooLong
 from anon.errors import FAULT_IN_THIS_PROGRAM, Damaged, NoRoom, Refused, Unreachable
 from anon.outages import guard
 from anon.sharing.round_document import Why
-from anon.study.manifest import Manifest
-from anon.transparency.documents import MAX_BODY, Head
 
 LONGEST_PAUSE = 300.0
 """Seconds between two tries of one study."""
@@ -129,14 +127,6 @@ def tell(who: str, fault: Fault, error: Exception) -> None:
     ours = fault.tries == 1 and not isinstance(error, (*_FOR_READERS, OSError))
     again = "" if fault.again == inf else f" It is tried again in {pause_after(fault.tries):.0f} s."
     _LOG.error("%s cannot go on: %s.%s", who, fault.said.rstrip("."), again, exc_info=error if ours else None)
-
-
-def too_long(manifest: Manifest, head: Head) -> str:
-    """Of a document that was signed, by an earlier version, though no reader takes one so long."""
-    return (
-        f"{head.kind} {head.part} has {head.length} bytes, and no reader takes more than {MAX_BODY}: the study cannot "
-        f"go on. What was published stands and can be exported. {advice(manifest)}"
-    )
 
 
 def in_words(error: BaseException) -> str:

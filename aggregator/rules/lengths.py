@@ -1,7 +1,7 @@
 """No document is signed that no reader takes: checked when a study is published, and again before each signature.
 
 `cohort.maximum` implies how long every document can become (`anon.protocols.sizes`), so a study whose documents would
-not fit is refused while nobody has joined it yet. An earlier version published such studies: they admit as many as fit.
+not fit is refused while nobody has joined it yet.
 """
 
 from __future__ import annotations

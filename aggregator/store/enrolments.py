@@ -25,9 +25,9 @@ _enrolments = study_table(
     bytes_column("contribution", 32),
     bytes_column("commitment"),
     bytes_column("digest", 32),
+    bytes_column("sound", 32),
 )
-_checks = study_table(TABLES, "enrolment_checks", key_column("key", 32), bytes_column("digest", 32))
-"""Of what the row of an enrolment holds. Enrolments of earlier versions have none."""
+"""`digest` is that of the post, and `sound` one of all that the row holds (`Enrolled.check`)."""
 _invites = study_table(TABLES, "invites", key_column("invite", 32), Column("spent_by", LargeBinary(32)))
 _listed = study_table(TABLES, "listed_keys", key_column("key", 32))
 _withdrawals = study_table(TABLES, "withdrawals", key_column("key", 32))
@@ -36,10 +36,7 @@ _counted = study_table(TABLES, "enrolled", Column("number", Integer, nullable=Fa
 
 _AT_ONCE = 400
 _KEY, _CONTRIBUTION, _COMMITMENT = (cast(column, LargeBinary) for column in _enrolments.c[1:4])
-_STORED, _CHECK = (_KEY, _CONTRIBUTION, _COMMITMENT), cast(_checks.c.digest, LargeBinary)
-_WITH_CHECKS = _enrolments.outerjoin(
-    _checks, (_checks.c.study == _enrolments.c.study) & (_checks.c.key == _enrolments.c.key)
-)
+_STORED, _CHECK = (_KEY, _CONTRIBUTION, _COMMITMENT), cast(_enrolments.c.sound, LargeBinary)
 
 
 @frozen
@@ -98,9 +95,6 @@ class EnrolTransaction:
         if not admitted:
             return
         await self._connection.execute(insert(_enrolments), [self._row(one) for one in admitted])
-        checks = [(one.enrolled.key, one.enrolled.check()) for one in admitted]
-        rows = [{"study": self._study, "key": key, "digest": check} for key, check in checks]
-        await self._connection.execute(insert(_checks), rows)
         here = (_invites.c.study == self._study) & (_invites.c.invite == bindparam("spent"))
         spent = [{"spent": one.invite, "by": one.enrolled.key} for one in admitted]
         await self._connection.execute(_invites.update().where(here).values(spent_by=bindparam("by")), spent)
@@ -117,8 +111,6 @@ class EnrolTransaction:
         mine = (_enrolments.c.study == self._study) & (_enrolments.c.key == key)
         gone = await self._connection.execute(delete(_enrolments).where(mine))
         await self._count(-gone.rowcount)
-        checked = (_checks.c.study == self._study) & (_checks.c.key == key)
-        await self._connection.execute(delete(_checks).where(checked))
         spent = (_invites.c.study == self._study) & (_invites.c.spent_by == key)
         await self._connection.execute(_invites.update().where(spent).values(spent_by=None))
         await self._connection.execute(insert(_withdrawals).values(study=self._study, key=key))
@@ -142,6 +134,7 @@ class EnrolTransaction:
             "contribution": admitted.enrolled.contribution,
             "commitment": admitted.enrolled.commitment,
             "digest": admitted.digest,
+            "sound": admitted.enrolled.check(),
         }
 
 
@@ -175,24 +168,22 @@ class EnrolStore:
 
     async def roster(self, study: bytes) -> Roster:
         """Every enrolment, sorted by key, after every change that has begun."""
-        query = select(*_STORED, _CHECK).select_from(_WITH_CHECKS)
+        query = select(*_STORED, _CHECK)
         query = query.where(_enrolments.c.study == study).order_by(_enrolments.c.key)
         async with self._database.write() as connection:
             rows = [(Enrolled(*row[:3]), row[3]) for row in await connection.execute(query)]
-        sound = tuple(enrolment for enrolment, check in rows if check in (None, enrolment.check()))
-        return Roster(
-            sound, tuple(enrolment.key for enrolment, check in rows if check not in (None, enrolment.check()))
-        )
+        sound = tuple(enrolment for enrolment, check in rows if check == enrolment.check())
+        return Roster(sound, tuple(enrolment.key for enrolment, check in rows if check != enrolment.check()))
 
     async def keys(self, study: bytes) -> Keys:
         """The keys of every enrolment, read a page at a time. By then nobody enrols any more (`StudyStore.freeze`)."""
         in_place = _enrolments.c.key > b""  # a damaged row can hold a text, and is not found
-        query = select(*_STORED, _CHECK, in_place).select_from(_WITH_CHECKS)
+        query = select(*_STORED, _CHECK, in_place)
         sound, damaged = bytearray(), []
         async for rows in pages(self._database, query.where(_enrolments.c.study == study).order_by(_enrolments.c.key)):
             for key, contribution, commitment, check, is_found in rows:
                 enrolment = Enrolled(key, contribution, commitment)
-                if is_found and check in (None, enrolment.check()):
+                if is_found and check == enrolment.check():
                     sound += enrolment.key
                 else:
                     damaged.append(enrolment.key)
@@ -200,15 +191,13 @@ class EnrolStore:
 
     async def of_keys(self, study: bytes, keys: Sequence[bytes]) -> tuple[Enrolled, ...]:
         """The sound enrolments of these keys, sorted by key."""
-        own = (_checks.c.study == _enrolments.c.study) & (_checks.c.key == _enrolments.c.key)
-        check = select(_checks.c.digest).where(own).scalar_subquery()
         here, found = _enrolments.c.study == study, []
         async with self._database.read() as connection:
             for start in range(0, len(keys), _AT_ONCE):
                 some = keys[start : start + _AT_ONCE]
-                query = self._database.found(here, _enrolments.c.key, some, *_STORED, check)
+                query = self._database.found(here, _enrolments.c.key, some, *_STORED, _CHECK)
                 found += [(Enrolled(*row[1:-1]), row[-1]) for row in await connection.execute(query)]
-        sound = (enrolment for enrolment, check in found if check in (None, enrolment.check()))
+        sound = (enrolment for enrolment, check in found if check == enrolment.check())
         return tuple(sorted(sound, key=lambda enrolment: enrolment.key))
 
     async def enrolled(self, study: bytes) -> int:
@@ -226,7 +215,7 @@ class EnrolStore:
     async def erase(self, study: bytes) -> None:
         """Delete everything about who enrolled."""
         async with self._database.write() as connection:
-            tables = (_enrolments, _checks, _invites, _listed, _withdrawals, _counted)
+            tables = (_enrolments, _invites, _listed, _withdrawals, _counted)
             await self._database.erase(connection, study, *tables)
             crash_point("before-erasure")
         crash_point("after-erasure")

@@ -15,7 +15,7 @@ from aggregator.intake.packets import Issued, PacketIntake
 from aggregator.intake.workers import Workers
 from aggregator.protocols.registry import part_of
 from aggregator.protocols.tally import Tally
-from aggregator.rules.faults import Fault, NoSum, too_long
+from aggregator.rules.faults import Fault, NoSum
 from aggregator.rules.lengths import demand_signable
 from aggregator.rules.lifecycle import Phase, deadline, read_word, word_of
 from aggregator.rules.verify import PacketRules
@@ -146,7 +146,6 @@ class LiveStudy:
         with reading(self.tools.studies.place, KEPT, Term(f"study {self.study.hex()[:8]}, signed heads")):
             check_chain(chain, self.tools.home.public_key, self.study)
         self._take(chain)
-        self._demand_readable()
         roster = find(self.chain, "roster")
         self.enrolment_intake.taken = roster is not None or find(self.chain, "abandoned") is not None
         if roster is not None:
@@ -359,12 +358,6 @@ class LiveStudy:
         await self.packet_intake.stop()
         if self.tellers is not None:
             await self.tellers.job.stop()
-
-    def _demand_readable(self) -> None:
-        """An earlier version signed documents that no reader takes. Such a study is kept, and does not go on."""
-        long = next((signed.head for signed in self.chain if signed.head.length > MAX_BODY), None)
-        if long is not None:
-            self.fault = Fault(too_long(self.manifest, long))
 
     def _take(self, chain: tuple[SignedHead, ...]) -> None:
         self.chain = chain

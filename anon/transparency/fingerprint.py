@@ -8,8 +8,7 @@ consistently, cannot make them agree.
 
 The words are proquints (Wilkerson 2009, arXiv:0901.4016): five letters for 16 bits, consonant-vowel-consonant-vowel-
 consonant. Twelve of them carry 192 bits. To match given words takes 2^192 trials. An author of both documents,
-one to show in public and one for a victim, needs two of their own that agree: 2^96 trials, by the birthday bound. The
-first eight words are those of earlier versions, which showed no more; two documents with the same eight take 2^64.
+one to show in public and one for a victim, needs two of their own that agree: 2^96 trials, by the birthday bound.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from anon.wire.cbor import sha256
 _CONSONANTS = "bdfghjklmnprstvz"
 _VOWELS = "aiou"
 WORDS = 12
-EARLIER_WORDS = 8
 
 
 def words(study_id: bytes) -> str:

@@ -82,9 +82,9 @@ async def test_erasure_leaves_no_row_about_who_enrolled_or_left(running: World) 
     leaver, _member = await running.enrol(2)
     assert await running.live.withdraw(leaver.sealed_withdrawal()) == "withdrawn"
     await running.app._tools.enrolments.erase(running.live.study)
-    about_members = ("enrolments", "enrolment_checks", "invites", "listed_keys", "withdrawals", "enrolled")
+    about_members = ("enrolments", "invites", "listed_keys", "withdrawals", "enrolled")
     assert set(about_members) == set(enrolments.TABLES.tables)
-    assert [await running.rows(f"SELECT count(*) FROM {name}") for name in about_members] == [[(0,)]] * 6
+    assert [await running.rows(f"SELECT count(*) FROM {name}") for name in about_members] == [[(0,)]] * 5
 
 
 async def test_a_withdrawal_that_overtakes_its_enrolment_strikes_the_key_off(running: World) -> None:

@@ -13,6 +13,7 @@ from sqlalchemy import text
 from aggregator.intake.counters import STEP, Count, Counters, Traffic
 from aggregator.rules.accepted import Accepted
 from aggregator.rules.enrol import draw_invites
+from aggregator.rules.enrolled import Enrolled
 from aggregator.rules.faults import Superseded, TellerAway, TellerRefuses
 from aggregator.rules.verify import Opened, settle
 from aggregator.study.bucketing import credentials_buckets, roster_buckets, transcript_buckets
@@ -213,7 +214,9 @@ async def test_enrolments_that_are_not_those_of_the_signed_roster_get_no_credent
         key = sorted(bytes(one.key.verify_key) for one in peers)[2]
         await _spoilt(world, "enrolments", "contribution", "key", key)
         async with world.app._database.write() as connection:
-            await connection.execute(text("DELETE FROM enrolment_checks WHERE key = :key"), {"key": key})
+            columns = "key, contribution, commitment"
+            row = (await connection.execute(text(f"SELECT {columns} FROM enrolments WHERE key = :key"), {"key": key})).one()
+            await connection.execute(text("UPDATE enrolments SET sound = :sound WHERE key = :key"), {"key": key, "sound": Enrolled(*row).check()})
         with pytest.raises(Damaged, match="not those of the signed roster"):
             _ = [one async for one in credentials_buckets(live, issued)]
 

@@ -13,7 +13,6 @@ import aggregator.rules.lengths
 import aggregator.study.live
 import anon.transparency.documents
 from aggregator.desk.editor import lint_text
-from aggregator.opening import trouble
 from aggregator.rules.lengths import TooLong, largest_cohort
 from aggregator.rules.lifecycle import Phase
 from anon.errors import Refused
@@ -114,32 +113,3 @@ async def test_a_document_that_is_too_long_is_not_signed_and_is_tried_once(tmp_p
         with pytest.raises(TooLong, match="not signed"):  # far less than 64 MiB, and more than this cohort needs
             await running.live.publish("roster", 0, bytes(200_000))
         assert not has(running.live, "roster") and len(await running.app._tools.studies.chain(running.live.study)) == 1
-
-
-@pytest.mark.slow
-async def test_a_home_with_a_document_that_no_reader_takes_opens_and_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with in_memory(tmp_path / "home", study_text()) as broken:
-        await broken.close_enrolment(await broken.enrol(2))
-        with monkeypatch.context() as earlier:
-            earlier.setattr(aggregator.study.live, "demand_signable", lambda *_: None)
-            earlier.setattr(anon.transparency.documents, "MAX_BODY", 2 * MAX_BODY)
-            await broken.live.publish("transcript", 0, bytes(MAX_BODY + 1))
-        whole = await begin(broken.app, broken.clock, study_text())
-    async with make_app(tmp_path / "home", broken.clock) as app:
-        (status,) = [one for one in await app.status() if one.study == broken.live.study]
-        assert str(MAX_BODY + 1) in status.fault and "cannot go on" in status.fault and "can be exported" in status.fault
-        assert any("cohort.maximum" in line for line in trouble([status]))
-        live = app.study(broken.live.study)
-        assert (await live.document(0)) is not None and live.phase is not Phase.LEARNING
-        broken.clock.seconds = whole.live.manifest.timetable.enrol_closes
-        await app.tick()
-        assert app.study(whole.live.study).phase is Phase.ABANDONED
-        phase = live.phase
-        broken.clock.seconds = live.manifest.timetable.ends
-        await app.tick()
-        assert live.phase is phase
-        broken.clock.seconds = live.manifest.timetable.ends + live.manifest.release.retention
-        await app.tick()
-        assert live.phase is Phase.ERASED

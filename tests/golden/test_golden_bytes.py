@@ -109,11 +109,3 @@ def test_the_link_names_the_same_study(study: Path) -> None:
     facts = json.loads((study / "facts.json").read_text(encoding="utf-8"))
     invite = parse_invite(facts["link"])
     assert invite.link() == facts["link"] and invite.study.hex() == facts["study"] == _manifest(study).study_id.hex()
-
-
-def test_an_earlier_listing_of_eight_words_is_compared_too(study: Path) -> None:
-    listed = study / "fingerprints.txt"
-    text = listed.read_text()
-    listed.write_text(text.replace("-", "-x", 1))
-    assert [finding.document for finding in audit(study).findings] == ["fingerprints.txt"]
-    listed.write_text(text)
