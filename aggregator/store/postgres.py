@@ -51,13 +51,8 @@ from anon.outages.guard import Guard
 from anon.storage.durable import reading
 from anon.text.sentences import Term, attributed
 
-VERSION = 3
-"""Of the tables. It is raised with each change of them, and `create` then moves them on.
-
-1. The first tables.
-2. A table of the buckets of documents.
-3. A table of how many answers were given.
-"""
+VERSION = 4
+"""Of the tables. It is raised with each change of them. Numbers up to 3 are of programs before the first release."""
 _WRITING = 7_236_831
 """The advisory lock of whichever process writes."""
 _LEADING = 7_236_832
@@ -131,19 +126,20 @@ class PostgresDatabase(Database):
             for group in (_TABLES, origin.TABLES):
                 await connection.run_sync(group.create_all)
             number = (await connection.execute(select(func.max(_schema.c.number)))).scalar_one()
-            if number is not None and not 1 <= number <= VERSION:
+            if number is not None and number > VERSION:
                 raise Refused(
                     f"{self.place}: written by a newer anonml (schema {number}, this one knows {VERSION}); install "
                     "that one again. Nothing was changed"
+                )
+            if number is not None and number < VERSION:
+                raise Refused(
+                    f"{self.place}: no database of this anonml (schema {number}, this one knows {VERSION}). Finish its "
+                    "studies with the one that wrote it, or name an empty database. Nothing was changed"
                 )
             for group in groups:
                 await connection.run_sync(group.create_all)
             if number is None:
                 await connection.execute(_schema.insert().values(number=VERSION))
-            elif number < VERSION:
-                for (study,) in await connection.execute(text("SELECT study FROM studies")):
-                    await self.begin_study(connection, study)
-                await connection.execute(_schema.update().values(number=VERSION))
         names = ", ".join(f"ONLY {table.name}" for table in self._partitioned())
         self._before_snapshot = f"LOCK TABLE {names} IN ACCESS SHARE MODE" if names else None
 

@@ -28,7 +28,6 @@ from aggregator.store.packets import PacketStore
 from aggregator.store.postgres import PostgresDatabase
 from aggregator.store.studies import StudyStore
 from anon.errors import Malformed, Refused
-from anon.transparency import buckets
 from tests.support.clock import Clock
 from tests.support.postgres import Server
 from tests.support.world import in_memory, make_app, sealed, study_text
@@ -228,39 +227,13 @@ async def test_a_home_has_one_database(postgres: Server, tmp_path: Path) -> None
             await set_up(world.app.home, url)
 
 
-async def test_the_first_tables_move_on_and_hold_buckets(
-    postgres: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A study that was published before there were buckets has room for them afterwards."""
-    monkeypatch.setattr(buckets, "USUAL_THRESHOLD", 4)
-    monkeypatch.setattr(buckets, "MEAN", 2)
-    url = postgres.made()
-    name = url.split("/")[3].partition("?")[0]
-    async with in_memory(tmp_path / "home", study_text(), database_url=url) as world:
-        peers, clock = await world.enrol(6), world.clock
-        study, closes = world.live.study, world.live.manifest.timetable.enrol_closes
-    postgres.run("DROP TABLE buckets; DROP TABLE answers; UPDATE schema_number SET number = 1", name)
-    async with make_app(tmp_path / "home", clock) as app:
-        live = app.study(study)
-        clock.seconds = closes
-        await app.tick()
-        assert (live.rostered, live.trouble) == (6, "")
-        for peer in peers:
-            await peer.take_credential(live)
-        clock.seconds = live.manifest.timetable.ends + live.manifest.release.retention
-        for _ in range(2):
-            await app.tick()
-        assert (live.state, live.trouble) == ("erased", "")
-        assert postgres.run("SELECT number, count(*) FROM buckets GROUP BY number ORDER BY number", name) == "1|2\n3|2"
-    assert postgres.run("SELECT number FROM schema_number", name) == "3"
-
-
-async def test_a_newer_programs_tables_are_refused(postgres: Server) -> None:
+@pytest.mark.parametrize(("step", "said"), [(1, "newer anonml"), (-1, "no database of this anonml")])
+async def test_tables_of_another_program_are_refused(postgres: Server, step: int, said: str) -> None:
     url = postgres.made()
     database = await database_at(url)
     async with database.write() as connection:
-        await connection.execute(text("UPDATE schema_number SET number = number + 1"))
-    with pytest.raises(Refused, match="newer anonml"):
+        await connection.execute(text(f"UPDATE schema_number SET number = number + {step}"))
+    with pytest.raises(Refused, match=said):
         await database.create(*dialects.TABLES)
     await database.close()
 
@@ -320,7 +293,7 @@ async def test_a_reader_that_comes_during_compaction_finds_all_rows(postgres: Se
 
 async def test_a_copy_of_the_data_directory_holds_no_share_that_was_erased(postgres: Server, tmp_path: Path) -> None:
     database = await database_at(postgres.made(), STUDY, OTHER)
-    store, packets = PacketStore(database), [packet(number) for number in range(BATCH)]
+    store, packets = PacketStore(database), [packet(number, "erased") for number in range(BATCH)]
     for study in (STUDY, OTHER):
         await store.insert(study, packets if study == STUDY else packets[:1])
 
