@@ -73,9 +73,9 @@ class SlowToBeReady(Exchanges):
 async def test_a_packet_whose_time_passed_while_the_route_got_ready_gets_another_time(tmp_path: Path) -> None:
     aggregator = FakeAggregator.with_study()
     app = await collecting(tmp_path, aggregator, head_checks=0)
-    app.store.redraw(aggregator.study, PacketKey(0, 0), window(aggregator).opens + 60.0)
+    drawn = window(aggregator).opens + aggregator.manifest.timetable.margin + 60.0
+    app.store.redraw(aggregator.study, PacketKey(0, 0), drawn)
     app._route_factory = lambda: SlowToBeReady(aggregator, 600.0)
-    drawn = window(aggregator).opens + 60.0
     for _ in range(20):
         (packet,) = app.store.outbox_entries(aggregator.study)
         if aggregator.sent("packets") or packet.send_at != drawn:
@@ -84,7 +84,7 @@ async def test_a_packet_whose_time_passed_while_the_route_got_ready_gets_another
         assert due is not None
         aggregator.clock.seconds = max(aggregator.clock.seconds, due)
     assert aggregator.sent("packets") == []
-    assert packet.send_at > drawn and packet.attempts == 0
+    assert packet.send_at > drawn + 600.0 <= aggregator.clock() and packet.attempts == 0
 
 
 async def test_no_log_of_writes_beside_a_restored_store_changes_it(tmp_path: Path) -> None:

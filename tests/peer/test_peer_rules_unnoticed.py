@@ -9,11 +9,13 @@ from attrs import evolve
 
 from anon.credential import Credential
 from anon.errors import Malformed, Refused
+from anon.protocols.outgoing import CutVector, RawVector
 from anon.protocols.sizes import MOST_HELD, most_documents
 from anon.transparency.documents import Head, SignedHead
 from anon.wire.cbor import decode, encode
 from anon.wire.packets import SealedPacket
 from peer.data.making.content import made
+from peer.protocols.sum import SumPart
 from peer.release import random_sizes
 from peer.rules import consent as consenting
 from peer.rules.checks import check_count, check_sizes, demand_length
@@ -32,6 +34,7 @@ from peer.store.home import Settings
 from peer.store.records import OutboxEntry
 from tests.peer.test_peer_plan import COVERED, study_of
 from tests.support.fake_aggregator import BINNED, DECLARED, FakeAggregator
+from tests.support.sums import MOMENTS, manifest_of
 
 A, B = b"a" * 32, b"b" * 32
 COVER = FakeAggregator.with_study(DECLARED + COVERED)
@@ -211,3 +214,16 @@ def test_the_missing_answer_made_before_shares_no_random_bytes_with_the_answer_t
     inputs = inputs_of(FakeAggregator.with_study(BINNED))
     before, after = without_answers(inputs).draws[0], inputs.begun(missing(inputs.manifest)).draws[0]
     assert before(16) != after(16)
+
+
+def test_a_vector_never_stands_where_an_answer_belongs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor in a study whose protocol cuts none, whatever its survey says."""
+    study, answered = manifest_of(MOMENTS), PLAIN.manifest.surveys[0]
+    summed, credential, tag = study.surveys[0], Credential(b"", b"", b"", b"", b"", ()), bytes(48)
+    monkeypatch.setattr(releasing, "pseudonym", lambda *_: tag)
+    shares = SumPart().cut(study, summed, 0, RawVector([0] * summed.m), tag, Random(1).randbytes)
+    vector = CutVector(0, 0, shares)
+    assert releasing._protected(study, summed, vector, credential, lowest).public == shares.public  # type: ignore[union-attr]
+    for manifest, survey in ((study, answered), (PLAIN.manifest, summed), (PLAIN.manifest, answered)):
+        with pytest.raises(ValueError, match="no form in which"):
+            releasing._protected(manifest, survey, vector, credential, lowest)

@@ -1,0 +1,153 @@
+"""Faults of looking for the own packets that were planted once and went unnoticed: one test for each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from attrs import define, evolve
+
+from anon.transparency.buckets import LEAST, Bucket, BucketDocument
+from anon.transparency.documents import Head, encode_chain
+from anon.transparency.transcript import digest_list
+from peer.rules.distrust import Distrust
+from peer.rules.lifecycle import State
+from peer.rules.packet_lifecycle import Status
+from peer.run import inclusion
+from peer.run.inclusion import NOT_FETCHED, choose_transcripts, conclude, fetch_digests
+from peer.run.jobs import FetchDigests, FetchTranscripts
+from peer.run.plan import transcript_interval
+from peer.store.records import Sent
+from tests.peer.test_peer_plan import CUT
+from tests.support.fake_aggregator import DECLARED, FakeAggregator
+from tests.support.stored_member import StoredMember
+
+OWN = bytes(32)
+"""The digest of the packet of slot 0."""
+
+
+def delivered(folder: Path, text: str = DECLARED) -> tuple[StoredMember, Sent]:
+    """A member whose packets were all acknowledged: it drew the first survey of every slot."""
+    aggregator = FakeAggregator.with_study(text)
+    draws = tuple(slot.rows[0].survey for slot in aggregator.manifest.slots)
+    stored = StoredMember.checked(folder, aggregator, draws)
+    stored.evaluated(*[stored.packet(1.0, slot) for slot in range(len(draws))]).delivered()
+    stored.store.settle(aggregator.study, stored.run.settled_events())
+    study = stored.store.study(aggregator.study)
+    assert isinstance(study, Sent)
+    return stored, study
+
+
+# The end
+
+
+@pytest.mark.parametrize(("fetched", "given", "told"), [
+    ("all", "", ""), ("some", "", NOT_FETCHED), ("none", "", NOT_FETCHED), ("some", "another reason", "another reason"),
+], ids=["all", "some", "none", "another reason"])
+def test_who_looked_into_a_part_of_the_transcripts_alone_is_told_so(
+    tmp_path: Path, fetched: str, given: str, told: str
+) -> None:
+    """Otherwise a packet that nobody looked for would pass for one that was."""
+    stored, study = delivered(tmp_path, CUT)
+    looked = {"all": stored.packets, "some": stored.packets[1:], "none": []}[fetched]
+    assert len({packet.survey for packet in stored.packets}) == len(stored.packets) == 2
+    stored.run.listed = {one.survey: frozenset({one.digest or b""}) for one in looked}
+    conclude(stored.run, study, given)
+    ended = stored.store.study(study.study)
+    assert (ended.state, ended.reason) == (State.FINISHED, told)
+    keys = {one.key for one in looked}
+    assert all(one.status is (Status.INCLUDED if one.key in keys else Status.DELIVERED) for one in stored.packets)
+
+
+def test_who_delivered_nothing_is_told_so(tmp_path: Path) -> None:
+    stored = StoredMember.checked(tmp_path, FakeAggregator.with_study(DECLARED))
+    study = stored.aggregator.study
+    stored.store.record_evaluated(study, b"answers", [], [0])
+    stored.store.settle(study, stored.run.settled_events())
+    sent: Any = stored.store.study(study)
+    conclude(stored.run, sent, "")
+    assert stored.store.study(study).reason == "nothing was delivered"
+
+
+# Buckets of digests
+
+
+@define
+class Buckets:
+    """Exchanges in which each bucket holds so many digests, and some of them the own one."""
+
+    study: bytes
+    entries: int
+    holding: frozenset[int] = frozenset({0})
+
+    async def bucket(self, _study: object, _head: object, _document: object, number: int) -> Bucket:
+        own = [OWN] if number in self.holding else []
+        others = [Random(number * 1000 + at).randbytes(32) for at in range(self.entries - len(own))]
+        return Bucket(digest_list(self.study, 0, [*own, *others]), ())
+
+
+def jobs(study: Sent, count: int = 1024) -> list[FetchDigests]:
+    """The own bucket of slot 0 and two decoys, of a transcript with so many packets."""
+    head = Head(study.study, 9, "transcript", 0, 1, bytes(32), bytes(32))
+    document = BucketDocument(study.study, "transcript", 0, count, bytes(32))
+    return [FetchDigests(head, document, bucket, bucket == 0) for bucket in range(3)]
+
+
+@pytest.mark.parametrize("at", [0, 1], ids=["the own", "a decoy"])
+async def test_a_bucket_of_digests_that_is_so_small_that_it_tells_who_fetches_it_is_not_looked_into(
+    tmp_path: Path, at: int
+) -> None:
+    stored, study = delivered(tmp_path)
+    full: Any = Buckets(study.study, LEAST)
+    small: Any = Buckets(study.study, LEAST - 1)
+    job = jobs(study)[at]
+    with pytest.raises(Distrust, match="demanded; nothing is sent"):
+        await fetch_digests(stored.run, small, study, job)
+    assert stored.run.listed == {} and job not in stored.run.memory.done
+    await fetch_digests(stored.run, full, study, job)
+    assert job in stored.run.memory.done
+    (whole, *_) = jobs(study, 500)
+    await fetch_digests(stored.run, small, study, whole)
+    assert whole in stored.run.memory.done, "one bucket that holds all tells nothing"
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 2, 0), (1, 0, 2)])
+@pytest.mark.parametrize("holding", [{0}, {1}, set()], ids=["in the own", "in a decoy", "nowhere"])
+async def test_the_own_packet_is_looked_for_in_the_own_bucket_alone(
+    tmp_path: Path, order: tuple[int, ...], holding: set[int]
+) -> None:
+    """In whatever order the buckets come: a decoy neither hides the packet nor shows it."""
+    stored, study = delivered(tmp_path)
+    exchanges: Any = Buckets(study.study, LEAST, frozenset(holding))
+    fetches = jobs(study)
+    for at in order:
+        await fetch_digests(stored.run, exchanges, study, fetches[at])
+    (packet,) = stored.packets
+    assert packet.digest == OWN and stored.run.memory.done == {*fetches}
+    assert stored.run.listed == {packet.survey: frozenset({OWN}) if 0 in holding else frozenset()}
+    conclude(stored.run, study, "")
+    assert [one.status for one in stored.packets] == [Status.INCLUDED if 0 in holding else Status.NOT_INCLUDED]
+
+
+# Whole transcripts
+
+
+async def test_runs_of_transcripts_are_fetched_at_times_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At one instant they would be tied together."""
+    stored, study = delivered(tmp_path, CUT)
+    aggregator = stored.aggregator
+    aggregator.transcribe()
+    monkeypatch.setattr(inclusion, "runs_of", lambda heads: [((survey, head),) for survey, head in heads.items()])
+    closed, ends = transcript_interval(study.manifest)
+    aggregator.clock.seconds = now = closed + 1.0
+    no_exchange: Any = None
+    await choose_transcripts(stored.run, no_exchange, evolve(study, chain_bytes=encode_chain(aggregator.chain)))
+    memory = stored.run.memory
+    times = [memory.drawn[FetchTranscripts(one)] for one in memory.runs or ()]
+    surveys = [survey.survey for survey in study.manifest.surveys]
+    assert [survey for one in memory.runs or () for survey, _head in one] == surveys and len(surveys) > 2
+    assert len({*times}) == len(surveys) and all(now < time < ends for time in times)
