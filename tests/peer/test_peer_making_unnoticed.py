@@ -15,7 +15,7 @@ from anon.ldp import NanoEpsilon
 from anon.protocols.contract import DocumentArrived
 from anon.study.manifest import Window
 from anon.transparency.documents import SignedHead
-from anon.wire.messages import SealedPacket
+from anon.wire.packets import SealedPacket
 from peer.data.evaluate import at_once, missing
 from peer.protocols.registry import part_of
 from peer.release import Released

@@ -14,6 +14,7 @@ from anon.protocols.sizes import MOST_HELD, most_documents
 from anon.transparency.documents import Head, SignedHead
 from anon.wire.cbor import decode, encode
 from anon.wire.packets import SealedPacket
+from peer import release as releasing
 from peer.data.making.content import made
 from peer.protocols.sum import SumPart
 from peer.release import random_sizes

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from anon.errors import Conflict, Refused
-from anon.wire.messages import SealedPacket
+from anon.wire.packets import SealedPacket
 from peer.data.importing import import_rows
 from peer.rules.lifecycle import Event, State
 from peer.rules.packet_lifecycle import PacketEvent, Status

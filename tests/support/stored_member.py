@@ -9,7 +9,7 @@ from attrs import define, evolve, field
 
 from anon.credential import Credential
 from anon.queries.process import Work
-from anon.wire.messages import SealedPacket
+from anon.wire.packets import SealedPacket
 from peer.network.client import AggregatorClient
 from peer.release import Released, random_sizes
 from peer.rules.consent import Policy
