@@ -29,7 +29,7 @@ ODD_NUMBERS = tuple(one for one in NUMBERS if abs(one) <= 2**53)
 SHORT_TEXTS = tuple(one for one in TEXTS if len(one) <= 400)
 NAMES = ("a", "b", "c", "d", "e", "f", "g", "label")
 MECHANISMS = ("krr", "subset", "rappor", "pq")
-KEYS = {"aggregator_key": 32, "sealing_key": 32, "credential_key": 96, "seed_commitment": 32}
+KEYS = {"aggregator_key": 32, "sealing_key": 1216, "credential_key": 96, "seed_commitment": 32}
 ENROL, SETTLE, ROUND, MARGIN, MOST_ROUNDS = 3600, 600, 600, 30, 3
 Plain = dict[str, Any]
 
@@ -54,7 +54,7 @@ def drawn_study(draw: Random, published: int = 1_000_000, keys: Plain | None = N
     for one in surveys:
         del one["_epsilon"]
     return {
-        "version": 1, "title": "Hostile", "purpose": "To learn one bit.", "contact": "nobody@example.org", "design": design,
+        "version": 2, "title": "Hostile", "purpose": "To learn one bit.", "contact": "nobody@example.org", "design": design,
         "tables": [{"name": "person", "columns": [*names, label]}],
         "label": {
             "name": label, "description": "A label.", "query": f'SELECT "{label}" FROM person',

@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 from attrs import field, frozen
-from nacl.public import PrivateKey
 from nacl.signing import SigningKey
 
 from anon.credential import generate_secret_key, public_key
 from anon.errors import AnonmlError
 from anon.protocols.histogram import thresholds as cuts
 from anon.protocols.histogram.asked import asks_label
+from anon.sealing.opening import Opener
 from anon.study.manifest import Manifest
 from anon.wire.messages import Enrolment, encode_credentials, encode_seed, seed_commitment
 from peer.app import PeerApp
@@ -53,7 +53,7 @@ class HostileStudy:
 
     manifest: Manifest
     key: SigningKey
-    sealing: PrivateKey
+    sealing: bytes
     issuer: bytes
     value: bytes
     others: dict[bytes, Enrolment]
@@ -106,10 +106,10 @@ class HostileStudy:
 
 def hostile_study(draw: Random, late: bool = False) -> HostileStudy:
     """The next study that a peer would join. `late`: each document comes some time after it could."""
-    key, sealing, value = SigningKey.generate(), PrivateKey.generate(), os.urandom(32)
+    key, sealing, value = SigningKey.generate(), os.urandom(32), os.urandom(32)
     issuer = generate_secret_key(os.urandom)
     keys = {
-        "aggregator_key": bytes(key.verify_key), "sealing_key": bytes(sealing.public_key),
+        "aggregator_key": bytes(key.verify_key), "sealing_key": Opener(sealing).public_key,
         "credential_key": bytes(public_key(issuer)), "seed_commitment": seed_commitment(value),
     }  # fmt: skip
     while True:
