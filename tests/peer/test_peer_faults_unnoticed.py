@@ -249,7 +249,8 @@ async def test_a_slot_that_is_decided_twice_keeps_its_first_packet(tmp_path: Pat
     aggregator = FakeAggregator.with_study()
     app = await collecting(tmp_path, aggregator)
     before = (app.store.outbox(aggregator.study), app.store.ledger())
-    again = Scheduled(Released(0, 0, NanoEpsilon(0), SealedPacket(b"other"), b"d"), 0.0)
+    (drawn,) = app.store.study(aggregator.study).draws
+    again = Scheduled(Released(0, drawn, NanoEpsilon(0), SealedPacket(b"other"), b"d"), 0.0)
     with pytest.raises(Conflict, match="nothing is sent twice"):
         app.store.journal(aggregator.study, [again], [])
     assert (app.store.outbox(aggregator.study), app.store.ledger()) == before

@@ -185,6 +185,8 @@ def test_nothing_secret_is_shared_by_two_studies() -> None:
         parts = [secrets.signing_seed, secrets.contribution, *secrets.drawn]
         assert len(set(parts)) == len(parts) and not any(part == bytes(len(part)) for part in parts)
     assert one.contribution != other.contribution and one.records_seed != other.records_seed
+    nyms = [*one.commitment.nym_secrets, *other.commitment.nym_secrets]
+    assert len(set(nyms)) == len(nyms) == 4 and one.commitment.prover_blind != other.commitment.prover_blind
     assert one.decoys(b"members", 0, 16) != other.decoys(b"members", 0, 16)
 
 

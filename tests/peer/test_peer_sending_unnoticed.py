@@ -57,6 +57,17 @@ async def test_a_packet_gets_another_time_while_a_planned_look_was_not_answered(
     assert stored.aggregator.sent("packets") == [b"sealed 0"]
 
 
+async def test_a_packet_whose_look_was_not_answered_gets_another_time_and_another_look(tmp_path: Path) -> None:
+    stored, window, send_at = member(tmp_path, 1000.0)
+    stored.aggregator.deaf.add("heads")
+    await check_before(stored.run, stored.exchanges, stored.study, look := CheckBefore(0, send_at))
+    (packet,) = stored.packets
+    assert send_at < packet.send_at < window.closes and look not in stored.run.memory.done
+    stored.aggregator.deaf.clear()
+    await check_before(stored.run, stored.exchanges, stored.study, again := CheckBefore(0, packet.send_at))
+    assert again in stored.run.memory.done and stored.packets == [packet]
+
+
 @pytest.mark.parametrize(("word", "status", "kept"), [
     ("accepted", Status.DELIVERED, "accepted"),
     ("window-not-open", Status.QUEUED, ""),
