@@ -229,6 +229,19 @@ async def on_each_dialect(tmp_path: Path, database_url: str) -> AsyncIterator[Wo
         yield world
 
 
+MOST_OPEN = 256
+"""Descriptors of this process. Peers that a test leaves behind hold the files of their stores until they are collected."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_open_files() -> Iterator[None]:
+    """No file of tests leaves so many open that a later one gets numbers beyond 1,023, or none."""
+    yield
+    open_now = Path("/proc/self/fd")
+    if open_now.exists() and sum(1 for _ in open_now.iterdir()) > MOST_OPEN:
+        gc.collect()
+
+
 @pytest.fixture
 def answered_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The aggregator holds no answer back."""
