@@ -112,7 +112,7 @@ REFUSED: dict[str, tuple[str, Case]] = {
     "a forged token": (
         "rejected-proof", lambda r, p, k: sealed(r.live, evolve(k, token=k.token[:48] + os.urandom(len(k.token) - 48))),
     ),
-    "a token of the drafts' form, made to fit": ("malformed", lambda r, p, k: sealed(r.live, _draft_form(r, p, k))),
+    "a token of the drafts' form, made to fit": ("rejected-proof", lambda r, p, k: sealed(r.live, _draft_form(r, p, k))),
     "a token with a bit flipped in its last scalar": (
         "rejected-proof", lambda r, p, k: sealed(r.live, evolve(k, token=_flip(k.token, -1))),
     ),
