@@ -20,7 +20,6 @@ from tests.support.world import in_memory, study_text
 here = pytest.mark.skipif(programs() is None, reason="PostgreSQL's server is missing (Debian: apt-get install postgresql)")
 
 
-@pytest.mark.slow
 @here
 async def test_a_study_is_counted_and_its_locks_hold(postgres: Server, tmp_path: Path) -> None:
     async with in_memory(tmp_path / "home", study_text(), database_url=postgres.made()) as world:
