@@ -6,7 +6,7 @@ the pseudonym.
 
     pseudonym || Abar || Bbar || D || T1 || T2 || Ut || e^ || r1^ || r3^ || m^_0 .. m^_N
 
-The drafts have the challenge c in place of T1, T2 and Ut, and of the same proof. Each is computed from the other
+The drafts have the challenge c in place of T1, T2 and Ut, of the same proof. Either form is computed from the other
 (tests/anon/credential/draft_form.py). With the announcements many tokens are verified at once for half the work
 (`announced`): three points more, and no challenge, which is their hash.
 """
