@@ -81,7 +81,7 @@ async def test_each_step_holds_a_few_packets_and_the_bytes_are_the_same(
         await world.go_to(world.opens)
         stored = await fill(live, PACKETS)
         rows, made = Alive(monkeypatch, packets, "Accepted"), Alive(monkeypatch, bucketing, "transcript_bucket")
-        parsed = Alive(monkeypatch, bucketed, "parse")
+        parsed = Alive(monkeypatch, bucketed, "parse_published")
         monkeypatch.setattr(counting, "_BYTES", 4000)
         await world.go_to(world.closes)
         assert live.phase is Phase.PUBLISHED and not live.trouble
