@@ -87,4 +87,4 @@ def test_the_notebook_of_an_audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     known = _run(NOTEBOOKS[2], tmp_path, monkeypatch)
     assert known["result"].ok and known["result"].packets == 80
     assert any("transcript" in finding.document for finding in known["caught"].findings)
-    assert known["model"].shown is False
+    assert known["model"].shown is True
