@@ -37,7 +37,7 @@ def member(folder: Path, after: float) -> tuple[StoredMember, Window, float]:
 
 
 async def sent(stored: StoredMember) -> OutboxEntry:
-    """What has become of the packet, once its time was taken for come."""
+    """The fate of the packet, once its time was taken for come."""
     (packet,) = stored.packets
     await send(stored.run, stored.exchanges, stored.study, Send(0, packet.send_at))
     (packet,) = stored.packets
