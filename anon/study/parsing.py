@@ -168,7 +168,8 @@ def _faults(error: BaseException, path: str) -> list[str]:
         return lines + [line for exc in without for line in _faults(exc, path)]
     if isinstance(error, ForbiddenExtraKeysError):
         known = sorted(field.name for field in attrs.fields(error.cl))
-        return [f"{path}.{key}: unknown key; expected one of {', '.join(known)}" for key in sorted(error.extra_fields)]
+        strange = sorted(map(str, error.extra_fields))  # keys of CBOR are also numbers and bytes
+        return [f"{path}.{key}: unknown key; expected one of {', '.join(known)}" for key in strange]
     if isinstance(error, KeyError):
         return [f"{path}: required, but missing"]
     joint = "." if isinstance(error, InvalidValue) and _KEYED.match(str(error)) else ": "

@@ -160,6 +160,13 @@ def test_a_sealing_key_is_one_of_x_wing(length: int) -> None:
         evolve(manifest_of(), sealing_key=bytes(length))
 
 
+def test_keys_of_every_kind_that_a_manifest_does_not_have_are_refused() -> None:
+    plain = decode(manifest_of().to_bytes(), "manifest")
+    assert isinstance(plain, dict)
+    with pytest.raises(Malformed, match="unknown key"):
+        parse_manifest(encode({**plain, "strange": 1, 7: 1, b"bytes": 1}))
+
+
 @pytest.mark.parametrize("version", [0, 1, 3])
 def test_a_manifest_of_another_version_says_what_to_do(version: int) -> None:
     with pytest.raises(Malformed, match=f"version: expected 2, got {version}; update this program"):
