@@ -163,7 +163,7 @@ class StudyStore:
         with reading(self._database.place, KEPT, Term(f"study {study.hex()[:8]}, document {number}")):
             if row is None:
                 raise KeyError(number)
-            head = parse_head(row.head, any_length=True)
+            head = parse_head(row.head)
             if row.body is None and head.kind == "transcript":
                 return None
             return await asyncio.to_thread(check_body, head, row.body)
@@ -219,14 +219,14 @@ class StudyStore:
             chain = await _chain(connection, study)
             here = (_documents.c.study == study) & (_documents.c.number == len(chain))
             taken = (await connection.execute(select(_documents.c.head).where(here))).scalar_one_or_none()
-            return chain, None if taken is None else parse_head(taken, any_length=True)
+            return chain, None if taken is None else parse_head(taken)
 
 
 async def _chain(connection: AsyncConnection, study: bytes) -> tuple[SignedHead, ...]:
     here = (_documents.c.study == study) & (_documents.c.signature != _UNSIGNED)
     query = select(_documents.c.head, _documents.c.signature).where(here)
     rows = await connection.execute(query.order_by(_documents.c.number))
-    return tuple(SignedHead(parse_head(row.head, any_length=True), row.signature) for row in rows)
+    return tuple(SignedHead(parse_head(row.head), row.signature) for row in rows)
 
 
 async def documents_of(connection: AsyncConnection, study: bytes) -> int:
@@ -246,7 +246,7 @@ async def _demand_found(connection: AsyncConnection, study: bytes) -> None:
     rows = select(number, kind, part, head).with_hint(_documents, "NOT INDEXED", "sqlite").where(here)
     told, named = [], []
     for row in await connection.execute(rows):
-        of = parse_head(row.head, any_length=True)
+        of = parse_head(row.head)
         told.append((row.number, row.kind, row.part))
         named.append((of.number, of.kind, of.part))
     numbers = (await connection.execute(select(number).where(here).order_by(number))).scalars().all()

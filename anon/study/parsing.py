@@ -168,7 +168,8 @@ def _faults(error: BaseException, path: str) -> list[str]:
         return lines + [line for exc in without for line in _faults(exc, path)]
     if isinstance(error, ForbiddenExtraKeysError):
         known = sorted(field.name for field in attrs.fields(error.cl))
-        strange = sorted(map(str, error.extra_fields))  # keys of CBOR are also numbers and bytes
+        # Keys of CBOR are also bytes, and numbers of more digits than Python spells.
+        strange = sorted(key if isinstance(key, str) else "a key that is no text" for key in error.extra_fields)
         return [f"{path}.{key}: unknown key; expected one of {', '.join(known)}" for key in strange]
     if isinstance(error, KeyError):
         return [f"{path}: required, but missing"]

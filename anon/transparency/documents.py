@@ -147,11 +147,8 @@ def check_chain(
             raise Malformed("heads: the chain is broken; fetch them again")
 
 
-def parse_head(head_untrusted: object, any_length: bool = False) -> Head:
-    """A head of the right shape. Raises `Malformed`.
-
-    `any_length`: also one of a body that no reader takes. An aggregator reads its own so, to say what is wrong.
-    """
+def parse_head(head_untrusted: object) -> Head:
+    """A head of the right shape, of a body that is not too long for its readers. Raises `Malformed`."""
     fields = decode(head_untrusted, "head") if isinstance(head_untrusted, bytes) else None
     kinds = (bytes, int, str, int, int, bytes, bytes)
     if (
@@ -161,8 +158,7 @@ def parse_head(head_untrusted: object, any_length: bool = False) -> Head:
     ):
         raise Malformed("head: expected seven fields")
     head = Head(*fields)
-    longest = head.length if any_length else MAX_BODY
-    if not KIND.match(head.kind) or not 0 <= head.length <= longest or not 0 <= head.part < 2**32:
+    if not KIND.match(head.kind) or not 0 <= head.length <= MAX_BODY or not 0 <= head.part < 2**32:
         raise Malformed("head: unknown kind or impossible length")
     return head
 
