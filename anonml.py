@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from aggregator.audit import audit
     from aggregator.estimator import LocallyPrivateClassifier, PublishedClassifier
     from aggregator.notebook import Study
-    from anon.protocols.registry import load_model
+    from anon.protocols.installed import load_model
 
 __all__ = ["LocallyPrivateClassifier", "PublishedClassifier", "Study", "audit", "load_model"]
 
@@ -63,7 +63,7 @@ OFFERED = {
     "PublishedClassifier": "aggregator.estimator",
     "Study": "aggregator.notebook",
     "audit": "aggregator.audit",
-    "load_model": "anon.protocols.registry",
+    "load_model": "anon.protocols.installed",
 }
 
 # (socket, the part of a shell that another one's commands are given); see anon/terminal/wiring.py.

@@ -16,6 +16,7 @@ from typing import Self
 
 from aggregator.intake.workers import Workers
 from aggregator.network import http
+from aggregator.protocols.installed import PROTOCOLS
 from aggregator.rules.enrol import draw_invites
 from aggregator.rules.faults import Fault, in_words, repeated, tell
 from aggregator.rules.lifecycle import Phase
@@ -39,6 +40,7 @@ from aggregator.tellers.publishing import tellers_ready, with_entries
 from aggregator.tellers.study_tellers import LinkTo
 from anon.errors import Damaged, Refused
 from anon.outages.guard import Guard
+from anon.protocols.registry import Protocols
 from anon.route import DirectRoute, FarSide, Route, SocksRoute
 from anon.route.tor import TorKeeper, TorRoute
 from anon.serving.onion_key import OnionKey
@@ -69,6 +71,7 @@ class AggregatorApp:
         link_to: LinkTo | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         look_seconds: float = LOOK_SECONDS,
+        protocols: Protocols = PROTOCOLS,
     ) -> None:
         self.home: Home = open_home(home, random_bytes)
         self._random_bytes, self.sleep, self._look_seconds = random_bytes, sleep, look_seconds
@@ -84,6 +87,7 @@ class AggregatorApp:
             Workers(processes),
             now,
             link_to or self._link,
+            protocols,
         )
         self._keeper = TorKeeper(self.home.path / "tor-to-tellers")
         self._studies: dict[bytes, LiveStudy] = {}

@@ -25,7 +25,7 @@ PUBLIC: dict[str, tuple[str, ...]] = {
     "aggregator.notebook": ("Study", "Sample", "Result", "Report", "Expectation", "Table"),
     "aggregator.audit": ("audit", "AuditResult", "Finding", "Verdict"),
     "anon.protocols.registry": ("load_model",),
-    "anon.protocols.histogram.model": ("from_json", "Model"),
+    "anon.protocols.models.tables": ("from_json", "Model"),
 }
 OURS = ("anon", "peer", "aggregator")
 _ENTRY = re.compile(r"(?P<name>[\w, ]+?)(?:, (?P<rest>required|optional))? : (?P<kind>.+)")

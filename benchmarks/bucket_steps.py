@@ -29,6 +29,7 @@ from aggregator.audit import audit
 from aggregator.audit.exporting import export_study
 from aggregator.desk.archive import archive
 from aggregator.intake.packets import Issued
+from aggregator.protocols.installed import PROTOCOLS
 from aggregator.rules.accepted import Accepted
 from aggregator.rules.enrolled import Enrolled
 from aggregator.study import bucketing, effects
@@ -37,7 +38,6 @@ from anon import labels
 from anon.credential import SIGNATURE_SIZE, commit, token_size
 from anon.ldp import RawCategory
 from anon.protocols.sortition import draw, occasion_of
-from anon.study import parse_proposal
 from anon.study.manifest import Manifest
 from anon.wire.cbor import sha256
 from anon.wire.packets import PublishedPacket
@@ -81,7 +81,7 @@ def _measured(folder: Path, members: int, name: str, sending: Connection) -> Non
     async def run() -> None:
         async with AggregatorApp(folder / "home", processes=0) as app:
             if name == "members":
-                live = app.study((await app.create_study(parse_proposal(TEXT))).study_id)
+                live = app.study((await app.create_study(PROTOCOLS.proposal(TEXT))).study_id)
                 _enrol(app.home.database, live, members)
             else:
                 (live,) = app.studies()

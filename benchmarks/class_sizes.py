@@ -25,8 +25,10 @@ from aggregator.lab.simulation.evaluation import evaluate
 from aggregator.lab.simulation.people import People, people_from_rows
 from aggregator.lab.simulation.run import Plan
 from aggregator.lab.simulation.simulate import NO_KEYS, learn_once
+from aggregator.protocols.installed import PROTOCOLS
+from anon.protocols.histogram.sections import OnePacket
 from anon.protocols.resolve import resolve
-from anon.study.proposal import OnePacket, Proposal, load_proposal
+from anon.study.proposal import Proposal
 from benchmarks.figures import Figure, publish
 from examples.census.data import load, split
 
@@ -120,7 +122,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--page", type=Path)
     options = parser.parse_args()
-    study, everybody = load_proposal(STUDY), load(options.data)
+    study, everybody = PROTOCOLS.load_proposal(STUDY), load(options.data)
     taking_part, kept = split(everybody, len(everybody) - SCORED, SCORED, SEED)
     people, scored = people_from_rows(study, taking_part), people_from_rows(study, kept)
     rows = []

@@ -25,12 +25,12 @@ from statistics import median
 
 from nacl.signing import SigningKey
 
+from aggregator.protocols.installed import PROTOCOLS
 from anon.credential import generate_secret_key, public_key
 from anon.ldp import NanoEpsilon
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.route import DirectRoute
 from anon.sealing.opening import Opener
-from anon.study import parse_proposal
 from anon.transparency.documents import encode_chain, sign_head
 from anon.wire.invite import Invite
 from benchmarks.figures import Figure, publish
@@ -53,7 +53,7 @@ def home_with_study(home: Path) -> Iterator[str]:
     key, sealing = SigningKey.generate(), Opener(os.urandom(32)).public_key
     issuer = bytes(public_key(generate_secret_key(os.urandom)))
     keys = StudyKeys(bytes(key.verify_key), sealing, issuer, os.urandom(32))
-    manifest = resolve(parse_proposal(STUDY), keys, int(time.time()))
+    manifest = resolve(PROTOCOLS.proposal(STUDY), keys, int(time.time()))
     body = manifest.to_bytes()
     heads = encode_chain([sign_head(key, manifest.study_id, [], "manifest", 0, body)])
 

@@ -50,10 +50,11 @@ from aggregator.protocols.histogram.declared_score import Estimate, mean_sign, s
 from aggregator.protocols.histogram.moments import gather
 from aggregator.protocols.histogram.noise_test import FALSE_ALARM, LEVEL
 from aggregator.protocols.histogram.reconstruct import Floats
+from aggregator.protocols.installed import PROTOCOLS
 from anon.ldp import SCALE, build, nano
 from anon.protocols.histogram.declared import SHARES, far_centre
 from anon.study.features import Feature, Learning
-from anon.study.proposal import Proposal, load_proposal
+from anon.study.proposal import Proposal
 from benchmarks.declared import SETS, Column, DataSet
 from benchmarks.figures import OUT, Figure, publish
 from benchmarks.utility import CENSUS
@@ -96,7 +97,7 @@ class Cell:
 def study_of(of: DataSet, cuts: bool) -> Proposal:
     """The study that asks about the set's columns, without directions; with declared `cuts` it has no time for
     finding any, so that the plan keeps them."""
-    census = load_proposal(CENSUS / "study.toml")
+    census = PROTOCOLS.load_proposal(CENSUS / "study.toml")
     features = tuple(_feature(number, column, cuts) for number, column in enumerate(of.columns))
     schedule = evolve(census.schedule, binning=0 if cuts else census.schedule.binning)
     learning = Learning("additive", "soft", "auc", 0, of.base_rate)

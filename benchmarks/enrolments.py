@@ -22,10 +22,10 @@ from statistics import median
 from nacl.signing import SigningKey
 
 from aggregator.app import AggregatorApp
+from aggregator.protocols.installed import PROTOCOLS
 from aggregator.study.live import LiveStudy
 from anon.credential import commit
 from anon.protocols.posts import sealed_enrolment
-from anon.study import parse_proposal
 from anon.wire.invite import Invite, invite_hash
 from anon.wire.messages import Enrolment, sign_enrolment
 from benchmarks.figures import Figure, publish
@@ -58,7 +58,7 @@ async def measure(home: Path, posts: int, enrolled: int) -> Figure:
     """Milliseconds of one enrolment, and of one tick while enrolment is open."""
     async with AggregatorApp(home, processes=1) as app:
         text = STUDY.replace('admission = "open"', 'admission = "invite"\nmaximum = 150000')
-        live = app.study((await app.create_study(parse_proposal(text.replace('"100s"', '"1h"')))).study_id)
+        live = app.study((await app.create_study(PROTOCOLS.proposal(text.replace('"100s"', '"1h"')))).study_id)
         invent(app.home.database, live.study, enrolled)
         invites = await app.create_invites(live.study, posts + AT_ONCE, "127.0.0.1:1")
         made = [post(live, invite) for invite in invites]

@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from aggregator.protocols.installed import PROTOCOLS
 from anon.queries import process
 from anon.queries.answers import LABEL, Question, Request, answered
 from anon.queries.sandbox import opened
-from anon.study.proposal import load_proposal
 from examples.mooc.features import AS_OF, STUDY
 from examples.mooc.generate import generate
 from peer.data.importing import import_file
@@ -26,7 +26,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 def requests(folder: Path) -> list[Request]:
     """The course study over the logs of so many students."""
-    study = load_proposal(STUDY)
+    study = PROTOCOLS.load_proposal(STUDY)
     tables = {table.name: table.columns for table in study.tables}
     features = (Question(one.kind, one.query, one.categories) for one in study.features)
     questions = (*features, Question(LABEL, study.label.query))

@@ -30,8 +30,8 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from aggregator.app import AggregatorApp
+from aggregator.protocols.installed import PROTOCOLS
 from anon import labels
-from anon.study import parse_proposal
 from anon.study.manifest import Manifest
 from anon.transparency.bucketed import has_buckets
 from anon.transparency.documents import parse_chain
@@ -63,7 +63,7 @@ async def live(folder: Path, members: int, real: int, processes: int) -> Outcome
     clock = FileClock(folder / "clock", time.time())
     home = folder / "aggregator"
     async with AggregatorApp(home, clock, os.urandom, processes=0) as app:
-        manifest = await app.create_study(parse_proposal(STUDY.format(members=members)))
+        manifest = await app.create_study(PROTOCOLS.proposal(STUDY.format(members=members)))
     words = ("--home", str(home), "--port", "0", "--processes", str(processes), "--json")
     program = Program(clock, ("aggregator", "serve", *words))
     life = Life(folder, members, real, clock, manifest)

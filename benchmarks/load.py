@@ -39,12 +39,12 @@ from attrs import frozen
 from nacl.signing import SigningKey
 
 from aggregator.app import AggregatorApp
+from aggregator.protocols.installed import PROTOCOLS
 from anon.credential import CommitmentSecrets, PublicKey, commit, finalize, pseudonym, signer_nym_entropy
 from anon.ldp import RawCategory
 from anon.protocols.outgoing import SurveyAnswer
 from anon.protocols.posts import sealed_enrolment
 from anon.protocols.sortition import draw, tag_context
-from anon.study import parse_proposal
 from anon.study.manifest import parse_manifest
 from anon.transparency.documents import body_digest, find
 from anon.wire.messages import Enrolment, credential_header, parse_credentials, parse_roster, sign_enrolment
@@ -114,7 +114,8 @@ async def prepare(folder: Path, count: int) -> None:
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
         loop, parts = asyncio.get_running_loop(), [min(AT_ONCE, count - done) for done in range(0, count, AT_ONCE)]
         async with AggregatorApp(folder / "home", lambda: now[0], os.urandom, processes=os.cpu_count() or 1) as app:
-            manifest = await app.create_study(parse_proposal(STUDY.replace('collect = "1h"', f'collect = "{LASTS}"')))
+            proposal = PROTOCOLS.proposal(STUDY.replace('collect = "1h"', f'collect = "{LASTS}"'))
+            manifest = await app.create_study(proposal)
             live, body = app.study(manifest.study_id), manifest.to_bytes()
             ways = await asyncio.gather(*(loop.run_in_executor(pool, enrolments, body, part) for part in parts))
             for way in ways:

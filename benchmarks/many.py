@@ -31,18 +31,18 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
+from aggregator.protocols.installed import PROTOCOLS
 from aggregator.protocols.sum.part import LearnedLinear, learned_from
 from anon.noise.discrete_gaussian import DiscreteGaussian
 from anon.noise.scaling import shrunk
 from anon.protocols.contract import Record
-from anon.protocols.linear_model import LinearModel
+from anon.protocols.models.linear import LinearModel
 from anon.protocols.registry import check_study
 from anon.protocols.resolve import StudyKeys, drafted, resolve
 from anon.protocols.sum.design import GRADIENT, SCALE, shape_of
 from anon.protocols.sum.standing import RoundSum, arrangement_of, standing_after
 from anon.sealing import PUBLIC_KEY_SIZE
 from anon.study.manifest import Manifest
-from anon.study.proposal import parse_proposal
 from anon.sums.gradient import WEIGHT, GradientSums
 from benchmarks.figures import Figure, publish
 from peer.data.evaluate import evaluated
@@ -110,7 +110,7 @@ def study(design: str, epsilon: str, rows: int, columns: int) -> Manifest:
     rest += '[schedule]\nenrol = "1h"\nsettle = "10m"\ncollect = "1h"\n[cohort]\nminimum = 5\n'
     rest += "".join(f'[[tellers]]\nname = "{name}"\naddress = "{name}"\n' for name in ("clinic", "students"))
     keys = StudyKeys(bytes(32), bytes(PUBLIC_KEY_SIZE), bytes(96), bytes(32))
-    found = resolve(drafted(parse_proposal(head + features + rest)), keys, 1_800_000_000)
+    found = resolve(drafted(PROTOCOLS.proposal(head + features + rest)), keys, 1_800_000_000)
     check_study(found)
     return found
 

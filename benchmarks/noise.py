@@ -28,9 +28,11 @@ from aggregator.lab.simulation.run import Plan
 from aggregator.lab.simulation.simulate import NO_KEYS, learn_once
 from aggregator.protocols.histogram.noise_test import ABSTAIN_FROM, FALSE_ALARM
 from aggregator.protocols.histogram.reconstruct import Floats
-from anon.protocols.histogram.model import Model
+from aggregator.protocols.installed import PROTOCOLS
+from anon.protocols.histogram.sections import OnePacket
+from anon.protocols.models.tables import Model
 from anon.protocols.resolve import resolve
-from anon.study.proposal import OnePacket, Proposal, load_proposal
+from anon.study.proposal import Proposal
 from benchmarks.figures import Figure, publish
 from benchmarks.utility import CENSUS, SEED, at_record_level
 
@@ -40,7 +42,7 @@ GOAL_WRONG = 0.01
 
 def study_that_asks(asks: str, epsilon: float) -> Proposal:
     """The census study of tables, pairs or bits, or the paper's, at a record-level epsilon."""
-    study = load_proposal(CENSUS / ("paper.toml" if asks == "vote" else "study.toml"))
+    study = PROTOCOLS.load_proposal(CENSUS / ("paper.toml" if asks == "vote" else "study.toml"))
     if isinstance(study.design, OnePacket):
         size, kind = (2 if asks == "pairs" else 1), ("bits" if asks == "bits" else "tables")
         study = evolve(study, design=evolve(study.design, subset_size=size, asks=kind))

@@ -19,6 +19,7 @@ from pathlib import Path
 from attrs import frozen
 from nacl.signing import SigningKey
 
+from aggregator.protocols.installed import PROTOCOLS
 from anon.credential import (
     Credential,
     blind_sign,
@@ -32,7 +33,6 @@ from anon.ldp import NanoEpsilon, RawCategory
 from anon.protocols.outgoing import SurveyAnswer
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.sealing.opening import Opener
-from anon.study import parse_proposal
 from anon.study.manifest import Manifest
 from anon.wire.invite import Invite
 from anon.wire.messages import credential_header, seed_commitment
@@ -105,7 +105,7 @@ def prepare(now: int) -> Ready:
     keys = StudyKeys(
         bytes(signing.verify_key), sealing.public_key, bytes(public_key(issuer)), seed_commitment(value)
     )
-    manifest = resolve(parse_proposal(STUDY), keys, now)
+    manifest = resolve(PROTOCOLS.proposal(STUDY), keys, now)
     made, roster, seed = commit(manifest.packets, os.urandom), os.urandom(32), os.urandom(32)
     header = credential_header(manifest.study_id, roster)
     entropy = signer_nym_entropy(seed, os.urandom(32))

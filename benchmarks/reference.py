@@ -14,6 +14,7 @@ import anon.errors
 import peer.rules.checks
 import peer.store.manifests
 from aggregator.audit import Verdict
+from aggregator.protocols.installed import PROTOCOLS
 from anon.errors import AnonmlError
 from anon.outages.table import COMMANDS as LONG_LIVED
 from anon.outages.table import TABLE, Cell, Outage
@@ -136,7 +137,7 @@ column. Code 1 without a word is a check that found something, as `anonml doctor
 
 def study_file() -> str:
     """Every key of a study file, from its schema."""
-    schema = study_schema()
+    schema = study_schema(PROTOCOLS.designs)
     parts = [_MADE, "# The study file", _ABOUT_STUDY, "## The file itself", _keys(schema)]
     for section, title in _SECTIONS.items():
         parts += [f"## {title}", _keys(schema["$defs"][section])]

@@ -24,6 +24,7 @@ from attrs import evolve
 from nacl.signing import SigningKey
 
 from aggregator.app import AggregatorApp
+from aggregator.protocols.installed import PROTOCOLS
 from aggregator.study.live import LiveStudy
 from anon.credential import (
     CommitmentSecrets,
@@ -37,7 +38,6 @@ from anon.credential import (
 from anon.ldp import RawCategory
 from anon.protocols.posts import sealed_enrolment, sealed_packet
 from anon.protocols.sortition import draw, occasion_of, tag_context
-from anon.study import parse_proposal
 from anon.transparency.documents import body_digest, find
 from anon.wire.messages import (
     Enrolment,
@@ -107,7 +107,7 @@ async def prepare(home: Path, count: int) -> tuple[list[bytes], dict[str, float]
     now = [time.time() - ENROL - SETTLE - 1]
     seconds: dict[str, float] = {}
     async with AggregatorApp(home, lambda: now[0], os.urandom, processes=1) as app:
-        manifest = await app.create_study(parse_proposal(STUDY))
+        manifest = await app.create_study(PROTOCOLS.proposal(STUDY))
         live = app.study(manifest.study_id)
         members = [Member() for _ in range(count)]
         posts = [member.enrolment(live) for member in members]

@@ -18,11 +18,11 @@ from pathlib import Path
 
 from attrs import evolve
 
+from aggregator.protocols.installed import PROTOCOLS
 from anon.ldp import NanoEpsilon
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.route import DirectRoute
 from anon.sealing.opening import Opener
-from anon.study import parse_proposal
 from anon.study.manifest import Manifest
 from anon.study.slots import Row, Slot
 from anon.wire.invite import Invite
@@ -43,7 +43,7 @@ LOOKS = 50
 def manifest_of(surveys: int) -> Manifest:
     """A study of one slot that asks so many surveys; each call makes another."""
     keys = StudyKeys(os.urandom(32), Opener(os.urandom(32)).public_key, os.urandom(96), os.urandom(32))
-    plain = resolve(parse_proposal(STUDY), keys, int(time.time()))
+    plain = resolve(PROTOCOLS.proposal(STUDY), keys, int(time.time()))
     asked = tuple(evolve(plain.surveys[0], survey=number) for number in range(surveys))
     return evolve(plain, surveys=asked, slots=(Slot(0, tuple(Row(number, 1) for number in range(surveys))),))
 

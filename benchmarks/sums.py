@@ -35,15 +35,17 @@ from aggregator.lab.simulation.run import categories
 from aggregator.lab.simulation.simulate import NO_KEYS, simulate
 from aggregator.lab.simulation.sum_noise import simulated_noise
 from aggregator.protocols.histogram.results import Subject
+from aggregator.protocols.installed import PROTOCOLS
 from aggregator.protocols.sum.published import NoisySum
 from aggregator.protocols.sum.tables import learn_tables
 from anon.accounting.central import central, local_epsilon
 from anon.accounting.noisy_sums import sigma_squared_for
 from anon.accounting.statement import slot_rows
 from anon.ldp import format_epsilon, nano
+from anon.protocols.histogram.sections import OnePacket
 from anon.protocols.resolve import resolve
 from anon.study.features import Learning
-from anon.study.proposal import OnePacket, Proposal, load_proposal
+from anon.study.proposal import Proposal
 from anon.sums.sensitivity import Summed
 from anon.sums.tables import TableSums, tables_of
 from benchmarks.figures import Figure, publish
@@ -78,7 +80,7 @@ class Census:
     @staticmethod
     def of(folder: Path) -> Census:
         """Read, and compare the cells of some people with a peer's own code."""
-        known = with_guesses(load_proposal(CENSUS / "study.toml"))
+        known = with_guesses(PROTOCOLS.load_proposal(CENSUS / "study.toml"))
         features = tuple(
             evolve(one, bins=0, cuts=CUTS[one.name], shares=()) if one.name in CUTS else one for one in known.features
         )
@@ -129,7 +131,7 @@ def _shares(census: Census) -> dict[str, tuple[float, ...]]:
 
 def local_study(census: Census, epsilon: str, asks: str) -> Proposal:
     """The census study of `histogram`, its cuts found or declared as its own file says: one packet of each peer."""
-    study = with_guesses(load_proposal(CENSUS / "study.toml"))
+    study = with_guesses(PROTOCOLS.load_proposal(CENSUS / "study.toml"))
     assert isinstance(study.design, OnePacket)
     return evolve(study, design=evolve(study.design, epsilon=float(epsilon), asks=asks))
 

@@ -32,6 +32,7 @@ from pathlib import Path
 from attrs import define, field, frozen
 
 from aggregator.app import AggregatorApp
+from aggregator.protocols.installed import PROTOCOLS
 from aggregator.study.live import LiveStudy
 from anon.credential import Credential, PublicKey, commit, finalize, pseudonym, signer_nym_entropy
 from anon.nacl import SigningKey
@@ -39,7 +40,6 @@ from anon.protocols.contract import Record
 from anon.protocols.outgoing import CutVector
 from anon.protocols.posts import sealed_enrolment
 from anon.protocols.sortition import tag_context
-from anon.study import parse_proposal
 from anon.teller.home import Place, open_home
 from anon.transparency.documents import body_digest, find
 from anon.wire.messages import Enrolment, credential_header, parse_credentials, parse_roster, sign_enrolment
@@ -167,7 +167,7 @@ async def collected(folder: Path, design: str, peers: int) -> tuple[bytes, float
     text = study_text(design, named(folder))
     with tellers(folder):
         async with aggregator(folder, clock) as app:
-            manifest = await app.create_study(parse_proposal(text))
+            manifest = await app.create_study(PROTOCOLS.proposal(text))
             live = app.study(manifest.study_id)
             credentials = await _credentials(app, live, clock, [Member() for _ in range(peers)])
             (window,) = manifest.windows

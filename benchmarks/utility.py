@@ -23,8 +23,10 @@ from attrs import evolve, frozen
 from aggregator.lab.planning.plan import choose_design
 from aggregator.lab.simulation.people import People, people_from_csv, people_from_rows
 from aggregator.lab.simulation.simulate import simulate
+from aggregator.protocols.installed import PROTOCOLS
+from anon.protocols.histogram.sections import OnePacket, Paper
 from anon.study.features import Learning
-from anon.study.proposal import OnePacket, Paper, Proposal, load_proposal
+from anon.study.proposal import Proposal
 from benchmarks.figures import Figure, publish
 from examples.census.data import load
 
@@ -61,7 +63,7 @@ SHARES = {
 
 def cases(brief: bool, peers: int) -> list[Case]:
     """The planned design and the paper's at each epsilon, with the fixed ones between them unless `brief`."""
-    one, paper = load_proposal(CENSUS / "study.toml"), load_proposal(CENSUS / "paper.toml")
+    one, paper = PROTOCOLS.load_proposal(CENSUS / "study.toml"), PROTOCOLS.load_proposal(CENSUS / "paper.toml")
     listed = [
         Case("one-packet, 2,000 peers", at_record_level(one, 2.0), 2000, 0.80),
         Case("paper, eq. 6 epsilon 1", paper, None, 0.82),
@@ -76,7 +78,7 @@ def cases(brief: bool, peers: int) -> list[Case]:
 
 def planned(epsilon: float, peers: int) -> Case:
     """The choice of `study plan` for so many peers at this epsilon from the declared study, and the goal there."""
-    choice = choose_design(with_guesses(load_proposal(CENSUS / "study.toml")), peers, epsilon, SEED)
+    choice = choose_design(with_guesses(PROTOCOLS.load_proposal(CENSUS / "study.toml")), peers, epsilon, SEED)
     return Case(f"planned: {choice.best.design}", choice.proposal, None, GOALS[epsilon])
 
 
@@ -148,7 +150,7 @@ def measure(case: Case, people: People, test: People, trials: int) -> Figure:
 
 def read(train: Path | None, test: Path | None) -> tuple[People, People]:
     """The peers and the people who are scored."""
-    study = load_proposal(CENSUS / "study.toml")
+    study = PROTOCOLS.load_proposal(CENSUS / "study.toml")
     if train is not None and test is not None:
         return people_from_csv(study, train), people_from_csv(study, test)
     everyone = people_from_rows(study, load(train))

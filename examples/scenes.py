@@ -14,9 +14,10 @@ from typing import Any
 from attrs import evolve, frozen
 
 from aggregator.lab.simulation.people import People, people_from_rows, people_from_values
+from aggregator.protocols.installed import PROTOCOLS
 from anon.errors import Malformed
 from anon.protocols.categories import Value
-from anon.study import Proposal, parse_proposal
+from anon.study import Proposal
 from examples.census import data as census_data
 from examples.census.generate import people
 from examples.mooc.features import STUDY as MOOC_STUDY
@@ -47,7 +48,7 @@ def census(peers: int, seed: int, data: Path | None, example: str = "census") ->
     `example`: census, or sum for the same questions in exact sums with two tellers.
     """
     text = (HERE / "census" / CENSUS_STUDIES[example]).read_text("utf-8")
-    proposal = parse_proposal(text)
+    proposal = PROTOCOLS.proposal(text)
     rows, made_up = _census_rows(data, peers, seed)
     own, others = census_data.split(rows, peers, CENSUS_TEST_ROWS, seed)
     return evolve(_of_rows(example, proposal, text, own, others), made_up=made_up)
@@ -66,7 +67,7 @@ def _census_rows(data: Path | None, peers: int, seed: int) -> tuple[list[census_
 def mooc(peers: int, seed: int, folder: Path, shuffle_labels: bool) -> Scene:
     """Generated students: each peer imports its own tracking log; another cohort is scored."""
     text = MOOC_STUDY.read_text("utf-8")
-    proposal = parse_proposal(text)
+    proposal = PROTOCOLS.proposal(text)
     files = write_cohort(folder, peers, seed, shuffle_labels=shuffle_labels)
     table = proposal.tables[0].name
     lines = tuple({"table": table, "file": str(file)} for file in files)
@@ -80,7 +81,7 @@ def mooc(peers: int, seed: int, folder: Path, shuffle_labels: bool) -> Scene:
 def own_study(study: Path, data: Path, peers: int, seed: int) -> Scene:
     """Any study that reads one table, with a CSV of one row per person: a pilot before anyone is asked."""
     text = study.read_text("utf-8")
-    proposal = parse_proposal(text, study.name)
+    proposal = PROTOCOLS.proposal(text, study.name)
     rows = read_rows(data)
     random.Random(seed).shuffle(rows)
     share = min(peers, len(rows) * 7 // 10)

@@ -22,11 +22,11 @@ from typing import Any
 
 from aggregator.app import AggregatorApp
 from aggregator.opening import study_status
+from aggregator.protocols.installed import PROTOCOLS
 from aggregator.study.live import LiveStudy
 from aggregator.study.status import CLOSED, status_of
 from anon.serving.onion_key import keep_keys
 from anon.study.manifest import Manifest, Survey
-from anon.study.proposal import parse_proposal
 from examples.clock import Party
 from examples.progress import keep_sight
 
@@ -50,7 +50,7 @@ def main() -> None:
 async def _serve(options: argparse.Namespace, party: Party, order: dict[str, Any], study: str) -> None:
     home, draw = options.home, secrets.token_bytes
     async with AggregatorApp(home, party, draw, sleep=party.sleep, look_seconds=DAY) as aggregator:
-        proposal = parse_proposal(study)
+        proposal = PROTOCOLS.proposal(study)
         onions = keep_keys(options.home, os.urandom, 0) if options.onion else ()
         named = " ".join(onion.address() for onion in onions)
         manifest = await aggregator.create_study(proposal, named)

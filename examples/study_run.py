@@ -14,11 +14,11 @@ from rich.console import Console
 from aggregator.lab.simulation.ceilings import binned_ceiling, raw_ceiling
 from aggregator.lab.simulation.evaluation import evaluate
 from aggregator.lab.simulation.run import Plan
+from aggregator.protocols.installed import PROTOCOLS
 from anon.protocols.cost_words import cost_in_words, is_local, promise_in_words
-from anon.protocols.histogram.model import Model
-from anon.protocols.linear_model import LinearModel
-from anon.protocols.registry import charge_of, read_model
-from anon.study import parse_proposal
+from anon.protocols.models.linear import LinearModel
+from anon.protocols.models.tables import Model
+from anon.protocols.registry import charge_of
 from anon.study.manifest import parse_manifest
 from anon.transparency.documents import find
 from anon.wire.messages import parse_roster
@@ -110,7 +110,7 @@ class StudyRun:
         """The study as it is published: with the demo's schedule, and with tellers that were started for it."""
         wanted = self.wanted
         text = scheduled(wanted.scene.study_text, wanted.schedule, wanted.peers)
-        proposal = parse_proposal(text)
+        proposal = PROTOCOLS.proposal(text)
         if proposal.tellers:
             names = [teller.name for teller in proposal.tellers]
             text = with_tellers(text, proposal, running.enter_context(tellers(names, wanted.folder, wanted.tor)))
@@ -194,7 +194,7 @@ def _audited(folder: Path) -> bool:
 
 def _scores(scene: scenes.Scene, published: Published) -> dict[str, float | bool]:
     """`shown`: the report holds that the model beats noise."""
-    plan, model = Plan.of(parse_manifest(published.body("manifest"))), read_model(published.body("model").decode())
+    plan, model = Plan.of(parse_manifest(published.body("manifest"))), PROTOCOLS.model(published.body("model").decode())
     if not isinstance(model, Model | LinearModel):
         return {}
     return {

@@ -15,6 +15,7 @@ from attrs import evolve
 from anon.errors import Malformed, Refused
 from anon.nacl import SALT_BYTES, passphrase_key
 from anon.protocols.kinds import LONGEST_MANIFEST
+from anon.protocols.registry import Protocols
 from anon.protocols.sizes import longest_body
 from anon.route import Route
 from anon.study.manifest import Manifest
@@ -25,6 +26,7 @@ from anon.wire.invite import Invite
 from peer.data.evaluate import Evaluate, by_deadline
 from peer.network.client import AggregatorClient
 from peer.network.seen_chains import held_to
+from peer.protocols.installed import PROTOCOLS
 from peer.release import random_sizes
 from peer.rules.checks import check_address, check_continued, check_manifest
 from peer.rules.consent import Consent, ConsentSheet, Policy, decide, explain
@@ -72,11 +74,13 @@ class PeerApp(HomeView):
         evaluate: Evaluate | None = None,
         elapsed: Callable[[], float] | None = None,
         checked: CheckedLists | None = None,
+        protocols: Protocols = PROTOCOLS,
     ) -> None:
         made_ready(home)
         self._key = key_of(home.settings(), passphrase, random_bytes)
         self._clock = SteadyClock(now, elapsed)
-        super().__init__(home, self._clock, random_bytes, policy)
+        super().__init__(home, self._clock, random_bytes, policy, protocols)
+        self._protocols = protocols
         self._route_factory = route_factory
         self._sleep = sleep
         settings = home.settings()
@@ -285,7 +289,7 @@ class PeerApp(HomeView):
             if not chain or chain[0].head.kind != "manifest":
                 raise Malformed(say("heads: the first document is not the manifest; do not take part"))
             body = await client.body(chain[0].head, LONGEST_MANIFEST)
-            manifest = await off_loop(check_manifest, body, invite)
+            manifest = await off_loop(check_manifest, body, invite, self._protocols)
             chain = await heads_off_loop(check_continued, manifest, (), chain)
             signed, client = find(chain, "tellers"), client.serving(manifest)
             told = None if signed is None else await client.body(signed, longest_body(manifest, signed.kind))

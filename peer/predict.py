@@ -19,8 +19,8 @@ from attrs import frozen
 from anon.errors import Malformed, Refused, of_the_system
 from anon.protocols.contract import Contribution, PublishedModel
 from anon.protocols.kinds import LONGEST_MANIFEST
-from anon.protocols.linear_model import LinearModel
-from anon.protocols.registry import read_model
+from anon.protocols.models.linear import LinearModel
+from anon.protocols.registry import Protocols
 from anon.protocols.sizes import longest_body
 from anon.queries.answers import Question, Request, Value, value_of
 from anon.queries.lint import Tables, lint
@@ -36,6 +36,7 @@ from peer.data.evaluate_here import LONGEST_EVALUATION, evaluate_here
 from peer.data.importing import import_file, import_rows
 from peer.data.kept import DATA_KEPT
 from peer.network.client import AggregatorClient, Hold
+from peer.protocols.installed import PROTOCOLS
 from peer.rules.checks import check_manifest, check_sizes
 from peer.store.held_folder import HeldFolder
 from peer.store.home import PEOPLE
@@ -63,27 +64,29 @@ class Prediction:
     value: float | None = None
 
 
-async def fetch_model(client: AggregatorClient, hold: Hold) -> PublishedModel:
+async def fetch_model(client: AggregatorClient, hold: Hold, protocols: Protocols = PROTOCOLS) -> PublishedModel:
     """The published model, under a signed head of the study at its own address, in the chain as `hold` takes it. Raises
     `Refused` when there is none, and `Distrust` for a study of more packets than members or of two stories."""
     body = await _published(
         client,
         hold,
+        protocols,
         "model",
         say("heads: the first document is not the manifest; do not use the model"),
         say("no model is published yet; try again later"),
     )
-    model = await off_loop(read_model, body)
+    model = await off_loop(protocols.model, body)
     if model.study != client.invite.study.hex():
         raise Malformed(say("model: of another study than its head says; do not use it"))
     return model
 
 
-async def fetch_report(client: AggregatorClient, hold: Hold) -> bytes:
+async def fetch_report(client: AggregatorClient, hold: Hold, protocols: Protocols = PROTOCOLS) -> bytes:
     """The published report (HTML of staff), as `fetch_model` fetches a model. Raises `Refused` when there is none."""
     return await _published(
         client,
         hold,
+        protocols,
         "report",
         say("heads: the first document is not the manifest; do not use the report"),
         say("no report is published yet; try again later"),
@@ -91,13 +94,13 @@ async def fetch_report(client: AggregatorClient, hold: Hold) -> bytes:
 
 
 async def _published(
-    client: AggregatorClient, hold: Hold, kind: str, misleading: Sentence, unpublished: Sentence
+    client: AggregatorClient, hold: Hold, protocols: Protocols, kind: str, misleading: Sentence, unpublished: Sentence
 ) -> bytes:
     chain = await client.chain(hold)
     first = find(chain, "manifest")
     if first is None:
         raise Malformed(misleading)
-    manifest = await off_loop(check_manifest, await client.body(first, LONGEST_MANIFEST), client.invite)
+    manifest = await off_loop(check_manifest, await client.body(first, LONGEST_MANIFEST), client.invite, protocols)
     await off_loop(check_sizes, manifest, chain)
     head = find(chain, kind)
     if head is None:

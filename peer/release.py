@@ -57,8 +57,7 @@ from anon.protocols.sortition import occasion_of, tag_context
 from anon.study.manifest import Manifest, Survey, Window
 from anon.wire.cbor import encode, sha256
 from anon.wire.packets import Dummy, Packet, SealedPacket
-from peer.protocols.contract import PerturbingPart, SharingPart
-from peer.protocols.registry import part_of
+from peer.protocols.contract import PerturbingPart, SharingPart, part_of
 
 RandomBytes = Callable[[int], bytes]
 MASK_KEY_SIZE = 32

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from anon.ldp import NanoEpsilon
 from anon.protocols.charge import LOCAL
-from anon.protocols.registry import charge_of
+from anon.protocols.registry import Protocols, charge_of
 from anon.text.sentences import attributed, joined
+from peer.protocols.installed import PROTOCOLS
 from peer.rules.consent import Policy
 from peer.rules.ledger import Ledger
 from peer.rules.lifecycle import LAST
@@ -45,11 +46,12 @@ class HomeView:
         now: Callable[[], float],
         random_bytes: Callable[[int], bytes],
         policy: Policy | None = None,
+        protocols: Protocols = PROTOCOLS,
     ) -> None:
         self._home = home
         self._now = now
         self._random_bytes = random_bytes
-        self.store = Store(home.store_path, random_bytes, policy)
+        self.store = Store(home.store_path, random_bytes, policy, protocols)
         remember(home, self.store.installation())
 
     def close(self) -> None:

@@ -140,7 +140,7 @@ def test_a_command_loads_only_what_it_needs(words: tuple[str, ...], unneeded: se
     assert loaded(words, tmp_path / "home") & unneeded == set()
 
 
-SUMS = {"anon.protocols.sum", "anon.protocols.linear_model", "anon.sharing", "anon.sums", "anon.vdaf", "peer.protocols.sum"}
+SUMS = {"anon.protocols.sum", "anon.protocols.models.linear", "anon.sharing", "anon.sums", "anon.vdaf", "peer.protocols.sum"}
 IMPORTING = {"peer.data.importing", "peer.data.formats", "peer.data.fitting", "anon.tables.streams"}
 
 

@@ -18,15 +18,15 @@ from aggregator.audit.packets import Asked
 from aggregator.audit.result import AuditResult, Finding
 from aggregator.audit.transcripts import CheckedTranscripts
 from aggregator.compute import HERE, Compute
-from aggregator.protocols.contract import Learned, Round, SummingPart
-from aggregator.protocols.registry import part_of
+from aggregator.protocols.contract import Learned, Round, SummingPart, part_of
+from aggregator.protocols.installed import PROTOCOLS
 from aggregator.study.learn import Counted, counted, report_again
 from anon.errors import Malformed, RejectedProof
-from anon.protocols.registry import check_study
+from anon.protocols.registry import Protocols, check_study
 from anon.protocols.tellers import tellers_of
 from anon.sharing.round_document import Unsummed, parse_unsummed
 from anon.sharing.statements import parse_countersignatures
-from anon.study.manifest import Manifest, parse_manifest
+from anon.study.manifest import Manifest
 from anon.transparency.bucketed import has_buckets, is_in_buckets, transcript_parts
 from anon.transparency.buckets import BucketDocument, parse_bucket_document
 from anon.transparency.closing import CLOSING, Bodies, read_closing
@@ -44,6 +44,7 @@ def audit_documents(
     key: bytes | None = None,
     compute: Compute = HERE,
     contents: Contents = no_contents,
+    protocols: Protocols = PROTOCOLS,
 ) -> AuditResult:
     """Audit the study whose manifest is body 0; `key` is the aggregator's, when it is known from elsewhere. `compute`
     is where packets are checked: another machine is then trusted for the verdict on them. `contents` gives the buckets
@@ -53,11 +54,11 @@ def audit_documents(
     """
     if 0 not in bodies_untrusted:
         raise Malformed("audit: document 0, the manifest, is missing; fetch it")
-    manifest = parse_manifest(bodies_untrusted[0])
+    manifest = protocols.manifest(bodies_untrusted[0])
     if key is not None and key != manifest.aggregator_key:
         raise RejectedProof("the study was published under another key")
     chain = parse_chain(chain_untrusted, manifest.aggregator_key, manifest.study_id)
-    return evolve(_Audit(manifest, chain, bodies_untrusted, compute, contents).run(), pinned=key is not None)
+    return evolve(_Audit(manifest, protocols, chain, bodies_untrusted, compute, contents).run(), pinned=key is not None)
 
 
 class _Audit:
@@ -66,6 +67,7 @@ class _Audit:
     def __init__(
         self,
         manifest: Manifest,
+        protocols: Protocols,
         chain: Sequence[SignedHead],
         bodies: Mapping[int, bytes],
         compute: Compute,
@@ -73,6 +75,7 @@ class _Audit:
     ) -> None:
         self.compute = compute
         self.manifest = manifest
+        self.protocols = protocols
         self.contents = contents
         self.study = manifest.study_id
         self.protocol_part = part_of(manifest)
@@ -244,7 +247,7 @@ class _Audit:
         if seed is None:
             return None
         roster, in_buckets = body_digest(self.bodies["roster", 0]), has_buckets(self.manifest, self.chain)
-        asked = Asked(self.manifest.to_bytes(), roster, seed, self._score_value())
+        asked = Asked(self.manifest.to_bytes(), self.protocols, roster, seed, self._score_value())
         with_tags = isinstance(self.protocol_part, SummingPart)
         checked = CheckedTranscripts(self.compute, asked, in_buckets, with_tags, self.note)
         if not in_buckets:

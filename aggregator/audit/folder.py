@@ -13,9 +13,10 @@ from aggregator.audit.buckets import Contents, bucket_places
 from aggregator.audit.documents import audit_documents
 from aggregator.audit.result import AuditResult, Finding
 from aggregator.compute import HERE, Compute
+from aggregator.protocols.installed import PROTOCOLS
 from anon.errors import Malformed, Refused, because
 from anon.protocols.kinds import FILES
-from anon.study.manifest import parse_manifest
+from anon.protocols.registry import Protocols
 from anon.transparency.documents import SignedHead, encode_chain, parse_chain
 from anon.transparency.exported_chain import FINGERPRINTS
 from anon.transparency.fingerprint import listing
@@ -64,7 +65,9 @@ def _contents(directory: Path) -> Contents:
     return content
 
 
-def audit(directory: Path | str, key: bytes | None = None, compute: Compute = HERE) -> AuditResult:
+def audit(
+    directory: Path | str, key: bytes | None = None, compute: Compute = HERE, protocols: Protocols = PROTOCOLS
+) -> AuditResult:
     """`audit_documents` of what `export` wrote, or of the same files fetched from the aggregator.
 
     `key` is the aggregator's, 32 bytes, where it is known from elsewhere; `compute` as there. Copies of documents under
@@ -77,8 +80,8 @@ def audit(directory: Path | str, key: bytes | None = None, compute: Compute = HE
         bodies = {int(name): path.read_bytes() for name, path in numbered.items()}
         beside = sorted(path for path in directory.rglob("*") if not path.is_dir())
         files = {path.relative_to(directory).as_posix(): path for path in beside}
-        result = audit_documents(chain, bodies, key, compute, _contents(directory))
-        manifest = parse_manifest(bodies[0])
+        result = audit_documents(chain, bodies, key, compute, _contents(directory), protocols)
+        manifest = protocols.manifest(bodies[0])
         heads = parse_chain(chain, manifest.aggregator_key, manifest.study_id)
         copies = _copies(manifest.study_id, heads, bodies)
         findings = [

@@ -13,7 +13,8 @@ from aggregator.rules.verify import Opened, PacketRules, check_report, read_pack
 from aggregator.study.learn import Counting
 from anon.credential import PublicKey, Verifier
 from anon.errors import AnonmlError
-from anon.study.manifest import Manifest, parse_manifest
+from anon.protocols.registry import Protocols
+from anon.study.manifest import Manifest
 from anon.wire.messages import credential_header
 
 BATCH = 256
@@ -25,6 +26,7 @@ class Asked:
     """All that every packet is checked against."""
 
     manifest: bytes
+    protocols: Protocols
     roster_digest: bytes
     seed: bytes
     score_value: bytes = b""
@@ -32,7 +34,7 @@ class Asked:
 
     def counting(self, in_buckets: bool) -> Counting:
         """The same for what is counted in the packets."""
-        return Counting(self.manifest, self.score_value, in_buckets)
+        return Counting(self.manifest, self.protocols, self.score_value, in_buckets)
 
 
 @frozen
@@ -58,7 +60,7 @@ def check(asked: Asked, piece: tuple[int, Sequence[bytes]]) -> Checked:
 
 def check_packets(asked: Asked, plaintexts: Sequence[bytes], survey: int | None = None) -> Checked:
     """The same; with `survey` None, of whichever surveys."""
-    manifest = _manifest(asked.manifest)
+    manifest = _manifest(asked.manifest, asked.protocols)
     rules = PacketRules(manifest.study_id, manifest, bytes(32))
     try:
         opened = [read_packet(rules, plaintext) for plaintext in plaintexts]
@@ -86,5 +88,5 @@ def _bad_tokens(manifest: Manifest, roster_digest: bytes, opened: Sequence[Opene
 
 
 @lru_cache(maxsize=2)
-def _manifest(body: bytes) -> Manifest:
-    return parse_manifest(body)
+def _manifest(body: bytes, protocols: Protocols) -> Manifest:
+    return protocols.manifest(body)

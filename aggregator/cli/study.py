@@ -19,6 +19,7 @@ from rich.text import Text
 from aggregator.app import AggregatorApp
 from aggregator.network.onion_address import onion_addresses
 from aggregator.opening import DEFAULT_HOME, HomeOption
+from aggregator.protocols.installed import PROTOCOLS
 from aggregator.rules.lifecycle import Phase
 from aggregator.study.expected import expected_of
 from aggregator.study.handout import lower_limit
@@ -29,7 +30,7 @@ from anon.ldp import format_epsilon, odds_moved
 from anon.protocols.cost_words import cost_in_words, is_local, promise_in_words
 from anon.protocols.registry import charge_of, protocol_of
 from anon.protocols.resolve import drafted
-from anon.study import Manifest, load_proposal
+from anon.study import Manifest
 from anon.study.schema import FILE as SCHEMA_FILE
 from anon.terminal.foreign import inline, short
 from anon.terminal.options import JsonOption, finished, print_json
@@ -68,7 +69,7 @@ def schema() -> None:
 def _schema_text() -> str:
     from anon.study.schema import study_schema
 
-    return json.dumps(study_schema(), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(study_schema(PROTOCOLS.designs), indent=1, ensure_ascii=False) + "\n"
 
 
 @app.command()
@@ -84,7 +85,7 @@ def lint(
     """
     from aggregator.study.publish import prepare
 
-    proposal = drafted(load_proposal(file))
+    proposal = drafted(PROTOCOLS.load_proposal(file))
     manifest, _ = prepare(proposal, bytes(32), time.time(), secrets.token_bytes, secrets.randbelow)
     outlooks = [found for of in wiring_of(context).all("outlook") if (found := of(proposal, manifest, cohort))]
     verdict, *reasons = [line for one in outlooks for line in one.sentences()] or [""]
@@ -118,7 +119,7 @@ def publish(
     several addresses a peer draws one for each exchange.
     """
 
-    proposal = load_proposal(file)
+    proposal = PROTOCOLS.load_proposal(file)
     own = " ".join(address or ())
     if onions and (own or loopback):
         raise Refused("--onions counts this home's own addresses; leave it out with --address and --loopback")

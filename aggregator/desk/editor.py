@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 
 from aggregator.desk.drafts import LONGEST
 from aggregator.lab.planning.outlook import Outlook, outlook_of
+from aggregator.protocols.installed import PROTOCOLS
 from aggregator.study.expected import expected_of
 from aggregator.study.publish import prepare
 from aggregator.study.suggested_cuts import suggested_cuts
@@ -19,7 +20,7 @@ from anon.protocols.cost_words import cost_in_words, promise_in_words
 from anon.protocols.registry import charge_of, protocol_of
 from anon.protocols.resolve import drafted
 from anon.study.manifest import Manifest
-from anon.study.proposal import Proposal, parse_proposal
+from anon.study.proposal import Proposal
 
 
 @frozen
@@ -104,7 +105,7 @@ def lint_text(text: str) -> Linted:
     if len(text) > LONGEST:
         return Linted((f"the file is longer than {LONGEST // 1024} KiB",))
     try:
-        proposal = parse_proposal(text)
+        proposal = PROTOCOLS.proposal(text)
         manifest, _ = prepare(drafted(proposal), bytes(32), time.time(), secrets.token_bytes, secrets.randbelow)
     except AnonmlError as fault:
         return Linted(tuple(str(fault).splitlines()))

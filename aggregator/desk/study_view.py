@@ -21,8 +21,8 @@ from anon.accounting.statement import ENROLLED, Batch, batch_of_reports
 from anon.errors import AnonmlError
 from anon.protocols.contract import Place, PublishedModel
 from anon.protocols.cost_words import cost_in_words, promise_in_words, statement
-from anon.protocols.registry import protocol_of, read_model
-from anon.study.manifest import Manifest, parse_manifest
+from anon.protocols.registry import protocol_of
+from anon.study.manifest import Manifest
 from anon.transparency.documents import find
 from anon.transparency.fingerprint import HeadPrint, head_prints, words
 from anon.wire.messages import parse_roster
@@ -151,12 +151,12 @@ async def statement_of(live: LiveStudy) -> tuple[str, ...]:
         batch = Batch((roster_length(live),) * manifest.packets, ENROLLED)
     else:
         batch = Batch((manifest.cohort.minimum,) * manifest.packets, f"{ENROLLED}, the declared minimum")
-    return await asyncio.to_thread(_accounting, live.manifest_bytes, batch)
+    return await asyncio.to_thread(_accounting, live.manifest, batch)
 
 
 @lru_cache(maxsize=64)
-def _accounting(manifest_bytes: bytes, batch: Batch) -> tuple[str, ...]:
-    return statement(parse_manifest(manifest_bytes), batch)
+def _accounting(manifest: Manifest, batch: Batch) -> tuple[str, ...]:
+    return statement(manifest, batch)
 
 
 async def model_of(live: LiveStudy) -> PublishedModel | None:
@@ -165,7 +165,7 @@ async def model_of(live: LiveStudy) -> PublishedModel | None:
     if head is None:
         return None
     body = await live.body_of(head)
-    return await asyncio.to_thread(lambda: read_model(body))
+    return await asyncio.to_thread(live.tools.protocols.model, body)
 
 
 async def reached_by(live: LiveStudy) -> tuple[Reached, ...]:

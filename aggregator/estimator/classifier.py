@@ -37,11 +37,13 @@ from aggregator.lab.simulation.pairs import asked_untried
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import Plan, collect
 from aggregator.lab.simulation.simulate import NO_KEYS, learn_collected
+from aggregator.protocols.installed import PROTOCOLS
 from anon.errors import AnonmlError, InvalidValue
 from anon.ldp import NANO
+from anon.protocols.histogram.sections import OnePacket
 from anon.protocols.resolve import resolve
 from anon.study.features import Cohort, Label, Learning, Table
-from anon.study.proposal import MAX_EPSILON, OnePacket, Proposal, Schedule
+from anon.study.proposal import MAX_EPSILON, Proposal, Schedule
 
 __all__ = ["Explanation", "LocallyPrivateClassifier", "NotShownWarning", "PrivacyLeakWarning", "PublishedClassifier"]
 
@@ -92,7 +94,7 @@ class LocallyPrivateClassifier(TablePrediction):
     Attributes
     ----------
     classes_, n_features_in_, feature_names_in_ : as everywhere in scikit-learn
-    model_ : the published model (`anon.protocols.histogram.model.Model`), with a decision threshold of 1/2
+    model_ : the published model (`anon.protocols.models.tables.Model`), with a decision threshold of 1/2
     epsilon_spent_ : record-level epsilon by the integer probabilities actually used, at most `epsilon`
     base_rate_ : the estimated share of `classes_[1]`
     better_than_base_rate_ : False when noise alone could have counted as much (a study without any signal passes at
@@ -215,7 +217,7 @@ class LocallyPrivateClassifier(TablePrediction):
             tables=(Table("person", (*names, LABEL)),),
             learning=Learning("additive", "soft", "auc", 0, 0.5 if self.base_rate is None else float(self.base_rate)),
         )
-        return Plan.of(resolve(proposal, NO_KEYS, 0, lambda below: 0))
+        return Plan.of(resolve(PROTOCOLS.proposed(proposal), NO_KEYS, 0, lambda below: 0))
 
     def _design(self, features: int, epsilon: float) -> OnePacket:
         if self.asks not in ("auto", "bits", "tables"):

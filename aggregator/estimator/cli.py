@@ -9,7 +9,7 @@ import typer
 
 from aggregator.opening import PUBLISH
 from anon.errors import Refused
-from anon.protocols.registry import load_model
+from anon.protocols.installed import load_model
 from anon.terminal.options import JsonOption, print_json
 from anon.terminal.printing import Terminal
 

@@ -1,6 +1,6 @@
 """A published model for other programs: ONNX (any runtime) and skops (Python, loaded without running foreign code).
 
-Both predict what `anon.protocols.histogram.model` predicts, missing and out-of-range values included. They need the
+Both predict what `anon.protocols.models.tables` predicts, missing and out-of-range values included. They need the
 `export` extra.
 """
 
@@ -18,8 +18,8 @@ from aggregator.estimator.prediction import PublishedClassifier
 from anon.errors import Refused
 from anon.extras import install
 from anon.protocols.contract import PublishedModel
-from anon.protocols.histogram.model import Model, Table, demand_tables
-from anon.protocols.linear_model import LinearModel
+from anon.protocols.models.linear import LinearModel
+from anon.protocols.models.tables import Model, Table, demand_tables
 from anon.study.features import Feature
 
 TRUSTED = ("aggregator.estimator.prediction.PublishedClassifier",)
@@ -75,7 +75,7 @@ def to_skops(model: PublishedModel, path: Path) -> None:
 
 def from_skops(path: Path) -> PublishedClassifier:
     """A file of `to_skops`. Only `TRUSTED` types are built, and the model in it passes all checks of
-    `anon.protocols.histogram.model`.
+    `anon.protocols.models.tables`.
 
     Raises `Refused` without the `skops` package or for a file with other types.
     """

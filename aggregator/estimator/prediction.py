@@ -19,8 +19,8 @@ from aggregator.lab.simulation.evaluation import model_scores, probabilities
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import categories, cells
 from aggregator.protocols.histogram.reconstruct import Floats
-from anon.protocols.histogram.model import Model, demand_tables, from_json
-from anon.protocols.registry import load_model
+from anon.protocols.installed import load_model
+from anon.protocols.models.tables import Model, demand_tables, from_json
 
 
 class NotShownWarning(RuntimeWarning):
@@ -62,7 +62,7 @@ class TablePrediction(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of `classes_`, shape (rows, 2): calibrated as far as the study measured (see
-        `anon.protocols.histogram.model`)."""
+        `anon.protocols.models.tables`)."""
         people = self._people(X)
         positive = probabilities(self.model_, model_scores(self.model_, people))
         return np.column_stack([1 - positive, positive])

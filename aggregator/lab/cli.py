@@ -14,9 +14,9 @@ import typer
 from aggregator.app import AggregatorApp
 from aggregator.lab.cli_plan import plan
 from aggregator.opening import DEFAULT_HOME, PUBLISH, HomeOption, existing, pick
+from aggregator.protocols.installed import PROTOCOLS
 from anon.errors import Refused
 from anon.storage.private_files import new_private
-from anon.study import load_proposal
 from anon.terminal.options import StudyOption, finished
 from anon.terminal.printing import Terminal
 
@@ -46,7 +46,7 @@ def synthesize(
 
     if output is not None and output.exists():
         raise Refused(f"{output}: already exists; name another file")
-    proposal = load_proposal(file)
+    proposal = PROTOCOLS.load_proposal(file)
     header, body = people(proposal, rows, secrets.SystemRandom())
     if unfounded := computed(proposal):
         names = ", ".join(unfounded)

@@ -10,8 +10,8 @@ from rich.progress import Progress
 from rich.table import Table
 
 from aggregator.compute import HELP, Compute
+from aggregator.protocols.installed import PROTOCOLS
 from anon.errors import Malformed, Refused
-from anon.study import load_proposal
 from anon.terminal.options import JsonOption, print_json
 from anon.terminal.printing import Terminal, styled
 
@@ -57,7 +57,7 @@ def plan(
     from aggregator.lab.planning.study_file import chart as draw
     from aggregator.lab.planning.trials import plan_of
 
-    place, written = Compute.of(compute), load_proposal(file)
+    place, written = Compute.of(compute), PROTOCOLS.load_proposal(file)
     proposal = without_tellers(written, epsilon)
     people = cohort or proposal.cohort.minimum
     for target in (write, chart):

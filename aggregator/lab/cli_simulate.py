@@ -16,10 +16,11 @@ from aggregator.lab.simulation.inference import WARNING, Inferred, infer_study, 
 from aggregator.lab.simulation.people import people_from_csv
 from aggregator.lab.simulation.simulate import HELD_OUT, SimulationResult, simulate
 from aggregator.lab.simulation.trusted_party import DELTA
+from aggregator.protocols.installed import PROTOCOLS
 from anon.errors import InvalidValue
-from anon.study import Proposal, load_proposal
-from anon.study.proposal import OnePacket
-from anon.study.sum_designs import Gradient, Moments, TablesSum
+from anon.protocols.histogram.sections import OnePacket
+from anon.protocols.sum.sections import Gradient, Moments, TablesSum
+from anon.study import Proposal
 from anon.terminal.options import JsonOption, print_json
 from anon.terminal.printing import Terminal
 from anon.text.foreign import shown
@@ -64,7 +65,7 @@ def main(
         proposal, people = inferred.proposal, inferred.people
         scored = people_of(proposal, test, inferred.bound) if test else inferred.held_out
     else:
-        proposal = _with_epsilon(load_proposal(study), epsilon)
+        proposal = _with_epsilon(PROTOCOLS.load_proposal(study), epsilon)
         people = people_from_csv(proposal, data, person)
         scored = people_from_csv(proposal, test, person) if test else None
     if people.alike:

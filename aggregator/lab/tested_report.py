@@ -10,7 +10,8 @@ from aggregator.intake.counters import Traffic
 from aggregator.intake.workers import Workers
 from aggregator.lab.simulation.people import People, people_from_csv
 from aggregator.lab.simulation.rule import evaluated
-from aggregator.protocols.registry import part_of
+from aggregator.protocols.contract import part_of
+from aggregator.protocols.installed import PROTOCOLS
 from aggregator.report.page import render
 from aggregator.rules.lifecycle import Phase
 from aggregator.study.learn import Counted
@@ -18,7 +19,7 @@ from aggregator.study.live import LiveStudy
 from anon.errors import Malformed, Refused, because
 from anon.protocols.contract import Place
 from anon.storage.private_files import new_private_text
-from anon.study.manifest import Manifest, parse_manifest
+from anon.study.manifest import Manifest
 
 
 async def full_report(live: LiveStudy, workers: Workers, people: str = "", person: str | None = None) -> str:
@@ -54,7 +55,7 @@ def report_from_counts(
     person: str | None,
 ) -> str:
     """The same from what was counted, for a worker process."""
-    manifest = parse_manifest(manifest_bytes)
+    manifest = PROTOCOLS.manifest(manifest_bytes)
     learned = part_of(manifest).learn(manifest, documents, found.tallies)
     tested = read_people(manifest, people, person) if people.strip() else None
     evaluation = evaluated(learned.model, manifest.features, tested) if tested else None

@@ -32,6 +32,7 @@ from aggregator.lab.simulation.rule import evaluated
 from aggregator.lab.simulation.simulate import NO_KEYS, SimulationResult, run_once, simulate, table_scores
 from aggregator.lab.synthetic import people as synthetic
 from aggregator.protocols.contract import Learned
+from aggregator.protocols.installed import PROTOCOLS
 from aggregator.report.charts import Interval, intervals
 from aggregator.report.evaluation import Evaluation
 from aggregator.report.page import render
@@ -44,7 +45,7 @@ from anon.protocols.registry import charge_of, protocol_of
 from anon.protocols.resolve import drafted, resolve
 from anon.storage.private_files import write_private
 from anon.study.manifest import Manifest
-from anon.study.proposal import Proposal, load_proposal, parse_proposal
+from anon.study.proposal import Proposal
 
 HELD_OUT = 0.3
 
@@ -184,7 +185,9 @@ class Study:
 
     def __init__(self, file: str | Path) -> None:
         text = isinstance(file, str) and "\n" in file
-        self.proposal: Proposal = parse_proposal(str(file)) if text else load_proposal(Path(file))
+        self.proposal: Proposal = (
+            PROTOCOLS.proposal(str(file)) if text else PROTOCOLS.load_proposal(Path(file))
+        )
         lint_queries(self.proposal)
         self.manifest: Manifest = _resolved(self.proposal)
 

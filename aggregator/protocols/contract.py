@@ -9,13 +9,15 @@ No part sees all packets at once. They come in pieces of any size, and what `tal
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 from attrs import field, frozen
 
 from aggregator.protocols.estimates import Estimate
 from aggregator.protocols.tally import Tally
+from anon.errors import Malformed
 from anon.protocols.contract import Place, PublishedModel
+from anon.protocols.registry import parts_of
 from anon.study.manifest import Manifest, Survey, Window
 from anon.wire.packets import PublishedPacket
 
@@ -121,3 +123,10 @@ class SummingPart(AggregatorPart, Protocol):
         `members`: those of the roster; `tags`: by survey, those of its transcript, None where none is published yet.
         Raises `Malformed` or `RejectedProof` for a document that does not verify, or whose list is longer than the
         roster or names a tag that no transcript has."""
+
+
+def part_of(manifest: Manifest) -> AggregatorPart:
+    """The part of the study's protocol. Raises `Malformed` where the program has none."""
+    if (part := parts_of(manifest).aggregator) is None:
+        raise Malformed(f"manifest: protocol {manifest.protocol!r} cannot be run here; update this program")
+    return cast(AggregatorPart, part)

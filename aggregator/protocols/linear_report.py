@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from aggregator.protocols.contract import ReportPart
-from anon.protocols.linear_model import LinearModel
+from anon.protocols.models.linear import LinearModel
 
 _TEMPLATE: Final = """{% extends "report.html" %}
 {% block results %}

@@ -14,8 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from aggregator.intake.counters import Traffic
-from aggregator.protocols.contract import Learned
-from aggregator.protocols.registry import part_of
+from aggregator.protocols.contract import Learned, part_of
 from aggregator.report.charts import Interval, bars, curve, intervals
 from aggregator.report.evaluation import FEWEST, Evaluation
 from anon.accounting.statement import Batch, batch_of_reports

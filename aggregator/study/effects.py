@@ -175,7 +175,7 @@ async def publish_model(study: LiveStudy) -> None:
         raise AssertionError("a model before the transcripts")  # a fault of ours: the table orders the effects
     traffic = await study.traffic()
     run = study.tools.workers.run
-    model, report = await run(learn_from_counts, study.manifest_bytes, documents, found, traffic)
+    model, report = await run(learn_from_counts, study.manifest_bytes, study.tools.protocols, documents, found, traffic)
     await study.publish("model", 0, model)
     await study.publish("report", 0, report)
 

@@ -13,12 +13,12 @@ from functools import lru_cache
 from attrs import field, frozen
 
 from aggregator.intake.counters import Traffic
-from aggregator.protocols.contract import AggregatorPart, CountingPart, Learned
-from aggregator.protocols.registry import part_of
+from aggregator.protocols.contract import AggregatorPart, CountingPart, Learned, part_of
 from aggregator.protocols.tally import Tally
 from aggregator.report.page import render
 from anon.protocols.contract import Place
-from anon.study.manifest import Manifest, parse_manifest
+from anon.protocols.registry import Protocols
+from anon.study.manifest import Manifest
 from anon.transparency.bucketed import published_buckets
 from anon.transparency.fingerprint import HeadPrint
 from anon.transparency.transcript import published
@@ -31,6 +31,7 @@ class Counting:
     """All that is needed to count in transcripts, or in their buckets."""
 
     manifest: bytes = field(repr=False)
+    protocols: Protocols = field(repr=False)
     score_value: bytes = field(repr=False)
     in_buckets: bool
 
@@ -55,7 +56,7 @@ class Counted:
 def count(asked: Counting, bodies: Sequence[bytes]) -> Counted:
     """The counts in some transcripts, or in some of their buckets. Raises `Malformed` for a body that is none of these.
     """
-    manifest = _manifest(asked.manifest)
+    manifest = _manifest(asked.manifest, asked.protocols)
     found = (published_buckets if asked.in_buckets else published)(manifest, bodies)
     part = part_of(manifest)
     packets = {survey.survey: found.packets.get(survey.survey, ()) for survey in manifest.surveys}
@@ -67,8 +68,8 @@ def count(asked: Counting, bodies: Sequence[bytes]) -> Counted:
 
 
 @lru_cache(maxsize=2)
-def _manifest(body: bytes) -> Manifest:
-    return parse_manifest(body)
+def _manifest(body: bytes, protocols: Protocols) -> Manifest:
+    return protocols.manifest(body)
 
 
 def counted(part: AggregatorPart, manifest: Manifest, number: int, tallies: Mapping[int, Tally]) -> bytes:
@@ -80,11 +81,11 @@ def counted(part: AggregatorPart, manifest: Manifest, number: int, tallies: Mapp
 
 
 def learn_from_counts(
-    manifest_bytes: bytes, documents: Mapping[Place, bytes], found: Counted, traffic: Traffic
+    manifest_bytes: bytes, protocols: Protocols, documents: Mapping[Place, bytes], found: Counted, traffic: Traffic
 ) -> tuple[bytes, bytes]:
     """The bodies of the model document (canonical JSON) and of the report (HTML), for a worker process. `documents` are
     those of the rounds. Raises `Malformed` for documents that do not fit together."""
-    manifest = parse_manifest(manifest_bytes)
+    manifest = protocols.manifest(manifest_bytes)
     learned = part_of(manifest).learn(manifest, documents, found.tallies)
     page = render(manifest, learned, traffic, found.accepted, unreadable=found.unreadable)
     return learned.model.to_json().encode(), page.encode()

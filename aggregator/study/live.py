@@ -13,7 +13,7 @@ from aggregator.intake.counters import Traffic
 from aggregator.intake.enrolments import EnrolmentIntake
 from aggregator.intake.packets import Issued, PacketIntake
 from aggregator.intake.workers import Workers
-from aggregator.protocols.registry import part_of
+from aggregator.protocols.contract import part_of
 from aggregator.protocols.tally import Tally
 from aggregator.rules.faults import Fault, NoSum
 from aggregator.rules.lengths import demand_signable
@@ -34,10 +34,11 @@ from aggregator.tellers.study_tellers import LinkTo, study_tellers
 from anon.errors import Damaged
 from anon.protocols.contract import Place
 from anon.protocols.kinds import can_be_in_buckets
+from anon.protocols.registry import Protocols
 from anon.protocols.resolve import StudyKeys
 from anon.sharing.round_document import parse_unsummed
 from anon.storage.durable import reading
-from anon.study.manifest import Manifest, parse_manifest
+from anon.study.manifest import Manifest
 from anon.text.sentences import Term, attributed
 from anon.transparency.bucketed import has_buckets, transcript_parts
 from anon.transparency.buckets import BucketDocument, parse_bucket_document
@@ -63,6 +64,7 @@ class Tools:
     workers: Workers
     now: Clock
     link_to: LinkTo
+    protocols: Protocols
 
 
 class LiveStudy:
@@ -72,7 +74,7 @@ class LiveStudy:
         self.tools = tools
         self.study = progress.study
         self.manifest_bytes = manifest_bytes
-        self.manifest: Manifest = parse_manifest(manifest_bytes)
+        self.manifest: Manifest = tools.protocols.manifest(manifest_bytes)
         self.secrets = secrets
         self.protocol_part = part_of(self.manifest)
         self.rounds = self.protocol_part.rounds(self.manifest)
@@ -208,7 +210,7 @@ class LiveStudy:
     async def counted(self) -> Counted | None:
         """The counts in the signed transcripts. None before all are published, and once they are erased."""
         if self._counted is None and (heads := await self._published()):
-            asked = Counting(self.manifest_bytes, self.secrets.score_value, self.in_buckets)
+            asked = Counting(self.manifest_bytes, self.tools.protocols, self.secrets.score_value, self.in_buckets)
             self._counted = await count_all(self.tools.workers, asked, self._transcripts(heads))
             self._accepted = self._counted.accepted
         return self._counted

@@ -1,76 +1,140 @@
-"""The shared parts by design and by name, and the check that every study passes whatever its protocol."""
+"""The protocols that a program knows, and the check that every study passes whatever its protocol.
+
+A program composes its `Protocols` once, of the parts that its side has (`anon.protocols.installed`,
+`peer.protocols.installed`, `aggregator.protocols.installed`), and hands them to everything that reads study files or
+manifests. A proposal or a manifest read by them carries the parts of its protocol. Nothing is registered, and nothing
+is looked up by a name but here.
+"""
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
-from typing import Final
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from anon.errors import InvalidValue, Malformed, because
 from anon.protocols.charge import Charge, Measure
-from anon.protocols.contract import Layout, PublishedModel, SharedPart
-from anon.protocols.histogram.shared import HistogramProtocol
-from anon.study.designs import FORMS
-from anon.study.manifest import Manifest
-from anon.study.proposal import PROTOCOLS, SECTIONS, DesignSection
+from anon.protocols.contract import Layout, PublishedModel, SharedPart, SummedPart
+from anon.protocols.models import linear, reading, tables
+from anon.study.designs import Design
+from anon.study.manifest import Manifest, parse_manifest
+from anon.study.parsing import malformed
+from anon.study.proposal import DesignSection, Proposal, parse_proposal, read_study_file
 from anon.text.foreign import whole_place
 from anon.text.sentences import say
 from anon.wire.strict_json import text_of
 
-HISTOGRAM: Final = HistogramProtocol()
-SUM_NAME: Final = "sum"
-SUM_DESIGNS: Final = ("tables-sum", "moments", "gradient")
 
-_BY_DESIGN: dict[str, SharedPart | None] = {}
-"""None for the designs of a protocol that is not loaded yet."""
+@frozen
+class ProtocolParts:
+    """A protocol as one value: its shared part, and the parts of the sides that the program has.
 
+    `peer` is a `peer.protocols.contract.PeerPart`, and `aggregator` an `aggregator.protocols.contract.AggregatorPart`;
+    None where the program is no such side.
+    """
 
-def register(protocol: SharedPart) -> None:
-    """Enter a protocol with its designs. From then on study files and manifests may name them."""
-    for kind, design in protocol.designs.items():
-        SECTIONS[kind], FORMS[kind], _BY_DESIGN[kind] = design.section, design.form, protocol
-    PROTOCOLS.add(protocol.name)
-
-
-def forget(protocol: SharedPart) -> None:
-    """Take a protocol's designs out again."""
-    for kind in protocol.designs:
-        del SECTIONS[kind], FORMS[kind], _BY_DESIGN[kind]
-    PROTOCOLS.discard(protocol.name)
+    shared: SharedPart
+    peer: object = None
+    aggregator: object = None
 
 
-register(HISTOGRAM)
-_BY_DESIGN |= dict.fromkeys(SUM_DESIGNS)
+@frozen
+class Protocols:
+    """The protocols of a program. The order is that in which designs are told."""
+
+    known: tuple[ProtocolParts, ...]
+
+    @cached_property
+    def designs(self) -> dict[str, Design]:
+        """Every design by its kind."""
+        return {kind: design for parts in self.known for kind, design in parts.shared.designs.items()}
+
+    @cached_property
+    def _by_design(self) -> dict[str, ProtocolParts]:
+        return {kind: parts for parts in self.known for kind in parts.shared.designs}
+
+    def proposal(self, text: str, what: str = "study.toml") -> Proposal:
+        """A validated proposal from the text of a study file. Raises `Malformed`, one line per fault, each with its
+        key."""
+        sections = {kind: design.section for kind, design in self.designs.items()}
+        return self.proposed(parse_proposal(text, sections, what), what)
+
+    def proposed(self, proposal: Proposal, what: str = "study.toml") -> Proposal:
+        """The same, which carries the parts of its design's protocol. Raises `Malformed` where it names another
+        protocol."""
+        parts = self._by_design[proposal.design.kind]
+        if proposal.protocol not in ("", parts.shared.name):
+            raise Malformed(f"{what}: protocol: the design {proposal.design.kind} is of {parts.shared.name}")
+        return evolve(proposal, parts=parts)
+
+    def load_proposal(self, path: Path) -> Proposal:
+        """`proposal` of a file. Raises `Malformed` when it cannot be read."""
+        return self.proposal(read_study_file(path), path.name)
+
+    def manifest(self, data_untrusted: bytes) -> Manifest:
+        """A manifest from its canonical bytes, of a protocol that the program knows and of its design's form. Raises
+        `Malformed`."""
+        return self.carried(parse_manifest(data_untrusted))
+
+    def carried(self, manifest: Manifest) -> Manifest:
+        """The same, which carries the parts of its protocol. Raises `Malformed` for a design that the program does not
+        know, and for slots of another form than its own."""
+        if manifest.design not in self._by_design:
+            raise Malformed(f"manifest: unknown design {manifest.design!r}; update this program")
+        return carrying(manifest, self._by_design[manifest.design])
+
+    def model(self, data_untrusted: bytes | str) -> PublishedModel:
+        """A valid model from its JSON, by its form, or by its protocol where it names one. One that names neither is of
+        tables. Raises `Malformed`."""
+        plain = reading.read(data_untrusted)
+        text_untrusted = text_of(data_untrusted)
+        form = plain.get("form") if isinstance(plain, dict) else None
+        if form == linear.FORM:
+            return linear.from_json(text_untrusted)
+        if form is not None:
+            raise Malformed("model: of a form that this program does not know; update this program")
+        if not isinstance(plain, dict) or "protocol" not in plain:
+            return tables.from_json(text_untrusted)
+        for parts in self.known:
+            if plain["protocol"] == parts.shared.name:
+                return parts.shared.read_model(text_untrusted)
+        raise Malformed("model: of a protocol that this program does not know; update this program")
+
+    def load_model(self, path: Path | str) -> PublishedModel:
+        """A published model from a file: `model.json` of an export. Raises `Malformed`."""
+        try:
+            return self.model(Path(path).read_bytes())
+        except OSError as error:
+            raise Malformed(
+                say("{path}: cannot be read{why}; name a model.json", path=whole_place(path), why=because(error))
+            ) from None
 
 
-def enter_all() -> None:
-    """Load the protocols that no study named so far. Exact sums bring proofs, noise and shares with them: no command
-    about another study waits for that."""
-    if None in _BY_DESIGN.values():
-        from anon.protocols.sum.shared import SumProtocol
-
-        register(SumProtocol())
-
-
-def known_designs() -> tuple[str, ...]:
-    """The designs of all protocols."""
-    return tuple(_BY_DESIGN)
-
-
-def protocol_for(design: str) -> SharedPart:
-    """The protocol that has this design. Raises `Malformed` for an unknown one."""
-    if design not in _BY_DESIGN:
-        raise Malformed(f"manifest: unknown design {design!r}; update this program")
-    if (protocol := _BY_DESIGN[design]) is None:
-        enter_all()
-        return protocol_for(design)
-    return protocol
+def carrying(manifest: Manifest, parts: ProtocolParts) -> Manifest:
+    """The manifest with the parts of its protocol. Raises `Malformed` for slots of another form than its design's."""
+    shared = parts.shared
+    if manifest.protocol != shared.name:
+        raise Malformed(f"manifest: its design is of the protocol {shared.name}; do not take part")
+    cards = {feature.name: feature.cardinality for feature in manifest.features}
+    slots = [[manifest.surveys[row.survey] for row in slot.rows] for slot in manifest.slots]
+    try:
+        shared.designs[manifest.design].form(cards, slots)
+    except InvalidValue as fault:
+        raise malformed(fault, "manifest") from None
+    return evolve(manifest, parts=parts)
 
 
-def protocol_of(study: Manifest) -> SharedPart:
-    """The protocol of the study's design. Raises `Malformed` for an unknown design."""
-    return protocol_for(study.design)
+def parts_of(study: Manifest | Proposal) -> ProtocolParts:
+    """The parts of a study's protocol, which it carries. Raises `Malformed` where no program's protocols read it."""
+    if not isinstance(study.parts, ProtocolParts):
+        raise Malformed("study: of a protocol that this program does not know; update this program")
+    return study.parts
+
+
+def protocol_of(study: Manifest | Proposal) -> SharedPart:
+    """The shared part of the study's protocol. Raises `Malformed` where it carries none."""
+    return parts_of(study).shared
 
 
 def layout_of(study: Manifest) -> Layout:
@@ -79,22 +143,22 @@ def layout_of(study: Manifest) -> Layout:
 
 
 def exposure_of(study: Manifest) -> Charge:
-    """The cost of a study, recomputed, in the neighbours of its protocol. Raises `Malformed` for an unknown design."""
+    """The cost of a study, recomputed, in the neighbours of its protocol. Raises `Malformed` for a layout that cannot
+    be."""
     return protocol_of(study).exposure(layout_of(study))
 
 
 def charge_of(study: Manifest) -> Charge:
     """The declared cost of a study, as it is consented to and booked: at least the recomputed one where `check_study`
-    found nothing. Raises `Malformed` for an unknown design."""
+    found nothing. Raises `Malformed` for a layout that cannot be."""
     return evolve(exposure_of(study).replacing(), amount=study.epsilon)
 
 
 def check_study(study: Manifest) -> None:
-    """Raises `Malformed` unless the study declares at least what it costs, the protocol finds nothing wrong, and every
-    survey fits packet and timetable."""
+    """Raises `Malformed` unless the study has its design's form, declares at least what it costs, the protocol finds
+    nothing wrong, and every survey fits packet and timetable."""
     protocol = protocol_of(study)
-    if study.protocol != protocol.name:
-        raise Malformed(f"manifest: its design is of the protocol {protocol.name}; do not take part")
+    carrying(study, parts_of(study))
     charge = exposure_of(study).replacing()
     if charge.measure is Measure.LOCAL and any(survey.exact for survey in study.surveys):
         raise Malformed("manifest: it claims a local cost for exact answers; do not take part")
@@ -105,6 +169,8 @@ def check_study(study: Manifest) -> None:
         )
     if study.epsilon_per_attribute < protocol.per_attribute(layout_of(study)):
         raise Malformed("manifest: declares too small a per-attribute epsilon; do not take part")
+    if study.bucketed_from and isinstance(protocol, SummedPart):
+        raise Malformed("manifest: tellers take whole lists, and it has buckets; do not take part")
     _check_records(study, protocol)
     protocol.check(study)
     table = study.timetable
@@ -125,33 +191,3 @@ def _check_records(study: Manifest, protocol: SharedPart) -> None:
         study.records.demand_questions(len(study.features) + 1)
     except InvalidValue as fault:
         raise Malformed(f"manifest: {fault}; do not take part") from None
-
-
-def read_model(data_untrusted: bytes | str) -> PublishedModel:
-    """A valid model from its JSON, by its form, or by its protocol where it names one. One that names neither has the
-    histogram's tables. Raises `Malformed`."""
-    enter_all()
-    from anon.protocols import linear_model, model_json
-
-    plain = model_json.read(data_untrusted)
-    text_untrusted = text_of(data_untrusted)
-    form = plain.get("form") if isinstance(plain, dict) else None
-    if form == linear_model.FORM:
-        return linear_model.from_json(text_untrusted)
-    if form is not None:
-        raise Malformed("model: of a form that this program does not know; update this program")
-    name = plain.get("protocol", HISTOGRAM.name) if isinstance(plain, dict) else HISTOGRAM.name
-    for protocol in _BY_DESIGN.values():
-        if protocol is not None and protocol.name == name:
-            return protocol.read_model(text_untrusted)
-    raise Malformed("model: of a protocol that this program does not know; update this program")
-
-
-def load_model(path: Path | str) -> PublishedModel:
-    """A published model from a file: `model.json` of an export. Raises `Malformed`."""
-    try:
-        return read_model(Path(path).read_bytes())
-    except OSError as error:
-        raise Malformed(
-            say("{path}: cannot be read{why}; name a model.json", path=whole_place(path), why=because(error))
-        ) from None

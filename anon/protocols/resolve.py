@@ -8,12 +8,12 @@ from collections.abc import Callable
 from attrs import evolve, frozen
 
 from anon.errors import Malformed
-from anon.protocols.contract import SharedPart
-from anon.protocols.registry import protocol_for
+from anon.protocols.contract import SharedPart, SummedPart
+from anon.protocols.registry import carrying, parts_of
 from anon.protocols.sum import arranged
 from anon.study.designs import most_in_a_window
 from anon.study.features import USUAL_MOST
-from anon.study.manifest import HISTOGRAM, VERSION, Manifest, Timetable, Window
+from anon.study.manifest import VERSION, Manifest, Timetable, Window
 from anon.study.proposal import Proposal
 from anon.transparency import buckets
 
@@ -41,9 +41,8 @@ def resolve(
     Raises `Malformed` for a design that cannot be.
     """
     proposal = _with_maximum(proposal)
-    protocol = protocol_for(proposal.design.kind)
-    if proposal.protocol not in (HISTOGRAM, protocol.name):
-        raise Malformed(f"study.toml: protocol: the design {proposal.design.kind} is of {protocol.name}")
+    parts = parts_of(proposal)
+    protocol = parts.shared
     timetable, windows = _timetable(protocol, proposal, now)
     design = protocol.lay_out(proposal, windows, randbelow)
     most = most_in_a_window(design.surveys, design.slots)
@@ -52,7 +51,7 @@ def resolve(
             f"study.toml: cover.connections: expected at least {most}, the most packets that one peer has in a window, "
             f"got {proposal.cover.connections}"
         )
-    return Manifest(
+    resolved = Manifest(
         version=VERSION,
         title=proposal.title,
         purpose=proposal.purpose,
@@ -82,6 +81,7 @@ def resolve(
         records=proposal.many,
         bucketed_from=_bucketed_from(protocol, proposal),
     )
+    return carrying(resolved, parts)
 
 
 def _with_maximum(proposal: Proposal) -> Proposal:
@@ -92,7 +92,7 @@ def _with_maximum(proposal: Proposal) -> Proposal:
 
 def _bucketed_from(protocol: SharedPart, proposal: Proposal) -> int:
     """A study that stays below never says so. Tellers take whole lists."""
-    fits = protocol.name == HISTOGRAM and proposal.cohort.maximum >= buckets.USUAL_THRESHOLD
+    fits = not isinstance(protocol, SummedPart) and proposal.cohort.maximum >= buckets.USUAL_THRESHOLD
     return buckets.USUAL_THRESHOLD if fits else 0
 
 

@@ -2,7 +2,7 @@
 
 from anon.study.features import Cover, Feature, Label, Table
 from anon.study.manifest import Manifest, Survey, Window
-from anon.study.proposal import Proposal, load_proposal, parse_proposal
+from anon.study.proposal import Proposal
 from anon.study.slots import Slot
 
 __all__ = [
@@ -15,6 +15,4 @@ __all__ = [
     "Survey",
     "Table",
     "Window",
-    "load_proposal",
-    "parse_proposal",
 ]

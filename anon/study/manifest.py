@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from math import prod
 
 from attrs import field, frozen
 
 from anon import labels
 from anon.errors import InvalidValue, Malformed
-from anon.ldp import SCALE, Mechanism, from_spec
+from anon.ldp import Mechanism, from_spec
 from anon.sealing import PUBLIC_KEY_SIZE
 from anon.study.features import (
     LATEST,
@@ -29,7 +28,7 @@ from anon.study.features import (
     demand_names,
     demand_plain,
 )
-from anon.study.parsing import LEFT_OUT, make_converter, structure
+from anon.study.parsing import CARRIED, LEFT_OUT, make_converter, structure
 from anon.study.records import Records
 from anon.study.slots import Slot, demand_slots
 from anon.wire.addresses import addresses_of, onion_addresses_fault
@@ -42,14 +41,11 @@ LARGEST_CARD = 2**20
 """Of a survey: the categories of a feature, or the reach of a column."""
 MOST_ROUNDS = 256
 NAME = re.compile(r"[a-z][a-z0-9-]{0,39}\Z")
-MOST_SIGNS = 4096
-"""Of a one-bit survey about several features: a sign for each combination of their categories."""
 EXACT = "exact"
 """In place of a mechanism's name: nothing perturbs the answer, which is an exact vector and leaves in sealed shares."""
 LONGEST_VECTOR, LONGEST_REPORT, LONGEST_PART = 2**16, 2**22, 2**20
 """Entries of an exact survey's vector; bytes of its report; bytes of a protocol's part of the manifest."""
-HISTOGRAM = "histogram"
-"""The protocol of a manifest that names none."""
+LARGEST_PARAMETER = 2**64
 LONGEST_PURPOSE = 8000  # characters
 
 
@@ -67,16 +63,12 @@ class Window:
 
 @frozen
 class Survey:
-    """One question. `kind` is a word of the study's protocol, and `round` a number of that protocol's. The histogram's
-    kinds: histogram (features and label), bit (one bit about one feature and the label), quantile (levels of one
-    numeric feature) or threshold (one bit about one numeric feature). `p`, `q` are numerators over 2**64; `epsilon`
-    counts 1e-9 and is at least the loss recomputed from them. A bit survey has a sign for each category of its feature
-    (of several: for each combination, the last feature's category changing fastest), and `centre`, a guess of the share
-    of positive labels, over 2**64 (`anon.protocols.histogram.one_bit`).
+    """One question. `kind` is a word of the study's protocol, and `round` a number of that protocol's. `p`, `q` are
+    numerators over 2**64; `epsilon` counts 1e-9 and is at least the loss recomputed from them. `parameters` are what
+    else its protocol needs to make the answer, in that protocol's order.
 
     An exact survey (`EXACT`) has no mechanism: `m` is the length of its vector, `size` the bytes that a packet shows of
-    it to all, and `epsilon` its part of the study's charge, in 1e-9 of that charge's measure. `parameters` are what
-    else its protocol needs to make the vector, in that protocol's order."""
+    it to all, and `epsilon` its part of the study's charge, in 1e-9 of that charge's measure."""
 
     survey: int
     kind: str
@@ -89,17 +81,12 @@ class Survey:
     epsilon: int
     window: Window
     round: int = 0
-    signs: tuple[int, ...] = ()
-    centre: int = 0
     size: int = 0
     parameters: tuple[int, ...] = ()
 
     def __attrs_post_init__(self) -> None:
-        self._check_bit()
-        if self.parameters and (not self.exact or not all(0 <= one < LARGEST for one in self.parameters)):
-            raise InvalidValue(
-                f"survey {self.survey}: parameters belong to an exact survey, and are from 0 to below {LARGEST}"
-            )
+        if not all(0 <= parameter < LARGEST_PARAMETER for parameter in self.parameters):
+            raise InvalidValue(f"survey {self.survey}: parameters are from 0 to below {LARGEST_PARAMETER}")
         if self.exact:
             self._check_exact()
         elif self.epsilon < (recomputed := self.build().epsilon):
@@ -116,22 +103,6 @@ class Survey:
             )
         if len(self.features) != len(self.cards):
             raise InvalidValue(f"survey {self.survey}: expected one cardinality per feature")
-
-    def _check_bit(self) -> None:
-        if self.kind != "bit":
-            if self.signs or self.centre:
-                raise InvalidValue(f"survey {self.survey}: signs and centre belong to a one-bit survey")
-            return
-        if self.m != 2 or self.mechanism != "krr":
-            raise InvalidValue(f"survey {self.survey}: a one-bit survey is answered by binary random response")
-        cells = prod(self.cards) if self.features else 0
-        if cells > MOST_SIGNS or len(self.signs) != cells or not 1 in set(self.signs) <= {-1, 1}:
-            raise InvalidValue(
-                f"survey {self.survey}: expected a sign for each combination of its features' categories, at most "
-                f"{MOST_SIGNS}, some 1"
-            )
-        if not 0 < self.centre < SCALE:
-            raise InvalidValue(f"survey {self.survey}: expected a centre above 0 and below 2**64")
 
     def _check_exact(self) -> None:
         if self.p or self.q or self.epsilon < 0:
@@ -185,15 +156,18 @@ class Manifest:
     `address` is the onion address (`<56 characters>.onion:80`) at which the study is served to everybody, or up to 8 of
     them with a space between two (`addresses`). It is empty for a study that is served on one machine's loopback only.
     `data_source` says where owners find the file of their data.
-    `protocol` names the protocol, and `part` is its own; the histogram's manifests name neither. `records`: each member
-    may have many; None where each has one. `bucketed_from`: the members from which on long documents are in buckets
-    (`anon.transparency.buckets`); 0 for never.
+    `protocol` names the protocol, and `part` is its own. `records`: each member may have many; None where each has one.
+    `bucketed_from`: the members from which on long documents are in buckets (`anon.transparency.buckets`); 0 for never.
+
+    No protocol is asked when a manifest is built or parsed. `parts`: those of its protocol, which it carries once
+    `anon.protocols.registry` held it to the form of its design; they are no part of its bytes.
     """
 
     version: int
     title: str
     purpose: str
     contact: str
+    protocol: str
     design: str
     tables: tuple[Table, ...]
     label: Label
@@ -214,10 +188,10 @@ class Manifest:
     cover: Cover = field(factory=Cover)
     address: str = ""
     data_source: str = ""
-    protocol: str = HISTOGRAM
     part: bytes = field(default=b"", repr=False)
     records: Records | None = field(default=None, metadata=LEFT_OUT)
     bucketed_from: int = field(default=0, metadata=LEFT_OUT)
+    parts: object = field(default=None, kw_only=True, eq=False, repr=False, metadata=CARRIED)
 
     def __attrs_post_init__(self) -> None:
         if self.version != VERSION:
@@ -241,12 +215,10 @@ class Manifest:
             raise InvalidValue("cohort.maximum: expected a number in a published study")
         if not NAME.match(self.protocol):
             raise InvalidValue("protocol: expected small letters, digits and hyphens (at most 40)")
-        if len(self.part) > (0 if self.protocol == HISTOGRAM else LONGEST_PART):
-            raise InvalidValue(f"part: expected at most {LONGEST_PART} bytes, and none for the histogram")
-        if self.protocol == HISTOGRAM and any(survey.exact for survey in self.surveys):
-            raise InvalidValue("surveys: the histogram perturbs every answer, and has no exact survey")
-        if self.bucketed_from and not (self.protocol == HISTOGRAM and 2 <= self.bucketed_from <= MOST_IN_COHORT):
-            raise InvalidValue(f"bucketed_from: expected 2 to {MOST_IN_COHORT}, in a study of the histogram")
+        if len(self.part) > LONGEST_PART:
+            raise InvalidValue(f"part: expected at most {LONGEST_PART} bytes")
+        if self.bucketed_from and not 2 <= self.bucketed_from <= MOST_IN_COHORT:
+            raise InvalidValue(f"bucketed_from: expected 2 to {MOST_IN_COHORT}")
         _check_shape(self)
 
     @property
@@ -285,8 +257,8 @@ class Manifest:
         raise Malformed(f"feature: the study has none named {name!r}")
 
     def to_bytes(self) -> bytes:
-        """The canonical bytes. Cover, address, data source and what is a further protocol's are named only where there
-        is one: none has one spelling.
+        """The canonical bytes. Cover, address, data source, part, sizes and parameters are named only where there is
+        one: none has one spelling.
         """
         return self._bytes
 
@@ -298,8 +270,6 @@ class Manifest:
         for name in ("address", "data_source", "part"):
             if not getattr(self, name):
                 del plain[name]
-        if self.protocol == HISTOGRAM:
-            del plain["protocol"]
         for survey in plain["surveys"]:
             for name in ("size", "parameters"):
                 if not survey[name]:
@@ -322,7 +292,8 @@ def study_id_of(manifest_bytes: bytes) -> bytes:
 
 
 def parse_manifest(data_untrusted: bytes) -> Manifest:
-    """A valid manifest from canonical bytes. Raises `Malformed`.
+    """A well-formed manifest from canonical bytes, whatever its protocol: `Protocols.manifest` gives it that protocol's
+    parts. Raises `Malformed`.
 
     Other rules decide if its signature and fingerprint are the expected ones, if the declared total equals
     the recomputed one, and if the owner consents (`peer.rules.checks`, `peer.rules.consent`).
@@ -345,8 +316,7 @@ def _check_shape(manifest: Manifest) -> None:
     shortest = min((one.closes - one.opens for one in manifest.windows), default=0)
     if shortest and 2 * manifest.timetable.margin >= shortest:
         raise InvalidValue(f"timetable: expected a margin of less than half of the shortest window of {shortest} s")
-    cards = {feature.name: feature.cardinality for feature in manifest.features}
-    demand_slots(manifest.design, cards, manifest.surveys, manifest.slots, manifest.cover.connections)
+    demand_slots(manifest.surveys, manifest.slots, manifest.cover.connections)
 
 
 _CONVERTER = make_converter()

@@ -30,6 +30,9 @@ _WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or 
 LEFT_OUT = {"left out": True}
 """The metadata of an attribute that is not spelled where it has its default: bytes from before it existed stay."""
 
+CARRIED = {"carried": True}
+"""The metadata of an attribute that is no part of what is spelled: a reader gives it afterwards, and no bytes can."""
+
 _KEYED = re.compile(r"[a-z_.]+(, [a-z_.]+)*: ")
 
 
@@ -61,7 +64,7 @@ def _exactly(expected: type) -> Any:
 def _attrs_hook(converter: Converter) -> Any:
     def factory(cls: type) -> Any:
         fn: Any = make_dict_structure_fn(
-            cls, converter, _cattrs_forbid_extra_keys=True, _cattrs_detailed_validation=True
+            cls, converter, _cattrs_forbid_extra_keys=True, _cattrs_detailed_validation=True, **_carried(cls)
         )
 
         def structure(value: Any, tp: Any) -> Any:
@@ -88,16 +91,20 @@ def make_converter() -> Converter:
 
 
 def _left_out(cls: type) -> list[str]:
-    return [one.name for one in attrs.fields(cls) if one.metadata.get("left out")]
+    return [attribute.name for attribute in attrs.fields(cls) if attribute.metadata.get("left out")]
+
+
+def _carried(cls: type) -> dict[str, Any]:
+    return {attribute.name: override(omit=True) for attribute in attrs.fields(cls) if attribute.metadata.get("carried")}
 
 
 def _leaves_out(cls: Any) -> bool:
-    return isinstance(cls, type) and attrs.has(cls) and bool(_left_out(cls))
+    return isinstance(cls, type) and attrs.has(cls) and bool(_left_out(cls) or _carried(cls))
 
 
 def _spelled_without_defaults(cls: type, converter: Converter) -> Any:
     left_out: dict[str, Any] = {name: override(omit_if_default=True) for name in _left_out(cls)}
-    return make_dict_unstructure_fn(cls, converter, **left_out)
+    return make_dict_unstructure_fn(cls, converter, **left_out, **_carried(cls))
 
 
 def _is_tuple(tp: Any) -> bool:
@@ -154,7 +161,12 @@ def structure(converter: Converter, value: Any, cls: type[T], what: str) -> T:
     try:
         return converter.structure(value, cls)
     except Exception as error:
-        raise Malformed("\n".join(escaped(fault) for fault in _faults(error, what))) from None
+        raise malformed(error, what) from None
+
+
+def malformed(error: BaseException, what: str) -> Malformed:
+    """The fault of a value `what`, one line per fault, each naming its key."""
+    return Malformed("\n".join(escaped(fault) for fault in _faults(error, what)))
 
 
 def _faults(error: BaseException, path: str) -> list[str]:
@@ -167,7 +179,7 @@ def _faults(error: BaseException, path: str) -> list[str]:
         lines = [line for exc, note in with_notes for line in _faults(exc, f"{path}.{note.name}")]
         return lines + [line for exc in without for line in _faults(exc, path)]
     if isinstance(error, ForbiddenExtraKeysError):
-        known = sorted(field.name for field in attrs.fields(error.cl))
+        known = sorted({field.name for field in attrs.fields(error.cl)} - _carried(error.cl).keys())
         # Keys of CBOR are also bytes, and numbers of more digits than Python spells.
         strange = sorted(key if isinstance(key, str) else "a key that is no text" for key in error.extra_fields)
         return [f"{path}.{key}: unknown key; expected one of {', '.join(known)}" for key in strange]

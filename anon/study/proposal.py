@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from fractions import Fraction
-from math import comb, prod
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 from attrs import field, frozen
+from cattrs import Converter
 
 from anon.errors import InvalidValue, Malformed, because
-from anon.study.designs import enter_protocols
 from anon.study.durations import LONGEST_DURATION, named_duration, spelled
 from anon.study.features import (
     Cohort,
@@ -22,24 +23,20 @@ from anon.study.features import (
     Learning,
     Release,
     Table,
-    demand_features,
     demand_line,
     demand_names,
     one_of,
 )
-from anon.study.manifest import HISTOGRAM, MOST_SIGNS
-from anon.study.parsing import kind_of, make_converter, structure
+from anon.study.parsing import CARRIED, kind_of, make_converter, structure
 from anon.study.records import PERSON, RECORD, Records, declared
 from anon.study.texts import demand_seen
 from anon.wire.addresses import teller_address_fault
 
-_MECHANISM = one_of("auto", "krr", "subset", "rappor", "pq")
 _HEX = re.compile(r"(?:[0-9a-f]{2})*\Z")
 MAX_EPSILON = 20.0
 DECIMALS = 9
 """Of a number that the study is resolved from: a manifest holds it exactly."""
-MOST_SUBSETS = 4000
-"""As many as the paper's design can have. One is resolved in about 2 ms, and every peer fetches them all."""
+FEWEST_TELLERS, MOST_TELLERS = 2, 4
 LONGEST_NAME, LONGEST_ENTRY = 60, 8000
 """Characters of a teller's name, address and entry. Names of four fit one line of the consent screen."""
 
@@ -72,126 +69,6 @@ class DesignSection:
 
     def demand(self, proposal: Proposal) -> None:
         """Raises `InvalidValue` for a study file that the design cannot run."""
-
-
-@frozen
-class OnePacket(DesignSection):
-    """Each peer answers one survey with the whole budget; about `binning_share` of the weight finds cuts.
-
-    `asks = "tables"`: `subsets` names the feature subsets asked; left out, every combination of `subset_size` features.
-    `asks = "bits"`: one-bit packets about single features, each feature equally often. `centre` is subtracted from the
-    label before rounding; left out (0), it is `learning.base_rate`, the public guess of the share of positive labels. A
-    centre of 0.5 makes less noise, but then learning must know how common each category is: declare `shares` of
-    features where they are public knowledge. `label_share` of the weight asks about the label alone.
-    `asks = "score"`: one bit about all features with a declared direction at once, whether they point to a yes, and the
-    label. It tests what staff expect and makes no model (`anon.protocols.histogram.declared`).
-    """
-
-    epsilon: float = field(validator=epsilon_in_range)
-    mechanism: str = field(default="auto", validator=_MECHANISM)
-    subset_size: int = 1
-    subsets: tuple[tuple[str, ...], ...] = ()
-    binning_share: float = 0.1
-    binning_levels: int = 16
-    asks: str = field(default="tables", validator=one_of("tables", "bits", "score"))
-    centre: float = 0.0
-    label_share: float = 0.03
-
-    def __attrs_post_init__(self) -> None:
-        if self.centre != 0 and not 0.001 <= self.centre <= 0.999:
-            raise InvalidValue(f"centre: expected a share from 0.001 to 0.999, got {self.centre}")
-        if not 0 <= self.label_share <= 0.5:
-            raise InvalidValue(f"label_share: expected 0 to 0.5, got {self.label_share}")
-        if self.asks != "tables" and (self.subsets or self.subset_size != 1):
-            raise InvalidValue('subsets, subset_size: belong to asks = "tables"; a bit names its own')
-        if not 1 <= self.subset_size <= 6:
-            raise InvalidValue(f"subset_size: expected 1 to 6, got {self.subset_size}")
-        if not 0.01 <= self.binning_share <= 0.5:
-            raise InvalidValue(f"binning_share: expected 0.01 to 0.5, got {self.binning_share}")
-        if not 4 <= self.binning_levels <= 64:
-            raise InvalidValue(f"binning_levels: expected 4 to 64, got {self.binning_levels}")
-
-    def demand(self, proposal: Proposal) -> None:
-        """See `DesignSection`."""
-        demand_features(proposal.features)
-        asked = len(self.subsets) or comb(len(proposal.features), self.subset_size)
-        if self.asks == "tables" and asked > MOST_SUBSETS:
-            raise InvalidValue(
-                f"design.subset_size: expected at most {MOST_SUBSETS} combinations of features, got {asked}; "
-                "lower it, or name the subsets"
-            )
-        known = {feature.name for feature in proposal.features}
-        for subset in self.subsets:
-            if not subset or len(set(subset)) != len(subset) or not set(subset) <= known:
-                raise InvalidValue("design.subsets: expected lists of different feature names that exist")
-        if self.asks == "score":
-            _demand_score(proposal)
-        if self.asks != "tables" and proposal.learning.classifier != "additive":
-            raise InvalidValue('learning.classifier: one-bit packets are learned by "additive"')
-        _demand_binning_window(proposal)
-
-
-@frozen
-class Paper(DesignSection):
-    """The paper's design: `subsets_per_partition` (k_h) histogram slots of `partitions` (k_p) rows with `subset_size`
-    (k_s) features each, and one binning slot per numeric feature without declared cuts."""
-
-    epsilon_histogram: float = field(validator=epsilon_in_range)
-    epsilon_binning: float = field(validator=epsilon_in_range)
-    partitions: int = 20
-    subset_size: int = 1
-    subsets_per_partition: int = 2
-    mechanism: str = field(default="auto", validator=_MECHANISM)
-    binning: str = field(default="median", validator=one_of("median", "quantile"))
-    binning_rounds: int = 15
-    binning_levels: int = 16
-
-    def __attrs_post_init__(self) -> None:
-        if not 1 <= self.partitions <= 200:
-            raise InvalidValue(f"partitions: expected 1 to 200, got {self.partitions}")
-        if not 1 <= self.subset_size <= 6 or not 1 <= self.subsets_per_partition <= 20:
-            raise InvalidValue("subset_size, subsets_per_partition: expected 1 to 6 and 1 to 20")
-        if not 2 <= self.binning_rounds <= 40:
-            raise InvalidValue(f"binning_rounds: expected 2 to 40, got {self.binning_rounds}")
-        if not 4 <= self.binning_levels <= 64:
-            raise InvalidValue(f"binning_levels: expected 4 to 64, got {self.binning_levels}")
-
-    def demand(self, proposal: Proposal) -> None:
-        """See `DesignSection`."""
-        demand_features(proposal.features)
-        if self.subset_size * self.subsets_per_partition > len(proposal.features):
-            raise InvalidValue("design: subset_size x subsets_per_partition exceeds the number of features")
-        if self.binning == "median" and any(feature.bins > 2 for feature in proposal.features):
-            raise InvalidValue('design.binning: "median" gives two bins; set bins = 2 or binning = "quantile"')
-        _demand_binning_window(proposal)
-
-
-SECTIONS: dict[str, type[DesignSection]] = {"one-packet": OnePacket, "paper": Paper}
-"""The class of each `design.kind`; a protocol's registration enters its own."""
-
-PROTOCOLS: set[str] = {HISTOGRAM}
-"""The protocols that a file may name; a protocol's registration enters its own."""
-
-
-def _demand_score(proposal: Proposal) -> None:
-    declared = [feature for feature in proposal.features if feature.expects]
-    if len(declared) < 2:
-        raise InvalidValue("design.asks: the score needs at least two features that say what they expects")
-    if proposal.binned:
-        raise InvalidValue(f"design.asks: the score needs declared cuts; {', '.join(proposal.binned)} have none")
-    if (cells := prod(feature.cardinality for feature in declared)) > MOST_SIGNS:
-        raise InvalidValue(
-            f"design.asks: the declared features have {cells} combinations of categories, more than {MOST_SIGNS}; "
-            "declare fewer cuts, or directions of fewer features"
-        )
-
-
-def _demand_binning_window(proposal: Proposal) -> None:
-    if proposal.binned and proposal.schedule.binning < 1:
-        raise InvalidValue(
-            f"schedule.binning: required, because cuts of {', '.join(proposal.binned)} are found privately; "
-            "or write cuts in place of bins"
-        )
 
 
 @frozen
@@ -245,7 +122,11 @@ class TellerPlace:
 
 @frozen
 class Proposal:
-    """A study as proposed. `resolve` turns it into the manifest."""
+    """A study as proposed. `resolve` turns it into the manifest.
+
+    `protocol`: as the file names it; empty where the design alone does. `parts`: the parts of its protocol, which
+    `anon.protocols.registry.Protocols` gives it.
+    """
 
     version: int
     title: str
@@ -261,11 +142,12 @@ class Proposal:
     release: Release = field(factory=Release)
     cover: Cover = field(factory=Cover)
     data_source: str = ""
-    protocol: str = HISTOGRAM
+    protocol: str = ""
     tellers: tuple[TellerPlace, ...] = ()
     records: str = field(default="one", validator=one_of("one", "many"))
     most_records: int = 0
     unit: str = field(default=PERSON, validator=one_of(PERSON, RECORD))
+    parts: object = field(default=None, kw_only=True, eq=False, repr=False, metadata=CARRIED)
 
     def __attrs_post_init__(self) -> None:
         if self.version != 1:
@@ -284,12 +166,6 @@ class Proposal:
         if len({teller.address for teller in self.tellers}) != len(self.tellers):
             raise InvalidValue("tellers: two at one address are one teller; name tellers that different people run")
         self.design.demand(self)
-        expecting = [feature.name for feature in self.features if feature.expects]
-        if expecting and self.protocol == HISTOGRAM and self.learning.classifier != "additive":
-            raise InvalidValue(
-                f'learning.classifier: only "additive" learns from what {", ".join(expecting)} expects; set it, or '
-                "leave expects out"
-            )
 
     @property
     def many(self) -> Records | None:
@@ -311,10 +187,7 @@ def _converter() -> Any:
     converter = make_converter()
 
     def design(value: Any, _: Any) -> Any:
-        kind = value.get("kind") if isinstance(value, dict) else None
-        if not isinstance(kind, str) or kind not in SECTIONS:
-            raise InvalidValue(f"kind: expected one of {', '.join(SECTIONS)}, got {kind_of(kind)}")
-        return converter.structure(value, SECTIONS[kind])
+        return value(converter)
 
     converter.register_structure_hook_func(lambda tp: tp is DesignSection, design)
     plain = converter.get_structure_hook(Schedule)
@@ -350,42 +223,37 @@ def _converter() -> Any:
 _CONVERTER = _converter()
 
 
-def parse_proposal(text: str, what: str = "study.toml") -> Proposal:
-    """A validated proposal from the text of a study file. Raises `Malformed`, one line per fault, each with its key."""
+def parse_proposal(text: str, sections: Mapping[str, type[DesignSection]], what: str = "study.toml") -> Proposal:
+    """A validated proposal from the text of a study file, whose design has one of these sections, by its kind. Raises
+    `Malformed`, one line per fault, each with its key.
+    """
     try:
         data = tomllib.loads(text)
     except ValueError as error:  # tomllib's own is one, and so is a number of thousands of digits
         raise Malformed(f"{what}: not TOML: {error}") from None
     except RecursionError:
         raise Malformed(f"{what}: not TOML: nested too deeply") from None
-    enter_protocols()
     tables = data.get("tables", {})
     if not isinstance(tables, dict):
         raise Malformed(f'{what}.tables: expected a table such as person = ["age", ...], got {kind_of(tables)}')
-    _place_section(data, what)
+    if "design" in data:
+        data["design"] = partial(_section, data["design"], sections)
     data["tables"] = [{"name": name, "columns": columns} for name, columns in tables.items()]
     return structure(_CONVERTER, data, Proposal, what)
 
 
-def _place_section(data: dict[str, Any], what: str) -> None:
-    """A protocol with a design of its own name has its settings in a section of that name, in place of `[design]`."""
-    protocol = data.get("protocol", HISTOGRAM)
-    if protocol == HISTOGRAM or (isinstance(protocol, str) and protocol in PROTOCOLS - SECTIONS.keys()):
-        return  # `[design]` names one of the protocol's designs
-    if not isinstance(protocol, str) or protocol not in SECTIONS:
-        raise Malformed(f"{what}: protocol: expected one that this program has, such as {HISTOGRAM}")
-    section = data.pop(protocol, {})
-    if "design" in data or not isinstance(section, dict) or "kind" in section:
-        raise Malformed(f"{what}: expected the settings of {protocol} in [{protocol}], without a kind, and no [design]")
-    data["design"] = section | {"kind": protocol}
+def _section(value: Any, sections: Mapping[str, type[DesignSection]], converter: Converter) -> DesignSection:
+    kind = value.get("kind") if isinstance(value, dict) else None
+    if not isinstance(kind, str) or kind not in sections:
+        raise InvalidValue(f"kind: expected one of {', '.join(sections)}, got {kind_of(kind)}")
+    return converter.structure(value, sections[kind])
 
 
-def load_proposal(path: Path) -> Proposal:
-    """`parse_proposal` of a file. Raises `Malformed` when it cannot be read."""
+def read_study_file(path: Path) -> str:
+    """The text of a study file. Raises `Malformed` when it cannot be read."""
     if not path.is_file():
         raise Malformed(f"{path}: no such file; `anonml study init {path}` writes one to start from")
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise Malformed(f"{path}: cannot be read as UTF-8 text{because(error)}; name a study file") from None
-    return parse_proposal(text, path.name)

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import types
 import typing
+from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
 
+from anon.study.designs import Design
 from anon.study.durations import spelled
 from anon.study.features import (
     MAX_BINS,
@@ -27,26 +29,15 @@ from anon.study.features import (
     Release,
 )
 from anon.study.proposal import (
+    FEWEST_TELLERS,
     LONGEST_ENTRY,
     LONGEST_NAME,
-    MAX_EPSILON,
-    DesignSection,
-    OnePacket,
-    Paper,
+    MOST_TELLERS,
     Proposal,
     Schedule,
     TellerPlace,
 )
 from anon.study.records import MOST_RECORDS
-from anon.study.sum_designs import (
-    FEWEST_TELLERS,
-    MOST_REACH,
-    MOST_SUMMED_ROUNDS,
-    MOST_TELLERS,
-    Gradient,
-    Moments,
-    TablesSum,
-)
 from anon.wire.addresses import TELLER_ADDRESS
 
 FILE = "study.schema.json"
@@ -55,8 +46,7 @@ EDITOR_LINE = f"#:schema {FILE}"
 
 DURATION_PATTERN = "^(\\d+d)?(\\d+h)?(\\d+m)?(\\d+s)?$"
 _SCALARS = {str: "string", int: "integer", float: "number", bool: "boolean"}
-_DESIGNS = (OnePacket, Paper, TablesSum, Moments, Gradient)
-_SECTIONS = (Label, Feature, *_DESIGNS, Schedule, Cohort, Learning, Release, Cover, TellerPlace)
+_SECTIONS = (Label, Feature, Schedule, Cohort, Learning, Release, Cover, TellerPlace)
 
 WORDS: Final[dict[str, str]] = {
     "version": "Of this format: 1.",
@@ -73,7 +63,7 @@ WORDS: Final[dict[str, str]] = {
     "learning": "How the model is fitted.",
     "release": "Who may see the transcript, and how long packets are kept.",
     "cover": "Cover traffic.",
-    "protocol": "The protocol: histogram, or sum for exact sums. Left out, the design names it.",
+    "protocol": "The protocol, such as histogram, or sum for exact sums. Left out, the design names it.",
     "records": "one: each member has one; many: a query gives a row for each, with its key and the value.",
     "most_records": "With many: the most of one member; more are cut by a draw on the member's machine.",
     "unit": "With many: a promise is about a person with all records, or about one record.",
@@ -96,42 +86,6 @@ WORDS: Final[dict[str, str]] = {
     "Feature.categories": "The texts that the query may give.",
     "Feature.shares": "A public guess of how common each category is, never from the data.",
     "Feature.expects": "The direction you expect: 1, -1 or 0; one of them for each category. Never from the data.",
-    "OnePacket.kind": "Each member answers one drawn question with the whole budget.",
-    "OnePacket.epsilon": "Everything that a member releases about itself, together.",
-    "OnePacket.mechanism": "auto takes the least error of the label contrast.",
-    "OnePacket.subset_size": "How many features one question combines.",
-    "OnePacket.subsets": "The combinations of features that are asked; left out, all of subset_size.",
-    "OnePacket.binning_share": "The share of members who help to find cuts instead.",
-    "OnePacket.binning_levels": "How many levels a question about cuts has.",
-    "OnePacket.asks": "tables: features with the label; bits: one bit about one of them; score: about all directions.",
-    "OnePacket.centre": "Subtracted from the label before a bit is drawn; 0 takes learning.base_rate.",
-    "OnePacket.label_share": "The share of bits that ask about the label alone.",
-    "Paper.kind": "The paper's design of several packets.",
-    "Paper.epsilon_histogram": "Of each histogram packet.",
-    "Paper.epsilon_binning": "Of each binning packet.",
-    "Paper.partitions": "k_p: rows of each slot's table.",
-    "Paper.subset_size": "k_s: features in each subset.",
-    "Paper.subsets_per_partition": "k_h: histogram packets of each member.",
-    "Paper.mechanism": "auto takes the least error of the label contrast.",
-    "Paper.binning": "By a median in rounds, or by quantiles of one small histogram.",
-    "Paper.binning_rounds": "Rounds of the median search.",
-    "Paper.binning_levels": "Levels of the histogram for quantiles.",
-    "TablesSum.kind": "Tables of counts, summed exactly and published with noise.",
-    "TablesSum.epsilon": "Central, at delta 1e-6, of all that is published: if one teller is honest (spare: two).",
-    "TablesSum.pairs": "Pairs of features that get a table of both, without the label.",
-    "Moments.kind": "Products of every two columns, summed exactly and published with noise; a linear model.",
-    "Moments.epsilon": "Central, at delta 1e-6, of all that is published: if one teller is honest (spare: two).",
-    "Moments.target": "The feature that is predicted; left out, the label is.",
-    "Moments.reach": "Whole numbers on each side of a column's centre.",
-    "Moments.target_weight": "How much louder the target is than a feature.",
-    "Moments.norm": "The longest record, as a part of one with all columns at their ends; longer ones are shrunk.",
-    "Gradient.kind": "Logistic regression in rounds, each from a sum of clipped gradients.",
-    "Gradient.epsilon": "Central, at delta 1e-6, of all rounds together: if one teller is honest (spare: two).",
-    "Gradient.rounds": "Rounds, each with a packet of every member and a window of its own.",
-    "Gradient.step": "The length of a step.",
-    "Gradient.momentum": "The part of the last step that goes on.",
-    "Gradient.clip": "The longest gradient; longer ones are shrunk.",
-    "Gradient.last": "Over how many last rounds the weights are averaged; left out, a third.",
     "TellerPlace.name": "A name that members read before they say yes.",
     "TellerPlace.address": "Where the teller is reached.",
     "TellerPlace.entry": "The teller's offer for this study in hex digits; left out, publishing asks for it.",
@@ -154,7 +108,7 @@ WORDS: Final[dict[str, str]] = {
     "Release.retention": 'How long packets are kept after the end, such as "90d".',
     "Cover.connections": "Of every member in each window, packets among dummies; 0 for none.",
 }
-"""A sentence for every key, as editors show it."""
+"""A sentence for every key that all studies have, as editors show it. Those of a design are its own."""
 
 _BOUNDS: Final[dict[str, dict[str, Any]]] = {
     "version": {"const": 1},
@@ -170,40 +124,12 @@ _BOUNDS: Final[dict[str, dict[str, Any]]] = {
         "items": {"type": "integer", "minimum": -1, "maximum": 1},
     },
     "features": {"minItems": 1},
-    "OnePacket.kind": {"const": "one-packet"},
-    "Paper.kind": {"const": "paper"},
-    "OnePacket.epsilon": {"exclusiveMinimum": 0, "maximum": MAX_EPSILON},
-    "Paper.epsilon_histogram": {"exclusiveMinimum": 0, "maximum": MAX_EPSILON},
-    "Paper.epsilon_binning": {"exclusiveMinimum": 0, "maximum": MAX_EPSILON},
-    "TablesSum.kind": {"const": "tables-sum"},
-    "Moments.kind": {"const": "moments"},
-    "Gradient.kind": {"const": "gradient"},
-    "TablesSum.epsilon": {"exclusiveMinimum": 0, "maximum": MAX_EPSILON},
-    "Moments.epsilon": {"exclusiveMinimum": 0, "maximum": MAX_EPSILON},
-    "Gradient.epsilon": {"exclusiveMinimum": 0, "maximum": MAX_EPSILON},
-    "Moments.reach": {"minimum": 1, "maximum": MOST_REACH},
-    "Moments.target_weight": {"minimum": 1, "maximum": MOST_REACH},
-    "Moments.norm": {"minimum": 0.01, "maximum": 1},
-    "Gradient.rounds": {"minimum": 1, "maximum": MOST_SUMMED_ROUNDS},
-    "Gradient.step": {"minimum": 0.001, "maximum": 100},
-    "Gradient.momentum": {"minimum": 0, "maximum": 0.99},
-    "Gradient.clip": {"minimum": 0.01, "maximum": 100},
-    "Gradient.last": {"minimum": 0, "maximum": MOST_SUMMED_ROUNDS},
     "most_records": {"minimum": 0, "maximum": MOST_RECORDS},
     "tellers": {"minItems": FEWEST_TELLERS, "maxItems": MOST_TELLERS},
     "TellerPlace.name": {"minLength": 1, "maxLength": LONGEST_NAME},
     "TellerPlace.address": {"pattern": TELLER_ADDRESS},
     "TellerPlace.entry": {"pattern": "^([0-9a-f]{2})*$", "maxLength": LONGEST_ENTRY},
     "TellerPlace.second_entry": {"pattern": "^([0-9a-f]{2})*$", "maxLength": LONGEST_ENTRY},
-    "OnePacket.subset_size": {"minimum": 1, "maximum": 6},
-    "Paper.subset_size": {"minimum": 1, "maximum": 6},
-    "OnePacket.binning_share": {"minimum": 0.01, "maximum": 0.5},
-    "OnePacket.binning_levels": {"minimum": 4, "maximum": 64},
-    "Paper.binning_levels": {"minimum": 4, "maximum": 64},
-    "Paper.partitions": {"minimum": 1, "maximum": 200},
-    "Paper.subsets_per_partition": {"minimum": 1, "maximum": 20},
-    "Paper.binning_rounds": {"minimum": 2, "maximum": 40},
-    "OnePacket.label_share": {"minimum": 0, "maximum": 0.5},
     "Learning.score_share": {"minimum": 0, "maximum": 0.5},
     "Learning.base_rate": {"minimum": 0.001, "maximum": 0.999},
     "Cohort.minimum": {"minimum": 2, "maximum": MOST_IN_COHORT},
@@ -212,12 +138,19 @@ _BOUNDS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-def study_schema() -> dict[str, Any]:
-    """The schema, with a description of every key."""
-    sections = {cls.__name__: _object(cls, f"{cls.__name__}.") for cls in _SECTIONS}
-    top = _object(Proposal, "")
+def study_schema(designs: Mapping[str, Design]) -> dict[str, Any]:
+    """The schema of a study of one of these designs, by kind, with a description of every key."""
+    sections = {cls.__name__: _object(cls, f"{cls.__name__}.", WORDS, _BOUNDS) for cls in _SECTIONS}
+    for kind, design in designs.items():
+        bounds = {**design.bounds, "kind": {"const": kind}}
+        sections[design.section.__name__] = _object(design.section, "", design.words, bounds)
+    top = _object(Proposal, "", WORDS, _BOUNDS)
     named = {"type": "string", "pattern": NAME_PATTERN}
     columns = {"type": "array", "items": named, "minItems": 1, "uniqueItems": True}
+    top["properties"]["design"] = {
+        "anyOf": [{"$ref": f"#/$defs/{design.section.__name__}"} for design in designs.values()],
+        "description": WORDS["design"],
+    }
     top["properties"]["tables"] = {
         "type": "object",
         "description": WORDS["tables"],
@@ -229,30 +162,32 @@ def study_schema() -> dict[str, Any]:
     return {**about, **top, "$defs": sections}
 
 
-def _object(cls: type[Any], prefix: str) -> dict[str, Any]:
+def _object(
+    cls: type[Any], prefix: str, words: Mapping[str, str], bounds: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
     hints = typing.get_type_hints(cls)
     properties, required = {}, []
     for attribute in attrs.fields(cls):
+        if attribute.metadata.get("carried"):
+            continue
         key = prefix + attribute.name
         described = _of_type(hints[attribute.name])
         if cls is Schedule or key == "Release.retention":
             described = {"type": "string", "pattern": DURATION_PATTERN}
         if isinstance(attribute.validator, OneOf):
             described["enum"] = list(attribute.validator.choices)
-        described |= _BOUNDS.get(key, {})
+        described |= bounds.get(key, {})
         if attribute.default is attrs.NOTHING:
             required.append(attribute.name)
         elif isinstance(attribute.default, (str, int, float)) and described.get("pattern") != DURATION_PATTERN:
             described["default"] = attribute.default
         elif isinstance(attribute.default, int):  # a duration
             described["default"] = spelled(attribute.default)
-        properties[attribute.name] = described | {"description": WORDS[key]}
+        properties[attribute.name] = described | {"description": words[key]}
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
 def _of_type(hint: Any) -> dict[str, Any]:
-    if hint is DesignSection:
-        return {"anyOf": [_of_type(kind) for kind in _DESIGNS]}
     if hint in _SCALARS:
         return {"type": _SCALARS[hint]}
     if hint in _SECTIONS:
@@ -262,4 +197,4 @@ def _of_type(hint: Any) -> dict[str, Any]:
         return {"type": "array", "items": _of_type(inner[0])}
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return {"anyOf": [_of_type(kind) for kind in inner]}
-    return {}  # tables, which the file spells otherwise
+    return {}  # tables and the design, whose forms stand elsewhere

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from attrs import frozen
 
 from anon.errors import InvalidValue
-from anon.study.designs import AskedSurvey, demand_design, most_in_a_window
+from anon.study.designs import AskedSurvey, most_in_a_window
 
 HEAVIEST_TABLE = 2**28
 """Weights of a slot's rows add up to less: the draw's bias stays below 2**-100 (`anon.protocols.sortition`)."""
@@ -34,16 +34,10 @@ class Slot:
         return sum(row.weight for row in self.rows)
 
 
-def demand_slots(
-    design: str,
-    cards: Mapping[str, int],
-    surveys: Sequence[AskedSurvey],
-    slots: Sequence[Slot],
-    connections: int,
-) -> None:
-    """Raises `InvalidValue` unless the slots have the form of the design, name each survey once, and fit the cover.
+def demand_slots(surveys: Sequence[AskedSurvey], slots: Sequence[Slot], connections: int) -> None:
+    """Raises `InvalidValue` unless the slots name each survey once, and fit the cover.
 
-    `cards`: the categories of each feature. `connections`: those of a peer in each window, 0 without cover.
+    `connections`: those of a peer in each window, 0 without cover.
     """
     if not 1 <= len(slots) <= 255:
         raise InvalidValue("slots: expected 1 to 255")
@@ -56,7 +50,6 @@ def demand_slots(
         asked += [row.survey for row in slot.rows]
     if sorted(asked) != list(range(len(surveys))):
         raise InvalidValue("slots: expected every survey in exactly one row of one slot")
-    demand_design(design, cards, surveys, slots)
     most = most_in_a_window(surveys, slots)
     if 0 < connections < most:
         raise InvalidValue(

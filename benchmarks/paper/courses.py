@@ -17,8 +17,9 @@ from pathlib import Path
 
 from aggregator.lab.simulation.people import People, people_from_values
 from anon.protocols.categories import Value
+from anon.protocols.histogram.sections import OnePacket, Paper
 from anon.study.features import Feature, Label, Learning, Table
-from anon.study.proposal import OnePacket, Paper, Proposal
+from anon.study.proposal import Proposal
 from benchmarks.paper.studies import proposal, rounded
 from peer.data.evaluate_here import evaluate_here
 from peer.data.importing import import_rows

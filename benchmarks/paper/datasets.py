@@ -13,8 +13,10 @@ import numpy as np
 from attrs import define, evolve, field
 
 from aggregator.lab.simulation.people import People, people_from_csv, people_from_rows
+from aggregator.protocols.installed import PROTOCOLS
+from anon.protocols.histogram.sections import OnePacket
 from anon.study.features import Learning
-from anon.study.proposal import OnePacket, Proposal, load_proposal
+from anon.study.proposal import Proposal
 from anon.tables.streams import Cell
 from benchmarks.paper import courses
 from benchmarks.paper.population import Population
@@ -223,7 +225,7 @@ def load(name: str, folder: Path, cache: Path, bins: int = 4) -> DataSet:
 
 def _census(folder: Path, bins: int) -> DataSet:
     """Adult by the example's study files; gains and losses, which most people lack, are binned by logarithms."""
-    papers, declared = (load_proposal(CENSUS / f"{name}.toml") for name in ("paper", "study"))
+    papers, declared = (PROTOCOLS.load_proposal(CENSUS / f"{name}.toml") for name in ("paper", "study"))
     finer = [
         evolve(one, bins=bins, scale="log" if one.name.startswith("capital") else one.scale) if one.bins else one
         for one in papers.features

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 from attrs import evolve, frozen
 
+from anon.protocols.histogram.sections import OnePacket, Paper
 from anon.study.features import Cohort, Feature, Label, Learning, Table
-from anon.study.proposal import OnePacket, Paper, Proposal, Schedule
+from anon.study.proposal import Proposal, Schedule
 
 DAY = 86400
 TABLE = "person"

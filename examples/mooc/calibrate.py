@@ -26,10 +26,12 @@ from sklearn.metrics import roc_auc_score
 
 from aggregator.protocols.histogram.ensemble import Subject, learn
 from aggregator.protocols.histogram.reconstruct import SurveyTally
+from aggregator.protocols.installed import PROTOCOLS
 from anon.ldp import Mechanism, PerturbedReport, RawCategory, build, choose, nano
 from anon.protocols.categories import Value, cell, clamp
+from anon.protocols.histogram.sections import OnePacket
 from anon.study.features import Feature
-from anon.study.proposal import OnePacket, Proposal, load_proposal
+from anon.study.proposal import Proposal
 from examples.mooc.features import STUDY, Record, evaluate
 from examples.mooc.generate import generate
 
@@ -121,12 +123,12 @@ def _number(feature: Feature, value: Value) -> float:
 
 def cohort(students: int, seed: int, shuffle_labels: bool) -> list[Record]:
     """Generate and evaluate one cohort with the study of this folder."""
-    return evaluate(load_proposal(STUDY), generate(students, seed, shuffle_labels=shuffle_labels))
+    return evaluate(PROTOCOLS.load_proposal(STUDY), generate(students, seed, shuffle_labels=shuffle_labels))
 
 
 def calibrate(cohorts: int, trials: int, tested: int, shuffle_labels: bool, jobs: int) -> dict[str, Any]:
     """The figures that the README states, for the study's epsilon and two smaller ones."""
-    proposal = load_proposal(STUDY)
+    proposal = PROTOCOLS.load_proposal(STUDY)
     sizes = [500] * cohorts + [tested]
     seeds = [*range(FIRST_SEED, FIRST_SEED + cohorts), TEST_SEED]
     with ProcessPoolExecutor(jobs) as pool:

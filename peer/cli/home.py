@@ -185,14 +185,14 @@ def predict(
     as_json: JsonOption = False,
 ) -> None:
     """A published model's prediction for you, or for people in a file. Computed here; nothing leaves."""
-    from anon.protocols.registry import load_model
     from peer import predict as local
+    from peer.protocols.installed import PROTOCOLS
 
     if output is not None:
         _demand_new(output)
     instant = int(time.time()) if as_of is None else as_of
     if source.endswith(".json") or Path(source).is_file():
-        model = load_model(Path(source))
+        model = PROTOCOLS.load_model(Path(source))
     else:
         from peer.network.client import AggregatorClient
 

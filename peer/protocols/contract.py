@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
+from anon.errors import Malformed
 from anon.ldp import PerturbedReport, RandomBytes, RawCategory
 from anon.protocols.contract import DocumentArrived, Place, Record
 from anon.protocols.outgoing import Answer, OpenShares, RawVector, SealedShares
+from anon.protocols.registry import parts_of
 from anon.study.manifest import Manifest, Survey
 
 
@@ -59,3 +61,10 @@ class SharingPart(PeerPart, Protocol):
 
     def seal(self, manifest: Manifest, survey: Survey, slot: int, shares: OpenShares, tag: bytes) -> SealedShares:
         """The same, each sealed to its recipient: the same work whatever they hold. They have the survey's `size`."""
+
+
+def part_of(manifest: Manifest) -> PeerPart:
+    """The part of the study's protocol. Raises `Malformed` where the program has none."""
+    if (part := parts_of(manifest).peer) is None:
+        raise Malformed(f"manifest: protocol {manifest.protocol!r} cannot be run here; update this program")
+    return cast(PeerPart, part)

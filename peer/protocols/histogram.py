@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from attrs import frozen
+
 from anon.ldp import PerturbedReport, RandomBytes, RawCategory
 from anon.protocols.contract import DocumentArrived, Place, Record
 from anon.protocols.histogram import one_bit, thresholds
@@ -16,6 +18,7 @@ from anon.protocols.outgoing import SurveyAnswer
 from anon.study.manifest import Manifest, Survey
 
 
+@frozen
 class HistogramPart:
     """See `peer.protocols.contract`."""
 

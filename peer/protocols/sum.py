@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from attrs import frozen
+
 from anon.errors import Malformed
 from anon.ldp import RandomBytes
 from anon.protocols.categories import feature_map, label_category
@@ -26,6 +28,7 @@ from anon.sums.tables import TableSums
 from anon.wire.packets import Occasion
 
 
+@frozen
 class SumPart:
     """See `peer.protocols.contract`."""
 

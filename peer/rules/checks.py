@@ -28,12 +28,12 @@ from anon.credential import Credential, finalize, signer_nym_entropy
 from anon.credential.issuance import PublicKey
 from anon.errors import Malformed, Refused
 from anon.ldp import format_epsilon
-from anon.protocols.registry import charge_of, check_study
+from anon.protocols.registry import Protocols, charge_of, check_study
 from anon.protocols.signed_counts import members_signed, packets_signed, with_members
 from anon.protocols.sizes import longest_body, most_documents
 from anon.queries.lint import Tables, lint
 from anon.study.features import Feature, Label
-from anon.study.manifest import Manifest, parse_manifest, study_id_of
+from anon.study.manifest import Manifest, study_id_of
 from anon.text.foreign import Quoted, whole_place
 from anon.text.sentences import joined, say, say_many
 from anon.transparency.closing import Bodies, CheckedLists, Closing, read_closing
@@ -181,11 +181,11 @@ def check_continued(
     return check_sizes(manifest, extend_chain(seen, fresh), len(seen))
 
 
-def check_manifest(body: bytes, invite: Invite) -> Manifest:
+def check_manifest(body: bytes, invite: Invite, protocols: Protocols) -> Manifest:
     """Step 2. The manifest that the invite names. Raises `Malformed` or `Refused`; nothing was sent."""
     if study_id_of(body) != invite.study:
         raise Malformed(say("manifest: not the study of the invite; ask for the invite again"))
-    manifest = vetted_manifest(body)
+    manifest = vetted_manifest(body, protocols)
     if manifest.aggregator_key != invite.key:
         raise Malformed(say("manifest: names another aggregator key than the invite; do not take part"))
     check_address(manifest, invite.address)
@@ -219,13 +219,13 @@ def check_address(manifest: Manifest, address: str) -> None:
 
 
 @lru_cache(maxsize=1)
-def vetted_manifest(body: bytes) -> Manifest:
+def vetted_manifest(body: bytes, protocols: Protocols) -> Manifest:
     """A manifest whose declared epsilons are at least the recomputed ones and whose queries pass the lint.
 
     Slow for many surveys: the last one is kept, since looking, joining and following vet the same bytes. A hostile
     study takes the memory of no more than one. Raises `Malformed` or `Refused`.
     """
-    manifest = parse_manifest(body)
+    manifest = protocols.manifest(body)
     check_study(manifest)
     check_queries(manifest.features, manifest.label, tables_of(manifest), manifest.records is not None)
     return manifest

@@ -22,7 +22,7 @@ from anon.ldp import NanoEpsilon, format_epsilon
 from anon.ldp.epsilon import NANO
 from anon.protocols.charge import LOCAL, Budget, Charge
 from anon.protocols.names import expectation
-from anon.protocols.registry import charge_of, exposure_of, known_designs, protocol_of
+from anon.protocols.registry import charge_of, exposure_of, protocol_of
 from anon.protocols.sizes import MOST_HELD, longest_at_once
 from anon.protocols.tellers import tellers_of
 from anon.study.features import Table
@@ -39,6 +39,8 @@ from peer.rules.limits import SAFE, BudgetLimit, demand_limits
 from peer.rules.promise import approved_less, cost_statements, not_left, too_dear
 from peer.rules.tellers import KnownTellers, NamedTeller, named_tellers, other_words, to_check
 
+EVERY = "*"
+"""In place of the designs that a policy allows: all that the program knows, also those that a later one will."""
 ADMISSIONS = ("invite", "allow-list", "open")
 SHORT_WINDOW = 3600
 
@@ -58,7 +60,7 @@ class Policy:
     max_epsilon: int = 5 * NANO
     minimum_cohort: int = 20
     admissions: tuple[str, ...] = ADMISSIONS
-    designs: tuple[str, ...] = field(factory=known_designs)
+    designs: tuple[str, ...] = (EVERY,)
     minimum_window: int = 600
     data_set: str = "default"
     limits: tuple[BudgetLimit, ...] = SAFE
@@ -108,7 +110,7 @@ def objections(
     reasons = [Advice(say("{fault}; decline, and tell who asks", fault=fault)) for fault in faults_of(manifest)]
     if now >= manifest.timetable.enrol_closes:
         reasons.append(Advice(say("enrolment has closed; ask for another study")))
-    if manifest.design not in policy.designs:
+    if not {manifest.design, EVERY} & {*policy.designs}:
         design = Quoted(manifest.design)
         reasons.append(
             Advice(say('the design {design} is not allowed; allow it in the policy, or decline', design=design))

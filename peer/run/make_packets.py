@@ -28,7 +28,7 @@ from anon.text.sentences import say
 from peer.data.evaluate import answers_of, missing
 from peer.data.making.content import AskedSlot, Making, made, read_made
 from peer.data.making.work import work_of
-from peer.protocols.registry import part_of
+from peer.protocols.contract import part_of
 from peer.release import SlotRandomness, release
 from peer.rules.lifecycle import Event
 from peer.rules.schedule import QUERYING, in_time, making_allowance

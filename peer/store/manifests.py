@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from anon.errors import AnonmlError, Malformed, Refused
+from anon.protocols.registry import Protocols
 from anon.study.manifest import Manifest, study_id_of
 from anon.text.sentences import Ours, attributed, say
 
@@ -22,7 +23,8 @@ class ManifestRefused(Refused):
 class Manifests:
     """One store's, by study id. Holds at most one for each study that was joined."""
 
-    def __init__(self) -> None:
+    def __init__(self, protocols: Protocols) -> None:
+        self._protocols = protocols
         self._kept: dict[bytes, Manifest | ManifestRefused] = {}
 
     def hold(self, study: bytes) -> bool:
@@ -32,7 +34,7 @@ class Manifests:
     def of(self, study: bytes, body: bytes) -> Manifest | ManifestRefused:
         """The manifest of a study from its stored bytes, or why there is none. Never raises."""
         if study not in self._kept:
-            self._kept[study] = _read(study, body)
+            self._kept[study] = _read(study, body, self._protocols)
         return self._kept[study]
 
     def forget(self) -> None:
@@ -40,12 +42,12 @@ class Manifests:
         self._kept.clear()
 
 
-def _read(study: bytes, body: bytes) -> Manifest | ManifestRefused:
+def _read(study: bytes, body: bytes, protocols: Protocols) -> Manifest | ManifestRefused:
     from peer.rules.checks import vetted_manifest  # late: a look at where studies stand vets none
 
     try:
         _demand_own(study, body)
-        return vetted_manifest(body)
+        return vetted_manifest(body, protocols)
     except AnonmlError as fault:
         why: Ours = attributed(str(fault))
     except Exception:  # a study that this program cannot even check is no reason to stop another

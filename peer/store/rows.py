@@ -13,7 +13,6 @@ import attrs
 
 from anon.errors import Conflict, Malformed
 from anon.ldp import NanoEpsilon
-from anon.protocols.registry import known_designs
 from anon.storage.durable import reading
 from anon.study.parsing import make_converter, structure
 from anon.text.sentences import Term, attributed, from_store, say, to_store
@@ -64,11 +63,9 @@ def read_policy(connection: sqlite3.Connection) -> Policy:
 
 
 def write_policy(connection: sqlite3.Connection, policy: Policy) -> None:
-    """Replace the owner's policy. Designs are named only where not all are allowed: a later program knows more."""
-    plain = attrs.asdict(policy)
-    if policy.designs == known_designs():
-        del plain["designs"]
-    connection.execute("INSERT OR REPLACE INTO meta VALUES ('policy', ?)", (json.dumps(plain),))
+    """Replace the owner's policy."""
+    text = json.dumps(attrs.asdict(policy))
+    connection.execute("INSERT OR REPLACE INTO meta VALUES ('policy', ?)", (text,))
 
 
 @stored

@@ -14,9 +14,10 @@ from aggregator.rules.lengths import TooLong, largest_cohort
 from aggregator.study.publish import prepare
 from anon.errors import InvalidValue
 from anon.protocols.resolve import drafted
-from anon.study import Manifest, parse_proposal
+from anon.study import Manifest
 from anon.study.features import USUAL_MOST
 from anon.study.proposal import Proposal
+from tests.support.protocols import parse_proposal
 from tests.support.sums import GRADIENT, MOMENTS, TABLES, sum_study
 from tests.support.world import study_text
 

@@ -17,8 +17,8 @@ from aggregator.report import page
 from aggregator.report.charts import bars
 from aggregator.report.pdf import to_pdf
 from anon.protocols.resolve import resolve
-from anon.study import parse_proposal
 from peer.published_report import as_page
+from tests.support.protocols import parse_proposal
 from tests.support.world import in_memory, published, study_text
 
 pytestmark = pytest.mark.slow

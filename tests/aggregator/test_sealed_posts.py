@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,6 @@ from aggregator.study.publish import prepare
 from anon.protocols import posts
 from anon.sealing import pure
 from anon.sealing.opening import Opener
-from anon.study.proposal import parse_proposal
 from anon.transparency.transcript import parse_transcript
 from anon.wire import packets
 from anon.wire.packets import Packet, enrolment_info, packet_info, parse_published
@@ -23,6 +22,7 @@ from peer.rules.packet_lifecycle import Status
 from tests.peer.test_exact_release import STUDY as EXACT
 from tests.support import exact_sum
 from tests.support.fake_aggregator import DECLARED, PAPER
+from tests.support.protocols import parse_proposal, with_toy
 from tests.support.world import FakePeer, World, has, in_memory, published, sealed, study_text
 
 
@@ -40,11 +40,7 @@ def test_every_new_study_is_sealed_to_by_hpke(text: str) -> None:
 # Exact sums
 
 
-@pytest.fixture
-def exact() -> Iterator[None]:
-    exact_sum.register()
-    yield
-    exact_sum.forget()
+PROTOCOLS = with_toy(exact_sum.PROTOCOL)
 
 
 async def _collecting(running: World) -> list[FakePeer]:
@@ -68,8 +64,8 @@ SHARES: dict[str, tuple[str, Callable[[FakePeer, Packet], Packet]]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHARES)
-async def test_bad_shares_are_refused(tmp_path: Path, exact: None, name: str) -> None:
-    async with in_memory(tmp_path / "home", EXACT) as running:
+async def test_bad_shares_are_refused(tmp_path: Path, name: str) -> None:
+    async with in_memory(tmp_path / "home", EXACT, protocols=PROTOCOLS) as running:
         (peer, *_) = await _collecting(running)
         word, change = SHARES[name]
         good = exact_sum.packet(peer, (1, 1))
@@ -80,8 +76,8 @@ async def test_bad_shares_are_refused(tmp_path: Path, exact: None, name: str) ->
         assert await running.app._tools.packets.counts(running.live.study) == {}
 
 
-async def test_a_study_of_exact_sums_keeps_relays_and_never_publishes_shares(tmp_path: Path, exact: None) -> None:
-    async with in_memory(tmp_path / "home", EXACT) as running:
+async def test_a_study_of_exact_sums_keeps_relays_and_never_publishes_shares(tmp_path: Path) -> None:
+    async with in_memory(tmp_path / "home", EXACT, protocols=PROTOCOLS) as running:
         live, store = running.live, running.app._tools.packets
         peers = await _collecting(running)
         shares: list[bytes] = []
@@ -102,7 +98,7 @@ async def test_a_study_of_exact_sums_keeps_relays_and_never_publishes_shares(tmp
             _, plaintexts = parse_transcript(documents["transcript", survey.survey], live.study)
             assert [len(parse_published(one).digests) for one in plaintexts] == [2, 2, 2]
         numbered = {one.head.number: await live.body_of(one.head) for one in live.chain}
-        result = audit_documents(live.heads(), numbered)
+        result = audit_documents(live.heads(), numbered, protocols=PROTOCOLS)
         assert result.ok and result.packets == 6, result.lines()
         await running.go_to(live.manifest.timetable.ends + live.manifest.release.retention + 1)
         assert live.phase is Phase.ERASED

@@ -7,10 +7,11 @@ from itertools import product
 
 import pytest
 
-from aggregator.protocols.registry import part_of
+from aggregator.protocols.contract import part_of
 from aggregator.rules.lifecycle import TABLE, Effect, Event, Phase, deadline, due, read_word, step, turn_after, word_of
 from aggregator.study.publish import prepare
-from anon.study import Manifest, parse_proposal
+from anon.study import Manifest
+from tests.support.protocols import parse_proposal
 from tests.support.world import study_text
 
 NOW = 1_700_000_000

@@ -14,9 +14,9 @@ from aggregator.app import AggregatorApp
 from aggregator.store.dialects import set_up
 from aggregator.store.home import DATABASE_URL, open_home
 from anon.errors import Malformed, Refused
-from anon.study import parse_proposal
 from tests.support.clock import Clock
 from tests.support.postgres import Server
+from tests.support.protocols import parse_proposal
 from tests.support.serving import Serving
 from tests.support.shared_clock import SharedClock
 from tests.support.world import FakePeer, in_memory, make_app, study_text

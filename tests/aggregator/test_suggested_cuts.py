@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 from aggregator.lab.simulation.simulate import NO_KEYS
 from aggregator.study.suggested_cuts import FEW, cuts_of, suggested_cuts
 from anon.protocols.resolve import resolve
-from anon.study import parse_proposal
 from anon.study.features import Feature
 from anonml import application, wiring
+from tests.support.protocols import parse_proposal
 from tests.support.world import study_text
 
 

@@ -13,9 +13,9 @@ import pytest
 from aggregator.app import AggregatorApp
 from aggregator.store.dialects import set_up
 from aggregator.store.home import open_home
-from anon.study import parse_proposal
 from anon.transparency.transcript import published as transcripts
 from tests.support.postgres import Server
+from tests.support.protocols import parse_proposal
 from tests.support.serving import Serving
 from tests.support.shared_clock import SharedClock
 from tests.support.world import FakePeer, sealed, study_text

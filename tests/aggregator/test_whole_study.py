@@ -8,7 +8,7 @@ import pytest
 
 from aggregator.audit import audit_documents
 from aggregator.rules.lifecycle import Phase
-from anon.protocols.histogram.model import from_json
+from anon.protocols.models.tables import from_json
 from anon.protocols.sizes import longest_body
 from anon.transparency.documents import parse_chain
 from anon.wire.cbor import decode

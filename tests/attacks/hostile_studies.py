@@ -12,8 +12,9 @@ from typing import Any
 
 from anon.errors import Malformed
 from anon.ldp import Mechanism, build, nano
-from anon.study.manifest import Manifest, parse_manifest
+from anon.study.manifest import Manifest
 from anon.wire.cbor import encode
+from tests.support.protocols import parse_manifest
 
 NUMBERS: tuple[int | float, ...] = (
     0, 1, -1, 2, 3, 7, 100, 0.5, -0.5, 1.0, -0.0, 0.1, 1 / 3, 5e-324, 1e-300, 1e15, 1e16, 2**31, -(2**31), 2**53 - 1, 2**53,

@@ -12,7 +12,7 @@ from anon.errors import InvalidValue, Malformed
 from anon.ldp import build, nano, odds_moved
 from anon.protocols.histogram.asked import asks_label
 from anon.study.cost import attribute_epsilon, total_epsilon
-from anon.study.manifest import Manifest, Survey, parse_manifest
+from anon.study.manifest import Manifest, Survey
 from anon.study.slots import Row, Slot
 from peer.app import PeerApp
 from peer.rules.consent import Policy, explain
@@ -20,6 +20,7 @@ from peer.rules.ledger import Ledger
 from peer.web.rendering import environment
 from tests.support.clock import START
 from tests.support.fake_aggregator import BINNED, DECLARED, PAPER, FakeAggregator, peer
+from tests.support.protocols import parse_manifest
 
 ANY = Policy(lifetime=10**13, max_epsilon=10**13, minimum_cohort=3)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from anon.errors import Refused
-from anon.protocols.histogram.model import from_json
+from anon.protocols.models.tables import from_json
 from anon.queries.sandbox import plain_tables_of
 from peer.app import PeerApp
 from peer.data.deleting import delete_all, delete_table

@@ -16,7 +16,6 @@ from anon.errors import Malformed
 from anon.labels import HEAD
 from anon.protocols.kinds import LONGEST_MANIFEST
 from anon.protocols.sizes import longest_body, most_documents
-from anon.study.manifest import parse_manifest
 from anon.transparency import buckets
 from anon.transparency.documents import MAX_BODY, SignedHead, body_digest
 from anon.wire.cbor import decode, encode, sha256
@@ -35,6 +34,7 @@ from peer.rules.distrust import Distrust
 from peer.rules.lifecycle import State
 from peer.run.exchanges import MOST_WASTED
 from tests.support.fake_aggregator import DECLARED, PAPER, FakeAggregator, advance, peer
+from tests.support.protocols import parse_manifest
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from anon.study.manifest import Manifest, parse_manifest, study_id_of
+from anon.study.manifest import Manifest, study_id_of
 from anon.wire.cbor import decode, encode
 from peer.app import PeerApp
 from peer.cli.show import show_status
@@ -31,6 +31,7 @@ from peer.store.manifests import ManifestRefused
 from peer.web.views.diagnosis import home_checks
 from tests.support.clock import Clock
 from tests.support.fake_aggregator import DECLARED, FakeAggregator, peer, reopened, stored
+from tests.support.protocols import parse_manifest
 from tests.support.visiting import visited
 
 STUDIES = 20

@@ -34,7 +34,7 @@ from peer.data.evaluate import Evaluate, after_its_end, at_once, by_deadline, mi
 from peer.data.importing import import_rows
 from peer.data.making.content import AskedSlot, Making, made
 from peer.data.making.work import work_of
-from peer.protocols.registry import part_of
+from peer.protocols.contract import part_of
 from peer.rules.consent import Policy
 from peer.rules.limits import BudgetLimit
 from peer.rules.packet_lifecycle import Status

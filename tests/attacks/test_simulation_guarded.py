@@ -11,9 +11,9 @@ import pytest
 from aggregator.lab.simulation.people import people_from_rows
 from anon.errors import Malformed
 from anon.queries.sandbox import Bench, Missing
-from anon.study.proposal import parse_proposal
 from benchmarks import rooms
 from tests.support.fake_aggregator import DECLARED
+from tests.support.protocols import parse_proposal
 
 ROOT = Path(__file__).resolve().parents[2]
 TOO_LONG = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 8000000) SELECT 'many' FROM n WHERE i = 8000000"

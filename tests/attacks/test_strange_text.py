@@ -19,8 +19,7 @@ from rich.table import Table
 
 from anon.errors import Malformed
 from anon.page.rendering import templates_of
-from anon.study.manifest import Manifest, parse_manifest
-from anon.study.proposal import parse_proposal
+from anon.study.manifest import Manifest
 from anon.study.texts import faults_of, texts_of
 from anon.terminal.foreign import Foreign, framed, wrapped
 from anon.text.default_ignorable import BLANK, DEFAULT_IGNORABLE
@@ -37,6 +36,7 @@ from tests.support.clock import START, Clock
 from tests.support.desk_browser import opened
 from tests.support.fake_aggregator import DECLARED, FakeAggregator
 from tests.support.peer_command import Command
+from tests.support.protocols import parse_manifest, parse_proposal
 from tests.support.visiting import visited
 from tests.support.world import begin, in_memory, make_app, published, study_text
 

@@ -16,10 +16,10 @@ from aggregator.desk.editor import lint_text
 from aggregator.rules.lengths import TooLong, largest_cohort
 from aggregator.rules.lifecycle import Phase
 from anon.errors import Refused
-from anon.study import parse_proposal
 from anon.transparency import buckets
 from anon.transparency.documents import MAX_BODY, sign_head
 from tests.support.clock import Clock
+from tests.support.protocols import parse_proposal
 from tests.support.world import FakePeer, begin, has, in_memory, make_app, study_text
 
 

@@ -25,14 +25,14 @@ from anon.protocols.histogram import thresholds as cuts
 from anon.protocols.histogram.answers import AnswerMap, answer_map
 from anon.protocols.histogram.asked import asks_label
 from anon.protocols.histogram.describe import packet_kinds
-from anon.protocols.histogram.model import Cuts, Model, Table
+from anon.protocols.models.tables import Cuts, Model, Table
 from anon.protocols.registry import check_study
 from anon.study.features import Label
-from anon.study.manifest import Manifest, parse_manifest
+from anon.study.manifest import Manifest
 from anon.wire.cbor import decode, encode
 from peer.data.importing import import_rows
 from peer.data.snapshot import Snapshot
-from peer.protocols.registry import part_of
+from peer.protocols.contract import part_of
 from peer.rules.consent import Policy, explain
 from peer.rules.ledger import Ledger
 from peer.web.study_text import own_answers, own_label
@@ -40,6 +40,7 @@ from tests.attacks.hostile_studies import OTHER_VALUES, PLAIN_VALUES, TEXTS, acc
 from tests.attacks.soak_pieces import ROOT, piece
 from tests.support.clock import START
 from tests.support.fake_aggregator import DECLARED, FakeAggregator
+from tests.support.protocols import parse_manifest
 from tests.support.visiting import visited
 
 pytestmark = pytest.mark.slow

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from anon.protocols.histogram.model import Model, from_json
+from anon.protocols.models.tables import Model, from_json
 from peer.data.importing import import_rows
 from peer.predict import predict_own, write_predictions
 from tests.support.browsing_model import model_of

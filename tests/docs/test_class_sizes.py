@@ -8,11 +8,11 @@ import pytest
 
 from aggregator.lab.simulation.people import people_from_rows
 from anon.ldp import nano, odds_moved
-from anon.study.proposal import load_proposal
 from benchmarks.class_sizes import EPSILONS, HOPELESS, SIZES, WORKS, asking, measure, tables
 from benchmarks.class_sizes import STUDY as CENSUS
 from examples.census.data import COLUMNS
 from tests.docs.repository import ROOT
+from tests.support.protocols import load_proposal
 
 PAGE = ROOT / "docs" / "staff" / "class-size.md"
 

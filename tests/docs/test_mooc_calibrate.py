@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from anon.study.proposal import Proposal, load_proposal
+from anon.study.proposal import Proposal
 from examples.mooc import calibrate
 from examples.mooc.features import STUDY, Record
+from tests.support.protocols import load_proposal
 
 PEOPLE = 500
 

@@ -12,10 +12,12 @@ from itertools import product
 import pytest
 
 from anon.ldp import choose, nano
-from anon.study.proposal import OnePacket, Proposal, load_proposal
+from anon.protocols.histogram.sections import OnePacket
+from anon.study.proposal import Proposal
 from examples.mooc.features import STUDY, Record, evaluate
 from examples.mooc.generate import Student, generate
 from peer.rules.checks import check_queries
+from tests.support.protocols import load_proposal
 
 pytestmark = pytest.mark.slow
 

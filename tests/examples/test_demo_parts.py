@@ -16,7 +16,6 @@ from rich.console import Console
 
 from aggregator.lab.simulation.simulate import NO_KEYS
 from anon.protocols.resolve import resolve
-from anon.study import parse_proposal
 from examples import scenes
 from examples.census import data as census_data
 from examples.clock import Party
@@ -24,6 +23,7 @@ from examples.closing import closing, kept_report
 from examples.schedule import THROUGH_TOR, WEEKS, Schedule, scheduled, with_tellers
 from examples.serving import until_each_opens
 from examples.waiting import waiting
+from tests.support.protocols import parse_proposal
 
 pytestmark = pytest.mark.process
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from aggregator.audit import audit
-from anon.protocols.histogram.model import from_json
-from anon.study.manifest import Manifest, parse_manifest
+from anon.protocols.models.tables import from_json
+from anon.study.manifest import Manifest
 from anon.transparency.documents import encode_chain, parse_chain
 from anon.transparency.transcript import parse_transcript, transcript_body
 from anon.wire.cbor import decode
@@ -31,6 +31,7 @@ from anon.wire.messages import (
     seed_commitment,
 )
 from tests.support.packets import opened, packet_in
+from tests.support.protocols import parse_manifest
 
 PACKETS = {"cuts": 12, "quantile": 12, "bits": 12, "median": 36}
 

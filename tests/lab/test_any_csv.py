@@ -24,7 +24,7 @@ from aggregator.lab.simulation.run import Plan, collect
 from aggregator.lab.simulation.simulate import NO_KEYS, simulate
 from anon.errors import Malformed
 from anon.protocols.resolve import resolve
-from anon.study import load_proposal
+from tests.support.protocols import load_proposal
 
 CENSUS = Path(__file__).parents[2] / "examples" / "census" / "study.toml"
 COLUMNS = ("Person Id", "Age", "Town", "Gain", "Same", "Empty", "Grade", "Left")

@@ -19,8 +19,8 @@ from aggregator.lab.simulation.trusted_party import trusted_party_auc
 from anon.ldp import nano
 from anon.protocols.categories import feature_category
 from anon.protocols.histogram.declared import score_signs
-from anon.study import parse_proposal
 from anon.study.features import Feature
+from tests.support.protocols import parse_proposal
 from tests.support.world import study_text
 
 SCORE = study_text("bits").replace('asks = "bits"', 'asks = "score"').replace("bins = 3", "cuts = [30, 50]\nexpects = 1").replace(

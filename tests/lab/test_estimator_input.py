@@ -13,7 +13,7 @@ from attrs import evolve
 import anonml
 from aggregator.estimator import LocallyPrivateClassifier, NotShownWarning, PublishedClassifier
 from anon.errors import Malformed
-from anon.protocols.histogram.model import VERSION, Cuts, Model, Table
+from anon.protocols.models.tables import VERSION, Cuts, Model, Table
 from anon.study.features import Feature, Label
 
 MODEL = Model(

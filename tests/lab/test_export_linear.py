@@ -11,7 +11,7 @@ from aggregator.estimator.export import to_onnx, to_skops
 from aggregator.protocols.linear_report import linear_report
 from aggregator.report.page import _environment
 from anon.errors import Refused
-from anon.protocols.linear_model import LinearModel
+from anon.protocols.models.linear import LinearModel
 from tests.support.linear import CLASS, NUMBER
 
 AGES = (math.nan, math.inf, -math.inf, -5.0, 0.0, 20.1, 40.0, 80.0, 80.1, 1e300)

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from aggregator.estimator.classifier import LocallyPrivateClassifier, PublishedClassifier
 from aggregator.estimator.export import TRUSTED, from_skops, to_onnx, to_skops
 from anon.errors import Malformed, Refused
-from anon.protocols.histogram.model import VERSION, Cuts, Model, Table
+from anon.protocols.models.tables import VERSION, Cuts, Model, Table
 from anon.study.features import Feature, Label
 from anonml import application
 

@@ -18,8 +18,8 @@ from aggregator.lab.planning.outlook import Outlook, outlook_of
 from aggregator.lab.planning.population import Assumptions, tells
 from aggregator.lab.planning.trials import worlds_of
 from anon.errors import Refused
-from anon.study import load_proposal
 from anonml import application, wiring
+from tests.support.protocols import load_proposal
 
 pytestmark = pytest.mark.slow
 

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from aggregator.lab.simulation.people import people_from_rows
 from aggregator.lab.synthetic import computed, people
 from anon.errors import Malformed
-from anon.study import load_proposal
 from anonml import application, wiring
+from tests.support.protocols import load_proposal
 
 EXAMPLE = Path(__file__).parents[2] / "aggregator" / "cli" / "study.toml"
 COMPUTED = "SELECT CASE WHEN left_course = 1 THEN 'yes' ELSE 'no' END FROM person"

@@ -19,9 +19,9 @@ from aggregator.lab.planning.population import Assumptions, made_up
 from aggregator.lab.planning.study_file import changes, chart, to_toml
 from aggregator.lab.simulation.run import categories
 from anon.errors import Malformed
-from anon.study import load_proposal, parse_proposal
-from anon.study.proposal import OnePacket
+from anon.protocols.histogram.sections import OnePacket
 from anonml import application
+from tests.support.protocols import load_proposal, parse_proposal
 
 pytestmark = pytest.mark.slow
 

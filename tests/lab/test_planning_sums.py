@@ -20,9 +20,11 @@ from aggregator.lab.simulation.simulate import learn_once
 from anon.accounting.central import central, local_epsilon
 from anon.accounting.statement import slot_rows
 from anon.errors import Refused
-from anon.study.proposal import OnePacket, Proposal, load_proposal, parse_proposal
+from anon.protocols.histogram.sections import OnePacket
+from anon.study.proposal import Proposal
 from anonml import application
 from tests.docs.repository import ROOT
+from tests.support.protocols import load_proposal, parse_proposal
 from tests.support.sums import MOMENTS, TABLES, sum_study, tellers
 
 WRITTEN = parse_proposal(sum_study(TABLES, tellers(entries=False)))

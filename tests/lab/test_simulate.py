@@ -17,7 +17,7 @@ from aggregator.lab.simulation.simulate import NO_KEYS, learn_once, simulate
 from aggregator.protocols.histogram.ensemble import LearnedStudy
 from anon.errors import Malformed
 from anon.protocols.resolve import resolve
-from anon.study.proposal import load_proposal, parse_proposal
+from tests.support.protocols import load_proposal, parse_proposal
 from tests.support.studies import categorical, head_of, label_of, numeric, study
 from tests.support.tries import every
 

@@ -6,7 +6,7 @@ import pytest
 
 from aggregator.lab.simulation.people import people_from_rows
 from anon.errors import Malformed
-from anon.study.proposal import parse_proposal
+from tests.support.protocols import parse_proposal
 from tests.support.sums import MOMENTS, manifest_of, many, sum_study
 
 

@@ -16,11 +16,11 @@ from anon.protocols.contract import Record
 from anon.protocols.resolve import drafted, resolve
 from anon.protocols.sum.design import summed_of
 from anon.study.manifest import Manifest
-from anon.study.proposal import load_proposal, parse_proposal
 from anon.sums.gradient import GradientSums
 from anon.sums.moments import MomentSums
 from peer.protocols.sum import vector_of
 from tests.docs.repository import ROOT
+from tests.support.protocols import load_proposal, parse_proposal
 from tests.support.sums import GRADIENT, MOMENTS, SLEEP, TABLES, sum_study, tellers
 
 STUDY = parse_proposal(sum_study(TABLES, tellers(entries=False)))

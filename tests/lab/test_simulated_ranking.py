@@ -10,9 +10,9 @@ from aggregator.lab.planning.ranking import rank
 from aggregator.lab.simulation.evaluation import evaluate
 from aggregator.lab.simulation.run import Plan, collect
 from aggregator.lab.simulation.simulate import NO_KEYS, learn_collected
+from anon.protocols.histogram.sections import OnePacket
 from anon.protocols.resolve import resolve
 from anon.study.features import Learning
-from anon.study.proposal import OnePacket
 from tests.lab.paper_people import made_up
 
 ADDITIVE = Learning("additive", "soft", "auc", 0, 0.4)

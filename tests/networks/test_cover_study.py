@@ -12,12 +12,13 @@ from anon.credential import generate_secret_key, public_key
 from anon.errors import InvalidValue, Malformed
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.sealing.opening import Opener
-from anon.study import Cover, parse_proposal
-from anon.study.manifest import Manifest, parse_manifest
+from anon.study import Cover
+from anon.study.manifest import Manifest
 from anon.wire.cbor import decode, encode
 from peer.rules.schedule import draw_send_time
 from peer.run.departures import DepartureTimes
 from peer.run.plan import packets_in
+from tests.support.protocols import parse_manifest, parse_proposal
 from tests.support.world import study_text
 
 pytestmark = pytest.mark.usefixtures("answered_at_once")

@@ -25,7 +25,6 @@ import peer.data.evaluate
 from aggregator.app import AggregatorApp
 from anon.ldp import nano
 from anon.queries.lint import Bounds
-from anon.study import parse_proposal
 from anon.wire.invite import Invite
 from peer.app import PeerApp
 from peer.data.evaluate import at_once
@@ -33,6 +32,7 @@ from peer.rules.consent import Policy
 from peer.store.home import PeerHome, Settings
 from tests.support.clock import Clock
 from tests.support.observed import Observed, stream
+from tests.support.protocols import parse_proposal
 from tests.support.studies import categorical, head_of, label_of, numeric, study
 from tests.support.world import MemoryRoute
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,13 +16,12 @@ from anon.errors import Malformed, Refused
 from anon.ldp import nano
 from anon.protocols.charge import Charge, Measure, Unit
 from anon.protocols.contract import DocumentArrived, Record
-from anon.protocols.histogram.model import demand_tables
-from anon.protocols.registry import protocol_of, read_model
-from anon.study import parse_proposal
+from anon.protocols.models.tables import demand_tables
+from anon.protocols.registry import protocol_of
 from anon.transparency.documents import encode_chain, sign_head
 from anon.wire.cbor import encode
 from peer.predict import predict_own
-from peer.protocols.registry import part_of
+from peer.protocols.contract import part_of
 from peer.rules.checks import check_sizes
 from peer.rules.consent import Policy, explain
 from peer.rules.distrust import Distrust
@@ -34,6 +32,7 @@ from tests.support import noisy_count
 from tests.support.clock import START
 from tests.support.course import course, live_on
 from tests.support.fake_aggregator import FakeAggregator
+from tests.support.protocols import with_toy
 from tests.support.world import FakePeer, in_memory, published, sealed
 
 STUDY = """
@@ -65,17 +64,13 @@ admission = "invite"
 """
 
 
-@pytest.fixture(autouse=True)
-def registered() -> Iterator[None]:
-    """The protocol is registered for each of these tests, and for no other."""
-    noisy_count.register()
-    yield
-    noisy_count.forget()
+PROTOCOLS = with_toy(noisy_count.PROTOCOL)
+"""Held by these tests alone: no other sees it."""
 
 
 @pytest.mark.slow
 async def test_a_whole_study_in_memory(tmp_path: Path) -> None:
-    async with in_memory(tmp_path / "home", STUDY) as running:
+    async with in_memory(tmp_path / "home", STUDY, protocols=PROTOCOLS) as running:
         live = running.live
         peers = await running.enrol(6)
         await running.close_enrolment(peers)
@@ -93,7 +88,7 @@ async def test_a_whole_study_in_memory(tmp_path: Path) -> None:
         assert [one.head.kind for one in live.chain] == [
             "manifest", "roster", "seed", "credentials", "count", "count", "transcript", "transcript", "seed", "model", "report",
         ]
-        model = read_model(bodies["model", 0].decode())
+        model = PROTOCOLS.model(bodies["model", 0].decode())
         assert model.study == live.study.hex() and b"The count" in bodies["report", 0]
         facts = await facts_of(live)
         assert facts.phase == "published" and [one.name for one in facts.stages][2:4] == ["asking", "asking again"]
@@ -103,13 +98,13 @@ async def test_a_whole_study_in_memory(tmp_path: Path) -> None:
         ]
         assert [one.title for one in estimates if one] == ["tired", "tired: as most say"]
         assert await Estimates().of(live) == (), "six packets are too few for the desk to show"
-        result = audit_documents(encode_chain(live.chain), {one.head.number: await live.body_of(one.head) for one in live.chain})
+        result = audit_documents(encode_chain(live.chain), {one.head.number: await live.body_of(one.head) for one in live.chain}, protocols=PROTOCOLS)
         assert result.ok and result.model_checked and result.packets == 12, result.lines()
         other = {one.head.number: await live.body_of(one.head) for one in live.chain}
         claimed = json.loads(bodies["model", 0])
         number = next(one.head.number for one in live.chain if one.head.kind == "model")
         other[number] = json.dumps(claimed | {"share": 0.99}).encode()
-        assert not audit_documents(encode_chain(live.chain), other).ok
+        assert not audit_documents(encode_chain(live.chain), other, protocols=PROTOCOLS).ok
 
 
 def _packet(peer: FakePeer, slot: int, tired: float, documents: list[DocumentArrived]):
@@ -121,9 +116,9 @@ def _packet(peer: FakePeer, slot: int, tired: float, documents: list[DocumentArr
 
 @pytest.mark.slow
 async def test_a_whole_study_over_loopback_with_consent_and_ledger(tmp_path: Path) -> None:
-    async with course(tmp_path, "ada", "grace", "emmy") as (clock, people):
+    async with course(tmp_path, "ada", "grace", "emmy", protocols=PROTOCOLS) as (clock, people):
         host, *guests = people
-        manifest = await host.aggregator.create_study(parse_proposal(STUDY))
+        manifest = await host.aggregator.create_study(PROTOCOLS.proposal(STUDY))
         invites = await host.aggregator.create_invites(manifest.study_id, 2, host.address)
         for guest, invite in zip(guests, invites, strict=True):
             sheet = await guest.peer.look(invite)
@@ -135,33 +130,33 @@ async def test_a_whole_study_over_loopback_with_consent_and_ledger(tmp_path: Pat
             assert (status.state, [slot.status for slot in status.slots]) == (State.FINISHED, [Status.INCLUDED] * 2)
             assert [(one.measure, one.spent) for one in guest.peer.budget().entries] == [("pure-local", nano(2.0))]
         live = host.aggregator.study(manifest.study_id)
-        model = read_model((await published(live))["model", 0].decode())
+        model = PROTOCOLS.model((await published(live))["model", 0].decode())
         assert predict_own(model, guests[0].home.data_path, 1).probability == model.share  # type: ignore[attr-defined]
 
 
 def test_every_kind_of_packet_is_explained() -> None:
-    manifest = FakeAggregator.with_study(STUDY).manifest
+    manifest = FakeAggregator.with_study(STUDY, protocols=PROTOCOLS).manifest
     kinds = protocol_of(manifest).packet_kinds(manifest)
     assert [kind.questions for kind in kinds] == [("tired",), ("tired: as most say",)]
     assert all(kind.picture.chance == kind.lines[0].chances[0] for kind in kinds)
 
 
 def test_a_count_that_cannot_be_stops_the_peer() -> None:
-    manifest = FakeAggregator.with_study(STUDY).manifest
+    manifest = FakeAggregator.with_study(STUDY, protocols=PROTOCOLS).manifest
     with pytest.raises(Malformed, match="nothing is sent"):
         part_of(manifest).check_documents(manifest, [DocumentArrived("count", 0, encode([manifest.study_id, 0, 5, 6]))])
 
 
 @pytest.mark.parametrize(("kind", "body"), [("gossip", b"x"), ("gossip", b""), ("edges", b""), ("count", bytes(99))])
 def test_a_document_that_the_protocol_does_not_have_is_not_fetched(kind: str, body: bytes) -> None:
-    aggregator = FakeAggregator.with_study(STUDY)
+    aggregator = FakeAggregator.with_study(STUDY, protocols=PROTOCOLS)
     head = sign_head(aggregator.key, aggregator.study, aggregator.chain, kind, 0, body)
     with pytest.raises(Distrust, match=r"has no such document|at most"):
         check_sizes(aggregator.manifest, [*aggregator.chain, head])
 
 
 def test_a_cost_that_the_budget_does_not_bound_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    manifest, policy = FakeAggregator.with_study(STUDY).manifest, Policy(minimum_cohort=2)
+    manifest, policy = FakeAggregator.with_study(STUDY, protocols=PROTOCOLS).manifest, Policy(minimum_cohort=2)
     assert explain(manifest, policy, Ledger(policy.lifetime), START).objections == ()
     central = Charge(Measure.CENTRAL, manifest.epsilon, Unit.RECORD, condition="one of two servers keeps its share to itself")
     monkeypatch.setattr(noisy_count.Shared, "exposure", lambda *_: central)
@@ -169,11 +164,11 @@ def test_a_cost_that_the_budget_does_not_bound_is_refused(monkeypatch: pytest.Mo
 
 
 def test_a_model_is_read_by_its_own_protocol() -> None:
-    manifest = FakeAggregator.with_study(STUDY).manifest
+    manifest = FakeAggregator.with_study(STUDY, protocols=PROTOCOLS).manifest
     model = noisy_count.CountModel("noisy-count", manifest.study_id.hex(), manifest.title, manifest.label, 0.25)
-    assert read_model(model.to_json()) == model
+    assert PROTOCOLS.model(model.to_json()) == model
     with pytest.raises(Malformed, match="protocol that this program does not know"):
-        read_model(model.to_json().replace("noisy-count", "louder-count"))
+        PROTOCOLS.model(model.to_json().replace("noisy-count", "louder-count"))
     with pytest.raises(Refused, match="histogram protocol only"):
         demand_tables(model)
 

@@ -13,8 +13,7 @@ from aggregator.protocols.sum.part import SumPart
 from anon.errors import Refused
 from anon.ldp import NANO
 from anon.protocols.charge import Budget, Measure, Unit
-from anon.protocols.linear_model import LinearModel
-from anon.protocols.registry import read_model
+from anon.protocols.models.linear import LinearModel
 from anon.protocols.sum.standing import arrangement_of, read_sum
 from anon.queries.answers import Request
 from anon.queries.process import Work
@@ -25,6 +24,7 @@ from peer.data.importing import import_rows
 from peer.protocols.sum import vector_of
 from peer.rules.limits import BudgetLimit
 from tests.support.fake_aggregator import peer
+from tests.support.protocols import read_model
 from tests.support.sum_lives import begun, together
 from tests.support.sums import MOMENTS, many
 from tests.support.tellers import World

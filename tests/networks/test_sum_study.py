@@ -8,12 +8,12 @@ import pytest
 
 from aggregator.protocols.sum.part import SumPart
 from anon.protocols.charge import Budget, Measure, Unit
-from anon.protocols.registry import read_model
 from anon.protocols.sum.standing import read_sum
 from anon.sharing.round_document import RoundSums, SlotSum
 from peer.app import PeerApp
 from peer.data.importing import import_rows
 from tests.support.fake_aggregator import peer
+from tests.support.protocols import read_model
 from tests.support.sum_lives import begun, together
 from tests.support.sums import MOMENTS, TABLES
 from tests.support.tellers import World

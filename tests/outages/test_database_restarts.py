@@ -19,11 +19,11 @@ from aggregator.study.live import LiveStudy
 from anon.errors import Unreachable
 from anon.outages.guard import LONGEST_PAUSE
 from anon.route import DirectRoute
-from anon.study import parse_proposal
 from anon.transparency.transcript import published as transcripts
 from anon.wire.replies import parse_reply
 from tests.support.patience import until
 from tests.support.postgres import Server, server
+from tests.support.protocols import parse_proposal
 from tests.support.served_commands import serve_command
 from tests.support.served_tellers import free_port
 from tests.support.shared_clock import SharedClock

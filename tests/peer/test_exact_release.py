@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,8 +17,7 @@ from anon.protocols.outgoing import CutVector, OpenShares, RawVector, SealedShar
 from anon.protocols.registry import charge_of, check_study, protocol_of
 from anon.protocols.resolve import resolve
 from anon.sealing import PUBLIC_KEY_SIZE
-from anon.study.manifest import EXACT, parse_manifest
-from anon.study.proposal import parse_proposal
+from anon.study.manifest import EXACT
 from anon.wire.cbor import decode, encode, sha256
 from peer.data.importing import import_rows
 from peer.release import release
@@ -29,24 +27,21 @@ from tests.anon.study.test_manifest import KEYS
 from tests.networks.test_second_protocol import STUDY as COUNTED
 from tests.support import exact_sum
 from tests.support.fake_aggregator import DECLARED, FakeAggregator, advance, peer, reopened, until_closed
+from tests.support.protocols import with_toy
 
 ROOT = Path(__file__).resolve().parents[2]
-STUDY = COUNTED.replace('[design]\nkind = "noisy-count"\nepsilon = 2.0', "[exact-sum]\nmost = 1").replace(
+STUDY = COUNTED.replace('[design]\nkind = "noisy-count"\nepsilon = 2.0', '[design]\nkind = "exact-sum"\nmost = 1').replace(
     "version = 1", 'version = 1\nprotocol = "exact-sum"'
 )
 KEYS_OF_2 = evolve(KEYS, sealing_key=bytes(PUBLIC_KEY_SIZE))
 ZCDP = Budget(Measure.ZCDP, Unit.PERSON)
 
 
-@pytest.fixture(autouse=True)
-def registered() -> Iterator[None]:
-    exact_sum.register()
-    yield
-    exact_sum.forget()
+PROTOCOLS = with_toy(exact_sum.PROTOCOL)
 
 
 async def test_a_whole_life_of_two_rounds(tmp_path: Path) -> None:
-    aggregator = FakeAggregator.with_study(STUDY)
+    aggregator = FakeAggregator.with_study(STUDY, protocols=PROTOCOLS)
     app = peer(tmp_path, aggregator)
     import_rows(tmp_path / "data.sqlite", "person", ("age", "cups", "tired"), [(30, 2, 1)])
     consent = await app.join(aggregator.invite, aggregator.manifest.epsilon)
@@ -71,7 +66,7 @@ async def test_a_whole_life_of_two_rounds(tmp_path: Path) -> None:
 @pytest.fixture
 async def ready(tmp_path: Path):
     """A manifest, a credential of it and the store, as before the first release."""
-    aggregator = FakeAggregator.with_study(STUDY)
+    aggregator = FakeAggregator.with_study(STUDY, protocols=PROTOCOLS)
     app = peer(tmp_path, aggregator)
     await app.join(aggregator.invite, aggregator.manifest.epsilon)
     await until_closed(app, aggregator)
@@ -148,14 +143,14 @@ def test_no_other_module_of_the_peer_opens_a_vector_or_asks_for_shares() -> None
 
 
 def manifest():
-    return resolve(parse_proposal(STUDY), KEYS_OF_2, now=1_800_000_000)
+    return resolve(PROTOCOLS.proposal(STUDY), KEYS_OF_2, now=1_800_000_000)
 
 
 def test_the_manifest_names_the_protocol_and_carries_its_part() -> None:
     study = manifest()
     assert (study.protocol, protocol_of(study).name, study.design) == (exact_sum.NAME,) * 3
     assert decode(study.part, "part") == [key.public_key for key in exact_sum.KEYS]
-    again = parse_manifest(study.to_bytes())
+    again = PROTOCOLS.manifest(study.to_bytes())
     assert again == study and again.study_id == study.study_id
     check_study(again)
     assert charge_of(again).budget == ZCDP and [survey.exact for survey in again.surveys] == [True, True]
@@ -166,10 +161,10 @@ def test_a_histogram_manifest_names_neither() -> None:
     assert not {"protocol", "part"} & plain.keys() and not any("size" in survey for survey in plain["surveys"])
     for more in ({"protocol": "histogram"}, {"part": b""}, {"protocol": "histogram", "part": b"x"}, {"protocol": "No"}):
         with pytest.raises(Malformed):
-            parse_manifest(encode(plain | more))
+            PROTOCOLS.manifest(encode(plain | more))
     plain["surveys"][0] |= {"size": 0}
     with pytest.raises(Malformed):
-        parse_manifest(encode(plain))
+        PROTOCOLS.manifest(encode(plain))
 
 
 def test_a_protocol_that_lies_about_its_name_or_its_measure_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,15 +200,15 @@ def test_an_exact_survey_that_cannot_be(change: dict[str, int]) -> None:
 )
 def test_a_study_file_with_its_settings_in_the_wrong_place(old: str, new: str) -> None:
     with pytest.raises(Malformed):
-        resolve(parse_proposal(STUDY.replace(old, new)), KEYS, now=1_800_000_000)
+        resolve(PROTOCOLS.proposal(STUDY.replace(old, new)), KEYS, now=1_800_000_000)
 
 
 def test_a_named_protocol_and_its_design_belong_together() -> None:
     one_packet = '[one-packet]\nepsilon = 1.0\nsubset_size = 1'
     text = DECLARED.replace('[design]\nkind = "one-packet"\nepsilon = 2.0', one_packet)
     with pytest.raises(Malformed, match="is of histogram"):
-        resolve(parse_proposal(text.replace("version = 1", 'version = 1\nprotocol = "one-packet"')), KEYS, now=1)
+        resolve(PROTOCOLS.proposal(text.replace("version = 1", 'version = 1\nprotocol = "one-packet"')), KEYS, now=1)
     named = DECLARED.replace("version = 1", 'version = 1\nprotocol = "histogram"')
-    assert resolve(parse_proposal(named), KEYS, 1).to_bytes() == resolve(parse_proposal(DECLARED), KEYS, 1).to_bytes()
+    assert resolve(PROTOCOLS.proposal(named), KEYS, 1).to_bytes() == resolve(PROTOCOLS.proposal(DECLARED), KEYS, 1).to_bytes()
 
 

@@ -16,7 +16,6 @@ from attrs import define, evolve, field
 from anon.errors import Malformed, Refused, Unreachable
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.route import Response
-from anon.study.proposal import parse_proposal
 from anon.wire.invite import Invite
 from anon.wire.onion_address import onion_host
 from peer.app import PeerApp
@@ -26,6 +25,7 @@ from peer.predict import fetch_model
 from peer.rules.lifecycle import State
 from peer.store.database.integrity import write_digest
 from tests.support.fake_aggregator import DECLARED, FakeAggregator, advance, peer, reopened
+from tests.support.protocols import parse_proposal
 from tests.support.routes import Ask, Exchanges, Status, onward
 
 HONEST, OWN, *FURTHER = (f"{onion_host(bytes([number] * 32))}:80" for number in range(1, 9))

@@ -10,7 +10,7 @@ from nacl.signing import SigningKey
 from anon.credential import generate_secret_key
 from anon.errors import Malformed, Refused, RejectedProof
 from anon.protocols.histogram import thresholds as cuts
-from anon.study.manifest import parse_manifest, study_id_of
+from anon.study.manifest import study_id_of
 from anon.transparency.documents import body_digest, encode_chain, parse_chain, sign_head
 from anon.wire.cbor import decode, encode
 from anon.wire.messages import RosterEntry, encode_credentials, encode_roster, encode_seed, parse_roster
@@ -19,6 +19,7 @@ from peer.rules.checks import Equivocation, check_manifest, extend_chain
 from peer.rules.lifecycle import State
 from peer.rules.packet_lifecycle import Status
 from tests.support.fake_aggregator import BINNED, DECLARED, FakeAggregator, advance, peer, stored, until_closed
+from tests.support.protocols import parse_manifest
 
 # A point of order 3 on the curve, outside the prime-order subgroup: (0, 2), compressed.
 ORDER_3 = bytes([0x80]) + bytes(47)

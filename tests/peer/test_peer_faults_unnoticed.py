@@ -22,7 +22,7 @@ from anon.wire.packets import SealedPacket
 from peer import release as releasing
 from peer.app import PeerApp
 from peer.data.evaluate import at_once
-from peer.protocols.registry import part_of
+from peer.protocols.contract import part_of
 from peer.release import Released, random_sizes
 from peer.rules.bucket_checks import check_membership_in_buckets
 from peer.rules.checks import check_membership

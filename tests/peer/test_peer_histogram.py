@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from anon.protocols.contract import DocumentArrived, Record
 from anon.protocols.histogram.thresholds import RoundCounts
 from anon.wire.cbor import encode
+from peer.protocols.contract import part_of
 from peer.protocols.histogram import category_of
-from peer.protocols.registry import part_of
 from tests.support.fake_aggregator import BINNED, DECLARED, PAPER, FakeAggregator, advance, peer, until_closed
 from tests.support.tries import examples
 

@@ -17,7 +17,7 @@ from anon.study.manifest import Window
 from anon.transparency.documents import SignedHead
 from anon.wire.packets import SealedPacket
 from peer.data.evaluate import at_once, missing
-from peer.protocols.registry import part_of
+from peer.protocols.contract import part_of
 from peer.release import Released
 from peer.rules.lifecycle import State
 from peer.rules.packet_lifecycle import Status

@@ -17,7 +17,7 @@ from anon.study.manifest import Manifest
 from anon.sums.gradient import Descent, GradientSums
 from anon.vdaf.binding import sharing_nonce
 from anon.wire.packets import Occasion, share_info
-from peer.protocols.registry import part_of
+from peer.protocols.contract import part_of
 from peer.protocols.sum import SumPart, vector_of
 from tests.support.sums import GRADIENT, MOMENTS, SLEEP, TABLES, document, manifest_of, opener
 

@@ -15,7 +15,7 @@ from anon.ldp.epsilon import NANO
 from anon.protocols.charge import Measure, Unit
 from anon.sharing.arrangement import Arrangement, TellerEntry, parse_arrangement, parse_entry
 from anon.study.manifest import Manifest
-from anon.study.proposal import TellerPlace, parse_proposal
+from anon.study.proposal import TellerPlace
 from anon.teller.home import Place
 from anon.transparency.fingerprint import teller_words
 from anon.wire.addresses import TELLER_ADDRESS
@@ -28,6 +28,7 @@ from peer.rules.ledger import Ledger
 from peer.rules.limits import BudgetLimit
 from tests.support.clock import START, Clock
 from tests.support.fake_aggregator import FakeAggregator, peer
+from tests.support.protocols import parse_proposal
 from tests.support.sums import MOMENTS, countersigned, entry, manifest_of, opener, signing_key, sum_study
 from tests.support.visiting import visited
 

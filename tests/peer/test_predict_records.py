@@ -8,10 +8,10 @@ import pytest
 from attrs import evolve
 
 from anon.errors import Malformed, Refused
-from anon.protocols.linear_model import LinearModel
-from anon.protocols.registry import read_model
+from anon.protocols.models.linear import LinearModel
 from anon.protocols.sum.design import column_of
 from peer.predict import predict_own, predict_people, unfit
+from tests.support.protocols import read_model
 from tests.support.sums import MOMENTS, manifest_of, many
 
 STUDY = manifest_of(MOMENTS, keys=many(6))

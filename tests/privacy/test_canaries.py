@@ -29,7 +29,6 @@ from aggregator.desk.routes import ROUTES
 from aggregator.network import http
 from aggregator.rules.enrol import roster_entry
 from aggregator.study.live import LiveStudy
-from anon.study import parse_proposal
 from anon.terminal.support import contents
 from anon.wire.addresses import is_loopback
 from anon.wire.invite import Invite
@@ -44,6 +43,7 @@ from peer.store.home import PeerHome
 from peer.web.server import PageServer
 from tests.support.clock import Clock
 from tests.support.desk_browser import Desk, opened
+from tests.support.protocols import parse_proposal
 from tests.support.visiting import Visited
 from tests.support.world import make_app, study_text
 

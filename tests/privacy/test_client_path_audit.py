@@ -23,11 +23,11 @@ from anon.ldp.epsilon import loss
 from anon.protocols.contract import Record
 from anon.protocols.histogram import one_bit as bits
 from anon.protocols.resolve import StudyKeys, resolve
-from anon.study import parse_proposal
 from anon.study.manifest import Manifest, Survey
-from peer.protocols.registry import part_of
+from peer.protocols.contract import part_of
 from peer.release import MASK_KEY_SIZE, SlotRandomness
 from tests.privacy.black_box_audit import Finding, View, audit, one_hot_view, unary_view
+from tests.support.protocols import parse_proposal
 from tests.support.studies import categorical, head_of, label_of
 from tests.support.studies import study as study_file
 

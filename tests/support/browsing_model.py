@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from anon.protocols.histogram.model import from_json
+from anon.protocols.models.tables import from_json
 
 
 def model_of(study: str) -> bytes:

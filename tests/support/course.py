@@ -12,9 +12,9 @@ from attrs import define, field
 
 from aggregator.app import AggregatorApp
 from anon.ldp import nano
+from anon.protocols.registry import Protocols
 from anon.route import DirectRoute
 from anon.storage.home import aggregators_home
-from anon.study import parse_proposal
 from anon.study.manifest import Manifest
 from anon.transparency.documents import encode_chain, sign_head
 from anon.wire.invite import Invite
@@ -25,6 +25,7 @@ from peer.rules.consent import Policy
 from peer.store.home import PeerHome
 from tests.support.clock import Clock
 from tests.support.fake_aggregator import DECLARED
+from tests.support.protocols import PROTOCOLS, parse_proposal
 
 STUDY = DECLARED.replace("minimum = 3", "minimum = 2")
 LIFETIME = 4.5
@@ -59,25 +60,26 @@ class Person:
 
 
 @asynccontextmanager
-async def course(folder: Path, *names: str) -> AsyncIterator[tuple[Clock, list[Person]]]:
+async def course(folder: Path, *names: str, protocols: Protocols = PROTOCOLS) -> AsyncIterator[tuple[Clock, list[Person]]]:
     """Everybody's data imported, everybody's study published and served."""
     clock = Clock()
     async with AsyncExitStack() as stack:
-        people = [await stack.enter_async_context(_person(folder / name, name, clock)) for name in names]
+        people = [await stack.enter_async_context(_person(folder / name, name, clock, protocols)) for name in names]
         for one in people:
             await one.publish()
         yield clock, people
 
 
 @asynccontextmanager
-async def _person(path: Path, name: str, clock: Clock) -> AsyncIterator[Person]:
+async def _person(path: Path, name: str, clock: Clock, protocols: Protocols) -> AsyncIterator[Person]:
     home = PeerHome(path)
     home.prepare()
     table = path / "person.csv"
     table.write_text(f"age,cups,tired\n{20 + len(name)},many,1\n", encoding="utf-8")
     import_file(home.data_path, table, None, "replace", lambda _rows: None)
-    peer = PeerApp(home, DirectRoute, clock, os.urandom, policy=Policy(lifetime=nano(LIFETIME), minimum_cohort=2), evaluate=at_once)
-    async with AggregatorApp(aggregators_home(path), clock, os.urandom, processes=0) as aggregator:
+    policy = Policy(lifetime=nano(LIFETIME), minimum_cohort=2)
+    peer = PeerApp(home, DirectRoute, clock, os.urandom, policy=policy, evaluate=at_once, protocols=protocols)
+    async with AggregatorApp(aggregators_home(path), clock, os.urandom, processes=0, protocols=protocols) as aggregator:
         person = Person(name, peer, aggregator, home)
         bound: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         serving = asyncio.create_task(aggregator.serve("127.0.0.1", 0, bound.set_result))

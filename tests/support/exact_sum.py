@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 from attrs import evolve, frozen
 
-from aggregator.protocols import registry as aggregators
 from aggregator.protocols.contract import Round
 from aggregator.protocols.tally import Tally
 from anon.credential import pseudonym
 from anon.errors import InvalidValue, Malformed
 from anon.ldp import NanoEpsilon, RandomBytes
-from anon.protocols import registry as shared
 from anon.protocols.categories import label_category
 from anon.protocols.charge import Charge, Measure
 from anon.protocols.contract import DocumentArrived, Layout, Place, Record
 from anon.protocols.outgoing import Answer, Contributing, OpenShares, RawVector, SealedShares, sealed
+from anon.protocols.registry import ProtocolParts
 from anon.protocols.sortition import occasion_of
 from anon.protocols.words import PacketKind
 from anon.sealing import OVERHEAD, seal
@@ -34,7 +34,6 @@ from anon.study.proposal import DesignSection, Proposal
 from anon.study.slots import Row, Slot
 from anon.wire.cbor import decode, encode
 from anon.wire.packets import Occasion, Packet, Relayed, share_info
-from peer.protocols import registry as peers
 from tests.support import noisy_count
 from tests.support.world import FakePeer
 
@@ -56,7 +55,7 @@ def form(cards: Mapping[str, int], tables: Tables) -> None:
 
 class Shared(noisy_count.Shared):
     name = NAME
-    designs: Mapping[str, Design] = {NAME: Design(ExactSum, form)}
+    designs: ClassVar[Mapping[str, Design]] = {NAME: Design(ExactSum, form, {"kind": "Two exact sums.", "most": "Nothing."})}
 
     def lay_out(self, proposal: Proposal, windows: tuple[Window, ...], randbelow: Callable[[int], int]) -> Layout:
         asked = [Survey(number, "sum", (), (), 2, EXACT, 0, 0, RHO, windows[number], number, size=48) for number in range(2)]
@@ -93,6 +92,7 @@ def _recipients(study: Manifest) -> list[bytes]:
     return list(decode(study.part, "recipients"))
 
 
+@frozen
 class Peer:
     """Its shares are of one size whatever the vector, and add up to it modulo 2**64."""
 
@@ -174,13 +174,4 @@ def added(shown: Sequence[Sequence[Relayed]]) -> list[int]:
     return total([share_of(one.occasion, one.tag, one.teller, one.share) for each in shown for one in each])
 
 
-def register() -> None:
-    """Enter the protocol; `forget` takes it out."""
-    shared.register(Shared())
-    peers.PARTS[NAME], aggregators.PARTS[NAME] = Peer(), Aggregator()
-
-
-def forget() -> None:
-    """Take it out again."""
-    shared.forget(Shared())
-    del peers.PARTS[NAME], aggregators.PARTS[NAME]
+PROTOCOL = ProtocolParts(Shared(), Peer(), Aggregator())

@@ -11,11 +11,11 @@ from nacl.signing import SigningKey
 from anon.credential import blind_sign, commit, generate_secret_key, public_key, signer_nym_entropy
 from anon.errors import Unreachable
 from anon.protocols.kinds import padded_length
+from anon.protocols.registry import Protocols
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.route import Response
 from anon.sealing.opening import Opener
 from anon.study.manifest import Manifest
-from anon.study.proposal import parse_proposal
 from anon.transparency.bucketed import (
     InBuckets,
     credentials_in_buckets,
@@ -47,6 +47,7 @@ from peer.rules.lifecycle import State
 from peer.store.home import PeerHome, Settings
 from tests.support.clock import Clock
 from tests.support.packets import opened, packet_in
+from tests.support.protocols import PROTOCOLS
 from tests.support.studies import categorical, head_of, label_of, numeric, study
 
 CUPS = ["none", "some", "many"]
@@ -90,21 +91,24 @@ class FakeAggregator:
     says: dict[str, str] = field(factory=dict)
     made: dict[int, InBuckets] = field(factory=dict)
     """The documents in buckets, by number."""
+    protocols: Protocols = PROTOCOLS
     study: bytes = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.study = self.manifest.study_id
 
     @classmethod
-    def with_study(cls, text: str = DECLARED, clock: Clock | None = None) -> FakeAggregator:
+    def with_study(
+        cls, text: str = DECLARED, clock: Clock | None = None, protocols: Protocols = PROTOCOLS
+    ) -> FakeAggregator:
         """A published study."""
         key, sealing = SigningKey.generate(), os.urandom(32)
         issuer, value = generate_secret_key(os.urandom), os.urandom(32)
         clock = clock or Clock()
-        proposal = parse_proposal(text)
+        proposal = protocols.proposal(text)
         keys = StudyKeys(bytes(key.verify_key), Opener(sealing).public_key, bytes(public_key(issuer)), seed_commitment(value))
         manifest = resolve(proposal, keys, int(clock()))
-        aggregator = cls(manifest, key, sealing, issuer, value, clock)
+        aggregator = cls(manifest, key, sealing, issuer, value, clock, protocols=protocols)
         aggregator.publish("manifest", manifest.to_bytes())
         return aggregator
 
@@ -275,7 +279,7 @@ def peer(tmp_path: Path, aggregator: FakeAggregator, **settings: object) -> Peer
 
 def reopened(home: PeerHome, aggregator: FakeAggregator) -> PeerApp:
     """The app as after a restart."""
-    return PeerApp(home, lambda: aggregator, aggregator.clock, os.urandom, sleep=aggregator.clock.sleep, evaluate=at_once)
+    return PeerApp(home, lambda: aggregator, aggregator.clock, os.urandom, sleep=aggregator.clock.sleep, evaluate=at_once, protocols=aggregator.protocols)
 
 
 def stored(app: PeerApp, study: bytes, column: str) -> object:

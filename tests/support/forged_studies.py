@@ -14,8 +14,7 @@ from attrs import define, evolve, field
 from nacl.signing import SigningKey
 
 from aggregator.audit import AuditResult, audit_documents
-from aggregator.protocols.contract import Learned, SummingPart
-from aggregator.protocols.registry import part_of
+from aggregator.protocols.contract import Learned, SummingPart, part_of
 from aggregator.study.learn import Counted, Counting, count, counted, report_again
 from anon.credential import blind_sign, finalize, generate_secret_key, public_key, signer_nym_entropy
 from anon.protocols.contract import Place
@@ -28,7 +27,6 @@ from anon.sharing.quorum import Quorum, quorums
 from anon.sharing.round_document import RoundSums, SlotSum
 from anon.sharing.statements import AcceptedList, ListSignature, NoisyShare
 from anon.study.manifest import Manifest, Survey
-from anon.study.proposal import parse_proposal
 from anon.transparency.bucketed import (
     InBuckets,
     credentials_in_buckets,
@@ -50,6 +48,7 @@ from anon.wire.messages import (
     study_seed,
 )
 from anon.wire.packets import Occasion, Packet, PublishedPacket
+from tests.support.protocols import parse_proposal
 from tests.support.sums import countersigned, signing_key
 from tests.support.world import FakePeer
 

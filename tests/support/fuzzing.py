@@ -39,7 +39,6 @@ from anon.sharing.statements import (
     parse_noisy_share,
     parse_verifier_shares,
 )
-from anon.study.manifest import parse_manifest
 from anon.transparency.bucketed import roster_in_buckets, transcript_in_buckets
 from anon.transparency.buckets import parse_bucket, parse_bucket_document
 from anon.transparency.documents import encode_chain, parse_chain, sign_head
@@ -60,6 +59,7 @@ from anon.wire.messages import (
 from anon.wire.packets import Dummy, pad, parse_packet, parse_published, parse_relayed
 from anon.wire.replies import ACCEPTED, encode_reply, parse_reply
 from tests.support.fake_aggregator import FakeAggregator
+from tests.support.protocols import parse_manifest
 from tests.support.tellers import make_world
 
 CORPUS = Path(__file__).resolve().parents[1] / "corpus"

@@ -12,11 +12,12 @@ from pathlib import Path
 
 from aggregator.app import AggregatorApp
 from anon.ldp import nano
-from anon.study.manifest import Manifest, parse_manifest
+from anon.study.manifest import Manifest
 from anon.wire.invite import Invite
 from peer.data.importing import import_rows
 from peer.rules.lifecycle import LAST, State
 from tests.support.journal import Journal
+from tests.support.protocols import parse_manifest
 from tests.support.recording_wire import Wire
 from tests.support.shared_clock import Flow, SharedClock
 from tests.support.spawned import PATIENCE, Child, peer_app, pipe, publish_study, run_peers, serve_studies

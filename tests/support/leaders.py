@@ -14,11 +14,11 @@ from aggregator.app import AggregatorApp
 from aggregator.store.dialects import set_up
 from aggregator.store.home import open_home
 from aggregator.study.live import LiveStudy
-from anon.study import parse_proposal
 from anon.transparency.documents import find
 from anon.transparency.transcript import published as transcripts
 from anon.wire.messages import parse_roster
 from tests.support.postgres import Server
+from tests.support.protocols import parse_proposal
 from tests.support.serving import Serving
 from tests.support.shared_clock import SharedClock
 from tests.support.world import FakePeer, study_text

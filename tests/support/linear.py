@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from anon.protocols.linear_model import LinearModel
+from anon.protocols.models.linear import LinearModel
 from anon.study.features import Feature, Label
 from anon.sums.columns import Column
 

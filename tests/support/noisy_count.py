@@ -2,16 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from json import dumps, loads
+from typing import ClassVar
 
 from attrs import frozen
 
-from aggregator.protocols import registry as aggregators
 from aggregator.protocols.contract import Learned, Reached, ReportPart, Round
 from aggregator.protocols.estimates import Estimate, estimate
 from aggregator.protocols.tally import Tally, tallied
 from anon.errors import InvalidValue, Malformed
 from anon.ldp import NanoEpsilon, PerturbedReport, RandomBytes, RawCategory, build, nano
-from anon.protocols import registry as shared
 from anon.protocols.categories import label_category
 from anon.protocols.charge import Charge, local
 from anon.protocols.contract import (
@@ -24,6 +23,7 @@ from anon.protocols.contract import (
     Value,
 )
 from anon.protocols.outgoing import SurveyAnswer
+from anon.protocols.registry import ProtocolParts
 from anon.protocols.words import PacketKind, mechanism_line, mechanism_odds, mechanism_picture
 from anon.study.cost import total_epsilon
 from anon.study.designs import Design, Tables
@@ -34,7 +34,6 @@ from anon.study.proposal import DesignSection, Proposal
 from anon.study.slots import Row, Slot
 from anon.wire.cbor import decode, encode
 from anon.wire.packets import PublishedPacket
-from peer.protocols import registry as peers
 
 # The shared part
 
@@ -42,6 +41,9 @@ from peer.protocols import registry as peers
 @frozen
 class NoisyCount(DesignSection):
     epsilon: float = 1.0
+
+
+WORDS = {"kind": "Two noisy counts of yes.", "epsilon": "The most that a member's two answers together give away."}
 
 
 def form(cards: Mapping[str, int], tables: Tables) -> None:
@@ -79,9 +81,10 @@ def counts_in(study: Manifest, number: int, body_untrusted: bytes) -> tuple[int,
     return fields[2], fields[3]
 
 
+@frozen
 class Shared:
     name = "noisy-count"
-    designs: Mapping[str, Design] = {"noisy-count": Design(NoisyCount, form)}
+    designs: ClassVar[Mapping[str, Design]] = {"noisy-count": Design(NoisyCount, form, WORDS)}
 
     def share_sizes(self, study: Manifest) -> tuple[int, ...]:
         return ()
@@ -136,6 +139,7 @@ class Shared:
 # The peer's part
 
 
+@frozen
 class Peer:
     def needs(self, manifest: Manifest, survey: int) -> tuple[Place, ...]:
         return (("count", 0),) if survey == 1 else ()
@@ -167,6 +171,7 @@ class Counted:
     model: CountModel
 
 
+@frozen
 class Aggregator:
     def rounds(self, study: Manifest) -> tuple[Round, ...]:
         names = ("asking", "asking again")
@@ -194,11 +199,4 @@ class Aggregator:
         return ReportPart('{% extends "report.html" %}{% block results %}<h2>The count</h2><p>{{ "%.3f" | format(model.share) }} say yes.</p>{% endblock %}')
 
 
-def register() -> None:
-    shared.register(Shared())
-    peers.PARTS["noisy-count"], aggregators.PARTS["noisy-count"] = Peer(), Aggregator()
-
-
-def forget() -> None:
-    shared.forget(Shared())
-    del peers.PARTS["noisy-count"], aggregators.PARTS["noisy-count"]
+PROTOCOL = ProtocolParts(Shared(), Peer(), Aggregator())

@@ -18,7 +18,6 @@ from anon.errors import Refused
 from anon.ldp import nano
 from anon.nacl import SigningKey
 from anon.sharing import exchange
-from anon.study import parse_proposal
 from anon.study.manifest import Manifest
 from anon.teller.home import Place
 from anon.teller.home import open_home as open_teller
@@ -29,6 +28,7 @@ from peer.pairing.state import folder_of
 from peer.store.home import PeerHome
 from tests.support.peer_command import Served, serving
 from tests.support.postgres import Server
+from tests.support.protocols import parse_proposal
 from tests.support.served_tellers import exchanged, free_port
 from tests.support.troubled import Troubled
 from tests.support.world import FakePeer, study_text

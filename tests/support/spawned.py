@@ -19,7 +19,6 @@ from anon.errors import AnonmlError
 from anon.ldp import nano
 from anon.route import DirectRoute
 from anon.storage.crash_points import VARIABLE
-from anon.study import parse_proposal
 from anon.wire.invite import parse_invite
 from peer.app import PeerApp
 from peer.rules.consent import Policy
@@ -27,6 +26,7 @@ from peer.rules.lifecycle import State
 from peer.store.backup.archive import restore
 from peer.store.home import PeerHome
 from tests.support.forks import FORKS
+from tests.support.protocols import parse_proposal
 from tests.support.shared_clock import SharedClock
 
 PATIENCE = 60.0

@@ -21,10 +21,11 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from anon.study.manifest import Manifest, Survey, parse_manifest
+from anon.study.manifest import Manifest, Survey
 from examples.clock import Keeper
 from tests.support.command_line import ENVIRONMENT, ROOT
 from tests.support.noted_program import CLOCK, KEEPER, NOISE
+from tests.support.protocols import parse_manifest
 from tests.support.served_tellers import free_port
 from tests.support.sum_peers import PROGRAM, numbers_of
 from tests.support.sums import NAMES, sum_study

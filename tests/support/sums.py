@@ -21,8 +21,8 @@ from anon.sharing.statements import (
     encode_countersignatures,
 )
 from anon.study.manifest import Manifest
-from anon.study.proposal import parse_proposal
 from anon.wire.packets import TAG_BYTES, Occasion
+from tests.support.protocols import parse_proposal
 from tests.support.studies import categorical, head_of, label_of, numeric, study
 
 KEYS = StudyKeys(bytes(32), bytes(PUBLIC_KEY_SIZE), bytes(96), bytes(32))

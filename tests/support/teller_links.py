@@ -12,11 +12,11 @@ from attrs import define, field
 
 from anon.errors import Unreachable
 from anon.sharing.arrangement import TellerEntry
-from anon.study.manifest import parse_manifest
 from anon.teller.journal import Journal
 from anon.teller.session import Teller
 from anon.transparency.closing import Bodies
 from anon.wire.packets import Occasion
+from tests.support.protocols import parse_manifest
 from tests.support.reopened_teller import reopened
 
 

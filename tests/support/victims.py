@@ -25,7 +25,7 @@ from anon.transparency.equivocation import parse_evidence
 from anon.wire.replies import ACCEPTED, encode_reply
 from peer.app import PeerApp
 from peer.data.evaluate import at_once
-from peer.protocols.registry import part_of
+from peer.protocols.contract import part_of
 from peer.rules.lifecycle import State
 from peer.rules.packet_lifecycle import Status
 from peer.run.equivocations import kept

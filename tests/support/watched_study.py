@@ -19,9 +19,9 @@ from pathlib import Path
 from attrs import define, field, frozen
 
 from aggregator.app import AggregatorApp
-from anon.study import parse_proposal
 from anon.wire.invite import Invite
 from anon.wire.onion_address import onion_host
+from tests.support.protocols import parse_proposal
 from tests.support.shared_clock import Flow, SharedClock
 from tests.support.socks_recorder import SocksRecorder
 from tests.support.studies import questions

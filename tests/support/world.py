@@ -23,9 +23,9 @@ from anon.credential import Credential, commit, finalize, present, pseudonym, si
 from anon.errors import Unreachable
 from anon.ldp import RawCategory
 from anon.protocols.posts import sealed_enrolment, sealed_withdrawal
+from anon.protocols.registry import Protocols
 from anon.protocols.sortition import draw, occasion_of, tag_context
 from anon.route import Response
-from anon.study import parse_proposal
 from anon.study.manifest import Manifest, Window
 from anon.transparency.buckets import bucket_of, parse_bucket, parse_bucket_document
 from anon.transparency.documents import body_digest, find
@@ -47,6 +47,7 @@ from peer.data.evaluate import at_once
 from peer.store.home import PeerHome, Settings
 from tests.support.clock import Clock
 from tests.support.packets import opened, posted, read
+from tests.support.protocols import PROTOCOLS
 from tests.support.studies import questions
 
 ADDRESS = "127.0.0.1:1"
@@ -329,7 +330,10 @@ class World:
 
     def _peer(self, number: int) -> PeerApp:
         route, clock = self.routes[number], self.clock
-        return PeerApp(self._home(number), lambda: route, clock, os.urandom, sleep=clock.sleep, evaluate=at_once)
+        protocols = self.app._tools.protocols
+        return PeerApp(
+            self._home(number), lambda: route, clock, os.urandom, sleep=clock.sleep, evaluate=at_once, protocols=protocols
+        )
 
     async def go_on(self, until: float = 1e12) -> None:
         """Aggregator and real peers do what is due, in the order of time, up to `until`."""
@@ -361,12 +365,14 @@ class World:
 
 
 @asynccontextmanager
-async def in_memory(home: Path, text: str, invites: int = 20, database_url: str = "") -> AsyncIterator[World]:
+async def in_memory(
+    home: Path, text: str, invites: int = 20, database_url: str = "", protocols: Protocols = PROTOCOLS
+) -> AsyncIterator[World]:
     """A published study of the aggregator in this home; its peers are closed at the end."""
     clock = Clock()
     if database_url:
         await set_up(open_home(home, os.urandom), database_url)
-    async with make_app(home, clock) as app:
+    async with make_app(home, clock, protocols) as app:
         world = await begin(app, clock, text, invites)
         yield world
         for peer in world.peers:
@@ -375,14 +381,14 @@ async def in_memory(home: Path, text: str, invites: int = 20, database_url: str 
 
 async def begin(app: AggregatorApp, clock: Clock, text: str, invites: int = 20) -> World:
     """Publish a study in an opened app."""
-    manifest = await app.create_study(parse_proposal(text))
+    manifest = await app.create_study(app._tools.protocols.proposal(text))
     made = await app.create_invites(manifest.study_id, invites, ADDRESS)
     return World(app, app.study(manifest.study_id), clock, made if made[0].code else [])
 
 
-def make_app(home: Path, clock: Clock) -> AggregatorApp:
+def make_app(home: Path, clock: Clock, protocols: Protocols = PROTOCOLS) -> AggregatorApp:
     """An aggregator whose heavy work runs in a thread."""
-    return AggregatorApp(home, clock, os.urandom, processes=0)
+    return AggregatorApp(home, clock, os.urandom, processes=0, protocols=protocols)
 
 
 def has(live: LiveStudy, kind: str, part: int = 0) -> bool:

@@ -22,13 +22,14 @@ from typing import Any
 import pytest
 from attrs import define, field
 
-from anon.study.manifest import Manifest, parse_manifest
+from anon.study.manifest import Manifest
 from anon.testnet import PrivateNetwork
 from anon.wire.replies import ACCEPTED
 from tests.support import command_line
 from tests.support.command_line import anonml, start
 from tests.support.journal import TAG_BYTES, Ended, Journal
 from tests.support.onion_commands import TWO_PACKETS, OnionServing, onion_study, tor_of
+from tests.support.protocols import parse_manifest
 
 pytestmark = pytest.mark.tor
 VICTIMS = ("peer", "peer's tor", "aggregator", "aggregator's tor")

@@ -12,11 +12,11 @@ from aggregator.network.onion_address import address_of_links, onion_addresses
 from aggregator.store.home import open_home
 from anon.errors import Malformed, Refused
 from anon.serving.onion_key import draw_key, keep_key, keep_keys, kept_key
-from anon.study.manifest import parse_manifest
 from anon.wire.cbor import decode, encode
 from anon.wire.onion_address import onion_host
 from tests.support.command_line import anonml, attempt
 from tests.support.onion_commands import onion_study
+from tests.support.protocols import parse_manifest
 from tests.support.studies import ONE_PACKET
 
 STUDY = onion_study("Named", ONE_PACKET, enrol=600, settle=6, collect=60)

@@ -10,8 +10,9 @@ from attrs import evolve, frozen
 
 from aggregator.lab.simulation.pairs import tried
 from anon.ldp import MAX_CATEGORIES
+from anon.protocols.histogram.sections import OnePacket, Paper
 from anon.study.features import Feature, Learning
-from anon.study.proposal import OnePacket, Paper, Proposal
+from anon.study.proposal import Proposal
 
 BINS = (2, 4, 8)
 

@@ -14,16 +14,18 @@ from attrs import evolve, frozen
 from aggregator.compute import HERE, Compute
 from aggregator.lab.planning.population import Assumptions
 from aggregator.lab.planning.trials import Forecast, Trials, plan_of, populations_for, worlds_of
+from aggregator.protocols.installed import PROTOCOLS
 from anon.accounting.central import central, local_epsilon
 from anon.accounting.statement import slot_rows
 from anon.protocols.charge import LOCAL
 from anon.protocols.histogram.binning import level_edges
+from anon.protocols.histogram.sections import OnePacket
 from anon.protocols.registry import charge_of
 from anon.protocols.sum.arranged import DELTA
+from anon.protocols.sum.sections import TablesSum
 from anon.study.features import Feature, Learning
-from anon.study.manifest import HISTOGRAM, Manifest
-from anon.study.proposal import OnePacket, Proposal, TellerPlace
-from anon.study.sum_designs import FEWEST_TELLERS, TablesSum
+from anon.study.manifest import Manifest
+from anon.study.proposal import FEWEST_TELLERS, Proposal, TellerPlace
 
 _WITHOUT_SPARE = (
     "It holds if at least one teller is honest: it keeps its shares to itself and adds its noise.",
@@ -108,9 +110,9 @@ class Beside:
 
 def without_tellers(proposal: Proposal, epsilon: float) -> Proposal:
     """The same study for the designs of `histogram`, which replace its own."""
-    if proposal.protocol == HISTOGRAM and not proposal.tellers:
+    if not proposal.design.has_tellers:
         return proposal
-    return evolve(proposal, design=OnePacket("one-packet", epsilon), protocol=HISTOGRAM, tellers=())
+    return PROTOCOLS.proposed(evolve(proposal, design=OnePacket("one-packet", epsilon), protocol="", tellers=()))
 
 
 def summed(proposal: Proposal, epsilon: float) -> tuple[Proposal, tuple[str, ...]]:

@@ -15,10 +15,10 @@ from aggregator.lab.planning.trials import SEED, collected_in, worlds_of
 from aggregator.lab.simulation.ceilings import is_linear
 from aggregator.lab.simulation.run import Plan
 from aggregator.lab.simulation.simulate import learn_collected
+from aggregator.protocols.installed import PROTOCOLS
 from anon.errors import Refused
 from anon.ldp import NANO
 from anon.protocols.histogram.asked import asks_score
-from anon.study.manifest import parse_manifest
 
 POPULATIONS = 4
 """So many show what tables score: each of them is scored by few reports, and known no better for more."""
@@ -38,7 +38,7 @@ def forecast(manifest_bytes: bytes, people: int) -> Expected:
 
     Raises `Refused` for a study of the declared score, which makes no model, and for a linear model.
     """
-    manifest = parse_manifest(manifest_bytes)
+    manifest = PROTOCOLS.manifest(manifest_bytes)
     if any(map(asks_score, manifest.surveys)):
         raise Refused("this study tests what staff expect and makes no model; its report says if that is true here")
     if is_linear(manifest):

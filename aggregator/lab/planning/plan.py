@@ -22,7 +22,8 @@ from aggregator.lab.planning.trials import (
 )
 from aggregator.protocols.histogram.reconstruct import Floats
 from anon.errors import Malformed
-from anon.study.proposal import OnePacket, Proposal
+from anon.protocols.histogram.sections import OnePacket
+from anon.study.proposal import Proposal
 
 BEHIND = 2.5
 

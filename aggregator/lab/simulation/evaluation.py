@@ -21,8 +21,8 @@ from aggregator.lab.simulation.run import categories, cells
 from aggregator.protocols.histogram.reconstruct import Floats
 from aggregator.report.evaluation import Evaluation, Subgroup
 from anon.protocols.contract import PublishedModel
-from anon.protocols.histogram.model import THRESHOLD_TOLERANCE, Model, demand_tables
-from anon.protocols.linear_model import TOLERANCE, LinearModel
+from anon.protocols.models.linear import TOLERANCE, LinearModel
+from anon.protocols.models.tables import THRESHOLD_TOLERANCE, Model, demand_tables
 from anon.protocols.names import bin_names
 
 Truths = NDArray[np.bool_]

@@ -18,10 +18,12 @@ from aggregator.lab.simulation.csv_file import read_columns, read_csv
 from aggregator.lab.simulation.pairs import asked_untried
 from aggregator.lab.simulation.people import Column, People, split
 from aggregator.lab.simulation.target import Bound, is_number, label_of, plain
+from aggregator.protocols.installed import PROTOCOLS
 from anon.errors import InvalidValue, Malformed
 from anon.protocols.categories import label_map
+from anon.protocols.histogram.sections import OnePacket
 from anon.study.features import Cohort, Feature, Label, Learning, Table
-from anon.study.proposal import OnePacket, Proposal, Schedule
+from anon.study.proposal import Proposal, Schedule
 from anon.tables.columns import sanitised
 from anon.tables.streams import Cell
 
@@ -219,7 +221,7 @@ def _numeric(
 
 
 def _proposal(label: Label, features: tuple[Feature, ...], epsilon: float, rate: float) -> Proposal:
-    return Proposal(
+    inferred = Proposal(
         version=1,
         title=f"Simulated: {label.name}",
         purpose="A simulation on data at hand.",
@@ -232,3 +234,4 @@ def _proposal(label: Label, features: tuple[Feature, ...], epsilon: float, rate:
         tables=(Table("person", (*(feature.name for feature in features), label.name)),),
         learning=Learning("additive", "soft", "auc", 0, rate),
     )
+    return PROTOCOLS.proposed(inferred)

@@ -18,7 +18,7 @@ from aggregator.protocols.histogram.reconstruct import Floats
 from aggregator.protocols.sum.part import learned_from
 from anon.errors import Refused
 from anon.noise.scaling import shrunk
-from anon.protocols.linear_model import LinearModel
+from anon.protocols.models.linear import LinearModel
 from anon.protocols.sum.design import CONSTANT, descent_of, summed_of
 from anon.protocols.sum.standing import RoundSum, arrangement_of
 from anon.study.manifest import Manifest

@@ -253,8 +253,8 @@ def _bit(
     generator: np.random.Generator,
 ) -> BitTally:
     """Peers of one sign and label round alike, so that their +1s are binomial; random response is drawn after it."""
-    by_category = members.truth(survey.survey, mapped.codes(survey), 2 * len(survey.signs)).reshape(-1, 2)
-    above = np.array(survey.signs) > 0
+    by_category = members.truth(survey.survey, mapped.codes(survey), 2 * len(one_bit.signs_of(survey))).reshape(-1, 2)
+    above = np.array(one_bit.signs_of(survey)) > 0
     groups = np.concatenate([by_category[~above].sum(axis=0), by_category[above].sum(axis=0)])
     chances = [one_bit.plus_share(survey, 1 if group >= 2 else -1, group % 2) / SCALE for group in range(4)]
     plus = int(generator.binomial(groups, chances).sum())

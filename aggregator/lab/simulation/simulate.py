@@ -30,8 +30,8 @@ from anon.ldp import NANO
 from anon.ldp.epsilon import NanoEpsilon
 from anon.protocols.cost_words import cost_in_words, is_local
 from anon.protocols.histogram.asked import asks_score
-from anon.protocols.histogram.model import Model
-from anon.protocols.linear_model import LinearModel
+from anon.protocols.models.linear import LinearModel
+from anon.protocols.models.tables import Model
 from anon.protocols.resolve import StudyKeys, drafted, resolve
 from anon.sealing import PUBLIC_KEY_SIZE
 from anon.study.manifest import Manifest

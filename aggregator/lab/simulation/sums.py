@@ -14,8 +14,8 @@ from aggregator.lab.simulation.sum_noise import Integers, simulated_noise
 from aggregator.protocols.histogram.results import LearnedStudy
 from aggregator.protocols.sum.part import learned_from
 from anon.errors import Refused
-from anon.protocols.histogram.model import Model
-from anon.protocols.linear_model import LinearModel
+from anon.protocols.models.linear import LinearModel
+from anon.protocols.models.tables import Model
 from anon.protocols.sum.design import shape_of
 from anon.protocols.sum.standing import RoundSum, arrangement_of
 from anon.study.manifest import Manifest

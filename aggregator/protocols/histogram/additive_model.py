@@ -22,7 +22,7 @@ from aggregator.protocols.histogram.reconstruct import Floats, Histogram, Survey
 from aggregator.protocols.histogram.results import HOSTILE_SHARE, LearnedStudy, PartitionResult, Subject, published
 from aggregator.protocols.histogram.scoring import Scores, score
 from anon.ldp import SCALE
-from anon.protocols.histogram.model import Table
+from anon.protocols.models.tables import Table
 from anon.study.features import Feature, Learning
 
 

@@ -16,6 +16,7 @@ from aggregator.protocols.histogram.reconstruct import Counts, SurveyTally
 from aggregator.protocols.tally import Tally
 from anon.ldp import SCALE, Mechanism
 from anon.protocols.histogram.asked import asks_score
+from anon.protocols.histogram.one_bit import centre_of, signs_of
 from anon.study.manifest import Manifest, Survey
 
 
@@ -63,5 +64,5 @@ def _tally(survey: Survey, counted: Tally) -> SurveyTally:
 
 def bit_tally(survey: Survey, mechanism: Mechanism, counts: Counts, n: int) -> BitTally:
     """The counts of a one-bit survey, as learning needs them."""
-    feature, centre = survey.features[0], survey.centre / SCALE
-    return BitTally(survey.survey, feature, survey.signs, centre, mechanism, counts, n, asks_score(survey))
+    feature, centre = survey.features[0], centre_of(survey) / SCALE
+    return BitTally(survey.survey, feature, signs_of(survey), centre, mechanism, counts, n, asks_score(survey))

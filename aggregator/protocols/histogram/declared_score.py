@@ -27,7 +27,7 @@ from aggregator.protocols.histogram.moments import BitTally
 from aggregator.protocols.histogram.noise_test import LEVEL
 from aggregator.protocols.histogram.reconstruct import Counts, Floats
 from anon.ldp import SCALE, Mechanism
-from anon.protocols.histogram.model import ScoreResult
+from anon.protocols.models.tables import ScoreResult
 
 
 @frozen(eq=False)

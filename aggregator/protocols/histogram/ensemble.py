@@ -23,7 +23,7 @@ With `classifier = "additive"` one model of all surveys is learnt: `additive_mod
 4. Make one table for each feature, and score it on the score cohort. One-bit packets have none: all of them train.
 5. Claim less as above; effects stay, and the likelier label is decided for: `results.published`.
 
-The published tables are combined where a person's answer is predicted: `anon.protocols.histogram.model`.
+The published tables are combined where a person's answer is predicted: `anon.protocols.models.tables`.
 Deterministic: equal tallies give an equal model, bit for bit on one machine and library version.
 """
 
@@ -50,7 +50,7 @@ from aggregator.protocols.histogram.reconstruct import (
 from aggregator.protocols.histogram.results import HOSTILE_SHARE, LearnedStudy, PartitionResult, Subject, published
 from aggregator.protocols.histogram.scoring import Scores, score
 from aggregator.protocols.histogram.table_noise_test import chance_of_tables
-from anon.protocols.histogram.model import Table
+from anon.protocols.models.tables import Table
 from anon.study.features import Learning
 
 __all__ = ["HOSTILE_SHARE", "LearnedStudy", "PartitionResult", "Subject", "learn"]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
 import numpy as np
+from attrs import frozen
 
 from aggregator.protocols.contract import Learned, Reached, ReportPart, Round
 from aggregator.protocols.estimates import Estimate, estimate
@@ -16,13 +17,14 @@ from anon.protocols.contract import Place, PublishedModel
 from anon.protocols.histogram import thresholds
 from anon.protocols.histogram.asked import asks_label
 from anon.protocols.histogram.describe import survey_title
-from anon.protocols.histogram.model import Model
 from anon.protocols.histogram.thresholds import RoundCounts, known_shares, parse_all, study_cuts, surveys_of_round
+from anon.protocols.models.tables import Model
 from anon.protocols.sortition import in_score_cohort
 from anon.study.manifest import Manifest, Survey
 from anon.wire.packets import TAG_BYTES, PublishedPacket
 
 
+@frozen
 class HistogramPart:
     """See `aggregator.protocols.contract`."""
 

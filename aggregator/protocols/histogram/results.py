@@ -10,7 +10,7 @@ from aggregator.protocols.histogram.declared_score import DeclaredScore
 from aggregator.protocols.histogram.noise_test import ABSTAIN_FROM, LEVEL
 from aggregator.protocols.histogram.reconstruct import Floats
 from aggregator.protocols.histogram.scoring import Scores
-from anon.protocols.histogram.model import VERSION, Cuts, Model, Table
+from anon.protocols.models.tables import VERSION, Cuts, Model, Table
 from anon.study.features import Feature, Label
 
 HOSTILE_SHARE = 0.01

@@ -15,7 +15,7 @@ from aggregator.protocols.sum.published import NoisySum
 from aggregator.protocols.tally import Tally
 from anon.errors import Malformed
 from anon.protocols.contract import Place, PublishedModel
-from anon.protocols.linear_model import LinearModel
+from anon.protocols.models.linear import LinearModel
 from anon.protocols.sum.design import CONSTANT, GRADIENT, TABLES, column_of, summed_of
 from anon.protocols.sum.standing import RoundSum, arrangement_of, final_weights, place_of, read_sums, sum_asked
 from anon.sharing.round_document import demand_listed
@@ -32,6 +32,7 @@ class LearnedLinear:
     model: LinearModel
 
 
+@frozen
 class SumPart:
     """See `aggregator.protocols.contract`."""
 

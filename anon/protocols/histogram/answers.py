@@ -18,7 +18,7 @@ from anon.protocols.categories import TotalMap, cell, feature_map, label_map, le
 from anon.protocols.contract import Record
 from anon.protocols.histogram import thresholds as cuts
 from anon.protocols.histogram.asked import asks_label
-from anon.protocols.histogram.one_bit import bit_answer
+from anon.protocols.histogram.one_bit import bit_answer, signs_of
 from anon.study.manifest import Manifest, Survey
 from anon.text.sentences import say
 
@@ -75,6 +75,6 @@ def _map(manifest: Manifest, survey: Survey, name: str, published: cuts.Publishe
 
 def _answers(survey: Survey) -> tuple[RawCategory, ...]:
     if survey.kind == "bit":
-        return tuple(bit_answer(sign, label) for sign in survey.signs for label in (0, 1))
+        return tuple(bit_answer(sign, label) for sign in signs_of(survey) for label in (0, 1))
     combinations = product(*(range(card) for card in survey.cards), (0, 1))
     return tuple(RawCategory(cell(survey.cards, places, label), survey.m) for *places, label in combinations)

@@ -16,8 +16,10 @@ from math import lcm, prod
 from anon.errors import Malformed
 from anon.ldp import SCALE
 from anon.protocols.histogram.asked import asks_score
+from anon.protocols.histogram.forms import MOST_SIGNS
+from anon.protocols.histogram.one_bit import signs_of
 from anon.study.features import Feature
-from anon.study.manifest import MOST_SIGNS, Manifest
+from anon.study.manifest import Manifest
 from anon.text.sentences import say
 
 SHARES = (0.8, 0.1, 0.1)
@@ -63,7 +65,7 @@ def check(study: Manifest) -> None:
     asked = [survey for survey in study.surveys if asks_score(survey)]
     signs = score_signs(told) if asked and prod(feature.cardinality for feature in told) <= MOST_SIGNS else ()
     for survey in asked:
-        if survey.features != tuple(feature.name for feature in told) or survey.signs != signs:
+        if survey.features != tuple(feature.name for feature in told) or signs_of(survey) != signs:
             raise Malformed(say(
                 "survey {survey}: its signs are not what staff expect of the features; do not take part",
                 survey=survey.survey,

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from anon.ldp import SCALE, Mechanism, format_epsilon
 from anon.protocols.histogram.asked import asks_score
-from anon.protocols.histogram.one_bit import plus_share
+from anon.protocols.histogram.one_bit import centre_of, plus_share, signs_of
 from anon.protocols.names import category_text
 from anon.protocols.words import (
     Line,
@@ -36,7 +36,7 @@ def packet_kinds(manifest: Manifest) -> tuple[PacketKind, ...]:
     """Every kind of packet that a study can ask for, the likeliest first."""
     grouped: dict[tuple[object, ...], list[Survey]] = {}
     for one in manifest.surveys:
-        grouped.setdefault((one.kind, one.mechanism, one.m, one.p, one.q, one.centre), []).append(one)
+        grouped.setdefault((one.kind, one.mechanism, one.m, one.p, one.q, centre_of(one)), []).append(one)
     weight = {
         row.survey: Fraction(row.weight, slot.total) for slot in manifest.slots for row in slot.rows
     }
@@ -48,7 +48,7 @@ def packet_kinds(manifest: Manifest) -> tuple[PacketKind, ...]:
 
 
 def _kind(manifest: Manifest, surveys: Sequence[Survey], expected: Fraction) -> PacketKind:
-    first = next((one for one in surveys if -1 in one.signs), surveys[0])  # a bit about the label alone says less
+    first = next((one for one in surveys if -1 in signs_of(one)), surveys[0])  # a bit about the label alone says less
     return PacketKind(
         first,
         tuple(_question(manifest, one) for one in surveys),
@@ -88,8 +88,8 @@ def _question(manifest: Manifest, survey: Survey) -> Sentence:
         return say("{features}: do they point to a yes; with {label}", features=about, label=label)
     if survey.kind == "bit":
         feature = manifest.feature(survey.features[0])
-        positive = [category_text(feature, place) for place, sign in enumerate(survey.signs) if sign > 0]
-        if len(positive) == len(survey.signs):
+        positive = [category_text(feature, place) for place, sign in enumerate(signs_of(survey)) if sign > 0]
+        if len(positive) == len(signs_of(survey)):
             return say("{label} alone", label=label)
         return say("{categories}; with {label}", categories=_either(positive), label=label)
     if survey.kind == "histogram":
@@ -165,7 +165,7 @@ def _bit_lines(survey: Survey, built: Mechanism) -> tuple[Line, ...]:
         ),
         (away, both),
     )
-    return (opening, with_sign, without) if -1 in survey.signs else (opening, with_sign)
+    return (opening, with_sign, without) if -1 in signs_of(survey) else (opening, with_sign)
 
 
 def _picture(survey: Survey) -> Picture:

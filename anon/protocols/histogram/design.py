@@ -1,7 +1,7 @@
 """Designs: proposal to surveys and slot tables. `mechanism = "auto"` is resolved here, before anyone is asked.
 
-The sections of a study file that name a design are in `anon.study.proposal`. `anon.study.designs` holds the form of
-each design, which every manifest has to have.
+The sections of a study file that name a design are in `anon.protocols.histogram.sections`, and the form of each design,
+which every manifest has to have, in `anon.protocols.histogram.forms`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from anon.errors import Malformed
 from anon.ldp import MAX_CATEGORIES, SCALE, Mechanism, NanoEpsilon, build, choose, choose_for_label, nano
 from anon.protocols.contract import Layout
 from anon.protocols.histogram.declared import SHARES, declared, far_centre, score_signs
-from anon.protocols.histogram.one_bit import feature_signs
+from anon.protocols.histogram.one_bit import bit_parameters, feature_signs
+from anon.protocols.histogram.sections import OnePacket, Paper
 from anon.study.manifest import Survey, Window
-from anon.study.proposal import OnePacket, Paper, Proposal
+from anon.study.proposal import Proposal
 from anon.study.slots import Row, Slot
 
 _WEIGHT = 1_000_000
@@ -107,8 +108,7 @@ class _Sheet:
                 epsilon=built.epsilon,
                 window=window,
                 round=turn,
-                signs=signs,
-                centre=centre,
+                parameters=bit_parameters(centre, signs) if signs else (),
             )
         )
         return number

@@ -1,9 +1,12 @@
 """One-bit packets: one bit about one feature times the label's distance from a guess, rounded to a sign.
 
-The survey names a sign b in {-1, +1} for every category of its feature. The signs stand for a threshold, one category
+The survey names a sign b in {-1, +1} for every category of its feature: of several features for each combination, the
+last one's category changing fastest. The signs stand for a threshold, one category
 against the others, or +1 everywhere, which asks about the label alone. The survey also names a centre a, a public guess
 of the share of positive labels. The peer computes v = b (y - a) / max(a, 1 - a), which lies in [-1, 1]. It rounds v at
 random to a sign of mean v. Binary random response with the whole epsilon perturbs that sign.
+
+Both stand in the survey's parameters: a over 2**64, then for each sign 1 where it is +1, else 0.
 
 The cost: rounding happens before the mechanism, so that a report's probabilities are mixtures of those of the two
 signs. No two records can make them differ by more than the mechanism's own ratio p/q, and since v reaches -1 and +1
@@ -25,6 +28,21 @@ ANSWERS = 4
 """The category that a peer's part answers: 2 [b = +1] + y. It becomes one of two signs here, and nowhere else."""
 
 
+def bit_parameters(centre: int, signs: Sequence[int]) -> tuple[int, ...]:
+    """The parameters of a one-bit survey with this centre, over 2**64, and these signs of -1 and +1."""
+    return (centre, *(int(sign > 0) for sign in signs))
+
+
+def centre_of(survey: Survey) -> int:
+    """a, over 2**64, of a one-bit survey; 0 of another."""
+    return survey.parameters[0] if survey.parameters else 0
+
+
+def signs_of(survey: Survey) -> tuple[int, ...]:
+    """b of each category of a one-bit survey, -1 or +1; none of another."""
+    return tuple(2 * above - 1 for above in survey.parameters[1:])
+
+
 def bit_answer(sign: int, label: int) -> RawCategory:
     """The answer of a record whose category has this sign and whose label is 0 or 1."""
     return RawCategory(2 * (sign > 0) + label, ANSWERS)
@@ -32,7 +50,7 @@ def bit_answer(sign: int, label: int) -> RawCategory:
 
 def plus_share(survey: Survey, sign: int, label: int) -> int:
     """The chance, over 2**64, that v = sign (label - a)/max(a, 1 - a) is rounded to +1: (1 + v)/2, rounded down."""
-    centre = survey.centre
+    centre = centre_of(survey)
     distance = sign * (SCALE - centre if label else -centre)
     return min((SCALE * (distance + max(centre, SCALE - centre))) // (2 * max(centre, SCALE - centre)), SCALE)
 
@@ -62,7 +80,7 @@ def random_size(survey: Survey) -> int:
 
 def scale(survey: Survey) -> float:
     """max(a, 1 - a): what a sign's mean is multiplied with to estimate E[b (y - a)]."""
-    return max(survey.centre, SCALE - survey.centre) / SCALE
+    return max(centre_of(survey), SCALE - centre_of(survey)) / SCALE
 
 
 def feature_signs(feature: Feature) -> tuple[tuple[int, ...], ...]:

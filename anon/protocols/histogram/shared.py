@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from math import prod
+from typing import ClassVar
+
+from attrs import frozen
 
 from anon.errors import Malformed
 from anon.ldp import NanoEpsilon
@@ -13,24 +16,29 @@ from anon.protocols.histogram import declared, describe
 from anon.protocols.histogram import thresholds as cuts
 from anon.protocols.histogram.asked import asks_label
 from anon.protocols.histogram.design import Windows, binning_rounds, lay_out
-from anon.protocols.histogram.model import Model, from_json
+from anon.protocols.histogram.forms import one_packet, paper
+from anon.protocols.histogram.sections import BOUNDS, WORDS, OnePacket, Paper
+from anon.protocols.models.tables import Model, from_json
 from anon.protocols.words import PacketKind
 from anon.study.cost import attribute_epsilon, total_epsilon
-from anon.study.designs import Design, one_packet, paper
+from anon.study.designs import Design
 from anon.study.manifest import Manifest, Survey, Window
-from anon.study.proposal import OnePacket, Paper, Proposal
+from anon.study.proposal import Proposal
 from anon.text.sentences import Sentence
 
 _NUMBER, _TEXT = 32, 6
 """Characters of the longest float in JSON with its comma; bytes that JSON may make of one byte of a text."""
 
 
+@frozen
 class HistogramProtocol:
     """Packets of perturbed histogram cells (Cyphers & Veeramachaneni 2017, section VII). See `contract`."""
 
     name = "histogram"
-    designs: Mapping[str, Design] = {"one-packet": Design(OnePacket, one_packet), "paper": Design(Paper, paper)}
-
+    designs: ClassVar[Mapping[str, Design]] = {
+        "one-packet": Design(OnePacket, one_packet, WORDS["one-packet"], BOUNDS["one-packet"]),
+        "paper": Design(Paper, paper, WORDS["paper"], BOUNDS["paper"]),
+    }
 
     def share_sizes(self, study: Manifest) -> tuple[int, ...]:
         """None: every answer is perturbed."""
@@ -49,7 +57,9 @@ class HistogramProtocol:
         return lay_out(proposal, Windows(windows[:-1], windows[-1]), randbelow)
 
     def check(self, study: Manifest) -> None:
-        """Every cut can be found, and a declared score is that of the declared directions."""
+        """Every answer is perturbed, every cut can be found, and a declared score follows the declared directions."""
+        if study.part or any(survey.exact for survey in study.surveys):
+            raise Malformed("manifest: the histogram has no exact survey, and no part of its own; do not take part")
         cuts.check(study)
         declared.check(study)
 

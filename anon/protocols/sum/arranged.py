@@ -16,6 +16,7 @@ from anon.errors import InvalidValue, Malformed
 from anon.ldp import NanoEpsilon, nano
 from anon.protocols.contract import Layout
 from anon.protocols.sum.design import GRADIENT, MOMENTS, TABLES, gradient_parameters, shape_of, sum_of
+from anon.protocols.sum.sections import Gradient, Moments, TablesSum
 from anon.sealing import PUBLIC_KEY_SIZE
 from anon.sharing.arrangement import (
     COMMITMENT_SIZE,
@@ -32,7 +33,6 @@ from anon.study.manifest import EXACT, Survey, Window
 from anon.study.proposal import Proposal, TellerPlace
 from anon.study.records import RECORD
 from anon.study.slots import Row, Slot
-from anon.study.sum_designs import Gradient, Moments, TablesSum
 
 DELTA: Final = Decimal("1e-6")
 """The delta of every promise of this protocol."""

@@ -25,13 +25,13 @@ from typing import Final
 from attrs import evolve
 
 from anon.errors import InvalidValue, Malformed
+from anon.protocols.sum.sections import MOST_REACH, MOST_SUMMED_ROUNDS, Gradient
 from anon.sharing.arrangement import Sum
 from anon.study.designs import AskedSurvey, Tables
 from anon.study.features import Feature
 from anon.study.manifest import Manifest, Survey
 from anon.study.proposal import DECIMALS
 from anon.study.records import PERSON, RECORD, Records
-from anon.study.sum_designs import MOST_REACH, MOST_SUMMED_ROUNDS, Gradient
 from anon.sums.columns import Column
 from anon.sums.gradient import Descent, GradientSums
 from anon.sums.moments import MomentSums

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
+from typing import ClassVar
+
+from attrs import frozen
 
 from anon.errors import Malformed
 from anon.ldp import NanoEpsilon
-from anon.protocols import linear_model
 from anon.protocols.charge import Charge, Measure, Unit
 from anon.protocols.contract import Layout, Place, PublishedModel
-from anon.protocols.histogram.model import from_json
+from anon.protocols.models import linear, tables
 from anon.protocols.sum import arranged, describe
 from anon.protocols.sum.design import (
     gradient_form,
@@ -22,6 +24,7 @@ from anon.protocols.sum.design import (
     tables_form,
     unit_of,
 )
+from anon.protocols.sum.sections import BOUNDS, WORDS, Gradient, Moments, TablesSum
 from anon.protocols.sum.standing import arrangement_of, place_of
 from anon.protocols.words import PacketKind
 from anon.sealing import OVERHEAD
@@ -30,7 +33,6 @@ from anon.sharing.round_document import longest_round_sums
 from anon.study.designs import Design
 from anon.study.manifest import Manifest, Survey, Window
 from anon.study.proposal import LONGEST_NAME, Proposal
-from anon.study.sum_designs import Gradient, Moments, TablesSum
 from anon.text.foreign import fault
 from anon.text.sentences import Sentence
 
@@ -38,15 +40,16 @@ _NUMBER, _TEXT = 32, 6
 """Characters of the longest float in JSON with its comma; bytes that JSON may make of one byte of a text."""
 
 
+@frozen
 class SumProtocol:
     """Exact vectors, whose sums the study's tellers publish with noise (Prio3 and the discrete Gaussian). See
     `contract`."""
 
     name = "sum"
-    designs: Mapping[str, Design] = {
-        "tables-sum": Design(TablesSum, tables_form),
-        "moments": Design(Moments, moments_form),
-        "gradient": Design(Gradient, gradient_form),
+    designs: ClassVar[Mapping[str, Design]] = {
+        "tables-sum": Design(TablesSum, tables_form, WORDS["tables-sum"], BOUNDS["tables-sum"]),
+        "moments": Design(Moments, moments_form, WORDS["moments"], BOUNDS["moments"]),
+        "gradient": Design(Gradient, gradient_form, WORDS["gradient"], BOUNDS["gradient"]),
     }
 
     def windows(self, proposal: Proposal, settled: int) -> tuple[Window, ...]:
@@ -127,7 +130,7 @@ class SumProtocol:
 
     def read_model(self, text_untrusted: str) -> PublishedModel:
         """Tables, or the linear form. Neither names this protocol, so that any program predicts from them."""
-        return linear_model.from_json(text_untrusted) if '"form"' in text_untrusted else from_json(text_untrusted)
+        return linear.from_json(text_untrusted) if '"form"' in text_untrusted else tables.from_json(text_untrusted)
 
 
 @contextmanager
@@ -152,8 +155,6 @@ def _demand_surveys(study: Manifest) -> None:
         if records_of(survey) != study.records:
             raise Malformed(f"survey {survey.survey} takes other records of a member than the study says")
         summed_of(study, survey)
-        if survey.signs or survey.centre:
-            raise Malformed(f"survey {survey.survey} is exact and has no signs")
 
 
 def _demand_words(teller: TellerEntry) -> None:

@@ -16,12 +16,11 @@ from anon.errors import Malformed
 from anon.ldp import RawCategory
 from anon.protocols.contract import DocumentArrived
 from anon.protocols.outgoing import Answer, CutVector, OpenShares, Outgoing, SurveyAnswer
-from anon.study.manifest import Manifest, Survey, parse_manifest
+from anon.study.manifest import Manifest, Survey
 from anon.text.sentences import say
 from anon.wire.cbor import decode, encode
 from peer.data.evaluate import snapshot_of
-from peer.protocols.contract import SharingPart
-from peer.protocols.registry import part_of
+from peer.protocols.contract import SharingPart, part_of
 
 _NUMBER = 4
 """Bytes of a category, and of how many there are."""
@@ -64,10 +63,9 @@ class Making:
         )
 
 
-def made(told: Making, manifest: Manifest | None = None) -> bytes:
+def made(told: Making, manifest: Manifest) -> bytes:
     """The content of each packet, in the order of places. As long for every record. Raises `Malformed` and
     `RejectedProof` on account of documents alone."""
-    manifest = parse_manifest(told.manifest) if manifest is None else manifest
     asked = [(place.slot, place.survey) for place in told.places]
     record = snapshot_of(manifest, told.answers).record
     found = {answer.slot: answer for answer in part_of(manifest).answers(manifest, record, asked, told.documents)}

@@ -28,13 +28,11 @@ def makes(arguments: list[str]) -> bool:
 def main() -> None:
     """Serve on standard input, which is the socket. All code is loaded first: a child cannot open its files."""
     from peer.data.making.content import Making, made
-    from peer.protocols.registry import enter_all
-
-    enter_all()
+    from peer.protocols.installed import PROTOCOLS
 
     def work(channel: socket.socket, _ends: float) -> bytes:
         told = Making.from_bytes(child.received(channel))
         child.give_up_all_but(MEMORY)
-        return made(told)
+        return made(told, PROTOCOLS.manifest(told.manifest))
 
     child.main(work)

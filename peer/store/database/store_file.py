@@ -16,10 +16,12 @@ from importlib.resources import files
 from pathlib import Path
 
 from anon.errors import NoRoom
+from anon.protocols.registry import Protocols
 from anon.storage.durable import connect
 from anon.storage.lived import Lived
 from anon.storage.migration import drop_copies, version_of
 from anon.storage.private_files import made_private
+from peer.protocols.installed import PROTOCOLS
 from peer.rules.consent import Policy
 from peer.store import rows
 from peer.store.crash_points import crash_point
@@ -44,10 +46,16 @@ class StoreFile:
     taken for a home whose budget nobody has spent.
     """
 
-    def __init__(self, path: Path, random_bytes: Callable[[int], bytes], policy: Policy | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        random_bytes: Callable[[int], bytes],
+        policy: Policy | None = None,
+        protocols: Protocols = PROTOCOLS,
+    ) -> None:
         self._path = path
         self._opened: sqlite3.Connection | None = None
-        self._manifests = Manifests()
+        self._manifests = Manifests(protocols)
         self._file: tuple[int, int] | None = None
         self._log_holds_erased = False
         """Something that was erased still stands in the log: a reader was in the way."""

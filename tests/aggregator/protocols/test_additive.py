@@ -17,7 +17,7 @@ from aggregator.protocols.histogram.moments import BitTally, gather
 from aggregator.protocols.histogram.reconstruct import SurveyTally
 from anon.ldp import SCALE, build, nano
 from anon.protocols.histogram import one_bit as bits
-from anon.protocols.histogram.model import from_json
+from anon.protocols.models.tables import from_json
 from anon.study.features import Feature, Label, Learning
 from anon.study.manifest import Survey, Window
 

@@ -20,13 +20,13 @@ from anon.protocols.contract import Record
 from anon.protocols.histogram.answers import answer_map
 from anon.protocols.histogram.declared import SHARES, directions, far_centre, score_signs
 from anon.protocols.histogram.describe import packet_kinds
-from anon.protocols.histogram.model import from_json
 from anon.protocols.histogram.one_bit import plus_share, scale
+from anon.protocols.models.tables import from_json
 from anon.protocols.registry import protocol_of
 from anon.protocols.resolve import resolve
-from anon.study import parse_proposal
 from anon.study.features import Feature
-from anon.study.manifest import Manifest, Survey, Window, parse_manifest
+from anon.study.manifest import Manifest, Survey, Window
+from tests.support.protocols import parse_manifest, parse_proposal
 from tests.support.world import study_text
 
 TRIALS = 3000

@@ -9,7 +9,7 @@ from aggregator.lab.simulation.draws import perturbed_counts
 from aggregator.protocols.histogram.ensemble import Subject, learn
 from aggregator.protocols.histogram.reconstruct import SurveyTally
 from anon.ldp import build, nano
-from anon.protocols.histogram.model import from_json
+from anon.protocols.models.tables import from_json
 from anon.study.features import Feature, Label, Learning
 
 LABEL = Label("left", "You left.", "SELECT left FROM log", (1,), (0,), "negative")

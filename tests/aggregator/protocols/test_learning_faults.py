@@ -19,8 +19,8 @@ from aggregator.protocols.histogram.scoring import _auc_slope, _f1_slope, auc_sc
 from anon.ldp import RawCategory
 from anon.protocols.resolve import resolve
 from anon.protocols.sortition import in_score_cohort
-from anon.study import parse_proposal
 from anon.wire.packets import Occasion, PublishedPacket
+from tests.support.protocols import parse_proposal
 from tests.support.studies import income_study
 
 SCORE_VALUE = bytes(range(32))

@@ -18,9 +18,8 @@ from aggregator.app import AggregatorApp
 from aggregator.audit import audit_documents
 from anon.ldp import nano
 from anon.protocols.histogram.asked import asks_label
-from anon.protocols.histogram.model import Model, from_json
+from anon.protocols.models.tables import Model, from_json
 from anon.route import DirectRoute
-from anon.study import parse_proposal
 from anon.study.manifest import Manifest
 from anon.transparency.documents import encode_chain
 from peer.app import PeerApp
@@ -32,6 +31,7 @@ from peer.rules.packet_lifecycle import Status
 from peer.store.home import PeerHome
 from tests.support.clock import Clock
 from tests.support.course import live_on
+from tests.support.protocols import parse_proposal
 from tests.support.studies import categorical, head_of, label_of, numeric, study
 
 pytestmark = pytest.mark.slow

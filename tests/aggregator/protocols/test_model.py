@@ -11,7 +11,7 @@ import pytest
 from attrs import evolve
 
 from anon.errors import InvalidValue, Malformed
-from anon.protocols.histogram.model import VERSION, Cuts, Model, Table, from_json
+from anon.protocols.models.tables import VERSION, Cuts, Model, Table, from_json
 from anon.study.features import Feature, Label
 
 MODEL = Model(
@@ -133,7 +133,7 @@ def test_extreme_log_odds_do_not_overflow():
 
 def test_predicting_needs_no_numpy():
     program = (
-        "import sys; from anon.protocols.histogram.model import from_json;"
+        "import sys; from anon.protocols.models.tables import from_json;"
         "m = from_json(sys.stdin.read()); print(m.probability(m.categories({'age': 30, 'sex': 'f'})));"
         "assert not {'numpy', 'sklearn'} & set(sys.modules)"
     )

@@ -16,10 +16,10 @@ from anon.ldp.epsilon import loss
 from anon.protocols.contract import Record
 from anon.protocols.histogram import one_bit as bits
 from anon.protocols.resolve import StudyKeys, resolve
-from anon.study import parse_proposal
 from anon.study.features import Feature
-from anon.study.manifest import Manifest, Survey, Window, parse_manifest
-from peer.protocols.registry import part_of
+from anon.study.manifest import Manifest, Survey, Window
+from peer.protocols.contract import part_of
+from tests.support.protocols import parse_manifest, parse_proposal
 from tests.support.studies import categorical, head_of, label_of, numeric, study
 
 pytestmark = pytest.mark.slow

@@ -11,9 +11,8 @@ from attrs import evolve
 
 from aggregator.intake.counters import Traffic
 from aggregator.lab.simulation.sum_noise import simulated_noise
-from aggregator.protocols.contract import SummingPart
+from aggregator.protocols.contract import SummingPart, part_of
 from aggregator.protocols.histogram.results import Subject
-from aggregator.protocols.registry import part_of
 from aggregator.protocols.sum.moments import ridge
 from aggregator.protocols.sum.part import SumPart
 from aggregator.protocols.sum.published import NoisySum
@@ -21,8 +20,8 @@ from aggregator.protocols.sum.tables import learn_tables
 from aggregator.report.page import render
 from anon.errors import AnonmlError, Malformed, RejectedProof
 from anon.protocols.contract import DocumentArrived, Place, Record
-from anon.protocols.linear_model import LinearModel
-from anon.protocols.registry import protocol_of, read_model
+from anon.protocols.models.linear import LinearModel
+from anon.protocols.registry import protocol_of
 from anon.protocols.sum.design import CONSTANT, summed_of
 from anon.protocols.sum.standing import arrangement_of
 from anon.study.manifest import Manifest
@@ -32,6 +31,7 @@ from anon.sums.tables import TableSums
 from anon.wire.packets import TAG_BYTES
 from peer.protocols.sum import SumPart as PeerPart
 from peer.published_report import as_page
+from tests.support.protocols import read_model
 from tests.support.sums import GRADIENT, MOMENTS, SLEEP, TABLES, document, manifest_of
 
 PART = SumPart()

@@ -18,7 +18,7 @@ from aggregator.protocols.sum.published import NoisySum
 from aggregator.protocols.sum.table_moments import SummedMoments, gather_sums
 from aggregator.protocols.sum.tables import learn_tables
 from anon.errors import Malformed
-from anon.protocols.histogram.model import from_json
+from anon.protocols.models.tables import from_json
 from anon.study.features import Feature, Label, Learning
 from anon.sums.tables import Block, TableSums, tables_of
 

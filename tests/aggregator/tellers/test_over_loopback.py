@@ -15,12 +15,12 @@ from aggregator.store.dialects import set_up
 from aggregator.store.home import open_home as open_home_of_aggregator
 from aggregator.tellers import http_link
 from anon.errors import Refused
-from anon.study import parse_proposal
 from anon.teller.home import Place, open_home
 from anon.teller.service import serve
 from tests.support.clock import Clock
 from tests.support.leaders import DOCUMENT, PHASE, Life, both
 from tests.support.postgres import Server
+from tests.support.protocols import parse_proposal
 from tests.support.served_tellers import free_port
 from tests.support.serving import Serving
 from tests.support.shared_clock import SharedClock

@@ -21,9 +21,9 @@ from anon.sharing.arrangement import PAIRS
 from anon.sharing.quorum import quorum_of
 from anon.sharing.round_document import read_round_sums
 from anon.sharing.statements import list_heading
-from anon.study.proposal import parse_proposal
 from anon.sums.tables import TableSums
 from anon.wire.packets import Occasion
+from tests.support.protocols import parse_proposal
 from tests.support.study_with_tellers import Study, a_study, all_sent, short
 from tests.support.sums import KEYS, TABLES, sum_study
 from tests.support.world import has

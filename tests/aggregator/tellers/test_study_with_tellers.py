@@ -16,7 +16,6 @@ from anon.errors import Refused
 from anon.sharing.arrangement import parse_arrangement
 from anon.sharing.round_document import RoundSums, read_round_sums
 from anon.sharing.statements import AcceptedList, encode_countersignatures, parse_countersignatures, parse_list
-from anon.study import parse_proposal
 from anon.study.manifest import Manifest
 from anon.teller.home import DATABASE
 from anon.teller.overview import overview
@@ -24,6 +23,7 @@ from anon.wire.packets import Occasion
 from peer.rules.distrust import Distrust
 from peer.run.clock import proven_time
 from tests.support.clock import Clock
+from tests.support.protocols import parse_proposal
 from tests.support.study_with_tellers import NAMES, STUDY, TELLERS, a_study, all_sent, app_of, short
 from tests.support.sums import GRADIENT, sum_study
 from tests.support.teller_links import MemoryTeller

@@ -16,11 +16,12 @@ from anon.ldp import RawCategory
 from anon.protocols.contract import DocumentArrived, Record
 from anon.protocols.histogram import thresholds as cuts
 from anon.protocols.registry import check_study
-from anon.study.manifest import Manifest, Survey, parse_manifest
+from anon.study.manifest import Manifest, Survey
 from anon.wire.cbor import decode, encode
-from peer.protocols.registry import part_of
+from peer.protocols.contract import part_of
 from tests.anon.study.test_manifest import PAPER, manifest_of
 from tests.anon.study.test_proposal import GOOD
+from tests.support.protocols import parse_manifest
 
 MANIFESTS = {"one-packet": manifest_of(GOOD), "paper": manifest_of(PAPER)}
 both = pytest.mark.parametrize("manifest", MANIFESTS.values(), ids=MANIFESTS)

@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anon.errors import Malformed, Refused
-from anon.protocols.histogram.model import demand_tables
-from anon.protocols.histogram.model import from_json as tables_from_json
-from anon.protocols.linear_model import LinearModel, from_json
-from anon.protocols.registry import read_model
+from anon.protocols.models.linear import LinearModel, from_json
+from anon.protocols.models.tables import demand_tables
+from anon.protocols.models.tables import from_json as tables_from_json
 from peer.cli.show import prediction_json, show_prediction
 from peer.data.importing import import_rows
 from peer.predict import Prediction, predict_own, predicted_name, write_predictions
 from tests.support.browsing_model import model_of
 from tests.support.linear import CLASS, NUMBER
+from tests.support.protocols import read_model
 
 ANY = st.one_of(st.none(), st.floats(), st.text(max_size=3), st.integers().map(float), st.sampled_from([math.nan, math.inf]))
 

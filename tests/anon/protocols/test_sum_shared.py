@@ -19,9 +19,9 @@ from anon.protocols.sum.standing import arrangement_of
 from anon.sealing import OVERHEAD
 from anon.sharing.arrangement import parse_entry
 from anon.study.features import Cohort
-from anon.study.manifest import Manifest, Window, parse_manifest
-from anon.study.proposal import parse_proposal
+from anon.study.manifest import Manifest, Window
 from tests.anon.study.test_proposal import GOOD
+from tests.support.protocols import parse_manifest, parse_proposal
 from tests.support.sums import (
     GRADIENT,
     KEYS,

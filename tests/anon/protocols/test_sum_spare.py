@@ -13,9 +13,9 @@ from anon.protocols.sum.arranged import drafted
 from anon.protocols.sum.standing import arrangement_of
 from anon.sharing.arrangement import Arrangement, parse_arrangement
 from anon.study.manifest import Manifest
-from anon.study.proposal import parse_proposal
 from anon.study.records import RECORD
 from anon.wire.cbor import decode, encode
+from tests.support.protocols import parse_proposal
 from tests.support.sums import KEYS, MOMENTS, TABLES, many, sum_study
 
 NAMES = ("clinic", "students", "council")

@@ -9,11 +9,12 @@ from aggregator.rules.lengths import demand_readable, largest_cohort
 from anon.errors import InvalidValue
 from anon.protocols.kinds import longest_bucket
 from anon.protocols.sizes import MOST_HELD, longest_at_once, longest_body
-from anon.study.manifest import Manifest, parse_manifest
+from anon.study.manifest import Manifest
 from anon.transparency import buckets
 from anon.transparency.buckets import LONGEST_DOCUMENT, USUAL_THRESHOLD
 from anon.transparency.documents import MAX_BODY
 from tests.support.fake_aggregator import DECLARED, FakeAggregator
+from tests.support.protocols import parse_manifest
 from tests.support.sums import MOMENTS, manifest_of
 
 

@@ -13,12 +13,12 @@ from anon.errors import Malformed
 from anon.ldp import from_spec
 from anon.protocols.registry import check_study
 from anon.protocols.resolve import StudyKeys, resolve
-from anon.study import Manifest, parse_proposal
-from anon.study.manifest import parse_manifest
+from anon.study import Manifest
 from anon.wire.cbor import decode, encode
 from anon.wire.onion_address import onion_host
 from tests.anon.study.test_proposal import GOOD
 from tests.support.command_line import ROOT
+from tests.support.protocols import parse_manifest, parse_proposal
 from tests.support.sums import GRADIENT, MOMENTS, TABLES, sum_study
 from tests.support.sums import manifest_of as sums_of
 

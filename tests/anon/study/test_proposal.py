@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from anon.errors import Malformed
-from anon.study import parse_proposal
+from tests.support.protocols import parse_proposal
 
 GOOD = """
 version = 1

@@ -19,12 +19,13 @@ from anon.protocols.resolve import resolve
 from anon.study.designs import enter_protocols
 from anon.study.durations import LONGEST_DURATION, spelled
 from anon.study.features import Cohort, Cover, Feature, Learning, Release
-from anon.study.manifest import Manifest, parse_manifest
-from anon.study.proposal import SECTIONS, Schedule, parse_proposal
+from anon.study.manifest import Manifest
+from anon.study.proposal import SECTIONS, Schedule
 from anon.sums.columns import Column
 from anon.sums.gradient import GradientSums
 from anon.wire.cbor import decode, encode
 from tests.support.fake_aggregator import BINNED, DECLARED, PAPER
+from tests.support.protocols import parse_manifest, parse_proposal
 from tests.support.sums import GRADIENT, KEYS, MOMENTS, SLEEP, TABLES, manifest_of, many, sum_study
 from tests.support.tries import every
 

@@ -15,10 +15,10 @@ import pytest
 from aggregator.audit import likeness
 from anon.errors import Malformed, Unreachable
 from anon.protocols import model_json
-from anon.protocols.linear_model import FORM
-from anon.protocols.registry import load_model, read_model
+from anon.protocols.models.linear import FORM
 from anon.sharing.exchange import read_fault
 from anon.wire.strict_json import read_json
+from tests.support.protocols import load_model, read_model
 
 ROOT = Path(__file__).resolve().parents[3]
 PLAIN = json.dumps({"form": FORM, "error": "refused", "message": "é"}, ensure_ascii=False)

@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from anon.errors import InvalidValue
-from anon.protocols.histogram.model import Cuts, Model
+from anon.protocols.models.tables import Cuts, Model
 from anon.study.features import Feature
 from anon.transparency.fingerprint import words
 from peer.cli.show import show_sheet

@@ -14,9 +14,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from anon.errors import Malformed
-from anon.study import parse_proposal
 from anon.study.proposal import Proposal
 from anon.study.schema import _SECTIONS, EDITOR_LINE, FILE, WORDS, study_schema
+from tests.support.protocols import parse_proposal
 
 pytestmark = pytest.mark.process
 

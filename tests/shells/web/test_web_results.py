@@ -9,7 +9,7 @@ import pytest
 from attrs import evolve
 
 from anon.errors import Refused
-from anon.protocols.histogram.model import from_json
+from anon.protocols.models.tables import from_json
 from anon.text.sentences import say
 from anon.transparency.documents import sign_head
 from anon.transparency.equivocation import parse_evidence

@@ -18,9 +18,9 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 from anon.errors import InvalidValue, Malformed, Refused
-from anon.protocols import model_json
 from anon.protocols.categories import Value, feature_category
 from anon.protocols.contract import Contribution, Predicted, PublishedModel
+from anon.protocols.models import reading
 from anon.study.features import Feature, Label, demand_features, demand_names, demand_numbers, one_of
 from anon.study.parsing import LEFT_OUT
 from anon.text.sentences import say
@@ -183,7 +183,7 @@ class Model:
         """
         amounts = [part.amount for part in self.contributions(categories)]
         if self.ensemble == "soft":
-            return model_json.logistic(_logit(self.base_rate) + math.fsum(amounts))
+            return reading.logistic(_logit(self.base_rate) + math.fsum(amounts))
         return min(max((1 + math.fsum(amounts)) / 2, 0.0), 1.0) if self._weight > 0 else self.base_rate
 
     def decide(self, categories: Mapping[str, int]) -> bool:
@@ -231,12 +231,12 @@ class Model:
 
     def to_json(self) -> str:
         """The one spelling of this model: sorted keys, no blanks, ASCII, shortest floats, a final newline."""
-        return model_json.spelled(self)
+        return reading.spelled(self)
 
 
 def from_json(text_untrusted: str) -> Model:
     """A valid model from JSON. Raises `Malformed`: no JSON, unknown or repeated keys, NaN, or an inconsistent model."""
-    return model_json.read_as(text_untrusted, Model)
+    return reading.read_as(text_untrusted, Model)
 
 
 def demand_tables(model: PublishedModel) -> Model:

@@ -1,6 +1,6 @@
 """The linear form of a published model: a weight for each declared column, predictable anywhere without numpy.
 
-A published model is a tagged union. Lookup tables (`anon.protocols.histogram.model`) carry no tag, because they are
+A published model is a tagged union. Lookup tables (`anon.protocols.models.tables`) carry no tag, because they are
 older than the second form; every other form is named under "form". A form belongs to no protocol.
 
 The model holds its features' queries, and how each column is centred and clipped. So it also predicts for people who
@@ -16,9 +16,9 @@ from typing import Final
 from attrs import field, frozen
 
 from anon.errors import InvalidValue
-from anon.protocols import model_json
 from anon.protocols.categories import Value
 from anon.protocols.contract import Contribution, Predicted
+from anon.protocols.models import reading
 from anon.study.features import Feature, Label, demand_names, demand_numbers
 from anon.study.parsing import LEFT_OUT
 from anon.sums.columns import Column
@@ -88,15 +88,15 @@ class LinearModel:
         if self.target is not None:
             place = (min(max(total, -1.0), 1.0) + 1) / 2
             return Predicted(place, None, moved_by, None if self.shown is False else self.target.value(total))
-        probability = model_json.logistic(total)
+        probability = reading.logistic(total)
         answer = None if self.shown is False else probability >= self.threshold - TOLERANCE
         return Predicted(probability, answer, moved_by)
 
     def to_json(self) -> str:
         """The one spelling of this model."""
-        return model_json.spelled(self)
+        return reading.spelled(self)
 
 
 def from_json(text_untrusted: str) -> LinearModel:
     """A valid model from JSON. Raises `Malformed`: no JSON, unknown or repeated keys, NaN, or an inconsistent model."""
-    return model_json.read_as(text_untrusted, LinearModel)
+    return reading.read_as(text_untrusted, LinearModel)

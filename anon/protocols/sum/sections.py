@@ -6,16 +6,24 @@ study's tellers is honest; with a spare, if two of the three are.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import combinations
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from attrs import field, frozen
 
 from anon.errors import InvalidValue
 from anon.study.features import Feature, demand_features
-from anon.study.proposal import DesignSection, Proposal, demand_decimals, epsilon_in_range
+from anon.study.proposal import (
+    FEWEST_TELLERS,
+    MAX_EPSILON,
+    MOST_TELLERS,
+    DesignSection,
+    Proposal,
+    demand_decimals,
+    epsilon_in_range,
+)
 
-FEWEST_TELLERS, MOST_TELLERS = 2, 4
 MOST_SUMMED_ROUNDS = 60
 MOST_REACH = 1024
 
@@ -135,3 +143,51 @@ def _demand_columns(features: tuple[Feature, ...]) -> None:
         raise InvalidValue(
             f'features: a missing value counts as the middle of the range; write missing = "own" of {", ".join(wrong)}'
         )
+
+
+WORDS: Final[Mapping[str, Mapping[str, str]]] = {
+    "tables-sum": {
+        "kind": "Tables of counts, summed exactly and published with noise.",
+        "epsilon": "Central, at delta 1e-6, of all that is published: if one teller is honest (spare: two).",
+        "pairs": "Pairs of features that get a table of both, without the label.",
+    },
+    "moments": {
+        "kind": "Products of every two columns, summed exactly and published with noise; a linear model.",
+        "epsilon": "Central, at delta 1e-6, of all that is published: if one teller is honest (spare: two).",
+        "target": "The feature that is predicted; left out, the label is.",
+        "reach": "Whole numbers on each side of a column's centre.",
+        "target_weight": "How much louder the target is than a feature.",
+        "norm": "The longest record, as a part of one with all columns at their ends; longer ones are shrunk.",
+    },
+    "gradient": {
+        "kind": "Logistic regression in rounds, each from a sum of clipped gradients.",
+        "epsilon": "Central, at delta 1e-6, of all rounds together: if one teller is honest (spare: two).",
+        "rounds": "Rounds, each with a packet of every member and a window of its own.",
+        "step": "The length of a step.",
+        "momentum": "The part of the last step that goes on.",
+        "clip": "The longest gradient; longer ones are shrunk.",
+        "last": "Over how many last rounds the weights are averaged; left out, a third.",
+    },
+}
+"""By design a sentence for every key of its section."""
+
+BOUNDS: Final[Mapping[str, Mapping[str, Mapping[str, object]]]] = {
+    "tables-sum": {
+        "epsilon": {"exclusiveMinimum": 0, "maximum": MAX_EPSILON},
+    },
+    "moments": {
+        "epsilon": {"exclusiveMinimum": 0, "maximum": MAX_EPSILON},
+        "reach": {"minimum": 1, "maximum": MOST_REACH},
+        "target_weight": {"minimum": 1, "maximum": MOST_REACH},
+        "norm": {"minimum": 0.01, "maximum": 1},
+    },
+    "gradient": {
+        "epsilon": {"exclusiveMinimum": 0, "maximum": MAX_EPSILON},
+        "rounds": {"minimum": 1, "maximum": MOST_SUMMED_ROUNDS},
+        "step": {"minimum": 0.001, "maximum": 100},
+        "momentum": {"minimum": 0, "maximum": 0.99},
+        "clip": {"minimum": 0.01, "maximum": 100},
+        "last": {"minimum": 0, "maximum": MOST_SUMMED_ROUNDS},
+    },
+}
+"""By design the bounds of keys, as JSON Schema spells them."""

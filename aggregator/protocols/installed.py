@@ -1,0 +1,17 @@
+"""The protocols that an aggregator knows, each with its part there and in the audit."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attrs import evolve
+
+from aggregator.protocols.histogram.part import HistogramPart
+from aggregator.protocols.sum.part import SumPart
+from anon.protocols import installed
+from anon.protocols.registry import Protocols
+
+PROTOCOLS: Final = Protocols((
+    evolve(installed.HISTOGRAM, aggregator=HistogramPart()),
+    evolve(installed.SUM, aggregator=SumPart()),
+))

@@ -1,0 +1,17 @@
+"""The protocols that a peer knows, each with its part on the owner's machine."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attrs import evolve
+
+from anon.protocols import installed
+from anon.protocols.registry import Protocols
+from peer.protocols.histogram import HistogramPart
+from peer.protocols.sum import SumPart
+
+PROTOCOLS: Final = Protocols((
+    evolve(installed.HISTOGRAM, peer=HistogramPart()),
+    evolve(installed.SUM, peer=SumPart()),
+))

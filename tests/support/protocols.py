@@ -1,0 +1,26 @@
+"""The protocols that ship, each with the parts of both sides: in a test one manifest may stand at both."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from aggregator.protocols.installed import PROTOCOLS as AGGREGATORS
+from anon.protocols.registry import ProtocolParts, Protocols
+from peer.protocols.installed import PROTOCOLS as PEERS
+
+PROTOCOLS = Protocols(
+    tuple(evolve(parts, peer=own.peer) for parts, own in zip(AGGREGATORS.known, PEERS.known, strict=True))
+)
+
+
+
+def with_toy(toy: ProtocolParts) -> Protocols:
+    """The same, and a protocol that no product file knows."""
+    return Protocols((*PROTOCOLS.known, toy))
+
+
+parse_proposal = PROTOCOLS.proposal
+load_proposal = PROTOCOLS.load_proposal
+parse_manifest = PROTOCOLS.manifest
+read_model = PROTOCOLS.model
+load_model = PROTOCOLS.load_model
