@@ -210,7 +210,7 @@ def test_a_protocol_is_known_in_its_rooms_alone() -> None:
         for path in _modules(side)
         if not path.relative_to(ROOT).as_posix().startswith((*ROOMS_OF_PROTOCOLS, "anon/sums/"))
     }
-    assert own.search("peer.protocols.sum") and own.search("anon.protocols.models.tables") and own.search("anon.sums.moments")
+    assert own.search("peer.protocols.sum") and own.search("anon.protocols.histogram.design") and own.search("anon.sums.moments")
     assert {path: names for path, names in wrong.items() if names} == {}
 
 

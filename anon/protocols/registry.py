@@ -114,6 +114,8 @@ class Protocols:
 def carrying(manifest: Manifest, parts: ProtocolParts) -> Manifest:
     """The manifest with the parts of its protocol. Raises `Malformed` for slots of another form than its design's."""
     shared = parts.shared
+    if manifest.design not in shared.designs:
+        raise Malformed(f"manifest: its design is none of {shared.name}; do not take part")
     if manifest.protocol != shared.name:
         raise Malformed(f"manifest: its design is of the protocol {shared.name}; do not take part")
     cards = {feature.name: feature.cardinality for feature in manifest.features}
@@ -121,7 +123,7 @@ def carrying(manifest: Manifest, parts: ProtocolParts) -> Manifest:
     try:
         shared.designs[manifest.design].form(cards, slots)
     except InvalidValue as fault:
-        raise malformed(fault, "manifest") from None
+        raise Malformed(f"{malformed(fault, 'manifest')}; do not take part") from None
     return evolve(manifest, parts=parts)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from attrs import evolve, frozen
 
+from aggregator.protocols.installed import PROTOCOLS
 from anon.protocols.histogram.sections import OnePacket, Paper
 from anon.study.features import Cohort, Feature, Label, Learning, Table
 from anon.study.proposal import Proposal, Schedule
@@ -83,7 +84,7 @@ def proposal(
     tables: tuple[Table, ...],
 ) -> Proposal:
     """A study file's content with schedule and cohort that a simulation does not use."""
-    return Proposal(
+    return PROTOCOLS.proposed(Proposal(
         version=1,
         title=title,
         purpose="A measurement.",
@@ -95,7 +96,7 @@ def proposal(
         cohort=Cohort(minimum=2, maximum=1_000_000),
         tables=tables,
         learning=learning,
-    )
+    ))
 
 
 def at_record_level(study: Proposal, epsilon: float) -> Proposal:

@@ -38,6 +38,7 @@ from tests.attacks.test_total_answers import documents
 from tests.support.clock import START, Clock
 from tests.support.fake_aggregator import FakeAggregator
 from tests.support.observed import Observed, stream
+from tests.support.protocols import PROTOCOLS
 
 pytestmark = pytest.mark.slow
 
@@ -123,7 +124,7 @@ def hostile_study(draw: Random, late: bool = False) -> HostileStudy:
 
 def joinable(manifest: Manifest) -> bool:
     try:
-        vetted_manifest(manifest.to_bytes())
+        vetted_manifest(manifest.to_bytes(), PROTOCOLS)
     except AnonmlError:
         return False
     if objections(manifest, WILLING, Ledger(WILLING.lifetime), START):

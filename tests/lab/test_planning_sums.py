@@ -119,7 +119,7 @@ def test_the_command_compares_both_for_a_study_of_either_kind(tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_a_study_that_cannot_be_one_of_sums_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anon.study.sum_designs.FEWEST_TELLERS", 3)
+    monkeypatch.setattr("anon.protocols.sum.sections.FEWEST_TELLERS", 3)
     text = " ".join(_planned(CENSUS / "study.toml").split())
     assert "Exact sums: not for this study as it stands. tellers: expected 3 to 4, got 2" in text
 

@@ -19,7 +19,7 @@ from peer.rules.checks import Equivocation, check_manifest, extend_chain
 from peer.rules.lifecycle import State
 from peer.rules.packet_lifecycle import Status
 from tests.support.fake_aggregator import BINNED, DECLARED, FakeAggregator, advance, peer, stored, until_closed
-from tests.support.protocols import parse_manifest
+from tests.support.protocols import PROTOCOLS, parse_manifest
 
 # A point of order 3 on the curve, outside the prime-order subgroup: (0, 2), compressed.
 ORDER_3 = bytes([0x80]) + bytes(47)
@@ -177,7 +177,7 @@ def test_manifest_that_declares_less_than_it_costs() -> None:
     body = changed(aggregator, epsilon=aggregator.manifest.epsilon - 1)
     invite = evolve(aggregator.invite, study=parse_manifest(body).study_id)
     with pytest.raises(Malformed, match="declares epsilon"):
-        check_manifest(body, invite)
+        check_manifest(body, invite, PROTOCOLS)
 
 
 def test_manifest_with_a_survey_that_costs_more_than_it_says() -> None:
@@ -186,7 +186,7 @@ def test_manifest_with_a_survey_that_costs_more_than_it_says() -> None:
     surveys[0]["epsilon"] //= 2
     with pytest.raises(Malformed, match="below the recomputed"):
         body = changed(aggregator, surveys=surveys)
-        check_manifest(body, evolve(aggregator.invite, study=study_id_of(body)))
+        check_manifest(body, evolve(aggregator.invite, study=study_id_of(body)), PROTOCOLS)
 
 
 def test_manifest_that_names_another_aggregator() -> None:
@@ -194,7 +194,7 @@ def test_manifest_that_names_another_aggregator() -> None:
     body = changed(aggregator, aggregator_key=bytes(SigningKey.generate().verify_key))
     invite = evolve(aggregator.invite, study=parse_manifest(body).study_id)
     with pytest.raises(Malformed, match="another aggregator key"):
-        check_manifest(body, invite)
+        check_manifest(body, invite, PROTOCOLS)
 
 
 @pytest.mark.parametrize("query", ["DELETE FROM person", "SELECT load_extension('x')", "SELECT name FROM friends"])
@@ -204,7 +204,7 @@ def test_manifest_whose_query_may_not_run(query: str) -> None:
     body = changed(aggregator, label=label)
     invite = evolve(aggregator.invite, study=parse_manifest(body).study_id)
     with pytest.raises((Refused, Malformed), match="label"):
-        check_manifest(body, invite)
+        check_manifest(body, invite, PROTOCOLS)
 
 
 async def test_manifest_signed_by_another_key_than_pinned(tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ from peer.store.records import (
     Study,
 )
 from tests.support.fake_aggregator import BINNED, DECLARED, PAPER, FakeAggregator
+from tests.support.protocols import PROTOCOLS
 from tests.support.tries import examples
 
 COVERED = "\n[cover]\nconnections = 5\n"
@@ -79,7 +80,7 @@ def study_of(aggregator: FakeAggregator, draws: tuple[int, ...], **changed: Any)
     common: dict[str, Any] = {
         "study": aggregator.study, "address": "127.0.0.1:9", "aggregator": bytes(32), "state": State.CHECKED, "reason": "",
         "manifest_bytes": aggregator.manifest.to_bytes(), "consented": aggregator.manifest.epsilon, "minimum_cohort": 3,
-        "chain_bytes": b"", "draws": draws, "barred": False, "manifests": Manifests(), "secrets": b"",
+        "chain_bytes": b"", "draws": draws, "barred": False, "manifests": Manifests(PROTOCOLS), "secrets": b"",
         "roster_digest": b"", "seed": b"", "credential": b"", "snapshot": b"",
     }
     return Answering(**{**common, **changed})

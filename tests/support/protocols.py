@@ -1,17 +1,21 @@
-"""The protocols that ship, each with the parts of both sides: in a test one manifest may stand at both."""
+"""The protocols that ship, each with the parts of both sides: in a test one manifest may stand at both. A peer that is
+tested without the learning stack has its own parts alone."""
 
 from __future__ import annotations
 
 from attrs import evolve
 
-from aggregator.protocols.installed import PROTOCOLS as AGGREGATORS
 from anon.protocols.registry import ProtocolParts, Protocols
 from peer.protocols.installed import PROTOCOLS as PEERS
+
+try:
+    from aggregator.protocols.installed import PROTOCOLS as AGGREGATORS
+except ImportError:
+    AGGREGATORS = PEERS
 
 PROTOCOLS = Protocols(
     tuple(evolve(parts, peer=own.peer) for parts, own in zip(AGGREGATORS.known, PEERS.known, strict=True))
 )
-
 
 
 def with_toy(toy: ProtocolParts) -> Protocols:

@@ -17,6 +17,7 @@ from anon.sharing.arrangement import Arrangement
 from anon.sharing.round_document import parse_round_sums
 from anon.transparency.documents import encode_chain, sign_head
 from tests.support.clock import Clock
+from tests.support.protocols import PROTOCOLS
 from tests.support.sums import TABLES, sum_study
 from tests.support.teller_links import MemoryTeller
 from tests.support.world import World, begin
@@ -104,7 +105,9 @@ class Study:
 
 
 def app_of(home: Path, clock: Clock, tellers: list[MemoryTeller]) -> AggregatorApp:
-    return AggregatorApp(home, clock, processes=0, link_to=lambda address, *_: tellers[int(address[-1])])
+    return AggregatorApp(
+        home, clock, processes=0, link_to=lambda address, *_: tellers[int(address[-1])], protocols=PROTOCOLS
+    )
 
 
 @asynccontextmanager

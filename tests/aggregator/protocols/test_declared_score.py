@@ -20,9 +20,9 @@ from anon.protocols.contract import Record
 from anon.protocols.histogram.answers import answer_map
 from anon.protocols.histogram.declared import SHARES, directions, far_centre, score_signs
 from anon.protocols.histogram.describe import packet_kinds
-from anon.protocols.histogram.one_bit import plus_share, scale
+from anon.protocols.histogram.one_bit import bit_parameters, centre_of, plus_share, scale
 from anon.protocols.models.tables import from_json
-from anon.protocols.registry import protocol_of
+from anon.protocols.registry import check_study, protocol_of
 from anon.protocols.resolve import resolve
 from anon.study.features import Feature
 from anon.study.manifest import Manifest, Survey, Window
@@ -36,7 +36,7 @@ MOST = FALSE_ALARM + 3 * (FALSE_ALARM * (1 - FALSE_ALARM) / TRIALS) ** 0.5
 def bit(centre: int, epsilon: float) -> Survey:
     built = build("krr", 2, nano(epsilon))
     return Survey(0, "bit", ("score",), (2,), 2, "krr", built.p, built.q, built.epsilon, Window(0, 1),
-                  signs=(-1, 1), centre=centre)  # fmt: skip
+                  parameters=bit_parameters(centre, (-1, 1)))  # fmt: skip
 
 
 def studies(
@@ -128,7 +128,7 @@ def test_a_study_of_the_score_asks_three_questions_and_a_peer_answers_them() -> 
     assert parse_manifest(manifest.to_bytes()) == manifest
     near, far, label = manifest.surveys
     assert near.features == far.features == ("sex", "age") and label.features == ("sex",)
-    assert near.centre < far.centre == far_centre(near.centre) and label.centre == near.centre
+    assert centre_of(near) < centre_of(far) == far_centre(centre_of(near)) and centre_of(label) == centre_of(near)
     answered = answer_map(manifest, near, {})
     for age, sex, income, sign in ((60, "Male", ">50K", 1), (40, "Male", "<=50K", 1), (60, "Female", ">50K", -1), (20, "Female", "<=50K", -1)):
         answer = answered(Record({"age": age, "sex": sex}, income))
@@ -143,12 +143,14 @@ def test_a_peer_refuses_signs_that_nobody_declared() -> None:
     manifest = published()
     protocol_of(manifest).check(manifest)
     near = manifest.surveys[0]
-    others = (evolve(near, signs=(*near.signs[:-1], -near.signs[-1])), evolve(near, features=near.features[::-1], cards=near.cards[::-1]))
+    turned = (*near.parameters[:-1], 1 - near.parameters[-1])
+    others = (evolve(near, parameters=turned), evolve(near, features=near.features[::-1], cards=near.cards[::-1]))
     for other in others:
         with pytest.raises(Malformed, match="not what staff expect"):
             protocol_of(manifest).check(evolve(manifest, surveys=(other, *manifest.surveys[1:])))
-    with pytest.raises(Malformed):
-        evolve(near, signs=near.signs[:-1])
+    for parameters in (near.parameters[:-1], (0, *near.parameters[1:]), (2**64, *near.parameters[1:]), ()):
+        with pytest.raises(Malformed):
+            check_study(evolve(manifest, surveys=(evolve(near, parameters=parameters), *manifest.surveys[1:])))
 
 
 @pytest.mark.parametrize(("old", "new", "said"), [

@@ -86,7 +86,7 @@ def test_a_manifest_that_contradicts_itself_is_declined() -> None:
     survey = study.surveys[0]
     for parameters in ((*survey.parameters[:2], 30, 2), (*survey.parameters[:2], 0, 1), survey.parameters[:3]):
         with pytest.raises(AnonmlError):
-            evolve(study, surveys=(evolve(survey, parameters=parameters),))
+            check_study(evolve(study, surveys=(evolve(survey, parameters=parameters),)))
 
 
 def test_too_many_values_for_one_machine_are_refused() -> None:

@@ -112,8 +112,8 @@ def test_half_of_the_smallest_roster_can_be_summed() -> None:
     ("epsilon = 1.0", 'epsilon = 1.0\npairs = [["age", "age"]]', "pairs"),
     ("epsilon = 1.0", 'epsilon = 1.0\npairs = [["age", "sleep"], ["sleep", "age"]]', "pairs"),
     ("epsilon = 1.0", "epsilon = 1.0\nreach = 3", "unknown key"),
-    ('protocol = "sum"', 'protocol = "summ"', "protocol: expected one"),
-    ('protocol = "sum"', 'protocol = "moments"', "moments"),
+    ('protocol = "sum"', 'protocol = "summ"', "protocol: the design tables-sum is of sum"),
+    ('protocol = "sum"', 'protocol = "moments"', "is of sum"),
 ])
 def test_a_study_file_that_cannot_be_is_refused_by_its_key(old: str, new: str, why: str) -> None:
     text = sum_study(TABLES, tellers(entries=False))

@@ -6,8 +6,9 @@ import pytest
 from attrs import evolve
 
 from aggregator.rules.lengths import demand_readable, largest_cohort
-from anon.errors import InvalidValue
+from anon.errors import InvalidValue, Malformed
 from anon.protocols.kinds import longest_bucket
+from anon.protocols.registry import check_study
 from anon.protocols.sizes import MOST_HELD, longest_at_once, longest_body
 from anon.study.manifest import Manifest
 from anon.transparency import buckets
@@ -41,8 +42,8 @@ def test_studies_with_tellers_stay_whole(monkeypatch: pytest.MonkeyPatch) -> Non
     assert manifest.cohort.maximum < USUAL_THRESHOLD and not manifest.bucketed_from
     monkeypatch.setattr(buckets, "USUAL_THRESHOLD", 2)
     assert not manifest_of(MOMENTS).bucketed_from
-    with pytest.raises(InvalidValue, match="bucketed_from"):
-        evolve(manifest, bucketed_from=USUAL_THRESHOLD)
+    with pytest.raises(Malformed, match="tellers take whole lists"):
+        check_study(evolve(manifest, bucketed_from=USUAL_THRESHOLD))
 
 
 def test_a_million_members_fit() -> None:

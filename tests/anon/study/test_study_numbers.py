@@ -16,16 +16,15 @@ import pytest
 from anon.errors import AnonmlError, InvalidValue, Malformed
 from anon.protocols.registry import check_study
 from anon.protocols.resolve import resolve
-from anon.study.designs import enter_protocols
 from anon.study.durations import LONGEST_DURATION, spelled
 from anon.study.features import Cohort, Cover, Feature, Learning, Release
 from anon.study.manifest import Manifest
-from anon.study.proposal import SECTIONS, Schedule
+from anon.study.proposal import Schedule
 from anon.sums.columns import Column
 from anon.sums.gradient import GradientSums
 from anon.wire.cbor import decode, encode
 from tests.support.fake_aggregator import BINNED, DECLARED, PAPER
-from tests.support.protocols import parse_manifest, parse_proposal
+from tests.support.protocols import PROTOCOLS, parse_manifest, parse_proposal
 from tests.support.sums import GRADIENT, KEYS, MOMENTS, SLEEP, TABLES, manifest_of, many, sum_study
 from tests.support.tries import every
 
@@ -78,9 +77,8 @@ def numeric(cls: type) -> list[str]:
 def places(name: str) -> tuple[Place, ...]:
     """Of every number that the file has or may have."""
     plain = tomllib.loads(FILES[name])
-    enter_protocols()
     sections = {
-        "design": SECTIONS[plain["design"]["kind"]], "schedule": Schedule, "learning": Learning, "cohort": Cohort,
+        "design": PROTOCOLS.designs[plain["design"]["kind"]].section, "schedule": Schedule, "learning": Learning, "cohort": Cohort,
         "cover": Cover, "release": Release,
     }
     found = {(section, key) for section, cls in sections.items() for key in numeric(cls)}

@@ -14,7 +14,7 @@ import pytest
 
 from aggregator.audit import likeness
 from anon.errors import Malformed, Unreachable
-from anon.protocols import model_json
+from anon.protocols.models import reading
 from anon.protocols.models.linear import FORM
 from anon.sharing.exchange import read_fault
 from anon.wire.strict_json import read_json
@@ -52,7 +52,7 @@ def test_every_reader_of_a_strangers_json_refuses_another_spelling(name: str, tm
     readers: list[tuple[type[Exception], Callable[[], Any]]] = [
         (ValueError, partial(read_json, data)),
         (ValueError, partial(likeness.read_model, data)),
-        (Malformed, partial(model_json.read, data)),
+        (Malformed, partial(reading.read, data)),
         (Malformed, partial(read_model, data)),
         (Malformed, partial(load_model, file)),
     ]

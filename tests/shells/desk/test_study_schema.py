@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 from anon.errors import Malformed
 from anon.study.proposal import Proposal
 from anon.study.schema import _SECTIONS, EDITOR_LINE, FILE, WORDS, study_schema
-from tests.support.protocols import parse_proposal
+from tests.support.protocols import PROTOCOLS, parse_proposal
 
 pytestmark = pytest.mark.process
 
@@ -26,12 +26,12 @@ STUDIES = [TEMPLATE, *sorted((ROOT / "examples").rglob("*.toml"))]
 
 
 def _faults(text: str) -> list[str]:
-    found = Draft202012Validator(study_schema()).iter_errors(tomllib.loads(text))
+    found = Draft202012Validator(study_schema(PROTOCOLS.designs)).iter_errors(tomllib.loads(text))
     return [fault.message for fault in found]
 
 
 def test_the_schema_is_one() -> None:
-    Draft202012Validator.check_schema(study_schema())
+    Draft202012Validator.check_schema(study_schema(PROTOCOLS.designs))
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: f"{path.parent.name}-{path.name}")
@@ -40,9 +40,11 @@ def test_every_study_here_fits(path: Path) -> None:
 
 
 def test_every_key_has_its_sentence_and_no_other() -> None:
-    keys = {one.name for one in attrs.fields(Proposal)}
+    keys = {one.name for one in attrs.fields(Proposal)} - {"parts"}
     keys |= {f"{cls.__name__}.{one.name}" for cls in _SECTIONS for one in attrs.fields(cls)}
     assert set(WORDS) == keys
+    for design in PROTOCOLS.designs.values():
+        assert set(design.words) == {one.name for one in attrs.fields(design.section)} >= set(design.bounds)
 
 
 @pytest.mark.parametrize(("before", "after"), [
@@ -74,10 +76,10 @@ def test_what_a_key_alone_makes_wrong_is_refused_by_both(before: str, after: str
 
 
 def test_choices_and_defaults_are_those_of_the_classes() -> None:
-    learning: dict[str, Any] = study_schema()["$defs"]["Learning"]["properties"]
+    learning: dict[str, Any] = study_schema(PROTOCOLS.designs)["$defs"]["Learning"]["properties"]
     assert learning["classifier"]["enum"] == ["soft", "logistic", "tree", "additive"]
     assert learning["classifier"]["default"] == "soft" and learning["score_share"]["default"] == 0.2
-    assert study_schema()["$defs"]["Cohort"]["required"] == ["minimum"]
+    assert study_schema(PROTOCOLS.designs)["$defs"]["Cohort"]["required"] == ["minimum"]
 
 
 def test_init_writes_the_schema_where_the_editor_line_says(tmp_path: Path) -> None:
@@ -86,4 +88,4 @@ def test_init_writes_the_schema_where_the_editor_line_says(tmp_path: Path) -> No
     first = (tmp_path / "study.toml").read_text().splitlines()[0]
     assert first == EDITOR_LINE and (tmp_path / FILE).is_file()
     printed = subprocess.run([*run, "schema"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    assert json.loads(printed) == study_schema() == json.loads((tmp_path / FILE).read_text())
+    assert json.loads(printed) == study_schema(PROTOCOLS.designs) == json.loads((tmp_path / FILE).read_text())

@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 
 from anon.ldp import SCALE, RawCategory
 from anon.protocols.histogram.describe import Probability, bit_chance, lines, packet_kinds
-from anon.protocols.histogram.one_bit import bit_answer, perturb
+from anon.protocols.histogram.one_bit import bit_answer, bit_parameters, perturb, signs_of
 from anon.study.manifest import Survey
 from peer.web.rendering import MARGIN, PERSON, people_filled
 from tests.support.fake_aggregator import BINNED, DECLARED, PAPER, FakeAggregator
@@ -71,7 +71,7 @@ def _bit_survey() -> Survey:
 
     built = RandomResponse.build(2, nano(1))
     return Survey(0, "bit", krr.features[:1], krr.cards[:1], 2, "krr", built.p, built.q, built.epsilon, krr.window,
-                  signs=(-1,) * (krr.cards[0] - 1) + (1,), centre=SCALE // 4)
+                  parameters=bit_parameters(SCALE // 4, (-1,) * (krr.cards[0] - 1) + (1,)))
 
 
 def test_a_one_bit_packet_states_rounding_and_response_together() -> None:
@@ -132,7 +132,7 @@ def test_a_real_study_of_bits_is_explained_by_a_bit_that_asks_about_a_feature() 
     manifest = FakeAggregator.with_study(BITS).manifest
     assert {one.kind for one in manifest.surveys} == {"bit"}
     for kind in packet_kinds(manifest):
-        assert -1 in kind.survey.signs and len(kind.lines) == 3
+        assert -1 in signs_of(kind.survey) and len(kind.lines) == 3
         assert "“tired” alone" in kind.questions and any("“cups”: “many”" in one for one in kind.questions)
         for line in kind.lines:
             assert all(close(said, one.numerator) for said, one in zip(told(line.text), line.chances, strict=True))
