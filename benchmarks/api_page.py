@@ -24,7 +24,7 @@ PUBLIC: dict[str, tuple[str, ...]] = {
     "aggregator.estimator.export": ("to_onnx", "to_skops", "from_skops"),
     "aggregator.notebook": ("Study", "Sample", "Result", "Report", "Expectation", "Table"),
     "aggregator.audit": ("audit", "AuditResult", "Finding", "Verdict"),
-    "anon.protocols.registry": ("load_model",),
+    "anon.protocols.installed": ("load_model",),
     "anon.protocols.models.tables": ("from_json", "Model"),
 }
 OURS = ("anon", "peer", "aggregator")

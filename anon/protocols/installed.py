@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
+from anon.protocols.contract import PublishedModel
 from anon.protocols.histogram.shared import HistogramProtocol
 from anon.protocols.registry import ProtocolParts, Protocols
 from anon.protocols.sum.shared import SumProtocol
@@ -12,4 +14,7 @@ HISTOGRAM: Final = ProtocolParts(HistogramProtocol())
 SUM: Final = ProtocolParts(SumProtocol())
 PROTOCOLS: Final = Protocols((HISTOGRAM, SUM))
 
-load_model = PROTOCOLS.load_model
+
+def load_model(path: Path | str) -> PublishedModel:
+    """A published model from a file: `model.json` of an export. Raises `Malformed`."""
+    return PROTOCOLS.load_model(path)

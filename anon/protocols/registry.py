@@ -19,9 +19,8 @@ from anon.protocols.contract import Layout, PublishedModel, SharedPart, SummedPa
 from anon.protocols.models import linear, reading, tables
 from anon.study.designs import Design
 from anon.study.manifest import Manifest, parse_manifest
-from anon.study.parsing import malformed
 from anon.study.proposal import DesignSection, Proposal, parse_proposal, read_study_file
-from anon.text.foreign import whole_place
+from anon.text.foreign import escaped, whole_place
 from anon.text.sentences import say
 from anon.wire.strict_json import text_of
 
@@ -123,7 +122,7 @@ def carrying(manifest: Manifest, parts: ProtocolParts) -> Manifest:
     try:
         shared.designs[manifest.design].form(cards, slots)
     except InvalidValue as fault:
-        raise Malformed(f"{malformed(fault, 'manifest')}; do not take part") from None
+        raise Malformed(f"manifest: {escaped(str(fault))}; do not take part") from None
     return evolve(manifest, parts=parts)
 
 

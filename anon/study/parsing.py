@@ -161,12 +161,7 @@ def structure(converter: Converter, value: Any, cls: type[T], what: str) -> T:
     try:
         return converter.structure(value, cls)
     except Exception as error:
-        raise malformed(error, what) from None
-
-
-def malformed(error: BaseException, what: str) -> Malformed:
-    """The fault of a value `what`, one line per fault, each naming its key."""
-    return Malformed("\n".join(escaped(fault) for fault in _faults(error, what)))
+        raise Malformed("\n".join(escaped(fault) for fault in _faults(error, what))) from None
 
 
 def _faults(error: BaseException, path: str) -> list[str]:

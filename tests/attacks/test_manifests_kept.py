@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from anon.study.manifest import Manifest, study_id_of
+from anon.study.manifest import Manifest, parse_manifest, study_id_of
 from anon.wire.cbor import decode, encode
 from peer.app import PeerApp
 from peer.cli.show import show_status
@@ -31,7 +31,6 @@ from peer.store.manifests import ManifestRefused
 from peer.web.views.diagnosis import home_checks
 from tests.support.clock import Clock
 from tests.support.fake_aggregator import DECLARED, FakeAggregator, peer, reopened, stored
-from tests.support.protocols import parse_manifest
 from tests.support.visiting import visited
 
 STUDIES = 20
@@ -46,7 +45,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[bytes]]:
         counted[study_id_of(body)] += 1
         return parse_manifest(body)
 
-    monkeypatch.setattr("peer.rules.checks.parse_manifest", counting)
+    monkeypatch.setattr("anon.protocols.registry.parse_manifest", counting)
     return counted
 
 

@@ -16,13 +16,15 @@ import peer.app
 import peer.predict
 import peer.web.site
 from aggregator.desk import study_view
-from anon.protocols.histogram import describe, shared
+from anon.protocols.histogram import describe
+from anon.protocols.models import tables
 from anon.wire.messages import RosterEntry, encode_roster
 from peer.web.threads import PAGES
 from peer.web.views import joining, results, taking_back
 from tests.support.browsing_model import model_of
 from tests.support.fake_aggregator import FakeAggregator
 from tests.support.patience import PATIENCE, turns, until
+from tests.support.protocols import PROTOCOLS
 from tests.support.visiting import Visited, visited
 
 STUDY = bytes(range(32))
@@ -144,10 +146,13 @@ async def test_the_desk_reads_documents_beside_the_loop(monkeypatch: pytest.Monk
         for whole in ():
             yield whole
 
-    live: Any = SimpleNamespace(chain=heads, body_of=body_of, contents=contents, study=STUDY, manifest=FakeAggregator.with_study().manifest)
+    live: Any = SimpleNamespace(
+        chain=heads, body_of=body_of, contents=contents, study=STUDY, manifest=FakeAggregator.with_study().manifest,
+        tools=SimpleNamespace(protocols=PROTOCOLS),
+    )
     watched = Watched(monkeypatch)
     watched.watch(study_view, "parse_roster")
-    watched.watch(shared, "from_json")
+    watched.watch(tables, "from_json")
     assert await study_view.roster_of(live) == ((bytes([7]) * 32).hex(),)
     assert await study_view.model_of(live) is not None
     watched.demand("parse_roster")

@@ -1,8 +1,6 @@
 """Makes `studies.zip`: finished studies as the public sees them, written by the program of one commit.
 
-    PYTHONPATH=. python tests/golden/make_golden.py TARGET quantile bits median
-
-`cuts` was written by the program of commit f3cb9a5, and has been the same bytes since.
+    PYTHONPATH=. python tests/golden/make_golden.py TARGET
 
 Beside each study lie the key that opens its packets, one sealed packet, one sealed enrolment and one invite link.
 """

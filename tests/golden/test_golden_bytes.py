@@ -1,5 +1,4 @@
-"""Bytes that were signed once stay what they are: four studies that this program ran and published, one of them at commit
-f3cb9a5.
+"""Bytes that were signed once stay what they are: four studies that this program ran and published.
 
 `make_golden` wrote them. Each document is read, encoded again, and must be the same bytes; the audit recomputes the rest.
 """

@@ -48,7 +48,7 @@ from anon.wire.messages import (
     study_seed,
 )
 from anon.wire.packets import Occasion, Packet, PublishedPacket
-from tests.support.protocols import parse_proposal
+from tests.support.protocols import PROTOCOLS, parse_proposal
 from tests.support.sums import countersigned, signing_key
 from tests.support.world import FakePeer
 
@@ -226,7 +226,7 @@ class Forge:
 
     def counted(self) -> Counted:
         """All that is counted in the transcripts."""
-        asked = Counting(self.manifest.to_bytes(), self.score_value, self.in_buckets)
+        asked = Counting(self.manifest.to_bytes(), PROTOCOLS, self.score_value, self.in_buckets)
         places = [place for place in self.bodies if place[0] == "transcript"]
         bodies = [content for place in places for content in self.contents.get(place, (self.bodies[place],))]
         return count(asked, bodies)

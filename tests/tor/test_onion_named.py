@@ -16,7 +16,7 @@ from anon.wire.cbor import decode, encode
 from anon.wire.onion_address import onion_host
 from tests.support.command_line import anonml, attempt
 from tests.support.onion_commands import onion_study
-from tests.support.protocols import parse_manifest
+from tests.support.protocols import parse_manifest, parse_proposal
 from tests.support.studies import ONE_PACKET
 
 STUDY = onion_study("Named", ONE_PACKET, enrol=600, settle=6, collect=60)
@@ -66,8 +66,6 @@ async def test_loopback_names_none_and_another_tor_is_named(tmp_path: Path, file
 
 
 async def test_old_manifests_parse_and_none_has_one_spelling(tmp_path: Path) -> None:
-    from anon.study import parse_proposal
-
     async with AggregatorApp(tmp_path / "staff") as app:
         old = (await app.create_study(parse_proposal(STUDY))).to_bytes()
         new = (await app.create_study(parse_proposal(STUDY), OTHER)).to_bytes()
@@ -136,8 +134,6 @@ async def test_publishing_names_several_and_invites_lead_to_the_first(tmp_path: 
 
 
 async def test_serving_another_address_than_a_study_names_is_refused(tmp_path: Path) -> None:
-    from anon.study import parse_proposal
-
     async with AggregatorApp(tmp_path / "staff") as app:
         named = keep_key(app.home.path, os.urandom).address()
         manifest = await app.create_study(parse_proposal(STUDY), named)
