@@ -95,7 +95,7 @@ class SlotRandomness:
     def __init__(self, stored: bytes, *grounds: bytes) -> None:
         drawn, key = stored[:-MASK_KEY_SIZE], stored[-MASK_KEY_SIZE:]
         mask = hashlib.shake_256(encode([labels.RELEASE_MASK, key, *grounds])).digest(len(drawn))
-        self._left = bytes(one ^ other for one, other in zip(drawn, mask, strict=True))
+        self._left = bytes(byte ^ masked for byte, masked in zip(drawn, mask, strict=True))
 
     def __call__(self, size: int) -> bytes:
         """The next `size` bytes. Raises `ValueError` when fewer are left: none is ever given twice."""

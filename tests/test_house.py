@@ -20,6 +20,7 @@ HEAVY = {"numpy", "scipy", "sklearn", "sqlalchemy", "aiosqlite", "joblib"}
 SIDES = {"anon", "peer", "aggregator"}
 LONGEST_MODULE = 400
 MOST_MODULES = 18
+MOST_OF_ONE = 50
 
 
 def _modules(side: str) -> list[Path]:
@@ -161,6 +162,33 @@ def test_no_room_holds_more_than_18_modules() -> None:
     """A folder that grows beyond holds a second subject: it gets a folder of its own."""
     modules = Counter(path.parent.relative_to(ROOT).as_posix() for path in rooms.modules().values() if path.name != "__init__.py")
     assert {room for room, count in modules.items() if count > MOST_MODULES} == set()
+
+
+def _product() -> list[Path]:
+    return [ROOT / "anonml.py", *(path for side in sorted(SIDES) for path in _modules(side))]
+
+
+def _bound(node: ast.AST) -> str:
+    """The name that a node binds: a variable's, an argument's, a pattern's or a fault's."""
+    if isinstance(node, ast.Name):
+        return node.id if isinstance(node.ctx, ast.Store) else ""
+    if isinstance(node, ast.arg):
+        return node.arg
+    return (node.name or "") if isinstance(node, (ast.MatchAs, ast.MatchStar, ast.ExceptHandler)) else ""
+
+
+def test_a_name_says_what_it_holds() -> None:
+    """`one` says nothing. It is left where it is the number one, or one of two wordings."""
+    lines = [
+        f"{path.relative_to(ROOT).as_posix()}:{getattr(node, 'lineno', 0)}"
+        for path in _product()
+        if "one" in (text := path.read_text("utf-8"))
+        for node in ast.walk(ast.parse(text))
+        if _bound(node) == "one"
+    ]
+    example = ast.walk(ast.parse("one = [one for one in two]; key = lambda one: one"))
+    assert sum(_bound(node) == "one" for node in example) == 3
+    assert len(lines) <= MOST_OF_ONE, lines
 
 
 ROOMS_OF_PROTOCOLS = ("anon/protocols/", "peer/protocols/", "aggregator/protocols/", "aggregator/lab/", "aggregator/estimator/")

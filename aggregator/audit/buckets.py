@@ -227,8 +227,8 @@ def bucket_places(
     manifest: Manifest, chain: Sequence[SignedHead], bodies: Mapping[int, bytes]
 ) -> Iterator[tuple[int, int]]:
     """The numbers of document and bucket of everything that an export has beside the documents."""
-    for one in chain if has_buckets(manifest, chain) else ():
-        head = one.head
+    for signed in chain if has_buckets(manifest, chain) else ():
+        head = signed.head
         if can_be_in_buckets(head.kind) and head.number in bodies:
             try:
                 document = parse_bucket_document(bodies[head.number], manifest.study_id, head.kind, head.part)

@@ -77,7 +77,7 @@ class _Audit:
         self.study = manifest.study_id
         self.protocol_part = part_of(manifest)
         self.rounds = self.protocol_part.rounds(manifest)
-        self.places = [one.document for one in self.rounds if one.document]
+        self.places = [study_round.document for study_round in self.rounds if study_round.document]
         self.chain = chain
         self.findings: list[Finding] = []
         self.bodies: dict[tuple[str, int], bytes] = {}
@@ -214,13 +214,13 @@ class _Audit:
             return self._content(kind, 0, bucket)
 
         checked = checked_members(self.compute, self.manifest.to_bytes(), bodies, content)
-        for bucket, one in enumerate(checked):
-            roster.take(bucket, one.roster)
-            credentials.take(bucket, one.credentials)
-            if one.fault:
-                credentials.fault(f"bucket {bucket}: {one.fault}")
-            if one.bad:
-                named = ", ".join(map(str, one.bad))
+        for bucket, result in enumerate(checked):
+            roster.take(bucket, result.roster)
+            credentials.take(bucket, result.credentials)
+            if result.fault:
+                credentials.fault(f"bucket {bucket}: {result.fault}")
+            if result.bad:
+                named = ", ".join(map(str, result.bad))
                 credentials.fault(f"bad in bucket {bucket} for {named}: their holders were shut out")
         self._note_faults(roster)
         self._note_faults(credentials)
@@ -262,26 +262,29 @@ class _Audit:
 
     def _check_rounds(self, checked: CheckedTranscripts | None) -> None:
         """Before the transcripts are there, the documents that are there: of sums all but the tags."""
-        for number, one in enumerate(self.rounds):
-            if one.document is None or (checked is None and one.document not in self.bodies):
+        for number, study_round in enumerate(self.rounds):
+            if study_round.document is None or (checked is None and study_round.document not in self.bodies):
                 continue
-            name = f"{one.document[0]} {one.document[1]}"
+            name = f"{study_round.document[0]} {study_round.document[1]}"
             if checked is None:
                 self.not_checked.append(f"{name}: {_NO_PACKETS}")
             with noting(self.note, name):
                 if isinstance(self.protocol_part, SummingPart):
-                    self._check_sums(self.protocol_part, number, one, checked)
+                    self._check_sums(self.protocol_part, number, study_round, checked)
                 elif checked is not None:
-                    self._check_counts(number, one, checked)
+                    self._check_counts(number, study_round, checked)
 
-    def _check_counts(self, number: int, one: Round, checked: CheckedTranscripts) -> None:
+    def _check_counts(self, number: int, study_round: Round, checked: CheckedTranscripts) -> None:
         again = counted(self.protocol_part, self.manifest, number, _demand_counted(checked).tallies)
-        if one.document is not None and self.bodies.get(one.document) != again:
-            self.note(f"{one.document[0]} {one.document[1]}", "its counts are not those of the transcripts")
+        if study_round.document is not None and self.bodies.get(study_round.document) != again:
+            kind, part = study_round.document
+            self.note(f"{kind} {part}", "its counts are not those of the transcripts")
 
-    def _check_sums(self, summing: SummingPart, number: int, one: Round, checked: CheckedTranscripts | None) -> None:
-        body = self.bodies.get(one.document or ("", 0), b"")
-        tags = None if checked is None else {survey: checked.tags.get(survey, ()) for survey in one.surveys}
+    def _check_sums(
+        self, summing: SummingPart, number: int, study_round: Round, checked: CheckedTranscripts | None
+    ) -> None:
+        body = self.bodies.get(study_round.document or ("", 0), b"")
+        tags = None if checked is None else {survey: checked.tags.get(survey, ()) for survey in study_round.surveys}
         self.left_out |= summing.check_sums(self.manifest, number, body, self.enrolled, tags)
 
     def _check_model(self, checked: CheckedTranscripts | None) -> None:
@@ -304,7 +307,8 @@ class _Audit:
         body = self.bodies.get(("report", 0), b"")
         published = body.decode("utf-8", "replace")
         end = find(self.chain, "report")
-        prints = [one for one in head_prints(self.chain[: end.number if end else None]) if one.kind != "transcript"]
+        so_far = self.chain[: end.number if end else None]
+        prints = [head_print for head_print in head_prints(so_far) if head_print.kind != "transcript"]
         for signed in (prints, prints[:-1]):  # after a restart the report was made when the model was signed already
             self.report = report_again(self.manifest, learned, self.enrolled, signed, found, published)
             self.report_checked = self.report.encode() == body

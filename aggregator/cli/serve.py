@@ -292,7 +292,7 @@ class Teller:
     def _named_here(self, study: bytes) -> bool:
         """True if peers of a study go to an address that is served. Says once which are not, and if they all are."""
         named, served = self.aggregator.study(study).manifest.addresses, addresses_of(self._address)
-        here, elsewhere = [one for one in named if one in served], [one for one in named if one not in served]
+        here, elsewhere = [name for name in named if name in served], [name for name in named if name not in served]
         if (elsewhere or not named) and study not in self._elsewhere:
             self._elsewhere.add(study)
             where = f"at {', '.join(elsewhere)}" if named else "on this machine alone (published with --loopback)"

@@ -37,8 +37,8 @@ def stages(manifest: Manifest, rounds: Sequence[Round], phase: Phase, turn: int)
     ]
     after = "then the tellers add it up, and the sum is published" if tellers_of(manifest) else ""
     listed += [
-        (Phase.ROUND, number, one.name, after or _then(one), one.window.closes)
-        for number, one in enumerate(rounds[:-1])
+        (Phase.ROUND, number, study_round.name, after or _then(study_round), study_round.window.closes)
+        for number, study_round in enumerate(rounds[:-1])
     ]
     closes = rounds[-1].window.closes
     last = "then the tellers add it up, and sum and transcripts are published" if tellers_of(manifest) else (
@@ -60,12 +60,12 @@ def stages(manifest: Manifest, rounds: Sequence[Round], phase: Phase, turn: int)
 
 def _place(listed: list[tuple[Phase, int, str, str, float]], phase: Phase, turn: int) -> int:
     round_number = turn if phase is Phase.ROUND else 0
-    places = [place for place, one in enumerate(listed) if one[0] is phase and one[1] == round_number]
+    places = [place for place, stage in enumerate(listed) if stage[0] is phase and stage[1] == round_number]
     return places[0] if places else len(listed)
 
 
-def _then(one: Round) -> str:
-    return "then the round's counts are published" if one.document else "then the next round opens"
+def _then(study_round: Round) -> str:
+    return "then the round's counts are published" if study_round.document else "then the next round opens"
 
 
 def time_left(until: float | None, now: float) -> str:

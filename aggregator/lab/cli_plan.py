@@ -79,7 +79,7 @@ def plan(
             proposal, cohorts, epsilons, seed, min(populations or 6, 6), lambda: progress.advance(task), place
         )
         here = (people, epsilon)
-        around = tuple(choice if (one.best.cohort, one.best.epsilon) == here else one for one in around)
+        around = tuple(choice if (cell.best.cohort, cell.best.epsilon) == here else cell for cell in around)
     if write is not None:
         write.write_text(to_toml(choice.proposal), "utf-8")
     if chart is not None:

@@ -200,8 +200,8 @@ class Study:
         """Every survey with its mechanism and cost."""
         protocol = protocol_of(self.manifest)
         rows = [
-            (protocol.title(self.manifest, one), one.mechanism, str(one.m), format_epsilon(one.epsilon))
-            for one in self.manifest.surveys
+            (protocol.title(self.manifest, survey), survey.mechanism, str(survey.m), format_epsilon(survey.epsilon))
+            for survey in self.manifest.surveys
         ]
         caption = f"{self.manifest.title}: {cost_in_words(self.manifest)}"
         caption += f", {self.manifest.packets} packet(s) each"

@@ -66,7 +66,11 @@ def render(
         fewest=FEWEST,
         retention=_length(manifest.release.retention),
         rarity=_rarity(learned.model.chance),
-        expected={one.name: expectation(one, manifest.label.name) for one in manifest.features if one.expects},
+        expected={
+            feature.name: expectation(feature, manifest.label.name)
+            for feature in manifest.features
+            if feature.expects
+        },
         **part.values,
     )
 

@@ -94,9 +94,9 @@ class EnrolTransaction:
         """Store the enrolments of a batch and spend their invites. Call it after `known`."""
         if not admitted:
             return
-        await self._connection.execute(insert(_enrolments), [self._row(one) for one in admitted])
+        await self._connection.execute(insert(_enrolments), [self._row(admission) for admission in admitted])
         here = (_invites.c.study == self._study) & (_invites.c.invite == bindparam("spent"))
-        spent = [{"spent": one.invite, "by": one.enrolled.key} for one in admitted]
+        spent = [{"spent": admission.invite, "by": admission.enrolled.key} for admission in admitted]
         await self._connection.execute(_invites.update().where(here).values(spent_by=bindparam("by")), spent)
         await self._count(len(admitted))
 

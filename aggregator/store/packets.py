@@ -195,8 +195,11 @@ class PacketStore:
                 for row in rows
                 if (row[0], row[2]) in places or (strays and (row[0], row[2]) not in known)
             ]
-            bad = (one for one, kept in asked if not (kept and (one.slot, one.survey) in known and one.sound(study)))
-            return [one.place for one in bad]
+            return [
+                packet.place
+                for packet, kept in asked
+                if not (kept and (packet.slot, packet.survey) in known and packet.sound(study))
+            ]
 
         query = select(_SLOT, _TAG, _SURVEY, *_WHOLE, _IN_PLACE).where((_packets.c.study == study) & ~_left_out())
         fresh: list[Place] = []

@@ -102,11 +102,14 @@ async def issue_to(study: LiveStudy, issued: Issued, enrolled: Sequence[Enrolled
     """A || e for each of these enrolments, in their order. Deterministic."""
     manifest, secret = study.manifest, study.secrets.credential_key
     header = credential_header(study.study, issued.roster_digest)
-    work = [(roster_entry(one).commitment_point, signer_nym_entropy(issued.seed, one.key)) for one in enrolled]
+    work = [
+        (roster_entry(enrolment).commitment_point, signer_nym_entropy(issued.seed, enrolment.key))
+        for enrolment in enrolled
+    ]
     some = [work[start : start + _ISSUED_AT_ONCE] for start in range(0, len(work), _ISSUED_AT_ONCE)]
     run = study.tools.workers.run
     parts = await asyncio.gather(
-        *(run(issue, secret, manifest.credential_key, header, manifest.packets, one) for one in some)
+        *(run(issue, secret, manifest.credential_key, header, manifest.packets, part) for part in some)
     )
     return [signature for part in parts for signature in part]
 

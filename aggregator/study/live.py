@@ -76,7 +76,7 @@ class LiveStudy:
         self.secrets = secrets
         self.protocol_part = part_of(self.manifest)
         self.rounds = self.protocol_part.rounds(self.manifest)
-        self._words = [one.state for one in self.rounds]
+        self._words = [study_round.state for study_round in self.rounds]
         self.tellers = study_tellers(self.manifest, tools.link_to, tools.packets, tools.lists)
         self.no_sum: NoSum | None = None
         """Why there is no sum, until it is published."""
@@ -115,7 +115,7 @@ class LiveStudy:
     @property
     def ends(self) -> float | None:
         """When the present phase ends, in unix seconds; None when nothing more happens."""
-        return deadline(self.manifest, [one.window for one in self.rounds], self.phase, self.turn)
+        return deadline(self.manifest, [study_round.window for study_round in self.rounds], self.phase, self.turn)
 
     @property
     def waits(self) -> bool:
@@ -129,7 +129,7 @@ class LiveStudy:
 
     async def round_documents(self) -> dict[Place, bytes]:
         """Those documents of the rounds that are published."""
-        places = [one.document for one in self.rounds if one.document]
+        places = [study_round.document for study_round in self.rounds if study_round.document]
         heads = {place: find(self.chain, *place) for place in places}
         return {place: await self.body_of(head) for place, head in heads.items() if head is not None}
 
@@ -327,7 +327,7 @@ class LiveStudy:
     async def erase_transcripts(self) -> None:
         """Forget the bodies of transcripts, and their buckets; the signed heads stay."""
         await self.tools.studies.erase_bodies(self.study, "transcript")
-        transcripts = [one.head.number for one in self.chain if one.head.kind == "transcript"]
+        transcripts = [signed.head.number for signed in self.chain if signed.head.kind == "transcript"]
         await self._shelf.erase(transcripts, len(self.chain))
         self.forget_bodies()
 

@@ -94,7 +94,7 @@ async def publish_no_sum(study: LiveStudy) -> None:
         await study.publish("unsummed", 0, document.to_bytes())
         _LOG.error("study %s: %s", study.study.hex()[:8], ended)
     await study.read_end()
-    await study.tools.packets.erase_shares(study.study, [one.slot for one in study.manifest.slots])
+    await study.tools.packets.erase_shares(study.study, [slot.slot for slot in study.manifest.slots])
 
 
 async def publish_sums(study: LiveStudy, tellers: StudyTellers) -> None:

@@ -66,7 +66,7 @@ class Verifier:
         Raises `Malformed` or, for a challenge of zero, `RejectedProof`.
         """
         encoded, scalars = self._parts(token_untrusted)
-        points = tuple(decode_g1(one, name) for one, name in zip(encoded, ANNOUNCED_NAMES, strict=True))
+        points = tuple(decode_g1(point, name) for point, name in zip(encoded, ANNOUNCED_NAMES, strict=True))
         return self._announced(points, scalars, context, presentation_header)
 
     def check_batch(
@@ -94,8 +94,8 @@ class Verifier:
                 read.append((index, self._announced(points, scalars, *items[index][1:])))
             except AnonmlError as error:
                 verdicts[index] = error
-        shown = b"".join(items[index][0] + encode_scalar(one.proof.challenge) for index, one in read)
-        for place in self._failures([one for _, one in read], shown, random_bytes):
+        shown = b"".join(items[index][0] + encode_scalar(announced.proof.challenge) for index, announced in read)
+        for place in self._failures([announced for _, announced in read], shown, random_bytes):
             verdicts[read[place][0]] = RejectedProof("token rejected")
         return verdicts
 
@@ -116,10 +116,10 @@ class Verifier:
             return []
         while 0 < len(failing) < MOST_PARTS and max(map(len, failing)) > LEAST_PART:
             failing = {
-                part: one
+                part: half
                 for whole, sums in failing.items()
-                for part, one in _halves(whole, sums, folded)
-                if not fold_holds(self._key, one)
+                for part, half in _halves(whole, sums, folded)
+                if not fold_holds(self._key, half)
             }
         doubtful = [place for part in failing for place in part]
         bad = {place for place in doubtful if not self._announced_rightly(proofs[place])}

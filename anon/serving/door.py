@@ -249,7 +249,7 @@ class Door:
         proven = bool(guest.standing.caller)
         self._held[proven] += size
         while self._held[proven] > self._limits.held and guest.standing in self._guests:
-            standings = [one.look() for one in self._guests.values()]
+            standings = [inside.look() for inside in self._guests.values()]
             self._end([bodies_give_way(standings, self._loop.time(), guest.standing)])
 
     def frees(self, guest: Guest) -> None:
@@ -265,7 +265,7 @@ class Door:
         guest.standing.caller = caller
         self._held[False] -= guest.held
         self._held[True] += guest.held
-        standings = [one.look() for one in self._guests.values()]
+        standings = [inside.look() for inside in self._guests.values()]
         self._end(callers_give_way(standings, self._loop.time(), guest.standing, self._limits))
 
     def waits(self, guest: Guest, waits: bool) -> None:
@@ -275,7 +275,7 @@ class Door:
         elif guest.standing in self._guests:
             self._waiting[guest.standing] = guest
             if len(self._waiting) > self._limits.readers:
-                standings = [one.look() for one in self._waiting.values()]
+                standings = [waiting.look() for waiting in self._waiting.values()]
                 self._end(slowest_readers(standings, self._loop.time(), self._limits.at_once))
 
     def _tick_later(self) -> None:

@@ -130,7 +130,8 @@ def callers_give_way(standings: Collection[Standing], now: float, newest: Standi
 
 def bodies_give_way(standings: Iterable[Standing], now: float, newest: Standing) -> Standing:
     """Rule 6, when the bytes of `newest` are too many: the one whose body is given up."""
-    same = [one for one in standings if bool(one.caller) == bool(newest.caller) and one.stage is Stage.BODY]
+    bodies = [standing for standing in standings if standing.stage is Stage.BODY]
+    same = [standing for standing in bodies if bool(standing.caller) == bool(newest.caller)]
     unfinished = [standing for standing in same if standing.brought > 0 and standing is not newest]
     return (_stillest(unfinished, now, 1) or [newest])[0]
 
@@ -138,7 +139,7 @@ def bodies_give_way(standings: Iterable[Standing], now: float, newest: Standing)
 def slowest_readers(standings: Iterable[Standing], now: float, count: int) -> list[Standing]:
     """Rule 4: those that give way, the slowest first."""
     reading = [standing for standing in standings if standing.stage is Stage.READING]
-    return nsmallest(count, reading, key=lambda one: (one.reading_rate(now), one.reading_since))
+    return nsmallest(count, reading, key=lambda reader: (reader.reading_rate(now), reader.reading_since))
 
 
 def overdue(standing: Standing, now: float, limits: Limits) -> bool:
@@ -153,4 +154,4 @@ def overdue(standing: Standing, now: float, limits: Limits) -> bool:
 
 
 def _stillest(standings: Iterable[Standing], now: float, count: int) -> list[Standing]:
-    return nsmallest(count, standings, key=lambda one: (one.rate(now), one.came))
+    return nsmallest(count, standings, key=lambda standing: (standing.rate(now), standing.came))

@@ -215,7 +215,7 @@ def _nothing(body_untrusted: bytes) -> None:
 
 def _key_shares(body_untrusted: bytes) -> Mapping[int, bytes]:
     plain = decode(body_untrusted, "teller's reply")
-    if type(plain) is not dict or not all(type(key) is int and type(one) is bytes for key, one in plain.items()):
+    if type(plain) is not dict or not all(type(key) is int and type(share) is bytes for key, share in plain.items()):
         raise Malformed("teller's reply: expected a sealed part for each fellow")
     if not all(0 <= key < MOST_TELLERS for key in plain):
         raise Malformed(f"teller's reply: expected fellows below {MOST_TELLERS}")
@@ -243,7 +243,7 @@ def _place(occasion: Occasion) -> list[Any]:
 
 
 def _listed(plain_untrusted: object, kinds: Sequence[type], what: str) -> list[Any]:
-    if type(plain_untrusted) is not list or [type(one) for one in plain_untrusted] != list(kinds):
+    if type(plain_untrusted) is not list or [type(value) for value in plain_untrusted] != list(kinds):
         raise Malformed(f"{what}: expected {len(kinds)} fields of the documented kinds")
     return plain_untrusted
 

@@ -88,7 +88,7 @@ def make_converter() -> Converter:
 
 
 def _left_out(cls: type) -> list[str]:
-    return [one.name for one in attrs.fields(cls) if one.metadata.get("left out")]
+    return [field.name for field in attrs.fields(cls) if field.metadata.get("left out")]
 
 
 def _leaves_out(cls: Any) -> bool:

@@ -91,7 +91,7 @@ class GradientSums:
             raise InvalidValue(f"rows: expected at most {self.rows}, got {len(records)}; draw so many first")
         if len(weights) != len(self.columns):
             raise Malformed(f"weights: expected {len(self.columns)}, got {len(weights)}")
-        gradients = [self._gradient(*one, weights) for one in records]
+        gradients = [self._gradient(*record, weights) for record in records]
         if not gradients:
             return [0] * self.length
         if self.unit == "person":
@@ -153,10 +153,11 @@ class Descent:
         """
         if len(sums) != len(standing.weights) or standing.round >= self.rounds:
             raise Malformed(f"sums: expected {len(standing.weights)}, in at most {self.rounds} rounds")
-        squares = sum(one * one for one in sums)
+        squares = sum(entry * entry for entry in sums)
         kept = max(1 - len(sums) * self.noise / squares, Fraction(0)) if squares else Fraction(0)
         factor = kept * self.step * WEIGHT / (self.units * scale)
-        steps = [round(self.momentum * speed - factor * one) for speed, one in zip(standing.speeds, sums, strict=True)]
+        pairs = zip(standing.speeds, sums, strict=True)
+        steps = [round(self.momentum * speed - factor * entry) for speed, entry in pairs]
         weights = tuple(_kept(old + step) for old, step in zip(standing.weights, steps, strict=True))
         counted = standing.round + 1 > self.rounds - self.last
         totals = (

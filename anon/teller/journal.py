@@ -217,7 +217,7 @@ class Journal:
     def keep_shares(self, occasion: Occasion, shares: Sequence[Share], origin: Occasion) -> None:
         """New packets, whose tags are free. `origin`: the occasion of the study, which may have ended."""
         place = _place(occasion)
-        rows = [(*place, one.tag, one.digest, one.verifier, one.seed, one.output) for one in shares]
+        rows = [(*place, share.tag, share.digest, share.verifier, share.seed, share.output) for share in shares]
         with self._writing("shares") as connection:
             self._demand_open(origin)
             connection.executemany("INSERT INTO shares VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)", rows)
@@ -225,8 +225,8 @@ class Journal:
     def shares(self, occasion: Occasion, tags: Iterable[bytes]) -> Iterator[Share]:
         """The packets with these tags that are here, each with its state; one at a time is in memory."""
         columns = "tag, digest, verifier, seed, output, message, accepted"
-        for one in tags:
-            row = self._one(f"SELECT {columns} FROM shares WHERE {_HERE} AND tag = ?", *_place(occasion), one)
+        for wanted in tags:
+            row = self._one(f"SELECT {columns} FROM shares WHERE {_HERE} AND tag = ?", *_place(occasion), wanted)
             if row is not None:
                 tag, digest, verifier, seed, output, message, accepted = row
                 yield Share(tag, digest, verifier, seed, output, message, None if accepted is None else bool(accepted))

@@ -48,7 +48,7 @@ def parse_transcript(body_untrusted: bytes, study: bytes) -> tuple[int, tuple[by
 
 def published(manifest: Manifest, bodies_untrusted: Iterable[bytes]) -> Published:
     """The packets of signed transcripts. Raises `Malformed` for a body that is no transcript of the study."""
-    surveys = {one.survey: one for one in manifest.surveys}
+    surveys = {asked_survey.survey: asked_survey for asked_survey in manifest.surveys}
     packets, unreadable = {}, 0
     for body in bodies_untrusted:
         survey, plaintexts = parse_transcript(body, manifest.study_id)

@@ -60,7 +60,7 @@ def sheet_json(sheet: ConsentSheet, own: OwnData) -> dict[str, Any]:
         "admission": sheet.admission,
         "minimum_cohort": sheet.minimum_cohort,
         "packets": sheet.packets,
-        "tellers": [attrs.asdict(one) for one in sheet.tellers],
+        "tellers": [attrs.asdict(teller) for teller in sheet.tellers],
         "features": [_question_json(feature) for feature in sheet.features],
         "label": _question_json(sheet.label),
         "tables": {table.name: list(table.columns) for table in sheet.tables},
@@ -151,7 +151,7 @@ def show_sheet(
     for teller in sheet.tellers:
         show_teller(console, teller)
     moved = budget_change(sheet.budget_before, sheet.budget_after)
-    warned = [other_words(one) for one in sheet.tellers if one.earlier]
+    warned = [other_words(changed) for changed in sheet.tellers if changed.earlier]
     passed_over = {per_attribute(sheet.epsilon_eq6), *warned, *([moved] if member is not None else ())}
     stated = [line for line in sheet.statements if line not in passed_over]
     for line in (*map(with_command, (sheet.summary, *sheet.odds, *stated)), *_times(sheet)):

@@ -91,17 +91,17 @@ def fit_of(table: PreviewTable, wanted: Table, studies: Sequence[Manifest], know
     ]
     places = {names.get(name, name): place for place, name in enumerate(held)}
     found = {
-        (one.column, one.kind): one
+        (fault.column, fault.kind): fault
         for query, column in plain
         if column in places
-        for one in _uncounted(query, column, [row[places[column]] for row in table.sample])
+        for fault in _uncounted(query, column, [row[places[column]] for row in table.sample])
     }
     for name in wanted.columns:  # also those that a query computes with
         if name in places and not any(column == name for _query, column in plain):
             empty = sum(row[places[name]] is None for row in table.sample)
             if empty:
                 found[name, "empty"] = Uncounted(name, "empty", empty, len(table.sample), ())
-    uses = {name: tuple(one.description for one in asked if _reads(one.query, name)) for name in lacking}
+    uses = {name: tuple(query.description for query in asked if _reads(query.query, name)) for name in lacking}
     several = table.count != 1 and len(table.sample) > 1
     return Fit(wanted.name, guessed, spare, tuple(found.values()), uses, several and bool(plain))
 

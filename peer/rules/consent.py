@@ -312,7 +312,7 @@ def trust(manifest: Manifest, tellers: Sequence[NamedTeller]) -> tuple[Sentence,
     arrangement = tellers_of(manifest)
     if arrangement is None:
         return ()
-    return (*to_check(arrangement.has_spare), *(other_words(one) for one in tellers if one.earlier))
+    return (*to_check(arrangement.has_spare), *(other_words(teller) for teller in tellers if teller.earlier))
 
 
 def _statements(

@@ -157,7 +157,7 @@ def runs_of(heads: Mapping[int, Head]) -> list[TranscriptRange]:
     for survey, head in sorted(heads.items(), key=lambda item: item[1].number):
         last = runs[-1] if runs else []
         follows = bool(last) and last[-1][1].number + 1 == head.number
-        if follows and sum(one.length for _survey, one in last) + head.length <= MOST_LISTED:
+        if follows and sum(listed.length for _survey, listed in last) + head.length <= MOST_LISTED:
             last.append((survey, head))
         else:
             runs.append([(survey, head)])
@@ -213,12 +213,12 @@ def _with_roster(chain: Sequence[SignedHead], heads: Mapping[int, Head]) -> dict
     Without these where they are long, which an honest aggregator's are not."""
     roster = _roster(chain)
     needed = {head.number: head for head in (roster, *heads.values())}
-    together = needed | {one.head.number: one.head for one in chain[roster.number : max(needed)]}
+    together = needed | {signed.head.number: signed.head for signed in chain[roster.number : max(needed)]}
     return together if sum(head.length for head in together.values()) <= MOST_BETWEEN else needed
 
 
 def _roster(chain: Sequence[SignedHead]) -> Head:
-    return next(one.head for one in chain if one.head.kind == "roster")
+    return next(signed.head for signed in chain if signed.head.kind == "roster")
 
 
 def _read(

@@ -88,4 +88,4 @@ _MADE = say("your packets are made, and your answers are erased already")
 
 def told(studies: Sequence[Study], now: float) -> bool:
     """True if leaving would tell any aggregator."""
-    return any(is_early(one, now) or one.state is State.LEAVING for one in studies)
+    return any(is_early(study, now) or study.state is State.LEAVING for study in studies)

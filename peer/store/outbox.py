@@ -113,7 +113,7 @@ class OutboxStore(StoreFile):
 
     def outbox(self, study: bytes) -> list[OutboxEntry]:
         """Every decided slot of the study, in the order of slots."""
-        return [one for one in self.outbox_entries(study) if one.slot < COVER_FROM]
+        return [entry for entry in self.outbox_entries(study) if entry.slot < COVER_FROM]
 
     def outbox_entries(self, study: bytes) -> list[OutboxEntry]:
         """Every decided slot, then every dummy and blank that was journalled."""

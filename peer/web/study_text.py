@@ -181,7 +181,8 @@ def own_answers(manifest: Manifest, record: Snapshot) -> tuple[OwnAnswer, ...]:
     if manifest.records is not None:
         rows = record.record.rows
         return tuple(
-            _of_many(one.name, [is_missing(one, row.values.get(one.name)) for row in rows]) for one in manifest.features
+            _of_many(asked.name, [is_missing(asked, row.values.get(asked.name)) for row in rows])
+            for asked in manifest.features
         )
     found = []
     for feature in manifest.features:

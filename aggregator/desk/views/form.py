@@ -111,7 +111,7 @@ def _told(fields: dict[str, str], linted: editing.Linted | None) -> dict[str, An
 def _read(text: str, found: Sequence[SampleColumn]) -> str:
     rows = max(len([line for line in text.splitlines() if line.strip()]) - 1, 0)
     people, columns = f"{rows} row{'s' * (rows != 1)}", f"{len(found)} column{'s' * (len(found) != 1)}"
-    return f"{people}, {columns} read: {', '.join(one.name for one in found)}"[: form.LONGEST_FIELD]
+    return f"{people}, {columns} read: {', '.join(column.name for column in found)}"[: form.LONGEST_FIELD]
 
 
 async def _sample(request: web.Request) -> str:

@@ -110,7 +110,7 @@ def _worlds_of(
     drawn = [World(declared, assumed, seed, number) for number in range(_MOST_DRAWN * count)]
     while drawn and len(found) < count:
         next_ones = [drawn.pop(0) for _ in range(min(len(drawn), count - len(found)))]
-        found += [one for one, telling in zip(next_ones, compute.each(_tells, next_ones), strict=True) if telling]
+        found += [world for world, telling in zip(next_ones, compute.each(_tells, next_ones), strict=True) if telling]
     return tuple(found or (World(declared, assumed, seed, number) for number in range(count)))
 
 
@@ -166,7 +166,7 @@ class Trials:
     def left(self, worlds: Sequence[World]) -> list[_Trial]:
         """The trials that are missing."""
         tried = len(self.aucs)
-        return [_Trial(self.plan, self.cohort, self.seed, at, one) for at, one in enumerate(worlds) if at >= tried]
+        return [_Trial(self.plan, self.cohort, self.seed, at, world) for at, world in enumerate(worlds) if at >= tried]
 
     def take(self, ranked: Ranked) -> None:
         """Keep the next trial's result."""

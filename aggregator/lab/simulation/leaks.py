@@ -24,7 +24,7 @@ def leaking(features: Sequence[Feature], train: People, test: People) -> tuple[s
     positive = int(test.labels.sum())
     if min(positive, len(test) - positive) < _FEWEST:
         return ()
-    return tuple(one.name for one in features if _auc(one, train, test) >= TELLS_ALL)
+    return tuple(feature.name for feature in features if _auc(feature, train, test) >= TELLS_ALL)
 
 
 def _auc(feature: Feature, train: People, test: People) -> float:

@@ -40,7 +40,7 @@ def declared_sum(features: Sequence[Feature], people: People) -> Floats:
         if feature.kind == "numeric" and not feature.cuts:
             total += (feature.expects[0] * _places(feature, column.numbers))[column.index]
             continue
-        told = np.array([float(one) for one in directions(feature)])
+        told = np.array([float(direction) for direction in directions(feature)])
         total += told[category_table(feature, column, feature.cuts)][column.index]
     return total
 

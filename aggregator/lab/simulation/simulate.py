@@ -122,10 +122,10 @@ def simulate(
     trial = _Trials(plan, data, test, peers, resampled, shuffle_labels, equal_parts)
     last, *seeds = root.spawn(1 + trials)
     tried: list[_Tried] = []
-    for one in compute.each(partial(_tried, trial), seeds):
-        tried.append(one)
+    for outcome in compute.each(partial(_tried, trial), seeds):
+        tried.append(outcome)
         progress(len(tried))
-    chances = [one.chance for one in tried if one.chance is not None]
+    chances = [outcome.chance for outcome in tried if outcome.chance is not None]
     first = _drawn(data, peers, np.random.default_rng(last))
     binned, raw = (binned_ceiling(plan, first, test), raw_ceiling(plan, first, test)) if ceilings else (0.0, 0.0)
     trusted = None
@@ -133,11 +133,12 @@ def simulate(
         epsilon = NanoEpsilon(plan.manifest.epsilon)
         trusted = trusted_party_auc(plan, epsilon, first, test, np.random.default_rng(last))
     rate = float(test.labels.mean())
-    found = _result(plan, resampled or len(first), [one.scores for one in tried], binned, raw, max(rate, 1 - rate))
+    scores = [outcome.scores for outcome in tried]
+    found = _result(plan, resampled or len(first), scores, binned, raw, max(rate, 1 - rate))
     tested = not is_linear(plan.manifest)
     return evolve(
         found,
-        shown=sum(one.shown for one in tried) / trials if tested else None,
+        shown=sum(outcome.shown for outcome in tried) / trials if tested else None,
         scored=len(test),
         auc_trusted_party=trusted,
         chance=float(np.median(chances)) if tested and chances else None,
@@ -170,13 +171,13 @@ class _Tried:
     chance: float | None
 
 
-def _tried(one: _Trials, seed: np.random.SeedSequence) -> _Tried:
+def _tried(trial: _Trials, seed: np.random.SeedSequence) -> _Tried:
     generator = np.random.default_rng(seed)
-    chosen = _drawn(one.data, one.peers, generator)
-    if one.shuffle_labels:
+    chosen = _drawn(trial.data, trial.peers, generator)
+    if trial.shuffle_labels:
         chosen = People(chosen.columns, generator.permutation(chosen.labels))
-    run = _run_of(one.plan, chosen, generator, one.equal_parts, one.resampled)
-    return _Tried(evaluate(run.model, one.test), run.shown, run.chance)
+    run = _run_of(trial.plan, chosen, generator, trial.equal_parts, trial.resampled)
+    return _Tried(evaluate(run.model, trial.test), run.shown, run.chance)
 
 
 def _drawn(data: People, peers: int | None, generator: np.random.Generator) -> People:

@@ -194,18 +194,18 @@ def indicator_covariance(moments: Moments) -> tuple[Floats, dict[tuple[str, str]
         covariance[place, place] = np.diag(shares[place]) - np.outer(shares[place], shares[place])
     kept: dict[tuple[str, str], float] = {}
     for first, other in combinations(coordinates.names, 2):
-        one, two = coordinates.places[first], coordinates.places[other]
-        noise = moments.second_variance[one, two]
+        rows, columns = coordinates.places[first], coordinates.places[other]
+        noise = moments.second_variance[rows, columns]
         kept[first, other] = 0.0
         if not np.isfinite(noise).all():
             continue
-        block = moments.second[one, two] - np.outer(shares[one], shares[two])
+        block = moments.second[rows, columns] - np.outer(shares[rows], shares[columns])
         block = block - block.mean(axis=0) - block.mean(axis=1)[:, None] + block.mean()
         degrees = (1 - 1 / block.shape[0]) * (1 - 1 / block.shape[1])
         size = float(np.sum(block**2))
         kept[first, other] = max(0.0, 1 - degrees * float(noise.sum()) / size) if size > 0 else 0.0
-        covariance[one, two] = kept[first, other] * block
-        covariance[two, one] = covariance[one, two].T
+        covariance[rows, columns] = kept[first, other] * block
+        covariance[columns, rows] = covariance[rows, columns].T
     if any(kept.values()):
         values, vectors = np.linalg.eigh(covariance)
         covariance = (vectors * np.maximum(values, 0)) @ vectors.T
@@ -333,9 +333,9 @@ def _assumed(
         for name, place in places.items()
     }
     added = 0.0
-    for (one, two), share in kept.items():
-        asked = bool(np.isfinite(moments.second_variance[places[one], places[two]]).all())
-        tables = bool(np.isfinite(moments.contrast_variance[[places[one].start, places[two].start]]).all())
+    for (first, second), share in kept.items():
+        asked = bool(np.isfinite(moments.second_variance[places[first], places[second]]).all())
+        tables = bool(np.isfinite(moments.contrast_variance[[places[first].start, places[second].start]]).all())
         relation = ASSUMED_RELATION if tables and not asked else UNCERTAIN_RELATION
-        added += 2 * (1 - share) * relation * size[one] * size[two]
+        added += 2 * (1 - share) * relation * size[first] * size[second]
     return added

@@ -33,7 +33,7 @@ class Subject:
     def model_cuts(self) -> tuple[Cuts, ...]:
         """The cuts of every numeric feature, as the model states them."""
         numeric = [feature for feature in self.features if feature.kind == "numeric"]
-        return tuple(Cuts(one.name, tuple(self.cuts.get(one.name, one.cuts))) for one in numeric)
+        return tuple(Cuts(feature.name, tuple(self.cuts.get(feature.name, feature.cuts))) for feature in numeric)
 
     def model(
         self, ensemble: str, classifier: str, base_rate: float, threshold: float, tables: Sequence[Table]

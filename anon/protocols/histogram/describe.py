@@ -35,12 +35,13 @@ def summary(manifest: Manifest) -> Sentence:
 def packet_kinds(manifest: Manifest) -> tuple[PacketKind, ...]:
     """Every kind of packet that a study can ask for, the likeliest first."""
     grouped: dict[tuple[object, ...], list[Survey]] = {}
-    for one in manifest.surveys:
-        grouped.setdefault((one.kind, one.mechanism, one.m, one.p, one.q, one.centre), []).append(one)
+    for survey in manifest.surveys:
+        like = survey.kind, survey.mechanism, survey.m, survey.p, survey.q, survey.centre
+        grouped.setdefault(like, []).append(survey)
     weight = {
         row.survey: Fraction(row.weight, slot.total) for slot in manifest.slots for row in slot.rows
     }
-    expected = {key: sum((weight[one.survey] for one in found), Fraction()) for key, found in grouped.items()}
+    expected = {key: sum((weight[survey.survey] for survey in found), Fraction()) for key, found in grouped.items()}
     return tuple(
         _kind(manifest, grouped[key], expected[key])
         for key in sorted(grouped, key=lambda key: -expected[key])
@@ -48,10 +49,11 @@ def packet_kinds(manifest: Manifest) -> tuple[PacketKind, ...]:
 
 
 def _kind(manifest: Manifest, surveys: Sequence[Survey], expected: Fraction) -> PacketKind:
-    first = next((one for one in surveys if -1 in one.signs), surveys[0])  # a bit about the label alone says less
+    # A bit about the label alone says less.
+    first = next((survey for survey in surveys if -1 in survey.signs), surveys[0])
     return PacketKind(
         first,
-        tuple(_question(manifest, one) for one in surveys),
+        tuple(_question(manifest, survey) for survey in surveys),
         _drawn(manifest, expected),
         _asks(first),
         lines(first),
@@ -107,7 +109,9 @@ def _either(choices: Sequence[Sentence]) -> Sentence:
 
 def odds(manifest: Manifest) -> tuple[Sentence, ...]:
     """In words, from the integer probabilities: how often each kind of packet tells the truth. One line per kind."""
-    kinds = {(one.kind == "bit", one.mechanism, one.m, one.p, one.q): one for one in manifest.surveys}
+    kinds = {
+        (survey.kind == "bit", survey.mechanism, survey.m, survey.p, survey.q): survey for survey in manifest.surveys
+    }
     return tuple(_odds_of_bit(survey) if bit else mechanism_odds(survey.build()) for (bit, *_), survey in kinds.items())
 
 

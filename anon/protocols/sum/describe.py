@@ -209,10 +209,10 @@ def promised(study: Manifest) -> Figure:
 @lru_cache(maxsize=64)
 def _epsilon(study: Manifest) -> int:
     arrangement, sums = arrangement_of(study), list[NoisySum]()
-    for survey, one in zip(study.surveys, arrangement.sums, strict=True):
+    for survey, planned in zip(study.surveys, arrangement.sums, strict=True):
         shape = shape_of(survey)
         changed = shape.changed("replace-one")
-        noisy = NoisySum(shape.sensitivity_squared("replace-one"), changed, one.sigma_squared)
+        noisy = NoisySum(shape.sensitivity_squared("replace-one"), changed, planned.sigma_squared)
         sums += [noisy] * arrangement.most_sums
     return epsilon_of(sums, DELTA)
 

@@ -46,9 +46,9 @@ def place_of(number: int) -> Place:
 
 def sum_asked(study: Manifest, number: int) -> Sum:
     """The one sum of a round. Raises `Malformed` where there is none."""
-    for one in arrangement_of(study).sums:
-        if one.round == number:
-            return one
+    for planned in arrangement_of(study).sums:
+        if planned.round == number:
+            return planned
     raise Malformed(f"sums: the study has no round {number}")
 
 
@@ -73,9 +73,9 @@ def standing_after(study: Manifest, sums: Sequence[RoundSum]) -> Standing:
     if not isinstance(shape, GradientSums):
         raise Malformed("sums: expected those of gradients")
     standing = descent_of(survey, rounds, 1, Fraction(0)).start(len(shape.columns))
-    for one in sums:
-        gradients, units = shape.heard(one.values, one.accepted)
-        standing = descent_of(survey, rounds, units, one.noise).after(standing, gradients, SCALE)
+    for summed in sums:
+        gradients, units = shape.heard(summed.values, summed.accepted)
+        standing = descent_of(survey, rounds, units, summed.noise).after(standing, gradients, SCALE)
     return standing
 
 

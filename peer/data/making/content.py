@@ -49,7 +49,7 @@ class Making:
 
     def to_bytes(self) -> bytes:
         """Canonical CBOR."""
-        places, documents = ([list(astuple(one)) for one in each] for each in (self.places, self.documents))
+        places, documents = ([list(astuple(entry)) for entry in each] for each in (self.places, self.documents))
         return encode([self.manifest, self.answers, places, documents])
 
     @classmethod
