@@ -106,7 +106,7 @@ class SlotRandomness:
 
 
 @frozen
-class Released:
+class ReleasedPacket:
     """A finished packet and what it costs (1e-9). `digest` is of its published form, to find it in the transcript."""
 
     slot: int
@@ -119,7 +119,7 @@ class Released:
 
 def release(
     study: bytes, manifest: Manifest, outgoing: Outgoing, credential: Credential, random_bytes: RandomBytes
-) -> Released:
+) -> ReleasedPacket:
     """Protect the value that is to leave, and finish its packet. `study` is the manifest's id; `random_bytes` its
     slot's.
 
@@ -129,7 +129,7 @@ def release(
     survey = manifest.survey(outgoing.survey)
     report = _protected(manifest, survey, outgoing, credential, random_bytes)
     packet = _signed(study, manifest, outgoing, report, credential, random_bytes)
-    return Released(
+    return ReleasedPacket(
         outgoing.slot,
         outgoing.survey,
         NanoEpsilon(survey.epsilon),

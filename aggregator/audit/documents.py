@@ -9,22 +9,22 @@ from functools import partial
 
 from attrs import evolve
 
-from aggregator.audit.buckets import MOST_NAMED, Contents, Gathered, checked_members, checked_roster, no_contents
+from aggregator.audit.buckets import MOST_NAMED, Contents, GatheredBuckets, checked_members, checked_roster, no_contents
 from aggregator.audit.counts import crowded, slots_of
 from aggregator.audit.likeness import alike, read_model, score_of
 from aggregator.audit.noting import noting
 from aggregator.audit.order import ending_faults, order_faults
-from aggregator.audit.packets import Asked
+from aggregator.audit.packets import PacketContext
 from aggregator.audit.result import AuditResult, Finding
 from aggregator.audit.transcripts import CheckedTranscripts
 from aggregator.compute import HERE, Compute
 from aggregator.protocols.contract import Learned, Round, SummingPart
 from aggregator.protocols.registry import part_of
-from aggregator.study.learn import Counted, counted, report_again
+from aggregator.study.learn import TranscriptCounts, counted, report_again
 from anon.errors import Malformed, RejectedProof
 from anon.protocols.registry import check_study
 from anon.protocols.tellers import tellers_of
-from anon.sharing.round_document import Unsummed, parse_unsummed
+from anon.sharing.round_document import UnsummedRound, parse_unsummed
 from anon.sharing.statements import parse_countersignatures
 from anon.study.manifest import Manifest, parse_manifest
 from anon.transparency.bucketed import has_buckets, is_in_buckets, transcript_parts
@@ -148,7 +148,7 @@ class _Audit:
                     self._check_ending(parse_unsummed(arrangement, self.study, self.bodies["unsummed", 0]))
             parse_countersignatures(self.bodies["tellers", 0], self.study, arrangement)
 
-    def _check_ending(self, ended: Unsummed) -> None:
+    def _check_ending(self, ended: UnsummedRound) -> None:
         self.unsummed = str(ended.why)
         for fault in ending_faults(self.manifest, ended.round, self.places, self.chain):
             self.note("unsummed 0", fault)
@@ -198,7 +198,7 @@ class _Audit:
         head = find(self.chain, kind, part)
         return None if head is None else self.contents(head.number, bucket)
 
-    def _note_faults(self, gathered: Gathered) -> None:
+    def _note_faults(self, gathered: GatheredBuckets) -> None:
         named = f"{gathered.document.kind} {gathered.document.part}"
         self.findings += [Finding(named, fault) for fault in gathered.finished()]
 
@@ -208,7 +208,7 @@ class _Audit:
             content_of = partial(self._content, "roster", 0)
             return self._note_faults(checked_roster(self._bucketed("roster"), content_of))
         bodies = Bodies(*(self.bodies[kind, 0] for kind in CLOSING))
-        roster, credentials = Gathered(self._bucketed("roster")), Gathered(self._bucketed("credentials"))
+        roster, credentials = GatheredBuckets(self._bucketed("roster")), GatheredBuckets(self._bucketed("credentials"))
 
         def content(bucket: int, kind: str) -> bytes | None:
             return self._content(kind, 0, bucket)
@@ -244,7 +244,7 @@ class _Audit:
         if seed is None:
             return None
         roster, in_buckets = body_digest(self.bodies["roster", 0]), has_buckets(self.manifest, self.chain)
-        asked = Asked(self.manifest.to_bytes(), roster, seed, self._score_value())
+        asked = PacketContext(self.manifest.to_bytes(), roster, seed, self._score_value())
         with_tags = isinstance(self.protocol_part, SummingPart)
         checked = CheckedTranscripts(self.compute, asked, in_buckets, with_tags, self.note)
         if not in_buckets:
@@ -303,7 +303,7 @@ class _Audit:
             self.note("model 0", "its declared score is not what the transcripts give")
         self._compare_report(learned, found)
 
-    def _compare_report(self, learned: Learned, found: Counted) -> None:
+    def _compare_report(self, learned: Learned, found: TranscriptCounts) -> None:
         body = self.bodies.get(("report", 0), b"")
         published = body.decode("utf-8", "replace")
         end = find(self.chain, "report")
@@ -316,7 +316,7 @@ class _Audit:
                 return
 
 
-def _demand_counted(checked: CheckedTranscripts | None) -> Counted:
+def _demand_counted(checked: CheckedTranscripts | None) -> TranscriptCounts:
     if checked is None or checked.found is None:
         raise Malformed("the transcripts cannot be counted")
     return checked.found

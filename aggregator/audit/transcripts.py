@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 
-from aggregator.audit.buckets import Gathered, checked_transcript
+from aggregator.audit.buckets import GatheredBuckets, checked_transcript
 from aggregator.audit.noting import UNREADABLE, Note, noting
-from aggregator.audit.packets import BATCH, Asked, Checked, check
+from aggregator.audit.packets import BATCH, PacketContext, PacketVerdicts, check
 from aggregator.compute import Compute
-from aggregator.study.learn import Counted, Counting, count
+from aggregator.study.learn import Counting, TranscriptCounts, count
 from anon.errors import Malformed
 from anon.transparency.buckets import BucketDocument
 from anon.transparency.transcript import parse_transcript
@@ -25,12 +25,12 @@ class CheckedTranscripts:
     cannot be.
     """
 
-    def __init__(self, compute: Compute, asked: Asked, in_buckets: bool, with_tags: bool, note: Note) -> None:
+    def __init__(self, compute: Compute, asked: PacketContext, in_buckets: bool, with_tags: bool, note: Note) -> None:
         self.packets = 0
         self.in_each: dict[int, int] = {}
         self.tags: dict[int, list[bytes]] = {}
         self.counting = asked.counting(in_buckets)
-        self.found: Counted | None = count(self.counting, ())
+        self.found: TranscriptCounts | None = count(self.counting, ())
         self._compute = compute
         self._asked = asked
         self._with_tags = with_tags
@@ -38,7 +38,7 @@ class CheckedTranscripts:
 
     def take_slot(self, document: BucketDocument, content_of: Callable[[int], bytes | None]) -> None:
         """The transcript of a slot, a bucket at a time."""
-        name, gathered, refused, bad = f"transcript {document.part}", Gathered(document), Counter[str](), 0
+        name, gathered, refused, bad = f"transcript {document.part}", GatheredBuckets(document), Counter[str](), 0
         checked = checked_transcript(self._compute, self._asked, self._with_tags, document, content_of)
         for bucket, result in enumerate(checked):
             gathered.take(bucket, result.leaf)
@@ -73,22 +73,22 @@ class CheckedTranscripts:
         for result in self._compute.each(partial(_count, self.counting), list(bodies.values())):
             self._add(result)
 
-    def _add(self, counted: Counted | None) -> None:
+    def _add(self, counted: TranscriptCounts | None) -> None:
         self.found = None if self.found is None or counted is None else self.found + counted
 
-    def _checked(self, transcripts: Mapping[int, Sequence[bytes]]) -> dict[int, list[Checked]]:
+    def _checked(self, transcripts: Mapping[int, Sequence[bytes]]) -> dict[int, list[PacketVerdicts]]:
         """By survey what its packets give, in pieces; all surveys' pieces are computed at once."""
         pieces = [
             (survey, plaintexts[start : start + BATCH])
             for survey, plaintexts in transcripts.items()
             for start in range(0, len(plaintexts), BATCH)
         ]
-        found: dict[int, list[Checked]] = {survey: [] for survey in transcripts}
+        found: dict[int, list[PacketVerdicts]] = {survey: [] for survey in transcripts}
         for (survey, _), result in zip(pieces, self._compute.each(partial(check, self._asked), pieces), strict=True):
             found[survey].append(result)
         return found
 
-    def _take_survey(self, survey: int, checked: Sequence[Checked]) -> None:
+    def _take_survey(self, survey: int, checked: Sequence[PacketVerdicts]) -> None:
         name = f"transcript {survey}"
         for result in checked:
             if result.fault is not None:
@@ -109,7 +109,7 @@ class CheckedTranscripts:
             self._note(name, f"{bad} tokens do not verify")
 
 
-def _count(counting: Counting, body: bytes) -> Counted | None:
+def _count(counting: Counting, body: bytes) -> TranscriptCounts | None:
     try:
         return count(counting, [body])
     except Malformed:

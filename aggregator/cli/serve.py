@@ -147,7 +147,7 @@ async def served(
     """Serve until SIGTERM, or until all is published where that is asked for. Raises whatever keeps it from that."""
     if fellows.count:
         aggregator.demand_shared()
-    teller = Teller(aggregator, asked)
+    teller = ServeReporter(aggregator, asked)
     serving = asyncio.create_task(_listening(aggregator, asked, teller))
     loop = asyncio.get_running_loop()
     with suppress(NotImplementedError):
@@ -166,18 +166,18 @@ async def served(
             task.result()
 
 
-async def _with_fellows(fellows: Fellows, teller: Teller) -> None:
+async def _with_fellows(fellows: Fellows, teller: ServeReporter) -> None:
     await teller.serving()
     with fellows.ended():
         await fellows.keep(teller.asked.host, teller.port)
 
 
-async def _with_desk(desk: ServeDesk, aggregator: AggregatorApp, serving: Serving, teller: Teller) -> None:
+async def _with_desk(desk: ServeDesk, aggregator: AggregatorApp, serving: Serving, teller: ServeReporter) -> None:
     await teller.serving()
     await desk(aggregator, serving.desk_port or 0, teller.desk)
 
 
-def _listening(aggregator: AggregatorApp, serving: Serving, teller: Teller) -> Coroutine[Any, Any, None]:
+def _listening(aggregator: AggregatorApp, serving: Serving, teller: ServeReporter) -> Coroutine[Any, Any, None]:
     if not serving.onion:
         def ready(bound: int) -> None:
             teller.bound(bound)
@@ -191,7 +191,7 @@ def _listening(aggregator: AggregatorApp, serving: Serving, teller: Teller) -> C
 
 
 @define
-class Teller:
+class ServeReporter:
     """Says on standard output where the aggregator is and how its studies move."""
 
     aggregator: AggregatorApp

@@ -15,7 +15,7 @@ DONE, NOW, NEXT = "done", "now", "next"
 
 
 @frozen
-class Stage:
+class TimelineStage:
     """One stage. `ends`: in unix seconds. `state`: done, now or next."""
 
     name: str
@@ -24,12 +24,12 @@ class Stage:
     state: str
 
 
-def stages(manifest: Manifest, rounds: Sequence[Round], phase: Phase, turn: int) -> tuple[Stage, ...]:
+def stages(manifest: Manifest, rounds: Sequence[Round], phase: Phase, turn: int) -> tuple[TimelineStage, ...]:
     """All stages of a study, in order. They follow `lifecycle.TABLE`; nothing else moves a study."""
     if phase is Phase.ABANDONED:
         closes = manifest.timetable.enrol_closes
         why = "fewer enrolled than the minimum: nothing was sent, nobody was charged"
-        return (Stage("enrolment", why, closes, DONE),)
+        return (TimelineStage("enrolment", why, closes, DONE),)
     listed: list[tuple[Phase, int, str, str, float]] = [
         (Phase.ENROLLING, 0, "enrolment", "then roster, seed and credentials are published",
          manifest.timetable.enrol_closes),
@@ -53,7 +53,7 @@ def stages(manifest: Manifest, rounds: Sequence[Round], phase: Phase, turn: int)
         listed = [*listed[: 3 + turn], (Phase.ENDED, 0, "no sum", why, erased)]
     place = _place(listed, phase, turn)
     return tuple(
-        Stage(name, what, ends, DONE if number < place else NOW if number == place else NEXT)
+        TimelineStage(name, what, ends, DONE if number < place else NOW if number == place else NEXT)
         for number, (_, _, name, what, ends) in enumerate(listed)
     )
 

@@ -9,7 +9,7 @@ from aggregator.intake.batcher import Batcher
 from aggregator.intake.enrolment_jobs import open_enrolments
 from aggregator.intake.workers import Workers
 from aggregator.rules.enrol import Applicant, decide_enrolment, decide_withdrawal, demand_size, open_withdrawal
-from aggregator.rules.enrolled import Known
+from aggregator.rules.enrolled import KnownEnrolments
 from aggregator.rules.lengths import largest_cohort
 from aggregator.rules.refusal import PacketRefused
 from aggregator.rules.unseal import StudyOpener
@@ -96,7 +96,7 @@ class EnrolmentIntake:
             await change.store(known.fresh)
         return words
 
-    def _decide_one(self, known: Known, most: int, applicant: Applicant, arrived: float) -> str:
+    def _decide_one(self, known: KnownEnrolments, most: int, applicant: Applicant, arrived: float) -> str:
         enrolment = applicant.enrolment
         standing = known.standing(enrolment.key, enrolment.invite)
         try:

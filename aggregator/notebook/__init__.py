@@ -33,7 +33,7 @@ from aggregator.lab.simulation.simulate import NO_KEYS, SimulationResult, run_on
 from aggregator.lab.synthetic import people as synthetic
 from aggregator.protocols.contract import Learned
 from aggregator.report.charts import Interval, intervals
-from aggregator.report.evaluation import Evaluation
+from aggregator.report.evaluation import TestEvaluation
 from aggregator.report.page import render
 from aggregator.study.publish import lint_queries
 from anon.errors import Malformed
@@ -118,7 +118,7 @@ class Result:
 
     manifest: Manifest
     learned: Learned
-    evaluation: Evaluation
+    evaluation: TestEvaluation
     report: Report
     scores: tuple[Interval, ...]
     """The AUC of each table, with its 95 % interval."""

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from aggregator.rules.enrol import roster_entry
-from aggregator.rules.enrolled import Enrolled
+from aggregator.rules.enrolled import StoredEnrolment
 from aggregator.rules.lifecycle import Effect, Event, Phase, due, due_though_stuck, step, turn_after
 from aggregator.store.packets import in_words, slot_of
 from aggregator.study.bucketing import (
@@ -192,7 +192,7 @@ async def erase(study: LiveStudy) -> None:
     await study.tools.packets.compact(study.study)
 
 
-async def _rostered(study: LiveStudy) -> tuple[Enrolled, ...]:
+async def _rostered(study: LiveStudy) -> tuple[StoredEnrolment, ...]:
     """The enrolments of the signed roster. Raises `Damaged` when they are not those that were signed."""
     enrolled = (await study.tools.enrolments.roster(study.study)).sound
     entries, signed = list(map(roster_entry, enrolled)), await _body(study, "roster")

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from aggregator.intake.counters import Traffic
 from aggregator.intake.enrolments import EnrolmentIntake
-from aggregator.intake.packets import Issued, PacketIntake
+from aggregator.intake.packets import PacketIntake, RosterValues
 from aggregator.intake.workers import Workers
 from aggregator.protocols.registry import part_of
 from aggregator.protocols.tally import Tally
@@ -28,7 +28,7 @@ from aggregator.store.packets import PacketStore, in_words, slot_of
 from aggregator.store.studies import Beside, Clock, Progress, StudyStore
 from aggregator.study.answers import Answers
 from aggregator.study.counting import accepted_in, count_all, tally_all
-from aggregator.study.learn import Counted, Counting
+from aggregator.study.learn import Counting, TranscriptCounts
 from aggregator.study.shelf import Shelf
 from aggregator.tellers.study_tellers import LinkTo, study_tellers
 from anon.errors import Damaged
@@ -99,7 +99,7 @@ class LiveStudy:
         self.chain: tuple[SignedHead, ...] = ()
         self.rostered = 0
         """How many the signed roster in buckets has; 0 for a whole one."""
-        self._counted: Counted | None = None
+        self._counted: TranscriptCounts | None = None
         self._accepted: Mapping[int, int] | None = None
         self._encoded_chain = b""
         self._bodies: dict[int, bytes] = {}
@@ -173,7 +173,7 @@ class LiveStudy:
     def open_packet_intake(self, roster_body: bytes) -> None:
         """From here on tags can be drawn and tokens verified."""
         seed = study_seed(self.manifest_bytes, roster_body, self.secrets.seed_value)
-        self.packet_intake.issued = Issued(seed, body_digest(roster_body))
+        self.packet_intake.issued = RosterValues(seed, body_digest(roster_body))
 
     async def publish(self, kind: str, part: int, body: bytes, beside: Beside | None = None) -> None:
         """Append a document, or keep the one of this kind and part that is there already. `beside` is stored with it.
@@ -205,7 +205,7 @@ class LiveStudy:
             self._accepted = await accepted_in(self.manifest, self.in_buckets, self._transcripts(heads))
         return await self.tools.packets.counts(self.study) if self._accepted is None else self._accepted
 
-    async def counted(self) -> Counted | None:
+    async def counted(self) -> TranscriptCounts | None:
         """The counts in the signed transcripts. None before all are published, and once they are erased."""
         if self._counted is None and (heads := await self._published()):
             asked = Counting(self.manifest_bytes, self.secrets.score_value, self.in_buckets)

@@ -33,7 +33,7 @@ STEP: Final = Fraction(1, 1024)
 
 
 @frozen
-class NoisySum:
+class GaussianSum:
     """One published integer vector with discrete Gaussian noise of one sigma squared on each entry.
 
     `sensitivity_squared`: the largest sum of squares by which one unit (a person, a record) changes the exact vector.
@@ -56,7 +56,7 @@ class NoisySum:
         return min(self.entries, self.sensitivity_squared)
 
 
-def delta_of(sums: Sequence[NoisySum], epsilon: int) -> Decimal:
+def delta_of(sums: Sequence[GaussianSum], epsilon: int) -> Decimal:
     """Return the delta of all these sums together at so many nano-epsilon, at most 1.
 
     Later sums may be chosen after seeing earlier ones. For a single sum of which one entry changes it is exact;
@@ -72,12 +72,12 @@ def delta_of(sums: Sequence[NoisySum], epsilon: int) -> Decimal:
     return min(by_rho, *(smoothed_delta(parts, entries, epsilon, r_squared) for r_squared in SMOOTHING))
 
 
-def rho_of(sums: Sequence[NoisySum]) -> NanoRho:
+def rho_of(sums: Sequence[GaussianSum]) -> NanoRho:
     """Return the nano-rho of all these sums together."""
     return NanoRho(sum(noisy_sum.rho for noisy_sum in sums))
 
 
-def epsilon_of(sums: Sequence[NoisySum], delta: Decimal) -> NanoEpsilon:
+def epsilon_of(sums: Sequence[GaussianSum], delta: Decimal) -> NanoEpsilon:
     """Return the smallest nano-epsilon at which `delta_of` is at most delta, which lies in [1e-30, 1)."""
     top = epsilon_of_rho(rho_of(sums), delta)
     return NanoEpsilon(smallest(lambda epsilon: delta_of(sums, epsilon) <= delta, top))
@@ -96,7 +96,7 @@ def sigma_squared_for(
         raise ValueError("noise is sought for an epsilon above 0 and at least one round")
 
     def keeps(steps: int) -> bool:
-        noisy_sum = NoisySum(sensitivity_squared, entries, (steps + 1) * STEP)
+        noisy_sum = GaussianSum(sensitivity_squared, entries, (steps + 1) * STEP)
         return delta_of([noisy_sum] * rounds, epsilon) <= delta
 
     top = 1

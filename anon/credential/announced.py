@@ -35,7 +35,7 @@ _ZERO = Scalar(0)
 
 
 @frozen
-class Announced:
+class AnnouncedProof:
     """A proof with what its prover announced, and the challenge that this hashes to.
 
     `revealed`: the signed scalars that are shown, by index. `nym`: the pseudonym's context and the number of nym
@@ -58,7 +58,7 @@ def fold_holds(key: G2, folded: Folded) -> bool:
     return pairing_product_is_one([(left, key), (right, NEGATED_GENERATOR_G2)])
 
 
-def fold(statement: Statement, proofs: Sequence[Announced], coefficients: Sequence[Scalar]) -> Folded:
+def fold(statement: Statement, proofs: Sequence[AnnouncedProof], coefficients: Sequence[Scalar]) -> Folded:
     """The sums of all equations of these proofs, at least one.
 
     `coefficients`: four for each proof. All points must lie in the subgroup.
@@ -88,7 +88,7 @@ def fold(statement: Statement, proofs: Sequence[Announced], coefficients: Sequen
     return left, multiexp(points, factors)
 
 
-def _factors(announced_proof: Announced, generators: int) -> list[Scalar]:
+def _factors(announced_proof: AnnouncedProof, generators: int) -> list[Scalar]:
     """Of P1 + Q_1 * domain and of each generator in T2."""
     challenge, hats = announced_proof.proof.challenge, iter(announced_proof.proof.message_hats)
     shown = announced_proof.revealed

@@ -24,7 +24,7 @@ from anon.sealing import PUBLIC_KEY_SIZE
 from anon.text.foreign import folded
 from anon.vdaf.binding import sharing_context
 from anon.vdaf.circuits import BALL, BLOCKS, Ball, Blocks
-from anon.vdaf.flp import Proof
+from anon.vdaf.flp import ProofSystem
 from anon.vdaf.prio3 import Prio3
 from anon.wire.addresses import teller_address_fault
 from anon.wire.cbor import decode, encode, sha256
@@ -101,7 +101,7 @@ class Sum:
             raise InvalidValue("sum: expected a variance above 0; no sum is published without noise")
         if self.circuit.output_length > LONGEST_VECTOR or self.circuit.length > 2 * LONGEST_VECTOR:
             raise InvalidValue(f"sum: expected a vector of at most {LONGEST_VECTOR} entries")
-        if Proof(self.circuit).length > LONGEST_PROOF:
+        if ProofSystem(self.circuit).length > LONGEST_PROOF:
             raise InvalidValue(f"sum: expected a proof of at most {LONGEST_PROOF} elements; take another chunk")
 
     @cached_property

@@ -20,7 +20,7 @@ from attrs import field, frozen
 
 from anon.errors import InvalidValue, Malformed, RejectedProof
 from anon.sharing.arrangement import Arrangement
-from anon.sharing.combine import NoisySum, combine
+from anon.sharing.combine import CombinedSum, combine
 from anon.sharing.quorum import Quorum, quorum_of
 from anon.sharing.statements import DIGEST_SIZE, list_heading, parse_disagreement, parse_list
 from anon.wire.cbor import decode, encode
@@ -42,7 +42,7 @@ class Why(StrEnum):
 
 
 @frozen
-class Unsummed:
+class UnsummedRound:
     """A round that never has a sum; the study ends with it. Raises `InvalidValue` for evidence without a disagreement,
     for a disagreement without evidence, and for a round out of range."""
 
@@ -66,7 +66,7 @@ LONGEST_UNSUMMED = 2 * LONGEST_EVIDENCE
 """Bytes."""
 
 
-def parse_unsummed(arrangement: Arrangement, study: bytes, body_untrusted: bytes) -> Unsummed:
+def parse_unsummed(arrangement: Arrangement, study: bytes, body_untrusted: bytes) -> UnsummedRound:
     """Why a study ended. Raises `Malformed`, and `RejectedProof` for evidence that proves nothing about this study and
     round."""
     fields = decode(body_untrusted, _WHAT_ELSE)
@@ -80,7 +80,7 @@ def parse_unsummed(arrangement: Arrangement, study: bytes, body_untrusted: bytes
         raise Malformed(f"{_WHAT_ELSE}: of a round that the study does not have")
     if evidence and parse_disagreement(evidence, study, arrangement).occasion.round != round_number:
         raise RejectedProof(f"{_WHAT_ELSE}: its evidence is about another round; this proves nothing")
-    return Unsummed(study, round_number, known[why], evidence)
+    return UnsummedRound(study, round_number, known[why], evidence)
 
 
 @frozen
@@ -128,7 +128,7 @@ def read_round_sums(body_untrusted: bytes, study: bytes, round_number: int) -> R
 
 def parse_round_sums(
     arrangement: Arrangement, study: bytes, round_number: int, body_untrusted: bytes
-) -> Mapping[int, NoisySum]:
+) -> Mapping[int, CombinedSum]:
     """By slot, the sum. Every slot of the round is there, and nothing else.
 
     Raises `Malformed`, and `RejectedProof` for a signature or a share that is not its teller's, for this list.

@@ -141,11 +141,11 @@ class Descent:
         if not 0 <= self.momentum < 1:
             raise InvalidValue("momentum: expected a number from 0 to below 1")
 
-    def start(self, length: int) -> Standing:
+    def start(self, length: int) -> DescentState:
         """The standing before the first round: weights of 0."""
-        return Standing(0, (0,) * length, (0,) * length, (0,) * length)
+        return DescentState(0, (0,) * length, (0,) * length, (0,) * length)
 
-    def after(self, standing: Standing, sums: Sequence[int], scale: int) -> Standing:
+    def after(self, standing: DescentState, sums: Sequence[int], scale: int) -> DescentState:
         """Return the standing after a round's noisy sums. Raises `Malformed` for another length or a round too many.
 
         The gradient is shrunk by the known noise, as James and Stein: by 1 - length x noise / sum of squares, at least
@@ -163,9 +163,9 @@ class Descent:
         totals = (
             tuple(old + new for old, new in zip(standing.totals, weights, strict=True)) if counted else standing.totals
         )
-        return Standing(standing.round + 1, weights, tuple(steps), totals)
+        return DescentState(standing.round + 1, weights, tuple(steps), totals)
 
-    def final(self, standing: Standing) -> tuple[float, ...]:
+    def final(self, standing: DescentState) -> tuple[float, ...]:
         """Return the weights of the model after the last round. Raises `Malformed` before it."""
         if standing.round != self.rounds:
             raise Malformed(f"descent: expected {self.rounds} rounds, got {standing.round}")
@@ -173,7 +173,7 @@ class Descent:
 
 
 @frozen
-class Standing:
+class DescentState:
     """A round's document: the number of rounds done, the weights, the last step, and the sum of the last weights.
 
     All but `round` have an entry for each column, in units of 2^-16.

@@ -44,7 +44,7 @@ from anon.sharing.statements import (
     parse_verifier_shares,
 )
 from anon.teller import rules
-from anon.teller.journal import Journal, Offer, Share
+from anon.teller.journal import Journal, OfferSecrets, Share
 from anon.transparency.closing import Bodies
 from anon.transparency.fingerprint import teller_words
 from anon.vdaf.prio3 import Prio3, VerifyState
@@ -55,7 +55,7 @@ SECRET_SIZE = 32
 
 
 @frozen
-class Admitted:
+class BatchAnswer:
     """The answer to a batch: verifier shares of all that was taken, signed for the fellows, and counts of the rest."""
 
     statement: bytes = field(repr=False)
@@ -68,7 +68,7 @@ class _Study:
 
     quorum: Quorum = field(repr=False)
     teller: int
-    offer: Offer = field(repr=False)
+    offer: OfferSecrets = field(repr=False)
     parts: Mapping[int, bytes] = field(repr=False)
     roll: rules.Roll | None
 
@@ -130,7 +130,7 @@ class Teller:
         sealing, part = self._random_bytes(SECRET_SIZE), self._random_bytes(SECRET_SIZE)
         key = bytes(self._key.verify_key)
         entry = TellerEntry(name, address, key, Opener(sealing).public_key, key_commitment(key, part))
-        self._journal.keep_offer(entry.to_bytes(), Offer(sealing, part, None))
+        self._journal.keep_offer(entry.to_bytes(), OfferSecrets(sealing, part, None))
         return entry
 
     def countersign(
@@ -179,7 +179,7 @@ class Teller:
 
     # A sum
 
-    def admit(self, occasion: Occasion, items_untrusted: Sequence[bytes]) -> Admitted:
+    def admit(self, occasion: Occasion, items_untrusted: Sequence[bytes]) -> BatchAnswer:
         """Relayed packets, new or again. Raises `Refused` before key and roster are there, `Conflict` after the list.
         """
         mine = self._study(occasion.study)
@@ -199,7 +199,7 @@ class Teller:
         self._journal.keep_shares(occasion, list(shares.values()), origin)  # 7.
         taken = sorted_out.known | shares.keys()
         verifiers = {tag: verifier for tag, verifier in self._journal.verifiers(occasion).items() if tag in taken}
-        return Admitted(VerifierShares(occasion, mine.teller, verifiers).sign(self._key), dict(refused))
+        return BatchAnswer(VerifierShares(occasion, mine.teller, verifiers).sign(self._key), dict(refused))
 
     def settle(self, occasion: Occasion, statements_untrusted: Sequence[bytes]) -> frozenset[bytes]:
         """Decide about every packet whose verifier shares came from all fellows, once; all tags accepted so far.

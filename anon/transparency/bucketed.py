@@ -30,7 +30,7 @@ from anon.transparency.buckets import (
 from anon.transparency.documents import SignedHead, find
 from anon.transparency.merkle import leaf_hash
 from anon.transparency.transcript import (
-    Published,
+    PublishedTranscripts,
     counts,
     digest_list,
     parse_digest_list,
@@ -199,7 +199,7 @@ def transcript_parts(manifest: Manifest, chain: Sequence[SignedHead]) -> range:
     return range(len(manifest.slots) if has_buckets(manifest, chain) else len(manifest.surveys))
 
 
-def published_buckets(manifest: Manifest, contents: Iterable[bytes]) -> Published:
+def published_buckets(manifest: Manifest, contents: Iterable[bytes]) -> PublishedTranscripts:
     """The packets of transcripts' buckets, by survey. Raises `Malformed`, also for a packet of a survey that the study
     does not have."""
     surveys = {survey.survey: survey for survey in manifest.surveys}
@@ -213,4 +213,4 @@ def published_buckets(manifest: Manifest, contents: Iterable[bytes]) -> Publishe
                 found[packet.survey].append(packet)
             else:
                 unreadable += 1
-    return Published({survey: tuple(packets) for survey, packets in found.items()}, unreadable)
+    return PublishedTranscripts({survey: tuple(packets) for survey, packets in found.items()}, unreadable)

@@ -23,7 +23,7 @@ from peer.cli.coming import SET_ASIDE, coming
 from peer.cli.steps import with_command
 from peer.cli.tellers import served, show_teller
 from peer.opening import NO_STUDIES
-from peer.rules.consent import ConsentSheet, Policy, Question
+from peer.rules.consent import ConsentQuestion, ConsentSheet, Policy
 from peer.rules.durations import text_of
 from peer.rules.ledger import Ledger
 from peer.rules.lifecycle import LAST
@@ -107,7 +107,7 @@ def missing_json(own: OwnData) -> dict[str, list[str]]:
     return {"tables": list(own.missing_tables), "columns": list(own.missing_columns)}
 
 
-def _question_json(question: Question) -> dict[str, str]:
+def _question_json(question: ConsentQuestion) -> dict[str, str]:
     found = {"name": question.name, "sentence": question.sentence, "query": question.query}
     return found | ({"expects": question.expects} if question.expects else {})
 

@@ -196,7 +196,7 @@ def is_short(manifest: Manifest) -> bool:
 
 
 @frozen
-class Question:
+class ConsentQuestion:
     """A feature or the label as the owner sees it: its sentence and the query that computes it.
 
     `expects`: the direction that staff expect of a feature, in words; empty without one.
@@ -232,8 +232,8 @@ class ConsentSheet:
     minimum_cohort: int
     packets: int
     tellers: tuple[NamedTeller, ...]
-    label: Question
-    features: tuple[Question, ...]
+    label: ConsentQuestion
+    features: tuple[ConsentQuestion, ...]
     tables: tuple[Table, ...]
     summary: Sentence
     odds: tuple[Sentence, ...]
@@ -275,9 +275,9 @@ def explain(
         minimum_cohort=max(policy.minimum_cohort, manifest.cohort.minimum),
         packets=manifest.packets,
         tellers=(tellers := named_tellers(manifest, known or {})),
-        label=Question(manifest.label.name, manifest.label.description, manifest.label.query.strip()),
+        label=ConsentQuestion(manifest.label.name, manifest.label.description, manifest.label.query.strip()),
         features=tuple(
-            Question(
+            ConsentQuestion(
                 feature.name,
                 feature.description,
                 feature.query.strip(),

@@ -53,7 +53,7 @@ class Choice(StrEnum):
 
 
 @frozen
-class Erased:
+class Erasure:
     """The result of erasing everything: studies to whose aggregators a withdrawal is owed, and files of somebody else's
     that were left alone."""
 
@@ -106,7 +106,7 @@ class TakingBack:
             self._rewrite()
             return concerned
 
-    def erase(self, tell: bool) -> Erased:
+    def erase(self, tell: bool) -> Erasure:
         """Erase everything but ledger, receipts, evidence, policy and settings.
 
         All studies are left: with `tell`, aggregators whose enrolment is open are owed a withdrawal, which stays until
@@ -120,7 +120,7 @@ class TakingBack:
             self.store.forget()
             self._rewrite()
         unknown = tuple(path.name for path in entries(self.home.path, Fate.UNKNOWN))
-        return Erased(tuple(study for study in self.store.studies() if study.state is State.LEAVING), unknown)
+        return Erasure(tuple(study for study in self.store.studies() if study.state is State.LEAVING), unknown)
 
     def _treat(self, concerned: list[Study], choice: Choice) -> None:
         for study in self.under_way():

@@ -15,7 +15,7 @@ from attrs import asdict, define, field, frozen
 
 from aggregator.compute import HERE, Compute
 from aggregator.lab.planning.population import Assumptions, made_up, tells
-from aggregator.lab.planning.ranking import Ranked, rank, rank_sum
+from aggregator.lab.planning.ranking import RankedModel, rank, rank_sum
 from aggregator.lab.simulation.pairs import TRIED_FROM
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import Plan, SimulatedTallies, collect
@@ -135,7 +135,7 @@ class _Trial:
     number: int
     world: World
 
-    def ranked(self) -> Ranked:
+    def ranked(self) -> RankedModel:
         peers, test = self.world.people
         if self.plan.manifest.surveys[0].exact:
             generator = np.random.default_rng([self.seed, 2, self.number])
@@ -168,7 +168,7 @@ class Trials:
         tried = len(self.aucs)
         return [_Trial(self.plan, self.cohort, self.seed, at, world) for at, world in enumerate(worlds) if at >= tried]
 
-    def take(self, ranked: Ranked) -> None:
+    def take(self, ranked: RankedModel) -> None:
         """Keep the next trial's result."""
         self.aucs.append(ranked.auc)
         self.shown.append(ranked.shown)

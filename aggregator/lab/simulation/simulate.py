@@ -15,7 +15,7 @@ from attrs import asdict, evolve, frozen
 
 from aggregator.compute import HERE, Compute
 from aggregator.lab.simulation.ceilings import binned_ceiling, is_linear, raw_ceiling
-from aggregator.lab.simulation.evaluation import Scores, evaluate
+from aggregator.lab.simulation.evaluation import TestScores, evaluate
 from aggregator.lab.simulation.leaks import leaking
 from aggregator.lab.simulation.people import People, split
 from aggregator.lab.simulation.rule import rule_auc
@@ -166,7 +166,7 @@ class _Tried:
     """One trial's scores, if its model (or what staff expect) was shown, and how often noise alone would count as
     much."""
 
-    scores: Scores
+    scores: TestScores
     shown: bool
     chance: float | None
 
@@ -251,7 +251,7 @@ def _split(data: People, share: float, generator: np.random.Generator) -> tuple[
 
 
 def _result(
-    plan: Plan, peers: int, scores: list[Scores], binned: float, raw: float, majority: float
+    plan: Plan, peers: int, scores: list[TestScores], binned: float, raw: float, majority: float
 ) -> SimulationResult:
     aucs = np.array([score.auc for score in scores])
     f1s = np.array([score.f1 for score in scores])

@@ -25,7 +25,7 @@ from math import sqrt
 import numpy as np
 from attrs import evolve, frozen
 
-from aggregator.protocols.histogram.moments import Coordinates, Moments
+from aggregator.protocols.histogram.moments import Coordinates, NoisyMoments
 from aggregator.protocols.histogram.noise_test import DECLARED, LEVEL, WhitenedMeasurements, p_value
 from aggregator.protocols.histogram.reconstruct import Floats
 
@@ -68,7 +68,7 @@ class Additive:
     r2: float
 
 
-def fit(moments: Moments) -> Additive:
+def fit(moments: NoisyMoments) -> Additive:
     """The model that the moments speak for, however likely noise alone is. Deterministic."""
     asked = measurements(moments)
     weights, effects, found, chance = _fitted(asked, asked.seen())
@@ -104,7 +104,7 @@ class Measurements:
     `kept`: as in `indicator_covariance`.
     """
 
-    moments: Moments
+    moments: NoisyMoments
     rows: Floats
     values: Floats
     covariance: Floats
@@ -130,7 +130,7 @@ class Measurements:
         return WhitenedMeasurements.of(self.values, design, self.kernel, noise, self.direction)
 
 
-def measurements(moments: Moments) -> Measurements:
+def measurements(moments: NoisyMoments) -> Measurements:
     """All moments as linear measurements of effects."""
     covariance, kept = indicator_covariance(moments)
     rows = np.vstack([np.eye(moments.coordinates.size)[moments.measured], moments.signs])
@@ -138,11 +138,11 @@ def measurements(moments: Moments) -> Measurements:
     return Measurements(moments, rows, _values(moments), covariance, kept, kernel, direction)
 
 
-def _values(moments: Moments) -> Floats:
+def _values(moments: NoisyMoments) -> Floats:
     return np.concatenate([moments.contrast[moments.measured], moments.bits])
 
 
-def centred(moments: Moments, effects: Floats) -> Floats:
+def centred(moments: NoisyMoments, effects: Floats) -> Floats:
     """Effects against their mean over the people, feature by feature, (D,)."""
     found = effects.copy()
     for place in moments.coordinates.places.values():
@@ -166,7 +166,7 @@ def prior(coordinates: Coordinates) -> Floats:
     return kernel
 
 
-def declared_direction(moments: Moments) -> Floats:
+def declared_direction(moments: NoisyMoments) -> Floats:
     """d (D,): what the declared signs say of each category, against the mean over the people of its feature.
 
     The bins of a numeric feature are equally spaced from -1 to 1, times its sign; a category of a categorical feature
@@ -186,7 +186,7 @@ def declared_direction(moments: Moments) -> Floats:
     return found
 
 
-def indicator_covariance(moments: Moments) -> tuple[Floats, dict[tuple[str, str], float]]:
+def indicator_covariance(moments: NoisyMoments) -> tuple[Floats, dict[tuple[str, str], float]]:
     """S, positive semidefinite, and for each pair of features which part of its measured block was kept, in [0, 1]."""
     coordinates, shares = moments.coordinates, moments.shares
     covariance = np.zeros((coordinates.size, coordinates.size))
@@ -287,7 +287,7 @@ def _priors(seen: WhitenedMeasurements) -> tuple[Floats, Floats, Floats]:
 
 
 def _as_log_odds(
-    moments: Moments,
+    moments: NoisyMoments,
     covariance: Floats,
     kept: dict[tuple[str, str], float],
     effects: Floats,
@@ -324,7 +324,7 @@ def _as_log_odds(
 
 
 def _assumed(
-    moments: Moments, covariance: Floats, kept: dict[tuple[str, str], float], effects: Floats
+    moments: NoisyMoments, covariance: Floats, kept: dict[tuple[str, str], float], effects: Floats
 ) -> float:
     """The variance of f that relations between features are assumed to add to those that were believed."""
     places = moments.coordinates.places

@@ -16,13 +16,13 @@ from aggregator.protocols.histogram.additive import (
 )
 from aggregator.protocols.histogram.declared_score import declared_score
 from aggregator.protocols.histogram.empirical_bayes import smoothed
-from aggregator.protocols.histogram.moments import BitTally, Coordinates, Moments, gather
+from aggregator.protocols.histogram.moments import BitTally, Coordinates, NoisyMoments, gather
 from aggregator.protocols.histogram.noise_test import WhitenedMeasurements
 from aggregator.protocols.histogram.reconstruct import Floats, Histogram, SurveyTally, pool, reconstruct
 from aggregator.protocols.histogram.results import HOSTILE_SHARE, LearnedStudy, PartitionResult, Subject, published
 from aggregator.protocols.histogram.scoring import Scores, score
 from anon.ldp import SCALE
-from anon.protocols.histogram.model import Table
+from anon.protocols.histogram.model import ModelTable
 from anon.study.features import Feature, Learning
 
 
@@ -63,10 +63,12 @@ def coordinates_of(features: Sequence[Feature]) -> Coordinates:
     )
 
 
-def table_of(moments: Moments, found: Additive, feature: Feature, scores: Scores, learning: Learning) -> Table:
+def table_of(
+    moments: NoisyMoments, found: Additive, feature: Feature, scores: Scores, learning: Learning
+) -> ModelTable:
     """A feature's table of the published model."""
     place = moments.coordinates.places[feature.name]
-    return Table(
+    return ModelTable(
         features=(feature.name,),
         cards=(feature.cardinality,),
         reports=moments.reports[feature.name],
@@ -80,7 +82,7 @@ def table_of(moments: Moments, found: Additive, feature: Feature, scores: Scores
 
 
 def result_of(
-    moments: Moments, found: Additive, feature: Feature, scoring: Sequence[SurveyTally], influence: float
+    moments: NoisyMoments, found: Additive, feature: Feature, scoring: Sequence[SurveyTally], influence: float
 ) -> PartitionResult:
     """Shares of (category, label): measured where tables asked, else what the model implies."""
     place = moments.coordinates.places[feature.name]

@@ -6,9 +6,9 @@ is how two categories of different features go with each other. Tables of a subs
 one-bit packet measures one signed sum of contrasts. Estimates of one quantity from several surveys are pooled by
 precision, one number per survey and feature, so that weights do not depend on which cells the noise favoured.
 
-The noise of all measurements is one covariance matrix (`Moments.noise`). It has the mechanism's covariances between
-cells. It has the one error of the base rate that all contrasts have in common. It is exact to order 1/n but for the
-part that pairs of surveys share by asking the same population. A model that explains contrasts by effects knows the
+The noise of all measurements is one covariance matrix (`NoisyMoments.noise`). It has the mechanism's covariances
+between cells. It has the one error of the base rate that all contrasts have in common. It is exact to order 1/n but for
+the part that pairs of surveys share by asking the same population. A model that explains contrasts by effects knows the
 categories' shares only from the same noisy cells. The two errors together are those of the contrast against the
 category's own rate.
 """
@@ -112,7 +112,7 @@ class Coordinates:
 
 
 @frozen(eq=False)
-class Moments:
+class NoisyMoments:
     """The moments and their noise. A category nobody was asked about has infinite `contrast_variance`.
 
     `second`: E[x_j x_k] of two categories of different features, its variance in `second_variance`, infinite where
@@ -187,7 +187,7 @@ def gather(
     bits: Sequence[BitTally],
     guessed_shares: Mapping[str, Sequence[float]],
     guessed_rate: float,
-) -> Moments:
+) -> NoisyMoments:
     """The moments of everything counted. `guessed_shares`: by feature, declared or from binning. A rate of 1/2 is
     no guess."""
     told = [tally for tally in tables if tally.n > 0]
@@ -208,7 +208,7 @@ def gather(
         + sum(tally.n for tally in asked if tally.feature == name and not tally.asks_label_alone)
         for name in coordinates.names
     }
-    return Moments(
+    return NoisyMoments(
         coordinates, rate, rate_error, shares, contrast, contrast_variance, second, second_variance, signs, values,
         noise, reports, tuple(read), parts,
     )  # fmt: skip

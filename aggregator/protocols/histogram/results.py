@@ -10,7 +10,7 @@ from aggregator.protocols.histogram.declared_score import DeclaredScore
 from aggregator.protocols.histogram.noise_test import ABSTAIN_FROM, LEVEL
 from aggregator.protocols.histogram.reconstruct import Floats
 from aggregator.protocols.histogram.scoring import Scores
-from anon.protocols.histogram.model import VERSION, Cuts, Model, Table
+from anon.protocols.histogram.model import VERSION, Cuts, Model, ModelTable
 from anon.study.features import Feature, Label
 
 HOSTILE_SHARE = 0.01
@@ -36,7 +36,7 @@ class Subject:
         return tuple(Cuts(feature.name, tuple(self.cuts.get(feature.name, feature.cuts))) for feature in numeric)
 
     def model(
-        self, ensemble: str, classifier: str, base_rate: float, threshold: float, tables: Sequence[Table]
+        self, ensemble: str, classifier: str, base_rate: float, threshold: float, tables: Sequence[ModelTable]
     ) -> Model:
         """The model of these tables."""
         return Model(

@@ -17,7 +17,7 @@ import numpy as np
 from attrs import field, frozen
 
 from aggregator.protocols.histogram.additive import UNCERTAIN_RELATION, indicator_covariance
-from aggregator.protocols.histogram.moments import GUESS_ERROR, RAREST, UNKNOWN_ERROR, Coordinates, Moments
+from aggregator.protocols.histogram.moments import GUESS_ERROR, RAREST, UNKNOWN_ERROR, Coordinates, NoisyMoments
 from aggregator.protocols.histogram.reconstruct import Floats
 from aggregator.protocols.sum.published import NoisySum
 from anon.errors import Malformed
@@ -25,7 +25,7 @@ from anon.sums.tables import Block, TableSums
 
 
 @frozen(eq=False)
-class SummedMoments(Moments):
+class SummedMoments(NoisyMoments):
     """Moments of one sum of `units` n contributions. `contrast_variance` is that of the parties' noise alone."""
 
     units: int = field(kw_only=True)

@@ -10,7 +10,7 @@ from anon.protocols.histogram.asked import asks_score
 from anon.protocols.histogram.one_bit import plus_share
 from anon.protocols.names import category_text
 from anon.protocols.words import (
-    Line,
+    ChanceLine,
     PacketKind,
     Picture,
     Probability,
@@ -126,7 +126,7 @@ def _odds_of_bit(survey: Survey) -> Sentence:
     )
 
 
-def lines(survey: Survey) -> tuple[Line, ...]:
+def lines(survey: Survey) -> tuple[ChanceLine, ...]:
     """The packet's content and how often it is true, in words."""
     built = survey.build()
     return _bit_lines(survey, built) if survey.kind == "bit" else (mechanism_line(built),)
@@ -139,9 +139,9 @@ def bit_chance(survey: Survey, sign: int, label: int) -> Probability:
     return Probability((plus * survey.p + (SCALE - plus) * survey.q) // SCALE)
 
 
-def _bit_lines(survey: Survey, built: Mechanism) -> tuple[Line, ...]:
+def _bit_lines(survey: Survey, built: Mechanism) -> tuple[ChanceLine, ...]:
     true, other = Probability(built.p), Probability(built.q)
-    opening = Line(
+    opening = ChanceLine(
         say(
             "A plus or a minus is sent. Yours is drawn from your answer first, then sent as it is in {true} cases and "
             "turned around in {other}.",
@@ -151,7 +151,7 @@ def _bit_lines(survey: Survey, built: Mechanism) -> tuple[Line, ...]:
         (true, other),
     )
     positive, negative = bit_chance(survey, 1, 1), bit_chance(survey, 1, 0)
-    with_sign = Line(
+    with_sign = ChanceLine(
         say(
             "So somebody for whom the question is a yes sends a plus in {positive} cases if the label is yes too, and "
             "in {negative} if it is no.",
@@ -161,7 +161,7 @@ def _bit_lines(survey: Survey, built: Mechanism) -> tuple[Line, ...]:
         (positive, negative),
     )
     away, both = bit_chance(survey, -1, 1), bit_chance(survey, -1, 0)
-    without = Line(
+    without = ChanceLine(
         say(
             "Somebody for whom it is a no sends a plus in {away} cases if the label is yes, and in {both} if it is no.",
             away=away.in_words,

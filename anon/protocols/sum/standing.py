@@ -14,7 +14,7 @@ from anon.protocols.sum.design import SCALE, descent_of, shape_of
 from anon.sharing.arrangement import Arrangement, Sum, parse_arrangement
 from anon.sharing.round_document import parse_round_sums
 from anon.study.manifest import Manifest
-from anon.sums.gradient import GradientSums, Standing
+from anon.sums.gradient import DescentState, GradientSums
 
 SUMS = "sums"
 """The kind of a round's document."""
@@ -66,7 +66,7 @@ def read_sums(study: Manifest, documents: Mapping[Place, bytes], rounds: int) ->
     return [read_sum(study, number, documents[place_of(number)]) for number in range(rounds)]
 
 
-def standing_after(study: Manifest, sums: Sequence[RoundSum]) -> Standing:
+def standing_after(study: Manifest, sums: Sequence[RoundSum]) -> DescentState:
     """The gradient's weights after these rounds. Raises `Malformed`."""
     survey, rounds = study.survey(0), len(study.surveys)
     shape = shape_of(survey)
