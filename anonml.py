@@ -229,7 +229,7 @@ def application(name: str, wanted: str = "") -> Any:
             _join(name, part)
     places = {each: place for place, (_, _, names) in enumerate(JOINED) for each in names}
     for registered in (app.registered_commands, app.registered_groups):  # whichever shell was asked for first
-        registered.sort(key=lambda one: places.get(_name(one), -1))
+        registered.sort(key=lambda command: places.get(_name(command), -1))
     return app
 
 

@@ -62,7 +62,7 @@ class Compute:
         """The results of `work`, in order, each as soon as it and all before it are there. Functions and values must
         pickle, but for one process. Raises `Refused` where the cluster cannot be used."""
         if len(given) < 2 or self.is_here:
-            yield from (_alone(work, one) for one in given)
+            yield from (_alone(work, item) for item in given)
             return
         place, workers = self._place()
         yield from _together(place, work, given, batch_size=max(1, ceil(len(given) / (PARTS * workers))))
@@ -70,7 +70,7 @@ class Compute:
     def stream(self, work: Callable[[Given], Result], given: Iterable[Given]) -> Iterator[Result]:
         """The same for long work whose pieces are read as they are needed: few of them are in memory at once."""
         if self.is_here:
-            yield from (_alone(work, one) for one in given)
+            yield from (_alone(work, item) for item in given)
             return
         place, workers = self._place()
         yield from _together(place, work, given, batch_size=1, pre_dispatch=PARTS * workers)
@@ -97,7 +97,7 @@ def _together(
     from joblib import Parallel, delayed, parallel_config
 
     with parallel_config(**place):
-        yield from Parallel(return_as="generator", **how)(delayed(_elsewhere)(work, one) for one in given)
+        yield from Parallel(return_as="generator", **how)(delayed(_elsewhere)(work, item) for item in given)
 
 
 def _alone(work: Callable[[Given], Result], given: Given) -> Result:

@@ -11,7 +11,7 @@ import os
 from typing import ClassVar, Final
 
 from anon.text.foreign import Quoted
-from anon.text.sentences import NOTHING, Joined, Ours, Term, joined, say
+from anon.text.sentences import NOTHING, JoinedSentence, Ours, Term, joined, say
 
 FAULT_IN_THIS_PROGRAM: Final = say("a fault in this program; its log names the place")
 """Of an error that is not ours. Its text may quote data, and the name of its class says nothing to a reader."""
@@ -81,7 +81,7 @@ class NoRoom(AnonmlError):
     exit_code = 1
 
 
-def because(error: BaseException) -> Joined:
+def because(error: BaseException) -> JoinedSentence:
     """Why a file or a connection failed, in the system's words and in brackets; empty where it gives none.
 
     Never another error's text, which may quote data, and never the name of a class.
@@ -102,6 +102,6 @@ def of_the_system(error: OSError) -> Ours:
     return Quoted(error.strerror) if error.strerror else NOTHING
 
 
-def in_brackets(why: Ours) -> Joined:
+def in_brackets(why: Ours) -> JoinedSentence:
     """The words in brackets, with a space before them."""
     return joined((Term(" ("), why, Term(")")), "")

@@ -28,10 +28,10 @@ from aggregator.app import AggregatorApp
 from aggregator.audit import audit
 from aggregator.audit.exporting import export_study
 from aggregator.desk.archive import archive
-from aggregator.intake.packets import Issued
+from aggregator.intake.packets import RosterValues
 from aggregator.protocols.installed import PROTOCOLS
-from aggregator.rules.accepted import Accepted
-from aggregator.rules.enrolled import Enrolled
+from aggregator.rules.accepted import AcceptedPacket
+from aggregator.rules.enrolled import StoredEnrolment
 from aggregator.study import bucketing, effects
 from aggregator.study.live import LiveStudy
 from anon import labels
@@ -96,13 +96,13 @@ def _peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-async def _issued_by_nobody(study: LiveStudy, issued: Issued, enrolled: Sequence[Enrolled]) -> list[bytes]:
+async def _issued_by_nobody(study: LiveStudy, issued: RosterValues, enrolled: Sequence[StoredEnrolment]) -> list[bytes]:
     return [os.urandom(SIGNATURE_SIZE) for _ in enrolled]
 
 
 def _enrol(database: Path, live: LiveStudy, members: int) -> None:
     proof = commit(live.manifest.packets, os.urandom).commitment_with_proof
-    rows = (_row(live.study, Enrolled(os.urandom(32), os.urandom(32), proof)) for _ in range(members))
+    rows = (_row(live.study, StoredEnrolment(os.urandom(32), os.urandom(32), proof)) for _ in range(members))
     with closing(sqlite3.connect(database)) as connection, connection:
         connection.executemany(
             "INSERT INTO enrolments (study, key, contribution, commitment, digest, sound) VALUES (?, ?, ?, ?, ?, ?)",
@@ -110,17 +110,17 @@ def _enrol(database: Path, live: LiveStudy, members: int) -> None:
         )
 
 
-def _row(study: bytes, one: Enrolled) -> tuple[bytes, ...]:
+def _row(study: bytes, one: StoredEnrolment) -> tuple[bytes, ...]:
     return study, one.key, one.contribution, one.commitment, os.urandom(32), one.check()
 
 
-def _packet(manifest: Manifest, seed: bytes) -> Accepted:
+def _packet(manifest: Manifest, seed: bytes) -> AcceptedPacket:
     tag = os.urandom(48)
     token = tag + bytes(token_size(manifest.packets) - len(tag))
     survey = manifest.survey(draw(manifest.slots[0], seed, tag))
     report = survey.build().perturb(RawCategory(tag[0] % survey.m, survey.m), os.urandom)
     plaintext = PublishedPacket(occasion_of(manifest, 0), survey.survey, bytes(report), (), token).to_bytes()
-    return Accepted(0, tag, survey.survey, plaintext, sha256(labels.PACKET_DIGEST, plaintext))
+    return AcceptedPacket(0, tag, survey.survey, plaintext, sha256(labels.PACKET_DIGEST, plaintext))
 
 
 async def _members(live: LiveStudy, folder: Path) -> None:

@@ -12,8 +12,8 @@ import os
 import time
 
 from anon.credential import (
-    Issued,
     IssuedChecker,
+    IssuedCredential,
     blind_sign,
     commit,
     generate_secret_key,
@@ -25,7 +25,7 @@ DISTINCT = 200
 HEADER = bytes(64)
 
 
-def make_list() -> tuple[IssuedChecker, list[Issued]]:
+def make_list() -> tuple[IssuedChecker, list[IssuedCredential]]:
     """Good credentials of one issuer, and who checks them."""
     secret_key = generate_secret_key(os.urandom)
     key, issued = public_key(secret_key), []
@@ -33,7 +33,7 @@ def make_list() -> tuple[IssuedChecker, list[Issued]]:
         committed = commit(1, os.urandom).commitment_with_proof
         entropy = signer_nym_entropy(bytes(32), place.to_bytes(32, "big"))
         signature = blind_sign(secret_key, key, committed, HEADER, entropy, 1)
-        issued.append(Issued(committed[:48], signature, entropy))
+        issued.append(IssuedCredential(committed[:48], signature, entropy))
     return IssuedChecker(key, HEADER, 1), issued
 
 
@@ -46,7 +46,7 @@ def measure(count: int) -> dict[str, float]:
         raise AssertionError("a good credential was called bad")
     figures = {"seconds": time.perf_counter() - wall, "processor": time.process_time() - processor}
     good, other = listed[count // 2], listed[count // 2 - 1]
-    listed[count // 2] = Issued(good.commitment, other.signature, good.entropy)
+    listed[count // 2] = IssuedCredential(good.commitment, other.signature, good.entropy)
     processor = time.process_time()
     if checker.bad(listed, os.urandom, most=1) != [count // 2]:
         raise AssertionError("the bad credential was not found")

@@ -41,12 +41,12 @@ from aggregator.lab.planning.candidates import candidates
 from aggregator.lab.planning.plan import choose_design
 from aggregator.lab.planning.trials import plan_of
 from aggregator.lab.simulation.evaluation import calibration_error, roc_auc
-from aggregator.lab.simulation.people import Column as Asked
+from aggregator.lab.simulation.people import FeatureColumn as Asked
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import Plan, categories, collect
 from aggregator.protocols.histogram.additive import fit
 from aggregator.protocols.histogram.additive_model import coordinates_of
-from aggregator.protocols.histogram.declared_score import Estimate, mean_sign, score_test
+from aggregator.protocols.histogram.declared_score import ScoreEstimate, mean_sign, score_test
 from aggregator.protocols.histogram.moments import gather
 from aggregator.protocols.histogram.noise_test import FALSE_ALARM, LEVEL
 from aggregator.protocols.histogram.reconstruct import Floats
@@ -187,7 +187,7 @@ def shown_by_score(cell: Cell, people: People) -> float:
     mechanism = build("krr", 2, nano(cell.epsilon))
     near = round(cell.of.base_rate * SCALE)
     far = far_centre(near)
-    found: list[Estimate] = []
+    found: list[ScoreEstimate] = []
     for signs, at, share in zip((score, score, np.ones(1)), (near, far, near), SHARES, strict=True):
         centre = at / SCALE
         scale = max(centre, 1 - centre)

@@ -41,8 +41,8 @@ from peer.release import release
 from peer.rules.consent import Policy
 from peer.rules.ledger import Entry
 from peer.store.home import PeerHome
-from peer.store.outbox import Scheduled
-from peer.store.records import Evaluation, Joining, Verified
+from peer.store.outbox import ScheduledPacket
+from peer.store.records import Evaluation, Joining, VerifiedEnrolment
 from peer.store.store import Store
 
 GROWTH = (1, 2, 4)
@@ -87,7 +87,7 @@ class Ready:
 
     manifest: Manifest
     credential: Credential
-    verified: Verified
+    verified: VerifiedEnrolment
 
 
 @frozen
@@ -113,7 +113,7 @@ def prepare(now: int) -> Ready:
         issuer, public_key(issuer), made.commitment_with_proof, header, entropy, manifest.packets
     )
     credential = finalize(public_key(issuer), header, signature, entropy, made)
-    return Ready(manifest, credential, Verified((), roster, seed, signature, (0,)))
+    return Ready(manifest, credential, VerifiedEnrolment((), roster, seed, signature, (0,)))
 
 
 def settle_in(folder: Path, studies: list[Ready]) -> Store:
@@ -142,7 +142,7 @@ def report(store: Store, ready: Ready) -> Spent:
     start = time.perf_counter()
     released = release(study, manifest, answering, ready.credential, os.urandom)
     made = time.perf_counter()
-    store.journal(study, [Scheduled(released, 0.0)], ())
+    store.journal(study, [ScheduledPacket(released, 0.0)], ())
     return Spent(made - start, time.perf_counter() - made)
 
 

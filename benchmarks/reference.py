@@ -17,7 +17,7 @@ from aggregator.audit import Verdict
 from aggregator.protocols.installed import PROTOCOLS
 from anon.errors import AnonmlError
 from anon.outages.table import COMMANDS as LONG_LIVED
-from anon.outages.table import TABLE, Cell, Outage
+from anon.outages.table import TABLE, Outage, OutageCell
 from anon.study.schema import DURATION_PATTERN, study_schema
 from anon.terminal.placeholders import placed
 from anonml import COMMANDS, INTERRUPTED, USAGE, application
@@ -215,7 +215,7 @@ that takes nothing. `peer tray` and `peer window` are as `peer open`."""
 
 
 def _outage(kind: Outage) -> str:
-    rows: dict[Cell, list[str]] = {}
+    rows: dict[OutageCell, list[str]] = {}
     for command in LONG_LIVED:
         if command in TABLE[kind]:
             rows.setdefault(TABLE[kind][command], []).append(f"`{command}`")
@@ -227,7 +227,7 @@ def _outage(kind: Outage) -> str:
     return "\n".join([f"### {kind.value}", "", *head, *lines])
 
 
-def _ended(cell: Cell) -> str:
+def _ended(cell: OutageCell) -> str:
     return "goes on" if cell.code is None else str(cell.code)
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from nacl.signing import SigningKey
 
-from aggregator.rules.accepted import Accepted
+from aggregator.rules.accepted import AcceptedPacket
 from aggregator.store.database import Database
 from aggregator.store.dialects import TABLES
 from aggregator.store.packets import PacketStore
@@ -29,14 +29,14 @@ from aggregator.store.studies import StudyStore
 BATCH, PLAINTEXT = 256, 600
 
 
-def made_up(number: int) -> Accepted:
+def made_up(number: int) -> AcceptedPacket:
     """A packet as long as a real one."""
     tag = hashlib.sha384(b"%d" % number).digest()
     body = hashlib.shake_256(tag).digest(PLAINTEXT)
-    return Accepted(0, tag, 0, body, hashlib.sha256(body).digest())
+    return AcceptedPacket(0, tag, 0, body, hashlib.sha256(body).digest())
 
 
-async def measured(database: Database, packets: list[Accepted]) -> dict[str, float]:
+async def measured(database: Database, packets: list[AcceptedPacket]) -> dict[str, float]:
     """Milliseconds for a packet, once stored and once acknowledged again, and seconds to compact."""
     await database.create(*TABLES)
     study = os.urandom(32)

@@ -46,7 +46,7 @@ from anon.protocols.histogram.sections import OnePacket
 from anon.protocols.resolve import resolve
 from anon.study.features import Learning
 from anon.study.proposal import Proposal
-from anon.sums.sensitivity import Summed
+from anon.sums.sensitivity import SummedVector
 from anon.sums.tables import TableSums, tables_of
 from benchmarks.figures import Figure, publish
 from benchmarks.utility import CENSUS, SEED, with_guesses
@@ -61,7 +61,7 @@ CUTS = {"age": (25.0, 35.0, 45.0, 55.0), "education_num": (8.0, 9.0, 12.0, 13.0)
 """Round numbers that a member of staff would declare."""
 
 
-def noise_for(design: Summed, epsilon: str, rounds: int = 1) -> Fraction:
+def noise_for(design: SummedVector, epsilon: str, rounds: int = 1) -> Fraction:
     """Each party's sigma squared."""
     sensitivity, changed = design.sensitivity_squared("replace-one"), design.changed("replace-one")
     return sigma_squared_for(sensitivity, changed, nano(epsilon), DELTA, rounds)

@@ -18,7 +18,7 @@ from aiohttp_socks import ProxyConnector, ProxyType
 from attrs import define, field
 
 from anon.route import Response
-from anon.route.tor import Controller, Event, Events, TorKeeper, TorRoute
+from anon.route.tor import Controller, Events, TorEvent, TorKeeper, TorRoute
 
 RENDEZVOUS = "HS_CLIENT_REND"
 CONTROLS = 20
@@ -48,7 +48,7 @@ class CircuitLog:
         async for event in events:
             self.heard(event)
 
-    def heard(self, event: Event) -> None:
+    def heard(self, event: TorEvent) -> None:
         """Take one event."""
         words, pairs = event.arguments()
         if event.name == "STREAM" and words[1] in ("SENTCONNECT", "SUCCEEDED") and "SOCKS_USERNAME" in pairs:

@@ -43,7 +43,7 @@ from peer.run.leaving import departure
 from peer.run.taking_back import TakingBack
 from peer.store.home import PeerHome, key_of
 from peer.store.pending_invites import WaitingLinks
-from peer.store.records import Joining, Open, Study
+from peer.store.records import Joining, OpenStudy, Study
 from peer.store.store import Store
 from peer.threads import heads_off_loop, off_loop
 from peer.view import HomeView, made_ready
@@ -150,7 +150,7 @@ class PeerApp(HomeView):
         Raises `Refused` once the study is over and its secrets are erased.
         """
         known = self.store.study(study)
-        if not isinstance(known, Open):
+        if not isinstance(known, OpenStudy):
             raise Refused(say("this study is over for you, and its keys are erased; join again"))
         return bytes(StudySecrets.from_bytes(self._tools.vault.open(known.secrets)).signing_key.verify_key)
 

@@ -94,7 +94,7 @@ class SlotRandomness:
     def __init__(self, stored: bytes, *grounds: bytes) -> None:
         drawn, key = stored[:-MASK_KEY_SIZE], stored[-MASK_KEY_SIZE:]
         mask = hashlib.shake_256(encode([labels.RELEASE_MASK, key, *grounds])).digest(len(drawn))
-        self._left = bytes(one ^ other for one, other in zip(drawn, mask, strict=True))
+        self._left = bytes(byte ^ masked for byte, masked in zip(drawn, mask, strict=True))
 
     def __call__(self, size: int) -> bytes:
         """The next `size` bytes. Raises `ValueError` when fewer are left: none is ever given twice."""
@@ -105,7 +105,7 @@ class SlotRandomness:
 
 
 @frozen
-class Released:
+class ReleasedPacket:
     """A finished packet and what it costs (1e-9). `digest` is of its published form, to find it in the transcript."""
 
     slot: int
@@ -118,7 +118,7 @@ class Released:
 
 def release(
     study: bytes, manifest: Manifest, outgoing: Outgoing, credential: Credential, random_bytes: RandomBytes
-) -> Released:
+) -> ReleasedPacket:
     """Protect the value that is to leave, and finish its packet. `study` is the manifest's id; `random_bytes` its
     slot's.
 
@@ -128,7 +128,7 @@ def release(
     survey = manifest.survey(outgoing.survey)
     report = _protected(manifest, survey, outgoing, credential, random_bytes)
     packet = _signed(study, manifest, outgoing, report, credential, random_bytes)
-    return Released(
+    return ReleasedPacket(
         outgoing.slot,
         outgoing.survey,
         NanoEpsilon(survey.epsilon),

@@ -72,9 +72,9 @@ class HomeView:
     def receipts(self) -> list[Receipt]:
         """One receipt per slot that was decided, over all studies."""
         return [
-            Receipt(one.study, one.title, slot.slot, slot.survey, slot.epsilon, slot.status, slot.word, one.budget)
-            for one in self.status()
-            for slot in one.slots
+            Receipt(told.study, told.title, slot.slot, slot.survey, slot.epsilon, slot.status, slot.word, told.budget)
+            for told in self.status()
+            for slot in told.slots
         ]
 
     def accounting(self, study: bytes) -> Accounting | None:

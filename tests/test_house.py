@@ -20,6 +20,8 @@ HEAVY = {"numpy", "scipy", "sklearn", "sqlalchemy", "aiosqlite", "joblib"}
 SIDES = {"anon", "peer", "aggregator"}
 LONGEST_MODULE = 400
 MOST_MODULES = 18
+MOST_OF_ONE = 50
+MOST_SHARED_NAMES = 10
 
 
 def _modules(side: str) -> list[Path]:
@@ -161,6 +163,82 @@ def test_no_room_holds_more_than_18_modules() -> None:
     """A folder that grows beyond holds a second subject: it gets a folder of its own."""
     modules = Counter(path.parent.relative_to(ROOT).as_posix() for path in rooms.modules().values() if path.name != "__init__.py")
     assert {room for room, count in modules.items() if count > MOST_MODULES} == set()
+
+
+def _product() -> list[Path]:
+    return [ROOT / "anonml.py", *(path for side in sorted(SIDES) for path in _modules(side))]
+
+
+def _bound(node: ast.AST) -> str:
+    """The name that a node binds: a variable's, an argument's, a pattern's or a fault's."""
+    if isinstance(node, ast.Name):
+        return node.id if isinstance(node.ctx, ast.Store) else ""
+    if isinstance(node, ast.arg):
+        return node.arg
+    return (node.name or "") if isinstance(node, (ast.MatchAs, ast.MatchStar, ast.ExceptHandler)) else ""
+
+
+def test_a_name_says_what_it_holds() -> None:
+    """`one` says nothing. It is left where it is the number one, or one of two wordings."""
+    lines = [
+        f"{path.relative_to(ROOT).as_posix()}:{getattr(node, 'lineno', 0)}"
+        for path in _product()
+        if "one" in (text := path.read_text("utf-8"))
+        for node in ast.walk(ast.parse(text))
+        if _bound(node) == "one"
+    ]
+    example = ast.walk(ast.parse("one = [one for one in two]; key = lambda one: one"))
+    assert sum(_bound(node) == "one" for node in example) == 3
+    assert len(lines) <= MOST_OF_ONE, lines
+
+
+def _public_classes() -> list[tuple[str, ast.ClassDef]]:
+    """Of the product, each with its module."""
+    return [
+        (path.relative_to(ROOT).as_posix(), node)
+        for path in _product()
+        for node in ast.parse(path.read_text("utf-8")).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+
+
+def test_few_classes_share_a_name() -> None:
+    """Those that do are twins of both sides, such as the events of the two life cycles, or a notebook's own words."""
+    modules: dict[str, set[str]] = {}
+    for module, node in _public_classes():
+        modules.setdefault(node.name, set()).add(module)
+    shared = {name: sorted(where) for name, where in modules.items() if len(where) > 1}
+    assert "Event" in shared and len(modules) > 500
+    assert len(shared) <= MOST_SHARED_NAMES, shared
+
+
+IRREGULAR = {
+    "Begun", "Broken", "Chosen", "Drawn", "Found", "Given", "Gone", "Heard", "Held", "Hidden", "Kept", "Known",
+    "Left", "Lost", "Made", "Met", "Proven", "Read", "Seen", "Sent", "Shown", "Spent", "Taken", "Told", "Written",
+}
+PARTICIPLES = {
+    "Marked": "a kind of text, beside `Figure` and `Term`",
+    "Quoted": "a kind of text, beside `Figure` and `Term`",
+    "Relayed": "the glossary's word for a packet as one teller is shown it",
+    "Predicted": "in the contract of protocols",
+    "Learned": "in the contract of protocols",
+    "Reached": "in the contract of protocols",
+}
+
+
+def test_a_class_is_named_by_a_noun() -> None:
+    """A participle alone leaves open what it is said of: a packet, a study, a file. Errors are sentences, and may be one."""
+    classes = _public_classes()
+    errors = {"AnonmlError", "Exception", "ValueError", "RuntimeError", "OSError", "TypeError"}
+    for _ in classes:
+        more = {node.name for _, node in classes if any(ast.unparse(base).split("[")[0] in errors for base in node.bases)} - errors
+        if not more:
+            break
+        errors |= more
+    alone = re.compile(r"[A-Z][a-z]*[^e]ed")
+    named = {node.name for _, node in classes if alone.fullmatch(node.name) or node.name in IRREGULAR}
+    assert {"Malformed", "Refused"} <= named & errors, "the search finds no participle at all"
+    assert named - errors == set(PARTICIPLES)
 
 
 ROOMS_OF_PROTOCOLS = ("anon/protocols/", "peer/protocols/", "aggregator/protocols/", "aggregator/lab/", "aggregator/estimator/")

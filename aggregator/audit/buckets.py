@@ -13,9 +13,9 @@ from functools import lru_cache, partial
 
 from attrs import field, frozen
 
-from aggregator.audit.packets import Asked, check_packets
+from aggregator.audit.packets import PacketContext, check_packets
 from aggregator.compute import Compute
-from aggregator.study.learn import Counted, count
+from aggregator.study.learn import TranscriptCounts, count
 from anon.errors import AnonmlError, Malformed
 from anon.protocols.kinds import can_be_in_buckets
 from anon.study.manifest import Manifest, parse_manifest
@@ -39,7 +39,7 @@ def no_contents(_number: int, _bucket: int) -> bytes | None:
 
 
 @frozen
-class Leaf:
+class CheckedLeaf:
     """The hash of a bucket's body and how many entries it has; or, with an empty hash, why it is none of the document.
     """
 
@@ -54,7 +54,7 @@ class Leaf:
         return not self.missing and not self.fault
 
 
-class Gathered:
+class GatheredBuckets:
     """The buckets of one document, taken in their order. Of its faults the first are named, and the others counted.
 
     `entries`: how many the buckets have."""
@@ -66,7 +66,7 @@ class Gathered:
         self._faults: list[str] = []
         self._leaves: list[bytes] = []
 
-    def take(self, bucket: int, leaf: Leaf) -> None:
+    def take(self, bucket: int, leaf: CheckedLeaf) -> None:
         """One bucket."""
         if leaf.missing:
             self._missing.append(bucket)
@@ -103,19 +103,19 @@ def _of(missing: Sequence[int], document: BucketDocument) -> str:
     return f"{len(missing)} of {document.buckets} bucket{'' if document.buckets == 1 else 's'} missing"
 
 
-def _leaf(document: BucketDocument, bucket: int, content: bytes | None) -> Leaf:
+def _leaf(document: BucketDocument, bucket: int, content: bytes | None) -> CheckedLeaf:
     """The leaf of a bucket, whatever its root says. Credentials are counted against the roster's bucket."""
     if content is None:
-        return Leaf(missing=True)
+        return CheckedLeaf(missing=True)
     try:
         digest = leaf_of(document.study, document.kind, document.part, content)
         if document.kind == "roster":
-            return Leaf(digest, len(read_roster_bucket(document, bucket, content)))
+            return CheckedLeaf(digest, len(read_roster_bucket(document, bucket, content)))
         if document.kind == "transcript":
-            return Leaf(digest, len(read_packets_bucket(document, bucket, content)))
+            return CheckedLeaf(digest, len(read_packets_bucket(document, bucket, content)))
     except Malformed as fault:
-        return Leaf(fault=f": {fault}")
-    return Leaf(digest)
+        return CheckedLeaf(fault=f": {fault}")
+    return CheckedLeaf(digest)
 
 
 # Transcripts
@@ -127,17 +127,17 @@ class CheckedPackets:
     `refused`: how many packets each word refuses; `counted`: None where nothing can be counted; `fault`: why none is
     checked, None where all are."""
 
-    leaf: Leaf
+    leaf: CheckedLeaf
     packets: int = 0
     tags: Mapping[int, tuple[bytes, ...]] = field(factory=dict, repr=False)
     refused: Mapping[str, int] = field(factory=dict)
     bad_tokens: int = 0
-    counted: Counted | None = field(default=None, repr=False)
+    counted: TranscriptCounts | None = field(default=None, repr=False)
     fault: str | None = None
 
 
 def check_bucket(
-    asked: Asked, with_tags: bool, document: BucketDocument, piece: tuple[int, bytes | None]
+    asked: PacketContext, with_tags: bool, document: BucketDocument, piece: tuple[int, bytes | None]
 ) -> CheckedPackets:
     """`piece`: the number of a transcript's bucket, and its content. Never raises for anything that it holds."""
     bucket, content = piece
@@ -161,7 +161,11 @@ def check_bucket(
 
 
 def checked_transcript(
-    compute: Compute, asked: Asked, with_tags: bool, document: BucketDocument, content_of: Callable[[int], bytes | None]
+    compute: Compute,
+    asked: PacketContext,
+    with_tags: bool,
+    document: BucketDocument,
+    content_of: Callable[[int], bytes | None],
 ) -> Iterator[CheckedPackets]:
     """Every bucket of a transcript, in order."""
     work = partial(check_bucket, asked, with_tags, document)
@@ -176,8 +180,8 @@ class CheckedMembers:
     """One bucket of the roster, and that of the credentials. `bad`: entries whose credentials do not work; `fault`: why
     none is checked."""
 
-    roster: Leaf
-    credentials: Leaf
+    roster: CheckedLeaf
+    credentials: CheckedLeaf
     bad: tuple[int, ...] = ()
     fault: str = ""
 
@@ -210,9 +214,9 @@ def checked_members(
     return compute.stream(partial(check_members, manifest, bodies), pieces)
 
 
-def checked_roster(document: BucketDocument, content_of: Callable[[int], bytes | None]) -> Gathered:
+def checked_roster(document: BucketDocument, content_of: Callable[[int], bytes | None]) -> GatheredBuckets:
     """The buckets of a roster whose credentials are not there."""
-    gathered = Gathered(document)
+    gathered = GatheredBuckets(document)
     for bucket in range(document.buckets):
         gathered.take(bucket, _leaf(document, bucket, content_of(bucket)))
     return gathered
@@ -227,8 +231,8 @@ def bucket_places(
     manifest: Manifest, chain: Sequence[SignedHead], bodies: Mapping[int, bytes]
 ) -> Iterator[tuple[int, int]]:
     """The numbers of document and bucket of everything that an export has beside the documents."""
-    for one in chain if has_buckets(manifest, chain) else ():
-        head = one.head
+    for signed in chain if has_buckets(manifest, chain) else ():
+        head = signed.head
         if can_be_in_buckets(head.kind) and head.number in bodies:
             try:
                 document = parse_bucket_document(bodies[head.number], manifest.study_id, head.kind, head.part)

@@ -9,22 +9,22 @@ from functools import partial
 
 from attrs import evolve
 
-from aggregator.audit.buckets import MOST_NAMED, Contents, Gathered, checked_members, checked_roster, no_contents
+from aggregator.audit.buckets import MOST_NAMED, Contents, GatheredBuckets, checked_members, checked_roster, no_contents
 from aggregator.audit.counts import crowded, slots_of
 from aggregator.audit.likeness import alike, read_model, score_of
 from aggregator.audit.noting import noting
 from aggregator.audit.order import ending_faults, order_faults
-from aggregator.audit.packets import Asked
+from aggregator.audit.packets import PacketContext
 from aggregator.audit.result import AuditResult, Finding
 from aggregator.audit.transcripts import CheckedTranscripts
 from aggregator.compute import HERE, Compute
 from aggregator.protocols.contract import Learned, Round, SummingPart, part_of
 from aggregator.protocols.installed import PROTOCOLS
-from aggregator.study.learn import Counted, counted, report_again
+from aggregator.study.learn import TranscriptCounts, counted, report_again
 from anon.errors import Malformed, RejectedProof
 from anon.protocols.registry import Protocols, check_study
 from anon.protocols.tellers import tellers_of
-from anon.sharing.round_document import Unsummed, parse_unsummed
+from anon.sharing.round_document import UnsummedRound, parse_unsummed
 from anon.sharing.statements import parse_countersignatures
 from anon.study.manifest import Manifest
 from anon.transparency.bucketed import has_buckets, is_in_buckets, transcript_parts
@@ -80,7 +80,7 @@ class _Audit:
         self.study = manifest.study_id
         self.protocol_part = part_of(manifest)
         self.rounds = self.protocol_part.rounds(manifest)
-        self.places = [one.document for one in self.rounds if one.document]
+        self.places = [study_round.document for study_round in self.rounds if study_round.document]
         self.chain = chain
         self.findings: list[Finding] = []
         self.bodies: dict[tuple[str, int], bytes] = {}
@@ -151,7 +151,7 @@ class _Audit:
                     self._check_ending(parse_unsummed(arrangement, self.study, self.bodies["unsummed", 0]))
             parse_countersignatures(self.bodies["tellers", 0], self.study, arrangement)
 
-    def _check_ending(self, ended: Unsummed) -> None:
+    def _check_ending(self, ended: UnsummedRound) -> None:
         self.unsummed = str(ended.why)
         for fault in ending_faults(self.manifest, ended.round, self.places, self.chain):
             self.note("unsummed 0", fault)
@@ -201,7 +201,7 @@ class _Audit:
         head = find(self.chain, kind, part)
         return None if head is None else self.contents(head.number, bucket)
 
-    def _note_faults(self, gathered: Gathered) -> None:
+    def _note_faults(self, gathered: GatheredBuckets) -> None:
         named = f"{gathered.document.kind} {gathered.document.part}"
         self.findings += [Finding(named, fault) for fault in gathered.finished()]
 
@@ -211,19 +211,19 @@ class _Audit:
             content_of = partial(self._content, "roster", 0)
             return self._note_faults(checked_roster(self._bucketed("roster"), content_of))
         bodies = Bodies(*(self.bodies[kind, 0] for kind in CLOSING))
-        roster, credentials = Gathered(self._bucketed("roster")), Gathered(self._bucketed("credentials"))
+        roster, credentials = GatheredBuckets(self._bucketed("roster")), GatheredBuckets(self._bucketed("credentials"))
 
         def content(bucket: int, kind: str) -> bytes | None:
             return self._content(kind, 0, bucket)
 
         checked = checked_members(self.compute, self.manifest.to_bytes(), bodies, content)
-        for bucket, one in enumerate(checked):
-            roster.take(bucket, one.roster)
-            credentials.take(bucket, one.credentials)
-            if one.fault:
-                credentials.fault(f"bucket {bucket}: {one.fault}")
-            if one.bad:
-                named = ", ".join(map(str, one.bad))
+        for bucket, result in enumerate(checked):
+            roster.take(bucket, result.roster)
+            credentials.take(bucket, result.credentials)
+            if result.fault:
+                credentials.fault(f"bucket {bucket}: {result.fault}")
+            if result.bad:
+                named = ", ".join(map(str, result.bad))
                 credentials.fault(f"bad in bucket {bucket} for {named}: their holders were shut out")
         self._note_faults(roster)
         self._note_faults(credentials)
@@ -247,7 +247,7 @@ class _Audit:
         if seed is None:
             return None
         roster, in_buckets = body_digest(self.bodies["roster", 0]), has_buckets(self.manifest, self.chain)
-        asked = Asked(self.manifest.to_bytes(), self.protocols, roster, seed, self._score_value())
+        asked = PacketContext(self.manifest.to_bytes(), self.protocols, roster, seed, self._score_value())
         with_tags = isinstance(self.protocol_part, SummingPart)
         checked = CheckedTranscripts(self.compute, asked, in_buckets, with_tags, self.note)
         if not in_buckets:
@@ -265,26 +265,29 @@ class _Audit:
 
     def _check_rounds(self, checked: CheckedTranscripts | None) -> None:
         """Before the transcripts are there, the documents that are there: of sums all but the tags."""
-        for number, one in enumerate(self.rounds):
-            if one.document is None or (checked is None and one.document not in self.bodies):
+        for number, study_round in enumerate(self.rounds):
+            if study_round.document is None or (checked is None and study_round.document not in self.bodies):
                 continue
-            name = f"{one.document[0]} {one.document[1]}"
+            name = f"{study_round.document[0]} {study_round.document[1]}"
             if checked is None:
                 self.not_checked.append(f"{name}: {_NO_PACKETS}")
             with noting(self.note, name):
                 if isinstance(self.protocol_part, SummingPart):
-                    self._check_sums(self.protocol_part, number, one, checked)
+                    self._check_sums(self.protocol_part, number, study_round, checked)
                 elif checked is not None:
-                    self._check_counts(number, one, checked)
+                    self._check_counts(number, study_round, checked)
 
-    def _check_counts(self, number: int, one: Round, checked: CheckedTranscripts) -> None:
+    def _check_counts(self, number: int, study_round: Round, checked: CheckedTranscripts) -> None:
         again = counted(self.protocol_part, self.manifest, number, _demand_counted(checked).tallies)
-        if one.document is not None and self.bodies.get(one.document) != again:
-            self.note(f"{one.document[0]} {one.document[1]}", "its counts are not those of the transcripts")
+        if study_round.document is not None and self.bodies.get(study_round.document) != again:
+            kind, part = study_round.document
+            self.note(f"{kind} {part}", "its counts are not those of the transcripts")
 
-    def _check_sums(self, summing: SummingPart, number: int, one: Round, checked: CheckedTranscripts | None) -> None:
-        body = self.bodies.get(one.document or ("", 0), b"")
-        tags = None if checked is None else {survey: checked.tags.get(survey, ()) for survey in one.surveys}
+    def _check_sums(
+        self, summing: SummingPart, number: int, study_round: Round, checked: CheckedTranscripts | None
+    ) -> None:
+        body = self.bodies.get(study_round.document or ("", 0), b"")
+        tags = None if checked is None else {survey: checked.tags.get(survey, ()) for survey in study_round.surveys}
         self.left_out |= summing.check_sums(self.manifest, number, body, self.enrolled, tags)
 
     def _check_model(self, checked: CheckedTranscripts | None) -> None:
@@ -303,11 +306,12 @@ class _Audit:
             self.note("model 0", "its declared score is not what the transcripts give")
         self._compare_report(learned, found)
 
-    def _compare_report(self, learned: Learned, found: Counted) -> None:
+    def _compare_report(self, learned: Learned, found: TranscriptCounts) -> None:
         body = self.bodies.get(("report", 0), b"")
         published = body.decode("utf-8", "replace")
         end = find(self.chain, "report")
-        prints = [one for one in head_prints(self.chain[: end.number if end else None]) if one.kind != "transcript"]
+        so_far = self.chain[: end.number if end else None]
+        prints = [head_print for head_print in head_prints(so_far) if head_print.kind != "transcript"]
         for signed in (prints, prints[:-1]):  # after a restart the report was made when the model was signed already
             self.report = report_again(self.manifest, learned, self.enrolled, signed, found, published)
             self.report_checked = self.report.encode() == body
@@ -315,7 +319,7 @@ class _Audit:
                 return
 
 
-def _demand_counted(checked: CheckedTranscripts | None) -> Counted:
+def _demand_counted(checked: CheckedTranscripts | None) -> TranscriptCounts:
     if checked is None or checked.found is None:
         raise Malformed("the transcripts cannot be counted")
     return checked.found

@@ -14,10 +14,10 @@ async def export_study(live: LiveStudy, directory: Path) -> dict[str, int]:
 
     Raises `Refused` when the directory exists, and `Damaged` for a document that is not what was signed.
     """
-    bodies = {one.head.number: await live.document(one.head.number) for one in live.chain}
+    bodies = {signed.head.number: await live.document(signed.head.number) for signed in live.chain}
     there = {number: body for number, body in bodies.items() if body is not None}
     written = await asyncio.to_thread(export, live.chain, there, directory)
-    for one in live.chain:
-        async for bucket, content in live.contents(one.head):
-            await asyncio.to_thread(export_bucket, directory, one.head.number, bucket, content)
+    for signed in live.chain:
+        async for bucket, content in live.contents(signed.head):
+            await asyncio.to_thread(export_bucket, directory, signed.head.number, bucket, content)
     return written

@@ -91,7 +91,7 @@ def audit(
         ]
     except OSError as error:
         raise Malformed(f"{directory}: not an exported study{because(error)}; export it again") from None
-    known = {HEADS, *copies, *(f"{DOCUMENTS}/{one.head.number}" for one in heads)}
+    known = {HEADS, *copies, *(f"{DOCUMENTS}/{signed.head.number}" for signed in heads)}
     known |= {f"{CONTENTS}/{number}/{bucket}" for number, bucket in bucket_places(manifest, heads, bodies)}
     others = tuple(name for name in files if name not in known)
     return evolve(result, findings=(*result.findings, *findings), not_checked=(*result.not_checked, *others))
@@ -100,7 +100,7 @@ def audit(
 def _copies(study: bytes, chain: Sequence[SignedHead], bodies: Mapping[int, bytes]) -> dict[str, tuple[bytes, ...]]:
     """The files that an export has beside the documents, each with the contents it may have: nothing else."""
     found: dict[str, tuple[bytes, ...]] = dict.fromkeys(FILES.values(), ())
-    for one in chain:
-        if one.head.kind in FILES and one.head.number in bodies:
-            found[FILES[one.head.kind]] = (bodies[one.head.number],)
+    for signed in chain:
+        if signed.head.kind in FILES and signed.head.number in bodies:
+            found[FILES[signed.head.kind]] = (bodies[signed.head.number],)
     return found | {FINGERPRINTS: (listing(study, chain).encode(),)}

@@ -18,7 +18,7 @@ _ENDING: Place = "unsummed", 0
 
 def order_faults(manifest: Manifest, rounds: Sequence[Place], chain: Sequence[SignedHead]) -> Iterator[Fault]:
     """Documents out of order, missing, or of another study. `rounds`: the documents of the rounds, in order."""
-    places = [(one.head.kind, one.head.part) for one in chain]
+    places = [(signed.head.kind, signed.head.part) for signed in chain]
     yield from _out_of_order(manifest, rounds, places)
     yield from _missing(rounds, {kind for kind, _ in places})
     known = {*rounds, *_parts(manifest, *Stage)}
@@ -31,7 +31,7 @@ def ending_faults(
     manifest: Manifest, ended: int, summed: Sequence[Place], chain: Sequence[SignedHead]
 ) -> Iterator[str]:
     """Documents that cannot be beside an end without the sum of round `ended`. `summed`: those of the rounds."""
-    places = {(one.head.kind, one.head.part) for one in chain}
+    places = {(signed.head.kind, signed.head.part) for signed in chain}
     if not 0 <= ended < len(summed):
         yield f"names round {ended}, and the study has {len(summed)}"
     never = {*_parts(manifest, Stage.AFTER), *summed[ended:]} - {_ENDING}

@@ -9,7 +9,7 @@ from functools import lru_cache
 from attrs import frozen
 
 from aggregator.rules.refusal import PacketRefused
-from aggregator.rules.verify import Opened, PacketRules, check_report, read_packet
+from aggregator.rules.verify import OpenedPacket, PacketRules, check_report, read_packet
 from aggregator.study.learn import Counting
 from anon.credential import PublicKey, Verifier
 from anon.errors import AnonmlError
@@ -22,7 +22,7 @@ BATCH = 256
 
 
 @frozen
-class Asked:
+class PacketContext:
     """All that every packet is checked against."""
 
     manifest: bytes
@@ -38,7 +38,7 @@ class Asked:
 
 
 @frozen
-class Checked:
+class PacketVerdicts:
     """The tags in the order of the packets, the words of those that are refused, and how many tokens do not verify.
 
     `foreign`: some packet is of another survey; then nothing else is said. `fault`: why a packet cannot be read, None
@@ -52,35 +52,35 @@ class Checked:
     fault: str | None = None
 
 
-def check(asked: Asked, piece: tuple[int, Sequence[bytes]]) -> Checked:
+def check(asked: PacketContext, piece: tuple[int, Sequence[bytes]]) -> PacketVerdicts:
     """`piece`: a survey and some packets of its transcript. Never raises for anything that the packets hold."""
     survey, plaintexts = piece
     return check_packets(asked, plaintexts, survey)
 
 
-def check_packets(asked: Asked, plaintexts: Sequence[bytes], survey: int | None = None) -> Checked:
+def check_packets(asked: PacketContext, plaintexts: Sequence[bytes], survey: int | None = None) -> PacketVerdicts:
     """The same; with `survey` None, of whichever surveys."""
     manifest = _manifest(asked.manifest, asked.protocols)
     rules = PacketRules(manifest.study_id, manifest, bytes(32))
     try:
         opened = [read_packet(rules, plaintext) for plaintext in plaintexts]
     except AnonmlError as fault:
-        return Checked(fault=str(fault))
+        return PacketVerdicts(fault=str(fault))
     except (KeyError, ValueError, TypeError):
-        return Checked(fault="")
+        return PacketVerdicts(fault="")
     tags = tuple(packet.kept.tag for packet in opened)
     if survey is not None and any(packet.packet.survey != survey for packet in opened):
-        return Checked(tags, foreign=True)
+        return PacketVerdicts(tags, foreign=True)
     refused = []
     for packet in opened:
         try:
             check_report(rules, packet, asked.seed)
         except PacketRefused as turned:
             refused.append(turned.word)
-    return Checked(tags, tuple(refused), _bad_tokens(manifest, asked.roster_digest, opened))
+    return PacketVerdicts(tags, tuple(refused), _bad_tokens(manifest, asked.roster_digest, opened))
 
 
-def _bad_tokens(manifest: Manifest, roster_digest: bytes, opened: Sequence[Opened]) -> int:
+def _bad_tokens(manifest: Manifest, roster_digest: bytes, opened: Sequence[OpenedPacket]) -> int:
     header = credential_header(manifest.study_id, roster_digest)
     verifier = Verifier(PublicKey(manifest.credential_key), header, manifest.packets)
     verdicts = verifier.check_batch([packet.token_item() for packet in opened], os.urandom)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 
-from aggregator.audit.buckets import Gathered, checked_transcript
+from aggregator.audit.buckets import GatheredBuckets, checked_transcript
 from aggregator.audit.noting import UNREADABLE, Note, noting
-from aggregator.audit.packets import BATCH, Asked, Checked, check
+from aggregator.audit.packets import BATCH, PacketContext, PacketVerdicts, check
 from aggregator.compute import Compute
-from aggregator.study.learn import Counted, Counting, count
+from aggregator.study.learn import Counting, TranscriptCounts, count
 from anon.errors import Malformed
 from anon.transparency.buckets import BucketDocument
 from anon.transparency.transcript import parse_transcript
@@ -25,12 +25,12 @@ class CheckedTranscripts:
     cannot be.
     """
 
-    def __init__(self, compute: Compute, asked: Asked, in_buckets: bool, with_tags: bool, note: Note) -> None:
+    def __init__(self, compute: Compute, asked: PacketContext, in_buckets: bool, with_tags: bool, note: Note) -> None:
         self.packets = 0
         self.in_each: dict[int, int] = {}
         self.tags: dict[int, list[bytes]] = {}
         self.counting = asked.counting(in_buckets)
-        self.found: Counted | None = count(self.counting, ())
+        self.found: TranscriptCounts | None = count(self.counting, ())
         self._compute = compute
         self._asked = asked
         self._with_tags = with_tags
@@ -38,17 +38,17 @@ class CheckedTranscripts:
 
     def take_slot(self, document: BucketDocument, content_of: Callable[[int], bytes | None]) -> None:
         """The transcript of a slot, a bucket at a time."""
-        name, gathered, refused, bad = f"transcript {document.part}", Gathered(document), Counter[str](), 0
+        name, gathered, refused, bad = f"transcript {document.part}", GatheredBuckets(document), Counter[str](), 0
         checked = checked_transcript(self._compute, self._asked, self._with_tags, document, content_of)
-        for bucket, one in enumerate(checked):
-            gathered.take(bucket, one.leaf)
-            if one.fault is not None:
-                gathered.fault(f"bucket {bucket}: {one.fault or UNREADABLE}")
-            self.packets += one.packets
-            self._add(one.counted)
-            refused.update(one.refused)
-            bad += one.bad_tokens
-            for survey, tags in one.tags.items():
+        for bucket, result in enumerate(checked):
+            gathered.take(bucket, result.leaf)
+            if result.fault is not None:
+                gathered.fault(f"bucket {bucket}: {result.fault or UNREADABLE}")
+            self.packets += result.packets
+            self._add(result.counted)
+            refused.update(result.refused)
+            bad += result.bad_tokens
+            for survey, tags in result.tags.items():
                 self.tags.setdefault(survey, []).extend(tags)
         self.in_each[document.part] = max(document.count, gathered.entries)
         for fault in gathered.finished():
@@ -70,46 +70,46 @@ class CheckedTranscripts:
         for part, checked in self._checked(transcripts).items():
             with noting(self._note, f"transcript {part}"):
                 self._take_survey(part, checked)
-        for one in self._compute.each(partial(_count, self.counting), list(bodies.values())):
-            self._add(one)
+        for result in self._compute.each(partial(_count, self.counting), list(bodies.values())):
+            self._add(result)
 
-    def _add(self, counted: Counted | None) -> None:
+    def _add(self, counted: TranscriptCounts | None) -> None:
         self.found = None if self.found is None or counted is None else self.found + counted
 
-    def _checked(self, transcripts: Mapping[int, Sequence[bytes]]) -> dict[int, list[Checked]]:
+    def _checked(self, transcripts: Mapping[int, Sequence[bytes]]) -> dict[int, list[PacketVerdicts]]:
         """By survey what its packets give, in pieces; all surveys' pieces are computed at once."""
         pieces = [
             (survey, plaintexts[start : start + BATCH])
             for survey, plaintexts in transcripts.items()
             for start in range(0, len(plaintexts), BATCH)
         ]
-        found: dict[int, list[Checked]] = {survey: [] for survey in transcripts}
-        for (survey, _), one in zip(pieces, self._compute.each(partial(check, self._asked), pieces), strict=True):
-            found[survey].append(one)
+        found: dict[int, list[PacketVerdicts]] = {survey: [] for survey in transcripts}
+        for (survey, _), result in zip(pieces, self._compute.each(partial(check, self._asked), pieces), strict=True):
+            found[survey].append(result)
         return found
 
-    def _take_survey(self, survey: int, checked: Sequence[Checked]) -> None:
+    def _take_survey(self, survey: int, checked: Sequence[PacketVerdicts]) -> None:
         name = f"transcript {survey}"
-        for one in checked:
-            if one.fault is not None:
-                raise Malformed(one.fault) if one.fault else ValueError
-        tags = self.tags[survey] = [tag for one in checked for tag in one.tags]
+        for result in checked:
+            if result.fault is not None:
+                raise Malformed(result.fault) if result.fault else ValueError
+        tags = self.tags[survey] = [tag for result in checked for tag in result.tags]
         self.packets += len(tags)
-        if any(one.foreign for one in checked):
+        if any(result.foreign for result in checked):
             self._note(name, "holds packets of another survey")
             return
         if not all(first < second for first, second in pairwise(tags)):
             self._note(name, "not strictly sorted by tag: a tag counts twice, or the order tells something")
-        for word in (word for one in checked for word in one.refused):
+        for word in (word for result in checked for word in result.refused):
             self._note(name, f"a packet is not acceptable: {word}")
-        self._note_tokens(name, sum(one.bad_tokens for one in checked))
+        self._note_tokens(name, sum(result.bad_tokens for result in checked))
 
     def _note_tokens(self, name: str, bad: int) -> None:
         if bad:
             self._note(name, f"{bad} tokens do not verify")
 
 
-def _count(counting: Counting, body: bytes) -> Counted | None:
+def _count(counting: Counting, body: bytes) -> TranscriptCounts | None:
     try:
         return count(counting, [body])
     except Malformed:

@@ -33,7 +33,7 @@ class Fellows:
         guard = Guard("the further processes")
         while True:
             with guard.turn():
-                self._running = [one for one in self._running if one.is_alive()]
+                self._running = [fellow for fellow in self._running if fellow.is_alive()]
                 for _ in range(self.count - len(self._running)):
                     started = _CONTEXT.Process(target=_serve_beside, args=(self.home, host, port, self.processes))
                     started.start()
@@ -46,8 +46,8 @@ class Fellows:
         try:
             yield
         finally:
-            for one in self._running:
-                one.terminate()
+            for fellow in self._running:
+                fellow.terminate()
 
 
 def _serve_beside(home: Path, host: str, port: int, processes: int) -> None:

@@ -147,7 +147,7 @@ async def served(
     """Serve until SIGTERM, or until all is published where that is asked for. Raises whatever keeps it from that."""
     if fellows.count:
         aggregator.demand_shared()
-    teller = Teller(aggregator, asked)
+    teller = ServeReporter(aggregator, asked)
     serving = asyncio.create_task(_listening(aggregator, asked, teller))
     loop = asyncio.get_running_loop()
     with suppress(NotImplementedError):
@@ -166,18 +166,18 @@ async def served(
             task.result()
 
 
-async def _with_fellows(fellows: Fellows, teller: Teller) -> None:
+async def _with_fellows(fellows: Fellows, teller: ServeReporter) -> None:
     await teller.serving()
     with fellows.ended():
         await fellows.keep(teller.asked.host, teller.port)
 
 
-async def _with_desk(desk: ServeDesk, aggregator: AggregatorApp, serving: Serving, teller: Teller) -> None:
+async def _with_desk(desk: ServeDesk, aggregator: AggregatorApp, serving: Serving, teller: ServeReporter) -> None:
     await teller.serving()
     await desk(aggregator, serving.desk_port or 0, teller.desk)
 
 
-def _listening(aggregator: AggregatorApp, serving: Serving, teller: Teller) -> Coroutine[Any, Any, None]:
+def _listening(aggregator: AggregatorApp, serving: Serving, teller: ServeReporter) -> Coroutine[Any, Any, None]:
     if not serving.onion:
         def ready(bound: int) -> None:
             teller.bound(bound)
@@ -191,7 +191,7 @@ def _listening(aggregator: AggregatorApp, serving: Serving, teller: Teller) -> C
 
 
 @define
-class Teller:
+class ServeReporter:
     """Says on standard output where the aggregator is and how its studies move."""
 
     aggregator: AggregatorApp
@@ -292,7 +292,7 @@ class Teller:
     def _named_here(self, study: bytes) -> bool:
         """True if peers of a study go to an address that is served. Says once which are not, and if they all are."""
         named, served = self.aggregator.study(study).manifest.addresses, addresses_of(self._address)
-        here, elsewhere = [one for one in named if one in served], [one for one in named if one not in served]
+        here, elsewhere = [name for name in named if name in served], [name for name in named if name not in served]
         if (elsewhere or not named) and study not in self._elsewhere:
             self._elsewhere.add(study)
             where = f"at {', '.join(elsewhere)}" if named else "on this machine alone (published with --loopback)"

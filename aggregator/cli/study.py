@@ -88,7 +88,7 @@ def lint(
     proposal = drafted(PROTOCOLS.load_proposal(file))
     manifest, _ = prepare(proposal, bytes(32), time.time(), secrets.token_bytes, secrets.randbelow)
     outlooks = [found for of in wiring_of(context).all("outlook") if (found := of(proposal, manifest, cohort))]
-    verdict, *reasons = [line for one in outlooks for line in one.sentences()] or [""]
+    verdict, *reasons = [line for outlook in outlooks for line in outlook.sentences()] or [""]
     _show(manifest, as_json, published=False, outlook=outlooks[0].figures() if outlooks else {}, verdict=verdict)
     if not as_json:
         for line in (*reasons, *map(inline, (*expected_of(manifest), *suggested_cuts(manifest, cohort)))):

@@ -90,7 +90,7 @@ class Drafts:
     def all(self) -> list[Draft]:
         """All drafts, the last changed first."""
         names = {path.stem for path in self._folder.glob("*") if _ID.match(path.stem)} if self._folder.is_dir() else ()
-        return sorted((self._draft(name) for name in names), key=lambda one: -one.changed)
+        return sorted((self._draft(name) for name in names), key=lambda draft: -draft.changed)
 
     def _draft(self, draft: str) -> Draft:
         paths = [path for kind in (_TEXT, _FIELDS) if (path := self._folder / f"{draft}{kind}").is_file()]

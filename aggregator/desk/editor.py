@@ -36,7 +36,7 @@ class DraftRequest:
 
 
 @frozen
-class Linted:
+class LintResult:
     """A text's faults, one line each; without any, what would be published now."""
 
     faults: tuple[str, ...]
@@ -93,23 +93,23 @@ class Linted:
         return tuple(rows)
 
 
-def with_outlook(linted: Linted) -> Linted:
+def with_outlook(linted: LintResult) -> LintResult:
     """The same with the outlook of its smallest group, which takes some seconds."""
     if linted.proposal is None or linted.manifest is None:
         return linted
     return evolve(linted, outlook=outlook_of(linted.proposal, linted.manifest))
 
 
-def lint_text(text: str) -> Linted:
+def lint_text(text: str) -> LintResult:
     """Everything that `anonml study lint` looks at. Never raises for a text; nothing is stored."""
     if len(text) > LONGEST:
-        return Linted((f"the file is longer than {LONGEST // 1024} KiB",))
+        return LintResult((f"the file is longer than {LONGEST // 1024} KiB",))
     try:
         proposal = PROTOCOLS.proposal(text)
         manifest, _ = prepare(drafted(proposal), bytes(32), time.time(), secrets.token_bytes, secrets.randbelow)
     except AnonmlError as fault:
-        return Linted(tuple(str(fault).splitlines()))
-    return Linted((), proposal, manifest)
+        return LintResult(tuple(str(fault).splitlines()))
+    return LintResult((), proposal, manifest)
 
 
 def example() -> str:

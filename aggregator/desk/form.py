@@ -89,7 +89,7 @@ def _with_yes(fields: dict[str, str]) -> dict[str, str]:
     """The same with the one value that can only mean yes, where the label's column has yes and no alone."""
     if lines_of(fields["positive"]):
         return fields
-    values = next((one.values for one in columns_of(fields) if one.name == fields["label"]), ())
+    values = next((column.values for column in columns_of(fields) if column.name == fields["label"]), ())
     return fields | {"positive": yes_among(values)}
 
 

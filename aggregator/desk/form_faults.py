@@ -70,10 +70,10 @@ def form_faults(fields: Mapping[str, str], faults: Sequence[str]) -> tuple[Field
     empty = list(_left_empty(fields)) if faults else []
     told = [_told(fields, fault) for fault in faults]
     if empty:  # faults that have no field of their own, or another in the same list, follow from these
-        told = [one for one in told if one.field not in ("", "label", "negative")]
+        told = [fault for fault in told if fault.field not in ("", "label", "negative")]
     found: dict[str, FieldFault] = {}
-    for one in (*empty, *told):
-        found.setdefault(one.field or one.says, one)
+    for found_fault in (*empty, *told):
+        found.setdefault(found_fault.field or found_fault.says, found_fault)
     return tuple(found.values())
 
 

@@ -18,7 +18,7 @@ _BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "b
 
 
 @frozen
-class Route:
+class Endpoint:
     """One route of the desk. `fields`: what its form carries beside the form's token; `sends`: its media type;
     `uploads`: whether a field may come as a file too."""
 
@@ -32,7 +32,7 @@ class Route:
     uploads: bool = False
 
 
-def desk_document(routes: Sequence[Route], origin: str) -> dict[str, Any]:
+def desk_document(routes: Sequence[Endpoint], origin: str) -> dict[str, Any]:
     """Of the desk."""
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
@@ -90,7 +90,7 @@ def _number(name: str, least: int) -> dict[str, Any]:
     return {"name": name, "in": "path", "required": True, "schema": schema}
 
 
-def _operation(route: Route) -> dict[str, Any]:
+def _operation(route: Endpoint) -> dict[str, Any]:
     described: dict[str, Any] = {"operationId": route.name, "summary": route.summary}
     names = [part[1:-1] for part in route.path.split("/") if part.startswith("{")]
     if names:

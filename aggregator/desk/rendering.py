@@ -10,7 +10,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from aggregator.protocols.contract import Reached
-from aggregator.protocols.estimates import Row
+from aggregator.protocols.estimates import EstimateRow
 from anon.page.gate import FORM_FIELD
 from anon.page.rendering import qr_drawing, templates_of
 from anon.text.instants import instant
@@ -37,7 +37,7 @@ def mean_auc(reached: Sequence[Reached]) -> float:
     return sum(table.auc * table.reports for table in reached) / total if total else 0.5
 
 
-def whisker(row: Row) -> Markup:
+def whisker(row: EstimateRow) -> Markup:
     """A share as a bar and its interval as a line, on the scale from 0 to 1; a share of zero or less has no bar."""
     bar, low, high = (100 * min(max(value, 0.0), 1.0) for value in (row.share, row.low, row.high))
     drawn = f'<rect x="0" y="2" height="6" width="{bar:.2f}"/>' if bar else ""

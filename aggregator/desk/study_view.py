@@ -9,7 +9,7 @@ from functools import lru_cache
 from attrs import frozen
 
 from aggregator.desk.steps import Steps
-from aggregator.desk.timeline import Stage, stages, time_left
+from aggregator.desk.timeline import TimelineStage, stages, time_left
 from aggregator.intake.counters import STEP, Count
 from aggregator.protocols.contract import Reached
 from aggregator.protocols.estimates import Estimate
@@ -66,7 +66,7 @@ class StudyFacts:
     enrolment_answers: Mapping[str, int]
     packet_answers: Mapping[str, int]
     answers_exact: bool
-    stages: tuple[Stage, ...]
+    stages: tuple[TimelineStage, ...]
     documents: int
     has_model: bool
     has_report: bool

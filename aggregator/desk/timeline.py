@@ -15,7 +15,7 @@ DONE, NOW, NEXT = "done", "now", "next"
 
 
 @frozen
-class Stage:
+class TimelineStage:
     """One stage. `ends`: in unix seconds. `state`: done, now or next."""
 
     name: str
@@ -24,12 +24,12 @@ class Stage:
     state: str
 
 
-def stages(manifest: Manifest, rounds: Sequence[Round], phase: Phase, turn: int) -> tuple[Stage, ...]:
+def stages(manifest: Manifest, rounds: Sequence[Round], phase: Phase, turn: int) -> tuple[TimelineStage, ...]:
     """All stages of a study, in order. They follow `lifecycle.TABLE`; nothing else moves a study."""
     if phase is Phase.ABANDONED:
         closes = manifest.timetable.enrol_closes
         why = "fewer enrolled than the minimum: nothing was sent, nobody was charged"
-        return (Stage("enrolment", why, closes, DONE),)
+        return (TimelineStage("enrolment", why, closes, DONE),)
     listed: list[tuple[Phase, int, str, str, float]] = [
         (Phase.ENROLLING, 0, "enrolment", "then roster, seed and credentials are published",
          manifest.timetable.enrol_closes),
@@ -37,8 +37,8 @@ def stages(manifest: Manifest, rounds: Sequence[Round], phase: Phase, turn: int)
     ]
     after = "then the tellers add it up, and the sum is published" if tellers_of(manifest) else ""
     listed += [
-        (Phase.ROUND, number, one.name, after or _then(one), one.window.closes)
-        for number, one in enumerate(rounds[:-1])
+        (Phase.ROUND, number, study_round.name, after or _then(study_round), study_round.window.closes)
+        for number, study_round in enumerate(rounds[:-1])
     ]
     closes = rounds[-1].window.closes
     last = "then the tellers add it up, and sum and transcripts are published" if tellers_of(manifest) else (
@@ -53,19 +53,19 @@ def stages(manifest: Manifest, rounds: Sequence[Round], phase: Phase, turn: int)
         listed = [*listed[: 3 + turn], (Phase.ENDED, 0, "no sum", why, erased)]
     place = _place(listed, phase, turn)
     return tuple(
-        Stage(name, what, ends, DONE if number < place else NOW if number == place else NEXT)
+        TimelineStage(name, what, ends, DONE if number < place else NOW if number == place else NEXT)
         for number, (_, _, name, what, ends) in enumerate(listed)
     )
 
 
 def _place(listed: list[tuple[Phase, int, str, str, float]], phase: Phase, turn: int) -> int:
     round_number = turn if phase is Phase.ROUND else 0
-    places = [place for place, one in enumerate(listed) if one[0] is phase and one[1] == round_number]
+    places = [place for place, stage in enumerate(listed) if stage[0] is phase and stage[1] == round_number]
     return places[0] if places else len(listed)
 
 
-def _then(one: Round) -> str:
-    return "then the round's counts are published" if one.document else "then the next round opens"
+def _then(study_round: Round) -> str:
+    return "then the round's counts are published" if study_round.document else "then the next round opens"
 
 
 def time_left(until: float | None, now: float) -> str:

@@ -26,7 +26,7 @@ from aggregator.estimator.features import (
     FINE_EPSILON,
     LABEL,
     Declarations,
-    Declared,
+    DeclaredFeature,
     as_given,
     columns_of,
     declare,
@@ -197,7 +197,7 @@ class LocallyPrivateClassifier(TablePrediction):
             int(bins),
         )
 
-    def _plan(self, declared: Sequence[Declared], epsilon: float) -> Plan:
+    def _plan(self, declared: Sequence[DeclaredFeature], epsilon: float) -> Plan:
         """The study, with its mechanisms. A column that is the same everywhere is asked only if all are."""
         features = tuple(choice.feature for choice in declared if not choice.constant) or (declared[0].feature,)
         positive, negative = _label_value(self.classes_[1]), _label_value(self.classes_[0])
@@ -242,7 +242,7 @@ class LocallyPrivateClassifier(TablePrediction):
             asks="bits" if self.asks == "bits" else "tables",
         )
 
-    def _warn(self, declared: Sequence[Declared]) -> None:
+    def _warn(self, declared: Sequence[DeclaredFeature]) -> None:
         pairs = list(zip(self._titles(), declared, strict=True))
         self.read_from_data_ = tuple(title for title, choice in pairs if choice.read)
         self.left_out_ = tuple(title for title, choice in pairs if choice.constant)

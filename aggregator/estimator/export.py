@@ -19,7 +19,7 @@ from anon.errors import Refused
 from anon.extras import install
 from anon.protocols.contract import PublishedModel
 from anon.protocols.models.linear import LinearModel
-from anon.protocols.models.tables import Model, Table, demand_tables
+from anon.protocols.models.tables import Model, ModelTable, demand_tables
 from anon.study.features import Feature
 
 TRUSTED = ("aggregator.estimator.prediction.PublishedClassifier",)
@@ -174,7 +174,7 @@ class _Graph:
         bins = self.add("ReduceSum", counted, self.constant(np.array([1], dtype=np.int64)), keepdims=0)
         return self.add("Where", absent, self.whole(len(cuts) + 1), bins) if feature.missing == "own" else bins
 
-    def cell(self, table: Table, codes: dict[str, str]) -> str:
+    def cell(self, table: ModelTable, codes: dict[str, str]) -> str:
         """The mixed radix index of the table's features."""
         index = codes[table.features[0]]
         for (_, name), card in zip(pairwise(table.features), table.cards[1:], strict=True):

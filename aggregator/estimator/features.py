@@ -18,7 +18,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from aggregator.lab.simulation.inference import MOST_CATEGORIES
-from aggregator.lab.simulation.people import Column
+from aggregator.lab.simulation.people import FeatureColumn
 from anon.errors import InvalidValue
 from anon.protocols.categories import Value
 from anon.study.features import LARGEST_NUMBER, Feature
@@ -33,7 +33,7 @@ FINE_EPSILON = 0.8
 
 
 @frozen
-class Declared:
+class DeclaredFeature:
     """One column's feature. `read`: its range, categories or missing values were read from the data.
 
     `constant`: as far as the data goes, nothing can be learned from it.
@@ -60,7 +60,7 @@ def safe_names(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names) if fit else tuple(f"x{index}" for index in range(len(names)))
 
 
-def columns_of(table: NDArray[Any]) -> tuple[Column, ...]:
+def columns_of(table: NDArray[Any]) -> tuple[FeatureColumn, ...]:
     """The columns of X, shape (rows, columns), as numbers, texts and missing values.
 
     Raises `TypeError` for a cell that is none of these.
@@ -76,7 +76,7 @@ def as_given(X: Any) -> Any:
     return X
 
 
-def numeric(column: Column, title: str) -> Column:
+def numeric(column: FeatureColumn, title: str) -> FeatureColumn:
     """The column of a numeric feature: text that spells a number is that number, an empty one is missing.
 
     Raises `ValueError` for any other text: it would count as missing, and nobody would see that.
@@ -93,7 +93,7 @@ def numeric(column: Column, title: str) -> Column:
         )
     places: dict[Value, int] = {}
     moved = [places.setdefault(_number(value), len(places)) for value in column.values]
-    return Column(tuple(places), np.array(moved, dtype=np.int64)[column.index])
+    return FeatureColumn(tuple(places), np.array(moved, dtype=np.int64)[column.index])
 
 
 def _number(value: Value) -> Value:
@@ -103,15 +103,15 @@ def _number(value: Value) -> Value:
 
 
 def declare(
-    columns: Sequence[Column], names: Sequence[str], titles: Sequence[str], known: Declarations
-) -> tuple[Declared, ...]:
+    columns: Sequence[FeatureColumn], names: Sequence[str], titles: Sequence[str], known: Declarations
+) -> tuple[DeclaredFeature, ...]:
     """A feature for each column. Raises `InvalidValue` for a declaration that cannot be."""
     described = []
     for index, (column, name, title) in enumerate(zip(columns, names, titles, strict=True)):
         says, query = f"Column {ascii(title)[:300]}.", f"SELECT {name} FROM person"
         if index in known.categories:
-            texts = known.categories[index]
-            described.append(Declared(Feature(name, "categorical", says, query, "own", categories=texts), read=False))
+            feature = Feature(name, "categorical", says, query, "own", categories=known.categories[index])
+            described.append(DeclaredFeature(feature, read=False))
         elif index in known.ranges:
             described.append(_ranged(name, says, query, known.ranges[index], known))
         else:
@@ -119,13 +119,13 @@ def declare(
     return tuple(described)
 
 
-def _column(cells: NDArray[Any]) -> Column:
+def _column(cells: NDArray[Any]) -> FeatureColumn:
     if cells.dtype.kind in "biuf":
         values, inverse = np.unique(cells.astype(float), return_inverse=True)
-        return Column(tuple(values.tolist()), inverse.astype(np.int64))
+        return FeatureColumn(tuple(values.tolist()), inverse.astype(np.int64))
     places: dict[Value, int] = {}
     index = [places.setdefault(_plain(cell), len(places)) for cell in cells]
-    return Column(tuple(places), np.array(index, dtype=np.int64))
+    return FeatureColumn(tuple(places), np.array(index, dtype=np.int64))
 
 
 def _plain(cell: object) -> Value:
@@ -139,17 +139,17 @@ def _plain(cell: object) -> Value:
     raise TypeError(f"a cell of X must be missing, or be a string or a number, got {type(cell).__name__}")
 
 
-def _ranged(name: str, says: str, query: str, limits: tuple[float, float], known: Declarations) -> Declared:
+def _ranged(name: str, says: str, query: str, limits: tuple[float, float], known: Declarations) -> DeclaredFeature:
     low, high = limits
     if not math.isfinite(high - low):
         raise InvalidValue("range: expected two finite numbers")
     missing: str | float = "own" if known.missing == "own" else (low + high) / 2
-    return Declared(
+    return DeclaredFeature(
         Feature(name, "numeric", says, query, missing, range=(low, high), bins=known.bins), read=False
     )
 
 
-def _read(name: str, says: str, query: str, column: Column, known: Declarations) -> Declared:
+def _read(name: str, says: str, query: str, column: FeatureColumn, known: Declarations) -> DeclaredFeature:
     counts = Counter(dict(zip(column.values, np.bincount(column.index, minlength=len(column.values)), strict=True)))
     gaps = any(_is_missing(value) and count for value, count in counts.items())
     present = Counter[Value]()
@@ -160,16 +160,16 @@ def _read(name: str, says: str, query: str, column: Column, known: Declarations)
     if len(present) < 2:
         text = next((str(value)[:100] for value in present), "(none)")
         only = Feature(name, "categorical", says, query, "own", categories=(text,))
-        return Declared(only, read=True, constant=not (present and gaps))
+        return DeclaredFeature(only, read=True, constant=not (present and gaps))
     if all(isinstance(value, float) for value in present):
-        return Declared(_numeric(name, says, query, present, own, known.bins), read=True)
+        return DeclaredFeature(_numeric(name, says, query, present, own, known.bins), read=True)
     texts = [_shown(value) for value, _ in Counter(present).most_common()]
     if len(texts) > max(50, len(column.index) // 2):
         only = Feature(name, "categorical", says, query, "own", categories=(texts[0],))
-        return Declared(only, read=True, constant=True)
+        return DeclaredFeature(only, read=True, constant=True)
     common = tuple(dict.fromkeys(texts[:MOST_CATEGORIES]))
     rest = own or len(texts) > MOST_CATEGORIES or len(common) < 2
-    return Declared(
+    return DeclaredFeature(
         Feature(name, "categorical", says, query, "own" if rest else common[0], categories=common), read=True
     )
 

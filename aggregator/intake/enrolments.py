@@ -9,7 +9,7 @@ from aggregator.intake.batcher import Batcher
 from aggregator.intake.enrolment_jobs import open_enrolments
 from aggregator.intake.workers import Workers
 from aggregator.rules.enrol import Applicant, decide_enrolment, decide_withdrawal, demand_size, open_withdrawal
-from aggregator.rules.enrolled import Known
+from aggregator.rules.enrolled import KnownEnrolments
 from aggregator.rules.lengths import largest_cohort
 from aggregator.rules.refusal import PacketRefused
 from aggregator.rules.unseal import StudyOpener
@@ -79,7 +79,7 @@ class EnrolmentIntake:
         posts = [sealed for sealed, _ in batch]
         opener, packets = self._opener, self._manifest.packets
         opened = await self._workers.run(open_enrolments, opener.secret, self._study, packets, posts)
-        proven = [one.enrolment for one in opened if isinstance(one, Applicant)]
+        proven = [applicant.enrolment for applicant in opened if isinstance(applicant, Applicant)]
         if not proven:
             return [str(word) for word in opened]
         if self._most is None:
@@ -87,15 +87,16 @@ class EnrolmentIntake:
         most = self._most
         async with self._store.change(self._study, "enrolments") as change:
             await self._look_at_the_end(change)
-            known = await change.known({one.key for one in proven}, {one.invite for one in proven})
+            keys, invites = {enrolment.key for enrolment in proven}, {enrolment.invite for enrolment in proven}
+            known = await change.known(keys, invites)
             words = [
-                one if isinstance(one, str) else self._decide_one(known, most, one, arrived)
-                for one, (_, arrived) in zip(opened, batch, strict=True)
+                applicant if isinstance(applicant, str) else self._decide_one(known, most, applicant, arrived)
+                for applicant, (_, arrived) in zip(opened, batch, strict=True)
             ]
             await change.store(known.fresh)
         return words
 
-    def _decide_one(self, known: Known, most: int, applicant: Applicant, arrived: float) -> str:
+    def _decide_one(self, known: KnownEnrolments, most: int, applicant: Applicant, arrived: float) -> str:
         enrolment = applicant.enrolment
         standing = known.standing(enrolment.key, enrolment.invite)
         try:

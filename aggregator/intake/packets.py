@@ -10,11 +10,11 @@ from attrs import field, frozen
 from aggregator.intake.batcher import Batcher
 from aggregator.intake.crypto_jobs import verify_tokens
 from aggregator.intake.workers import Workers
-from aggregator.rules.accepted import Accepted
+from aggregator.rules.accepted import AcceptedPacket
 from aggregator.rules.refusal import PacketRefused
 from aggregator.rules.verify import (
-    Opened,
     OpenedDummy,
+    OpenedPacket,
     PacketRules,
     acknowledged,
     check_report,
@@ -34,11 +34,11 @@ AT_MOST = 1024
 """Packets that are judged together where so many wait. Nothing waits until they are so many. A token costs a tenth less
 than in batches of 256."""
 
-Arrival = tuple[Opened | OpenedDummy, float]
+Arrival = tuple[OpenedPacket | OpenedDummy, float]
 
 
 @frozen
-class Issued:
+class RosterValues:
     """Values that a closed roster fixes: the study's seed and the digest of the roster's body."""
 
     seed: bytes = field(repr=False)
@@ -58,7 +58,7 @@ class PacketIntake:
 
     def __init__(self, rules: PacketRules, store: PacketStore, workers: Workers, now: Clock) -> None:
         self.rules = rules
-        self.issued: Issued | None = None
+        self.issued: RosterValues | None = None
         self.frozen_until = 0
         self._store = store
         self._workers = workers
@@ -93,7 +93,7 @@ class PacketIntake:
             return Reply(turned.word, dummy)
 
     async def _judge(self, batch: Sequence[Arrival]) -> list[str]:
-        packets = [(index, opened) for index, (opened, _at) in enumerate(batch) if isinstance(opened, Opened)]
+        packets = [(index, opened) for index, (opened, _at) in enumerate(batch) if isinstance(opened, OpenedPacket)]
         known = await self._store.digests(self.rules.study, (packet.kept.place for _place, packet in packets))
         words = [self._before_token(known, opened, at) for opened, at in batch]
         left = [(index, packet) for index, packet in packets if words[index] is None]
@@ -109,13 +109,13 @@ class PacketIntake:
                 words[index] = settle(packet, holders.get(packet.kept.place))
         return [str(word) for word in words]
 
-    def _closes(self, kept: Accepted) -> int:
+    def _closes(self, kept: AcceptedPacket) -> int:
         return self.rules.manifest.surveys[kept.survey].window.closes
 
     def _before_token(
-        self, known: dict[tuple[int, bytes], bytes], opened: Opened | OpenedDummy, arrived: float
+        self, known: dict[tuple[int, bytes], bytes], opened: OpenedPacket | OpenedDummy, arrived: float
     ) -> str | None:
-        if isinstance(opened, Opened) and acknowledged(opened, known.get(opened.kept.place)):  # 5.
+        if isinstance(opened, OpenedPacket) and acknowledged(opened, known.get(opened.kept.place)):  # 5.
             return ACCEPTED
         if self.issued is None:
             return "window-not-open"
@@ -128,7 +128,7 @@ class PacketIntake:
             return turned.word
         return None
 
-    async def _check_tokens(self, opened: Sequence[Opened]) -> list[bool]:
+    async def _check_tokens(self, opened: Sequence[OpenedPacket]) -> list[bool]:
         if not opened or self.issued is None:
             return []
         manifest = self.rules.manifest

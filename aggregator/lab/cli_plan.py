@@ -18,7 +18,7 @@ from anon.terminal.printing import Terminal, styled
 if TYPE_CHECKING:
     from aggregator.lab.planning.exact_sums import Beside
     from aggregator.lab.planning.outlook import Outlook
-    from aggregator.lab.planning.plan import Choice
+    from aggregator.lab.planning.plan import DesignChoice
     from aggregator.lab.planning.trials import Forecast
     from anon.study.proposal import Proposal
 
@@ -79,7 +79,7 @@ def plan(
             proposal, cohorts, epsilons, seed, min(populations or 6, 6), lambda: progress.advance(task), place
         )
         here = (people, epsilon)
-        around = tuple(choice if (one.best.cohort, one.best.epsilon) == here else one for one in around)
+        around = tuple(choice if (cell.best.cohort, cell.best.epsilon) == here else cell for cell in around)
     if write is not None:
         write.write_text(to_toml(choice.proposal), "utf-8")
     if chart is not None:
@@ -126,7 +126,7 @@ def _figures(forecast: Forecast) -> tuple[str, ...]:
     return f"{forecast.auc:.3f}", f"{forecast.auc_se:.3f}", f"{forecast.spread:.3f}", f"{forecast.shown:.0%}"
 
 
-def _beside(written: Proposal, choice: Choice, seed: int, place: Compute) -> Beside | str:
+def _beside(written: Proposal, choice: DesignChoice, seed: int, place: Compute) -> Beside | str:
     """Exact sums, or why this study cannot be one of them."""
     from aggregator.lab.planning.exact_sums import beside
 
@@ -136,7 +136,7 @@ def _beside(written: Proposal, choice: Choice, seed: int, place: Compute) -> Bes
         return str(fault)
 
 
-def _show_choice(console: Terminal, choice: Choice, outlook: Outlook) -> None:
+def _show_choice(console: Terminal, choice: DesignChoice, outlook: Outlook) -> None:
     """Every design that was tried, the best first, and the verdict on it."""
     table = Table(*_HEADINGS)
     for forecast in choice.forecasts:

@@ -12,7 +12,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from aggregator.compute import HELP, Compute
-from aggregator.lab.simulation.inference import WARNING, Inferred, infer_study, people_of
+from aggregator.lab.simulation.inference import WARNING, InferredStudy, infer_study, people_of
 from aggregator.lab.simulation.people import people_from_csv
 from aggregator.lab.simulation.simulate import HELD_OUT, SimulationResult, simulate
 from aggregator.lab.simulation.trusted_party import DELTA
@@ -94,7 +94,7 @@ def main(
 
 def _inferred(
     data: Path, label: str | None, positive: list[str] | None, epsilon: float | None, held_out: float, seed: int
-) -> Inferred:
+) -> InferredStudy:
     if label is None or not positive or epsilon is None:
         raise typer.BadParameter(
             "without a study file, name --label, --positive and --epsilon", param_hint="STUDY"

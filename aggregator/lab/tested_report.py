@@ -14,7 +14,7 @@ from aggregator.protocols.contract import part_of
 from aggregator.protocols.installed import PROTOCOLS
 from aggregator.report.page import render
 from aggregator.rules.lifecycle import Phase
-from aggregator.study.learn import Counted
+from aggregator.study.learn import TranscriptCounts
 from aggregator.study.live import LiveStudy
 from anon.errors import Malformed, Refused, because
 from anon.protocols.contract import Place
@@ -49,7 +49,7 @@ async def full_report(live: LiveStudy, workers: Workers, people: str = "", perso
 def report_from_counts(
     manifest_bytes: bytes,
     documents: Mapping[Place, bytes],
-    found: Counted,
+    found: TranscriptCounts,
     traffic: Traffic,
     people: str,
     person: str | None,

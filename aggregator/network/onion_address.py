@@ -20,7 +20,7 @@ def address_of_links(serving: str, named: str) -> str:
     if is_loopback(serving):
         return serving
     addresses = addresses_of(named)
-    return next((one for one in addresses if one in addresses_of(serving)), next(iter(addresses), ""))
+    return next((address for address in addresses if address in addresses_of(serving)), next(iter(addresses), ""))
 
 
 def onion_addresses(home: Home, random_bytes: Callable[[int], bytes], count: int = 0) -> str:
@@ -29,7 +29,7 @@ def onion_addresses(home: Home, random_bytes: Callable[[int], bytes], count: int
     They are those of the onion services that run, kept or passing. Otherwise they are those of the home's first `count`
     keys (0: all that are kept, at least one), each drawn when it is missing. Raises `Refused` where fewer than `count`
     run."""
-    running = [one for one in addresses_of(home.served_at()) if is_onion(one.rpartition(":")[0])]
+    running = [address for address in addresses_of(home.served_at()) if is_onion(address.rpartition(":")[0])]
     if running and count > len(running):
         raise Refused(f"{len(running)} onion addresses are served now; stop, and serve with --onions {count} first")
     if running:

@@ -121,14 +121,14 @@ class Onions:
 
 async def _first_fault(services: list[Awaitable[None]]) -> None:
     """Run them until one fails; the others are ended, and its error alone is raised."""
-    tasks = [asyncio.ensure_future(one) for one in services]
+    tasks = [asyncio.ensure_future(service) for service in services]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
-        for one in done:
-            one.result()
+        for task in done:
+            task.result()
     finally:
-        for one in tasks:
-            one.cancel()
-        for one in tasks:
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
             with suppress(asyncio.CancelledError, Exception):
-                await one
+                await task

@@ -34,7 +34,7 @@ from aggregator.lab.synthetic import people as synthetic
 from aggregator.protocols.contract import Learned
 from aggregator.protocols.installed import PROTOCOLS
 from aggregator.report.charts import Interval, intervals
-from aggregator.report.evaluation import Evaluation
+from aggregator.report.evaluation import TestEvaluation
 from aggregator.report.page import render
 from aggregator.study.publish import lint_queries
 from anon.errors import Malformed
@@ -119,7 +119,7 @@ class Result:
 
     manifest: Manifest
     learned: Learned
-    evaluation: Evaluation
+    evaluation: TestEvaluation
     report: Report
     scores: tuple[Interval, ...]
     """The AUC of each table, with its 95 % interval."""
@@ -203,8 +203,8 @@ class Study:
         """Every survey with its mechanism and cost."""
         protocol = protocol_of(self.manifest)
         rows = [
-            (protocol.title(self.manifest, one), one.mechanism, str(one.m), format_epsilon(one.epsilon))
-            for one in self.manifest.surveys
+            (protocol.title(self.manifest, survey), survey.mechanism, str(survey.m), format_epsilon(survey.epsilon))
+            for survey in self.manifest.surveys
         ]
         caption = f"{self.manifest.title}: {cost_in_words(self.manifest)}"
         caption += f", {self.manifest.packets} packet(s) each"

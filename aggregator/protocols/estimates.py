@@ -17,7 +17,7 @@ MOST_ROWS = 64
 
 
 @frozen
-class Row:
+class EstimateRow:
     """One category's share with its standard error (mechanism's noise and who happened to be asked)."""
 
     name: str
@@ -43,7 +43,7 @@ class Estimate:
     title: str
     reports: int
     final: bool
-    rows: tuple[Row, ...]
+    rows: tuple[EstimateRow, ...]
     categories: int
 
 
@@ -57,6 +57,6 @@ def estimate(survey: Survey, title: str, names: Sequence[str], tally: Tally, fin
     shares = [(count / n - floor) / gap for count in counts]
     errors = [sqrt(rate * (1 - rate) / n) / gap for rate in rates]
     start = len(shares) - len(names)
-    rows = [Row(*one) for one in zip(names, shares[start:], errors[start:], strict=True)][:MOST_ROWS]
+    rows = [EstimateRow(*cells) for cells in zip(names, shares[start:], errors[start:], strict=True)][:MOST_ROWS]
     shown = n if final else n // STEP * STEP
     return Estimate(survey.survey, title, shown, final, tuple(rows), len(names))

@@ -29,7 +29,7 @@ class Subgroup:
 
 
 @frozen
-class Evaluation:
+class TestEvaluation:
     """On `people` test people, of whom the share `positive` is: scores, points (false positive rate, true positive
     rate) of the ROC curve, and (mean prediction, share of positives) of tenths by prediction. `rule_auc`: the AUC of
     the directions that the study file declares, by themselves; None without any."""

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from aggregator.intake.counters import Traffic
 from aggregator.protocols.contract import Learned, part_of
 from aggregator.report.charts import Interval, bars, curve, intervals
-from aggregator.report.evaluation import FEWEST, Evaluation
+from aggregator.report.evaluation import FEWEST, TestEvaluation
 from anon.accounting.statement import Batch, batch_of_reports
 from anon.ldp import format_epsilon, odds_moved
 from anon.protocols.cost_words import cost_in_words, is_local, promise_in_words, statement
@@ -34,7 +34,7 @@ def render(
     learned: Learned,
     traffic: Traffic,
     accepted: Mapping[int, int],
-    evaluation: Evaluation | None = None,
+    evaluation: TestEvaluation | None = None,
     unreadable: int = 0,
 ) -> str:
     """The page. `accepted`: packets per survey; `evaluation`: on a test set, if there is one; `unreadable`: packets of
@@ -65,7 +65,11 @@ def render(
         fewest=FEWEST,
         retention=_length(manifest.release.retention),
         rarity=_rarity(learned.model.chance),
-        expected={one.name: expectation(one, manifest.label.name) for one in manifest.features if one.expects},
+        expected={
+            feature.name: expectation(feature, manifest.label.name)
+            for feature in manifest.features
+            if feature.expects
+        },
         **part.values,
     )
 
@@ -100,14 +104,14 @@ def _intervals(rows: Sequence[tuple[str, float, float, float]], said: str, middl
     return intervals([Interval(*row) for row in rows], said, middle)
 
 
-def _roc(evaluation: Evaluation | None) -> Markup | None:
+def _roc(evaluation: TestEvaluation | None) -> Markup | None:
     if evaluation is None:
         return None
     caption = f"ROC curve, area {evaluation.auc:.3f}"
     return curve(evaluation.roc, caption, "false positive rate", "true positive rate", steps=True)
 
 
-def _calibration(evaluation: Evaluation | None) -> Markup | None:
+def _calibration(evaluation: TestEvaluation | None) -> Markup | None:
     if evaluation is None:
         return None
     caption = f"calibration in tenths, expected error {evaluation.ece:.3f}"

@@ -17,7 +17,7 @@ Place = tuple[int, bytes]
 
 
 @frozen
-class Accepted:
+class AcceptedPacket:
     """One packet to keep: its place, survey, whole plaintext and that plaintext's digest.
 
     It is kept in its published form. Beside it there are its sealed shares, until they are relayed.

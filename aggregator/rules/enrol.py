@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from attrs import field, frozen
 
-from aggregator.rules.enrolled import Admitted, Enrolled, Standing
+from aggregator.rules.enrolled import Admission, Standing, StoredEnrolment
 from aggregator.rules.refusal import PacketRefused
 from aggregator.rules.unseal import StudyOpener
 from anon import labels
@@ -39,11 +39,11 @@ class Applicant:
     digest: bytes = field(repr=False)
 
     @property
-    def stored(self) -> Admitted:
+    def stored(self) -> Admission:
         """The stored form of it."""
         enrolment = self.enrolment
-        enrolled = Enrolled(enrolment.key, enrolment.contribution, enrolment.commitment)
-        return Admitted(enrolled, enrolment.invite, self.digest)
+        enrolled = StoredEnrolment(enrolment.key, enrolment.contribution, enrolment.commitment)
+        return Admission(enrolled, enrolment.invite, self.digest)
 
 
 def open_enrolment(sealed_untrusted: bytes, opener: StudyOpener, study: bytes, packets: int) -> Applicant:
@@ -119,7 +119,7 @@ def decide_withdrawal(standing: Standing, closed: bool, remembered: int) -> bool
     return True
 
 
-def roster_entry(enrolled: Enrolled) -> RosterEntry:
+def roster_entry(enrolled: StoredEnrolment) -> RosterEntry:
     """An enrolment as everyone sees it."""
     return RosterEntry(enrolled.key, enrolled.contribution, enrolled.commitment[:COMMITMENT_POINT_BYTES])
 

@@ -9,7 +9,7 @@ from anon.wire.cbor import sha256
 
 
 @frozen
-class Enrolled:
+class StoredEnrolment:
     """One stored enrolment, as issuance needs it."""
 
     key: bytes
@@ -38,16 +38,16 @@ class Standing:
 
 
 @frozen
-class Admitted:
+class Admission:
     """One enrolment to store: the invite that it spends, and its digest, by which a repetition is recognised."""
 
-    enrolled: Enrolled
+    enrolled: StoredEnrolment
     invite: bytes = field(repr=False)
     digest: bytes = field(repr=False)
 
 
 @define
-class Known:
+class KnownEnrolments:
     """The stored facts about the keys and invites of a batch. They are kept in step while it is decided one by one.
 
     `digests`: of the enrolments that hold a key. `left`, `listed`: keys. `spent_by`: the key behind each known invite,
@@ -59,7 +59,7 @@ class Known:
     listed: frozenset[bytes]
     spent_by: dict[bytes, bytes | None]
     enrolled: int
-    fresh: list[Admitted] = field(init=False, factory=list)
+    fresh: list[Admission] = field(init=False, factory=list)
 
     def standing(self, key: bytes, invite: bytes) -> Standing:
         """The facts about one of them, as if all before it were stored."""
@@ -72,7 +72,7 @@ class Known:
             self.enrolled,
         )
 
-    def admit(self, admitted: Admitted) -> None:
+    def admit(self, admitted: Admission) -> None:
         """Count one in, and its invite as spent."""
         key = admitted.enrolled.key
         self.fresh.append(admitted)

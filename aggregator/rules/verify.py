@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from attrs import field, frozen
 
-from aggregator.rules.accepted import Accepted
+from aggregator.rules.accepted import AcceptedPacket
 from aggregator.rules.refusal import PacketRefused
 from aggregator.rules.unseal import StudyOpener
 from anon import labels
@@ -50,11 +50,11 @@ from anon.wire.replies import ACCEPTED
 
 
 @frozen
-class Opened:
+class OpenedPacket:
     """A packet that passed steps 1 to 4, in its published form. Its token is not verified yet."""
 
     packet: PublishedPacket
-    kept: Accepted
+    kept: AcceptedPacket
 
     def token_item(self) -> tuple[bytes, bytes, bytes]:
         """Token, pseudonym context and presentation header: what step 9 needs."""
@@ -102,7 +102,7 @@ class PacketRules:
             object.__setattr__(self, name, value)
 
 
-def open_packet(rules: PacketRules, sealed_untrusted: bytes) -> Opened | OpenedDummy:
+def open_packet(rules: PacketRules, sealed_untrusted: bytes) -> OpenedPacket | OpenedDummy:
     """Steps 1 to 4. Raises `PacketRefused`."""
     if len(sealed_untrusted) != rules.layout.sealed_size:  # 1.
         raise PacketRefused("wrong-size")
@@ -132,7 +132,7 @@ def _dummy(rules: PacketRules, dummy: Dummy) -> OpenedDummy:
     return OpenedDummy(named)
 
 
-def read_packet(rules: PacketRules, plaintext_untrusted: bytes) -> Opened:
+def read_packet(rules: PacketRules, plaintext_untrusted: bytes) -> OpenedPacket:
     """Steps 3 and 4 for a packet in its published form, also for one out of a transcript. Raises `PacketRefused`."""
     try:
         packet = parse_published(plaintext_untrusted)
@@ -141,7 +141,7 @@ def read_packet(rules: PacketRules, plaintext_untrusted: bytes) -> Opened:
     return _known(rules, packet)
 
 
-def _known(rules: PacketRules, packet: PublishedPacket, shares: tuple[bytes, ...] = ()) -> Opened:
+def _known(rules: PacketRules, packet: PublishedPacket, shares: tuple[bytes, ...] = ()) -> OpenedPacket:
     """Step 4. Raises `PacketRefused`."""
     if packet.study != rules.study:
         raise PacketRefused("wrong-study")
@@ -155,15 +155,16 @@ def _known(rules: PacketRules, packet: PublishedPacket, shares: tuple[bytes, ...
         raise PacketRefused("unknown-survey")
     plaintext = packet.to_bytes()
     digest = sha256(labels.PACKET_DIGEST, plaintext)
-    return Opened(packet, Accepted(packet.slot, packet.token[:TAG_BYTES], packet.survey, plaintext, digest, shares))
+    kept = AcceptedPacket(packet.slot, packet.token[:TAG_BYTES], packet.survey, plaintext, digest, shares)
+    return OpenedPacket(packet, kept)
 
 
-def acknowledged(opened: Opened, stored_digest: bytes | None) -> bool:
+def acknowledged(opened: OpenedPacket, stored_digest: bytes | None) -> bool:
     """Step 5: whether exactly this packet was accepted before."""
     return stored_digest == opened.kept.digest
 
 
-def check_window(rules: PacketRules, opened: Opened | OpenedDummy, arrived: float, frozen_until: int) -> None:
+def check_window(rules: PacketRules, opened: OpenedPacket | OpenedDummy, arrived: float, frozen_until: int) -> None:
     """Step 6: by arrival, and never once the window's packets were counted. Raises `PacketRefused`."""
     window = opened.window(rules)
     if arrived < window.opens:
@@ -172,7 +173,7 @@ def check_window(rules: PacketRules, opened: Opened | OpenedDummy, arrived: floa
         raise PacketRefused("window-closed")
 
 
-def check_report(rules: PacketRules, opened: Opened, seed: bytes) -> None:
+def check_report(rules: PacketRules, opened: OpenedPacket, seed: bytes) -> None:
     """Steps 7 and 8. Raises `PacketRefused`."""
     packet = opened.packet
     if draw(rules.manifest.slots[packet.slot], seed, opened.kept.tag) != packet.survey:  # 7.
@@ -183,7 +184,7 @@ def check_report(rules: PacketRules, opened: Opened, seed: bytes) -> None:
         raise PacketRefused("malformed-report") from None
 
 
-def settle(opened: Opened, holder: bytes | None) -> str:
+def settle(opened: OpenedPacket, holder: bytes | None) -> str:
     """Step 10: accepted when this packet holds its (slot, tag), refused when another does, or when no packet does
     because its window was frozen meanwhile."""
     if holder is None:

@@ -68,11 +68,11 @@ class BucketStore:
                 "study": study,
                 "number": number,
                 "bucket": bucket,
-                "leaf": one.leaf,
-                "entries": one.entries,
-                "content": one.content,
+                "leaf": made_bucket.leaf,
+                "entries": made_bucket.entries,
+                "content": made_bucket.content,
             }
-            for bucket, one in enumerate(made, first)
+            for bucket, made_bucket in enumerate(made, first)
         ]
         async with self._database.write() as connection:
             if await documents_of(connection, study) > number:

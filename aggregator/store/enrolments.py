@@ -10,7 +10,7 @@ from attrs import field, frozen
 from sqlalchemy import Column, Integer, LargeBinary, MetaData, bindparam, cast, delete, func, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from aggregator.rules.enrolled import Admitted, Enrolled, Known
+from aggregator.rules.enrolled import Admission, KnownEnrolments, StoredEnrolment
 from aggregator.store.crash_points import crash_point
 from aggregator.store.database import Database, pages
 from aggregator.store.studies import frozen_until
@@ -27,7 +27,7 @@ _enrolments = study_table(
     bytes_column("digest", 32),
     bytes_column("sound", 32),
 )
-"""`digest` is that of the post, and `sound` one of all that the row holds (`Enrolled.check`)."""
+"""`digest` is that of the post, and `sound` one of all that the row holds (`StoredEnrolment.check`)."""
 _invites = study_table(TABLES, "invites", key_column("invite", 32), Column("spent_by", LargeBinary(32)))
 _listed = study_table(TABLES, "listed_keys", key_column("key", 32))
 _withdrawals = study_table(TABLES, "withdrawals", key_column("key", 32))
@@ -40,10 +40,10 @@ _STORED, _CHECK = (_KEY, _CONTRIBUTION, _COMMITMENT), cast(_enrolments.c.sound, 
 
 
 @frozen
-class Roster:
+class StoredRoster:
     """The enrolments of a study, sorted by key, and the keys of those that are damaged."""
 
-    sound: tuple[Enrolled, ...]
+    sound: tuple[StoredEnrolment, ...]
     damaged: tuple[bytes, ...]
 
 
@@ -68,13 +68,13 @@ class EnrolTransaction:
         self._connection = connection
         self._study = study
 
-    async def known(self, keys: Collection[bytes], invites: Collection[bytes]) -> Known:
+    async def known(self, keys: Collection[bytes], invites: Collection[bytes]) -> KnownEnrolments:
         """The stored facts about these keys and invites."""
         digests = await self._among(_enrolments.c.key, keys, _enrolments.c.digest)
         left = await self._among(_withdrawals.c.key, keys)
         listed = await self._among(_listed.c.key, keys)
         spent_by = await self._among(_invites.c.invite, invites, _invites.c.spent_by)
-        return Known(digests, frozenset(left), frozenset(listed), spent_by, await self.enrolled())
+        return KnownEnrolments(digests, frozenset(left), frozenset(listed), spent_by, await self.enrolled())
 
     async def frozen_until(self) -> int:
         """The end of what is closed for good, whatever this process's clock says."""
@@ -90,13 +90,13 @@ class EnrolTransaction:
             await self._connection.execute(insert(_counted).values(study=self._study, number=counted))
         return int(counted)
 
-    async def store(self, admitted: Sequence[Admitted]) -> None:
+    async def store(self, admitted: Sequence[Admission]) -> None:
         """Store the enrolments of a batch and spend their invites. Call it after `known`."""
         if not admitted:
             return
-        await self._connection.execute(insert(_enrolments), [self._row(one) for one in admitted])
+        await self._connection.execute(insert(_enrolments), [self._row(admission) for admission in admitted])
         here = (_invites.c.study == self._study) & (_invites.c.invite == bindparam("spent"))
-        spent = [{"spent": one.invite, "by": one.enrolled.key} for one in admitted]
+        spent = [{"spent": admission.invite, "by": admission.enrolled.key} for admission in admitted]
         await self._connection.execute(_invites.update().where(here).values(spent_by=bindparam("by")), spent)
         await self._count(len(admitted))
 
@@ -127,7 +127,7 @@ class EnrolTransaction:
         now = _counted.update().where(_counted.c.study == self._study).values(number=_counted.c.number + more)
         await self._connection.execute(now)
 
-    def _row(self, admitted: Admitted) -> dict[str, bytes]:
+    def _row(self, admitted: Admission) -> dict[str, bytes]:
         return {
             "study": self._study,
             "key": admitted.enrolled.key,
@@ -166,14 +166,14 @@ class EnrolStore:
             for key in sorted(keys):
                 await connection.execute(self._database.insert_new(_listed).values(study=study, key=key))
 
-    async def roster(self, study: bytes) -> Roster:
+    async def roster(self, study: bytes) -> StoredRoster:
         """Every enrolment, sorted by key, after every change that has begun."""
         query = select(*_STORED, _CHECK)
         query = query.where(_enrolments.c.study == study).order_by(_enrolments.c.key)
         async with self._database.write() as connection:
-            rows = [(Enrolled(*row[:3]), row[3]) for row in await connection.execute(query)]
+            rows = [(StoredEnrolment(*row[:3]), row[3]) for row in await connection.execute(query)]
         sound = tuple(enrolment for enrolment, check in rows if check == enrolment.check())
-        return Roster(sound, tuple(enrolment.key for enrolment, check in rows if check != enrolment.check()))
+        return StoredRoster(sound, tuple(enrolment.key for enrolment, check in rows if check != enrolment.check()))
 
     async def keys(self, study: bytes) -> Keys:
         """The keys of every enrolment, read a page at a time. By then nobody enrols any more (`StudyStore.freeze`)."""
@@ -182,21 +182,21 @@ class EnrolStore:
         sound, damaged = bytearray(), []
         async for rows in pages(self._database, query.where(_enrolments.c.study == study).order_by(_enrolments.c.key)):
             for key, contribution, commitment, check, is_found in rows:
-                enrolment = Enrolled(key, contribution, commitment)
+                enrolment = StoredEnrolment(key, contribution, commitment)
                 if is_found and check == enrolment.check():
                     sound += enrolment.key
                 else:
                     damaged.append(enrolment.key)
         return Keys(bytes(sound), tuple(damaged))
 
-    async def of_keys(self, study: bytes, keys: Sequence[bytes]) -> tuple[Enrolled, ...]:
+    async def of_keys(self, study: bytes, keys: Sequence[bytes]) -> tuple[StoredEnrolment, ...]:
         """The sound enrolments of these keys, sorted by key."""
         here, found = _enrolments.c.study == study, []
         async with self._database.read() as connection:
             for start in range(0, len(keys), _AT_ONCE):
                 some = keys[start : start + _AT_ONCE]
                 query = self._database.found(here, _enrolments.c.key, some, *_STORED, _CHECK)
-                found += [(Enrolled(*row[1:-1]), row[-1]) for row in await connection.execute(query)]
+                found += [(StoredEnrolment(*row[1:-1]), row[-1]) for row in await connection.execute(query)]
         sound = (enrolment for enrolment, check in found if check == enrolment.check())
         return tuple(sorted(sound, key=lambda enrolment: enrolment.key))
 

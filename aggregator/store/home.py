@@ -23,7 +23,7 @@ from anon.errors import Damaged, Malformed, Refused, because
 from anon.protocols.resolve import StudyKeys
 from anon.sealing.opening import Opener
 from anon.serving.onion_key import ONION_KEYS
-from anon.storage.durable import Kept, connect, first_unsound, reading
+from anon.storage.durable import KeptFile, connect, first_unsound, reading
 from anon.storage.home import RESTORED
 from anon.storage.private_files import held_private, new_private, write_private
 from anon.text.sentences import Term, attributed
@@ -43,7 +43,7 @@ _PLACE = "serving"
 _FAULTS = "faults.json"
 _DIGESTS, _FINAL = "digests.json", "final"
 _RESTORE = "Restore a backup into an empty folder: `anonml aggregator restore FILE --home FOLDER`"
-KEPT = Kept(
+KEPT = KeptFile(
     Term(
         "With it are enrolments, packets and published documents of its studies; the key files beside it are not "
         "touched, and whatever was exported is whole"
@@ -51,11 +51,11 @@ KEPT = Kept(
     Term(_RESTORE),
 )
 """The database."""
-KEYS_KEPT = Kept(
+KEYS_KEPT = KeptFile(
     Term("Without it nothing can be signed or opened any more; the database is not touched"), Term(_RESTORE)
 )
 """A key's file."""
-BACKUP_KEPT = Kept(
+BACKUP_KEPT = KeptFile(
     Term("Nothing was restored, and nothing in the home that it was made from is touched"),
     Term("Use another backup of the aggregator"),
 )

@@ -30,7 +30,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from aggregator.rules.accepted import Accepted, Place, relayed
+from aggregator.rules.accepted import AcceptedPacket, Place, relayed
 from aggregator.store.crash_points import crash_point
 from aggregator.store.database import Database, pages
 from aggregator.store.studies import frozen_until
@@ -89,7 +89,7 @@ class PacketStore:
             return await self._digests(connection, study, places)
 
     async def insert(
-        self, study: bytes, packets: Sequence[Accepted], closes: Callable[[Accepted], int] | None = None
+        self, study: bytes, packets: Sequence[AcceptedPacket], closes: Callable[[AcceptedPacket], int] | None = None
     ) -> dict[Place, bytes]:
         """Keep, in one durable transaction, the first packet for every place that is free.
 
@@ -99,7 +99,7 @@ class PacketStore:
         """
         async with self._database.add(study) as connection:
             frozen = await frozen_until(connection, study) if closes else 0
-            first: dict[Place, Accepted] = {}
+            first: dict[Place, AcceptedPacket] = {}
             for packet in packets:
                 if closes is None or closes(packet) > frozen:
                     first.setdefault(packet.place, packet)
@@ -124,7 +124,7 @@ class PacketStore:
         here = (_packets.c.study == study) & (_packets.c.slot == slot) & (_packets.c.survey == survey) & ~_left_out()
         query = select(_SLOT, _TAG, _SURVEY, *_WHOLE).where(here).order_by(_packets.c.tag)
         async for rows in pages(self._database, query):
-            sound = await asyncio.to_thread(_sound, study, [Accepted(*row) for row in rows])
+            sound = await asyncio.to_thread(_sound, study, [AcceptedPacket(*row) for row in rows])
             yield tuple(packet.plaintext for packet in sound)
 
     async def tags(self, study: bytes, slot: int, surveys: Collection[int]) -> bytes:
@@ -139,12 +139,12 @@ class PacketStore:
     async def of_tags(self, study: bytes, slot: int, tags: Sequence[bytes]) -> tuple[bytes, ...]:
         """The sound plaintexts of a slot under these tags, sorted by tag."""
         here = (_packets.c.study == study) & (_packets.c.slot == slot)
-        rows: list[Accepted] = []
+        rows: list[AcceptedPacket] = []
         async with self._database.read() as connection:
             for start in range(0, len(tags), _AT_ONCE):
                 some = tags[start : start + _AT_ONCE]
                 query = self._database.found(here, _packets.c.tag, some, _SURVEY, *_WHOLE)
-                rows += [Accepted(slot, *row) for row in await connection.execute(query)]
+                rows += [AcceptedPacket(slot, *row) for row in await connection.execute(query)]
         sound = await asyncio.to_thread(_sound, study, rows)
         return tuple(packet.plaintext for packet in sorted(sound, key=lambda packet: packet.tag))
 
@@ -191,12 +191,15 @@ class PacketStore:
 
         def damaged(rows: Sequence[Row[*tuple[Any, ...]]]) -> list[Place]:
             asked = [
-                (Accepted(*row[:-1]), row.in_place)
+                (AcceptedPacket(*row[:-1]), row.in_place)
                 for row in rows
                 if (row[0], row[2]) in places or (strays and (row[0], row[2]) not in known)
             ]
-            bad = (one for one, kept in asked if not (kept and (one.slot, one.survey) in known and one.sound(study)))
-            return [one.place for one in bad]
+            return [
+                packet.place
+                for packet, kept in asked
+                if not (kept and (packet.slot, packet.survey) in known and packet.sound(study))
+            ]
 
         query = select(_SLOT, _TAG, _SURVEY, *_WHOLE, _IN_PLACE).where((_packets.c.study == study) & ~_left_out())
         fresh: list[Place] = []
@@ -260,7 +263,7 @@ def in_words(place: Place) -> str:
     return f"slot {place[0]}, tag {place[1][:4].hex()}…"
 
 
-def _sound(study: bytes, rows: Sequence[Accepted]) -> tuple[Accepted, ...]:
+def _sound(study: bytes, rows: Sequence[AcceptedPacket]) -> tuple[AcceptedPacket, ...]:
     return tuple(row for row in rows if row.sound(study))
 
 
@@ -269,7 +272,7 @@ def _left_out() -> ColumnElement[bool]:
     return exists().where(listed & (_damaged.c.tag == _TAG))
 
 
-def _row(study: bytes, packet: Accepted) -> dict[str, bytes | int]:
+def _row(study: bytes, packet: AcceptedPacket) -> dict[str, bytes | int]:
     return {
         "study": study,
         "slot": packet.slot,
@@ -280,7 +283,7 @@ def _row(study: bytes, packet: Accepted) -> dict[str, bytes | int]:
     }
 
 
-def _rows_of_shares(study: bytes, packet: Accepted) -> list[dict[str, bytes | int]]:
+def _rows_of_shares(study: bytes, packet: AcceptedPacket) -> list[dict[str, bytes | int]]:
     return [
         {"study": study, "slot": packet.slot, "teller": teller, "tag": packet.tag, "share": share}
         for teller, share in enumerate(packet.shares)

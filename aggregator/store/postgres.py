@@ -180,8 +180,8 @@ class PostgresDatabase(Database):
         """See `Database`. A look-up for each value: without statistics the planner would read all rows for a list."""
         asked = func.unnest(cast(list(values), ARRAY(LargeBinary))).table_valued("value").render_derived(name="asked")
         labelled = [value.label(f"beside_{place}") for place, value in enumerate(beside)]
-        one = select(*labelled).where(here, column == asked.c.value).limit(1).lateral("one")
-        return select(asked.c.value, *one.c).join_from(asked, one, true())
+        hit = select(*labelled).where(here, column == asked.c.value).limit(1).lateral("one")
+        return select(asked.c.value, *hit.c).join_from(asked, hit, true())
 
     async def begin_study(self, connection: AsyncConnection, study: bytes) -> None:
         """A partition of each table."""

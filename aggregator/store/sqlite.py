@@ -16,7 +16,7 @@ from aggregator.store.database import Database
 from aggregator.store.home import KEPT
 from aggregator.store.migrations import SCHEMA
 from anon.storage.durable import connect, guarded, reading, runs_by_itself
-from anon.storage.lived import COUNT, Lived, count
+from anon.storage.lived import COUNT, DatabaseMemory, count
 from anon.storage.migration import drop_copies
 from anon.storage.private_files import made_private
 from anon.text.sentences import Term
@@ -43,7 +43,7 @@ class SqliteDatabase(Database):
         event.listen(self._engine.sync_engine, "connect", _connected)
         event.listen(self._engine.sync_engine, "begin", _begun)
         self._writer = self._engine.execution_options(writes=True)
-        self._path, self._lived = path, Lived(path, KEPT)
+        self._path, self._lived = path, DatabaseMemory(path, KEPT)
         self.place = path
 
     async def leads(self, willing: bool = True) -> bool:

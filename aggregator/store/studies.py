@@ -263,7 +263,7 @@ async def frozen_until(connection: AsyncConnection, study: bytes) -> int:
 
 
 def _has(chain: tuple[SignedHead, ...], kind: str, part: int) -> bool:
-    return any((one.head.kind, one.head.part) == (kind, part) for one in chain)
+    return any((signed_head.head.kind, signed_head.head.part) == (kind, part) for signed_head in chain)
 
 
 def _row(made: SignedHead, body: bytes) -> dict[str, Any]:

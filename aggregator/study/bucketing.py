@@ -13,9 +13,9 @@ from collections.abc import AsyncIterator, Sequence
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from aggregator.intake.crypto_jobs import issue
-from aggregator.intake.packets import Issued
+from aggregator.intake.packets import RosterValues
 from aggregator.rules.enrol import roster_entry
-from aggregator.rules.enrolled import Enrolled
+from aggregator.rules.enrolled import StoredEnrolment
 from aggregator.rules.lengths import demand_buckets
 from aggregator.store.buckets import demand_put
 from aggregator.store.home import KEPT
@@ -71,7 +71,7 @@ async def roster_buckets(study: LiveStudy, keys: bytes) -> AsyncIterator[MadeBuc
         yield await asyncio.to_thread(_roster_bucket, study.study, enrolled)
 
 
-async def credentials_buckets(study: LiveStudy, issued: Issued) -> AsyncIterator[MadeBucket]:
+async def credentials_buckets(study: LiveStudy, issued: RosterValues) -> AsyncIterator[MadeBucket]:
     """The credentials of each bucket of the signed roster. Raises `Damaged` when enrolments are not those that were
     signed."""
     roster = find(study.chain, "roster")
@@ -98,15 +98,18 @@ async def transcript_buckets(study: LiveStudy, slot: int) -> AsyncIterator[MadeB
         yield await asyncio.to_thread(transcript_bucket, study.study, slot, packets)
 
 
-async def issue_to(study: LiveStudy, issued: Issued, enrolled: Sequence[Enrolled]) -> list[bytes]:
+async def issue_to(study: LiveStudy, issued: RosterValues, enrolled: Sequence[StoredEnrolment]) -> list[bytes]:
     """A || e for each of these enrolments, in their order. Deterministic."""
     manifest, secret = study.manifest, study.secrets.credential_key
     header = credential_header(study.study, issued.roster_digest)
-    work = [(roster_entry(one).commitment_point, signer_nym_entropy(issued.seed, one.key)) for one in enrolled]
+    work = [
+        (roster_entry(enrolment).commitment_point, signer_nym_entropy(issued.seed, enrolment.key))
+        for enrolment in enrolled
+    ]
     some = [work[start : start + _ISSUED_AT_ONCE] for start in range(0, len(work), _ISSUED_AT_ONCE)]
     run = study.tools.workers.run
     parts = await asyncio.gather(
-        *(run(issue, secret, manifest.credential_key, header, manifest.packets, one) for one in some)
+        *(run(issue, secret, manifest.credential_key, header, manifest.packets, part) for part in some)
     )
     return [signature for part in parts for signature in part]
 
@@ -122,14 +125,14 @@ def unlike_the_roster(study: LiveStudy) -> Damaged:
     )
 
 
-async def _enrolled(study: LiveStudy, keys: Sequence[bytes]) -> tuple[Enrolled, ...]:
+async def _enrolled(study: LiveStudy, keys: Sequence[bytes]) -> tuple[StoredEnrolment, ...]:
     found = await study.tools.enrolments.of_keys(study.study, keys)
     if len(found) != len(keys):
         raise _damaged(study, "enrolments")
     return found
 
 
-def _roster_bucket(study: bytes, enrolled: Sequence[Enrolled]) -> MadeBucket:
+def _roster_bucket(study: bytes, enrolled: Sequence[StoredEnrolment]) -> MadeBucket:
     entries: list[RosterEntry] = list(map(roster_entry, enrolled))
     return roster_bucket(study, entries)
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Mapping
 from aggregator.intake.workers import Workers
 from aggregator.protocols.contract import AggregatorPart
 from aggregator.protocols.tally import Tally
-from aggregator.study.learn import Counted, Counting, count
+from aggregator.study.learn import Counting, TranscriptCounts, count
 from anon.study.manifest import Manifest, Survey
 from anon.transparency.bucketed import published_buckets
 from anon.transparency.transcript import published
@@ -22,11 +22,11 @@ _PIECES = 4
 """Of work under way at once."""
 
 
-async def count_all(workers: Workers, asked: Counting, bodies: AsyncIterator[bytes]) -> Counted:
+async def count_all(workers: Workers, asked: Counting, bodies: AsyncIterator[bytes]) -> TranscriptCounts:
     """The counts in all these transcripts or buckets. Raises `Malformed`."""
     found, waiting = count(asked, ()), list[list[bytes]]()
 
-    async def flushed() -> Counted:
+    async def flushed() -> TranscriptCounts:
         parts = await asyncio.gather(*(workers.run(count, asked, piece) for piece in waiting))
         waiting.clear()
         return sum(parts, start=found)

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from aggregator.rules.enrol import roster_entry
-from aggregator.rules.enrolled import Enrolled
+from aggregator.rules.enrolled import StoredEnrolment
 from aggregator.rules.lifecycle import Effect, Event, Phase, due, due_though_stuck, step, turn_after
 from aggregator.store.packets import in_words, slot_of
 from aggregator.study.bucketing import (
@@ -41,7 +41,7 @@ async def advance(study: LiveStudy) -> bool:
         await study.enrolment_intake.close()
         await study.tools.studies.freeze(study.study, study.manifest.timetable.enrol_closes)
         enrolled = await study.tools.enrolments.count(study.study)
-    windows = [one.window for one in study.rounds]
+    windows = [study_round.window for study_round in study.rounds]
     event = due(study.manifest, windows, study.phase, study.turn, enrolled, study.tools.now())
     event = await meeting_tellers(study, event, lambda: _fix_packets(study))
     if event is None:
@@ -124,12 +124,12 @@ async def publish_counts(study: LiveStudy) -> None:
     closed = study.rounds[study.turn]
     if closed.document is None:
         return
-    surveys = [study.manifest.survey(one) for one in closed.surveys]
+    surveys = [study.manifest.survey(number) for number in closed.surveys]
     await _leave_out(study, surveys)
-    tallies = {one.survey: await study.tally_of(one.survey) for one in surveys}
+    tallies = {survey.survey: await study.tally_of(survey.survey) for survey in surveys}
     body = await asyncio.to_thread(counted, study.protocol_part, study.manifest, study.turn, tallies)
     await study.publish(*closed.document, body)
-    await study.tools.packets.erase_shares(study.study, [slot_of(study.manifest, one) for one in closed.surveys])
+    await study.tools.packets.erase_shares(study.study, [slot_of(study.manifest, number) for number in closed.surveys])
 
 
 async def freeze_last_round(study: LiveStudy) -> None:
@@ -142,7 +142,8 @@ async def publish_transcripts(study: LiveStudy) -> None:
     """Every accepted packet, per survey. A row that is damaged by now is left out of all that follows. A signed
     transcript is the truth, whatever becomes of the rows that it was made of."""
     in_buckets = study.in_buckets
-    parts = {one.survey: study.slot_of(one.survey) if in_buckets else one.survey for one in study.manifest.surveys}
+    numbers = [asked.survey for asked in study.manifest.surveys]
+    parts = {number: study.slot_of(number) if in_buckets else number for number in numbers}
     await _leave_out(
         study,
         [
@@ -191,7 +192,7 @@ async def erase(study: LiveStudy) -> None:
     await study.tools.packets.compact(study.study)
 
 
-async def _rostered(study: LiveStudy) -> tuple[Enrolled, ...]:
+async def _rostered(study: LiveStudy) -> tuple[StoredEnrolment, ...]:
     """The enrolments of the signed roster. Raises `Damaged` when they are not those that were signed."""
     enrolled = (await study.tools.enrolments.roster(study.study)).sound
     entries, signed = list(map(roster_entry, enrolled)), await _body(study, "roster")
@@ -203,7 +204,7 @@ async def _rostered(study: LiveStudy) -> tuple[Enrolled, ...]:
 async def _fix_packets(study: LiveStudy) -> None:
     """Before anything is shown to a teller: no packet of the round comes any more, and no damaged one is counted."""
     await freeze_round(study)
-    await _leave_out(study, [study.manifest.survey(one) for one in study.rounds[study.turn].surveys])
+    await _leave_out(study, [study.manifest.survey(number) for number in study.rounds[study.turn].surveys])
 
 
 async def _freeze(study: LiveStudy, closes: int) -> None:

@@ -37,7 +37,7 @@ class Counting:
 
 
 @frozen(eq=False)
-class Counted:
+class TranscriptCounts:
     """The counts that learning needs of transcripts: the protocol's tally of every survey, how many packets each has
     that can be counted, and how many packets cannot be read. Those count for nothing."""
 
@@ -45,15 +45,15 @@ class Counted:
     accepted: Mapping[int, int]
     unreadable: int
 
-    def __add__(self, other: Counted) -> Counted:
-        return Counted(
+    def __add__(self, other: TranscriptCounts) -> TranscriptCounts:
+        return TranscriptCounts(
             {survey: tally + other.tallies[survey] for survey, tally in self.tallies.items()},
             {survey: number + other.accepted[survey] for survey, number in self.accepted.items()},
             self.unreadable + other.unreadable,
         )
 
 
-def count(asked: Counting, bodies: Sequence[bytes]) -> Counted:
+def count(asked: Counting, bodies: Sequence[bytes]) -> TranscriptCounts:
     """The counts in some transcripts, or in some of their buckets. Raises `Malformed` for a body that is none of these.
     """
     manifest = _manifest(asked.manifest, asked.protocols)
@@ -64,7 +64,7 @@ def count(asked: Counting, bodies: Sequence[bytes]) -> Counted:
         survey.survey: part.tally(manifest, survey, packets[survey.survey], asked.score_value)
         for survey in manifest.surveys
     }
-    return Counted(tallies, {survey: len(some) for survey, some in packets.items()}, found.unreadable)
+    return TranscriptCounts(tallies, {survey: len(some) for survey, some in packets.items()}, found.unreadable)
 
 
 @lru_cache(maxsize=2)
@@ -81,7 +81,11 @@ def counted(part: AggregatorPart, manifest: Manifest, number: int, tallies: Mapp
 
 
 def learn_from_counts(
-    manifest_bytes: bytes, protocols: Protocols, documents: Mapping[Place, bytes], found: Counted, traffic: Traffic
+    manifest_bytes: bytes,
+    protocols: Protocols,
+    documents: Mapping[Place, bytes],
+    found: TranscriptCounts,
+    traffic: Traffic,
 ) -> tuple[bytes, bytes]:
     """The bodies of the model document (canonical JSON) and of the report (HTML), for a worker process. `documents` are
     those of the rounds. Raises `Malformed` for documents that do not fit together."""
@@ -96,7 +100,7 @@ def report_again(
     learned: Learned,
     enrolled: int,
     signed: Sequence[HeadPrint],
-    found: Counted,
+    found: TranscriptCounts,
     report_untrusted: str = "",
 ) -> str:
     """The report that published documents give. Only the counts of refusals, which no document has, are taken from

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from aggregator.intake.counters import Traffic
 from aggregator.intake.enrolments import EnrolmentIntake
-from aggregator.intake.packets import Issued, PacketIntake
+from aggregator.intake.packets import PacketIntake, RosterValues
 from aggregator.intake.workers import Workers
 from aggregator.protocols.contract import part_of
 from aggregator.protocols.tally import Tally
@@ -28,7 +28,7 @@ from aggregator.store.packets import PacketStore, in_words, slot_of
 from aggregator.store.studies import Beside, Clock, Progress, StudyStore
 from aggregator.study.answers import Answers
 from aggregator.study.counting import accepted_in, count_all, tally_all
-from aggregator.study.learn import Counted, Counting
+from aggregator.study.learn import Counting, TranscriptCounts
 from aggregator.study.shelf import Shelf
 from aggregator.tellers.study_tellers import LinkTo, study_tellers
 from anon.errors import Damaged
@@ -78,7 +78,7 @@ class LiveStudy:
         self.secrets = secrets
         self.protocol_part = part_of(self.manifest)
         self.rounds = self.protocol_part.rounds(self.manifest)
-        self._words = [one.state for one in self.rounds]
+        self._words = [study_round.state for study_round in self.rounds]
         self.tellers = study_tellers(self.manifest, tools.link_to, tools.packets, tools.lists)
         self.no_sum: NoSum | None = None
         """Why there is no sum, until it is published."""
@@ -101,7 +101,7 @@ class LiveStudy:
         self.chain: tuple[SignedHead, ...] = ()
         self.rostered = 0
         """How many the signed roster in buckets has; 0 for a whole one."""
-        self._counted: Counted | None = None
+        self._counted: TranscriptCounts | None = None
         self._accepted: Mapping[int, int] | None = None
         self._encoded_chain = b""
         self._bodies: dict[int, bytes] = {}
@@ -117,7 +117,7 @@ class LiveStudy:
     @property
     def ends(self) -> float | None:
         """When the present phase ends, in unix seconds; None when nothing more happens."""
-        return deadline(self.manifest, [one.window for one in self.rounds], self.phase, self.turn)
+        return deadline(self.manifest, [study_round.window for study_round in self.rounds], self.phase, self.turn)
 
     @property
     def waits(self) -> bool:
@@ -131,7 +131,7 @@ class LiveStudy:
 
     async def round_documents(self) -> dict[Place, bytes]:
         """Those documents of the rounds that are published."""
-        places = [one.document for one in self.rounds if one.document]
+        places = [study_round.document for study_round in self.rounds if study_round.document]
         heads = {place: find(self.chain, *place) for place in places}
         return {place: await self.body_of(head) for place, head in heads.items() if head is not None}
 
@@ -175,7 +175,7 @@ class LiveStudy:
     def open_packet_intake(self, roster_body: bytes) -> None:
         """From here on tags can be drawn and tokens verified."""
         seed = study_seed(self.manifest_bytes, roster_body, self.secrets.seed_value)
-        self.packet_intake.issued = Issued(seed, body_digest(roster_body))
+        self.packet_intake.issued = RosterValues(seed, body_digest(roster_body))
 
     async def publish(self, kind: str, part: int, body: bytes, beside: Beside | None = None) -> None:
         """Append a document, or keep the one of this kind and part that is there already. `beside` is stored with it.
@@ -207,7 +207,7 @@ class LiveStudy:
             self._accepted = await accepted_in(self.manifest, self.in_buckets, self._transcripts(heads))
         return await self.tools.packets.counts(self.study) if self._accepted is None else self._accepted
 
-    async def counted(self) -> Counted | None:
+    async def counted(self) -> TranscriptCounts | None:
         """The counts in the signed transcripts. None before all are published, and once they are erased."""
         if self._counted is None and (heads := await self._published()):
             asked = Counting(self.manifest_bytes, self.tools.protocols, self.secrets.score_value, self.in_buckets)
@@ -329,7 +329,7 @@ class LiveStudy:
     async def erase_transcripts(self) -> None:
         """Forget the bodies of transcripts, and their buckets; the signed heads stay."""
         await self.tools.studies.erase_bodies(self.study, "transcript")
-        transcripts = [one.head.number for one in self.chain if one.head.kind == "transcript"]
+        transcripts = [signed.head.number for signed in self.chain if signed.head.kind == "transcript"]
         await self._shelf.erase(transcripts, len(self.chain))
         self.forget_bodies()
 

@@ -18,7 +18,7 @@ from aggregator.rules.lifecycle import Event, Phase
 from aggregator.study.live import LiveStudy
 from aggregator.tellers.study_tellers import StudyTellers
 from anon.errors import AnonmlError
-from anon.sharing.round_document import Unsummed, Why
+from anon.sharing.round_document import UnsummedRound, Why
 from anon.transparency.closing import CLOSING, Bodies
 from anon.transparency.documents import find
 
@@ -90,11 +90,11 @@ async def publish_no_sum(study: LiveStudy) -> None:
         ended = study.no_sum
         if ended is None:
             raise AssertionError("an end without a reason")
-        document = Unsummed(study.study, ended.round, ended.why, ended.evidence)
+        document = UnsummedRound(study.study, ended.round, ended.why, ended.evidence)
         await study.publish("unsummed", 0, document.to_bytes())
         _LOG.error("study %s: %s", study.study.hex()[:8], ended)
     await study.read_end()
-    await study.tools.packets.erase_shares(study.study, [one.slot for one in study.manifest.slots])
+    await study.tools.packets.erase_shares(study.study, [slot.slot for slot in study.manifest.slots])
 
 
 async def publish_sums(study: LiveStudy, tellers: StudyTellers) -> None:

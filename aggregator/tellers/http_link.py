@@ -13,7 +13,7 @@ from anon.nacl import SigningKey
 from anon.route import Route
 from anon.sharing import exchange
 from anon.sharing.arrangement import Arrangement, TellerEntry
-from anon.sharing.exchange import Asked
+from anon.sharing.exchange import TellerCall
 from anon.wire.packets import Occasion
 
 T = TypeVar("T")
@@ -75,7 +75,7 @@ class HttpLink:
         """See `TellerLink`."""
         await self._answered(exchange.ask_finish(study))
 
-    async def _answered(self, asked: Asked[T]) -> T:
+    async def _answered(self, asked: TellerCall[T]) -> T:
         for pause in PAUSES:
             try:
                 return await self._once(asked)
@@ -83,7 +83,7 @@ class HttpLink:
                 await self.sleep(pause)
         return await self._once(asked)
 
-    async def _once(self, asked: Asked[T]) -> T:
+    async def _once(self, asked: TellerCall[T]) -> T:
         body = asked.body(self.signing, self.key)
         answer = await self.route.post(self.address, asked.path, body, asked.most_reply)
         return asked.answered(answer.status, answer.body, self.arrangement)

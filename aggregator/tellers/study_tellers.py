@@ -53,12 +53,12 @@ class StudyTellers:
     @property
     def rolled(self) -> bool:
         """True once tellers that make a sum together were handed the roll, since this process began."""
-        return any(one.number in self._rolled for one in self._quorums)
+        return any(quorum.number in self._rolled for quorum in self._quorums)
 
     @property
     def ids(self) -> tuple[bytes, ...]:
         """The ids that the lists of the study are about."""
-        return tuple(one.id for one in self._quorums)
+        return tuple(quorum.id for quorum in self._quorums)
 
     async def hand_roll(self, heads: bytes, closing: Bodies, patient: bool) -> None:
         """The signed roster, to tellers that make a sum together; once in the life of this process. See `sum_round`."""
@@ -75,9 +75,9 @@ class StudyTellers:
         slots = list[SlotSum]()
 
         async def add_up(quorum: Quorum) -> None:
-            one = asked[len(slots)]
+            survey = asked[len(slots)]
             await self._hand(quorum, heads, closing)
-            occasion, batches = quorum.occasion(self._occasion(one)), self._batches(one, quorum)
+            occasion, batches = quorum.occasion(self._occasion(survey)), self._batches(survey, quorum)
             links = self._links_of(quorum)
             slots.append(await walk.sum_up(links, quorum.arrangement, occasion, batches, self._lists))
 
@@ -124,7 +124,7 @@ class StudyTellers:
 
 def links_of(arrangement: Arrangement, link_to: LinkTo) -> tuple[TellerLink, ...]:
     """A link to each teller, in their order."""
-    return tuple(link_to(one.address, one.key, arrangement) for one in arrangement.tellers)
+    return tuple(link_to(teller.address, teller.key, arrangement) for teller in arrangement.tellers)
 
 
 def study_tellers(
@@ -139,15 +139,15 @@ async def aligned(streams: Sequence[AsyncIterator[Relayed]]) -> AsyncIterator[tu
     """The packets that are there for every teller, in the order of their tags. One with a damaged share is left out."""
     heads = [await anext(stream, None) for stream in streams]
     while True:
-        present = [one for one in heads if one is not None]
+        present = [head for head in heads if head is not None]
         if len(present) < len(heads):
             return
-        last = max(one.tag for one in present)
-        if all(one.tag == last for one in present):
+        last = max(head.tag for head in present)
+        if all(head.tag == last for head in present):
             yield tuple(present)
             last += b"\0"
-        for number, one in enumerate(present):
-            if one.tag < last:
+        for number, head in enumerate(present):
+            if head.tag < last:
                 heads[number] = await anext(streams[number], None)
 
 
@@ -156,7 +156,7 @@ async def batched(rows: AsyncIterator[tuple[Relayed, ...]]) -> AsyncIterator[Bat
     batch: list[tuple[bytes, ...]] = []
     size = 0
     async for row in rows:
-        items = tuple(one.to_bytes() for one in row)
+        items = tuple(packet.to_bytes() for packet in row)
         longest = max(map(len, items))
         if batch and (len(batch) == MOST_IN_A_BATCH or size + longest > BATCH_BYTES):
             yield list(zip(*batch, strict=True))

@@ -33,7 +33,7 @@ STEP: Final = Fraction(1, 1024)
 
 
 @frozen
-class NoisySum:
+class GaussianSum:
     """One published integer vector with discrete Gaussian noise of one sigma squared on each entry.
 
     `sensitivity_squared`: the largest sum of squares by which one unit (a person, a record) changes the exact vector.
@@ -56,7 +56,7 @@ class NoisySum:
         return min(self.entries, self.sensitivity_squared)
 
 
-def delta_of(sums: Sequence[NoisySum], epsilon: int) -> Decimal:
+def delta_of(sums: Sequence[GaussianSum], epsilon: int) -> Decimal:
     """Return the delta of all these sums together at so many nano-epsilon, at most 1.
 
     Later sums may be chosen after seeing earlier ones. For a single sum of which one entry changes it is exact;
@@ -67,16 +67,17 @@ def delta_of(sums: Sequence[NoisySum], epsilon: int) -> Decimal:
     by_rho = delta_of_rho(rho_of(sums), epsilon)
     if len(sums) == 1 and sums[0].changed == 1 and sums[0].sigma_squared <= LARGEST_EXACT:
         return min(by_rho, one_entry_delta(isqrt(sums[0].sensitivity_squared), sums[0].sigma_squared, epsilon))
-    parts, entries = [(one.sensitivity_squared, one.sigma_squared) for one in sums], sum(one.changed for one in sums)
+    parts = [(noisy_sum.sensitivity_squared, noisy_sum.sigma_squared) for noisy_sum in sums]
+    entries = sum(noisy_sum.changed for noisy_sum in sums)
     return min(by_rho, *(smoothed_delta(parts, entries, epsilon, r_squared) for r_squared in SMOOTHING))
 
 
-def rho_of(sums: Sequence[NoisySum]) -> NanoRho:
+def rho_of(sums: Sequence[GaussianSum]) -> NanoRho:
     """Return the nano-rho of all these sums together."""
-    return NanoRho(sum(one.rho for one in sums))
+    return NanoRho(sum(noisy_sum.rho for noisy_sum in sums))
 
 
-def epsilon_of(sums: Sequence[NoisySum], delta: Decimal) -> NanoEpsilon:
+def epsilon_of(sums: Sequence[GaussianSum], delta: Decimal) -> NanoEpsilon:
     """Return the smallest nano-epsilon at which `delta_of` is at most delta, which lies in [1e-30, 1)."""
     top = epsilon_of_rho(rho_of(sums), delta)
     return NanoEpsilon(smallest(lambda epsilon: delta_of(sums, epsilon) <= delta, top))
@@ -95,8 +96,8 @@ def sigma_squared_for(
         raise ValueError("noise is sought for an epsilon above 0 and at least one round")
 
     def keeps(steps: int) -> bool:
-        one = NoisySum(sensitivity_squared, entries, (steps + 1) * STEP)
-        return delta_of([one] * rounds, epsilon) <= delta
+        noisy_sum = GaussianSum(sensitivity_squared, entries, (steps + 1) * STEP)
+        return delta_of([noisy_sum] * rounds, epsilon) <= delta
 
     top = 1
     while not keeps(top):

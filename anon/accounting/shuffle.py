@@ -102,7 +102,7 @@ def _shape(n: int, chance: float, scale: float) -> Nodes:
 
 
 @frozen
-class Call:
+class BinomialCall:
     """E(U - u)_+ for U ~ Binomial(size, 1/2), exact between whole numbers, where it is linear."""
 
     size: int
@@ -134,7 +134,7 @@ class Call:
 class _Bucket:
     """Numbers S of reports that support just one of x and x', taken together: the smallest, and how much it weighs."""
 
-    call: Call
+    call: BinomialCall
     weight: float
     offsets: Nodes
 
@@ -201,7 +201,7 @@ class CrowdCurve:
             if first and mass:
                 least = min(first * (1 - mean), final * (1 - mean)) + honest * mean
                 offsets = [((least + off) * first / final, probability) for off, probability in shape]
-                found.append(_Bucket(Call(first), mass * final / first, offsets))
+                found.append(_Bucket(BinomialCall(first), mass * final / first, offsets))
         return found
 
 

@@ -69,8 +69,8 @@ def epsilon_of_rho(rho: int, delta: Decimal) -> NanoEpsilon:
     """Return the smallest nano-epsilon at which `delta_of_rho` is at most delta, which lies in [1e-30, 1)."""
     check_delta(delta)
     with localcontext(PRECISION):
-        one = Decimal(rho) / NANO
-        highest = one + 2 * (one * -delta.ln()).sqrt()  # Bun and Steinke 2016, proposition 1.3
+        exact = Decimal(rho) / NANO
+        highest = exact + 2 * (exact * -delta.ln()).sqrt()  # Bun and Steinke 2016, proposition 1.3
         top = int((highest * NANO).to_integral_value(rounding=ROUND_CEILING)) + 1
     return NanoEpsilon(smallest(lambda epsilon: delta_of_rho(rho, epsilon) <= delta, top))
 

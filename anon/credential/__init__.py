@@ -20,7 +20,7 @@ from anon.credential.issuance import (
     sign_proven,
     signer_nym_entropy,
 )
-from anon.credential.issued import Issued, IssuedChecker
+from anon.credential.issued import IssuedChecker, IssuedCredential
 from anon.credential.presentation import Tag, Token, present, pseudonym, token_size
 from anon.credential.verification import Verifier, cached_verifier
 
@@ -28,8 +28,8 @@ __all__ = [
     "SIGNATURE_SIZE",
     "CommitmentSecrets",
     "Credential",
-    "Issued",
     "IssuedChecker",
+    "IssuedCredential",
     "PublicKey",
     "SecretKey",
     "Tag",

@@ -35,7 +35,7 @@ _ZERO = Scalar(0)
 
 
 @frozen
-class Announced:
+class AnnouncedProof:
     """A proof with what its prover announced, and the challenge that this hashes to.
 
     `revealed`: the signed scalars that are shown, by index. `nym`: the pseudonym's context and the number of nym
@@ -58,7 +58,7 @@ def fold_holds(key: G2, folded: Folded) -> bool:
     return pairing_product_is_one([(left, key), (right, NEGATED_GENERATOR_G2)])
 
 
-def fold(statement: Statement, proofs: Sequence[Announced], coefficients: Sequence[Scalar]) -> Folded:
+def fold(statement: Statement, proofs: Sequence[AnnouncedProof], coefficients: Sequence[Scalar]) -> Folded:
     """The sums of all equations of these proofs, at least one.
 
     `coefficients`: four for each proof. All points must lie in the subgroup.
@@ -67,27 +67,29 @@ def fold(statement: Statement, proofs: Sequence[Announced], coefficients: Sequen
     factors: list[Scalar] = []
     common = [_ZERO] * (1 + len(statement.generators))
     contexts: dict[bytes, tuple[Context, Scalar]] = {}
-    for number, one in enumerate(proofs):
+    for number, announced_proof in enumerate(proofs):
         a, b, g, k = coefficients[COEFFICIENTS * number : COEFFICIENTS * (number + 1)]
-        proof, announced, challenge = one.proof, one.announcement, one.proof.challenge
+        proof, announced = announced_proof.proof, announced_proof.announcement
+        challenge = proof.challenge
         points += (proof.a_bar, proof.b_bar, proof.d, announced.t1, announced.t2)
         factors += (-(a * proof.e_hat), k - a * challenge, -(a * proof.r1_hat + b * proof.r3_hat), a, b)
-        for index, factor in enumerate(_factors(one, len(statement.generators))):
+        for index, factor in enumerate(_factors(announced_proof, len(statement.generators))):
             common[index] = common[index] - b * factor
-        if one.nym is not None and announced.pseudonym is not None and announced.ut is not None:
-            place, count = one.nym
+        if announced_proof.nym is not None and announced.pseudonym is not None and announced.ut is not None:
+            place, count = announced_proof.nym
             points += (announced.pseudonym, announced.ut)
             factors += (g * challenge, g)
             _, total = contexts.get(place.octets, (place, _ZERO))
             contexts[place.octets] = place, total - g * place.evaluate(proof.message_hats[-count:])
     points += (statement.fixed, *statement.generators, *(place.point for place, _ in contexts.values()))
     factors += (*common, *(total for _, total in contexts.values()))
-    left = multiexp([one.proof.a_bar for one in proofs], coefficients[COEFFICIENTS - 1 :: COEFFICIENTS])
+    lefts = [announced_proof.proof.a_bar for announced_proof in proofs]
+    left = multiexp(lefts, coefficients[COEFFICIENTS - 1 :: COEFFICIENTS])
     return left, multiexp(points, factors)
 
 
-def _factors(one: Announced, generators: int) -> list[Scalar]:
+def _factors(announced_proof: AnnouncedProof, generators: int) -> list[Scalar]:
     """Of P1 + Q_1 * domain and of each generator in T2."""
-    challenge, hats = one.proof.challenge, iter(one.proof.message_hats)
-    shown = one.revealed
+    challenge, hats = announced_proof.proof.challenge, iter(announced_proof.proof.message_hats)
+    shown = announced_proof.revealed
     return [challenge, *(shown[at] * challenge if at in shown else next(hats) for at in range(generators))]

@@ -60,7 +60,7 @@ AT_ONCE = 4096
 
 
 @frozen
-class Issued:
+class IssuedCredential:
     """A member's credential as everybody sees it: C (48 bytes), A || e (80 bytes) and the signer's entropy (32)."""
 
     commitment: bytes
@@ -89,7 +89,7 @@ class IssuedChecker:
         self._last = FixedBase(statement.generators[-1])
 
     def bad(
-        self, issued: Sequence[Issued], random_bytes: Callable[[int], bytes], most: int | None = None
+        self, issued: Sequence[IssuedCredential], random_bytes: Callable[[int], bytes], most: int | None = None
     ) -> list[int]:
         """The places of those that their holder could not use, in order; the first `most` if given.
 
@@ -105,7 +105,7 @@ class IssuedChecker:
         return places
 
     def _bad_of_part(
-        self, issued: Sequence[Issued], random_bytes: Callable[[int], bytes], most: int | None
+        self, issued: Sequence[IssuedCredential], random_bytes: Callable[[int], bytes], most: int | None
     ) -> list[int]:
         points = decode_g1_rows(
             [(credential.signature[:G1_SIZE], credential.commitment) for credential in issued], _POINTS, random_bytes
@@ -124,7 +124,7 @@ class IssuedChecker:
 
         return sorted([*broken, *(sound[index][0] for index in search(holds, len(equations), most))])
 
-    def _equation(self, issued: Issued, points: tuple[G1, ...] | Malformed) -> _Equation | None:
+    def _equation(self, issued: IssuedCredential, points: tuple[G1, ...] | Malformed) -> _Equation | None:
         """None for what no holder could use whatever the key is."""
         if isinstance(points, Malformed):
             return None

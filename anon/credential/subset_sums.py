@@ -56,5 +56,5 @@ def _totals(classes: Sequence[Point], identity: Point) -> list[Point]:
         half = len(classes) // 2
         without, having = classes[:half], classes[half:]
         totals.append(sum(having[1:], start=having[0]))
-        classes = [one + other for one, other in zip(without, having, strict=True)]
+        classes = [less + more for less, more in zip(without, having, strict=True)]
     return totals

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
-from anon.credential.announced import COEFFICIENTS, Announced, Folded, fold, fold_holds
+from anon.credential.announced import COEFFICIENTS, AnnouncedProof, Folded, fold, fold_holds
 from anon.credential.batch import Fold, coefficients_for, failures
 from anon.credential.curve import (
     G1,
@@ -60,13 +60,13 @@ class Verifier:
             raise RejectedProof("token rejected")
         return Tag(token_untrusted[:G1_SIZE])
 
-    def read(self, token_untrusted: bytes, context: bytes, presentation_header: bytes) -> Announced:
+    def read(self, token_untrusted: bytes, context: bytes, presentation_header: bytes) -> AnnouncedProof:
         """A token with the challenge that it hashes to. None of its equations is checked yet.
 
         Raises `Malformed` or, for a challenge of zero, `RejectedProof`.
         """
         encoded, scalars = self._parts(token_untrusted)
-        points = tuple(decode_g1(one, name) for one, name in zip(encoded, ANNOUNCED_NAMES, strict=True))
+        points = tuple(decode_g1(point, name) for point, name in zip(encoded, ANNOUNCED_NAMES, strict=True))
         return self._announced(points, scalars, context, presentation_header)
 
     def check_batch(
@@ -86,7 +86,7 @@ class Verifier:
             except AnonmlError as error:
                 verdicts[index] = error
         rows = decode_g1_rows([encoded for _, encoded, _ in opened], ANNOUNCED_NAMES, random_bytes)
-        read: list[tuple[int, Announced]] = []
+        read: list[tuple[int, AnnouncedProof]] = []
         for (index, _, scalars), points in zip(opened, rows, strict=True):
             try:
                 if isinstance(points, Malformed):
@@ -94,13 +94,13 @@ class Verifier:
                 read.append((index, self._announced(points, scalars, *items[index][1:])))
             except AnonmlError as error:
                 verdicts[index] = error
-        shown = b"".join(items[index][0] + encode_scalar(one.proof.challenge) for index, one in read)
-        for place in self._failures([one for _, one in read], shown, random_bytes):
+        shown = b"".join(items[index][0] + encode_scalar(announced.proof.challenge) for index, announced in read)
+        for place in self._failures([announced for _, announced in read], shown, random_bytes):
             verdicts[read[place][0]] = RejectedProof("token rejected")
         return verdicts
 
     def _failures(
-        self, proofs: Sequence[Announced], shown: bytes, random_bytes: Callable[[int], bytes]
+        self, proofs: Sequence[AnnouncedProof], shown: bytes, random_bytes: Callable[[int], bytes]
     ) -> list[int]:
         """The places of those with an equation that does not hold."""
         if not proofs:
@@ -116,10 +116,10 @@ class Verifier:
             return []
         while 0 < len(failing) < MOST_PARTS and max(map(len, failing)) > LEAST_PART:
             failing = {
-                part: one
+                part: half
                 for whole, sums in failing.items()
-                for part, one in _halves(whole, sums, folded)
-                if not fold_holds(self._key, one)
+                for part, half in _halves(whole, sums, folded)
+                if not fold_holds(self._key, half)
             }
         doubtful = [place for part in failing for place in part]
         bad = {place for place in doubtful if not self._announced_rightly(proofs[place])}
@@ -137,7 +137,7 @@ class Verifier:
 
     def _announced(
         self, points: tuple[G1, ...], scalars: Sequence[Scalar], context: bytes, presentation_header: bytes
-    ) -> Announced:
+    ) -> AnnouncedProof:
         # 3. The seven points came canonical, in the subgroup, not the identity. 4. All that is shown is hashed.
         pseudonym, a_bar, b_bar, d, t1, t2, ut = points
         place, announcement = make_context(context), Announcement(t1, t2, pseudonym, ut)
@@ -148,9 +148,9 @@ class Verifier:
             raise RejectedProof("token rejected")
         e_hat, r1_hat, r3_hat, *message_hats = scalars
         proof = Proof(a_bar, b_bar, d, e_hat, r1_hat, r3_hat, tuple(message_hats), challenge)
-        return Announced(proof, announcement, (place, self._count))
+        return AnnouncedProof(proof, announcement, (place, self._count))
 
-    def _announced_rightly(self, shown: Announced) -> bool:
+    def _announced_rightly(self, shown: AnnouncedProof) -> bool:
         """True if the announcements are those of the challenge and the responses."""
         proof, announcement = shown.proof, shown.announcement
         nym = None

@@ -26,7 +26,7 @@ class Outage(StrEnum):
 
 
 @frozen
-class Cell:
+class OutageCell:
     """One command in one outage. `said`: a part of the line that tells it, empty where there is nothing to tell.
     `code`: the exit code, None for a command that goes on."""
 
@@ -46,59 +46,62 @@ _RESTORE = "Nothing of that file is used or replaced. The next start ends with t
 _LOST = "The studies that it serves cannot go on. The next start ends with the code too."
 _OWN_PORT = "Nothing was begun. The next start, at a free port, loses nothing."
 
-TABLE: Mapping[Outage, Mapping[str, Cell]] = {
+TABLE: Mapping[Outage, Mapping[str, OutageCell]] = {
     Outage.DATABASE: dict.fromkeys(
         AGGREGATORS,
-        Cell(
+        OutageCell(
             f"Nothing that comes in is kept. {_COMES_AGAIN} Studies go on within half a minute of its return.",
             "the database's server does not answer",
         ),
     ),
     Outage.FULL: {
-        SERVE: Cell(f"Published documents are served. Nothing that comes in is kept. {_COMES_AGAIN}", _UNWRITTEN),
-        DESK: Cell("The same. A link that lets a browser in stays good until it can be used.", _UNWRITTEN),
-        TELLER: Cell("It answers no call that has to be kept, and aggregators ask again.", _UNWRITTEN),
-        **dict.fromkeys(PEERS, Cell("Due work is tried again. Nothing leaves that was not stored.", _UNWRITTEN)),
-        PAIR: Cell("Phones stay in until the time is over, and can be revoked once there is room.", _UNWRITTEN),
+        SERVE: OutageCell(f"Published documents are served. Nothing that comes in is kept. {_COMES_AGAIN}", _UNWRITTEN),
+        DESK: OutageCell("The same. A link that lets a browser in stays good until it can be used.", _UNWRITTEN),
+        TELLER: OutageCell("It answers no call that has to be kept, and aggregators ask again.", _UNWRITTEN),
+        **dict.fromkeys(PEERS, OutageCell("Due work is tried again. Nothing leaves that was not stored.", _UNWRITTEN)),
+        PAIR: OutageCell("Phones stay in until the time is over, and can be revoked once there is room.", _UNWRITTEN),
     },
     Outage.NETWORK: {
         **dict.fromkeys(
-            AGGREGATORS, Cell("Studies go on. Its tor and its onion addresses are put up again.", "onion address")
+            AGGREGATORS, OutageCell("Studies go on. Its tor and its onion addresses are put up again.", "onion address")
         ),
-        TELLER: Cell("Its tor and its onion address are put up again. Aggregators ask again.", "onion address"),
+        TELLER: OutageCell("Its tor and its onion address are put up again. Aggregators ask again.", "onion address"),
         **dict.fromkeys(
-            PEERS, Cell("Due work is tried again, at random times within its window.", "cannot reach the aggregator")
+            PEERS,
+            OutageCell("Due work is tried again, at random times within its window.", "cannot reach the aggregator"),
         ),
-        PAIR: Cell("Phones cannot come in meanwhile. Pairing ends when its tor does, or its time is over."),
+        PAIR: OutageCell("Phones cannot come in meanwhile. Pairing ends when its tor does, or its time is over."),
     },
     Outage.CLOCK: {
         **dict.fromkeys(
             AGGREGATORS,
-            Cell("Windows go by its clock: they open and close too early or too late.", "this machine's clock leapt"),
+            OutageCell(
+                "Windows go by its clock: they open and close too early or too late.", "this machine's clock leapt"
+            ),
         ),
-        TELLER: Cell("Nothing of a teller goes by the wall clock."),
+        TELLER: OutageCell("Nothing of a teller goes by the wall clock."),
         **dict.fromkeys(
             PEERS,
-            Cell("Windows keep their place for half an hour, until the clock is believed.", "clock looks wrong"),
+            OutageCell("Windows keep their place for half an hour, until the clock is believed.", "clock looks wrong"),
         ),
-        PAIR: Cell("Its time is over as early as either clock says.", "its time is over", 0),
+        PAIR: OutageCell("Its time is over as early as either clock says.", "its time is over", 0),
     },
     Outage.CUT: {
-        **dict.fromkeys(AGGREGATORS, Cell(f"It goes on without its studies. {_RESTORE}", "damaged", 8)),
-        TELLER: Cell(f"It ends when it reads there. {_LOST}", "damaged", 8),
-        RUN: Cell(f"It ends. {_RESTORE}", "damaged", 8),
-        **dict.fromkeys((STAY, PAGE), Cell(f"Nothing leaves any more. {_RESTORE}", "damaged", 8)),
-        PAIR: Cell(f"Phones are shown the fault. {_RESTORE}", "damaged", 8),
+        **dict.fromkeys(AGGREGATORS, OutageCell(f"It goes on without its studies. {_RESTORE}", "damaged", 8)),
+        TELLER: OutageCell(f"It ends when it reads there. {_LOST}", "damaged", 8),
+        RUN: OutageCell(f"It ends. {_RESTORE}", "damaged", 8),
+        **dict.fromkeys((STAY, PAGE), OutageCell(f"Nothing leaves any more. {_RESTORE}", "damaged", 8)),
+        PAIR: OutageCell(f"Phones are shown the fault. {_RESTORE}", "damaged", 8),
     },
     Outage.TAKEN: {
-        SERVE: Cell(_OWN_PORT, "choose another port", 1),
-        DESK: Cell(_OWN_PORT, "is taken", 4),
-        TELLER: Cell(_OWN_PORT, "choose another port", 1),
-        PAGE: Cell(_OWN_PORT, "is taken", 4),
+        SERVE: OutageCell(_OWN_PORT, "choose another port", 1),
+        DESK: OutageCell(_OWN_PORT, "is taken", 4),
+        TELLER: OutageCell(_OWN_PORT, "choose another port", 1),
+        PAGE: OutageCell(_OWN_PORT, "is taken", 4),
     },
     Outage.KILLED: {
-        **dict.fromkeys((*AGGREGATORS, TELLER, *PEERS), Cell(_FROM_HERE, code=137)),
-        PAIR: Cell("Links and keys are worth nothing any more. The next start draws others.", code=137),
+        **dict.fromkeys((*AGGREGATORS, TELLER, *PEERS), OutageCell(_FROM_HERE, code=137)),
+        PAIR: OutageCell("Links and keys are worth nothing any more. The next start draws others.", code=137),
     },
 }
 TABLE = {**TABLE, Outage.READ_ONLY: TABLE[Outage.FULL]}

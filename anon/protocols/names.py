@@ -36,7 +36,7 @@ def cell_names(manifest: Manifest, features: Sequence[str], cards: Sequence[int]
     names = [""]
     for name, card, inside in zip(features, cards, cuts, strict=True):
         bins = bin_names(manifest.feature(name), inside, card)
-        names = [f"{before}, {one}" if before else one for before in names for one in bins]
+        names = [f"{before}, {bin_name}" if before else bin_name for before in names for bin_name in bins]
     return names
 
 

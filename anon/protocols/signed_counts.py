@@ -41,7 +41,7 @@ def members_signed(manifest: Manifest, chain: Sequence[SignedHead]) -> int | Non
 
 def packets_signed(manifest: Manifest, chain: Sequence[SignedHead]) -> Counter[int]:
     """By slot, the packets of its whole transcripts that are signed so far."""
-    lengths = {one.head.part: one.head.length for one in chain if one.head.kind == "transcript"}
+    lengths = {signed.head.part: signed.head.length for signed in chain if signed.head.kind == "transcript"}
     packets = Counter[int]()
     for slot in manifest.slots:
         for row in slot.rows:

@@ -51,7 +51,7 @@ class Probability:
 
 
 @frozen
-class Line:
+class ChanceLine:
     """One sentence with the chances that it states, in order."""
 
     text: Sentence
@@ -75,7 +75,7 @@ class PacketKind:
     questions: tuple[Sentence, ...]
     drawn: Sentence
     asks: Sentence
-    lines: tuple[Line, ...]
+    lines: tuple[ChanceLine, ...]
     picture: Picture | None
 
     @property
@@ -84,13 +84,13 @@ class PacketKind:
         return len(self.questions)
 
 
-def mechanism_line(built: Mechanism) -> Line:
+def mechanism_line(built: Mechanism) -> ChanceLine:
     """The content of a mechanism's report and how often it is true, as the consent screen says it."""
     true, other = Probability(built.p), Probability(built.q)
     odds = {"true": true.in_words, "other": other.in_words}
     if built.name == "krr":
         if built.m > 2:
-            return Line(
+            return ChanceLine(
                 say(
                     "Your true answer is sent in {true} cases, each of the {others} others in {other}.",
                     **odds,
@@ -98,9 +98,10 @@ def mechanism_line(built: Mechanism) -> Line:
                 ),
                 (true, other),
             )
-        return Line(say("Your true answer is sent in {true} cases, the other one in {other}.", **odds), (true, other))
+        said = say("Your true answer is sent in {true} cases, the other one in {other}.", **odds)
+        return ChanceLine(said, (true, other))
     if isinstance(built, SubsetSelection):
-        return Line(
+        return ChanceLine(
             say(
                 "{sent} of the {possible} possible answers are sent. Your true one is among them in {true} cases, any "
                 "other in {other}.",
@@ -110,7 +111,7 @@ def mechanism_line(built: Mechanism) -> Line:
             ),
             (true, other),
         )
-    return Line(
+    return ChanceLine(
         say(
             "{cells} cells are sent, each marked or not. Your cell is marked in {true} cases, any other in {other}.",
             **odds,

@@ -20,7 +20,7 @@ from attrs import asdict, field, frozen
 
 from anon.queries.lint import BOUNDS, Bounds
 from anon.queries.records import Draw, drawn
-from anon.queries.sandbox import Missing, Outcome, Sandbox
+from anon.queries.sandbox import MissingValue, Outcome, Sandbox
 
 Value = float | str | None
 """A number, a text, or None where the query gave nothing usable."""
@@ -138,7 +138,7 @@ def parse_answers(request: Request, message_untrusted: bytes) -> tuple[Value, ..
 def value_of(kind: str, outcome: Outcome) -> Value:
     """A categorical feature gives a text, or an integer written as text; a numeric one a number; the label keeps its
     type. Everything else is nothing."""
-    if isinstance(outcome, Missing) or (isinstance(outcome, str) and len(outcome) > LONGEST_TEXT):
+    if isinstance(outcome, MissingValue) or (isinstance(outcome, str) and len(outcome) > LONGEST_TEXT):
         return None
     if kind == LABEL:
         return outcome if isinstance(outcome, str) else float(outcome)

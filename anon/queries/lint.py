@@ -2,9 +2,9 @@
 
 `lint` finds every fault that does not depend on data, so that a study is refused before anyone enrols. It compiles the
 query against an empty database in memory that has the declared tables; nobody's data is needed or touched. The same
-`Guard` then stands over the connection that evaluates the query on a peer. There the declared tables are seen through
-temporary views of exactly the declared columns. A peer's other tables and columns can neither be read nor change the
-meaning of a name.
+`QueryGuard` then stands over the connection that evaluates the query on a peer. There the declared tables are seen
+through temporary views of exactly the declared columns. A peer's other tables and columns can neither be read nor
+change the meaning of a name.
 
 A query is a SQLite statement and its only parameter is `:as_of`, the study's instant in whole seconds since 1970 UTC.
 """
@@ -25,7 +25,7 @@ from anon.queries.functions import BUILT_IN, LONGEST_PATTERN, OWN, PERMITTED, de
 from anon.text.foreign import Quoted
 from anon.text.sentences import Ours, Sentence, Term, say
 
-__all__ = ["BOUNDS", "BUILT_IN", "OWN", "PERMITTED", "Bounds", "Exhausted", "Guard", "describe", "lint"]
+__all__ = ["BOUNDS", "BUILT_IN", "OWN", "PERMITTED", "Bounds", "Exhausted", "QueryGuard", "describe", "lint"]
 
 Tables = Mapping[str, Sequence[str]]
 """Declared tables: name to the columns that queries read."""
@@ -66,7 +66,7 @@ class Exhausted(Exception):
     """A query has used its steps. Never leaves the connection it runs on."""
 
 
-class Guard:
+class QueryGuard:
     """Stands over one connection: what may be read and called, and how much work a query may do.
 
     Make it when the connection's temporary views are in place (`see`); from then on the connection can only read.
@@ -254,7 +254,7 @@ def _compile(text: str, tables: Tables, what: Ours, bounds: Bounds, many: bool) 
         for table, columns in tables.items():
             connection.execute(f'CREATE TABLE "{table}" ({", ".join(f"{chr(34)}{name}{chr(34)}" for name in columns)})')
         see(connection, tables)
-        guard = Guard(connection, tables, bounds)
+        guard = QueryGuard(connection, tables, bounds)
         # The second form holds only a query of one column, or two; its parentheses alone would let `1) + (2` through.
         fitting = "= (1, 1)" if many else "IS NULL"
         for explained in (f"EXPLAIN {text}", f"EXPLAIN SELECT 1 WHERE (\n{text}\n) {fitting}"):
@@ -263,7 +263,7 @@ def _compile(text: str, tables: Tables, what: Ours, bounds: Bounds, many: bool) 
         connection.close()
 
 
-def _explain(connection: sqlite3.Connection, guard: Guard, explained: str, what: Ours) -> None:
+def _explain(connection: sqlite3.Connection, guard: QueryGuard, explained: str, what: Ours) -> None:
     guard.begin()
     try:
         connection.execute(explained, {"as_of": 0}).fetchall()

@@ -17,7 +17,7 @@ from heapq import heappop, heappush
 
 from attrs import frozen
 
-from anon.queries.sandbox import Missing, Outcome, Reason, Sandbox
+from anon.queries.sandbox import MissingValue, Outcome, Reason, Sandbox
 
 LONGEST_KEY = 1000
 """Characters."""
@@ -77,7 +77,7 @@ class Drawing:
         return self._kept[key]
 
 
-_TWICE = Missing(Reason.SHAPE)
+_TWICE = MissingValue(Reason.SHAPE)
 
 
 def drawn(sandbox: Sandbox, queries: Sequence[str], as_of: int, draw: Draw) -> list[list[Outcome | None]]:

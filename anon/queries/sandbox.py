@@ -1,7 +1,7 @@
 """Evaluate one SQL scalar over tables of the owner's: total, read-only, bounded.
 
 The query was written by somebody the owner does not trust. Its permitted form is in `anon.queries.lint`; here the same
-guard stands over a connection to real data. Whatever depends on data ends as a `Missing` value and never as an
+guard stands over a connection to real data. Whatever depends on data ends as a `MissingValue` value and never as an
 exception, so that nothing a peer does later can differ with its data.
 
 Bounds count instructions, not time, so equal data end equally. One instruction can take a thousand times longer than
@@ -26,7 +26,7 @@ from attrs import field, frozen
 
 from anon.errors import Malformed
 from anon.queries import windows
-from anon.queries.lint import BOUNDS, NAME, Bounds, Exhausted, Guard, Tables, see, statement
+from anon.queries.lint import BOUNDS, NAME, Bounds, Exhausted, QueryGuard, Tables, see, statement
 
 if sys.platform != "win32":
     from resource import RUSAGE_SELF, getrusage
@@ -52,13 +52,13 @@ class Reason(Enum):
 
 
 @frozen
-class Missing:
+class MissingValue:
     """No value. `reason` depends on data, so it is shown to the owner alone and never leaves the machine."""
 
     reason: Reason = field(repr=False)
 
 
-Outcome = int | float | str | Missing
+Outcome = int | float | str | MissingValue
 """A query's value: a 64-bit integer, a finite float, a text, or nothing."""
 
 
@@ -71,18 +71,18 @@ class Sandbox:
         self._held_before: int | None = None
         self._looks = 0
         self._bounds = bounds
-        self._guard = Guard(connection, tables, bounds, self._over)
+        self._guard = QueryGuard(connection, tables, bounds, self._over)
 
     def scalar(self, query: str, as_of: int) -> Outcome:
         """The query's value. Never raises for anything that depends on data, or on the query."""
         if time.monotonic() > self._ends:
-            return Missing(Reason.EXHAUSTED)
+            return MissingValue(Reason.EXHAUSTED)
         self._guard.begin()
         self._held_before = None
         try:
             rows = self._rows(query, as_of)
         except Exception as error:  # the error's text may quote the data: only its kind is kept
-            return Missing(_kind(error))
+            return MissingValue(_kind(error))
         return _value(rows)
 
     def rows(self, query: str, as_of: int, take: Callable[[object, Outcome], None]) -> bool:
@@ -149,12 +149,12 @@ class Bench(Sandbox):
 def scalar(
     database: Path, query: str, as_of: int, tables: Tables | None = None, bounds: Bounds = BOUNDS
 ) -> Outcome:
-    """Evaluate one query over the data file at `as_of` (seconds since 1970 UTC). Never raises; see `Missing`.
+    """Evaluate one query over the data file at `as_of` (seconds since 1970 UTC). Never raises; see `MissingValue`.
 
     `tables` are the study's declared tables; without them every plain table of the file may be read.
     """
     with opened(database, tables, bounds) as sandbox:
-        return Missing(Reason.NO_DATA) if sandbox is None else sandbox.scalar(query, as_of)
+        return MissingValue(Reason.NO_DATA) if sandbox is None else sandbox.scalar(query, as_of)
 
 
 @contextmanager
@@ -268,16 +268,16 @@ def _kind(error: Exception) -> Reason:
 
 def _value(rows: list[tuple[object, ...]]) -> Outcome:
     if len(rows) != 1 or len(rows[0]) != 1:
-        return Missing(Reason.SHAPE)
+        return MissingValue(Reason.SHAPE)
     return _outcome(rows[0][0])
 
 
 def _outcome(value: object) -> Outcome:
     if value is None:
-        return Missing(Reason.NULL)
+        return MissingValue(Reason.NULL)
     if isinstance(value, str) or (isinstance(value, int | float) and math.isfinite(value)):
         return value
-    return Missing(Reason.TYPE)
+    return MissingValue(Reason.TYPE)
 
 
 def _memory() -> int:

@@ -20,9 +20,9 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from anon.serving.giving_way import (
+    ConnectionStanding,
     Limits,
-    Stage,
-    Standing,
+    RequestStage,
     bodies_give_way,
     callers_give_way,
     give_way,
@@ -48,7 +48,7 @@ _NO_FILE = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 class Telling(Protocol):
     """A handler that says itself how far its request has come."""
 
-    def stage(self) -> Stage:
+    def stage(self) -> RequestStage:
         """READING is not told here: the door sees it."""
 
     def brought(self) -> int:
@@ -68,7 +68,7 @@ class Guest(asyncio.Protocol):
         self._telling = cast(Telling, handler) if hasattr(handler, "brought") else None
         self._bytes = 0
         self._waits = False
-        self.standing = Standing(loop.time())
+        self.standing = ConnectionStanding(loop.time())
         self.transport: asyncio.Transport | None = None
 
     @property
@@ -95,13 +95,13 @@ class Guest(asyncio.Protocol):
             return
         self._handler.data_received(data)
         self._note(len(data))
-        if self.standing.stage not in (Stage.ASKING, Stage.BODY):
+        if self.standing.stage not in (RequestStage.ASKING, RequestStage.BODY):
             self._door.frees(self)
 
     def _note(self, size: int) -> None:
         standing = self.look()
         if self._telling is None:
-            standing.brought += size if standing.stage is Stage.BODY else 0
+            standing.brought += size if standing.stage is RequestStage.BODY else 0
             return
         standing.brought = self._telling.brought()
         caller = self._telling.caller()
@@ -131,36 +131,36 @@ class Guest(asyncio.Protocol):
         self._door.left(self)
         self._handler.connection_lost(exc)
 
-    def look(self) -> Standing:
+    def look(self) -> ConnectionStanding:
         """How it stands now."""
         told = self._telling.stage() if self._telling is not None else stage_of(self._handler)
-        if told is Stage.BODY:
+        if told is RequestStage.BODY:
             self.standing.body_since = min(self.standing.body_since, self._loop.time())
-        self.standing.stage = Stage.READING if self._waits else told
+        self.standing.stage = RequestStage.READING if self._waits else told
         return self.standing
 
     def end(self, late: bool = False) -> None:
         """Close it at once. One whose body is `late` is told so."""
         if self.transport is None:
             return
-        if late and self.standing.stage is Stage.BODY and not self.transport.is_closing():
+        if late and self.standing.stage is RequestStage.BODY and not self.transport.is_closing():
             self.transport.write(LATE)
             self.transport.close()
-        elif late and self.standing.stage is Stage.ASKING:
+        elif late and self.standing.stage is RequestStage.ASKING:
             self.transport.close()
         else:
             self.transport.abort()
 
 
-def stage_of(handler: RequestHandler) -> Stage:
+def stage_of(handler: RequestHandler) -> RequestStage:
     """How far aiohttp has come with the request of a connection."""
     if handler._current_request is not None:
         content = handler._current_request.content
     elif handler._messages:
         content = handler._messages[0][1]
     else:
-        return Stage.ASKING
-    return Stage.WORK if content.is_eof() else Stage.BODY
+        return RequestStage.ASKING
+    return RequestStage.WORK if content.is_eof() else RequestStage.BODY
 
 
 class Door:
@@ -169,8 +169,8 @@ class Door:
     def __init__(self, server: Callable[[], RequestHandler], sockets: Sequence[socket.socket], limits: Limits) -> None:
         self.sockets, self._server, self._limits = list(sockets), server, limits
         self._loop = asyncio.get_running_loop()
-        self._guests: dict[Standing, Guest] = {}
-        self._waiting: dict[Standing, Guest] = {}
+        self._guests: dict[ConnectionStanding, Guest] = {}
+        self._waiting: dict[ConnectionStanding, Guest] = {}
         self._held = Counter[bool]()
         self._entering: set[asyncio.Task[None]] = set()
         self._ticking: asyncio.TimerHandle | None = None
@@ -226,7 +226,7 @@ class Door:
         self._end(leaving)
         return bool(leaving)
 
-    def _end(self, leaving: Sequence[Standing]) -> None:
+    def _end(self, leaving: Sequence[ConnectionStanding]) -> None:
         for standing in leaving:
             guest = self._guests[standing]
             self.left(guest)
@@ -249,7 +249,7 @@ class Door:
         proven = bool(guest.standing.caller)
         self._held[proven] += size
         while self._held[proven] > self._limits.held and guest.standing in self._guests:
-            standings = [one.look() for one in self._guests.values()]
+            standings = [inside.look() for inside in self._guests.values()]
             self._end([bodies_give_way(standings, self._loop.time(), guest.standing)])
 
     def frees(self, guest: Guest) -> None:
@@ -265,7 +265,7 @@ class Door:
         guest.standing.caller = caller
         self._held[False] -= guest.held
         self._held[True] += guest.held
-        standings = [one.look() for one in self._guests.values()]
+        standings = [inside.look() for inside in self._guests.values()]
         self._end(callers_give_way(standings, self._loop.time(), guest.standing, self._limits))
 
     def waits(self, guest: Guest, waits: bool) -> None:
@@ -275,7 +275,7 @@ class Door:
         elif guest.standing in self._guests:
             self._waiting[guest.standing] = guest
             if len(self._waiting) > self._limits.readers:
-                standings = [one.look() for one in self._waiting.values()]
+                standings = [waiting.look() for waiting in self._waiting.values()]
                 self._end(slowest_readers(standings, self._loop.time(), self._limits.at_once))
 
     def _tick_later(self) -> None:

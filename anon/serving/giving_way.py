@@ -42,7 +42,7 @@ _LEAST_SPARE, _MOST_SPARE = 96, 512
 _INSTANT = 1e-3
 
 
-class Stage(Enum):
+class RequestStage(Enum):
     """How far the request of a connection has come."""
 
     ASKING = "its head has not come whole"
@@ -52,7 +52,7 @@ class Stage(Enum):
 
 
 @define(eq=False)
-class Standing:
+class ConnectionStanding:
     """One connection, in seconds of a monotonic clock and in bytes.
 
     `came`: when it came. `body_since`: when its body began; `brought`: bytes of the body; `reading_since`: when its
@@ -65,7 +65,7 @@ class Standing:
     reading_since: float = inf
     read: int = 0
     caller: bytes = b""
-    stage: Stage = Stage.ASKING
+    stage: RequestStage = RequestStage.ASKING
 
     def rate(self, now: float) -> float:
         """Bytes for each second of its age."""
@@ -109,48 +109,53 @@ def places(files: int) -> int:
     return min(max(files - spare, files // 4, 1), MOST_CONNECTIONS)
 
 
-def give_way(standings: Iterable[Standing], now: float, count: int) -> list[Standing]:
+def give_way(standings: Iterable[ConnectionStanding], now: float, count: int) -> list[ConnectionStanding]:
     """Rules 2 to 5: up to `count` strangers that give way to newer connections, the stillest first."""
     strangers = [standing for standing in standings if not standing.caller]
-    asking = [standing for standing in strangers if standing.stage in (Stage.ASKING, Stage.BODY)]
+    asking = [standing for standing in strangers if standing.stage in (RequestStage.ASKING, RequestStage.BODY)]
     if asking:
         return _stillest(asking, now, count)
     return slowest_readers(strangers, now, count)
 
 
-def callers_give_way(standings: Collection[Standing], now: float, newest: Standing, limits: Limits) -> list[Standing]:
+def callers_give_way(
+    standings: Collection[ConnectionStanding], now: float, newest: ConnectionStanding, limits: Limits
+) -> list[ConnectionStanding]:
     """Rule 5, when `newest` has proven its caller: the one of proven callers that gives way to it, or none. It may be
     `newest` itself."""
     proven = [standing for standing in standings if standing.caller]
     own = [standing for standing in proven if standing.caller == newest.caller]
     crowd = own if len(own) > PLACES_OF_A_CALLER else proven if len(proven) > limits.callers else []
-    unfinished = [standing for standing in crowd if standing.stage is not Stage.WORK and standing is not newest]
+    unfinished = [standing for standing in crowd if standing.stage is not RequestStage.WORK and standing is not newest]
     return (_stillest(unfinished, now, 1) or [newest]) if crowd else []
 
 
-def bodies_give_way(standings: Iterable[Standing], now: float, newest: Standing) -> Standing:
+def bodies_give_way(
+    standings: Iterable[ConnectionStanding], now: float, newest: ConnectionStanding
+) -> ConnectionStanding:
     """Rule 6, when the bytes of `newest` are too many: the one whose body is given up."""
-    same = [one for one in standings if bool(one.caller) == bool(newest.caller) and one.stage is Stage.BODY]
+    bodies = [standing for standing in standings if standing.stage is RequestStage.BODY]
+    same = [standing for standing in bodies if bool(standing.caller) == bool(newest.caller)]
     unfinished = [standing for standing in same if standing.brought > 0 and standing is not newest]
     return (_stillest(unfinished, now, 1) or [newest])[0]
 
 
-def slowest_readers(standings: Iterable[Standing], now: float, count: int) -> list[Standing]:
+def slowest_readers(standings: Iterable[ConnectionStanding], now: float, count: int) -> list[ConnectionStanding]:
     """Rule 4: those that give way, the slowest first."""
-    reading = [standing for standing in standings if standing.stage is Stage.READING]
-    return nsmallest(count, reading, key=lambda one: (one.reading_rate(now), one.reading_since))
+    reading = [standing for standing in standings if standing.stage is RequestStage.READING]
+    return nsmallest(count, reading, key=lambda reader: (reader.reading_rate(now), reader.reading_since))
 
 
-def overdue(standing: Standing, now: float, limits: Limits) -> bool:
+def overdue(standing: ConnectionStanding, now: float, limits: Limits) -> bool:
     """Rule 7."""
     age, body = now - standing.came, now - standing.body_since
     if age > limits.longest:
         return True
-    if standing.stage is Stage.ASKING:
+    if standing.stage is RequestStage.ASKING:
         return standing.body_since == inf and age > limits.head_seconds
     slow = standing.brought < limits.least_rate * (body - GRACE)
-    return standing.stage is Stage.BODY and (body > limits.body_seconds or slow)
+    return standing.stage is RequestStage.BODY and (body > limits.body_seconds or slow)
 
 
-def _stillest(standings: Iterable[Standing], now: float, count: int) -> list[Standing]:
-    return nsmallest(count, standings, key=lambda one: (one.rate(now), one.came))
+def _stillest(standings: Iterable[ConnectionStanding], now: float, count: int) -> list[ConnectionStanding]:
+    return nsmallest(count, standings, key=lambda standing: (standing.rate(now), standing.came))

@@ -20,8 +20,8 @@ from aiohttp.web_protocol import RequestHandler
 
 from anon.errors import AnonmlError
 from anon.serving.door import DoorSite, open_to_all, private_socket, stage_of
-from anon.serving.giving_way import Limits, Stage
-from anon.serving.short_posts import FindPost, Head, ShortPost, answer_of, may_become_head, read_head
+from anon.serving.giving_way import Limits, RequestStage
+from anon.serving.short_posts import FindPost, RequestHead, ShortPost, answer_of, may_become_head, read_head
 
 COLLECTED_AFTER = (20_000, 10, 10)
 """New objects from which on a serving process looks for those that hold each other. With Python's 700 it looks through
@@ -59,20 +59,20 @@ class _Quiet(RequestHandler):
         super().__init__(server, **kwargs)
         self._find, self._server = server.find, server
         self._came: bytearray | None = bytearray()
-        self._head: Head | None = None
+        self._head: RequestHead | None = None
         self._post: ShortPost | None = None
         self._brought = 0
         self._caller: bytes | None = None
         self._refused = False
         self._answering: asyncio.Task[None] | None = None
 
-    def stage(self) -> Stage:
+    def stage(self) -> RequestStage:
         """How far its request has come."""
         if self._answering is not None:
-            return Stage.WORK
+            return RequestStage.WORK
         if self._head is not None:
-            return Stage.BODY
-        return Stage.ASKING if self._came is not None else stage_of(self)
+            return RequestStage.BODY
+        return RequestStage.ASKING if self._came is not None else stage_of(self)
 
     def brought(self) -> int:
         """Bytes of a body that came."""
@@ -91,7 +91,7 @@ class _Quiet(RequestHandler):
     def data_received(self, data: bytes) -> None:
         """Answer a short post as soon as it is whole."""
         if self._came is None:
-            self._brought += len(data) if self.stage() is Stage.BODY else 0
+            self._brought += len(data) if self.stage() is RequestStage.BODY else 0
             super().data_received(data)
             return
         if self._answering is not None or self._refused or self._close or self._force_close:
@@ -105,7 +105,7 @@ class _Quiet(RequestHandler):
         elif self._admits(self._post, self._came, self._head) and len(self._came) == self._head.ends:
             self._answering = self._loop.create_task(self._answer(self._post, bytes(self._came[self._head.begins :])))
 
-    def _admits(self, post: ShortPost, came: bytearray, head: Head) -> bool:
+    def _admits(self, post: ShortPost, came: bytearray, head: RequestHead) -> bool:
         """True once the beginning of a body was let in. Of one that was refused nothing more is kept. It is read on,
         since a connection that is closed before would lose the answer."""
         if self._caller is None and len(came) >= min(head.begins + post.opening, head.ends):

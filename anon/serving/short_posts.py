@@ -55,7 +55,7 @@ FindPost = Callable[[bytes], ShortPost | None]
 
 
 @frozen
-class Head:
+class RequestHead:
     """The path, where the body begins, and where it ends."""
 
     path: bytes
@@ -63,10 +63,10 @@ class Head:
     ends: int
 
 
-def read_head(came_untrusted: bytes | bytearray) -> Head | None:
+def read_head(came_untrusted: bytes | bytearray) -> RequestHead | None:
     """The head with which these bytes begin; None if they do not begin with a whole one of the known form."""
     match = _HEAD.match(came_untrusted)
-    return None if match is None else Head(bytes(match[1]), match.end(), match.end() + int(match[3]))
+    return None if match is None else RequestHead(bytes(match[1]), match.end(), match.end() + int(match[3]))
 
 
 def may_become_head(came_untrusted: bytes | bytearray) -> bool:

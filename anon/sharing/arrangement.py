@@ -24,7 +24,7 @@ from anon.sealing import PUBLIC_KEY_SIZE
 from anon.text.foreign import folded
 from anon.vdaf.binding import sharing_context
 from anon.vdaf.circuits import BALL, BLOCKS, Ball, Blocks
-from anon.vdaf.flp import Proof
+from anon.vdaf.flp import ProofSystem
 from anon.vdaf.prio3 import Prio3
 from anon.wire.addresses import teller_address_fault
 from anon.wire.cbor import decode, encode, sha256
@@ -101,7 +101,7 @@ class Sum:
             raise InvalidValue("sum: expected a variance above 0; no sum is published without noise")
         if self.circuit.output_length > LONGEST_VECTOR or self.circuit.length > 2 * LONGEST_VECTOR:
             raise InvalidValue(f"sum: expected a vector of at most {LONGEST_VECTOR} entries")
-        if Proof(self.circuit).length > LONGEST_PROOF:
+        if ProofSystem(self.circuit).length > LONGEST_PROOF:
             raise InvalidValue(f"sum: expected a proof of at most {LONGEST_PROOF} elements; take another chunk")
 
     @cached_property
@@ -151,10 +151,10 @@ class Arrangement:
             raise InvalidValue("tellers: expected a different address for each; two at one address are one teller")
         if not LEAST_MEMBERS <= self.minimum <= MOST_MEMBERS:
             raise InvalidValue(f"minimum: expected {LEAST_MEMBERS} to {MOST_MEMBERS}")
-        places = [(one.round, one.slot) for one in self.sums]
+        places = [(planned.round, planned.slot) for planned in self.sums]
         if not places or places != sorted(set(places)):
             raise InvalidValue("sums: expected at least one, each round and slot once, in order")
-        if len({self._share_sizes(one) for one in self.sums}) != 1:
+        if len({self._share_sizes(planned) for planned in self.sums}) != 1:
             raise InvalidValue("sums: expected shares of the same lengths in all of them")
 
     @property
@@ -188,9 +188,9 @@ class Arrangement:
 
     def sum_of(self, occasion: Occasion) -> Sum:
         """The sum of an occasion. Raises `Malformed` if there is none."""
-        for one in self.sums:
-            if (one.round, one.slot) == (occasion.round, occasion.slot):
-                return one
+        for planned in self.sums:
+            if (planned.round, planned.slot) == (occasion.round, occasion.slot):
+                return planned
         raise Malformed("no sum of this round and slot in the study")
 
     def prio3(self, asked: Sum) -> Prio3:
@@ -211,7 +211,8 @@ class Arrangement:
 
     def to_bytes(self) -> bytes:
         """The canonical bytes."""
-        tellers, second, sums = ([one.as_plain() for one in part] for part in (self.tellers, self.second, self.sums))
+        parts = (self.tellers, self.second, self.sums)
+        tellers, second, sums = ([entry.as_plain() for entry in part] for part in parts)
         if self.has_spare:
             return encode([SPARE_VERSION, self.minimum, tellers, second, sums])
         return encode([VERSION, self.minimum, tellers, sums])
@@ -229,7 +230,7 @@ class Arrangement:
             if (first.name, first.address, first.key) != (second.name, second.address, second.key):
                 raise InvalidValue("tellers: expected both entries of one teller to have its name, address and key")
         for what in ("sealing_key", "commitment"):
-            if len({getattr(one, what) for one in (*self.tellers, *self.second)}) != 2 * TELLERS_WITH_SPARE:
+            if len({getattr(entry, what) for entry in (*self.tellers, *self.second)}) != 2 * TELLERS_WITH_SPARE:
                 raise InvalidValue(f"tellers: expected another {what} for each pair")
 
 
@@ -251,7 +252,7 @@ def parse_arrangement(data_untrusted: bytes) -> Arrangement:
 
 
 def _entries(plain_untrusted: Sequence[object]) -> tuple[TellerEntry, ...]:
-    return tuple(TellerEntry(*_fields(one, (str, str, bytes, bytes, bytes))) for one in plain_untrusted)
+    return tuple(TellerEntry(*_fields(entry, (str, str, bytes, bytes, bytes))) for entry in plain_untrusted)
 
 
 def _sum(plain_untrusted: object) -> Sum:
@@ -266,7 +267,7 @@ def _sum(plain_untrusted: object) -> Sum:
 
 
 def _fields(plain_untrusted: object, kinds: Sequence[type]) -> list[Any]:
-    if not isinstance(plain_untrusted, list) or [type(one) for one in plain_untrusted] != list(kinds):
+    if not isinstance(plain_untrusted, list) or [type(value) for value in plain_untrusted] != list(kinds):
         raise Malformed(f"arrangement: expected {len(kinds)} fields of the documented kinds")
     return plain_untrusted
 

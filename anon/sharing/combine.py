@@ -18,7 +18,7 @@ from anon.wire.packets import Occasion
 
 
 @frozen
-class NoisySum:
+class CombinedSum:
     """The integers of a sum with every teller's noise in them, and how many peers were summed."""
 
     values: tuple[int, ...] = field(repr=False)
@@ -31,7 +31,7 @@ def combine(
     list_untrusted: bytes,
     signatures_untrusted: Sequence[bytes],
     shares_untrusted: Sequence[bytes],
-) -> NoisySum:
+) -> CombinedSum:
     """The sum over the list. Signatures and shares are in the tellers' order.
 
     Raises `Malformed` for bytes of another form, a list below the minimum or a missing teller, `RejectedProof` for a
@@ -54,4 +54,4 @@ def combine(
             raise RejectedProof("a noisy share is for another list")
         shares.append(noisy.share)
     values = arrangement.prio3(arrangement.sum_of(occasion)).unshard(shares)
-    return NoisySum(tuple(values), len(accepted.tags))
+    return CombinedSum(tuple(values), len(accepted.tags))

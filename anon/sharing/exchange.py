@@ -70,7 +70,7 @@ MOST_IN_A_BATCH, BATCH_BYTES = 128, 2**22
 
 
 @frozen
-class Call:
+class CallForm:
     """One of the calls: the kinds of its request's fields, and the most bytes of its body and of its reply."""
 
     kinds: tuple[type, ...]
@@ -78,22 +78,22 @@ class Call:
     most_reply: int = SHORT
 
 
-CALLS: Mapping[str, Call] = {
-    "entry": Call((str, str)),
-    "countersign": Call((bytes,), most_body=2**22),
-    "key-shares": Call((bytes,)),
-    "key-share": Call((bytes, int, bytes)),
-    "roll": Call((bytes, bytes, bytes, bytes, bytes), most_body=2**25),
-    "admit": Call((bytes, int, int, list), most_body=2**24, most_reply=2**24),
-    "settle": Call((bytes, int, int, list), most_body=2**25, most_reply=2**23),
-    "list": Call((bytes, int, int, bytes), most_body=2**23),
-    "noise": Call((bytes, int, int, list), most_reply=2**21),
-    "finish": Call((bytes,)),
+CALLS: Mapping[str, CallForm] = {
+    "entry": CallForm((str, str)),
+    "countersign": CallForm((bytes,), most_body=2**22),
+    "key-shares": CallForm((bytes,)),
+    "key-share": CallForm((bytes, int, bytes)),
+    "roll": CallForm((bytes, bytes, bytes, bytes, bytes), most_body=2**25),
+    "admit": CallForm((bytes, int, int, list), most_body=2**24, most_reply=2**24),
+    "settle": CallForm((bytes, int, int, list), most_body=2**25, most_reply=2**23),
+    "list": CallForm((bytes, int, int, bytes), most_body=2**23),
+    "noise": CallForm((bytes, int, int, list), most_reply=2**21),
+    "finish": CallForm((bytes,)),
 }
 
 
 @frozen
-class Asked(Generic[T]):
+class TellerCall(Generic[T]):
     """A call as an aggregator makes it: post `body` to `path`, then give the answer to `answered`."""
 
     name: str
@@ -134,54 +134,54 @@ def opening_digest(teller: bytes, name: str, digest: bytes, length: int) -> byte
 # The aggregator's side
 
 
-def ask_entry(name: str, address: str) -> Asked[TellerEntry]:
+def ask_entry(name: str, address: str) -> TellerCall[TellerEntry]:
     """A fresh entry for one study. The teller refuses another name or address than its own."""
-    return Asked("entry", encode([name, address]), parse_entry)
+    return TellerCall("entry", encode([name, address]), parse_entry)
 
 
-def ask_countersign(manifest: bytes) -> Asked[bytes]:
+def ask_countersign(manifest: bytes) -> TellerCall[bytes]:
     """This teller's countersignature."""
-    return Asked("countersign", encode([manifest]), _statement)
+    return TellerCall("countersign", encode([manifest]), _statement)
 
 
-def ask_key_shares(study: bytes) -> Asked[Mapping[int, bytes]]:
+def ask_key_shares(study: bytes) -> TellerCall[Mapping[int, bytes]]:
     """By fellow, a part of the verification key, sealed to it."""
-    return Asked("key-shares", encode([study]), _key_shares)
+    return TellerCall("key-shares", encode([study]), _key_shares)
 
 
-def ask_key_share(study: bytes, sender: int, sealed: bytes) -> Asked[None]:
+def ask_key_share(study: bytes, sender: int, sealed: bytes) -> TellerCall[None]:
     """Pass a fellow's part on."""
-    return Asked("key-share", encode([study, sender, sealed]), _nothing)
+    return TellerCall("key-share", encode([study, sender, sealed]), _nothing)
 
 
-def ask_roll(study: bytes, heads: bytes, roster: bytes, seed: bytes, credentials: bytes) -> Asked[None]:
+def ask_roll(study: bytes, heads: bytes, roster: bytes, seed: bytes, credentials: bytes) -> TellerCall[None]:
     """Pass on the documents that closed the enrolment, with the chain of heads."""
-    return Asked("roll", encode([study, heads, roster, seed, credentials]), _nothing)
+    return TellerCall("roll", encode([study, heads, roster, seed, credentials]), _nothing)
 
 
-def ask_admit(occasion: Occasion, items: Sequence[bytes]) -> Asked[tuple[bytes, Mapping[str, int]]]:
+def ask_admit(occasion: Occasion, items: Sequence[bytes]) -> TellerCall[tuple[bytes, Mapping[str, int]]]:
     """Relayed packets, one of `batches`: verifier shares of those that were taken, and counts of the refused."""
-    return Asked("admit", encode([*_place(occasion), list(items)]), _admitted)
+    return TellerCall("admit", encode([*_place(occasion), list(items)]), _admitted)
 
 
-def ask_settle(occasion: Occasion, statements: Sequence[bytes]) -> Asked[frozenset[bytes]]:
+def ask_settle(occasion: Occasion, statements: Sequence[bytes]) -> TellerCall[frozenset[bytes]]:
     """The verifier shares of each fellow, in the fellows' order, about one batch: every tag accepted so far."""
-    return Asked("settle", encode([*_place(occasion), list(statements)]), _tags)
+    return TellerCall("settle", encode([*_place(occasion), list(statements)]), _tags)
 
 
-def ask_list(occasion: Occasion, body: bytes) -> Asked[bytes]:
+def ask_list(occasion: Occasion, body: bytes) -> TellerCall[bytes]:
     """The signature of the one list."""
-    return Asked("list", encode([*_place(occasion), body]), _statement)
+    return TellerCall("list", encode([*_place(occasion), body]), _statement)
 
 
-def ask_noise(occasion: Occasion, signatures: Sequence[bytes]) -> Asked[bytes]:
+def ask_noise(occasion: Occasion, signatures: Sequence[bytes]) -> TellerCall[bytes]:
     """The noisy share, once each fellow's signature of the list is there."""
-    return Asked("noise", encode([*_place(occasion), list(signatures)]), _statement)
+    return TellerCall("noise", encode([*_place(occasion), list(signatures)]), _statement)
 
 
-def ask_finish(study: bytes) -> Asked[None]:
+def ask_finish(study: bytes) -> TellerCall[None]:
     """The study is over; the teller erases its secrets."""
-    return Asked("finish", encode([study]), _nothing)
+    return TellerCall("finish", encode([study]), _nothing)
 
 
 def read_words(body_untrusted: bytes) -> tuple[str, str]:
@@ -215,7 +215,7 @@ def _nothing(body_untrusted: bytes) -> None:
 
 def _key_shares(body_untrusted: bytes) -> Mapping[int, bytes]:
     plain = decode(body_untrusted, "teller's reply")
-    if type(plain) is not dict or not all(type(key) is int and type(one) is bytes for key, one in plain.items()):
+    if type(plain) is not dict or not all(type(key) is int and type(share) is bytes for key, share in plain.items()):
         raise Malformed("teller's reply: expected a sealed part for each fellow")
     if not all(0 <= key < MOST_TELLERS for key in plain):
         raise Malformed(f"teller's reply: expected fellows below {MOST_TELLERS}")
@@ -243,7 +243,7 @@ def _place(occasion: Occasion) -> list[Any]:
 
 
 def _listed(plain_untrusted: object, kinds: Sequence[type], what: str) -> list[Any]:
-    if type(plain_untrusted) is not list or [type(one) for one in plain_untrusted] != list(kinds):
+    if type(plain_untrusted) is not list or [type(value) for value in plain_untrusted] != list(kinds):
         raise Malformed(f"{what}: expected {len(kinds)} fields of the documented kinds")
     return plain_untrusted
 
@@ -252,7 +252,7 @@ def _listed(plain_untrusted: object, kinds: Sequence[type], what: str) -> list[A
 
 
 @frozen
-class Opening:
+class CallOpening:
     """The beginning of a call's body: who asks, for a request of this digest and length in bytes."""
 
     name: str
@@ -272,10 +272,10 @@ class Opening:
 
 
 @frozen
-class Signed:
+class SignedCall:
     """A call's request as it came, before it is decoded: nothing large is built for a stranger."""
 
-    opening: Opening
+    opening: CallOpening
     request: bytes = field(repr=False)
 
     @property
@@ -305,18 +305,18 @@ class Signed:
         return hashlib.sha256(self.request).digest() == self.opening.digest and len(self.request) == self.opening.length
 
 
-def read_opening(name: str, came_untrusted: bytes, length: int) -> Opening:
+def read_opening(name: str, came_untrusted: bytes, length: int) -> CallOpening:
     """The opening of a body of this length. Raises `Malformed`."""
     if length <= OPENING_BYTES or len(came_untrusted) < OPENING_BYTES:
         raise Malformed(f"{name}: expected {OPENING_BYTES} bytes that say who asks, and a request")
     signer, digest, signature = came_untrusted[:32], came_untrusted[32:64], came_untrusted[64:OPENING_BYTES]
-    return Opening(name, signer, digest, length - OPENING_BYTES, signature)
+    return CallOpening(name, signer, digest, length - OPENING_BYTES, signature)
 
 
-def read_signed(name: str, body_untrusted: bytes) -> Signed:
+def read_signed(name: str, body_untrusted: bytes) -> SignedCall:
     """A signed body. Raises `Malformed`."""
     opening = read_opening(name, body_untrusted[:OPENING_BYTES], len(body_untrusted))
-    return Signed(opening, body_untrusted[OPENING_BYTES:])
+    return SignedCall(opening, body_untrusted[OPENING_BYTES:])
 
 
 def read_request(name: str, request_untrusted: bytes) -> list[Any]:

@@ -77,7 +77,7 @@ def own_ids(study: bytes, arrangement: Arrangement) -> tuple[bytes, ...]:
     """For each teller an id under which it knows the study: that of its first quorum."""
     known = quorums(study, arrangement)
     numbers = range(len(arrangement.tellers))
-    return tuple(next(one.id for one in known if number in one.members) for number in numbers)
+    return tuple(next(quorum.id for quorum in known if number in quorum.members) for number in numbers)
 
 
 def parse_quorum(quorum_id: bytes, data_untrusted: bytes) -> Quorum:
@@ -85,18 +85,18 @@ def parse_quorum(quorum_id: bytes, data_untrusted: bytes) -> Quorum:
     plain = decode(data_untrusted, "quorum")
     if not isinstance(plain, list) or plain[:1] != [labels.PAIR]:
         return Quorum(quorum_id, parse_arrangement(data_untrusted))
-    if [type(one) for one in plain] != [bytes, bytes, int, bytes]:
+    if [type(field) for field in plain] != [bytes, bytes, int, bytes]:
         raise Malformed("quorum: expected four fields of the documented kinds")
     _, study, number, whole = plain
-    for one in quorums(study, parse_arrangement(whole)):
-        if (one.number, one.id) == (number, quorum_id):
-            return one
+    for quorum in quorums(study, parse_arrangement(whole)):
+        if (quorum.number, quorum.id) == (number, quorum_id):
+            return quorum
     raise Malformed("quorum: of another id than the study and the pair have")
 
 
 def quorum_of(study: bytes, arrangement: Arrangement, statement_study: bytes) -> Quorum:
     """The study's quorum that an id names. Raises `Malformed` where there is none."""
-    for one in quorums(study, arrangement):
-        if one.id == statement_study:
-            return one
+    for quorum in quorums(study, arrangement):
+        if quorum.id == statement_study:
+            return quorum
     raise Malformed("list: of no tellers that make a sum of this study")

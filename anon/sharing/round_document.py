@@ -20,7 +20,7 @@ from attrs import field, frozen
 
 from anon.errors import InvalidValue, Malformed, RejectedProof
 from anon.sharing.arrangement import Arrangement
-from anon.sharing.combine import NoisySum, combine
+from anon.sharing.combine import CombinedSum, combine
 from anon.sharing.quorum import Quorum, quorum_of
 from anon.sharing.statements import DIGEST_SIZE, list_heading, parse_disagreement, parse_list
 from anon.wire.cbor import decode, encode
@@ -42,7 +42,7 @@ class Why(StrEnum):
 
 
 @frozen
-class Unsummed:
+class UnsummedRound:
     """A round that never has a sum; the study ends with it. Raises `InvalidValue` for evidence without a disagreement,
     for a disagreement without evidence, and for a round out of range."""
 
@@ -66,21 +66,21 @@ LONGEST_UNSUMMED = 2 * LONGEST_EVIDENCE
 """Bytes."""
 
 
-def parse_unsummed(arrangement: Arrangement, study: bytes, body_untrusted: bytes) -> Unsummed:
+def parse_unsummed(arrangement: Arrangement, study: bytes, body_untrusted: bytes) -> UnsummedRound:
     """Why a study ended. Raises `Malformed`, and `RejectedProof` for evidence that proves nothing about this study and
     round."""
     fields = decode(body_untrusted, _WHAT_ELSE)
-    if not isinstance(fields, list) or [type(one) for one in fields] != [int, bytes, int, str, bytes]:
+    if not isinstance(fields, list) or [type(value) for value in fields] != [int, bytes, int, str, bytes]:
         raise Malformed(f"{_WHAT_ELSE}: expected five fields of the documented kinds")
     version, named, round_number, why, evidence = fields
-    known = {str(one): one for one in Why}
+    known = {str(reason): reason for reason in Why}
     if (version, named) != (VERSION, study) or why not in known:
         raise Malformed(f"{_WHAT_ELSE}: of another study or version, or for a reason that this program does not know")
-    if all(one.round != round_number for one in arrangement.sums):
+    if all(planned.round != round_number for planned in arrangement.sums):
         raise Malformed(f"{_WHAT_ELSE}: of a round that the study does not have")
     if evidence and parse_disagreement(evidence, study, arrangement).occasion.round != round_number:
         raise RejectedProof(f"{_WHAT_ELSE}: its evidence is about another round; this proves nothing")
-    return Unsummed(study, round_number, known[why], evidence)
+    return UnsummedRound(study, round_number, known[why], evidence)
 
 
 @frozen
@@ -107,7 +107,10 @@ class RoundSums:
 
     def to_bytes(self) -> bytes:
         """The canonical bytes."""
-        rows = [[one.slot, one.accepted, list(one.signatures), list(one.shares)] for one in self.slots]
+        rows = [
+            [slot_sum.slot, slot_sum.accepted, list(slot_sum.signatures), list(slot_sum.shares)]
+            for slot_sum in self.slots
+        ]
         return encode([VERSION, self.study, self.round, rows])
 
 
@@ -118,27 +121,29 @@ def read_round_sums(body_untrusted: bytes, study: bytes, round_number: int) -> R
         raise Malformed(f"{_WHAT}: of another study, round or version")
     rows = fields[3] if isinstance(fields[3], list) else []
     slots = tuple(map(_slot, rows))
-    if not slots or any(one.slot >= other.slot for one, other in pairwise(slots)):
+    if not slots or any(slot_sum.slot >= following.slot for slot_sum, following in pairwise(slots)):
         raise Malformed(f"{_WHAT}: expected at least one slot, each once, in order")
     return RoundSums(study, round_number, slots)
 
 
 def parse_round_sums(
     arrangement: Arrangement, study: bytes, round_number: int, body_untrusted: bytes
-) -> Mapping[int, NoisySum]:
+) -> Mapping[int, CombinedSum]:
     """By slot, the sum. Every slot of the round is there, and nothing else.
 
     Raises `Malformed`, and `RejectedProof` for a signature or a share that is not its teller's, for this list.
     """
     document = read_round_sums(body_untrusted, study, round_number)
-    asked = [one.slot for one in arrangement.sums if one.round == round_number]
-    if [one.slot for one in document.slots] != asked:
+    asked = [planned.slot for planned in arrangement.sums if planned.round == round_number]
+    if [slot_sum.slot for slot_sum in document.slots] != asked:
         raise Malformed(f"{_WHAT}: expected the slots {asked} of round {round_number}")
     sums = {}
-    for one in document.slots:
-        quorum = _summed_by(arrangement, study, one)
-        occasion = quorum.occasion(Occasion(study, round_number, one.slot))
-        sums[one.slot] = combine(quorum.arrangement, occasion, one.accepted, one.signatures, one.shares)
+    for slot_sum in document.slots:
+        quorum = _summed_by(arrangement, study, slot_sum)
+        occasion = quorum.occasion(Occasion(study, round_number, slot_sum.slot))
+        sums[slot_sum.slot] = combine(
+            quorum.arrangement, occasion, slot_sum.accepted, slot_sum.signatures, slot_sum.shares
+        )
     return sums
 
 
@@ -165,23 +170,24 @@ def demand_listed(
     """
     parse_round_sums(arrangement, study, round_number, body_untrusted)
     left_out = {}
-    for one in read_round_sums(body_untrusted, study, round_number).slots:
-        occasion = _summed_by(arrangement, study, one).occasion(Occasion(study, round_number, one.slot))
-        summed = parse_list(one.accepted, occasion).tags
+    for slot_sum in read_round_sums(body_untrusted, study, round_number).slots:
+        occasion = _summed_by(arrangement, study, slot_sum).occasion(Occasion(study, round_number, slot_sum.slot))
+        summed = parse_list(slot_sum.accepted, occasion).tags
         if len(summed) > members:
-            raise Malformed(f"{_WHAT}: {len(summed)} vectors in slot {one.slot}, of {members} members")
+            raise Malformed(f"{_WHAT}: {len(summed)} vectors in slot {slot_sum.slot}, of {members} members")
         if tags is None:
             continue
-        published = frozenset(tags.get(one.slot, ()))
+        published = frozenset(tags.get(slot_sum.slot, ()))
         if strangers := len(frozenset(summed) - published):
-            raise Malformed(f"{_WHAT}: {strangers} packets of slot {one.slot} were summed and are in no transcript")
-        left_out[one.slot] = len(published) - len(summed)
+            strays = f"{strangers} packets of slot {slot_sum.slot}"
+            raise Malformed(f"{_WHAT}: {strays} were summed and are in no transcript")
+        left_out[slot_sum.slot] = len(published) - len(summed)
     return left_out
 
 
 def longest_round_sums(arrangement: Arrangement, round_number: int, members: int) -> int:
     """Bytes of the document of a round in which so many members are summed: no honest one is longer."""
-    slots = [one.slot for one in arrangement.sums if one.round == round_number]
+    slots = [planned.slot for planned in arrangement.sums if planned.round == round_number]
     asked = [_longest_slot(arrangement, slot, round_number, members) for slot in slots]
     return len(RoundSums(bytes(32), round_number, tuple(asked)).to_bytes())
 
@@ -207,9 +213,9 @@ def _statement(body: Sequence[Any]) -> bytes:
 
 def _slot(row_untrusted: object) -> SlotSum:
     row = row_untrusted
-    if not isinstance(row, list) or [type(one) for one in row] != [int, bytes, list, list]:
+    if not isinstance(row, list) or [type(value) for value in row] != [int, bytes, list, list]:
         raise Malformed(f"{_WHAT}: expected four fields for each slot")
     slot, accepted, signatures, shares = row
-    if not all(type(one) is bytes for one in (*signatures, *shares)):
+    if not all(type(part) is bytes for part in (*signatures, *shares)):
         raise Malformed(f"{_WHAT}: expected signatures and shares as byte strings")
     return SlotSum(slot, accepted, tuple(signatures), tuple(shares))

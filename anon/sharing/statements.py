@@ -58,7 +58,7 @@ def _demand_signature(arrangement: Arrangement, teller: int, label: bytes, body:
 
 def _fields(body_untrusted: bytes, what: str, kinds: Sequence[type]) -> list[Any]:
     fields = decode(body_untrusted, what)
-    if not isinstance(fields, list) or [type(one) for one in fields] != list(kinds) or fields[0] != VERSION:
+    if not isinstance(fields, list) or [type(value) for value in fields] != list(kinds) or fields[0] != VERSION:
         raise Malformed(f"{what}: expected {len(kinds)} fields of the documented kinds and version {VERSION}")
     return fields[1:]
 
@@ -237,8 +237,8 @@ class Disagreement:
     arrangement: Arrangement = field(repr=False)
 
     def __attrs_post_init__(self) -> None:
-        one, other = (parse_list_signature(part, self.arrangement) for part in (self.first, self.second))
-        if one.occasion != other.occasion or one.digest == other.digest or self.first >= self.second:
+        first, second = (parse_list_signature(part, self.arrangement) for part in (self.first, self.second))
+        if first.occasion != second.occasion or first.digest == second.digest or self.first >= self.second:
             raise RejectedProof("two signatures of one list, or about two sums; this proves nothing")
 
     @property
@@ -249,8 +249,8 @@ class Disagreement:
     @property
     def tellers(self) -> tuple[int, int]:
         """The two that signed."""
-        one, other = (parse_list_signature(part, self.arrangement) for part in (self.first, self.second))
-        return one.teller, other.teller
+        first, second = (parse_list_signature(part, self.arrangement) for part in (self.first, self.second))
+        return first.teller, second.teller
 
     def to_bytes(self) -> bytes:
         """The one spelling: [label, first statement, second statement], the smaller first."""
@@ -267,9 +267,9 @@ class Disagreed(Conflict):
         self.evidence = evidence
 
 
-def disagreement_of(one: bytes, other: bytes, arrangement: Arrangement) -> Disagreement:
+def disagreement_of(signature: bytes, other: bytes, arrangement: Arrangement) -> Disagreement:
     """Evidence from two signatures in whichever order. Raises `Malformed`, `RejectedProof`."""
-    first, second = sorted((one, other))
+    first, second = sorted((signature, other))
     return Disagreement(first, second, arrangement)
 
 
@@ -292,6 +292,6 @@ def parse_disagreement(data_untrusted: bytes, study: bytes, arrangement: Arrange
     if all(found.occasion.study != quorum.id for quorum in quorums(study, arrangement)):
         raise RejectedProof("signatures about a sum of another study; here they prove nothing")
     place = (found.occasion.round, found.occasion.slot)
-    if all((one.round, one.slot) != place for one in arrangement.sums):
+    if all((planned.round, planned.slot) != place for planned in arrangement.sums):
         raise RejectedProof("signatures about a sum that the study does not have; here they prove nothing")
     return found

@@ -39,7 +39,7 @@ UNREADABLE = (ValueError, TypeError, LookupError, ArithmeticError, AttributeErro
 
 
 @frozen
-class Kept:
+class KeptFile:
     """The content of a file of a home, and how to restore it, in sentences.
 
     `own`: every statement on it is this program's own, so that one that fails tells of damage. Elsewhere, in the
@@ -73,7 +73,7 @@ def unwritten(file: Ours, why: Ours) -> Sentence:
     )
 
 
-def connect(file: Path | str, kept: Kept, **options: Any) -> sqlite3.Connection:
+def connect(file: Path | str, kept: KeptFile, **options: Any) -> sqlite3.Connection:
     """A connection whose faults are `Damaged` and `NoRoom`. `options` are those of `sqlite3.connect`."""
     try:
         return guarded(Path(file), kept)(file, **options)
@@ -81,7 +81,7 @@ def connect(file: Path | str, kept: Kept, **options: Any) -> sqlite3.Connection:
         raise translated(error, Path(file), kept) from error
 
 
-def guarded(file: Path, kept: Kept) -> Callable[..., sqlite3.Connection]:
+def guarded(file: Path, kept: KeptFile) -> Callable[..., sqlite3.Connection]:
     """The factory of such connections, for a library that connects by itself."""
 
     def make(*given: Any, **options: Any) -> sqlite3.Connection:
@@ -92,7 +92,7 @@ def guarded(file: Path, kept: Kept) -> Callable[..., sqlite3.Connection]:
     return make
 
 
-def translated(error: Exception, file: Path, kept: Kept) -> Exception:
+def translated(error: Exception, file: Path, kept: KeptFile) -> Exception:
     """The error for its reader; itself when it passes by itself, is the owner's or a fault of this program."""
     name = getattr(error, "sqlite_errorname", None) or type(error).__name__
     told = Term(name) if hasattr(error, "sqlite_errorname") else say("its content is not as it was written")
@@ -105,7 +105,7 @@ def translated(error: Exception, file: Path, kept: Kept) -> Exception:
 
 
 @contextmanager
-def reading(file: Path | str, kept: Kept, what: Ours) -> Iterator[None]:
+def reading(file: Path | str, kept: KeptFile, what: Ours) -> Iterator[None]:
     """Values out of a file, named `what`: one that cannot be read so is damage. Only for bytes that were written here.
     """
     try:
@@ -115,7 +115,7 @@ def reading(file: Path | str, kept: Kept, what: Ours) -> Iterator[None]:
 
 
 @contextmanager
-def writing(file: Path | str, kept: Kept) -> Iterator[None]:
+def writing(file: Path | str, kept: KeptFile) -> Iterator[None]:
     """Writing a file: a full disk is told as one."""
     try:
         yield

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from anon.storage.durable import Kept
+from anon.storage.durable import KeptFile
 from anon.storage.private_files import held_private
 from anon.text.sentences import say
 
@@ -31,11 +31,11 @@ COUNT = "PRAGMA application_id"
 
 
 @frozen
-class Lived:
+class DatabaseMemory:
     """The memory of one database's file."""
 
     database: Path
-    kept: Kept
+    kept: KeptFile
 
     @property
     def file(self) -> Path:

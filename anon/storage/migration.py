@@ -23,7 +23,7 @@ from attrs import frozen
 
 from anon.errors import Refused
 from anon.storage.crash_points import crash_points
-from anon.storage.durable import Kept, connect, guarded, reading
+from anon.storage.durable import KeptFile, connect, guarded, reading
 from anon.storage.locks import synced
 from anon.storage.private_files import new_private
 from anon.text.foreign import whole_place
@@ -36,7 +36,7 @@ POINTS = ("before-migration", "within-migration", "after-migration")
 """Where a test may kill a migration: after the copy, before the commit, after it."""
 crash_point = crash_points(POINTS)
 Step = Callable[[sqlite3.Connection], None]
-UNNAMED = Kept(say("With it is what its home stored"), say("Restore a backup of the home"))
+UNNAMED = KeptFile(say("With it is what its home stored"), say("Restore a backup of the home"))
 
 
 @frozen
@@ -46,7 +46,7 @@ class Schema:
 
     version: int
     steps: Mapping[int, Step]
-    kept: Kept = UNNAMED
+    kept: KeptFile = UNNAMED
 
     def demand_known(self, file: Path) -> None:
         """Raises `Refused` for a file that a newer program wrote, and for one from whose number no step leads on.
@@ -88,7 +88,7 @@ class Schema:
             )
 
 
-def version_of(file: Path, kept: Kept | None = None) -> int:
+def version_of(file: Path, kept: KeptFile | None = None) -> int:
     """The file's number; 0 for one that has none, is empty or is not there. Raises `Damaged`."""
     if not file.exists():
         return 0
@@ -137,11 +137,11 @@ def _is_behind(file: Path, schema: Schema) -> bool:
     return version_of(file, schema.kept) < schema.version and _has_tables(file, schema.kept)
 
 
-def _looking(file: Path, kept: Kept) -> sqlite3.Connection:
+def _looking(file: Path, kept: KeptFile) -> sqlite3.Connection:
     return guarded(file, kept)(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=30)
 
 
-def _has_tables(file: Path, kept: Kept) -> bool:
+def _has_tables(file: Path, kept: KeptFile) -> bool:
     if not file.exists():
         return False
     with closing(_looking(file, kept)) as connection:

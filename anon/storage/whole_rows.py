@@ -31,7 +31,9 @@ class WholeRows:
         connection.create_function("row_went", -1, self._went)
         self._tables = {name: self._columns(name) for (name,) in connection.execute(_LISTED).fetchall()}
         for name, columns in self._tables.items():
-            came, went = (", ".join([f"'{name}'", *(f"{row}.{one}" for one in columns)]) for row in ("NEW", "OLD"))
+            came, went = (
+                ", ".join([f"'{name}'", *(f"{row}.{column}" for column in columns)]) for row in ("NEW", "OLD")
+            )
             for event, told in (
                 ("INSERT", f"SELECT row_came({came});"),
                 ("DELETE", f"SELECT row_went({went});"),

@@ -91,7 +91,7 @@ class GradientSums:
             raise InvalidValue(f"rows: expected at most {self.rows}, got {len(records)}; draw so many first")
         if len(weights) != len(self.columns):
             raise Malformed(f"weights: expected {len(self.columns)}, got {len(weights)}")
-        gradients = [self._gradient(*one, weights) for one in records]
+        gradients = [self._gradient(*record, weights) for record in records]
         if not gradients:
             return [0] * self.length
         if self.unit == "person":
@@ -141,11 +141,11 @@ class Descent:
         if not 0 <= self.momentum < 1:
             raise InvalidValue("momentum: expected a number from 0 to below 1")
 
-    def start(self, length: int) -> Standing:
+    def start(self, length: int) -> DescentState:
         """The standing before the first round: weights of 0."""
-        return Standing(0, (0,) * length, (0,) * length, (0,) * length)
+        return DescentState(0, (0,) * length, (0,) * length, (0,) * length)
 
-    def after(self, standing: Standing, sums: Sequence[int], scale: int) -> Standing:
+    def after(self, standing: DescentState, sums: Sequence[int], scale: int) -> DescentState:
         """Return the standing after a round's noisy sums. Raises `Malformed` for another length or a round too many.
 
         The gradient is shrunk by the known noise, as James and Stein: by 1 - length x noise / sum of squares, at least
@@ -153,18 +153,19 @@ class Descent:
         """
         if len(sums) != len(standing.weights) or standing.round >= self.rounds:
             raise Malformed(f"sums: expected {len(standing.weights)}, in at most {self.rounds} rounds")
-        squares = sum(one * one for one in sums)
+        squares = sum(entry * entry for entry in sums)
         kept = max(1 - len(sums) * self.noise / squares, Fraction(0)) if squares else Fraction(0)
         factor = kept * self.step * WEIGHT / (self.units * scale)
-        steps = [round(self.momentum * speed - factor * one) for speed, one in zip(standing.speeds, sums, strict=True)]
+        pairs = zip(standing.speeds, sums, strict=True)
+        steps = [round(self.momentum * speed - factor * entry) for speed, entry in pairs]
         weights = tuple(_kept(old + step) for old, step in zip(standing.weights, steps, strict=True))
         counted = standing.round + 1 > self.rounds - self.last
         totals = (
             tuple(old + new for old, new in zip(standing.totals, weights, strict=True)) if counted else standing.totals
         )
-        return Standing(standing.round + 1, weights, tuple(steps), totals)
+        return DescentState(standing.round + 1, weights, tuple(steps), totals)
 
-    def final(self, standing: Standing) -> tuple[float, ...]:
+    def final(self, standing: DescentState) -> tuple[float, ...]:
         """Return the weights of the model after the last round. Raises `Malformed` before it."""
         if standing.round != self.rounds:
             raise Malformed(f"descent: expected {self.rounds} rounds, got {standing.round}")
@@ -172,7 +173,7 @@ class Descent:
 
 
 @frozen
-class Standing:
+class DescentState:
     """A round's document: the number of rounds done, the weights, the last step, and the sum of the last weights.
 
     All but `round` have an entry for each column, in units of 2^-16.

@@ -42,7 +42,7 @@ class MomentSums:
             raise InvalidValue("columns: expected at least one, and no name twice")
         if self.radius_squared < 1 or self.rows < 1:
             raise InvalidValue("radius, rows: expected at least 1")
-        object.__setattr__(self, "squares", tuple(sorted((one.reach**2 for one in self.columns), reverse=True)))
+        object.__setattr__(self, "squares", tuple(sorted((column.reach**2 for column in self.columns), reverse=True)))
 
     @property
     def length(self) -> int:

@@ -15,7 +15,7 @@ Unit = Literal["person", "record"]
 """The thing that is hidden: a person with all of their records, or a single record."""
 
 
-class Summed(Protocol):
+class SummedVector(Protocol):
     """A vector that peers contribute. `length`: its entries."""
 
     @property

@@ -30,7 +30,7 @@ def sanitised(name: str) -> str:
 
 
 @define
-class Column:
+class LearntColumn:
     """A column as it is learnt."""
 
     name: str
@@ -81,7 +81,7 @@ def columns_of(
     limits: ImportLimits,
     expected: Ours,
     numerals: Mapping[str, Numerals] = MappingProxyType({}),
-) -> dict[str, Column]:
+) -> dict[str, LearntColumn]:
     """The columns of these records by their keys, in the order met. `numerals`: the reading of some, by their names.
 
     Raises `Malformed` where there are none (saying what was `expected`) and `Refused` for too many, or two of a name.
@@ -106,7 +106,7 @@ def column_name(key: str, number: int = 0) -> str:
     return sanitised(title) if title.strip() else f"column_{place or number}"
 
 
-def _new_column(key: str, number: int, taken: set[str], limits: ImportLimits) -> Column:
+def _new_column(key: str, number: int, taken: set[str], limits: ImportLimits) -> LearntColumn:
     # CSV keys carry their place after a NUL, so that columns of equal or no name stay apart until here.
     _title, _nul, place = key.partition("\0")
     name = column_name(key, len(taken) + 1)
@@ -126,7 +126,7 @@ def _new_column(key: str, number: int, taken: set[str], limits: ImportLimits) ->
             )
         )
     taken.add(name)
-    return Column(name)
+    return LearntColumn(name)
 
 
 def _where(place: str, number: int) -> Sentence:

@@ -16,7 +16,7 @@ from attrs import field, frozen
 
 from anon.errors import AnonmlError, Refused, RejectedProof
 from anon.nacl import SigningKey
-from anon.sharing.exchange import Opening, Signed, read_request, read_signed, reply
+from anon.sharing.exchange import CallOpening, SignedCall, read_request, read_signed, reply
 from anon.study.manifest import parse_manifest
 from anon.teller.home import Place
 from anon.teller.journal import MOST_STUDIES, Journal
@@ -68,7 +68,7 @@ class Calls:
         said = self._answers()[name](signed.fields(_aggregator_of(manifest), own))
         return reply([] if said is None else said)
 
-    def caller(self, opening: Opening) -> bytes:
+    def caller(self, opening: CallOpening) -> bytes:
         """The key of who asks, by the beginning of a body, before the rest is read; empty for a stranger where
         strangers may ask. Raises `Refused` where they may not, `RejectedProof` for a signature of somebody else."""
         allowed, offers = self.allowed(), opening.name in ("entry", "countersign")
@@ -80,7 +80,7 @@ class Calls:
             raise RejectedProof("a request is not signed by the study's aggregator")
         return opening.signer if allowed or not offers else b""
 
-    def _offer(self, asked: Signed) -> bytes:
+    def _offer(self, asked: SignedCall) -> bytes:
         """Raises `Refused` unless the study names this teller as it calls itself."""
         self._demand_named(asked)
         name, address = read_request("entry", asked.request)
@@ -99,7 +99,7 @@ class Calls:
         self._aggregators.add(manifest.aggregator_key)
         return said
 
-    def _demand_named(self, signed: Signed) -> bool:
+    def _demand_named(self, signed: SignedCall) -> bool:
         """True where a named aggregator signed; False where none is named. Raises `Refused` or `RejectedProof`, before
         anything is read that a stranger wrote."""
         allowed, signer = self.allowed(), signed.opening.signer

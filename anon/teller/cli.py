@@ -162,8 +162,8 @@ def _lines(studies: Sequence[StudyOverview]) -> Iterator[str]:
         members = "" if study.members is None else f", {study.members} members"
         fellow = f", with {short(study.fellow)}" if study.fellow else ""
         yield f"{study.study.hex()[:8]} {short(study.title)}{fellow}: {study.stage}{members}"
-        for one in study.sums:
-            yield f"  {one.said}"
+        for sum_status in study.sums:
+            yield f"  {sum_status.said}"
 
 
 def _show(home: Path, as_json: bool) -> None:

@@ -12,7 +12,7 @@ from attrs import field, frozen
 from anon.errors import InvalidValue, Refused
 from anon.nacl import SigningKey
 from anon.sharing.arrangement import KEY_SIZE, LONGEST_TEXT
-from anon.storage.durable import Kept, reading
+from anon.storage.durable import KeptFile, reading
 from anon.storage.locks import locked
 from anon.storage.private_files import held_private, write_private
 from anon.text.foreign import fault
@@ -23,12 +23,12 @@ from anon.wire.strict_json import read_json
 DATABASE, SIGNING, LOCK, PLACE = "teller.sqlite", "signing.key", "lock", "place.json"
 ALLOWED = "allowed.json"
 _RESTORE = "The studies that it serves cannot go on: a copy of before would sign and add noise a second time"
-KEYS_KEPT = Kept(Term("Without it nothing can be signed any more; the journal is not touched"), Term(_RESTORE))
+KEYS_KEPT = KeptFile(Term("Without it nothing can be signed any more; the journal is not touched"), Term(_RESTORE))
 
-ALLOWED_KEPT = Kept(
+ALLOWED_KEPT = KeptFile(
     Term("It names the aggregators that may ask"), Term("Remove it, and name them again: `anonml teller allow`")
 )
-PLACE_KEPT = Kept(
+PLACE_KEPT = KeptFile(
     Term("It holds the teller's name and address, and nothing secret"), Term("Run `anonml teller init` again")
 )
 

@@ -23,8 +23,8 @@ from attrs import field, frozen
 
 from anon.errors import Conflict, Refused
 from anon.storage.crash_points import crash_points
-from anon.storage.durable import Kept, connect, reading
-from anon.storage.lived import Lived, count, counted
+from anon.storage.durable import KeptFile, connect, reading
+from anon.storage.lived import DatabaseMemory, count, counted
 from anon.storage.migration import Schema
 from anon.storage.private_files import made_private
 from anon.storage.whole_rows import TABLE, WholeRows
@@ -32,7 +32,7 @@ from anon.teller.rules import Roll
 from anon.text.sentences import Term
 from anon.wire.packets import Occasion
 
-KEPT = Kept(
+KEPT = KeptFile(
     Term("With it are the secrets of running studies and what this teller said in them"),
     Term("Its studies end; make a new teller. A copy of before would say things twice"),
 )
@@ -62,7 +62,7 @@ MOST_OFFERS, MOST_STUDIES = 256, 64
 
 
 @frozen
-class Offer:
+class OfferSecrets:
     """A teller's secrets for one study: sealing secret, and its part of the verification key."""
 
     sealing: bytes = field(repr=False)
@@ -100,7 +100,7 @@ class Journal:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._lived = Lived(file, KEPT)
+        self._lived = DatabaseMemory(file, KEPT)
         known = self._lived.known()
         SCHEMA.demand_own(file)
         made_private(file)
@@ -131,7 +131,7 @@ class Journal:
 
     # A study
 
-    def keep_offer(self, entry: bytes, offer: Offer) -> None:
+    def keep_offer(self, entry: bytes, offer: OfferSecrets) -> None:
         """Fresh secrets, before their public halves leave. Of those that no study used, the newest `MOST_OFFERS` stay.
         """
         number = "SELECT coalesce(max(number), 0) + 1 FROM offers"
@@ -142,10 +142,10 @@ class Journal:
             old = f"DELETE FROM offers WHERE study IS NULL AND entry NOT IN ({newest})"
             connection.execute(old, (MOST_OFFERS,))
 
-    def offer(self, entry: bytes) -> Offer | None:
+    def offer(self, entry: bytes) -> OfferSecrets | None:
         """The secrets behind an entry."""
         row = self._one("SELECT sealing, part, study FROM offers WHERE entry = ?", entry)
-        return Offer(*row) if row else None
+        return OfferSecrets(*row) if row else None
 
     def keep_study(
         self, study: bytes, arrangement: bytes, teller: int, entry: bytes, manifest: bytes, most: int | None = None
@@ -217,7 +217,7 @@ class Journal:
     def keep_shares(self, occasion: Occasion, shares: Sequence[Share], origin: Occasion) -> None:
         """New packets, whose tags are free. `origin`: the occasion of the study, which may have ended."""
         place = _place(occasion)
-        rows = [(*place, one.tag, one.digest, one.verifier, one.seed, one.output) for one in shares]
+        rows = [(*place, share.tag, share.digest, share.verifier, share.seed, share.output) for share in shares]
         with self._writing("shares") as connection:
             self._demand_open(origin)
             connection.executemany("INSERT INTO shares VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)", rows)
@@ -225,8 +225,8 @@ class Journal:
     def shares(self, occasion: Occasion, tags: Iterable[bytes]) -> Iterator[Share]:
         """The packets with these tags that are here, each with its state; one at a time is in memory."""
         columns = "tag, digest, verifier, seed, output, message, accepted"
-        for one in tags:
-            row = self._one(f"SELECT {columns} FROM shares WHERE {_HERE} AND tag = ?", *_place(occasion), one)
+        for wanted in tags:
+            row = self._one(f"SELECT {columns} FROM shares WHERE {_HERE} AND tag = ?", *_place(occasion), wanted)
             if row is not None:
                 tag, digest, verifier, seed, output, message, accepted = row
                 yield Share(tag, digest, verifier, seed, output, message, None if accepted is None else bool(accepted))

@@ -70,8 +70,14 @@ class StudyOverview:
             "stage": self.stage,
             "members": self.members,
             "sums": [
-                {"round": one.round, "slot": one.slot, "stage": one.stage, "taken": one.taken, "accepted": one.accepted}
-                for one in self.sums
+                {
+                    "round": status.round,
+                    "slot": status.slot,
+                    "stage": status.stage,
+                    "taken": status.taken,
+                    "accepted": status.accepted,
+                }
+                for status in self.sums
             ],
         }
 
@@ -97,7 +103,7 @@ def _study(
     members = next((row[0] for row in connection.execute(_MEMBERS, (quorum.study,)).fetchall()), None)
     counts = {row[:2]: row[2:] for row in connection.execute(_COUNTS, (study,)).fetchall()}
     ends = {row[:2]: row[2:] for row in connection.execute(_ENDS, (quorum.study,)).fetchall() if _is_of(row[2], quorum)}
-    sums = [_sum((one.round, one.slot), counts, ends, bool(running)) for one in quorum.arrangement.sums]
+    sums = [_sum((planned.round, planned.slot), counts, ends, bool(running)) for planned in quorum.arrangement.sums]
     stage = "over" if not running else "countersigned" if members is None else "running"
     fellow = quorum.arrangement.tellers[1 - teller].name if quorum.whole.has_spare else ""
     return StudyOverview(quorum.study, parse_manifest(manifest).title, stage, members, tuple(sums), fellow)

@@ -149,7 +149,7 @@ def sort_out(
 
 
 @frozen
-class Begun:
+class PreparedPacket:
     """A packet that passed steps 4 to 6: its verifier share, and the state that stays here."""
 
     verifier: bytes = field(repr=False)
@@ -158,14 +158,14 @@ class Begun:
 
 def open_share(
     relayed: Relayed, quorum: Quorum, prio3: Prio3, opener: Opener, verification_key: bytes
-) -> Begun:
+) -> PreparedPacket:
     """Steps 5 and 6. Raises `Malformed` or `RejectedProof`."""
     occasion, teller = quorum.occasion(relayed.occasion), relayed.teller - quorum.first
     share = opener.open(relayed.share, share_info(occasion, relayed.tag, teller))  # 5.
     context, nonce = quorum.arrangement.context(occasion), sharing_nonce(relayed.tag)
     public = quorum.public_share(relayed.occasion, relayed.report)
     begun = prio3.verify_init(verification_key, context, teller, nonce, public, share)  # 6.
-    return Begun(begun[1], begun[0])
+    return PreparedPacket(begun[1], begun[0])
 
 
 def is_valid(

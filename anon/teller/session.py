@@ -44,7 +44,7 @@ from anon.sharing.statements import (
     parse_verifier_shares,
 )
 from anon.teller import rules
-from anon.teller.journal import Journal, Offer, Share
+from anon.teller.journal import Journal, OfferSecrets, Share
 from anon.transparency.closing import Bodies
 from anon.transparency.fingerprint import teller_words
 from anon.vdaf.prio3 import Prio3, VerifyState
@@ -55,7 +55,7 @@ SECRET_SIZE = 32
 
 
 @frozen
-class Admitted:
+class BatchAnswer:
     """The answer to a batch: verifier shares of all that was taken, signed for the fellows, and counts of the rest."""
 
     statement: bytes = field(repr=False)
@@ -68,7 +68,7 @@ class _Study:
 
     quorum: Quorum = field(repr=False)
     teller: int
-    offer: Offer = field(repr=False)
+    offer: OfferSecrets = field(repr=False)
     parts: Mapping[int, bytes] = field(repr=False)
     roll: rules.Roll | None
 
@@ -84,7 +84,7 @@ class _Study:
 
     def shares_of(self, origin: Occasion) -> list[Occasion]:
         """Where shares of an occasion of the study may be kept: all of them go at once."""
-        return [one.occasion(origin) for one in quorums(self.quorum.study, self.quorum.whole)]
+        return [quorum.occasion(origin) for quorum in quorums(self.quorum.study, self.quorum.whole)]
 
     @property
     def fellows(self) -> list[int]:
@@ -130,7 +130,7 @@ class Teller:
         sealing, part = self._random_bytes(SECRET_SIZE), self._random_bytes(SECRET_SIZE)
         key = bytes(self._key.verify_key)
         entry = TellerEntry(name, address, key, Opener(sealing).public_key, key_commitment(key, part))
-        self._journal.keep_offer(entry.to_bytes(), Offer(sealing, part, None))
+        self._journal.keep_offer(entry.to_bytes(), OfferSecrets(sealing, part, None))
         return entry
 
     def countersign(
@@ -179,7 +179,7 @@ class Teller:
 
     # A sum
 
-    def admit(self, occasion: Occasion, items_untrusted: Sequence[bytes]) -> Admitted:
+    def admit(self, occasion: Occasion, items_untrusted: Sequence[bytes]) -> BatchAnswer:
         """Relayed packets, new or again. Raises `Refused` before key and roster are there, `Conflict` after the list.
         """
         mine = self._study(occasion.study)
@@ -198,8 +198,8 @@ class Teller:
                 refused[error.code] += 1
         self._journal.keep_shares(occasion, list(shares.values()), origin)  # 7.
         taken = sorted_out.known | shares.keys()
-        verifiers = {tag: one for tag, one in self._journal.verifiers(occasion).items() if tag in taken}
-        return Admitted(VerifierShares(occasion, mine.teller, verifiers).sign(self._key), dict(refused))
+        verifiers = {tag: verifier for tag, verifier in self._journal.verifiers(occasion).items() if tag in taken}
+        return BatchAnswer(VerifierShares(occasion, mine.teller, verifiers).sign(self._key), dict(refused))
 
     def settle(self, occasion: Occasion, statements_untrusted: Sequence[bytes]) -> frozenset[bytes]:
         """Decide about every packet whose verifier shares came from all fellows, once; all tags accepted so far.
@@ -214,7 +214,7 @@ class Teller:
         named = set[bytes].intersection(*(set(said) for said in fellows.values()))
         for share in self._journal.shares(occasion, sorted(named)):
             given = {**{number: said[share.tag] for number, said in fellows.items()}, mine.teller: share.verifier}
-            verifiers = [one for _, one in sorted(given.items())]
+            verifiers = [verifier for _, verifier in sorted(given.items())]
             message = sha256(labels.VERIFIER_SHARES, *verifiers)
             if share.message is None:
                 valid = rules.is_valid(prio3, context, _state(prio3, share), verifiers)
@@ -257,8 +257,8 @@ class Teller:
             return end.noisy
         prio3, asked = self._prio3(mine, occasion), mine.arrangement.sum_of(occasion)
         outputs = (
-            prio3.circuit.field.decode(one, prio3.circuit.output_length, "share")
-            for one in self._journal.outputs(occasion, accepted.tags)
+            prio3.circuit.field.decode(output, prio3.circuit.output_length, "share")
+            for output in self._journal.outputs(occasion, accepted.tags)
         )
         share = rules.noisy_share(prio3, asked, outputs, self._random_bytes)
         statement = NoisyShare(occasion, mine.teller, accepted.digest(), share).sign(self._key)
@@ -268,7 +268,7 @@ class Teller:
         """The study's end: its keys and shares are erased, of both pairs. All that was signed stays."""
         kept = self._journal.study(study)
         quorum = None if kept is None else parse_quorum(study, kept[0])
-        self._journal.erase([study] if quorum is None else [one.id for one in quorums(quorum.study, quorum.whole)])
+        self._journal.erase([study] if quorum is None else [each.id for each in quorums(quorum.study, quorum.whole)])
 
     # Parts
 
@@ -286,7 +286,7 @@ class Teller:
         """This teller's number: all of its entries are its own offers. Raises `Refused`."""
         for number, entry in enumerate(arrangement.tellers):
             entries = (entry, *arrangement.second[number : number + 1])
-            if all(self._journal.offer(one.to_bytes()) is not None for one in entries):
+            if all(self._journal.offer(offered.to_bytes()) is not None for offered in entries):
                 return number
         raise Refused("none of the study's tellers is this one; ask it for an offer, and name it as it is")
 

@@ -81,8 +81,8 @@ _BY_TYPE: dict[str, tuple[dict[str, str], str | None]] = {
 def placed(app: Any) -> Any:
     """A typer application as the command that click runs, with a placeholder for each value that it takes."""
     command = get_command(app)
-    for one in _all(command):
-        for param in one.params:
+    for below in _all(command):
+        for param in below.params:
             of_names, otherwise = _BY_TYPE.get(param.type.name.partition(" ")[0], ({}, None))
             param.metavar = param.metavar or of_names.get(param.name, otherwise)
             if param.param_type_name == "argument":
@@ -101,4 +101,4 @@ def _alone(argument: Any) -> None:
 
 def _all(command: Any) -> list[Any]:
     inner = getattr(command, "commands", {}).values()
-    return [command, *(below for one in inner for below in _all(one))]
+    return [command, *(below for child in inner for below in _all(child))]

@@ -14,7 +14,7 @@ from anon.environment import Child, for_child
 from anon.errors import Refused, Unreachable
 from anon.storage.private_files import new_private
 from anon.testnet.owner import is_running
-from anon.testnet.state import Standing, State
+from anon.testnet.state import NetworkState, NetworkStatement
 
 ROOT = Path(__file__).resolve().parents[2]
 LONGEST = 150.0
@@ -22,7 +22,7 @@ ENDING = 10.0
 POLL = 0.05
 
 
-def start(state: State, address: str) -> Standing:
+def start(state: NetworkState, address: str) -> NetworkStatement:
     """Leave an owner in the background; what it told once its network was ready.
 
     Raises `Refused` when one runs already, `Unreachable` when the network did not come up (nothing is left of it). An
@@ -46,7 +46,7 @@ def start(state: State, address: str) -> Standing:
         raise
 
 
-def _await_ready(state: State, owner: subprocess.Popen[bytes]) -> Standing:
+def _await_ready(state: NetworkState, owner: subprocess.Popen[bytes]) -> NetworkStatement:
     deadline = time.monotonic() + LONGEST
     while time.monotonic() < deadline:
         ended = owner.poll() is not None
@@ -69,7 +69,7 @@ def _end(owner: subprocess.Popen[bytes]) -> None:
         owner.wait()
 
 
-def stop(state: State) -> Standing | None:
+def stop(state: NetworkState) -> NetworkStatement | None:
     """End the network of this folder, and remove what one left that was killed; None when none ran.
 
     Raises `Unreachable` when a process of it is left, with the ids.
@@ -91,7 +91,7 @@ def stop(state: State) -> Standing | None:
     return standing
 
 
-def _gone(state: State, standing: Standing) -> bool:
+def _gone(state: NetworkState, standing: NetworkStatement) -> bool:
     deadline = time.monotonic() + ENDING
     while state.is_owned() or any(map(is_running, standing.pids)):
         if time.monotonic() > deadline:

@@ -19,7 +19,7 @@ from anon.testnet import background
 from anon.testnet.layout import literal
 from anon.testnet.memory import Memory, memory_of
 from anon.testnet.owner import is_running, own
-from anon.testnet.state import Standing, State, default_folder
+from anon.testnet.state import NetworkState, NetworkStatement, default_folder
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="A private Tor network on this machine, to try everything on."
@@ -50,7 +50,7 @@ def up(
         asyncio.run(own(state, literal(address), lambda standing: _say(standing, as_json, foreground)))
 
 
-def _say(standing: Standing, as_json: bool, foreground: bool) -> None:
+def _say(standing: NetworkStatement, as_json: bool, foreground: bool) -> None:
     if as_json:
         print_json(asdict(standing))
         return
@@ -95,8 +95,8 @@ def down(folder: FolderOption = None, as_json: JsonOption = False) -> None:
         _print("ended; no process is left" if ended else "none ran")
 
 
-def _state(folder: Path | None) -> State:
-    return State((folder or default_folder()).absolute())
+def _state(folder: Path | None) -> NetworkState:
+    return NetworkState((folder or default_folder()).absolute())
 
 
 def _shown(memory: Memory | None) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from anon.environment import Child, for_child
 from anon.errors import Refused, Unreachable
-from anon.testnet.layout import Layout, Relay
+from anon.testnet.layout import NetworkLayout, Relay
 
 VALID_MONTHS = 3
 PATIENCE = 30.0
@@ -28,7 +28,7 @@ def find_gencert(tor: Path) -> Path:
     return Path(program)
 
 
-async def make_identity(gencert: Path, layout: Layout) -> str:
+async def make_identity(gencert: Path, layout: NetworkLayout) -> str:
     """Make the authority's v3 identity, signing key and certificate; the identity's fingerprint.
 
     The passphrase that guards the identity key is empty, and it lies beside the others: a network of an afternoon.

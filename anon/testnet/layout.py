@@ -36,7 +36,7 @@ class Relay:
 
 
 @frozen
-class Layout:
+class NetworkLayout:
     """Five relays, the first of which is also the one directory authority, and a client.
 
     Three relays beside the authority bootstrap a client but never carry an onion service: that takes four.

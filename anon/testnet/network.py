@@ -14,7 +14,7 @@ from types import TracebackType
 from anon.errors import Refused, Unreachable
 from anon.route.tor import Controller, TorProcess, find_tor, torrc_of_client
 from anon.testnet import keys, torrcs
-from anon.testnet.layout import PORTS, Layout, Relay, literal
+from anon.testnet.layout import PORTS, NetworkLayout, Relay, literal
 from anon.testnet.ports import free_ports
 from anon.testnet.probe import first_answer
 from anon.testnet.timing import Votes, missing, votes
@@ -109,7 +109,7 @@ class PrivateNetwork:
 
     async def _stand(self, tor: Path, gencert: Path, attempt: int) -> None:
         self.folder.mkdir(parents=True, mode=0o700, exist_ok=True)
-        layout = Layout(self.folder, free_ports(self.address, PORTS, self._random_bytes), self.address)
+        layout = NetworkLayout(self.folder, free_ports(self.address, PORTS, self._random_bytes), self.address)
         for relay in layout.relays:
             relay.folder.mkdir(mode=0o700)
         identity = await keys.make_identity(gencert, layout)
@@ -123,7 +123,7 @@ class PrivateNetwork:
         await first_answer(self.controller(), self.socks)
         self.relays = len(layout.relays)
 
-    async def _start_relays(self, layout: Layout, clockwork: Votes) -> None:
+    async def _start_relays(self, layout: NetworkLayout, clockwork: Votes) -> None:
         texts = {relay: torrcs.relay_torrc(relay, self.lines) for relay in layout.relays}
         texts[layout.authority] = torrcs.authority_torrc(layout, self.lines, clockwork)
         async with asyncio.TaskGroup() as group:
@@ -133,7 +133,7 @@ class PrivateNetwork:
     async def _start(self, name: str, torrc: str, folder: Path) -> None:
         self._tors[name] = await TorProcess.start(torrc, folder, STARTING)
 
-    async def _agree(self, layout: Layout, clockwork: Votes) -> None:
+    async def _agree(self, layout: NetworkLayout, clockwork: Votes) -> None:
         """Until every relay has a consensus that lists them all.
 
         The relays are told as soon as the authority has one: they then ask again at once, instead of after a back-off.
@@ -158,7 +158,7 @@ class PrivateNetwork:
         while missing(await _known(controller), names) or not await _informed(controller):  # noqa: ASYNC110 — tor's state
             await asyncio.sleep(POLL)
 
-    async def _start_client(self, layout: Layout) -> None:
+    async def _start_client(self, layout: NetworkLayout) -> None:
         layout.client.mkdir(mode=0o700)
         await self._start("client", torrc_of_client(layout.client / "data", self.lines), layout.client)
         await self._tors["client"].bootstrap(BOOTSTRAPPING)

@@ -22,12 +22,12 @@ from attrs import evolve
 
 from anon.errors import AnonmlError, Unreachable
 from anon.testnet.network import PrivateNetwork
-from anon.testnet.state import Standing, State
+from anon.testnet.state import NetworkState, NetworkStatement
 
 WATCH = 1.0
 
 
-async def own(state: State, address: str, ready: Callable[[Standing], None]) -> None:
+async def own(state: NetworkState, address: str, ready: Callable[[NetworkStatement], None]) -> None:
     """Run a network until SIGTERM or SIGINT, or until one of its tors dies (`Unreachable`).
 
     `ready` is called once an onion service has answered. Raises `Refused` when the folder has an owner already.
@@ -38,12 +38,12 @@ async def own(state: State, address: str, ready: Callable[[Standing], None]) -> 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, task.cancel)
     with state.owned():
-        standing = Standing("starting", os.getpid(), time.time(), address)
+        standing = NetworkStatement("starting", os.getpid(), time.time(), address)
         state.tell(standing)
         await _run(state, standing, ready)
 
 
-async def _run(state: State, standing: Standing, ready: Callable[[Standing], None]) -> None:
+async def _run(state: NetworkState, standing: NetworkStatement, ready: Callable[[NetworkStatement], None]) -> None:
     async with PrivateNetwork(state.network, standing.address) as network:
         standing = evolve(
             standing,
@@ -84,7 +84,7 @@ def main() -> None:
     parser.add_argument("--address", default="127.0.0.1")
     options = parser.parse_args()
     try:
-        asyncio.run(own(State(options.folder), options.address, lambda _: None))
+        asyncio.run(own(NetworkState(options.folder), options.address, lambda _: None))
     except (asyncio.CancelledError, KeyboardInterrupt):
         sys.exit(0)
     except AnonmlError as error:

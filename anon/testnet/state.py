@@ -28,7 +28,7 @@ OURS = frozenset((LOCK, TOLD, f"{TOLD}.new", LOG, NETWORK))
 
 
 @frozen
-class Standing:
+class NetworkStatement:
     """The owner's statement about its network. `since` is Unix time, `seconds` from start to the first onion answer."""
 
     phase: str = field()
@@ -63,7 +63,7 @@ def default_folder() -> Path:
 
 
 @frozen
-class State:
+class NetworkState:
     """One folder. The kernel (the lock) is asked if an owner lives, never of what a dead one left written."""
 
     folder: Path
@@ -124,16 +124,16 @@ class State:
         shutil.rmtree(self.network, ignore_errors=True)
         (self.folder / TOLD).unlink(missing_ok=True)
 
-    def tell(self, standing: Standing) -> None:
+    def tell(self, standing: NetworkStatement) -> None:
         """Replace what is told, whole."""
         write_private(self.folder / TOLD, json.dumps(asdict(standing)).encode() + b"\n")
 
-    def told(self) -> Standing | None:
+    def told(self) -> NetworkStatement | None:
         """The owner's last statement, if any. Raises `Refused` for another user's folder."""
         self.demand_ours()
         try:
             value: dict[str, Any] = read_json((self.folder / TOLD).read_bytes())
-            return Standing(**value)
+            return NetworkStatement(**value)
         except (OSError, ValueError, TypeError):
             return None
 

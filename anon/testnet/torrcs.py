@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from anon.route.tor.torrc import quiet_lines, quoted_path
-from anon.testnet.layout import Layout, Relay
+from anon.testnet.layout import NetworkLayout, Relay
 from anon.testnet.timing import Votes
 
 ROUND = 1800
 """Seconds between votes once the network stands. A long round keeps hidden-service periods long and memory low."""
 
 
-def joining(layout: Layout, identity: str, fingerprint: str) -> tuple[str, ...]:
+def joining(layout: NetworkLayout, identity: str, fingerprint: str) -> tuple[str, ...]:
     """The lines that any tor needs to belong to this network: clients, services and relays alike.
 
     `identity` is the fingerprint of the authority's v3 identity key, `fingerprint` that of its relay.
@@ -32,7 +32,7 @@ def relay_torrc(relay: Relay, joined: Sequence[str]) -> str:
     return _text(*_relay_lines(relay), *joined)
 
 
-def authority_torrc(layout: Layout, joined: Sequence[str], votes: Votes) -> str:
+def authority_torrc(layout: NetworkLayout, joined: Sequence[str], votes: Votes) -> str:
     """The authority: a relay that also decides, by itself, who is a relay."""
     return _text(
         *_relay_lines(layout.authority),

@@ -44,16 +44,16 @@ class Sentence(Marked):
         return self.pattern, self.many, dict(self.values)
 
 
-class Joined(Sentence):
+class JoinedSentence(Sentence):
     """Several texts, one after the other. There is nothing of its own to translate."""
 
     separator: str
     parts: tuple[str, ...]
 
-    def __new__(cls, parts: Iterable[str], separator: str = "; ") -> Joined:
+    def __new__(cls, parts: Iterable[str], separator: str = "; ") -> JoinedSentence:
         """The parts with the separator between them."""
         parts = tuple(str(marked(part)) for part in parts)
-        made: Joined = str.__new__(cls, separator.join(parts))
+        made: JoinedSentence = str.__new__(cls, separator.join(parts))
         made.pattern, made.many, made.values = "", "", {}
         made.parts, made.separator = parts, separator
         return made
@@ -90,9 +90,9 @@ def attributed(text: str) -> Ours:
     return text if isinstance(text, Ours) else Quoted(text, LONGEST_TOLD)
 
 
-def listed(texts: Iterable[str]) -> Joined:
+def listed(texts: Iterable[str]) -> JoinedSentence:
     """Strangers' texts one after the other, each between marks of its own."""
-    return Joined(map(Quoted, texts), ", ")
+    return JoinedSentence(map(Quoted, texts), ", ")
 
 
 def say(pattern: str, /, **values: Sayable) -> Sentence:
@@ -105,9 +105,9 @@ def say_many(one: str, many: str, count: int, /, **values: Sayable) -> Sentence:
     return Sentence(one, many, {"count": count, **values})
 
 
-def joined(parts: Iterable[Ours], separator: str = "; ") -> Joined:
+def joined(parts: Iterable[Ours], separator: str = "; ") -> JoinedSentence:
     """Sentences one after the other."""
-    return Joined(parts, separator)
+    return JoinedSentence(parts, separator)
 
 
 def chosen(pattern: str, many: str, values: Mapping[str, object]) -> str:
@@ -155,7 +155,7 @@ def from_store(text: str) -> str:
 
 def _packed(value: object) -> object:
     match value:
-        case Joined():
+        case JoinedSentence():
             return {"parts": [_packed(part) for part in value.parts], "separator": value.separator}
         case Sentence():
             values = {name: _packed(each) for name, each in value.values.items()}
@@ -175,7 +175,7 @@ def _packed(value: object) -> object:
 def _unpacked(value: object) -> object:
     match value:
         case {"parts": list(parts), "separator": str(separator)}:
-            return Joined((str(_unpacked(part)) for part in parts), separator)
+            return JoinedSentence((str(_unpacked(part)) for part in parts), separator)
         case {"pattern": str(pattern), "many": str(many), "values": dict(values)}:
             return Sentence(pattern, many, {name: _unpacked(each) for name, each in values.items()})
         case {"figure": str(figure)}:

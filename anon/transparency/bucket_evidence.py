@@ -66,7 +66,7 @@ class BadBucket(AboutAnAggregator):
 
     def to_bytes(self) -> bytes:
         """The one spelling: [label, manifest, heads, [body, ...], bucket, [[body, [hash, ...]], ...], place]."""
-        opened = [[one.body, list(one.path)] for one in self.opened]
+        opened = [[bucket.body, list(bucket.path)] for bucket in self.opened]
         heads = encode_chain(self.chain)
         whole = [labels.BAD_BUCKET, self.manifest.to_bytes(), heads, list(self.bodies), self.bucket, opened, self.place]
         return encode(whole)

@@ -30,7 +30,7 @@ from anon.transparency.buckets import (
 from anon.transparency.documents import SignedHead, find
 from anon.transparency.merkle import leaf_hash
 from anon.transparency.transcript import (
-    Published,
+    PublishedTranscripts,
     counts,
     digest_list,
     parse_digest_list,
@@ -119,15 +119,15 @@ def credentials_in_buckets(study: bytes, signatures: Sequence[Sequence[bytes]]) 
 def transcript_in_buckets(study: bytes, slot: int, plaintexts: Iterable[bytes]) -> InBuckets:
     """The transcript of a slot with all its buckets."""
     tagged = sorted((tag_of(plaintext), plaintext) for plaintext in plaintexts)
-    parts = split(tagged, lambda one: one[0], bits_of(len(tagged)))
+    parts = split(tagged, lambda pair: pair[0], bits_of(len(tagged)))
     made = [transcript_bucket(study, slot, [plaintext for _tag, plaintext in part]) for part in parts]
     return _whole(study, "transcript", slot, made)
 
 
 def _whole(study: bytes, kind: str, part: int, made: Sequence[MadeBucket]) -> InBuckets:
-    leaves, entries = [one.leaf for one in made], [one.entries for one in made]
+    leaves, entries = [bucket.leaf for bucket in made], [bucket.entries for bucket in made]
     document = document_over(study, kind, part, sum(entries), leaves)
-    return InBuckets(document, [one.content for one in made], entries, leaves)
+    return InBuckets(document, [bucket.content for bucket in made], entries, leaves)
 
 
 def leaf_of(study: bytes, kind: str, part: int, content: bytes) -> bytes:
@@ -184,7 +184,7 @@ def read_packets_bucket(document: BucketDocument, number: int, content_untrusted
     if any(packet.slot != document.part for packet in read):
         raise Malformed("transcript: a packet of another slot")
     tags = [packet.token[:TAG_BYTES] for packet in read]
-    if not all(one < other for one, other in pairwise(tags)):
+    if not all(tag < following for tag, following in pairwise(tags)):
         raise Malformed("transcript: a bucket is not strictly sorted by tag")
     if any(bucket_of(tag, document.bits) != number for tag in tags):
         raise Malformed("transcript: a packet stands in another bucket than its own")
@@ -199,10 +199,10 @@ def transcript_parts(manifest: Manifest, chain: Sequence[SignedHead]) -> range:
     return range(len(manifest.slots) if has_buckets(manifest, chain) else len(manifest.surveys))
 
 
-def published_buckets(manifest: Manifest, contents: Iterable[bytes]) -> Published:
+def published_buckets(manifest: Manifest, contents: Iterable[bytes]) -> PublishedTranscripts:
     """The packets of transcripts' buckets, by survey. Raises `Malformed`, also for a packet of a survey that the study
     does not have."""
-    surveys = {one.survey: one for one in manifest.surveys}
+    surveys = {survey.survey: survey for survey in manifest.surveys}
     found: dict[int, list[PublishedPacket]] = {survey: [] for survey in surveys}
     unreadable = 0
     for content in contents:
@@ -213,4 +213,4 @@ def published_buckets(manifest: Manifest, contents: Iterable[bytes]) -> Publishe
                 found[packet.survey].append(packet)
             else:
                 unreadable += 1
-    return Published({survey: tuple(packets) for survey, packets in found.items()}, unreadable)
+    return PublishedTranscripts({survey: tuple(packets) for survey, packets in found.items()}, unreadable)

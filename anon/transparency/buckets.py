@@ -132,7 +132,7 @@ def parse_bucket_document(body_untrusted: bytes, study: bytes, kind: str, part: 
     kinds = (int, bytes, str, int, int, int, bytes)
     if not isinstance(fields, list) or len(fields) != len(kinds):
         raise Malformed(f"{kind}: expected a document in buckets")
-    if not all(type(one) is wanted for one, wanted in zip(fields, kinds, strict=True)):
+    if not all(type(value) is wanted for value, wanted in zip(fields, kinds, strict=True)):
         raise Malformed(f"{kind}: expected a document in buckets")
     count, root = fields[4], fields[6]
     if not 0 <= count < 2**32 or len(root) != HASH_BYTES:

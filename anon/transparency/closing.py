@@ -24,7 +24,7 @@ from heapq import nsmallest
 from attrs import field, frozen
 
 from anon.backend import PURE
-from anon.credential import Issued, IssuedChecker, PublicKey, signer_nym_entropy
+from anon.credential import IssuedChecker, IssuedCredential, PublicKey, signer_nym_entropy
 from anon.credential.curve import IMPLEMENTATION
 from anon.study.manifest import Manifest
 from anon.transparency.documents import body_digest
@@ -113,9 +113,10 @@ class Closing:
         manifest = self.manifest
         return manifest.credential_key, manifest.study_id, self.roster_digest, self.seed, self.credentials_digest
 
-    def _issued(self, index: int) -> Issued:
+    def _issued(self, index: int) -> IssuedCredential:
         entry = self.entries[index]
-        return Issued(entry.commitment_point, self.signatures[index], signer_nym_entropy(self.seed, entry.key))
+        entropy = signer_nym_entropy(self.seed, entry.key)
+        return IssuedCredential(entry.commitment_point, self.signatures[index], entropy)
 
 
 def read_closing(manifest_bytes: bytes, manifest: Manifest, bodies: Bodies) -> Closing:

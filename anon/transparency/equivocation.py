@@ -70,9 +70,9 @@ class Evidence(AboutAnAggregator):
         return encode([labels.EVIDENCE, self.manifest.to_bytes(), *as_plain((self.first, self.second))])
 
 
-def evidence_of(manifest: Manifest, one: SignedHead, other: SignedHead) -> Evidence:
+def evidence_of(manifest: Manifest, head: SignedHead, other: SignedHead) -> Evidence:
     """Evidence from two heads in whichever order. Raises `ProvesNothing`."""
-    first, second = sorted((one, other), key=lambda signed: signed.head.to_bytes())
+    first, second = sorted((head, other), key=lambda signed: signed.head.to_bytes())
     return Evidence(manifest, first, second)
 
 

@@ -17,7 +17,7 @@ from anon.wire.packets import DIGEST_BYTES, MOST_SURVEYS, Occasion, PublishedPac
 
 
 @frozen
-class Published:
+class PublishedTranscripts:
     """The content of a study's signed transcripts: the packets of every survey that can be counted, sorted by tag, and
     how many cannot be read. Those were damaged before they were signed: nothing that is learned rests on them."""
 
@@ -46,9 +46,9 @@ def parse_transcript(body_untrusted: bytes, study: bytes) -> tuple[int, tuple[by
     return fields[2], tuple(fields[3])
 
 
-def published(manifest: Manifest, bodies_untrusted: Iterable[bytes]) -> Published:
+def published(manifest: Manifest, bodies_untrusted: Iterable[bytes]) -> PublishedTranscripts:
     """The packets of signed transcripts. Raises `Malformed` for a body that is no transcript of the study."""
-    surveys = {one.survey: one for one in manifest.surveys}
+    surveys = {asked_survey.survey: asked_survey for asked_survey in manifest.surveys}
     packets, unreadable = {}, 0
     for body in bodies_untrusted:
         survey, plaintexts = parse_transcript(body, manifest.study_id)
@@ -56,7 +56,7 @@ def published(manifest: Manifest, bodies_untrusted: Iterable[bytes]) -> Publishe
             raise Malformed("transcript: of a survey that the study does not have")
         packets[survey] = _readable(surveys[survey], plaintexts)
         unreadable += len(plaintexts) - len(packets[survey])
-    return Published(packets, unreadable)
+    return PublishedTranscripts(packets, unreadable)
 
 
 def _readable(survey: Survey, plaintexts: Sequence[bytes]) -> tuple[PublishedPacket, ...]:

@@ -44,15 +44,15 @@ class Field:
             raise Malformed(f"{name}: an element is not below the field's modulus; encode it canonically")
         return vector
 
-    def add(self, one: Vector, other: Vector) -> Vector:
+    def add(self, left: Vector, right: Vector) -> Vector:
         """The sum of two vectors of equal length."""
         modulus = self.modulus
-        return [(a + b) % modulus for a, b in zip(one, other, strict=True)]
+        return [(a + b) % modulus for a, b in zip(left, right, strict=True)]
 
-    def subtract(self, one: Vector, other: Vector) -> Vector:
+    def subtract(self, left: Vector, right: Vector) -> Vector:
         """The difference of two vectors of equal length."""
         modulus = self.modulus
-        return [(a - b) % modulus for a, b in zip(one, other, strict=True)]
+        return [(a - b) % modulus for a, b in zip(left, right, strict=True)]
 
     def inverse(self, element: int) -> int:
         """Raises `ValueError` for zero."""

@@ -126,7 +126,7 @@ def power_of_two(least: int) -> int:
 
 
 @dataclass(frozen=True)
-class Proof:
+class ProofSystem:
     """The proof system of one circuit. Lengths count field elements."""
 
     circuit: Circuit

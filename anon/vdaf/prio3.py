@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from anon.errors import Malformed, RejectedProof
 from anon.vdaf.field import Field, Vector
-from anon.vdaf.flp import Circuit, Proof
+from anon.vdaf.flp import Circuit, ProofSystem
 from anon.vdaf.xof import SEED_SIZE, derive_seed, expand
 
 VERSION = 18
@@ -193,8 +193,8 @@ class Prio3:
         return self.circuit.field
 
     @property
-    def _proof(self) -> Proof:
-        return Proof(self.circuit)
+    def _proof(self) -> ProofSystem:
+        return ProofSystem(self.circuit)
 
     @property
     def _joint(self) -> bool:

@@ -45,7 +45,7 @@ def onion_addresses_fault(text: str) -> str:
     named = addresses_of(text)
     if len(named) > MOST_ADDRESSES or len(set(named)) != len(named):
         return say("expected at most {most} onion addresses, each named once", most=MOST_ADDRESSES)
-    return next((fault for one in named if (fault := onion_address_fault(one))), "")
+    return next((fault for address in named if (fault := onion_address_fault(address))), "")
 
 
 def teller_address_fault(address: str) -> str:

@@ -348,7 +348,7 @@ def _fields(data_untrusted: bytes, what: str) -> list[Any]:
 
 
 def _demand_kinds(fields: Sequence[Any], kinds: Sequence[type]) -> None:
-    if len(fields) != len(kinds) or not all(type(one) is kind for one, kind in zip(fields, kinds, strict=True)):
+    if len(fields) != len(kinds) or not all(type(value) is kind for value, kind in zip(fields, kinds, strict=True)):
         raise Malformed(f"packet: expected {len(kinds)} fields of the documented kinds")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from aggregator.lab.simulation.people import Column, People
+from aggregator.lab.simulation.people import FeatureColumn, People
 from aggregator.lab.simulation.run import categories
 from anon.protocols.categories import clamp
 from anon.study.features import Feature
@@ -90,7 +90,7 @@ class Population:
         return train, test
 
 
-def _values(feature: Feature, column: Column) -> Floats:
+def _values(feature: Feature, column: FeatureColumn) -> Floats:
     if isinstance(feature.missing, str):
         raise TypeError("the paper's pipeline has no category for missing values: declare what one counts as")
     missing = float(feature.missing)

@@ -23,7 +23,7 @@ from peer.cli.coming import SET_ASIDE, coming
 from peer.cli.steps import with_command
 from peer.cli.tellers import served, show_teller
 from peer.opening import NO_STUDIES
-from peer.rules.consent import ConsentSheet, Policy, Question
+from peer.rules.consent import ConsentQuestion, ConsentSheet, Policy
 from peer.rules.durations import text_of
 from peer.rules.ledger import Ledger
 from peer.rules.lifecycle import LAST
@@ -60,7 +60,7 @@ def sheet_json(sheet: ConsentSheet, own: OwnData) -> dict[str, Any]:
         "admission": sheet.admission,
         "minimum_cohort": sheet.minimum_cohort,
         "packets": sheet.packets,
-        "tellers": [attrs.asdict(one) for one in sheet.tellers],
+        "tellers": [attrs.asdict(teller) for teller in sheet.tellers],
         "features": [_question_json(feature) for feature in sheet.features],
         "label": _question_json(sheet.label),
         "tables": {table.name: list(table.columns) for table in sheet.tables},
@@ -107,7 +107,7 @@ def missing_json(own: OwnData) -> dict[str, list[str]]:
     return {"tables": list(own.missing_tables), "columns": list(own.missing_columns)}
 
 
-def _question_json(question: Question) -> dict[str, str]:
+def _question_json(question: ConsentQuestion) -> dict[str, str]:
     found = {"name": question.name, "sentence": question.sentence, "query": question.query}
     return found | ({"expects": question.expects} if question.expects else {})
 
@@ -151,7 +151,7 @@ def show_sheet(
     for teller in sheet.tellers:
         show_teller(console, teller)
     moved = budget_change(sheet.budget_before, sheet.budget_after)
-    warned = [other_words(one) for one in sheet.tellers if one.earlier]
+    warned = [other_words(changed) for changed in sheet.tellers if changed.earlier]
     passed_over = {per_attribute(sheet.epsilon_eq6), *warned, *([moved] if member is not None else ())}
     stated = [line for line in sheet.statements if line not in passed_over]
     for line in (*map(with_command, (sheet.summary, *sheet.odds, *stated)), *_times(sheet)):

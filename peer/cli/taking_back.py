@@ -21,7 +21,7 @@ from peer.network.routes import Routes
 from peer.opening import DEFAULT_HOME, PRIVACY, HomeOption, RouteOption, agreed, existing_home, open_peer, routes_of
 from peer.rules.lifecycle import State
 from peer.run import taking_back_words as words
-from peer.run.taking_back import Choice, Erased, TakingBack
+from peer.run.taking_back import Choice, Erasure, TakingBack
 from peer.store.database.migrations import upgrade_home
 from peer.store.records import Study
 from peer.store.store import Store
@@ -147,7 +147,7 @@ def _explain(console: Terminal, mine: TakingBack, tell: bool) -> None:
             console.print(f"{words.TELL if tell else words.SILENT} {how}".rstrip())
 
 
-def _leave_alone(console: Terminal, result: Erased) -> None:
+def _leave_alone(console: Terminal, result: Erasure) -> None:
     if result.unknown:
         listed = inline(", ".join(result.unknown))
         console.print(f"left alone, for it is no part of this program: {listed}; delete it yourself if it holds data")

@@ -13,7 +13,7 @@ from anon.errors import Refused
 from anon.queries.lint import NAME
 from anon.queries.sandbox import plain_tables_of
 from anon.storage.durable import guarded
-from anon.tables.columns import Column, column_name
+from anon.tables.columns import LearntColumn, column_name
 from anon.tables.numerals import Numerals
 from anon.tables.streams import Record, Skip
 from anon.text.sentences import listed, say
@@ -63,7 +63,7 @@ class Choices:
     said: bool = True
     left_out: frozenset[str] = frozenset()
 
-    def renamed(self, columns: Iterable[Column]) -> dict[str, str]:
+    def renamed(self, columns: Iterable[LearntColumn]) -> dict[str, str]:
         """The names in the file -> those in the table, of all columns. Raises `Refused` where two become one, and for a
         column that the file does not have."""
         found = {column.name: self.names.get(column.name, column.name) for column in columns}

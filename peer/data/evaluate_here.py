@@ -11,21 +11,21 @@ from typing import Protocol
 
 from anon.queries.answers import LABEL, value_of
 from anon.queries.lint import BOUNDS, Bounds, Tables
-from anon.queries.sandbox import Missing, Outcome, Reason, Sandbox, opened
+from anon.queries.sandbox import MissingValue, Outcome, Reason, Sandbox, opened
 from peer.data.snapshot import Snapshot
 
 LONGEST_EVALUATION = 60.0
 """Seconds for all queries of a study together."""
 
 
-class Question(Protocol):
+class QueriedValue(Protocol):
     """The label, or whatever else is asked by one query."""
 
     @property
     def query(self) -> str: ...
 
 
-class Feature(Question, Protocol):
+class QueriedFeature(QueriedValue, Protocol):
     """A feature as the study declares it."""
 
     @property
@@ -37,8 +37,8 @@ class Feature(Question, Protocol):
 
 def evaluate_here(
     database: Path,
-    features: Sequence[Feature],
-    label: Question,
+    features: Sequence[QueriedFeature],
+    label: QueriedValue,
     as_of: int,
     *,
     tables: Tables | None = None,
@@ -59,4 +59,4 @@ def evaluate_here(
 
 
 def _ask(sandbox: Sandbox | None, query: str, as_of: int) -> Outcome:
-    return Missing(Reason.NO_DATA) if sandbox is None else sandbox.scalar(query, as_of)
+    return MissingValue(Reason.NO_DATA) if sandbox is None else sandbox.scalar(query, as_of)

@@ -13,7 +13,7 @@ from attrs import field, frozen
 
 from anon.protocols.categories import Value, is_clamped, is_missing, is_missing_label
 from anon.queries.answers import LABEL, value_of
-from anon.queries.sandbox import Missing, Reason
+from anon.queries.sandbox import MissingValue, Reason
 from anon.study.features import Feature, Label, Table
 from anon.study.manifest import Manifest
 from anon.tables.columns import kind_of_text
@@ -28,7 +28,7 @@ _WORDS = re.compile(r"[a-z0-9]+")
 
 
 @frozen
-class People:
+class PeopleColumn:
     """A column with several people in it, and those of the first rows: suggestions, not all."""
 
     column: str
@@ -36,7 +36,7 @@ class People:
 
 
 @frozen
-class Uncounted:
+class UncountedCells:
     """One column's cells, among the first `rows`, that a study cannot count: `kind` is empty, no-number, unknown or
     clamped. Only the last counts: it is moved to the nearest end of the range."""
 
@@ -56,20 +56,20 @@ class Fit:
     guessed: Mapping[str, str]
     spare: tuple[str, ...]
     """The file's columns that may stand for a lacking one."""
-    uncounted: tuple[Uncounted, ...]
+    uncounted: tuple[UncountedCells, ...]
     uses: Mapping[str, tuple[str, ...]]
     """A lacking column -> the sentences of the features that read it."""
     one_row: bool
     """A study reads one value of it, and the file has several rows: each such value would count as missing."""
 
 
-def people_in(table: PreviewTable) -> People | None:
+def people_in(table: PreviewTable) -> PeopleColumn | None:
     """The column that says whose row it is, if several people are among the first rows."""
     for place, column in enumerate(table.columns):
         if column.name in PERSON_COLUMNS:
             found = list(dict.fromkeys(str(row[place]).strip() for row in table.sample if row[place] is not None))
             if len(found) > 1:
-                return People(column.name, tuple(found[:MOST_PEOPLE]))
+                return PeopleColumn(column.name, tuple(found[:MOST_PEOPLE]))
     return None
 
 
@@ -91,17 +91,17 @@ def fit_of(table: PreviewTable, wanted: Table, studies: Sequence[Manifest], know
     ]
     places = {names.get(name, name): place for place, name in enumerate(held)}
     found = {
-        (one.column, one.kind): one
+        (fault.column, fault.kind): fault
         for query, column in plain
         if column in places
-        for one in _uncounted(query, column, [row[places[column]] for row in table.sample])
+        for fault in _uncounted(query, column, [row[places[column]] for row in table.sample])
     }
     for name in wanted.columns:  # also those that a query computes with
         if name in places and not any(column == name for _query, column in plain):
             empty = sum(row[places[name]] is None for row in table.sample)
             if empty:
-                found[name, "empty"] = Uncounted(name, "empty", empty, len(table.sample), ())
-    uses = {name: tuple(one.description for one in asked if _reads(one.query, name)) for name in lacking}
+                found[name, "empty"] = UncountedCells(name, "empty", empty, len(table.sample), ())
+    uses = {name: tuple(query.description for query in asked if _reads(query.query, name)) for name in lacking}
     several = table.count != 1 and len(table.sample) > 1
     return Fit(wanted.name, guessed, spare, tuple(found.values()), uses, several and bool(plain))
 
@@ -123,13 +123,13 @@ def _alike(name: str, spare: Sequence[str]) -> str:
     return found[0] if len(found) == 1 else ""
 
 
-def _uncounted(asked: Feature | Label, column: str, cells: Sequence[Cell]) -> list[Uncounted]:
+def _uncounted(asked: Feature | Label, column: str, cells: Sequence[Cell]) -> list[UncountedCells]:
     kinds: dict[str, Counter[str]] = {}
     for cell in cells:
         if kind := _kind(asked, cell):
             kinds.setdefault(kind, Counter())["" if cell is None else str(cell)] += 1
     return [
-        Uncounted(column, kind, found.total(), len(cells), _commonest(found))
+        UncountedCells(column, kind, found.total(), len(cells), _commonest(found))
         for kind, found in kinds.items()
     ]
 
@@ -152,7 +152,7 @@ def _kind(asked: Feature | Label, cell: Cell) -> str:
 def _value(kind: str, cell: Cell) -> Value:
     if kind == "numeric" and isinstance(cell, str) and kind_of_text(cell) != "TEXT":
         return float(cell)  # a number beside texts: the texts are left out where the column is read as numbers
-    return value_of(kind, Missing(Reason.NULL) if cell is None else cell)
+    return value_of(kind, MissingValue(Reason.NULL) if cell is None else cell)
 
 
 def likely(column: PreviewColumn, cells: Sequence[Cell]) -> Numerals | None:

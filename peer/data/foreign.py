@@ -29,9 +29,9 @@ from anon.queries.lint import NAME
 from anon.queries.process import has_children
 from anon.tables.streams import Cell, ImportLimits, Record, Skip
 from anon.text.sentences import Ours, attributed, from_store, say
-from peer.data.foreign_talk import BEGIN, WORD, Request, Silent, Talk
+from peer.data.foreign_talk import BEGIN, WORD, ReadingRequest, Silent, Talk
 from peer.data.formats import sqlite
-from peer.data.formats.detect import Found, Table, detected
+from peer.data.formats.detect import DetectedFile, FileTable, detected
 from peer.data.formats.parquet import MAGIC as PARQUET
 from peer.data.watching import said_as_a_bad_file
 
@@ -48,7 +48,7 @@ _FORMAT = re.compile(r"[a-z]{1,12}(?:-[a-z]{1,12})?")
 
 
 @contextmanager
-def opened(file: Path, limits: ImportLimits) -> Iterator[Found]:
+def opened(file: Path, limits: ImportLimits) -> Iterator[DetectedFile]:
     """The kind of a file or folder; its sources can be read inside the block. Raises as `detected` does.
 
     `limits.look` is called while the child is waited for.
@@ -60,7 +60,7 @@ def opened(file: Path, limits: ImportLimits) -> Iterator[Found]:
     with _CHILDREN.begin(limits.seconds + _GRACE, _is_parquet(file)) as channel:
         channel.settimeout(_LOOK)
         conversation = _Conversation(Talk(channel, limits.look), limits)
-        yield conversation.opened(Request(file, limits))
+        yield conversation.opened(ReadingRequest(file, limits))
 
 
 def _is_parquet(file: Path) -> bool:
@@ -142,7 +142,7 @@ class _Conversation:
     _ahead: bool = False
     """More records are asked for, and not yet taken."""
 
-    def opened(self, request: Request) -> Found:
+    def opened(self, request: ReadingRequest) -> DetectedFile:
         """The file's kind, and sources that ask."""
         match self._answer(request.values()):
             case [str(format), str(says), list(tables), list(notes), int() | None as size] if _FORMAT.fullmatch(format):
@@ -152,12 +152,12 @@ class _Conversation:
         found = tuple(self._table(number, table) for number, table in enumerate(tables))
         words = [_words(note) for note in notes]
         length = None if size is None else sqlite.length(request.file)
-        return Found(format, _words(says), found, tuple(words), length)
+        return DetectedFile(format, _words(says), found, tuple(words), length)
 
-    def _table(self, number: int, told: Any) -> Table:
+    def _table(self, number: int, told: Any) -> FileTable:
         match told:
             case [name, str(title), bool(typed), str(unit)] if unit in _UNITS and _is_name(name):
-                return Table(name, title, ForeignSource(self, number, typed, unit))
+                return FileTable(name, title, ForeignSource(self, number, typed, unit))
         raise _failed()
 
     def keys(self, table: int) -> list[str]:

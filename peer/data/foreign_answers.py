@@ -10,8 +10,8 @@ from attrs import define, field
 from anon.errors import AnonmlError
 from anon.tables.streams import Cell, ImportLimits, Record, Skip
 from anon.text.sentences import to_store
-from peer.data.foreign_talk import Request, Silent, Talk
-from peer.data.formats.detect import Found, detected
+from peer.data.foreign_talk import ReadingRequest, Silent, Talk
+from peer.data.formats.detect import DetectedFile, detected
 from peer.data.watching import said_as_a_bad_file
 
 ROWS, SIGNS = 512, 2**16
@@ -22,7 +22,7 @@ CELL = 8
 
 def converse(talk: Talk) -> None:
     """Open the file that is asked for, say what it is, and answer questions until the other end closes."""
-    request = Request.from_values(talk.hear())
+    request = ReadingRequest.from_values(talk.hear())
     try:
         with said_as_a_bad_file(), detected(request.file, request.limits) as found:
             answers = _Answers(found, request.limits)
@@ -47,7 +47,7 @@ def _said(fault: AnonmlError) -> object:
     return {"fault": [fault.code, to_store(str(fault))]}
 
 
-def _described(found: Found) -> object:
+def _described(found: DetectedFile) -> object:
     tables = [[table.name, table.title, table.source.typed, table.source.unit] for table in found.tables]
     notes = [to_store(note) for note in found.notes]
     return [found.format, to_store(found.says), tables, notes, found.size]
@@ -57,7 +57,7 @@ def _described(found: Found) -> object:
 class _Answers:
     """Answers to questions about an open file."""
 
-    found: Found
+    found: DetectedFile
     limits: ImportLimits
     _records: Iterator[Record] = field(factory=lambda: iter(()))
     _keys: list[str] = field(factory=list)

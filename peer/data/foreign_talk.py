@@ -80,7 +80,7 @@ def _no_number(_text: str) -> None:
 
 
 @frozen
-class Request:
+class ReadingRequest:
     """The file to open, and the limits of reading it."""
 
     file: Path = field(repr=False)
@@ -92,7 +92,7 @@ class Request:
         return [path, {name: getattr(self.limits, name) for name in _NUMBERS}]
 
     @classmethod
-    def from_values(cls, values: Any) -> Request:
+    def from_values(cls, values: Any) -> ReadingRequest:
         """The request of these values."""
         path, numbers = values
         return cls(Path(os.fsdecode(path.encode("latin-1"))), ImportLimits(**numbers))

@@ -28,10 +28,10 @@ from anon.text.sentences import say
 from peer.data.choices import Choices, NoSuchPerson, declared, remembered
 from peer.data.deleting import empty_log, overwriting
 from peer.data.foreign import opened
-from peer.data.formats.detect import READABLE, Found
+from peer.data.formats.detect import READABLE, DetectedFile
 from peer.data.kept import DATA_KEPT
 from peer.data.reading import Reading, counted
-from peer.data.watching import Meter, said_as_a_bad_file, watched
+from peer.data.watching import RecordMeter, said_as_a_bad_file, watched
 
 Mode = Literal["replace", "append"]
 Progress = Callable[[int], None]
@@ -93,7 +93,7 @@ def import_file(
     limits = watched(limits, limits.seconds, stop)
     try:
         with said_as_a_bad_file(), opened(file, limits) as found, _transaction(database) as connection:
-            tables, meter = named_tables(found, table, limits), Meter(limits, found.size)
+            tables, meter = named_tables(found, table, limits), RecordMeter(limits, found.size)
             summaries = [
                 _import(connection, name, source, mode, progress, meter, choices or _as_before(database, name))
                 for name, source in tables
@@ -199,7 +199,7 @@ def _insertion(table: str, columns: Sequence[str]) -> str:
 # --- one table ---
 
 
-def named_tables(file_kind: Found, table: str | None, limits: ImportLimits) -> list[tuple[str, Source]]:
+def named_tables(file_kind: DetectedFile, table: str | None, limits: ImportLimits) -> list[tuple[str, Source]]:
     """The tables to be made, each under its name. Raises `Refused` where two would have one name, or none fits."""
     if not file_kind.tables:
         raise Refused(
@@ -228,7 +228,7 @@ def _import(
     source: Source,
     mode: Mode,
     progress: Progress | None,
-    meter: Meter,
+    meter: RecordMeter,
     choices: Choices,
 ) -> ImportSummary:
     limits = meter.limits

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from anon.storage.durable import Kept
+from anon.storage.durable import KeptFile
 from anon.text.sentences import say
 
 RESTORE = say("Restore a backup into an empty folder (`anonml peer restore FILE --home FOLDER`)")
-DATA_KEPT = Kept(
+DATA_KEPT = KeptFile(
     say(
         "With it are the tables that you imported; ledger, studies and packets that wait are another file and are not "
         "touched. Studies go on, and count as missing what cannot be read"

@@ -30,7 +30,7 @@ MOST_NAMED = 10
 
 
 @frozen
-class Named:
+class NamedPeople:
     """A column with several people in it: the first of them, at most `MOST_NAMED`."""
 
     table: str
@@ -45,12 +45,12 @@ class Named:
         return joined((*map(Quoted, self.people), *((Term("…"),) if self.more else ())), ", ")
 
 
-def named(table: str, column: str, people: tuple[str, ...]) -> Named:
+def named(table: str, column: str, people: tuple[str, ...]) -> NamedPeople:
     """The first of the people of a column."""
-    return Named(table, column, people[:MOST_NAMED], len(people) > MOST_NAMED)
+    return NamedPeople(table, column, people[:MOST_NAMED], len(people) > MOST_NAMED)
 
 
-def people_held(database: Path, tables: Iterable[Table]) -> tuple[Named, ...]:
+def people_held(database: Path, tables: Iterable[Table]) -> tuple[NamedPeople, ...]:
     """The tables on this machine that studies read and that name several people. Never raises."""
     present, found = plain_tables_of(database), []
     for table in tables:

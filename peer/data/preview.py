@@ -19,10 +19,10 @@ from anon.text.foreign import Quoted
 from anon.text.sentences import Figure, Sentence, attributed, joined, say
 from peer.data.choices import Choices, NoSuchPerson
 from peer.data.foreign import opened
-from peer.data.formats.detect import READABLE, Table
+from peer.data.formats.detect import READABLE, FileTable
 from peer.data.importing import named_tables
 from peer.data.reading import Reading, counted
-from peer.data.watching import Meter, said_as_a_bad_file, watched
+from peer.data.watching import RecordMeter, said_as_a_bad_file, watched
 
 SAMPLE = 200
 COMMAS = {
@@ -97,14 +97,14 @@ def preview(
     choices = choices or Choices()
     limits = watched(limits, limits.seconds if choices.person else limits.look_seconds, stop)
     with said_as_a_bad_file(), opened(path, limits) as found:
-        meter = Meter(limits, found.size)
+        meter = RecordMeter(limits, found.size)
         seen = [_table(name, source, rows, meter, choices) for name, source in named_tables(found, table, limits)]
         problems = [*found.notes, *(problem for _table, problems in seen for problem in problems)]
         return Preview(found.format, found.says, tuple(sample for sample, _problems in seen), tuple(problems))
 
 
 def _table(
-    name: str, source: Source, rows: int, meter: Meter, choices: Choices
+    name: str, source: Source, rows: int, meter: RecordMeter, choices: Choices
 ) -> tuple[PreviewTable, list[str]]:
     limits, records = meter.limits, meter.records(source)
     if choices.person:
@@ -134,7 +134,7 @@ def _table(
 
 
 def _count(source: Source) -> int | None:
-    return Table(None, "", source).count()
+    return FileTable(None, "", source).count()
 
 
 def _problems(name: str, source: Source, reading: Reading, whole: bool) -> list[str]:

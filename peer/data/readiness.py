@@ -22,7 +22,7 @@ from anon.text.sentences import NOTHING, Ours, Sentence, Term, listed, say
 from peer.data.kept import DATA_KEPT
 
 if TYPE_CHECKING:
-    from peer.data.people import Named
+    from peer.data.people import NamedPeople
 
 SAMPLED = 400
 """Places of a table at which rows are measured."""
@@ -85,7 +85,7 @@ class OwnData:
     rows: Mapping[str, int]
     too_large: int = 0
     uncounted: tuple[str, ...] = ()
-    people: tuple[Named, ...] = ()
+    people: tuple[NamedPeople, ...] = ()
     """The tables that name several people, where they were looked for."""
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from attrs import define, field
 
-from anon.tables.columns import Column
+from anon.tables.columns import LearntColumn
 from anon.tables.streams import Cell, ImportLimits, Record, Skip
 from anon.text.sentences import Sentence, say_many
 
@@ -19,7 +19,7 @@ class Reading:
     """One reading of a source whose columns are known."""
 
     typed: bool
-    columns: Mapping[str, Column]
+    columns: Mapping[str, LearntColumn]
     limits: ImportLimits
     progress: Callable[[int], None]
     read: int = 0
@@ -64,7 +64,7 @@ class Reading:
             return Skip.BROKEN
         return row if size <= self.limits.row_bytes else Skip.LONG
 
-    def _cell(self, cell: Cell, column: Column) -> Cell:
+    def _cell(self, cell: Cell, column: LearntColumn) -> Cell:
         if isinstance(cell, str) and (len(cell.encode()) > self.limits.cell_bytes or "\0" in cell):
             self.emptied += 1
             return None

@@ -50,7 +50,7 @@ def watched(limits: ImportLimits, seconds: float, stop: Event | None) -> ImportL
 
 
 @define
-class Meter:
+class RecordMeter:
     """Counts all records of one file, over every pass. `size` is what the file takes on the disk.
 
     Without a `size` the file's own bytes are counted as they are unpacked (`anon.tables.streams`).

@@ -11,28 +11,30 @@ from anon.tables.streams import LIMITS, ImportLimits, Record, Skip
 from peer.data.choices import Person
 from peer.data.foreign import opened
 from peer.data.importing import named_tables
-from peer.data.people import MOST_NAMED, PERSON_COLUMNS, Named, named
-from peer.data.watching import Meter, said_as_a_bad_file, watched
+from peer.data.people import MOST_NAMED, PERSON_COLUMNS, NamedPeople, named
+from peer.data.watching import RecordMeter, said_as_a_bad_file, watched
 
 
 def people_of_file(
     file: Path, table: str | None = None, *, limits: ImportLimits = LIMITS, stop: Event | None = None
-) -> Named | None:
+) -> NamedPeople | None:
     """The column of a file that names several people; reads all of it where it names one. Raises as `import_file`."""
     return next(_columns_of_file(file, table, PERSON_COLUMNS, limits, stop, fewest=2), None)
 
 
-def values_of_file(file: Path, table: str | None, person: Person, *, limits: ImportLimits = LIMITS) -> Named | None:
+def values_of_file(
+    file: Path, table: str | None, person: Person, *, limits: ImportLimits = LIMITS
+) -> NamedPeople | None:
     """The first values of the column that tells whose row it is. Raises as `import_file`."""
     return next(_columns_of_file(file, table, frozenset({person.column}), limits, None, fewest=1), None)
 
 
 def _columns_of_file(
     file: Path, table: str | None, columns: frozenset[str], limits: ImportLimits, stop: Event | None, fewest: int
-) -> Iterator[Named]:
+) -> Iterator[NamedPeople]:
     limits = watched(limits, limits.seconds, stop)
     with said_as_a_bad_file(), opened(file, limits) as found:
-        meter = Meter(limits, found.size)
+        meter = RecordMeter(limits, found.size)
         for name, source in named_tables(found, table, limits):
             held = _people(meter.records(source), columns)
             for column, people in held.items():

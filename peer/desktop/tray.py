@@ -18,7 +18,7 @@ from anon.errors import AnonmlError, Refused
 from anon.extras import install
 from anon.page.browser import open_link
 from peer.desktop.page import Page
-from peer.desktop.tray_menu import Choice, choose, menu, view_of
+from peer.desktop.tray_menu import MenuChoice, choose, menu, view_of
 
 REDRAWN_SECONDS = 20.0
 _SIDE = 64
@@ -89,17 +89,17 @@ class Doing:
 def _items(library: Any, page: Page, doing: Doing) -> Iterator[Any]:
     offered = menu(page.ask(view_of))
     for choice in offered.choices:
-        yield library.MenuItem(choice.value, _chosen(choice, page, doing), default=choice is Choice.OPEN)
+        yield library.MenuItem(choice.value, _chosen(choice, page, doing), default=choice is MenuChoice.OPEN)
     yield library.Menu.SEPARATOR
     yield library.MenuItem(offered.line, None, enabled=False)
 
 
-def _chosen(choice: Choice, page: Page, doing: Doing) -> Callable[[], None]:
+def _chosen(choice: MenuChoice, page: Page, doing: Doing) -> Callable[[], None]:
     def done() -> None:
-        if choice is Choice.QUIT:
+        if choice is MenuChoice.QUIT:
             doing.stop()
             return
-        opening = choice is Choice.OPEN
+        opening = choice is MenuChoice.OPEN
         try:
             page.ask(lambda server: choose(choice, server, time.time()))
         except AnonmlError:

@@ -13,7 +13,7 @@ from peer.run.supervisor import Running
 PAUSE_SECONDS = 86400.0
 
 
-class Choice(StrEnum):
+class MenuChoice(StrEnum):
     """The choices."""
 
     OPEN = "Open my page"
@@ -36,7 +36,7 @@ class Menu:
     """A line that says how things stand, and what can be chosen, the first by a click on the icon itself."""
 
     line: str
-    choices: tuple[Choice, ...]
+    choices: tuple[MenuChoice, ...]
 
 
 def view_of(server: ServedPage) -> View:
@@ -47,15 +47,15 @@ def view_of(server: ServedPage) -> View:
 
 def menu(view: View) -> Menu:
     """The menu of the moment."""
-    pausing = Choice.PAUSE if view.paused_until is None else Choice.RESUME
-    return Menu(_line(view), (Choice.OPEN, pausing, Choice.QUIT))
+    pausing = MenuChoice.PAUSE if view.paused_until is None else MenuChoice.RESUME
+    return Menu(_line(view), (MenuChoice.OPEN, pausing, MenuChoice.QUIT))
 
 
-def choose(choice: Choice, server: ServedPage, now: float) -> None:
+def choose(choice: MenuChoice, server: ServedPage, now: float) -> None:
     """Do what was chosen with the home: pausing and going on. Raises `Refused` as `PeerApp.pause` does."""
-    if choice is Choice.PAUSE:
+    if choice is MenuChoice.PAUSE:
         server.site.peer.pause(now + PAUSE_SECONDS)
-    elif choice is Choice.RESUME:
+    elif choice is MenuChoice.RESUME:
         server.site.peer.resume()
 
 

@@ -23,7 +23,7 @@ from peer.opening import DEFAULT_HOME, DEVICES, HomeOption, RouteOption, existin
 
 if TYPE_CHECKING:
     from peer.pairing.phones import PhoneRecord
-    from peer.pairing.service import Offer
+    from peer.pairing.service import PairingOffer
     from peer.pairing.state import PairingFolder, PairingState
 
 MINUTES = 15
@@ -84,7 +84,7 @@ async def _pair(
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
 
-    def announce(offers: Sequence[Offer]) -> None:
+    def announce(offers: Sequence[PairingOffer]) -> None:
         up.set()
         until = time.time() + 60 * minutes
         print_json(_offers_json(offers, until)) if as_json else _show(offers, until)
@@ -113,7 +113,7 @@ async def _unless(stopped: asyncio.Event, up: asyncio.Event, running: asyncio.Ta
         return "you stopped it before it was up"
 
 
-def _show(offers: Sequence[Offer], until: float) -> None:
+def _show(offers: Sequence[PairingOffer], until: float) -> None:
     """Two codes for each phone: the key for its Tor, then the link for its browser."""
     console = Terminal()
     for offer in offers:
@@ -131,7 +131,7 @@ def _show(offers: Sequence[Offer], until: float) -> None:
     )
 
 
-def _texts(offer: Offer) -> dict[str, str]:
+def _texts(offer: PairingOffer) -> dict[str, str]:
     return {
         "address": offer.host,
         "key": offer.key,
@@ -139,7 +139,7 @@ def _texts(offer: Offer) -> dict[str, str]:
     }
 
 
-def _offers_json(offers: Sequence[Offer], until: float) -> dict[str, Any]:
+def _offers_json(offers: Sequence[PairingOffer], until: float) -> dict[str, Any]:
     phones = [
         {
             "number": offer.phone.number,

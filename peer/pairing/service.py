@@ -39,7 +39,7 @@ TOLD = say("you switched it off")
 
 
 @frozen
-class Offer:
+class PairingOffer:
     """The content of one phone's codes: the service's host, and its own link and key. Good once, while pairing is
     on."""
 
@@ -65,7 +65,7 @@ class Pairing:
     home: PeerHome
     names: Sequence[str]
     seconds: float
-    announce: Callable[[Sequence[Offer]], None]
+    announce: Callable[[Sequence[PairingOffer]], None]
     progress: Callable[[str], None] = field(default=lambda line: None)
     invites: Sequence[Invite] = ()
     now: Callable[[], float] = time.time
@@ -107,7 +107,7 @@ class Pairing:
         until = began + self.seconds
         origin = f"http://{standing.host}"
         gate, told, guard = standing.gate, None, Guard("pairing's folder", ends=(Unreachable,))
-        self.announce([Offer(phone, standing.host, gate.link_of(phone, origin)) for phone in gate.phones])
+        self.announce([PairingOffer(phone, standing.host, gate.link_of(phone, origin)) for phone in gate.phones])
         while True:
             # A clock that is set back must not lengthen it; one that stands while the machine sleeps must not either.
             left = min(until - self.now(), self.seconds - (time.monotonic() - elapsed))

@@ -198,7 +198,7 @@ def is_short(manifest: Manifest) -> bool:
 
 
 @frozen
-class Question:
+class ConsentQuestion:
     """A feature or the label as the owner sees it: its sentence and the query that computes it.
 
     `expects`: the direction that staff expect of a feature, in words; empty without one.
@@ -234,8 +234,8 @@ class ConsentSheet:
     minimum_cohort: int
     packets: int
     tellers: tuple[NamedTeller, ...]
-    label: Question
-    features: tuple[Question, ...]
+    label: ConsentQuestion
+    features: tuple[ConsentQuestion, ...]
     tables: tuple[Table, ...]
     summary: Sentence
     odds: tuple[Sentence, ...]
@@ -277,9 +277,9 @@ def explain(
         minimum_cohort=max(policy.minimum_cohort, manifest.cohort.minimum),
         packets=manifest.packets,
         tellers=(tellers := named_tellers(manifest, known or {})),
-        label=Question(manifest.label.name, manifest.label.description, manifest.label.query.strip()),
+        label=ConsentQuestion(manifest.label.name, manifest.label.description, manifest.label.query.strip()),
         features=tuple(
-            Question(
+            ConsentQuestion(
                 feature.name,
                 feature.description,
                 feature.query.strip(),
@@ -314,7 +314,7 @@ def trust(manifest: Manifest, tellers: Sequence[NamedTeller]) -> tuple[Sentence,
     arrangement = tellers_of(manifest)
     if arrangement is None:
         return ()
-    return (*to_check(arrangement.has_spare), *(other_words(one) for one in tellers if one.earlier))
+    return (*to_check(arrangement.has_spare), *(other_words(teller) for teller in tellers if teller.earlier))
 
 
 def _statements(

@@ -60,7 +60,8 @@ def limits_shown(ledger: Ledger, limits: Sequence[BudgetLimit]) -> tuple[BudgetL
     """The limits that matter beside the local budget's: where a study holds something, or the owner chose another."""
     held = {entry.budget for entry in ledger.entries} - {LOCAL}
     known = {limit.budget: limit for limit in limits}
-    unset = (BudgetLimit(one.measure, one.unit, 0, 0) for one in ledger.budgets if one in held - known.keys())
+    budgets = (budget for budget in ledger.budgets if budget in held - known.keys())
+    unset = (BudgetLimit(budget.measure, budget.unit, 0, 0) for budget in budgets)
     chosen = (limit for limit in limits if limit.budget in held or limit not in SAFE)
     return (*chosen, *unset)
 

@@ -138,7 +138,7 @@ def _central(
     budget, again = charge.budget, format_epsilon(recomputed.replacing().amount)
     amount = amount_text(budget, charge.amount)
     whole = say("About everything of yours: {amount}; recomputed: {recomputed}.", amount=amount, recomputed=again)
-    one = say("About one record of yours: {amount}; recomputed: {recomputed}.", amount=amount, recomputed=again)
+    about_one = say("About one record of yours: {amount}; recomputed: {recomputed}.", amount=amount, recomputed=again)
     records = say(
         "A record is all your rows with one key. It protects each record by itself. "
         "All your records together can show more about you."
@@ -146,7 +146,7 @@ def _central(
     moved = say("Then, whatever anyone believed about that, the odds of it {moved}.", moved=odds_moved(charge.amount))
     return (
         say("You send {packets}.", packets=say_many("{count} packet", "{count} packets", manifest.packets)),
-        *((whole,) if charge.unit is Unit.PERSON else (one, records)),
+        *((whole,) if charge.unit is Unit.PERSON else (about_one, records)),
         say("The promise holds if {condition}. Otherwise it does not hold.", condition=attributed(charge.condition)),
         *((moved,) if charge.measure is Measure.CENTRAL else ()),
         say(

@@ -39,7 +39,7 @@ class NamedTeller:
 def keys_named(manifest: Manifest) -> tuple[tuple[str, bytes], ...]:
     """Name and key of each teller, for a yes to remember."""
     arrangement = tellers_of(manifest)
-    return tuple((folded(one.name), one.key) for one in arrangement.tellers) if arrangement is not None else ()
+    return tuple((folded(teller.name), teller.key) for teller in arrangement.tellers) if arrangement is not None else ()
 
 
 def check_tellers(manifest: Manifest, body_untrusted: bytes | None) -> None:
@@ -67,10 +67,10 @@ def named_tellers(manifest: Manifest, known: KnownTellers) -> tuple[NamedTeller,
     if arrangement is None:
         return ()
     found = []
-    for one in arrangement.tellers:
-        keys = known.get(folded(one.name), ())
-        earlier = () if one.key in keys else tuple(map(teller_words, keys))
-        found.append(NamedTeller(one.name, teller_words(one.key), one.address, one.key in keys, earlier))
+    for teller in arrangement.tellers:
+        keys = known.get(folded(teller.name), ())
+        earlier = () if teller.key in keys else tuple(map(teller_words, keys))
+        found.append(NamedTeller(teller.name, teller_words(teller.key), teller.address, teller.key in keys, earlier))
     return tuple(found)
 
 

@@ -9,14 +9,14 @@ from anon.text.sentences import Sentence, joined, say
 from peer.rules.promise import amount_text
 
 if TYPE_CHECKING:
-    from anon.sharing.round_document import Unsummed
+    from anon.sharing.round_document import UnsummedRound
 
 UNSUMMED = "unsummed"
 """The kind of the document that ends a study without a sum."""
 ENDED = say("This study ended without a sum. This program fetches the reason at a time of its own.")
 """While only the signed head is known."""
 
-def told(ended: Unsummed | None, budget: Budget, spent: int) -> str:
+def told(ended: UnsummedRound | None, budget: Budget, spent: int) -> str:
     """The whole of it. `ended`: None where its document cannot be read; `spent`: by the ledger, for this study."""
     return joined([_ended(ended), cost(budget, spent)], " ")
 
@@ -31,7 +31,7 @@ def cost(budget: Budget, spent: int) -> Sentence:
     )
 
 
-def _ended(ended: Unsummed | None) -> Sentence:
+def _ended(ended: UnsummedRound | None) -> Sentence:
     if ended is None:
         return say("This study ended without a sum, for a reason that this program cannot read. Ask staff.")
     if ended.round:
@@ -48,7 +48,7 @@ def _ended(ended: Unsummed | None) -> Sentence:
     )
 
 
-def _why(ended: Unsummed) -> Sentence:
+def _why(ended: UnsummedRound) -> Sentence:
     from anon.sharing.round_document import Why  # here alone: it loads all about shares
 
     return {

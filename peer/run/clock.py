@@ -96,7 +96,7 @@ class StudyClock:
 
 def proven_time(manifest: Manifest, chain: Sequence[SignedHead]) -> float:
     """The latest instant that must have passed, because a document is signed that exists only afterwards."""
-    return float(max((_exists_after(manifest, one.head.kind, one.head.part) for one in chain), default=0))
+    return float(max((_exists_after(manifest, signed.head.kind, signed.head.part) for signed in chain), default=0))
 
 
 def _exists_after(manifest: Manifest, kind: str, part: int) -> int:

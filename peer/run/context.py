@@ -20,7 +20,7 @@ from peer.run.departures import DepartureTimes
 from peer.run.jobs import RunnerMemory
 from peer.run.plan import PlanInputs
 from peer.store.home import Settings
-from peer.store.records import Member, Open, OutboxEntry, Study
+from peer.store.records import MemberStudy, OpenStudy, OutboxEntry, Study
 from peer.store.store import Store
 
 
@@ -71,7 +71,7 @@ class StudyRun:
         now = self.now() if since is None else since
         return DepartureTimes(manifest, now, self.now.behind, self.tools.random_bytes)
 
-    def secrets(self, study: Open) -> StudySecrets:
+    def secrets(self, study: OpenStudy) -> StudySecrets:
         """The study's secrets, opened."""
         return StudySecrets.from_bytes(self.tools.vault.open(study.secrets))
 
@@ -82,6 +82,6 @@ class StudyRun:
         return (Event.SLOTS_SETTLED, Event.INCLUSION_SETTLED)
 
 
-def credential_of(study: Member, secrets: StudySecrets) -> Credential:
+def credential_of(study: MemberStudy, secrets: StudySecrets) -> Credential:
     """The credential that the checks accepted, checked anew."""
     return check_credential(study.study, study.manifest, study.roster_digest, study.seed, study.credential, secrets)

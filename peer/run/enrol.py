@@ -14,10 +14,10 @@ from peer.rules.schedule import draw_fetch_time
 from peer.rules.study_secrets import StudySecrets
 from peer.run.context import Later, StudyRun
 from peer.run.exchanges import Exchanges
-from peer.store.records import Consented, Leaving
+from peer.store.records import ConsentedStudy, LeavingStudy
 
 
-async def enrol(run: StudyRun, exchanges: Exchanges, study: Consented) -> None:
+async def enrol(run: StudyRun, exchanges: Exchanges, study: ConsentedStudy) -> None:
     """Deliver the stored enrolment, and draw when to fetch the closed roster."""
     word = await exchanges.word(run.tools.client(study).enrol(study.enrolment))
     if word == ACCEPTED:
@@ -30,7 +30,7 @@ async def enrol(run: StudyRun, exchanges: Exchanges, study: Consented) -> None:
         run.store.end(study.study, Event.ENROLMENT_REFUSED, say("not admitted; {answer}", answer=reply_sentence(word)))
 
 
-async def withdraw(run: StudyRun, exchanges: Exchanges, study: Leaving) -> None:
+async def withdraw(run: StudyRun, exchanges: Exchanges, study: LeavingStudy) -> None:
     """Deliver the withdrawal, as long as enrolment is open."""
     if run.now() >= study.manifest.timetable.enrol_closes:
         return run.store.settle_withdrawal(study.study, say("you left; enrolment had closed, nothing is sent"))

@@ -37,7 +37,7 @@ NOTICE_SECONDS = 1.0
 
 
 @frozen
-class Fault:
+class StudyFault:
     """A study's fault, how often it was met, and when the study is tried again (unix seconds)."""
 
     error: Exception
@@ -52,7 +52,7 @@ class Following:
         self._tools = tools
         self._sleep = sleep
         self._runners: dict[bytes, StudyRunner] = {}
-        self._faults: dict[bytes, Fault] = {}
+        self._faults: dict[bytes, StudyFault] = {}
         self._full = ""
 
     async def step(self, study: bytes) -> float | None:
@@ -108,7 +108,7 @@ class Following:
         known = self._faults.get(study)
         times = 0 if known is None else known.times
         wait = draw_backoff(min(times, MOST_DOUBLINGS), POLL_SECONDS, self._tools.random_bytes)
-        self._faults[study] = Fault(error, times + 1, self._tools.now() + wait)
+        self._faults[study] = StudyFault(error, times + 1, self._tools.now() + wait)
         if known is None or type(known.error) is not type(error):
             _LOG.error("study %s: %s; it is tried again", study.hex()[:8], type(error).__name__)  # no text: data
         with suppress(NoRoom, sqlite3.Error):  # a store that is full, or held by another program, is told of later

@@ -52,7 +52,7 @@ from peer.run.context import Later, StudyRun, credential_of
 from peer.run.exchanges import Exchanges
 from peer.run.jobs import FetchDigests, FetchTranscripts, TranscriptRange
 from peer.run.plan import transcript_interval
-from peer.store.records import Sent
+from peer.store.records import SentStudy
 from peer.threads import heads_off_loop, off_loop
 
 MOST_LISTED = 32 * 1024 * 1024
@@ -64,7 +64,7 @@ NOT_SUMMED = say("neither a sum nor the transcript was published in time: ask st
 NOT_FETCHED = say("a random part of the transcripts was fetched; the others were too many")
 
 
-async def choose_transcripts(run: StudyRun, exchanges: Exchanges, study: Sent) -> None:
+async def choose_transcripts(run: StudyRun, exchanges: Exchanges, study: SentStudy) -> None:
     """Once every transcript has a head, draw which of them to fetch, and when. The answers play no part."""
     chain: Sequence[SignedHead] = await heads_off_loop(lambda: study.chain)
     surveys = transcript_parts(study.manifest, chain)
@@ -91,7 +91,7 @@ async def choose_transcripts(run: StudyRun, exchanges: Exchanges, study: Sent) -
     run.memory = evolve(run.memory, runs=runs)
 
 
-async def fetch_transcripts(run: StudyRun, exchanges: Exchanges, study: Sent, job: FetchTranscripts) -> None:
+async def fetch_transcripts(run: StudyRun, exchanges: Exchanges, study: SentStudy, job: FetchTranscripts) -> None:
     """Keep of a run of transcripts the digests of own packets alone."""
     bodies = await exchanges.bodies(study, [head for _survey, head in job.run])
     surveys = [survey for survey, _head in job.run]
@@ -102,7 +102,9 @@ async def fetch_transcripts(run: StudyRun, exchanges: Exchanges, study: Sent, jo
     run.memory = run.memory.with_done(job)
 
 
-def _check_listed(study: Sent, chain: Sequence[SignedHead], bodies: Sequence[bytes], surveys: Sequence[int]) -> None:
+def _check_listed(
+    study: SentStudy, chain: Sequence[SignedHead], bodies: Sequence[bytes], surveys: Sequence[int]
+) -> None:
     """The lists themselves, since packets that are shorter than any make no longer document. Raises `Distrust`."""
     listed = {survey: packets_in(body, study.study, survey) for body, survey in zip(bodies, surveys, strict=True)}
     members = members_signed(study.manifest, chain) or 0
@@ -110,7 +112,7 @@ def _check_listed(study: Sent, chain: Sequence[SignedHead], bodies: Sequence[byt
     check_packets({slot.slot: sum(listed.get(row.survey, 0) for row in slot.rows) for slot in slots}, members)
 
 
-def conclude(run: StudyRun, study: Sent, reason: str) -> None:
+def conclude(run: StudyRun, study: SentStudy, reason: str) -> None:
     """Keep what was found of the packets whose transcripts are here; the others stay as they were."""
     outbox = run.store.outbox(study.study)
     delivered = [packet for packet in outbox if packet.status is Status.DELIVERED]
@@ -126,7 +128,7 @@ def conclude(run: StudyRun, study: Sent, reason: str) -> None:
     run.store.inclusion(study.study, found, reason)
 
 
-async def conclude_without_sum(run: StudyRun, exchanges: Exchanges, study: Sent, head: Head) -> None:
+async def conclude_without_sum(run: StudyRun, exchanges: Exchanges, study: SentStudy, head: Head) -> None:
     """The study ended without a sum, and no transcript follows. Every member's program fetches the reason alike."""
     from anon.sharing.round_document import parse_unsummed  # with tellers alone: it loads all about shares
 
@@ -138,7 +140,7 @@ async def conclude_without_sum(run: StudyRun, exchanges: Exchanges, study: Sent,
     run.store.inclusion(study.study, {}, told(ended, *_held(run, study)))
 
 
-def give_up(run: StudyRun, study: Sent) -> None:
+def give_up(run: StudyRun, study: SentStudy) -> None:
     """The transcripts were not published in time. Where tellers add up, the owner hears what that cost."""
     reason: str = NOT_PUBLISHED
     if tellers_of(study.manifest) is not None:
@@ -146,7 +148,7 @@ def give_up(run: StudyRun, study: Sent) -> None:
     conclude(run, study, reason)
 
 
-def _held(run: StudyRun, study: Sent) -> tuple[Budget, int]:
+def _held(run: StudyRun, study: SentStudy) -> tuple[Budget, int]:
     entry = run.store.ledger().entry(study.study)
     return (charge_of(study.manifest).budget, 0) if entry is None else (entry.budget, entry.spent)
 
@@ -157,7 +159,7 @@ def runs_of(heads: Mapping[int, Head]) -> list[TranscriptRange]:
     for survey, head in sorted(heads.items(), key=lambda item: item[1].number):
         last = runs[-1] if runs else []
         follows = bool(last) and last[-1][1].number + 1 == head.number
-        if follows and sum(one.length for _survey, one in last) + head.length <= MOST_LISTED:
+        if follows and sum(listed.length for _survey, listed in last) + head.length <= MOST_LISTED:
             last.append((survey, head))
         else:
             runs.append([(survey, head)])
@@ -173,7 +175,7 @@ def _own_listed(
 
 
 async def choose_buckets(
-    run: StudyRun, exchanges: Exchanges, study: Sent, chain: Sequence[SignedHead], heads: Mapping[int, Head]
+    run: StudyRun, exchanges: Exchanges, study: SentStudy, chain: Sequence[SignedHead], heads: Mapping[int, Head]
 ) -> None:
     """Fetch the transcripts' documents with the roster's, and draw when each bucket is fetched. `heads`: of each slot's
     transcript."""
@@ -191,7 +193,7 @@ async def choose_buckets(
     run.memory = evolve(run.memory, runs=(), digests=fetches)
 
 
-async def fetch_digests(run: StudyRun, exchanges: Exchanges, study: Sent, job: FetchDigests) -> None:
+async def fetch_digests(run: StudyRun, exchanges: Exchanges, study: SentStudy, job: FetchDigests) -> None:
     """Of a bucket keep the digest of the own packet alone, if it is the bucket of the own tag."""
     bucket = await exchanges.bucket(study, job.head, job.document, job.bucket)
     try:
@@ -213,16 +215,16 @@ def _with_roster(chain: Sequence[SignedHead], heads: Mapping[int, Head]) -> dict
     Without these where they are long, which an honest aggregator's are not."""
     roster = _roster(chain)
     needed = {head.number: head for head in (roster, *heads.values())}
-    together = needed | {one.head.number: one.head for one in chain[roster.number : max(needed)]}
+    together = needed | {signed.head.number: signed.head for signed in chain[roster.number : max(needed)]}
     return together if sum(head.length for head in together.values()) <= MOST_BETWEEN else needed
 
 
 def _roster(chain: Sequence[SignedHead]) -> Head:
-    return next(one.head for one in chain if one.head.kind == "roster")
+    return next(signed.head for signed in chain if signed.head.kind == "roster")
 
 
 def _read(
-    study: Sent, chain: Sequence[SignedHead], heads: Mapping[int, Head], bodies: Mapping[int, bytes]
+    study: SentStudy, chain: Sequence[SignedHead], heads: Mapping[int, Head], bodies: Mapping[int, bytes]
 ) -> dict[int, BucketDocument]:
     """The transcripts' documents by slot, none of more packets than the roster has members."""
     try:
@@ -238,7 +240,7 @@ def _read(
 
 
 def _fetches(
-    study: Sent, heads: Mapping[int, Head], documents: Mapping[int, BucketDocument], secrets: StudySecrets
+    study: SentStudy, heads: Mapping[int, Head], documents: Mapping[int, BucketDocument], secrets: StudySecrets
 ) -> tuple[FetchDigests, ...]:
     credential, fetches = credential_of(study, secrets), list[FetchDigests]()
     for slot, document in sorted(documents.items()):

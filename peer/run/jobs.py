@@ -157,7 +157,7 @@ YIELDING = (
 
 
 @frozen
-class Opening:
+class BucketOpening:
     """The end of an enrolment whose roster and credentials are in buckets. `numbers`: the own bucket and its decoys;
     `opened`: those that are here. `begins`: the time at which the peer goes on if all are, drawn before their fetches.
     """
@@ -197,7 +197,7 @@ class RunnerMemory:
     done: frozenset[Job] = frozenset()
     runs: tuple[TranscriptRange, ...] | None = None
     digests: tuple[FetchDigests, ...] = ()
-    opening: Opening | None = None
+    opening: BucketOpening | None = None
     last: Job | None = None
     ended: float = 0.0
     ready: float = 0.0
@@ -243,7 +243,7 @@ class DueJob:
 
 
 @frozen
-class Draw:
+class TimeDraw:
     """A random time that a job still lacks; `draw` gives it."""
 
     job: Job

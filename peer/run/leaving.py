@@ -10,7 +10,7 @@ from anon.text.sentences import Term, say
 from anon.wire.messages import sign_withdrawal
 from peer.rules.lifecycle import Event, State
 from peer.rules.study_secrets import StudySecrets
-from peer.store.records import Joined, Study
+from peer.store.records import JoinedStudy, Study
 
 Departure = tuple[Event, bytes | None]
 """The study's event, and the sealed withdrawal that is owed to the aggregator, if any."""
@@ -24,7 +24,7 @@ def departure(study: Study, now: float, opened: Callable[[bytes], bytes]) -> Dep
     """
     if study.state is State.LEAVING:
         raise Refused(say("you left this study: the withdrawal is on its way; keep `anonml peer run` running"))
-    if is_early(study, now) and isinstance(study, Joined):
+    if is_early(study, now) and isinstance(study, JoinedStudy):
         signed = sign_withdrawal(study.study, StudySecrets.from_bytes(opened(study.secrets)).signing_key)
         return Event.OWNER_LEFT_EARLY, sealed_withdrawal(study.manifest, signed)
     if study.state in (*OPEN, State.CHECKED, State.SENT):

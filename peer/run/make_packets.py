@@ -26,7 +26,7 @@ from anon.protocols.sortition import tag_context
 from anon.study.manifest import Manifest, Window
 from anon.text.sentences import say
 from peer.data.evaluate import answers_of, missing
-from peer.data.making.content import AskedSlot, Making, made, read_made
+from peer.data.making.content import Making, SlotRequest, made, read_made
 from peer.data.making.work import work_of
 from peer.protocols.contract import part_of
 from peer.release import SlotRandomness, release
@@ -36,8 +36,8 @@ from peer.rules.study_secrets import StudySecrets
 from peer.run.context import StudyRun, credential_of
 from peer.run.exchanges import Exchanges
 from peer.run.plan import Slots, is_settled, undecided
-from peer.store.outbox import Covering, Scheduled
-from peer.store.records import Answering, Evaluating, Evaluation, Member
+from peer.store.outbox import Covering, ScheduledPacket
+from peer.store.records import AnsweringStudy, EvaluatingStudy, Evaluation, MemberStudy
 from peer.threads import off_loop
 
 SendTimes = Mapping[int, float | None]
@@ -65,23 +65,23 @@ class PacketInputs:
             grounds += [hashlib.sha256(answers).digest(), *bodies]
         return SlotRandomness(self.secrets.drawn[slot], *grounds)
 
-    def begun(self, answers: bytes | None = None) -> Begun:
+    def begun(self, answers: bytes | None = None) -> MakingStart:
         """The random bytes of every slot, and what a child is told of them."""
         draws = {slot: self.drawn(slot, survey, answers) for slot, survey in self.slots}
         places = tuple(self._place(slot, survey, draws[slot]) for slot, survey in self.slots)
         given = missing(self.manifest) if answers is None else answers
-        return Begun(draws, Making(self.manifest.to_bytes(), given, places, self.documents))
+        return MakingStart(draws, Making(self.manifest.to_bytes(), given, places, self.documents))
 
-    def _place(self, slot: int, survey: int, draw: SlotRandomness) -> AskedSlot:
+    def _place(self, slot: int, survey: int, draw: SlotRandomness) -> SlotRequest:
         asked = self.manifest.survey(survey)
         if not asked.exact:
-            return AskedSlot(slot, survey)
+            return SlotRequest(slot, survey)
         tag = pseudonym(self.credential, tag_context(self.manifest, slot))
-        return AskedSlot(slot, survey, tag, draw(part_of(self.manifest).random_size(self.manifest, asked)))
+        return SlotRequest(slot, survey, tag, draw(part_of(self.manifest).random_size(self.manifest, asked)))
 
 
 @frozen
-class Begun:
+class MakingStart:
     """A making that begins: the random bytes by slot, of which those of shares are given away, and the request."""
 
     draws: Mapping[int, SlotRandomness] = field(repr=False)
@@ -89,22 +89,22 @@ class Begun:
 
 
 @frozen
-class Missing:
+class MissingAnswer:
     """The declared missing answer of a window, made beforehand: its random bytes, and what each packet says."""
 
     draws: Mapping[int, SlotRandomness] = field(repr=False)
     message: bytes = field(repr=False)
 
 
-def without_answers(inputs: PacketInputs) -> Missing:
+def without_answers(inputs: PacketInputs) -> MissingAnswer:
     """The content of the packets if nothing else is ready. Raises `Malformed` and `RejectedProof` on account of
     documents."""
     begun = inputs.begun()
-    return Missing(begun.draws, made(begun.told, inputs.manifest))
+    return MissingAnswer(begun.draws, made(begun.told, inputs.manifest))
 
 
 def taken_up(
-    inputs: PacketInputs, message: bytes, begun: Begun, otherwise: Missing
+    inputs: PacketInputs, message: bytes, begun: MakingStart, otherwise: MissingAnswer
 ) -> tuple[Sequence[Outgoing], Mapping[int, SlotRandomness]]:
     """The content of the packets, and the random bytes that finish them: the same work whatever the message holds."""
     if len(message) == len(otherwise.message):
@@ -115,21 +115,21 @@ def taken_up(
 
 def released(
     inputs: PacketInputs, wishes: Sequence[Outgoing], draws: Mapping[int, SlotRandomness], send_times: SendTimes
-) -> tuple[list[Scheduled], list[int]]:
+) -> tuple[list[ScheduledPacket], list[int]]:
     """Finished packets with their times, and the slots whose window had passed."""
-    packets, missed = list[Scheduled](), list[int]()
+    packets, missed = list[ScheduledPacket](), list[int]()
     for wish in wishes:
         send_at = send_times[wish.slot]
         if send_at is None:
             missed.append(wish.slot)
             continue
         made_of = release(inputs.manifest.study_id, inputs.manifest, wish, inputs.credential, draws[wish.slot])
-        packets.append(Scheduled(made_of, send_at))
+        packets.append(ScheduledPacket(made_of, send_at))
     return packets, missed
 
 
 async def make_by_deadline(
-    run: StudyRun, inputs: PacketInputs, otherwise: Missing, evaluation: Evaluation, known: bytes | None
+    run: StudyRun, inputs: PacketInputs, otherwise: MissingAnswer, evaluation: Evaluation, known: bytes | None
 ) -> None:
     """Make and store the packets of a window whose evaluation was journalled. `known`: the answers, where an earlier
     window or a backup fixed them; else the queries are evaluated first."""
@@ -159,7 +159,7 @@ async def _store_made(
     settle_if_done(run, study)
 
 
-async def go_on_without(run: StudyRun, study: Evaluating) -> None:
+async def go_on_without(run: StudyRun, study: EvaluatingStudy) -> None:
     """Making the packets of a window was begun, and this process or machine came down before its end: they say that the
     answer is missing. Nothing else is different. A study that a restore barred sends nothing. A study whose missing
     answer fits no packet ends: no later try would fit it."""
@@ -176,10 +176,10 @@ async def go_on_without(run: StudyRun, study: Evaluating) -> None:
         run.store.end(study.study, Event.CHECK_FAILED, str(fault))
 
 
-async def answer(run: StudyRun, exchanges: Exchanges, study: Member, window: Window) -> None:
+async def answer(run: StudyRun, exchanges: Exchanges, study: MemberStudy, window: Window) -> None:
     """Fetch what any survey of the window needs, whatever was drawn, and make its packets and what fills it up."""
     manifest, slots = study.manifest, undecided(study, run.store.outbox_entries(study.study), window)
-    if slots and not isinstance(study, Answering):
+    if slots and not isinstance(study, AnsweringStudy):
         raise Conflict(say(
             "the evaluated features of this study are erased, and a slot is not decided; nothing is sent",
         ))
@@ -200,11 +200,11 @@ async def answer(run: StudyRun, exchanges: Exchanges, study: Member, window: Win
     departure_times = run.departure_times(manifest, ready)
     evaluation = Evaluation(ready, departure_times.times(slots), otherwise.message)
     run.store.record_answering(study.study, evaluation, departure_times.cover(window, study.draws))
-    known = study.snapshot if isinstance(study, Answering) else missing(manifest)
+    known = study.snapshot if isinstance(study, AnsweringStudy) else missing(manifest)
     await make_by_deadline(run, inputs, otherwise, evaluation, known)
 
 
-async def miss(run: StudyRun, study: Member, window: Window) -> None:
+async def miss(run: StudyRun, study: MemberStudy, window: Window) -> None:
     """Journal the slots of a window that passed."""
     slots = undecided(study, run.store.outbox_entries(study.study), window)
     run.store.journal(study.study, (), [slot for slot, _survey in slots])

@@ -1,7 +1,7 @@
 """The plan: the job of a study that is due next. Pure: study, outbox, memory and clock in, the next job out.
 
 1. `JOBS` lists the rules of each state. `peer.run.jobs` says in a sentence what each job is.
-2. `planned` asks every rule of the study's state. A rule yields its jobs with their times, or a `Draw` for a random
+2. `planned` asks every rule of the study's state. A rule yields its jobs with their times, or a `TimeDraw` for a random
    time that is not drawn yet.
 3. `next_job` returns the missing draws, if there are any. `peer.run.runner` draws them from the operating system, keeps
    them in `RunnerMemory`, and asks again.
@@ -53,7 +53,6 @@ from peer.run.jobs import (
     CheckHeads,
     ChooseTranscripts,
     Conclude,
-    Draw,
     DueJob,
     Enrol,
     FetchMembers,
@@ -66,22 +65,23 @@ from peer.run.jobs import (
     RunnerMemory,
     Send,
     Settle,
+    TimeDraw,
     Verify,
     Withdraw,
 )
 from peer.store.home import Settings
 from peer.store.records import (
     COVER_FROM,
-    Answering,
-    Consented,
-    Decided,
-    Enrolled,
-    Evaluating,
-    Leaving,
-    Member,
+    AnsweringStudy,
+    ConsentedStudy,
+    DecidedStudy,
+    EnrolledStudy,
+    EvaluatingStudy,
+    LeavingStudy,
+    MemberStudy,
     OutboxEntry,
     PacketKey,
-    Sent,
+    SentStudy,
     Study,
 )
 
@@ -113,29 +113,29 @@ class PlanInputs:
         due = max(due, retry.not_before if retry else 0.0)
         return DueJob(job, due, held_up(self.memory, job, due, self.now))
 
-    def timed(self, job: Job, draw: Callable[[RandomBytes], float]) -> DueJob | Draw:
+    def timed(self, job: Job, draw: Callable[[RandomBytes], float]) -> DueJob | TimeDraw:
         """The job at its random time, or the wish for one."""
-        return self.at(job, self.memory.drawn[job]) if job in self.memory.drawn else Draw(job, draw)
+        return self.at(job, self.memory.drawn[job]) if job in self.memory.drawn else TimeDraw(job, draw)
 
-    def apart(self, job: Job, draw: Callable[[RandomBytes], float]) -> DueJob | Draw:
+    def apart(self, job: Job, draw: Callable[[RandomBytes], float]) -> DueJob | TimeDraw:
         """The same of a bucket: where the machine slept over its time it gets another. Buckets that were fetched
         together on waking would tell whose they are."""
         found = self.timed(job, draw)
         late = isinstance(found, DueJob) and not found.held_up and found.due < self.now - TOLERANCE
-        return Draw(job, draw) if late else found
+        return TimeDraw(job, draw) if late else found
 
 
-Timed = Iterator[DueJob | Draw]
+Timed = Iterator[DueJob | TimeDraw]
 
 
-def next_job(study: Study, inputs: PlanInputs) -> DueJob | tuple[Draw, ...]:
+def next_job(study: Study, inputs: PlanInputs) -> DueJob | tuple[TimeDraw, ...]:
     """The job of a study that is due first; or the random times that must be drawn before that can be said."""
     found = planned(study, inputs)
-    draws = tuple(wish for wish in found if isinstance(wish, Draw))
+    draws = tuple(wish for wish in found if isinstance(wish, TimeDraw))
     return draws or min((job for job in found if isinstance(job, DueJob)), key=lambda job: job.due)
 
 
-def planned(study: Study, inputs: PlanInputs) -> list[DueJob | Draw]:
+def planned(study: Study, inputs: PlanInputs) -> list[DueJob | TimeDraw]:
     """All jobs of a study that is not over, and the times that they lack."""
     return [found for rule in JOBS[type(study)] for found in rule(study, inputs)]
 
@@ -158,18 +158,18 @@ def retry_at(manifest: Manifest, job: Job, failures: int, now: float, random_byt
 # The rules, one a job. Each yields the jobs of its kind, or the times that they lack.
 
 
-def _enrol(study: Consented, inputs: PlanInputs) -> Timed:
+def _enrol(study: ConsentedStudy, inputs: PlanInputs) -> Timed:
     if inputs.now < study.manifest.timetable.enrol_closes:
         yield inputs.at(Enrol(), study.due)
 
 
-def _verify_unacknowledged(study: Consented, inputs: PlanInputs) -> Timed:
+def _verify_unacknowledged(study: ConsentedStudy, inputs: PlanInputs) -> Timed:
     table = study.manifest.timetable
     if inputs.now >= table.enrol_closes and inputs.memory.opening is None:
         yield inputs.timed(Verify(), partial(draw_fetch_time, table.enrol_closes, table.settled, inputs.now))
 
 
-def _verify(study: Enrolled, inputs: PlanInputs) -> Timed:
+def _verify(study: EnrolledStudy, inputs: PlanInputs) -> Timed:
     if inputs.memory.opening is None:
         yield inputs.at(Verify(), study.due)
 
@@ -182,17 +182,17 @@ def _open_buckets(_study: Study, inputs: PlanInputs) -> Timed:
             yield inputs.apart(FetchMembers(number), partial(uniform, inputs.now, opening.begins))
 
 
-def _look(study: Enrolled, inputs: PlanInputs) -> Timed:
+def _look(study: EnrolledStudy, inputs: PlanInputs) -> Timed:
     table = study.manifest.timetable
     if Look() in inputs.memory.drawn or may_look(table, inputs.now):
         yield inputs.timed(Look(), partial(draw_look, study.manifest, inputs.now))
 
 
-def _go_on_without(study: Evaluating, inputs: PlanInputs) -> Timed:
+def _go_on_without(study: EvaluatingStudy, inputs: PlanInputs) -> Timed:
     yield inputs.at(GoOnWithout(), study.evaluation.due)
 
 
-def _answer(study: Member, inputs: PlanInputs) -> Timed:
+def _answer(study: MemberStudy, inputs: PlanInputs) -> Timed:
     manifest = study.manifest
     for window in waiting(study, inputs.outbox, inputs.now):
         if not _missed(study, window, inputs.now):
@@ -200,13 +200,13 @@ def _answer(study: Member, inputs: PlanInputs) -> Timed:
             yield inputs.timed(Answer(window), partial(draw_fetch_time, published, window.opens, inputs.now))
 
 
-def _miss(study: Member, inputs: PlanInputs) -> Timed:
+def _miss(study: MemberStudy, inputs: PlanInputs) -> Timed:
     for window in waiting(study, inputs.outbox, inputs.now):
         if _missed(study, window, inputs.now):
             yield inputs.at(Miss(window), 0.0)
 
 
-def _check_before(study: Member, inputs: PlanInputs) -> Timed:
+def _check_before(study: MemberStudy, inputs: PlanInputs) -> Timed:
     for packet in inputs.queued:
         check = CheckBefore(packet.slot, packet.send_at, packet.round)
         if not _looked(check, inputs):
@@ -216,13 +216,13 @@ def _check_before(study: Member, inputs: PlanInputs) -> Timed:
             yield inputs.timed(check, partial(_before, packet.send_at, longest))
 
 
-def _send(_study: Member, inputs: PlanInputs) -> Timed:
+def _send(_study: MemberStudy, inputs: PlanInputs) -> Timed:
     for packet in inputs.queued:
         if _looked(CheckBefore(packet.slot, packet.send_at, packet.round), inputs):
             yield inputs.at(Send(packet.slot, packet.send_at, packet.round), packet.send_at)
 
 
-def _check_heads(study: Member, inputs: PlanInputs) -> Timed:
+def _check_heads(study: MemberStudy, inputs: PlanInputs) -> Timed:
     """Random times before the first packet of each window leaves, one fewer than set: each packet has a check of its
     own. The documents of later packets (thresholds, edges) were not there when earlier ones were checked."""
     start, first = max(inputs.now, inputs.memory.ready), dict[Window, float]()
@@ -236,41 +236,41 @@ def _check_heads(study: Member, inputs: PlanInputs) -> Timed:
                 yield inputs.timed(check, partial(uniform, start, send_at))
 
 
-def _settle(study: Member, inputs: PlanInputs) -> Timed:
+def _settle(study: MemberStudy, inputs: PlanInputs) -> Timed:
     if is_settled(study, inputs.outbox, inputs.now):
         yield inputs.at(Settle(), 0.0)
 
 
-def _withdraw(_study: Leaving, inputs: PlanInputs) -> Timed:
+def _withdraw(_study: LeavingStudy, inputs: PlanInputs) -> Timed:
     yield inputs.at(Withdraw(), 0.0)
 
 
-def _give_up_transcripts(study: Sent, inputs: PlanInputs) -> Timed:
+def _give_up_transcripts(study: SentStudy, inputs: PlanInputs) -> Timed:
     if not _all_fetched(inputs.memory):
         yield inputs.at(GiveUpTranscripts(), study.manifest.timetable.ends + inputs.settings.inclusion_patience)
 
 
-def _choose_transcripts(study: Sent, inputs: PlanInputs) -> Timed:
+def _choose_transcripts(study: SentStudy, inputs: PlanInputs) -> Timed:
     if inputs.memory.runs is None:
         closed, ends = transcript_interval(study.manifest)
         yield inputs.timed(ChooseTranscripts(), partial(draw_fetch_time, closed, ends, inputs.now))
 
 
-def _fetch_transcripts(_study: Sent, inputs: PlanInputs) -> Timed:
+def _fetch_transcripts(_study: SentStudy, inputs: PlanInputs) -> Timed:
     for run in inputs.memory.runs or ():
         fetch = FetchTranscripts(run)
         if fetch not in inputs.memory.done:
             yield inputs.at(fetch, inputs.memory.drawn[fetch])
 
 
-def _fetch_digests(study: Sent, inputs: PlanInputs) -> Timed:
+def _fetch_digests(study: SentStudy, inputs: PlanInputs) -> Timed:
     closed, ends = transcript_interval(study.manifest)
     for fetch in inputs.memory.digests:
         if fetch not in inputs.memory.done:
             yield inputs.apart(fetch, partial(draw_spread, closed, ends, inputs.now))
 
 
-def _conclude(_study: Sent, inputs: PlanInputs) -> Timed:
+def _conclude(_study: SentStudy, inputs: PlanInputs) -> Timed:
     if _all_fetched(inputs.memory):
         yield inputs.at(Conclude(), 0.0)
 
@@ -279,13 +279,13 @@ Rule = Callable[[Any, PlanInputs], Timed]
 """Takes a study of the state that it is listed under."""
 _COLLECTING: tuple[Rule, ...] = (_answer, _miss, _check_before, _send, _check_heads, _settle)
 JOBS: Mapping[type[Study], tuple[Rule, ...]] = {
-    Consented: (_enrol, _verify_unacknowledged, _open_buckets),
-    Enrolled: (_verify, _open_buckets, _look),
-    Evaluating: (_go_on_without,),
-    Answering: _COLLECTING,
-    Decided: _COLLECTING,
-    Sent: (_give_up_transcripts, _choose_transcripts, _fetch_transcripts, _fetch_digests, _conclude),
-    Leaving: (_withdraw,),
+    ConsentedStudy: (_enrol, _verify_unacknowledged, _open_buckets),
+    EnrolledStudy: (_verify, _open_buckets, _look),
+    EvaluatingStudy: (_go_on_without,),
+    AnsweringStudy: _COLLECTING,
+    DecidedStudy: _COLLECTING,
+    SentStudy: (_give_up_transcripts, _choose_transcripts, _fetch_transcripts, _fetch_digests, _conclude),
+    LeavingStudy: (_withdraw,),
 }
 """The jobs of each state, by the class of its studies. A study that is over has none."""
 

@@ -41,7 +41,16 @@ from peer.run.plan import next_job, retry_at
 from peer.run.send import check_before, check_heads, put_off, send
 from peer.run.verify import begin, fetch_again, fetch_members, look, verify
 from peer.store.manifests import ManifestRefused
-from peer.store.records import Consented, Ended, Enrolled, Evaluating, Leaving, Member, Sent, Study
+from peer.store.records import (
+    ConsentedStudy,
+    EndedStudy,
+    EnrolledStudy,
+    EvaluatingStudy,
+    LeavingStudy,
+    MemberStudy,
+    SentStudy,
+    Study,
+)
 from peer.threads import off_loop
 
 
@@ -59,18 +68,18 @@ class StudyRunner:
 
         While the study or the home is paused nothing is done, and the next is due at the pause's end."""
         study = self._tools.store.study(self._study)
-        if isinstance(study, Ended):
+        if isinstance(study, EndedStudy):
             return None
         if not study.manifests.hold(self._study):
             await off_loop(study.manifests.of, self._study, study.manifest_bytes)
         try:
             check_address(study.manifest, study.address)
         except (Distrust, ManifestRefused) as fault:
-            event = Event.WITHDRAWAL_SETTLED if isinstance(study, Leaving) else Event.CHECK_FAILED
+            event = Event.WITHDRAWAL_SETTLED if isinstance(study, LeavingStudy) else Event.CHECK_FAILED
             self._tools.store.end(self._study, event, str(fault))
             return self._tools.now()
         until = self._tools.store.paused_until(self._study)
-        if until > self._tools.now() and not isinstance(study, Leaving):  # a withdrawal is the owner's word too
+        if until > self._tools.now() and not isinstance(study, LeavingStudy):  # a withdrawal is the owner's word too
             return until
         self._exchanges.tell()
         due_job = self._next(study)
@@ -86,7 +95,7 @@ class StudyRunner:
 
     def _next(self, study: Study) -> DueJob:
         """The next job, once every random time that it hangs on is drawn."""
-        outbox = self._tools.store.outbox_entries(self._study) if isinstance(study, Member) else []
+        outbox = self._tools.store.outbox_entries(self._study) if isinstance(study, MemberStudy) else []
         while isinstance(found := next_job(study, self._run.inputs(outbox)), tuple):
             for wish in found:
                 self._run.memory = self._run.memory.with_time(wish.job, wish.draw(self._tools.random_bytes))
@@ -118,7 +127,7 @@ class StudyRunner:
         """Do the job, or what is done in its place when it fell due while another one was under way."""
         job = due_job.job
         if due_job.held_up:
-            if isinstance(job, CheckBefore | Send) and isinstance(study, Member):
+            if isinstance(job, CheckBefore | Send) and isinstance(study, MemberStudy):
                 return put_off(self._run, study, job)
             if isinstance(job, Begin):
                 return fetch_again(self._run, study)
@@ -132,31 +141,31 @@ class StudyRunner:
 async def perform(run: StudyRun, exchanges: Exchanges, study: Study, job: Job) -> None:
     """Do a job of the study's state. Raises `Later`, `Distrust`."""
     match job, study:
-        case Enrol(), Consented() as consented:
+        case Enrol(), ConsentedStudy() as consented:
             await enrol(run, exchanges, consented)
-        case Verify(), (Consented() | Enrolled()) as joined:
+        case Verify(), (ConsentedStudy() | EnrolledStudy()) as joined:
             await verify(run, exchanges, joined)
-        case FetchMembers() as fetch, (Consented() | Enrolled()) as joined:
+        case FetchMembers() as fetch, (ConsentedStudy() | EnrolledStudy()) as joined:
             await fetch_members(run, exchanges, joined, fetch)
-        case Begin(), (Consented() | Enrolled()) as joined:
+        case Begin(), (ConsentedStudy() | EnrolledStudy()) as joined:
             await begin(run, joined)
-        case Look(), Enrolled() as enrolled:
+        case Look(), EnrolledStudy() as enrolled:
             await look(run, exchanges, enrolled)
-        case Withdraw(), Leaving() as leaving:
+        case Withdraw(), LeavingStudy() as leaving:
             await withdraw(run, exchanges, leaving)
-        case GoOnWithout(), Evaluating() as evaluating:
+        case GoOnWithout(), EvaluatingStudy() as evaluating:
             await go_on_without(run, evaluating)
-        case (Answer() | Miss() | CheckHeads() | CheckBefore() | Send() | Settle()) as collecting, Member() as member:
-            await _collect(run, exchanges, member, collecting)
-        case ChooseTranscripts(), Sent() as sent:
+        case (Answer() | Miss() | CheckHeads() | CheckBefore() | Send() | Settle()) as due, MemberStudy() as member:
+            await _collect(run, exchanges, member, due)
+        case ChooseTranscripts(), SentStudy() as sent:
             await choose_transcripts(run, exchanges, sent)
-        case FetchTranscripts() as fetch, Sent() as sent:
+        case FetchTranscripts() as fetch, SentStudy() as sent:
             await fetch_transcripts(run, exchanges, sent, fetch)
-        case FetchDigests() as fetch, Sent() as sent:
+        case FetchDigests() as fetch, SentStudy() as sent:
             await fetch_digests(run, exchanges, sent, fetch)
-        case Conclude(), Sent() as sent:
+        case Conclude(), SentStudy() as sent:
             conclude(run, sent, "")
-        case GiveUpTranscripts(), Sent() as sent:
+        case GiveUpTranscripts(), SentStudy() as sent:
             give_up(run, sent)
         case _:
             raise Unlisted(f"{type(job).__name__} is no job of a study that is {study.state}")
@@ -165,7 +174,7 @@ async def perform(run: StudyRun, exchanges: Exchanges, study: Study, job: Job) -
 async def _collect(
     run: StudyRun,
     exchanges: Exchanges,
-    study: Member,
+    study: MemberStudy,
     job: Answer | Miss | CheckHeads | CheckBefore | Send | Settle,
 ) -> None:
     match job:

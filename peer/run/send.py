@@ -10,18 +10,18 @@ from peer.run.context import Later, StudyRun
 from peer.run.exchanges import FETCH_FAULTS, Exchanges
 from peer.run.jobs import CheckBefore, CheckHeads, Send
 from peer.run.plan import PASSED, hindrance, is_settled, unanswered_checks, window_of
-from peer.store.records import Member, OutboxEntry, PacketKey
+from peer.store.records import MemberStudy, OutboxEntry, PacketKey
 
 BLANK = say("nothing was sent")
 
 
-async def check_heads(run: StudyRun, exchanges: Exchanges, study: Member, job: CheckHeads) -> None:
+async def check_heads(run: StudyRun, exchanges: Exchanges, study: MemberStudy, job: CheckHeads) -> None:
     """A look between the checks and the first packet. One that was not answered is made up for."""
     await exchanges.chain(study)
     run.memory = run.memory.with_done(job)
 
 
-async def check_before(run: StudyRun, exchanges: Exchanges, study: Member, job: CheckBefore) -> None:
+async def check_before(run: StudyRun, exchanges: Exchanges, study: MemberStudy, job: CheckBefore) -> None:
     """The look before a packet leaves; without an answer the packet gets another time."""
     packet = _packet(run, study, job.key)
     if _hindered(run, study, packet):
@@ -33,14 +33,14 @@ async def check_before(run: StudyRun, exchanges: Exchanges, study: Member, job: 
     run.memory = run.memory.with_done(job)
 
 
-def put_off(run: StudyRun, study: Member, job: CheckBefore | Send) -> None:
+def put_off(run: StudyRun, study: MemberStudy, job: CheckBefore | Send) -> None:
     """Another time for a packet whose job fell due while another one was under way."""
     packet = _packet(run, study, job.key)
     if not _hindered(run, study, packet):
         _redraw(run, study, packet)
 
 
-async def send(run: StudyRun, exchanges: Exchanges, study: Member, job: Send) -> None:
+async def send(run: StudyRun, exchanges: Exchanges, study: MemberStudy, job: Send) -> None:
     """Let a packet leave: the attempt is counted, and its retry drawn, before the first byte."""
     packet = _packet(run, study, job.key)
     window, client = window_of(study.manifest, packet), run.tools.client(study)
@@ -73,11 +73,11 @@ async def send(run: StudyRun, exchanges: Exchanges, study: Member, job: Send) ->
         _answered(run, study, packet, event, word)
 
 
-def _packet(run: StudyRun, study: Member, key: PacketKey) -> OutboxEntry:
+def _packet(run: StudyRun, study: MemberStudy, key: PacketKey) -> OutboxEntry:
     return next(packet for packet in run.store.outbox_entries(study.study) if packet.key == key)
 
 
-def _hindered(run: StudyRun, study: Member, packet: OutboxEntry) -> bool:
+def _hindered(run: StudyRun, study: MemberStudy, packet: OutboxEntry) -> bool:
     """True if the packet may not leave at its time; it is dealt with."""
     found = hindrance(study.manifest, packet, run.now(), run.now.behind)
     if found is None:
@@ -89,7 +89,7 @@ def _hindered(run: StudyRun, study: Member, packet: OutboxEntry) -> bool:
     return True
 
 
-def _redraw(run: StudyRun, study: Member, packet: OutboxEntry) -> None:
+def _redraw(run: StudyRun, study: MemberStudy, packet: OutboxEntry) -> None:
     send_at = run.departure_times(study.manifest).again(window_of(study.manifest, packet))
     if send_at is None:
         _answered(run, study, packet, PacketEvent.GIVEN_UP, PASSED)
@@ -97,6 +97,6 @@ def _redraw(run: StudyRun, study: Member, packet: OutboxEntry) -> None:
         run.store.redraw(study.study, packet.key, send_at)
 
 
-def _answered(run: StudyRun, study: Member, packet: OutboxEntry, event: PacketEvent, word: str) -> None:
+def _answered(run: StudyRun, study: MemberStudy, packet: OutboxEntry, event: PacketEvent, word: str) -> None:
     done = is_settled(study, run.store.outbox_entries(study.study), run.now(), but=packet.key)
     run.store.record_reply(study.study, packet.key, event, word, run.settled_events() if done else ())

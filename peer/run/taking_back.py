@@ -53,7 +53,7 @@ class Choice(StrEnum):
 
 
 @frozen
-class Erased:
+class Erasure:
     """The result of erasing everything: studies to whose aggregators a withdrawal is owed, and files of somebody else's
     that were left alone."""
 
@@ -79,19 +79,19 @@ class TakingBack:
     def concerned(self, table: str) -> list[Study]:
         """The studies under way that read a table and are not answered to the end."""
         return [
-            one
-            for one in self.store.studies()
-            if one.state in (*OPEN, State.CHECKED) and not one.refused and _reads(one, table)
+            study
+            for study in self.store.studies()
+            if study.state in (*OPEN, State.CHECKED) and not study.refused and _reads(study, table)
         ]
 
     def titles(self) -> list[str]:
         """The titles of the studies that are not over, as the ledger has them: a manifest may be refused by now."""
-        known = {one.study: one.title for one in self.store.ledger().entries}
-        return [known.get(one.study, one.study.hex()[:8]) for one in self.under_way()]
+        known = {entry.study: entry.title for entry in self.store.ledger().entries}
+        return [known.get(study.study, study.study.hex()[:8]) for study in self.under_way()]
 
     def under_way(self) -> list[Study]:
         """Every study that is not over."""
-        return [one for one in self.store.studies() if one.state not in LAST]
+        return [study for study in self.store.studies() if study.state not in LAST]
 
     def delete_table(self, table: str, choice: Choice) -> list[Study]:
         """Delete a table, and treat the studies that it concerns by the owner's choice; which they are.
@@ -106,7 +106,7 @@ class TakingBack:
             self._rewrite()
             return concerned
 
-    def erase(self, tell: bool) -> Erased:
+    def erase(self, tell: bool) -> Erasure:
         """Erase everything but ledger, receipts, evidence, policy and settings.
 
         All studies are left: with `tell`, aggregators whose enrolment is open are owed a withdrawal, which stays until
@@ -120,23 +120,23 @@ class TakingBack:
             self.store.forget()
             self._rewrite()
         unknown = tuple(path.name for path in entries(self.home.path, Fate.UNKNOWN))
-        return Erased(tuple(one for one in self.store.studies() if one.state is State.LEAVING), unknown)
+        return Erasure(tuple(study for study in self.store.studies() if study.state is State.LEAVING), unknown)
 
     def _treat(self, concerned: list[Study], choice: Choice) -> None:
-        for one in self.under_way():
-            if one.refused:  # which tables it reads is not known, and nothing of it will ever be sent
-                self.store.leave_all({one.study: silent_departure(one)}, one.refused)
+        for study in self.under_way():
+            if study.refused:  # which tables it reads is not known, and nothing of it will ever be sent
+                self.store.leave_all({study.study: silent_departure(study)}, study.refused)
         if choice is Choice.LEAVE:
-            self.store.leave_all({one.study: self._departure(one) for one in concerned}, LEFT)
+            self.store.leave_all({study.study: self._departure(study) for study in concerned}, LEFT)
         elif choice is Choice.MISSING:
-            self.store.blank({one.study: missing(one.manifest) for one in concerned})
+            self.store.blank({study.study: missing(study.manifest) for study in concerned})
 
     def _leave_all(self, tell: bool) -> None:
         told = tell and not self.store.retired()
         left = {
-            one.study: self._departure(one) if told else silent_departure(one)
-            for one in self.under_way()
-            if not (told and one.state is State.LEAVING)
+            study.study: self._departure(study) if told else silent_departure(study)
+            for study in self.under_way()
+            if not (told and study.state is State.LEAVING)
         }
         for path in entries(self.home.path, Fate.GOES):  # overwritten here: the store only unlinks copies of itself
             if path.name.startswith(self.home.store_path.name):

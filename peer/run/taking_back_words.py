@@ -9,7 +9,7 @@ from anon.text.sentences import joined, say
 from peer.rules.lifecycle import State
 from peer.run.leaving import OPEN, is_early
 from peer.run.taking_back import Choice
-from peer.store.records import Evaluating, Study
+from peer.store.records import EvaluatingStudy, Study
 
 CHOICES = {
     Choice.GO_ON: say("Go on. Answers that are worked out already are kept until their packets are made."),
@@ -74,7 +74,7 @@ def standing(study: Study) -> str:
     """How far a study under way is with its owner's answers."""
     if study.state in OPEN:
         return _FIXED if study.has_answers else _NOT_YET
-    if isinstance(study, Evaluating) and not study.has_answers:
+    if isinstance(study, EvaluatingStudy) and not study.has_answers:
         return _BROKEN_OFF
     return _PARTLY if study.has_answers else _MADE
 
@@ -88,4 +88,4 @@ _MADE = say("your packets are made, and your answers are erased already")
 
 def told(studies: Sequence[Study], now: float) -> bool:
     """True if leaving would tell any aggregator."""
-    return any(is_early(one, now) or one.state is State.LEAVING for one in studies)
+    return any(is_early(study, now) or study.state is State.LEAVING for study in studies)

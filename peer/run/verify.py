@@ -26,19 +26,19 @@ from peer.rules.schedule import draw_begin, evaluation_allowance
 from peer.rules.study_secrets import StudySecrets
 from peer.run.context import Later, StudyRun
 from peer.run.exchanges import Exchanges
-from peer.run.jobs import FetchMembers, Look, Opening
+from peer.run.jobs import BucketOpening, FetchMembers, Look
 from peer.run.make_packets import PacketInputs, asked_at_first, first_cover, make_by_deadline, without_answers
-from peer.store.records import Consented, Enrolled, Evaluation, Joined, Study, Verified
+from peer.store.records import ConsentedStudy, EnrolledStudy, Evaluation, JoinedStudy, Study, VerifiedEnrolment
 from peer.threads import off_loop
 
 
-async def look(run: StudyRun, exchanges: Exchanges, study: Enrolled) -> None:
+async def look(run: StudyRun, exchanges: Exchanges, study: EnrolledStudy) -> None:
     """See whether a roster is there already. The next look is drawn anew, whatever comes of this one."""
     run.memory = run.memory.without_time(Look())
     await exchanges.chain(study)
 
 
-async def verify(run: StudyRun, exchanges: Exchanges, study: Joined) -> None:
+async def verify(run: StudyRun, exchanges: Exchanges, study: JoinedStudy) -> None:
     """Fetch what closed the enrolment, have it checked, and evaluate the features; where it is in buckets, draw when
     each of them is fetched, and when this peer goes on."""
     if _passed(run, study):
@@ -57,7 +57,7 @@ async def verify(run: StudyRun, exchanges: Exchanges, study: Joined) -> None:
     except (Malformed, Refused, RejectedProof) as fault:
         return run.store.end(study.study, Event.CHECK_FAILED, str(fault))
     numbers = buckets_of_key(documents.roster, run.secrets(study))
-    run.memory = evolve(run.memory, opening=Opening(chain, bodies, documents, numbers, 0.0))
+    run.memory = evolve(run.memory, opening=BucketOpening(chain, bodies, documents, numbers, 0.0))
     fetch_again(run, study)
 
 
@@ -76,7 +76,7 @@ def fetch_again(run: StudyRun, study: Study) -> None:
     )
 
 
-async def fetch_members(run: StudyRun, exchanges: Exchanges, study: Joined, job: FetchMembers) -> None:
+async def fetch_members(run: StudyRun, exchanges: Exchanges, study: JoinedStudy, job: FetchMembers) -> None:
     """Fetch a bucket and keep it. Its number alone ties the fetch of the roster's to that of the credentials'."""
     opening = _opening(run)
     documents, heads = opening.documents, [find(opening.chain, "roster"), find(opening.chain, "credentials")]
@@ -88,7 +88,7 @@ async def fetch_members(run: StudyRun, exchanges: Exchanges, study: Joined, job:
     run.memory = evolve(run.memory, opening=evolve(opening, opened={**opening.opened, job.number: pair}))
 
 
-async def begin(run: StudyRun, study: Joined) -> None:
+async def begin(run: StudyRun, study: JoinedStudy) -> None:
     """Go on at the time that was drawn, without an exchange, if all buckets are here."""
     opening = _opening(run)
     if _passed(run, study):
@@ -98,13 +98,13 @@ async def begin(run: StudyRun, study: Joined) -> None:
     await _check(run, study, opening.chain, opening.bodies, opening.opened)
 
 
-def _opening(run: StudyRun) -> Opening:
+def _opening(run: StudyRun) -> BucketOpening:
     if run.memory.opening is None:
         raise Later
     return run.memory.opening
 
 
-def _passed(run: StudyRun, study: Joined) -> bool:
+def _passed(run: StudyRun, study: JoinedStudy) -> bool:
     """True if no packet could leave any more: the study is over then."""
     passed = run.now() + evaluation_allowance(study.manifest.timetable) >= last_chance(study.manifest)
     if passed:
@@ -115,7 +115,7 @@ def _passed(run: StudyRun, study: Joined) -> bool:
 
 async def _check(
     run: StudyRun,
-    study: Joined,
+    study: JoinedStudy,
     chain: tuple[SignedHead, ...],
     bodies: Bodies,
     opened: Mapping[int, BucketPair] | None = None,
@@ -124,7 +124,7 @@ async def _check(
     try:
         member, verified = await _checked(run, study, chain, bodies, opened, secrets)
     except NotEnrolled as absent:
-        event = Event.ENROLMENT_REFUSED if isinstance(study, Consented) else Event.CHECK_FAILED
+        event = Event.ENROLMENT_REFUSED if isinstance(study, ConsentedStudy) else Event.CHECK_FAILED
         return run.store.end(study.study, event, str(absent))
     except Distrust:  # the runner ends the study, and keeps the evidence
         raise
@@ -135,7 +135,7 @@ async def _check(
 
 
 async def _evaluate(
-    run: StudyRun, study: Joined, verified: Verified, secrets: StudySecrets, credential: Credential
+    run: StudyRun, study: JoinedStudy, verified: VerifiedEnrolment, secrets: StudySecrets, credential: Credential
 ) -> None:
     """Make what is sent if nothing comes of the data, draw everything that will be seen, store that evaluating begins,
     and only then look at the data: all features at one instant, the study's own, unrelated to when packets leave. That
@@ -155,7 +155,7 @@ async def _evaluate(
     await make_by_deadline(run, inputs, otherwise, evaluation, study.snapshot)
 
 
-async def _membership_bodies(exchanges: Exchanges, study: Joined, chain: Sequence[SignedHead]) -> Bodies:
+async def _membership_bodies(exchanges: Exchanges, study: JoinedStudy, chain: Sequence[SignedHead]) -> Bodies:
     heads = [find(chain, kind) for kind in CLOSING]
     present = [head for head in heads if head is not None]
     if len(present) < len(heads):
@@ -165,12 +165,12 @@ async def _membership_bodies(exchanges: Exchanges, study: Joined, chain: Sequenc
 
 async def _checked(
     run: StudyRun,
-    study: Joined,
+    study: JoinedStudy,
     chain: tuple[SignedHead, ...],
     bodies: Bodies,
     opened: Mapping[int, BucketPair] | None,
     secrets: StudySecrets,
-) -> tuple[Membership, Verified]:
+) -> tuple[Membership, VerifiedEnrolment]:
     manifest = study.manifest
     demand_order(chain)
     check = check_membership if opened is None else partial(_in_buckets, opened)
@@ -187,7 +187,7 @@ async def _checked(
         run.tools.checked,
     )
     draws = await off_loop(drawn, manifest, member)
-    return member, Verified(chain, member.roster_digest, member.seed, member.signature, draws)
+    return member, VerifiedEnrolment(chain, member.roster_digest, member.seed, member.signature, draws)
 
 
 def _in_buckets(

@@ -15,7 +15,7 @@ from attrs import field, frozen
 
 from anon.errors import Malformed, Refused, of_the_system
 from anon.nacl import passphrase_key
-from anon.storage.durable import Kept, reading
+from anon.storage.durable import KeptFile, reading
 from anon.storage.locks import locked
 from anon.storage.private_files import held_private, write_private
 from anon.study.parsing import make_converter, structure
@@ -34,7 +34,7 @@ INCOMING = "incoming"
 PEOPLE = "people"
 """The folder of the rows that a prediction for people reads."""
 _HEXADECIMAL = re.compile(r"(?:[0-9a-f]{2})*")
-STORE_KEPT = Kept(
+STORE_KEPT = KeptFile(
     say(
         "With it are the ledger of your budget, your studies and the packets that wait; nothing leaves from this "
         "home. Your tables (data.sqlite) and settings are other files and are not touched"
@@ -44,7 +44,7 @@ STORE_KEPT = Kept(
         restore=RESTORE,
     ),
 )
-SETTINGS_KEPT = Kept(
+SETTINGS_KEPT = KeptFile(
     say(
         "With it are machine settings and, in a home with a passphrase, the key of the studies' secrets; ledger and "
         "tables are other files and are not touched"

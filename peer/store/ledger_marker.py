@@ -16,7 +16,7 @@ from attrs import evolve
 
 from anon.errors import AnonmlError, Damaged, Refused
 from anon.storage.durable import connect
-from anon.storage.lived import Lived
+from anon.storage.lived import DatabaseMemory
 from anon.storage.migration import version_of
 from anon.storage.overwriting import remove_file
 from anon.text.foreign import whole_place
@@ -75,8 +75,8 @@ def begin_anew(home: PeerHome) -> Path | None:
         return kept
 
 
-def _memory(home: PeerHome) -> Lived:
-    return Lived(home.store_path, STORE_KEPT)
+def _memory(home: PeerHome) -> DatabaseMemory:
+    return DatabaseMemory(home.store_path, STORE_KEPT)
 
 
 def _is_whole(store: Path) -> bool:

@@ -17,19 +17,19 @@ from peer.rules.packet_lifecycle import PacketEffect, PacketEvent, move_packet
 from peer.store import rows
 from peer.store.applying import apply
 from peer.store.database.store_file import StoreFile
-from peer.store.records import COVER_FROM, Evaluating, Evaluation, OutboxEntry, PacketKey, Study, Verified
+from peer.store.records import COVER_FROM, EvaluatingStudy, Evaluation, OutboxEntry, PacketKey, Study, VerifiedEnrolment
 
 if TYPE_CHECKING:
-    from peer.release import Released  # a command that only shows does without it and what it checks
+    from peer.release import ReleasedPacket  # a command that only shows does without it and what it checks
 
 _ATTEMPTS = {PacketEffect.COUNT: 1, PacketEffect.UNCOUNT: -1}
 
 
 @frozen
-class Scheduled:
+class ScheduledPacket:
     """A finished packet and when it is to leave."""
 
-    released: Released
+    released: ReleasedPacket
     send_at: float
 
 
@@ -49,7 +49,7 @@ class OutboxStore(StoreFile):
     """The part of the store that journals packets and keeps what became of them."""
 
     def record_verified(
-        self, study: bytes, verified: Verified, evaluation: Evaluation, cover: Sequence[Covering] = ()
+        self, study: bytes, verified: VerifiedEnrolment, evaluation: Evaluation, cover: Sequence[Covering] = ()
     ) -> None:
         """All checks passed: store what they established, and that evaluating the features begins. It is begun once:
         whoever finds it begun after a crash goes on as if every value were missing."""
@@ -72,13 +72,13 @@ class OutboxStore(StoreFile):
         Raises `Conflict` when it was begun before, or the study was ended meanwhile; then nothing is stored.
         """
         with self._writing("evaluation") as connection:
-            if isinstance(self._checked(connection, study), Evaluating):
+            if isinstance(self._checked(connection, study), EvaluatingStudy):
                 raise Conflict(say("this study was evaluated before; nothing is evaluated twice"))
             rows.update_study(connection, study, {"evaluation": evaluation.to_text()})
             _cover(connection, study, cover)
 
     def record_evaluated(
-        self, study: bytes, snapshot: bytes, packets: Sequence[Scheduled], missed: Sequence[int]
+        self, study: bytes, snapshot: bytes, packets: Sequence[ScheduledPacket], missed: Sequence[int]
     ) -> None:
         """The deadline has come: store the snapshot, and charges and finished packets together, before any byte leaves.
 
@@ -87,7 +87,7 @@ class OutboxStore(StoreFile):
         """
         with self._writing("release") as connection:
             known = self._checked(connection, study)
-            if not isinstance(known, Evaluating):
+            if not isinstance(known, EvaluatingStudy):
                 raise Conflict(say("this study was evaluated before; nothing is evaluated twice"))
             rows.update_study(connection, study, {"snapshot": snapshot, "evaluation": None})
             _journal(connection, known, packets, missed)
@@ -95,7 +95,7 @@ class OutboxStore(StoreFile):
     def journal(
         self,
         study: bytes,
-        packets: Sequence[Scheduled],
+        packets: Sequence[ScheduledPacket],
         missed: Sequence[int],
         events: Iterable[Event] = (),
         cover: Sequence[Covering] = (),
@@ -113,7 +113,7 @@ class OutboxStore(StoreFile):
 
     def outbox(self, study: bytes) -> list[OutboxEntry]:
         """Every decided slot of the study, in the order of slots."""
-        return [one for one in self.outbox_entries(study) if one.slot < COVER_FROM]
+        return [entry for entry in self.outbox_entries(study) if entry.slot < COVER_FROM]
 
     def outbox_entries(self, study: bytes) -> list[OutboxEntry]:
         """Every decided slot, then every dummy and blank that was journalled."""
@@ -186,7 +186,7 @@ def _move(
 
 
 def _journal(
-    connection: sqlite3.Connection, known: Study, packets: Sequence[Scheduled], missed: Sequence[int]
+    connection: sqlite3.Connection, known: Study, packets: Sequence[ScheduledPacket], missed: Sequence[int]
 ) -> None:
     """A slot answers the survey that it drew, so it is decided in that survey's round and in no other."""
     study, draws, ledger = known.study, known.draws, rows.read_ledger(connection)

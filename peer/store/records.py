@@ -101,14 +101,14 @@ class Study:
 
 
 @frozen(kw_only=True)
-class Open(Study):
+class OpenStudy(Study):
     """A study whose keys are still there. `secrets` are closed by the vault."""
 
     secrets: bytes = field(repr=False)
 
 
 @frozen(kw_only=True)
-class Joined(Open):
+class JoinedStudy(OpenStudy):
     """Nothing was released yet. `due`: when the enrolment leaves, or the closed roster is fetched. `snapshot`: the
     answers that a backup fixed, None without one."""
 
@@ -122,19 +122,19 @@ class Joined(Open):
 
 
 @frozen(kw_only=True)
-class Consented(Joined):
+class ConsentedStudy(JoinedStudy):
     """The enrolment is stored, and the aggregator has not acknowledged it."""
 
     enrolment: bytes = field(repr=False)
 
 
 @frozen(kw_only=True)
-class Enrolled(Joined):
+class EnrolledStudy(JoinedStudy):
     """The aggregator has the enrolment; the roster is not checked yet."""
 
 
 @frozen(kw_only=True)
-class Member(Open):
+class MemberStudy(OpenStudy):
     """The checks passed. `credential` is A || e."""
 
     roster_digest: bytes = field(repr=False)
@@ -143,7 +143,7 @@ class Member(Open):
 
 
 @frozen(kw_only=True)
-class Evaluating(Member):
+class EvaluatingStudy(MemberStudy):
     """The content of a window's packets is being made. `snapshot`: the answers that an earlier window or a backup
     fixed, None without one."""
 
@@ -157,7 +157,7 @@ class Evaluating(Member):
 
 
 @frozen(kw_only=True)
-class Answering(Member):
+class AnsweringStudy(MemberStudy):
     """Some slot is not decided, so what it is answered from is still there."""
 
     snapshot: bytes = field(repr=False)
@@ -169,24 +169,24 @@ class Answering(Member):
 
 
 @frozen(kw_only=True)
-class Decided(Member):
+class DecidedStudy(MemberStudy):
     """Every slot is decided, and the snapshot is erased; packets or cover may still wait for their times."""
 
 
 @frozen(kw_only=True)
-class Sent(Member):
+class SentStudy(MemberStudy):
     """Nothing more leaves; the transcripts are still to come."""
 
 
 @frozen(kw_only=True)
-class Leaving(Study):
+class LeavingStudy(Study):
     """The owner left before closing; the withdrawal is owed to the aggregator."""
 
     withdrawal: bytes = field(repr=False)
 
 
 @frozen(kw_only=True)
-class Ended(Study):
+class EndedStudy(Study):
     """The study is over for this peer, and all but its receipt is erased."""
 
 
@@ -208,7 +208,7 @@ class Joining:
 
 
 @frozen
-class Verified:
+class VerifiedEnrolment:
     """The result of the checks, to be stored before the features are evaluated."""
 
     chain: tuple[SignedHead, ...] = field(repr=False)

@@ -25,17 +25,17 @@ from peer.rules.packet_lifecycle import Status
 from peer.store.home import STORE_KEPT
 from peer.store.manifests import Manifests
 from peer.store.records import (
-    Answering,
-    Consented,
-    Decided,
-    Ended,
-    Enrolled,
-    Evaluating,
+    AnsweringStudy,
+    ConsentedStudy,
+    DecidedStudy,
+    EndedStudy,
+    EnrolledStudy,
+    EvaluatingStudy,
     Evaluation,
-    Leaving,
+    LeavingStudy,
     OutboxEntry,
     PacketKey,
-    Sent,
+    SentStudy,
     Study,
 )
 
@@ -127,9 +127,9 @@ def update_packet(connection: sqlite3.Connection, study: bytes, key: PacketKey, 
 @stored
 def to_study(row: sqlite3.Row, manifests: Manifests) -> Study:
     """A row of `studies`, as its state has it; its manifest is one of these."""
-    made = _CLASSES.get(State(row["state"]), Ended)
+    made = _CLASSES.get(State(row["state"]), EndedStudy)
     if State(row["state"]) is State.CHECKED:
-        made = Evaluating if row["evaluation"] else Answering if row["snapshot"] is not None else Decided
+        made = EvaluatingStudy if row["evaluation"] else AnsweringStudy if row["snapshot"] is not None else DecidedStudy
     values: dict[str, Any] = {
         "study": row["study"],
         "address": row["address"],
@@ -154,10 +154,10 @@ def to_study(row: sqlite3.Row, manifests: Manifests) -> Study:
 
 
 _CLASSES: dict[State, type[Study]] = {
-    State.CONSENTED: Consented,
-    State.ENROLLED: Enrolled,
-    State.SENT: Sent,
-    State.LEAVING: Leaving,
+    State.CONSENTED: ConsentedStudy,
+    State.ENROLLED: EnrolledStudy,
+    State.SENT: SentStudy,
+    State.LEAVING: LeavingStudy,
 }
 
 

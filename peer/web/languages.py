@@ -25,7 +25,7 @@ from markupsafe import Markup, escape
 from anon.text.foreign import FSI, PDI, Marked, Quoted
 from anon.text.html import seen
 from anon.text.instants import zone
-from anon.text.sentences import Figure, Joined, PlainFields, Sentence, filled, marked
+from anon.text.sentences import Figure, JoinedSentence, PlainFields, Sentence, filled, marked
 
 ENGLISH: Final = "en"
 NAMES: Final[Mapping[str, str]] = {"en": "English", "de": "Deutsch", "es": "Español", "nl": "Nederlands"}
@@ -131,7 +131,7 @@ def localised(value: object) -> object:
     """A value as the page's language has it: sentences by their pattern, figures by their signs, strangers' texts
     between its marks and isolated, the rest as it is."""
     match value:
-        case Joined():
+        case JoinedSentence():
             return Marked(value.separator.join(str(localised(part)) for part in value.parts))
         case Sentence():
             count = value.values.get("count")

@@ -93,7 +93,7 @@ def sendings(study: Study, outbox: Sequence[OutboxEntry], now: float) -> tuple[S
 
 
 @frozen
-class Meter:
+class BudgetMeter:
     """A share of the lifetime budget: spent, reserved and left. All count 1e-9 and add up to `whole`, unless the
     lifetime was lowered below what is held."""
 
@@ -104,22 +104,22 @@ class Meter:
     whole: int
 
 
-def meter(ledger: Ledger, budget: Budget = LOCAL) -> Meter:
+def meter(ledger: Ledger, budget: Budget = LOCAL) -> BudgetMeter:
     """A whole budget as the ledger has it."""
     return _meter(say("in all"), ledger, budget, [entry for entry in ledger.entries if entry.budget == budget])
 
 
-def meters_by_data_set(ledger: Ledger) -> tuple[Meter, ...]:
+def meters_by_data_set(ledger: Ledger) -> tuple[BudgetMeter, ...]:
     """One of the local budget for each data set that a study read. Views: what is left is left for all together."""
     entries = [entry for entry in ledger.entries if entry.budget == LOCAL]
     names = sorted({entry.data_set for entry in entries})
     return tuple(_meter(name, ledger, LOCAL, [entry for entry in entries if entry.data_set == name]) for name in names)
 
 
-def _meter(name: str, ledger: Ledger, budget: Budget, entries: Sequence[Entry]) -> Meter:
+def _meter(name: str, ledger: Ledger, budget: Budget, entries: Sequence[Entry]) -> BudgetMeter:
     spent, reserved = sum(entry.spent for entry in entries), sum(entry.reserved for entry in entries)
     whole = max(ledger.lifetime_of(budget), ledger.held_of(budget))
-    return Meter(name, spent, reserved, ledger.available_of(budget), whole)
+    return BudgetMeter(name, spent, reserved, ledger.available_of(budget), whole)
 
 
 @frozen
@@ -128,7 +128,7 @@ class OtherBudget:
 
     name: str
     limit: BudgetLimit
-    meter: Meter
+    meter: BudgetMeter
     entries: tuple[Entry, ...]
 
 
@@ -181,7 +181,8 @@ def own_answers(manifest: Manifest, record: Snapshot) -> tuple[OwnAnswer, ...]:
     if manifest.records is not None:
         rows = record.record.rows
         return tuple(
-            _of_many(one.name, [is_missing(one, row.values.get(one.name)) for row in rows]) for one in manifest.features
+            _of_many(asked.name, [is_missing(asked, row.values.get(asked.name)) for row in rows])
+            for asked in manifest.features
         )
     found = []
     for feature in manifest.features:
@@ -216,7 +217,7 @@ def _shown(value: float | str | None) -> str:
 
 
 @frozen
-class Line:
+class ReceiptLine:
     """One packet's receipt."""
 
     title: str
@@ -227,7 +228,7 @@ class Line:
     budget: Budget
 
 
-def receipt_line(title: str, packet: OutboxEntry, budget: Budget) -> Line:
+def receipt_line(title: str, packet: OutboxEntry, budget: Budget) -> ReceiptLine:
     """A slot's receipt in words."""
     word = reply_sentence(packet.word) if packet.word not in ("", ACCEPTED) else ""
-    return Line(title, packet.slot + 1, packet.epsilon, STATUSES[packet.status], word, budget)
+    return ReceiptLine(title, packet.slot + 1, packet.epsilon, STATUSES[packet.status], word, budget)

@@ -80,7 +80,7 @@ async def test_each_step_holds_a_few_packets_and_the_bytes_are_the_same(
         entries = [one for body in await contents(live, "roster") for one in parse_roster(body, live.study)]
         await world.go_to(world.opens)
         stored = await fill(live, PACKETS)
-        rows, made = Alive(monkeypatch, packets, "Accepted"), Alive(monkeypatch, bucketing, "transcript_bucket")
+        rows, made = Alive(monkeypatch, packets, "AcceptedPacket"), Alive(monkeypatch, bucketing, "transcript_bucket")
         parsed = Alive(monkeypatch, bucketed, "parse_published")
         monkeypatch.setattr(counting, "_BYTES", 4000)
         await world.go_to(world.closes)

@@ -11,11 +11,11 @@ from attrs import evolve
 from sqlalchemy import text
 
 from aggregator.intake.counters import STEP, Count, Counters, Traffic
-from aggregator.rules.accepted import Accepted
+from aggregator.rules.accepted import AcceptedPacket
 from aggregator.rules.enrol import draw_invites
-from aggregator.rules.enrolled import Enrolled
+from aggregator.rules.enrolled import StoredEnrolment
 from aggregator.rules.faults import Superseded, TellerAway, TellerRefuses
-from aggregator.rules.verify import Opened, settle
+from aggregator.rules.verify import OpenedPacket, settle
 from aggregator.study.bucketing import credentials_buckets, roster_buckets, transcript_buckets
 from aggregator.tellers.http_link import PAUSES, HttpLink
 from aggregator.tellers.link import named, together
@@ -90,7 +90,7 @@ async def test_a_damaged_packet_is_neither_read_nor_counted(on_each_dialect: Wor
 
 async def test_the_first_packet_under_a_tag_is_kept_and_none_of_a_frozen_window(on_each_dialect: World) -> None:
     store, study = on_each_dialect.live.tools.packets, on_each_dialect.live.study
-    first = Accepted(0, bytes(47) + b"a", 0, b"first", bytes(32))
+    first = AcceptedPacket(0, bytes(47) + b"a", 0, b"first", bytes(32))
     second, other = evolve(first, plaintext=b"second", digest=bytes([1]) * 32), evolve(first, tag=bytes(47) + b"b")
     assert await store.insert(study, [first, second], lambda _: 200) == {first.place: first.digest}
     await on_each_dialect.live.tools.studies.freeze(study, 200)
@@ -158,7 +158,7 @@ async def test_a_damaged_document_is_served_to_nobody(on_each_dialect: World) ->
 def test_a_row_that_says_another_place_than_its_packet_is_damaged(tmp_path: Path, change: dict[str, object]) -> None:
     world = make_world(tmp_path)
     packet = world.packets()[0].published()
-    row = Accepted(0, packet.tag, 0, packet.to_bytes(), sha256(labels.PACKET_DIGEST, packet.to_bytes()))
+    row = AcceptedPacket(0, packet.tag, 0, packet.to_bytes(), sha256(labels.PACKET_DIGEST, packet.to_bytes()))
     assert row.sound(world.study) and not row.sound(bytes(32)) and not evolve(row, **change).sound(world.study)
 
 
@@ -216,7 +216,7 @@ async def test_enrolments_that_are_not_those_of_the_signed_roster_get_no_credent
         async with world.app._database.write() as connection:
             columns = "key, contribution, commitment"
             row = (await connection.execute(text(f"SELECT {columns} FROM enrolments WHERE key = :key"), {"key": key})).one()
-            await connection.execute(text("UPDATE enrolments SET sound = :sound WHERE key = :key"), {"key": key, "sound": Enrolled(*row).check()})
+            await connection.execute(text("UPDATE enrolments SET sound = :sound WHERE key = :key"), {"key": key, "sound": StoredEnrolment(*row).check()})
         with pytest.raises(Damaged, match="not those of the signed roster"):
             _ = [one async for one in credentials_buckets(live, issued)]
 
@@ -346,10 +346,10 @@ async def test_refusals_are_told_in_steps_until_the_collection_closes(running: W
 
 def test_a_packet_that_nobody_kept_is_not_acknowledged(tmp_path: Path) -> None:
     packet = make_world(tmp_path).packets()[0].published()
-    kept = Accepted(0, packet.tag, 0, packet.to_bytes(), sha256(labels.PACKET_DIGEST, packet.to_bytes()))
-    assert settle(Opened(packet, kept), None) == "window-closed"
-    assert settle(Opened(packet, kept), bytes(32)) == "tag-spent"
-    assert settle(Opened(packet, kept), kept.digest) == "accepted"
+    kept = AcceptedPacket(0, packet.tag, 0, packet.to_bytes(), sha256(labels.PACKET_DIGEST, packet.to_bytes()))
+    assert settle(OpenedPacket(packet, kept), None) == "window-closed"
+    assert settle(OpenedPacket(packet, kept), bytes(32)) == "tag-spent"
+    assert settle(OpenedPacket(packet, kept), kept.digest) == "accepted"
 
 
 def test_an_invite_has_120_random_bits() -> None:

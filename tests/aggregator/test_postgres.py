@@ -17,7 +17,7 @@ from sqlalchemy import text
 from sqlalchemy.dialects.postgresql import asyncpg
 
 from aggregator.app import AggregatorApp
-from aggregator.rules.accepted import Accepted
+from aggregator.rules.accepted import AcceptedPacket
 from aggregator.rules.faults import DatabaseAway
 from aggregator.store import dialects
 from aggregator.store import packets as packets_table
@@ -40,12 +40,12 @@ FALSE_ALARM = 1e-5
 """Of one comparison, by the normal approximation of Kendall's tau."""
 
 
-def packet(number: int, kind: str = "") -> Accepted:
+def packet(number: int, kind: str = "") -> AcceptedPacket:
     """Its tag tells nothing of its number, but can be found; the plaintext is as long as a real one."""
     tag = MARK + hashlib.sha384(f"{kind}{number}".encode()).digest()[len(MARK) :]
     body = hashlib.shake_256(tag).digest(600)
     shares = tuple(hashlib.sha512(tag + bytes([teller])).digest() for teller in range(2))
-    return Accepted(0, tag, 0, body, hashlib.sha256(body).digest(), shares)
+    return AcceptedPacket(0, tag, 0, body, hashlib.sha256(body).digest(), shares)
 
 
 async def database_at(url: str, *studies: bytes) -> PostgresDatabase:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from aggregator.intake.counters import Traffic
-from aggregator.lab.simulation.people import Column, People
+from aggregator.lab.simulation.people import FeatureColumn, People
 from aggregator.lab.simulation.rule import evaluated
 from aggregator.lab.simulation.simulate import NO_KEYS, run_once
 from aggregator.report import page
@@ -117,7 +117,7 @@ def _of_people(going_with: float, text: str = "", accepted: int = 4000) -> str:
     generator = np.random.default_rng(3)
     sexes, ages = generator.integers(2, size=4000), generator.integers(20, 80, size=4000)
     labels = np.where(generator.random(4000) < going_with, sexes, generator.integers(2, size=4000))
-    people = People({"sex": Column(("Female", "Male"), sexes), "age": Column(tuple(range(20, 80)), ages - 20)}, labels)
+    people = People({"sex": FeatureColumn(("Female", "Male"), sexes), "age": FeatureColumn(tuple(range(20, 80)), ages - 20)}, labels)
     manifest = resolve(parse_proposal(text or study_text()), NO_KEYS, 0, lambda below: int(generator.integers(below)))
     learned = run_once(manifest, people, generator)
     sent, asked = divmod(accepted, len(manifest.surveys)), enumerate(manifest.surveys)

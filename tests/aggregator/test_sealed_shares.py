@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from aggregator.rules.accepted import Accepted
+from aggregator.rules.accepted import AcceptedPacket
 from aggregator.store import packets
 from aggregator.store.database import Database
 from aggregator.store.packets import PacketStore
@@ -31,10 +31,10 @@ def packet(number: int, slot: int = 0, survey: int = 0, study: bytes = STUDY) ->
     return Packet(Occasion(study, slot, slot), survey, b"report", shares, tag + bytes(336))
 
 
-def kept(sent: Packet) -> Accepted:
+def kept(sent: Packet) -> AcceptedPacket:
     plaintext = sent.published().to_bytes()
     digest = sha256(labels.PACKET_DIGEST, plaintext)
-    return Accepted(sent.occasion.slot, sent.tag, sent.survey, plaintext, digest, sent.shares)
+    return AcceptedPacket(sent.occasion.slot, sent.tag, sent.survey, plaintext, digest, sent.shares)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from attrs import evolve
 
 from aggregator.cli import serve
-from aggregator.cli.serve import Serving, Teller
+from aggregator.cli.serve import ServeReporter, Serving
 from aggregator.intake.counters import Count
 from tests.support.world import in_memory, study_text
 
@@ -20,7 +20,7 @@ async def test_a_count_that_moved_is_said_again_but_not_at_once(tmp_path: Path, 
         (status,) = await running.app.status()
         for as_json in (False, True):
             asked = Serving(tmp_path / "home", "127.0.0.1", 0, False, False, 0, False, as_json)
-            teller, grown = Teller(running.app, asked), evolve(status, enrolled=Count.shown(50, final=False))
+            teller, grown = ServeReporter(running.app, asked), evolve(status, enrolled=Count.shown(50, final=False))
             assert teller.is_news(status) and not teller.is_news(status)
             assert not teller.is_news(grown), "at most one line in five seconds"
             clock[0] += serve.REPEATED

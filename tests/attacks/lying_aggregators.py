@@ -20,7 +20,7 @@ from aggregator.audit import AuditResult, Verdict
 from anon.protocols.contract import Place
 from anon.protocols.sum.standing import arrangement_of
 from anon.sharing.quorum import quorums
-from anon.sharing.round_document import RoundSums, Unsummed, Why, read_round_sums
+from anon.sharing.round_document import RoundSums, UnsummedRound, Why, read_round_sums
 from anon.sharing.statements import AcceptedList, ListSignature, disagreement_of
 from anon.study.manifest import Manifest
 from anon.transparency.bucketed import leaf_of
@@ -611,7 +611,7 @@ def ended(rng: Random, number: int, why: Why, designs: Sequence[str] = SUMS) -> 
 
 def said_to_end(forge: Forge, number: int, why: Why, evidence: bytes = b"") -> Forge:
     """The same with another end."""
-    forge.bodies["unsummed", 0] = Unsummed(forge.study, number, why, evidence).to_bytes()
+    forge.bodies["unsummed", 0] = UnsummedRound(forge.study, number, why, evidence).to_bytes()
     return forge
 
 
@@ -641,7 +641,7 @@ def _(rng: Random) -> Forge:
 @told("an end without a sum that has the sum")
 def _(rng: Random) -> Forge:
     forge = finished(rng, *SUMS)
-    unsummed = Unsummed(forge.study, 0, rng.choice([Why.AWAY, Why.REFUSED, Why.TOO_FEW])).to_bytes()
+    unsummed = UnsummedRound(forge.study, 0, rng.choice([Why.AWAY, Why.REFUSED, Why.TOO_FEW])).to_bytes()
     forge.insert({("unsummed", 0): unsummed}, ("transcript", 0))
     return forge if rng.random() < 0.5 else without(forge, "transcript", "model", "report")
 

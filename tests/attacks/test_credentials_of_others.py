@@ -20,7 +20,7 @@ from peer.app import PeerApp
 from peer.rules.lifecycle import State
 from peer.rules.study_secrets import StudySecrets
 from peer.run.equivocations import kept
-from peer.store.records import Open
+from peer.store.records import OpenStudy
 from tests.support import world
 from tests.support.clock import Clock
 from tests.support.fake_aggregator import FakeAggregator, advance, peer, reopened, stored
@@ -30,7 +30,7 @@ ROSTER, PEERS = 30, 5
 
 def key_of(app: PeerApp, aggregator: FakeAggregator) -> bytes:
     study = app.store.study(aggregator.study)
-    assert isinstance(study, Open)
+    assert isinstance(study, OpenStudy)
     return bytes(StudySecrets.from_bytes(study.secrets[1:]).signing_key.verify_key)
 
 

@@ -26,7 +26,7 @@ from anon.errors import AnonmlError, Malformed, Refused
 from anon.queries.process import has_children
 from anon.tables.streams import ImportLimits
 from peer.data import foreign, foreign_talk
-from peer.data.foreign_talk import LENGTH, LONGEST_FRAME, Request, Talk
+from peer.data.foreign_talk import LENGTH, LONGEST_FRAME, ReadingRequest, Talk
 from peer.data.importing import import_file, import_rows
 from peer.data.preview import preview
 from peer.data.watching import watched
@@ -216,7 +216,7 @@ def _told(frames: list[bytes]) -> None:
                 theirs.sendall(frame)
             theirs.shutdown(socket.SHUT_WR)
             told = foreign._Conversation(Talk(ours), ImportLimits())
-            found = told.opened(Request(Path(__file__), ImportLimits()))
+            found = told.opened(ReadingRequest(Path(__file__), ImportLimits()))
             for table in found.tables:
                 table.source.keys()
                 list(table.source.records())

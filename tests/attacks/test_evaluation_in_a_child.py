@@ -28,10 +28,10 @@ from anon.queries import process
 from anon.queries.answers import LABEL, Question, Request, nothing, parse_answers
 from anon.queries.functions import _Texts
 from anon.queries.lint import Bounds
-from anon.queries.sandbox import Missing, copied, opened
+from anon.queries.sandbox import MissingValue, copied, opened
 from peer.data.evaluate import request_of
 from peer.rules.packet_lifecycle import Status
-from peer.store.records import Evaluating
+from peer.store.records import EvaluatingStudy
 from tests.support.fake_aggregator import DECLARED, PAPER, FakeAggregator, advance, peer, reopened, until_closed
 from tests.support.patience import turns, until
 
@@ -288,7 +288,7 @@ async def test_an_evaluation_that_was_begun_is_never_begun_again(
     with pytest.raises(Killed):
         await advance(app, aggregator)
     begun = app.store.study(aggregator.study)
-    assert isinstance(begun, Evaluating) and begun.snapshot is None
+    assert isinstance(begun, EvaluatingStudy) and begun.snapshot is None
     fetched = len(aggregator.gets)
     app.close()
 
@@ -380,5 +380,5 @@ def test_clock_is_looked_at_while_our_own_functions_work(tmp_path: Path, monkeyp
     monkeypatch.setattr("anon.queries.sandbox.time", SimpleNamespace(monotonic=lambda: float(len(over))))
     with opened(table(tmp_path / "data.sqlite"), seconds=0.5) as sandbox:
         assert sandbox is not None
-        assert isinstance(sandbox.scalar(query, 0), Missing)
+        assert isinstance(sandbox.scalar(query, 0), MissingValue)
     assert 1 <= len(over) <= 2

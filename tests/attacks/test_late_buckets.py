@@ -31,11 +31,11 @@ from peer.app import PeerApp
 from peer.data.evaluate import at_once
 from peer.rules.schedule import draw_fetch_time, evaluation_allowance
 from peer.rules.study_secrets import StudySecrets, decoys
-from peer.run.jobs import Begin, FetchMembers, Opening, RunnerMemory
+from peer.run.jobs import Begin, BucketOpening, FetchMembers, RunnerMemory
 from peer.run.plan import PlanInputs, next_job, retry_at
 from peer.run.verify import fetch_again, last_chance
 from peer.store.home import PeerHome, Settings
-from peer.store.records import Enrolled
+from peer.store.records import EnrolledStudy
 from tests.support.fake_aggregator import DECLARED, FakeAggregator, peer, until_closed
 
 Decide = Callable[[int, int, float], bool]
@@ -144,7 +144,7 @@ async def sent(folder: Path, members: int, decide: Callable[[int, int], Decide],
 
 def own_key(app: PeerApp, study: bytes) -> bytes:
     found = app.store.study(study)
-    assert isinstance(found, Enrolled)
+    assert isinstance(found, EnrolledStudy)
     return bytes(StudySecrets.from_bytes(found.secrets[1:]).signing_key.verify_key)
 
 
@@ -195,7 +195,7 @@ class Simulated:
     number: int
     own: int
     numbers: tuple[int, ...]
-    study: Enrolled
+    study: EnrolledStudy
     rng: Random
     decide: Decide
     now: float = 0.0
@@ -220,7 +220,7 @@ class Simulated:
 
     def begin(self) -> None:
         """The documents are here."""
-        self.memory = RunnerMemory(opening=Opening((), *[None] * 2, self.numbers, 0.0))  # type: ignore[arg-type]
+        self.memory = RunnerMemory(opening=BucketOpening((), *[None] * 2, self.numbers, 0.0))  # type: ignore[arg-type]
         self.again()
 
     def again(self) -> None:
@@ -263,14 +263,14 @@ class Simulated:
 SETTINGS = Settings()
 
 
-async def an_enrolled(folder: Path, text: str) -> Enrolled:
+async def an_enrolled(folder: Path, text: str) -> EnrolledStudy:
     aggregator = FakeAggregator.with_study(text)
     app = peer(folder, aggregator)
     await app.join(aggregator.invite, aggregator.manifest.epsilon)
     await until_closed(app, aggregator)
     found = app.store.study(aggregator.study)
     app.close()
-    assert isinstance(found, Enrolled)
+    assert isinstance(found, EnrolledStudy)
     return found
 
 

@@ -32,7 +32,7 @@ from peer.app import PeerApp
 from peer.data import evaluate as evaluating
 from peer.data.evaluate import Evaluate, after_its_end, at_once, by_deadline, missing
 from peer.data.importing import import_rows
-from peer.data.making.content import AskedSlot, Making, made
+from peer.data.making.content import Making, SlotRequest, made
 from peer.data.making.work import work_of
 from peer.protocols.contract import part_of
 from peer.rules.consent import Policy
@@ -388,7 +388,7 @@ def test_a_program_that_brings_its_python_along_is_its_own_maker(
     program.chmod(0o700)
     manifest = Attacked(5, further=0).first.manifest
     size = part_of(manifest).random_size(manifest, manifest.surveys[0])
-    told = Making(manifest.to_bytes(), missing(manifest), (AskedSlot(0, 0, bytes(48), bytes(size)),))
+    told = Making(manifest.to_bytes(), missing(manifest), (SlotRequest(0, 0, bytes(48), bytes(size)),))
     expected = made(told)
     work = work_of(told, manifest, len(expected))
     work.server.stop()

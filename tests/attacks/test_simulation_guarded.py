@@ -10,7 +10,7 @@ import pytest
 
 from aggregator.lab.simulation.people import people_from_rows
 from anon.errors import Malformed
-from anon.queries.sandbox import Bench, Missing
+from anon.queries.sandbox import Bench, MissingValue
 from benchmarks import rooms
 from tests.support.fake_aggregator import DECLARED
 from tests.support.protocols import parse_proposal
@@ -39,7 +39,7 @@ def test_tables_may_be_as_wide_as_they_may_be_declared() -> None:
     bench.put("wide", [])
     assert bench.scalar("SELECT count(*) FROM wide", 0) == 0
     for query in ("DELETE FROM wide", "INSERT INTO wide (c1) VALUES (1)", "SELECT ?1 + ?2"):
-        assert isinstance(bench.scalar(query, 0), Missing)
+        assert isinstance(bench.scalar(query, 0), MissingValue)
     with pytest.raises(Malformed, match="shorten it"):
         bench.put("wide", [["x" * 300_000, *range(199)]])
     bench.close()

@@ -9,7 +9,7 @@ import pytest
 
 from peer.data.evaluate import answers_of, at_once, missing, snapshot_of
 from peer.data.importing import import_rows
-from peer.store.records import Answering, Decided, Study
+from peer.store.records import AnsweringStudy, DecidedStudy, Study
 from tests.support.clock import Clock
 from tests.support.fake_aggregator import PAPER, FakeAggregator, advance, peer
 
@@ -28,7 +28,7 @@ async def answered(folder: Path, row: tuple[object, ...]) -> tuple[Study, int, i
     aggregator.crowd(4)
     aggregator.clock.seconds = aggregator.manifest.timetable.enrol_closes
     aggregator.close()
-    while not isinstance(study := app.store.study(aggregator.study), (Answering, Decided)):
+    while not isinstance(study := app.store.study(aggregator.study), (AnsweringStudy, DecidedStudy)):
         aggregator.clock.seconds = max(aggregator.clock.seconds, await app.step(aggregator.study) or 0.0)
     (pages,) = app.store._connection.execute("PRAGMA page_count").fetchone()
     app.close()

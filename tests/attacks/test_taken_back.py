@@ -29,7 +29,7 @@ from peer.store.held_folder import HeldFolder
 from peer.store.home import PeerHome
 from peer.store.home_contents import Fate, entries, fate_of
 from peer.store.pending_invites import WaitingLinks
-from peer.store.records import Answering
+from peer.store.records import AnsweringStudy
 from tests.attacks.test_manifests_kept import aged
 from tests.support.canaries import CANARIES, NUMBER, TEXT, WHOLE, forgetful_sqlite, spellings, traces
 from tests.support.clock import Clock
@@ -90,7 +90,7 @@ async def test_after_evaluation_the_owner_chooses_whether_answers_are_kept(tmp_p
             packets = [one.sealed for one in app.store.outbox(aggregator.study)]
             deleting(choice)(app)
             study = app.store.study(aggregator.study)
-            assert isinstance(study, Answering) and snapshot_of(study.manifest, study.snapshot).values["age"] == kept
+            assert isinstance(study, AnsweringStudy) and snapshot_of(study.manifest, study.snapshot).values["age"] == kept
             assert [one.sealed for one in app.store.outbox(aggregator.study)] == packets, "what is made is sent"
             assert (traces(app._home.path) == []) is (kept is None)
 

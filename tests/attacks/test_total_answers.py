@@ -25,7 +25,7 @@ from anon.protocols.histogram import thresholds as cuts
 from anon.protocols.histogram.answers import AnswerMap, answer_map
 from anon.protocols.histogram.asked import asks_label
 from anon.protocols.histogram.describe import packet_kinds
-from anon.protocols.models.tables import Cuts, Model, Table
+from anon.protocols.models.tables import Cuts, Model, ModelTable
 from anon.protocols.registry import check_study
 from anon.study.features import Label
 from anon.study.manifest import Manifest
@@ -110,7 +110,7 @@ def test_no_constructor_takes_such_a_number(place: str, number: Any) -> None:
 def test_a_model_that_no_float_holds_is_no_model() -> None:
     """Its tables add up for some people and not for others: a page that fails tells whoever hears of it."""
     with pytest.raises(InvalidValue):
-        Table(("cups",), (4,), 1, 0.5, 0.5, 1.0, (1.7e308, 1.7e308, 0.0, 0.0), (0, 0, 0, 0))
+        ModelTable(("cups",), (4,), 1, 0.5, 0.5, 1.0, (1.7e308, 1.7e308, 0.0, 0.0), (0, 0, 0, 0))
     with pytest.raises(InvalidValue, match="no name twice"):
         twice = (MANIFEST.feature("cups"),) * 2
         Model(1, "ab" * 32, "t", MANIFEST.label, twice, (), "soft", "soft", 0.5, 0.5, ())

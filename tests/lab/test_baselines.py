@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from aggregator.lab.cli_simulate import app
 from aggregator.lab.planning.trials import plan_of
 from aggregator.lab.simulation.leaks import leaking
-from aggregator.lab.simulation.people import Column, People
+from aggregator.lab.simulation.people import FeatureColumn, People
 from aggregator.lab.simulation.rule import declared_sum, rule_auc
 from aggregator.lab.simulation.simulate import simulate
 from aggregator.lab.simulation.trusted_party import trusted_party_auc
@@ -33,7 +33,7 @@ def crowd(count: int, going_with: float = 0.8, seed: int = 1) -> People:
     generator = np.random.default_rng(seed)
     sexes, ages = generator.integers(2, size=count), generator.integers(60, size=count)
     labels = np.where(generator.random(count) < going_with, sexes, generator.integers(2, size=count))
-    return People({"sex": Column(("Female", "Male"), sexes), "age": Column(tuple(range(20, 80)), ages)}, labels)
+    return People({"sex": FeatureColumn(("Female", "Male"), sexes), "age": FeatureColumn(tuple(range(20, 80)), ages)}, labels)
 
 
 def test_the_rule_is_the_sum_that_the_declared_score_asks_about() -> None:
@@ -53,7 +53,7 @@ def test_a_number_without_cuts_adds_its_place_in_the_range() -> None:
         Feature("n", "numeric", "N.", "SELECT 1", missing, range=(0, 99), bins=4, scale=scale, expects=(-1,))
         for missing, scale in (("own", "linear"), (0.0, "log"))
     )
-    people = People({"n": Column((0.0, 99.0, 9.0, None, 500.0), np.arange(5))}, np.array([1, 0, 1, 0, 0]))
+    people = People({"n": FeatureColumn((0.0, 99.0, 9.0, None, 500.0), np.arange(5))}, np.array([1, 0, 1, 0, 0]))
     assert declared_sum((linear,), people) == pytest.approx([1, -1, 1 - 2 * 9 / 99, 0, -1])
     assert declared_sum((log,), people) == pytest.approx([1, -1, 0, 1, -1])
     assert rule_auc((linear,), people) == 1.0 and rule_auc((), people) is None

@@ -62,7 +62,7 @@ def test_every_trial_of_a_simulation_has_its_own_seed(monkeypatch: pytest.Monkey
 
     def tried(_: object, seed: np.random.SeedSequence) -> simulation._Tried:
         seen.append(int(np.random.default_rng(seed).integers(1 << 62)))
-        return simulation._Tried(simulation.Scores(0.5, 0.5, 0.5, 0.0), False, None)
+        return simulation._Tried(simulation.TestScores(0.5, 0.5, 0.5, 0.0), False, None)
 
     monkeypatch.setattr(simulation, "_tried", tried)
     crowd = _crowd(60)

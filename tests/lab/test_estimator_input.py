@@ -13,7 +13,7 @@ from attrs import evolve
 import anonml
 from aggregator.estimator import LocallyPrivateClassifier, NotShownWarning, PublishedClassifier
 from anon.errors import Malformed
-from anon.protocols.models.tables import VERSION, Cuts, Model, Table
+from anon.protocols.models.tables import VERSION, Cuts, Model, ModelTable
 from anon.study.features import Feature, Label
 
 MODEL = Model(
@@ -31,8 +31,8 @@ MODEL = Model(
     base_rate=0.5,
     threshold=0.5,
     tables=(
-        Table(("hours",), (3,), 9, 0.5, 0.5, 0.5, (-1.0, 1.0, 0.25), (0, 1, 0)),
-        Table(("work",), (3,), 9, 0.5, 0.5, 0.5, (0.1, -0.1, 0.0), (0, 1, 0)),
+        ModelTable(("hours",), (3,), 9, 0.5, 0.5, 0.5, (-1.0, 1.0, 0.25), (0, 1, 0)),
+        ModelTable(("work",), (3,), 9, 0.5, 0.5, 0.5, (0.1, -0.1, 0.0), (0, 1, 0)),
     ),
     chance=0.001,
     shown=True,

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from aggregator.estimator.classifier import LocallyPrivateClassifier, PublishedClassifier
 from aggregator.estimator.export import TRUSTED, from_skops, to_onnx, to_skops
 from anon.errors import Malformed, Refused
-from anon.protocols.models.tables import VERSION, Cuts, Model, Table
+from anon.protocols.models.tables import VERSION, Cuts, Model, ModelTable
 from anon.study.features import Feature, Label
 from anonml import application
 
@@ -40,9 +40,9 @@ SOFT = Model(
     base_rate=0.2,
     threshold=0.35,
     tables=(
-        Table(("age",), (4,), 50, 0.5, 0.7, 0.5, (-1.0, 0.25, 1.0, 0.1), (0, 1, 1, 0)),
-        Table(("sex", "age"), (2, 4), 50, 0.3, 0.6, 0.3, (0.0, 0.3, 0.1, 0.2, -0.5, 0.4, 0.7, 2.0), (0, 1, 1) + (0,) * 4 + (1,)),
-        Table(("hours", "town"), (3, 4), 9, 0.3, 0.6, 0.4, tuple(np.linspace(-2, 2, 12).tolist()), (1, 0) * 6),
+        ModelTable(("age",), (4,), 50, 0.5, 0.7, 0.5, (-1.0, 0.25, 1.0, 0.1), (0, 1, 1, 0)),
+        ModelTable(("sex", "age"), (2, 4), 50, 0.3, 0.6, 0.3, (0.0, 0.3, 0.1, 0.2, -0.5, 0.4, 0.7, 2.0), (0, 1, 1) + (0,) * 4 + (1,)),
+        ModelTable(("hours", "town"), (3, 4), 9, 0.3, 0.6, 0.4, tuple(np.linspace(-2, 2, 12).tolist()), (1, 0) * 6),
     ),
 )
 VOTE = evolve(SOFT, ensemble="vote", threshold=0.5)
@@ -52,7 +52,7 @@ NO_CUTS = evolve(
     SOFT,
     features=(evolve(FEATURES[0], bins=2, missing=3.0),),
     cuts=(Cuts("age", ()),),
-    tables=(Table(("age",), (1,), 50, 0.5, 0.7, 0.5, (0.7,), (1,)),),
+    tables=(ModelTable(("age",), (1,), 50, 0.5, 0.7, 0.5, (0.7,), (1,)),),
 )
 MODELS = {"soft": SOFT, "vote": VOTE, "weightless": WEIGHTLESS, "no tables": NO_TABLES, "no cuts": NO_CUTS}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from aggregator.lab.simulation import draws
-from aggregator.lab.simulation.people import Column
+from aggregator.lab.simulation.people import FeatureColumn
 from aggregator.lab.simulation.run import category_table, level_table
 from anon.ldp import build, nano
 from anon.ldp.subset import SubsetSelection
@@ -21,7 +21,7 @@ VALUES = (None, "x", float("nan"), float("inf"), -5.0, 0.0, 1, 2.5, 3.0, 3.00000
 @pytest.mark.parametrize("missing", ["own", 4.0, 0])
 @pytest.mark.parametrize("cuts", [(3.0,), (0.0, 2.5, 9.0)])
 def test_tables_of_numbers_are_the_protocols_own_map(missing: str | float, cuts: tuple[float, ...]) -> None:
-    column = Column(VALUES, np.arange(len(VALUES)))
+    column = FeatureColumn(VALUES, np.arange(len(VALUES)))
     feature = Feature("age", "numeric", "Age.", "SELECT 1", missing, (0.0, 10.0), cuts=cuts)
     expected = [feature_category(feature, value, cuts) for value in VALUES]
     assert category_table(feature, column, cuts).tolist() == expected

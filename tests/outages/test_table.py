@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from anon.errors import Unreachable
-from anon.outages.table import COMMANDS, DESK, PAGE, PAIR, PEERS, RUN, SERVE, STAY, TABLE, TELLER, Cell, Outage
+from anon.outages.table import COMMANDS, DESK, PAGE, PAIR, PEERS, RUN, SERVE, STAY, TABLE, TELLER, Outage, OutageCell
 from anon.serving import onion_service
 from anon.serving.onion_key import draw_key
 from tests.support import outage_commands as drivers
@@ -68,7 +68,7 @@ async def told(driver: Driver, said: str) -> None:
     raise AssertionError(f"{said!r} was not said: {driver.command.said}")
 
 
-async def away_for_a_minute(driver: Driver, cell: Cell, **trouble: float) -> None:
+async def away_for_a_minute(driver: Driver, cell: OutageCell, **trouble: float) -> None:
     """It tells it, goes on through a minute of it, and works when that is over."""
     driver.command.trouble(**trouble)  # type: ignore[arg-type]
     driver.begins_to_work()
@@ -83,19 +83,19 @@ async def away_for_a_minute(driver: Driver, cell: Cell, **trouble: float) -> Non
     driver.demand_nothing_lost()
 
 
-async def full(driver: Driver, cell: Cell) -> None:
+async def full(driver: Driver, cell: OutageCell) -> None:
     await away_for_a_minute(driver, cell, disk=FULL)
 
 
-async def read_only(driver: Driver, cell: Cell) -> None:
+async def read_only(driver: Driver, cell: OutageCell) -> None:
     await away_for_a_minute(driver, cell, disk=READ_ONLY)
 
 
-async def network(driver: Driver, cell: Cell) -> None:
+async def network(driver: Driver, cell: OutageCell) -> None:
     await away_for_a_minute(driver, cell, network=errno.ENETUNREACH)
 
 
-async def clock(driver: Driver, cell: Cell) -> None:
+async def clock(driver: Driver, cell: OutageCell) -> None:
     for wall in (HOURS, -HOURS):
         driver.command.trouble(wall=wall)
         driver.begins_to_work()
@@ -110,7 +110,7 @@ async def clock(driver: Driver, cell: Cell) -> None:
     driver.demand_nothing_lost()
 
 
-async def cut(driver: Driver, cell: Cell) -> None:
+async def cut(driver: Driver, cell: OutageCell) -> None:
     """The command never takes a cut file for a new one: the next start ends with the code."""
     file = driver.home / driver.main_file
     os.truncate(file, file.stat().st_size // 2)
@@ -129,7 +129,7 @@ async def cut(driver: Driver, cell: Cell) -> None:
     assert cell.said in driver.command.said and "Traceback" not in driver.command.said
 
 
-async def taken(driver: Driver, cell: Cell) -> None:
+async def taken(driver: Driver, cell: OutageCell) -> None:
     driver.command.kill()
     with socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -144,7 +144,7 @@ async def taken(driver: Driver, cell: Cell) -> None:
     driver.demand_nothing_lost()
 
 
-async def killed(driver: Driver, cell: Cell) -> None:
+async def killed(driver: Driver, cell: OutageCell) -> None:
     driver.begins_to_work()
     await driver.command.until(driver.works, STEP)
     assert cell.code == 128 - driver.command.kill()
@@ -152,7 +152,7 @@ async def killed(driver: Driver, cell: Cell) -> None:
     driver.demand_nothing_lost()
 
 
-async def database(driver: Driver, cell: Cell) -> None:
+async def database(driver: Driver, cell: OutageCell) -> None:
     assert isinstance(driver, drivers.ServeDriver) and driver.postgres is not None
     await driver.command.until(driver.works, STEP)
     await asyncio.to_thread(driver.postgres.control, "stop", "-m", "fast")
@@ -165,7 +165,7 @@ async def database(driver: Driver, cell: Cell) -> None:
     driver.demand_nothing_lost()
 
 
-MET: dict[Outage, Callable[[Driver, Cell], Awaitable[None]]] = {
+MET: dict[Outage, Callable[[Driver, OutageCell], Awaitable[None]]] = {
     Outage.DATABASE: database,
     Outage.FULL: full,
     Outage.READ_ONLY: read_only,

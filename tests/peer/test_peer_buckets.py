@@ -21,7 +21,7 @@ from peer.rules.study_secrets import StudySecrets
 from peer.run import verify
 from peer.run.context import credential_of
 from peer.store.home import PeerHome
-from peer.store.records import Member
+from peer.store.records import MemberStudy
 from tests.support.fake_aggregator import DECLARED, PAPER, FakeAggregator, advance, peer, reopened, until_closed
 
 
@@ -139,7 +139,7 @@ async def test_digests_come_one_by_one_at_times_of_their_own_and_after_a_restart
     others_sent(aggregator)
     aggregator.transcribe()
     study = app.store.study(aggregator.study)
-    assert isinstance(study, Member)
+    assert isinstance(study, MemberStudy)
     secrets = StudySecrets.from_bytes(study.secrets[1:])
     tag = pseudonym(credential_of(study, secrets), tag_context(aggregator.manifest, 0))
     (number,) = numbers(aggregator, "transcript")

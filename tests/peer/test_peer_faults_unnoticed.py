@@ -23,7 +23,7 @@ from peer import release as releasing
 from peer.app import PeerApp
 from peer.data.evaluate import at_once
 from peer.protocols.contract import part_of
-from peer.release import Released, random_sizes
+from peer.release import ReleasedPacket, random_sizes
 from peer.rules.bucket_checks import check_membership_in_buckets
 from peer.rules.checks import check_membership
 from peer.rules.consent import Policy, decide
@@ -36,7 +36,7 @@ from peer.run.taking_back import Choice
 from peer.store.backup.archive import backup, restore
 from peer.store.backup.restored import may_have_released
 from peer.store.home import PeerHome
-from peer.store.outbox import Scheduled
+from peer.store.outbox import ScheduledPacket
 from peer.store.records import PacketKey
 from tests.peer.test_peer_release import collecting, window
 from tests.support.fake_aggregator import BINNED, FakeAggregator, peer, reopened, until_closed
@@ -250,7 +250,7 @@ async def test_a_slot_that_is_decided_twice_keeps_its_first_packet(tmp_path: Pat
     app = await collecting(tmp_path, aggregator)
     before = (app.store.outbox(aggregator.study), app.store.ledger())
     (drawn,) = app.store.study(aggregator.study).draws
-    again = Scheduled(Released(0, drawn, NanoEpsilon(0), SealedPacket(b"other"), b"d"), 0.0)
+    again = ScheduledPacket(ReleasedPacket(0, drawn, NanoEpsilon(0), SealedPacket(b"other"), b"d"), 0.0)
     with pytest.raises(Conflict, match="nothing is sent twice"):
         app.store.journal(aggregator.study, [again], [])
     assert (app.store.outbox(aggregator.study), app.store.ledger()) == before
@@ -267,7 +267,7 @@ async def test_an_answer_to_a_survey_that_was_not_drawn_is_not_journalled(tmp_pa
     with closing(sqlite3.connect(tmp_path / "peer.sqlite")) as connection, connection:
         connection.execute("DELETE FROM outbox")
     for slot, survey in ((0, drawn + 1), (1, drawn), (-1, drawn)):
-        other = Scheduled(Released(slot, survey, NanoEpsilon(0), SealedPacket(b"other"), b"d"), 0.0)
+        other = ScheduledPacket(ReleasedPacket(slot, survey, NanoEpsilon(0), SealedPacket(b"other"), b"d"), 0.0)
         with pytest.raises(Conflict, match="drew another survey"):
             app.store.journal(aggregator.study, [other], [])
     app.close()

@@ -19,7 +19,7 @@ from peer.run import inclusion
 from peer.run.inclusion import NOT_FETCHED, choose_transcripts, conclude, fetch_digests
 from peer.run.jobs import FetchDigests, FetchTranscripts
 from peer.run.plan import transcript_interval
-from peer.store.records import Sent
+from peer.store.records import SentStudy
 from tests.peer.test_peer_plan import CUT
 from tests.support.fake_aggregator import DECLARED, FakeAggregator
 from tests.support.stored_member import StoredMember
@@ -28,7 +28,7 @@ OWN = bytes(32)
 """The digest of the packet of slot 0."""
 
 
-def delivered(folder: Path, text: str = DECLARED) -> tuple[StoredMember, Sent]:
+def delivered(folder: Path, text: str = DECLARED) -> tuple[StoredMember, SentStudy]:
     """A member whose packets were all acknowledged: it drew the first survey of every slot."""
     aggregator = FakeAggregator.with_study(text)
     draws = tuple(slot.rows[0].survey for slot in aggregator.manifest.slots)
@@ -36,7 +36,7 @@ def delivered(folder: Path, text: str = DECLARED) -> tuple[StoredMember, Sent]:
     stored.evaluated(*[stored.packet(1.0, slot) for slot in range(len(draws))]).delivered()
     stored.store.settle(aggregator.study, stored.run.settled_events())
     study = stored.store.study(aggregator.study)
-    assert isinstance(study, Sent)
+    assert isinstance(study, SentStudy)
     return stored, study
 
 
@@ -88,7 +88,7 @@ class Buckets:
         return Bucket(digest_list(self.study, 0, [*own, *others]), ())
 
 
-def jobs(study: Sent, count: int = 1024) -> list[FetchDigests]:
+def jobs(study: SentStudy, count: int = 1024) -> list[FetchDigests]:
     """The own bucket of slot 0 and two decoys, of a transcript with so many packets."""
     head = Head(study.study, 9, "transcript", 0, 1, bytes(32), bytes(32))
     document = BucketDocument(study.study, "transcript", 0, count, bytes(32))

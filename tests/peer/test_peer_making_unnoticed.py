@@ -18,13 +18,13 @@ from anon.transparency.documents import SignedHead
 from anon.wire.packets import SealedPacket
 from peer.data.evaluate import at_once, missing
 from peer.protocols.contract import part_of
-from peer.release import Released
+from peer.release import ReleasedPacket
 from peer.rules.lifecycle import State
 from peer.rules.packet_lifecycle import Status
 from peer.run import make_packets
 from peer.run.departures import DepartureTimes
 from peer.run.make_packets import (
-    Missing,
+    MissingAnswer,
     PacketInputs,
     answer,
     documents_of,
@@ -34,7 +34,7 @@ from peer.run.make_packets import (
     without_answers,
 )
 from peer.run.plan import places_in
-from peer.store.records import Answering, Decided, Evaluating, Evaluation
+from peer.store.records import AnsweringStudy, DecidedStudy, EvaluatingStudy, Evaluation
 from tests.peer.test_peer_plan import COVERED, CUT
 from tests.support.fake_aggregator import BINNED, DECLARED, PAPER, FakeAggregator
 from tests.support.stored_member import CREDENTIAL, StoredMember
@@ -45,9 +45,9 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """The first random bytes of each packet that is finished. A stored member has no credential to finish it with."""
     found = list[bytes]()
 
-    def released(_study: object, _manifest: object, wish: Any, _credential: object, random_bytes: Any) -> Released:
+    def released(_study: object, _manifest: object, wish: Any, _credential: object, random_bytes: Any) -> ReleasedPacket:
         found.append(random_bytes(16))
-        return Released(wish.slot, wish.survey, NanoEpsilon(0), SealedPacket(b"sealed"), b"digest")
+        return ReleasedPacket(wish.slot, wish.survey, NanoEpsilon(0), SealedPacket(b"sealed"), b"digest")
 
     monkeypatch.setattr(make_packets, "credential_of", lambda _study, _secrets: CREDENTIAL)
     monkeypatch.setattr(make_packets, "release", released)
@@ -125,7 +125,7 @@ async def test_what_a_protocol_refuses_of_its_documents_ends_the_study_before_an
         raise fault("no edges of ours")
 
     monkeypatch.setattr(type(part_of(stored.aggregator.manifest)), "check_documents", refuse)
-    monkeypatch.setattr(make_packets, "without_answers", lambda _inputs: Missing({}, b""))
+    monkeypatch.setattr(make_packets, "without_answers", lambda _inputs: MissingAnswer({}, b""))
     await asked(stored, window, b"edges")
     assert seen == [DocumentArrived("edges", 0, b"edges")] and stored.packets == []
     assert stored.store.state(stored.aggregator.study) is State.STOPPED
@@ -134,8 +134,8 @@ async def test_what_a_protocol_refuses_of_its_documents_ends_the_study_before_an
 async def test_a_slot_whose_answers_are_erased_is_not_answered(tmp_path: Path) -> None:
     stored, window = answering(tmp_path, DECLARED, "histogram")
     study = stored.study
-    assert isinstance(study, Answering)
-    erased = Decided(**{name: getattr(study, name) for name in attrs.fields_dict(Decided)})
+    assert isinstance(study, AnsweringStudy)
+    erased = DecidedStudy(**{name: getattr(study, name) for name in attrs.fields_dict(DecidedStudy)})
     exchanges: Any = Documents()
     with pytest.raises(Conflict, match="erased"):
         await answer(stored.working(at_once).run, exchanges, erased, window)
@@ -145,7 +145,7 @@ async def test_a_slot_whose_answers_are_erased_is_not_answered(tmp_path: Path) -
 # A start that was broken off
 
 
-async def broken_off(folder: Path, barred: bool = False) -> tuple[StoredMember, Evaluating]:
+async def broken_off(folder: Path, barred: bool = False) -> tuple[StoredMember, EvaluatingStudy]:
     """A member whose making had begun, once it went on; and the study as it was then."""
     stored = StoredMember.checked(folder, FakeAggregator.with_study(DECLARED))
     manifest = stored.aggregator.manifest
@@ -153,7 +153,7 @@ async def broken_off(folder: Path, barred: bool = False) -> tuple[StoredMember, 
     evaluation = Evaluation(1.0, {0: manifest.windows[0].opens + 100.0}, without_answers(inputs).message)
     stored.evaluated().store.record_answering(manifest.study_id, evaluation)
     study = stored.study
-    assert isinstance(study, Evaluating)
+    assert isinstance(study, EvaluatingStudy)
     await go_on_without(stored.run, attrs.evolve(study, barred=barred))
     return stored, study
 

@@ -24,7 +24,6 @@ from peer.run.jobs import (
     Answer,
     CheckBefore,
     CheckHeads,
-    Draw,
     DueJob,
     Job,
     Look,
@@ -32,6 +31,7 @@ from peer.run.jobs import (
     RunnerMemory,
     Send,
     Settle,
+    TimeDraw,
     Verify,
     Withdraw,
 )
@@ -53,16 +53,16 @@ from peer.store.home import Settings
 from peer.store.manifests import Manifests
 from peer.store.records import (
     COVER_FROM,
-    Answering,
-    Consented,
-    Decided,
-    Ended,
-    Enrolled,
-    Evaluating,
-    Leaving,
-    Member,
+    AnsweringStudy,
+    ConsentedStudy,
+    DecidedStudy,
+    EndedStudy,
+    EnrolledStudy,
+    EvaluatingStudy,
+    LeavingStudy,
+    MemberStudy,
     OutboxEntry,
-    Sent,
+    SentStudy,
     Study,
 )
 from tests.support.fake_aggregator import BINNED, DECLARED, PAPER, FakeAggregator
@@ -76,18 +76,18 @@ CLOSE = 60.0
 """Seconds before the last instant of a window within which a peer need not get anything done any more."""
 
 
-def study_of(aggregator: FakeAggregator, draws: tuple[int, ...], **changed: Any) -> Answering:
+def study_of(aggregator: FakeAggregator, draws: tuple[int, ...], **changed: Any) -> AnsweringStudy:
     common: dict[str, Any] = {
         "study": aggregator.study, "address": "127.0.0.1:9", "aggregator": bytes(32), "state": State.CHECKED, "reason": "",
         "manifest_bytes": aggregator.manifest.to_bytes(), "consented": aggregator.manifest.epsilon, "minimum_cohort": 3,
         "chain_bytes": b"", "draws": draws, "barred": False, "manifests": Manifests(PROTOCOLS), "secrets": b"",
         "roster_digest": b"", "seed": b"", "credential": b"", "snapshot": b"",
     }
-    return Answering(**{**common, **changed})
+    return AnsweringStudy(**{**common, **changed})
 
 
 @st.composite
-def studies(draw: st.DrawFn) -> Answering:
+def studies(draw: st.DrawFn) -> AnsweringStudy:
     aggregator = draw(st.sampled_from(AGGREGATORS))
     rows = [draw(st.sampled_from(slot.rows)) for slot in aggregator.manifest.slots]
     return study_of(aggregator, tuple(row.survey for row in rows))
@@ -96,7 +96,7 @@ def studies(draw: st.DrawFn) -> Answering:
 class Life:
     """One peer while windows are open: every job takes no time, and fails while the aggregator is away."""
 
-    def __init__(self, study: Member, random: Random, head_checks: int, back: float, now: float) -> None:
+    def __init__(self, study: MemberStudy, random: Random, head_checks: int, back: float, now: float) -> None:
         self.study, self.random, self.back, self.now = study, random, back, now
         self.settings = Settings(head_checks=head_checks)
         self.memory = RunnerMemory()
@@ -192,7 +192,7 @@ seeds = st.integers(0, 2**32)
 @settings(max_examples=examples(120), deadline=None)
 @given(study=studies(), seed=seeds, head_checks=st.integers(0, 4), back=st.floats(-600, 9000), woken=st.floats(-600, 9000))
 def test_a_packet_meets_every_window_that_it_could_have_met(
-    study: Answering, seed: int, head_checks: int, back: float, woken: float
+    study: AnsweringStudy, seed: int, head_checks: int, back: float, woken: float
 ) -> None:
     """The aggregator comes back, or the machine wakes, a minute before a window's last instant: all of it leaves."""
     manifest = study.manifest
@@ -211,7 +211,7 @@ def test_a_packet_meets_every_window_that_it_could_have_met(
 
 @settings(max_examples=examples(120), deadline=None)
 @given(study=studies(), seed=seeds, head_checks=st.integers(0, 4), back=st.floats(-600, 9000))
-def test_a_packet_never_has_two_jobs_and_leaves_once(study: Answering, seed: int, head_checks: int, back: float) -> None:
+def test_a_packet_never_has_two_jobs_and_leaves_once(study: AnsweringStudy, seed: int, head_checks: int, back: float) -> None:
     start = float(study.manifest.windows[0].opens)
     life = Life(study, Random(seed), head_checks, start + back, start - 600)
     for _due_job in life.jobs():
@@ -230,7 +230,7 @@ def test_a_packet_never_has_two_jobs_and_leaves_once(study: Answering, seed: int
     content=st.binary(max_size=8), ended=st.floats(0, 20_000), status=st.sampled_from(Status),
 )
 def test_the_time_of_a_job_depends_on_no_answer(
-    study: Answering, seed: int, head_checks: int, stop: int, content: bytes, ended: float, status: Status
+    study: AnsweringStudy, seed: int, head_checks: int, stop: int, content: bytes, ended: float, status: Status
 ) -> None:
     """Two peers with the same draws and times, and other data, packets and answers: the same jobs at the same times."""
     start = float(study.manifest.windows[0].opens)
@@ -250,7 +250,7 @@ def test_the_time_of_a_job_depends_on_no_answer(
     assert times_of(planned(other, answered)) == times_of(planned(study, inputs))
 
 
-def times_of(found: list[DueJob | Draw]) -> list[tuple[Job, float | None]]:
+def times_of(found: list[DueJob | TimeDraw]) -> list[tuple[Job, float | None]]:
     return [(job.job, job.due if isinstance(job, DueJob) else None) for job in found]
 
 
@@ -276,7 +276,7 @@ def test_a_job_that_fell_due_while_another_was_under_way_does_not_begin_at_its_e
     study=studies(), seed=seeds, failures=st.integers(0, 30), left=st.floats(1, 4000), which=st.sampled_from([Verify(), Look(), Withdraw()]),
 )
 def test_a_retry_comes_before_the_end_that_it_is_for(
-    study: Answering, seed: int, failures: int, left: float, which: Job
+    study: AnsweringStudy, seed: int, failures: int, left: float, which: Job
 ) -> None:
     manifest = study.manifest
     end = float(manifest.timetable.enrol_closes)
@@ -338,8 +338,8 @@ def test_a_packet_leaves_only_at_its_time(
 
 
 def test_every_state_that_is_not_a_last_one_has_jobs_and_the_last_ones_have_none() -> None:
-    assert set(JOBS) == {Consented, Enrolled, Evaluating, Answering, Decided, Sent, Leaving}
-    assert Ended not in JOBS and LAST
+    assert set(JOBS) == {ConsentedStudy, EnrolledStudy, EvaluatingStudy, AnsweringStudy, DecidedStudy, SentStudy, LeavingStudy}
+    assert EndedStudy not in JOBS and LAST
     assert all(issubclass(kind, Study) for kind in JOBS)
 
 
@@ -348,7 +348,7 @@ def test_who_sleeps_past_closing_with_its_enrolment_unacknowledged_checks_the_ro
     closes = float(aggregator.manifest.timetable.enrol_closes)
     member = study_of(aggregator, ())
     common = {name: getattr(member, name) for name in ("study", "address", "aggregator", "manifest_bytes", "reason", "consented", "minimum_cohort", "chain_bytes", "draws", "barred", "manifests", "secrets")}
-    consented = Consented(**common, state=State.CONSENTED, enrolment=b"", due=5.0, snapshot=None)
+    consented = ConsentedStudy(**common, state=State.CONSENTED, enrolment=b"", due=5.0, snapshot=None)
     for now, kind in ((closes - 1, jobs.Enrol), (closes, Verify)):
         (found,) = planned(consented, PlanInputs([], RunnerMemory(), now, Settings()))
         assert isinstance(found.job, kind)

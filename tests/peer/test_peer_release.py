@@ -95,27 +95,27 @@ async def test_an_attempt_that_was_cut_off_is_drawn_anew_and_not_repeated_at_onc
 
 
 async def test_a_slot_in_the_journal_is_never_perturbed_again(tmp_path: Path) -> None:
-    from peer.release import Released
-    from peer.store.outbox import Scheduled
+    from peer.release import ReleasedPacket
+    from peer.store.outbox import ScheduledPacket
 
     aggregator = FakeAggregator.with_study()
     app = await collecting(tmp_path, aggregator)
     before = (app.store.outbox(aggregator.study), app.store.ledger())
-    again = Scheduled(Released(0, 0, 1, SealedPacket(b"other"), b"d"), 0.0)
+    again = ScheduledPacket(ReleasedPacket(0, 0, 1, SealedPacket(b"other"), b"d"), 0.0)
     with pytest.raises((Conflict, Refused)):
         app.store.journal(aggregator.study, [again], [])
     assert (app.store.outbox(aggregator.study), app.store.ledger()) == before
 
 
 async def test_a_charge_beyond_the_reservation_stores_nothing(tmp_path: Path) -> None:
-    from peer.release import Released
-    from peer.store.outbox import Scheduled
+    from peer.release import ReleasedPacket
+    from peer.store.outbox import ScheduledPacket
 
     aggregator = FakeAggregator.with_study(PAPER)
     app = await collecting(tmp_path, aggregator)
     before = (app.store.outbox(aggregator.study), app.store.ledger())
     free = next(slot for slot in range(aggregator.manifest.packets) if slot not in {one.slot for one in before[0]})
-    dear = Scheduled(Released(free, 0, aggregator.manifest.epsilon + 1, SealedPacket(b"x"), b"d"), 0.0)
+    dear = ScheduledPacket(ReleasedPacket(free, 0, aggregator.manifest.epsilon + 1, SealedPacket(b"x"), b"d"), 0.0)
     with pytest.raises(Refused, match="nothing is sent"):
         app.store.journal(aggregator.study, [dear], [])
     assert (app.store.outbox(aggregator.study), app.store.ledger()) == before

@@ -15,7 +15,7 @@ from peer.run.taking_back import Choice
 from peer.store import rows
 from peer.store.database.integrity import write_digest
 from peer.store.outbox import Covering
-from peer.store.records import Answering, Evaluating, Evaluation, PacketKey
+from peer.store.records import AnsweringStudy, EvaluatingStudy, Evaluation, PacketKey
 from tests.support.fake_aggregator import DECLARED, PAPER, FakeAggregator, peer
 from tests.support.stored_member import StoredMember
 
@@ -57,7 +57,7 @@ def test_making_the_packets_of_a_window_is_begun_once(tmp_path: Path) -> None:
     with pytest.raises(Conflict, match="nothing is evaluated twice"):
         stored.store.record_answering(stored.aggregator.study, second, [COVER])
     study = stored.study
-    assert isinstance(study, Evaluating) and study.evaluation == first
+    assert isinstance(study, EvaluatingStudy) and study.evaluation == first
     assert [one.sealed for one in stored.packets] == [COVER.sealed]
 
 
@@ -65,14 +65,14 @@ def test_answers_and_packets_are_stored_together_or_neither(tmp_path: Path) -> N
     """A packet beyond the reservation leaves the making as it was begun."""
     stored = member(tmp_path)
     before = stored.study, stored.store.ledger()
-    assert isinstance(before[0], Evaluating)
+    assert isinstance(before[0], EvaluatingStudy)
     dear = stored.packet(1.0, epsilon=stored.aggregator.manifest.epsilon + 1)
     with pytest.raises(Refused, match="nothing is sent"):
         stored.evaluated(dear)
     assert (stored.study, stored.store.ledger()) == before and stored.packets == []
     stored.evaluated(stored.packet(1.0, epsilon=1))
     after = stored.study
-    assert isinstance(after, Answering) and after.snapshot == b"answers" and len(stored.packets) == 1
+    assert isinstance(after, AnsweringStudy) and after.snapshot == b"answers" and len(stored.packets) == 1
 
 
 @pytest.mark.parametrize("event", [Event.CHECK_FAILED, Event.OWNER_STOPPED])

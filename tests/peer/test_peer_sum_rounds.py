@@ -10,7 +10,7 @@ import pytest
 
 from anon.protocols.charge import Measure
 from anon.protocols.sum.standing import arrangement_of
-from anon.sharing.round_document import Unsummed, Why
+from anon.sharing.round_document import UnsummedRound, Why
 from anon.wire.packets import Packet, share_info
 from peer.app import PeerApp
 from peer.data.importing import import_rows
@@ -91,7 +91,7 @@ async def test_rounds_that_never_come_cost_nothing(tmp_path: Path) -> None:
     aggregator.publish("sums", document(study, 0, [0] * first.m, 5), 0)
     await advance(app, aggregator, second.window.closes)
     aggregator.clock.seconds = max(aggregator.clock(), second.window.closes)
-    aggregator.publish("unsummed", Unsummed(study.study_id, 1, Why.TOO_FEW).to_bytes())
+    aggregator.publish("unsummed", UnsummedRound(study.study_id, 1, Why.TOO_FEW).to_bytes())
     assert spent(app) == (2 * first.epsilon, study.epsilon - 2 * first.epsilon)
     for survey in study.surveys[2:]:
         await advance(app, aggregator, survey.window.closes + 1)

@@ -9,7 +9,7 @@ import pytest
 from anon.errors import RejectedProof
 from anon.protocols.charge import Budget, Measure, Unit
 from anon.protocols.sum.standing import arrangement_of
-from anon.sharing.round_document import Unsummed, Why, parse_unsummed
+from anon.sharing.round_document import UnsummedRound, Why, parse_unsummed
 from anon.sharing.statements import ListSignature, disagreement_of
 from anon.wire.packets import Occasion
 from peer.rules.lifecycle import State
@@ -41,7 +41,7 @@ def ends(aggregator: FakeAggregator, why: Why, number: int = 0) -> None:
         occasion = Occasion(aggregator.study, 0, 0)
         signed = [ListSignature(occasion, at, bytes([at]) * 32).sign(signing_key(at)) for at in range(2)]
         evidence = disagreement_of(*signed, arrangement_of(aggregator.manifest)).to_bytes()
-    aggregator.publish("unsummed", Unsummed(aggregator.study, number, why, evidence).to_bytes())
+    aggregator.publish("unsummed", UnsummedRound(aggregator.study, number, why, evidence).to_bytes())
 
 
 async def sent(folder: Path, aggregator: FakeAggregator, **settings: object):
@@ -83,14 +83,14 @@ async def test_a_later_round_leaves_the_sums_before_it(tmp_path: Path) -> None:
 
 def test_nothing_sent_cost_nothing() -> None:
     budget = Budget(Measure.ZCDP, Unit.PERSON)
-    words = told(Unsummed(bytes(32), 0, Why.TOO_FEW), budget, 0)
+    words = told(UnsummedRound(bytes(32), 0, Why.TOO_FEW), budget, 0)
     assert words.endswith("No answer of yours was sent, and it cost you nothing.") and "stays spent" not in words
 
 
 async def test_a_document_that_proves_nothing_is_not_believed(tmp_path: Path) -> None:
     aggregator = a_study()
     app = await sent(tmp_path, aggregator)
-    aggregator.publish("unsummed", Unsummed(aggregator.study, 0, Why.DISAGREED, b"no evidence").to_bytes())
+    aggregator.publish("unsummed", UnsummedRound(aggregator.study, 0, Why.DISAGREED, b"no evidence").to_bytes())
     assert await advance(app, aggregator) is None
     (status,) = app.status()
     assert "for a reason that this program cannot read" in status.reason and "two different lists" not in status.reason
@@ -133,9 +133,9 @@ def test_evidence_about_another_sum_proves_nothing(study: bytes | None, number: 
     occasions = [Occasion(one, about, about) for one, about in ((own, 1), (study or own, number))]
     fitting, foreign = ([ListSignature(occasion, at, bytes([at]) * 32).sign(signing_key(at)) for at in range(2)] for occasion in occasions)
     evidence = disagreement_of(*fitting, arrangement).to_bytes()
-    assert parse_unsummed(arrangement, own, Unsummed(own, 1, Why.DISAGREED, evidence).to_bytes()).evidence == evidence
+    assert parse_unsummed(arrangement, own, UnsummedRound(own, 1, Why.DISAGREED, evidence).to_bytes()).evidence == evidence
     forged = disagreement_of(*foreign, arrangement).to_bytes()
     with pytest.raises(RejectedProof, match=r"proves? nothing"):
-        parse_unsummed(arrangement, own, Unsummed(own, 1, Why.DISAGREED, forged).to_bytes())
+        parse_unsummed(arrangement, own, UnsummedRound(own, 1, Why.DISAGREED, forged).to_bytes())
     with pytest.raises(RejectedProof, match="proves nothing"):
         disagreement_of(fitting[0], foreign[1], arrangement)

@@ -42,7 +42,7 @@ PLAIN = {
 }
 ERRORS = {"AnonmlError"}
 """And every class that inherits from one of these."""
-TOLD = {"Advice", "Check", "Found", "Kept"}
+TOLD = {"Advice", "Check", "DetectedFile", "KeptFile"}
 """Other classes of texts for the owner."""
 METHODS = {"append", "damaged", "full", "apply", "end", "note", "settle_withdrawal", "inclusion"}
 """Methods and functions that are given a note, the reason of a fault, or the one that a study's state is stored with."""

@@ -18,12 +18,12 @@ import pytest
 from scipy.stats import beta
 
 from aggregator.lab.simulation.sum_noise import simulated_noise
-from anon.accounting.noisy_sums import NoisySum, delta_of, sigma_squared_for
+from anon.accounting.noisy_sums import GaussianSum, delta_of, sigma_squared_for
 from anon.ldp.epsilon import NANO, nano
 from anon.sums.columns import Column
 from anon.sums.gradient import GradientSums
 from anon.sums.moments import MomentSums
-from anon.sums.sensitivity import Summed
+from anon.sums.sensitivity import SummedVector
 from anon.sums.tables import tables_of
 
 FALSE_ALARM = 1e-3
@@ -37,7 +37,7 @@ MOMENTS = MomentSums(COLUMNS, 48)
 GRADIENT = GradientSums(COLUMNS, 64, Fraction(1))
 FULL, EMPTY = {f"x{place}": 1.0 for place in range(3)}, {f"x{place}": 1.0 for place in range(3, 6)}
 
-CASES: list[tuple[Summed, list[int], list[int]]] = [
+CASES: list[tuple[SummedVector, list[int], list[int]]] = [
     (TABLES, TABLES.vector({f"x{place}": 0 for place in range(11)}, 0), TABLES.vector({f"x{place}": 1 for place in range(11)}, 1)),
     (MOMENTS, MOMENTS.vector([FULL]), MOMENTS.vector([EMPTY])),
     (GRADIENT, GRADIENT.vector([({**FULL, **EMPTY}, 0)], [0] * 6), GRADIENT.vector([({**FULL, **EMPTY}, 1)], [0] * 6)),
@@ -48,10 +48,10 @@ def apart(one: Sequence[int], other: Sequence[int]) -> list[int]:
     return [a - b for a, b in zip(one, other, strict=True)]
 
 
-def loss_found(design: Summed, change: list[int], claimed: Fraction, really: Fraction) -> bool:
+def loss_found(design: SummedVector, change: list[int], claimed: Fraction, really: Fraction) -> bool:
     """True if sums with noise of `really` are told apart by more than noise of `claimed` allows."""
     step = np.array(change, dtype=np.int64)
-    stated = NoisySum(design.sensitivity_squared("replace-one"), design.changed("replace-one"), claimed)
+    stated = GaussianSum(design.sensitivity_squared("replace-one"), design.changed("replace-one"), claimed)
     without, with_change = (
         simulated_noise(really, 1, (TRIALS, len(change)), np.random.default_rng(seed)) @ step + shift
         for seed, shift in ((1, 0), (2, int(step @ step)))
@@ -71,7 +71,7 @@ def loss_found(design: Summed, change: list[int], claimed: Fraction, really: Fra
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=["tables", "moments", "gradient"])
-def test_an_audit_finds_a_fifth_less_noise_and_passes_the_stated_one(case: tuple[Summed, list[int], list[int]]) -> None:
+def test_an_audit_finds_a_fifth_less_noise_and_passes_the_stated_one(case: tuple[SummedVector, list[int], list[int]]) -> None:
     design, one, other = case
     change = apart(one, other)
     assert sum(entry * entry for entry in change) >= 0.9 * design.sensitivity_squared("replace-one"), "the pair attains the bound"

@@ -15,7 +15,7 @@ from nacl.signing import SigningKey
 
 from aggregator.audit import AuditResult, audit_documents
 from aggregator.protocols.contract import Learned, SummingPart, part_of
-from aggregator.study.learn import Counted, Counting, count, counted, report_again
+from aggregator.study.learn import Counting, TranscriptCounts, count, counted, report_again
 from anon.credential import blind_sign, finalize, generate_secret_key, public_key, signer_nym_entropy
 from anon.protocols.contract import Place
 from anon.protocols.posts import layout_of_packets
@@ -224,7 +224,7 @@ class Forge:
         self.bodies["report", 0] = page.encode()
         return self
 
-    def counted(self) -> Counted:
+    def counted(self) -> TranscriptCounts:
         """All that is counted in the transcripts."""
         asked = Counting(self.manifest.to_bytes(), PROTOCOLS, self.score_value, self.in_buckets)
         places = [place for place in self.bodies if place[0] == "transcript"]

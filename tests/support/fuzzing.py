@@ -26,7 +26,7 @@ from anon.nacl import SigningKey
 from anon.sharing import exchange
 from anon.sharing.arrangement import parse_arrangement
 from anon.sharing.quorum import parse_quorum
-from anon.sharing.round_document import RoundSums, SlotSum, Unsummed, Why, parse_unsummed, read_round_sums
+from anon.sharing.round_document import RoundSums, SlotSum, UnsummedRound, Why, parse_unsummed, read_round_sums
 from anon.sharing.statements import (
     AcceptedList,
     ListSignature,
@@ -149,7 +149,7 @@ def parsers() -> dict[str, Parser]:
         "noisy-share": Parser(lambda data: parse_noisy_share(data, arrangement), (noisy,)),
         "disagreement": Parser(lambda data: parse_disagreement(data, study, arrangement), (evidence,), _own),
         "round-sums": Parser(lambda data: read_round_sums(data, study, 0), (sums.to_bytes(),), _own),
-        "unsummed": Parser(lambda data: parse_unsummed(arrangement, study, data), (Unsummed(study, 0, Why.AWAY).to_bytes(), Unsummed(study, 0, Why.DISAGREED, evidence).to_bytes()), _own),
+        "unsummed": Parser(lambda data: parse_unsummed(arrangement, study, data), (UnsummedRound(study, 0, Why.AWAY).to_bytes(), UnsummedRound(study, 0, Why.DISAGREED, evidence).to_bytes()), _own),
         "call": Parser(lambda data: exchange.read_signed("admit", data), (call,)),
         "request": Parser(lambda data: exchange.read_request("admit", data), (call[exchange.OPENING_BYTES :],)),
         "words": Parser(exchange.read_words, (encode(["name", "words"]),)),

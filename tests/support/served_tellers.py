@@ -22,7 +22,7 @@ from attrs import define, evolve, field, frozen
 from anon.nacl import SigningKey
 from anon.sharing import exchange
 from anon.sharing.arrangement import Arrangement, TellerEntry
-from anon.sharing.exchange import Asked
+from anon.sharing.exchange import TellerCall
 from anon.storage.crash_points import VARIABLE
 from anon.teller.home import Place, open_home
 from anon.transparency.closing import Bodies
@@ -68,7 +68,7 @@ def make_home(folder: Path, name: str) -> Place:
 
 @frozen
 class Said:
-    """As `anon.teller.session.Admitted`."""
+    """As `anon.teller.session.BatchAnswer`."""
 
     statement: bytes
     refused: Mapping[str, int]
@@ -119,7 +119,7 @@ class ServedTeller:
         host, _, port = self.place.address.rpartition(":")
         return host, int(port)
 
-    def ask(self, asked: Asked[T]) -> T:
+    def ask(self, asked: TellerCall[T]) -> T:
         """The answer, however often its process dies meanwhile. Raises the typed error that it told."""
         while True:
             try:

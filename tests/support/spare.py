@@ -12,7 +12,7 @@ from attrs import define, field
 
 from anon.credential import pseudonym
 from anon.sharing.arrangement import Arrangement, Sum
-from anon.sharing.combine import NoisySum, combine
+from anon.sharing.combine import CombinedSum, combine
 from anon.sharing.quorum import Quorum, own_ids, quorums
 from anon.sharing.sealed_shares import sealed_shares
 from anon.sharing.statements import AcceptedList
@@ -110,7 +110,7 @@ class Spared:
         """The list of all that both accepted."""
         return self.list_of(number, self.settle(number, self.admit(number, packets)))
 
-    def finished(self, number: int, body: bytes, seated: Sequence[Teller] | None = None) -> NoisySum:
+    def finished(self, number: int, body: bytes, seated: Sequence[Teller] | None = None) -> CombinedSum:
         """From the list to the sum."""
         tellers, quorum = seated or self.seated(number), self.quorums[number]
         signatures = [teller.sign_list(self.at(number), body) for teller in tellers]
@@ -120,7 +120,7 @@ class Spared:
         ]
         return combine(quorum.arrangement, self.at(number), body, signatures, shares)
 
-    def summed(self, number: int, packets: Sequence[Packet]) -> NoisySum:
+    def summed(self, number: int, packets: Sequence[Packet]) -> CombinedSum:
         """A whole round by one pair."""
         return self.finished(number, self.accepted(number, packets))
 

@@ -11,7 +11,7 @@ from anon.credential import Credential
 from anon.queries.process import Work
 from anon.wire.packets import SealedPacket
 from peer.network.client import AggregatorClient
-from peer.release import Released, random_sizes
+from peer.release import ReleasedPacket, random_sizes
 from peer.rules.consent import Policy
 from peer.rules.ledger import Entry
 from peer.rules.packet_lifecycle import PacketEvent, Status
@@ -19,8 +19,8 @@ from peer.rules.study_secrets import StudySecrets, Vault, fresh
 from peer.run.context import RunContext, StudyRun
 from peer.run.exchanges import Exchanges
 from peer.store.home import Settings
-from peer.store.outbox import Scheduled
-from peer.store.records import Evaluation, Joining, Member, OutboxEntry, Verified
+from peer.store.outbox import ScheduledPacket
+from peer.store.records import Evaluation, Joining, MemberStudy, OutboxEntry, VerifiedEnrolment
 from peer.store.store import Store
 from tests.support.fake_aggregator import FakeAggregator
 
@@ -56,7 +56,7 @@ class StoredMember:
         stored = vault.close(secrets.to_bytes())
         joining = Joining(entry, aggregator.invite, manifest.to_bytes(), 3, stored, b"enrolment", 0.0, b"")
         store.join(joining, lambda _policy, _ledger: None)
-        verified = Verified(tuple(aggregator.chain), bytes(32), b"seed", b"credential", draws)
+        verified = VerifiedEnrolment(tuple(aggregator.chain), bytes(32), b"seed", b"credential", draws)
         store.record_verified(manifest.study_id, verified, Evaluation(0.0, {}, b""))
 
         def client(_study: object) -> AggregatorClient:
@@ -68,10 +68,10 @@ class StoredMember:
         return cls(aggregator, store, secrets, StudyRun(manifest.study_id, tools))
 
     @property
-    def study(self) -> Member:
+    def study(self) -> MemberStudy:
         """As it is stored."""
         found = self.store.study(self.aggregator.study)
-        assert isinstance(found, Member)
+        assert isinstance(found, MemberStudy)
         return found
 
     @property
@@ -79,16 +79,16 @@ class StoredMember:
         """As they are stored."""
         return self.store.outbox_entries(self.aggregator.study)
 
-    def evaluated(self, *packets: Scheduled) -> StoredMember:
+    def evaluated(self, *packets: ScheduledPacket) -> StoredMember:
         """The same, once these packets were made of some answers."""
         self.store.record_evaluated(self.aggregator.study, b"answers", packets, [])
         return self
 
-    def packet(self, send_at: float, slot: int = 0, epsilon: int = 0) -> Scheduled:
+    def packet(self, send_at: float, slot: int = 0, epsilon: int = 0) -> ScheduledPacket:
         """A packet of the survey that the slot drew."""
         survey = self.aggregator.manifest.survey(self.study.draws[slot])
         sealed, digest = SealedPacket(b"sealed %d" % slot), bytes([slot]) * 32
-        return Scheduled(Released(slot, survey.survey, epsilon, sealed, digest, survey.round), send_at)  # type: ignore[arg-type]
+        return ScheduledPacket(ReleasedPacket(slot, survey.survey, epsilon, sealed, digest, survey.round), send_at)  # type: ignore[arg-type]
 
     def delivered(self) -> StoredMember:
         """The same, once every queued packet was acknowledged."""

@@ -9,7 +9,7 @@ from itertools import product
 
 from attrs import define, field
 
-from aggregator.rules.verify import Opened, PacketRules, open_packet
+from aggregator.rules.verify import OpenedPacket, PacketRules, open_packet
 from aggregator.store.home import open_home
 from anon.protocols.contract import Record
 from anon.protocols.sum.standing import arrangement_of, read_sums, standing_after
@@ -50,7 +50,7 @@ class Evidence:
         body, peer = str(note["body"]), int(note["peer"])
         if body not in seen:
             opened = open_packet(rules, bytes.fromhex(body))
-            assert isinstance(opened, Opened)
+            assert isinstance(opened, OpenedPacket)
             seen[body] = self.study.manifest.surveys[opened.packet.survey].round, opened.packet.tag
             self.bodies[peer, seen[body][0]] += 1
         turn, tag = seen[body]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from aggregator.rules.accepted import Accepted
+from aggregator.rules.accepted import AcceptedPacket
 from aggregator.study.live import LiveStudy
 from anon import labels
 from anon.credential import token_size
@@ -15,7 +15,7 @@ from anon.wire.cbor import sha256
 from anon.wire.packets import PublishedPacket
 
 
-def synthetic(manifest: Manifest, seed: bytes, slot: int = 0) -> Accepted:
+def synthetic(manifest: Manifest, seed: bytes, slot: int = 0) -> AcceptedPacket:
     """A packet of a random tag that answers the survey which the tag drew."""
     tag = os.urandom(48)
     token = tag + bytes(token_size(manifest.packets) - len(tag))
@@ -23,10 +23,10 @@ def synthetic(manifest: Manifest, seed: bytes, slot: int = 0) -> Accepted:
     mechanism = survey.build()
     report = bytes(mechanism.perturb(RawCategory(tag[0] % survey.m, survey.m), os.urandom))
     plaintext = PublishedPacket(occasion_of(manifest, slot), survey.survey, report, (), token).to_bytes()
-    return Accepted(slot, tag, survey.survey, plaintext, sha256(labels.PACKET_DIGEST, plaintext))
+    return AcceptedPacket(slot, tag, survey.survey, plaintext, sha256(labels.PACKET_DIGEST, plaintext))
 
 
-async def fill(live: LiveStudy, count: int) -> list[Accepted]:
+async def fill(live: LiveStudy, count: int) -> list[AcceptedPacket]:
     """Store so many packets in every slot of a study whose roster is closed."""
     issued = live.packet_intake.issued
     assert issued is not None

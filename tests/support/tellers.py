@@ -22,7 +22,7 @@ from anon.credential import (
 )
 from anon.nacl import SigningKey
 from anon.sharing.arrangement import Arrangement, Sum
-from anon.sharing.combine import NoisySum, combine
+from anon.sharing.combine import CombinedSum, combine
 from anon.sharing.sealed_shares import sealed_shares
 from anon.sharing.statements import AcceptedList
 from anon.teller.journal import Journal
@@ -161,7 +161,7 @@ class World:
             for one, teller in enumerate(self.tellers)
         ]
 
-    def summed(self, packets: Sequence[Packet], number: int = 0) -> NoisySum:
+    def summed(self, packets: Sequence[Packet], number: int = 0) -> CombinedSum:
         """A whole round."""
         body = self.list_of(self.settle(self.admit(packets, number), number), number)
         signatures = self.signatures(body, number)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from aggregator.cli.main import app as aggregator
 from anon.errors import Refused
 from anon.route import DirectRoute, Response, SocksRoute
-from anon.route.tor import Event, TorRoute
+from anon.route.tor import TorEvent, TorRoute
 from anon.route.tor.following import telling
 from anon.wire.onion_address import onion_host
 from examples.circuits import CircuitLog
@@ -100,7 +100,7 @@ def test_circuits_are_counted_by_what_tor_said() -> None:
         ("STREAM", '3 SUCCEEDED 9 x.onion:80 SOCKS_USERNAME="c" SOCKS_PASSWORD="p"'),
         ("STREAM", '4 SUCCEEDED 7 x.onion:80 SOCKS_USERNAME="d" SOCKS_PASSWORD="p"'),
     ]:
-        log.heard(Event(name, text))
+        log.heard(TorEvent(name, text))
     assert log.of(["a", "b"]) == {"7", "8"}
     assert log.of(["a", "d"]) == {"7"}
     assert log.of(["c"]) == set()

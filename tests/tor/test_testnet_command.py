@@ -16,7 +16,7 @@ from anon.route import SocksRoute
 from anon.route.tor import TorProcess, torrc_of_client
 from anon.route.tor.torrc import checked_extra
 from anon.testnet.background import stop
-from anon.testnet.state import State
+from anon.testnet.state import NetworkState
 from tests.tor.testnet_trial import Trial, marked, testnet, try_once
 
 pytestmark = pytest.mark.tor
@@ -31,7 +31,7 @@ def test_it_stands_quickly_and_a_killed_owner_leaves_nothing(tmp_path: Path) -> 
     trial = try_once(tmp_path / "net", "SIGKILL of the owner")
     assert trial.processes == 7, "an owner, five relays, a client"
     assert fit(trial), trial
-    state = State(tmp_path / "net")
+    state = NetworkState(tmp_path / "net")
     assert state.network.exists(), "a killed owner could not tidy up"
     assert stop(state) is None
     assert not state.network.exists()

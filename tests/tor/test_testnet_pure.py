@@ -12,17 +12,17 @@ from anon.errors import Refused
 from anon.route.tor.torrc import checked_extra
 from anon.testnet import torrcs
 from anon.testnet.background import stop
-from anon.testnet.layout import HIGHEST, LOWEST, PORTS, Layout, literal
+from anon.testnet.layout import HIGHEST, LOWEST, PORTS, NetworkLayout, literal
 from anon.testnet.memory import memory_of
 from anon.testnet.ports import free_ports
-from anon.testnet.state import State
+from anon.testnet.state import NetworkState
 from anon.testnet.timing import LEADS, VOTING, missing, votes
 
 IDENTITY, FINGERPRINT = "A" * 40, "B" * 40
 
 
-def layout(address: str = "127.0.0.1") -> Layout:
-    return Layout(Path("/net"), tuple(range(20_000, 20_000 + PORTS)), address)
+def layout(address: str = "127.0.0.1") -> NetworkLayout:
+    return NetworkLayout(Path("/net"), tuple(range(20_000, 20_000 + PORTS)), address)
 
 
 def test_an_onion_service_needs_an_authority_and_four_relays() -> None:
@@ -35,7 +35,7 @@ def test_an_onion_service_needs_an_authority_and_four_relays() -> None:
 @pytest.mark.parametrize("ports", [(), (1, 2, 3), (1,) * PORTS])
 def test_a_layout_has_as_many_ports_as_it_needs(ports: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="different ports"):
-        Layout(Path("/net"), ports)
+        NetworkLayout(Path("/net"), ports)
 
 
 @pytest.mark.parametrize("address", ["localhost", "", "::1", "127.0.0.1:9", "300.1.1.1"])
@@ -111,18 +111,18 @@ def test_an_address_of_another_machine_is_refused() -> None:
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
-    with pytest.raises(Refused, match="other files"), State(tmp_path).owned():
+    with pytest.raises(Refused, match="other files"), NetworkState(tmp_path).owned():
         pass
     assert (tmp_path / "thesis.txt").read_text() == "years of work"
 
 
 def test_a_folder_has_one_owner_and_forgets_a_dead_one(tmp_path: Path) -> None:
-    state = State(tmp_path / "net")
+    state = NetworkState(tmp_path / "net")
     assert not state.is_owned()
     with state.owned():
         assert state.is_owned()
         (state.network / "relay1").mkdir(parents=True)
-        with pytest.raises(Refused, match="already"), State(tmp_path / "net").owned():
+        with pytest.raises(Refused, match="already"), NetworkState(tmp_path / "net").owned():
             pass
         assert (state.network / "relay1").exists(), "the second one must not touch the first one's files"
     (state.network / "relay1").mkdir(parents=True)  # as after SIGKILL
@@ -144,7 +144,7 @@ def test_what_another_user_put_there_is_not_believed(
         there.symlink_to(tmp_path / "theirs")
     else:
         monkeypatch.setattr(os, "getuid", lambda: there.stat().st_uid + 1)
-    state = State(there)
+    state = NetworkState(there)
     for asked in (state.told, state.is_owned, state.prepare, lambda: stop(state)):
         with pytest.raises(Refused, match="another user"):
             asked()

@@ -90,7 +90,7 @@ class DraftPages(DeskPage):
         self._drafts.forget(Drafts.demand(await field_of(request, "draft")))
         raise web.HTTPSeeOther("/")
 
-    def _editor(self, request: web.Request, text: str, linted: editing.Linted, draft: str) -> web.Response:
+    def _editor(self, request: web.Request, text: str, linted: editing.LintResult, draft: str) -> web.Response:
         has_form = self._drafts.fields(draft) is not None
         return self._html("editor.html", request, text=text, linted=linted, draft=draft, has_form=has_form)
 
@@ -105,7 +105,7 @@ class DraftPages(DeskPage):
             self._drafts.keep_text(draft, text)  # here, so that texts are kept in the order in which they came
         return text, draft
 
-    async def _judged(self, text: str) -> editing.Linted:
+    async def _judged(self, text: str) -> editing.LintResult:
         """The text's faults, or what it would ask with its outlook.
 
         One study is tried at a time, and of those that wait the newest alone: a slider asks more often than a study
@@ -123,5 +123,5 @@ class DraftPages(DeskPage):
                     self._outlooks[linted.proposal] = judged.outlook
         return self._known(linted)
 
-    def _known(self, linted: editing.Linted) -> editing.Linted:
+    def _known(self, linted: editing.LintResult) -> editing.LintResult:
         return linted if linted.proposal is None else evolve(linted, outlook=self._outlooks.get(linted.proposal))

@@ -67,7 +67,7 @@ class FormPages(DraftPages):
         self._drafts.keep_fields(draft, fields)
         return fields, draft
 
-    async def _expected(self, fields: dict[str, str]) -> editing.Linted:
+    async def _expected(self, fields: dict[str, str]) -> editing.LintResult:
         return await self._judged(text_of(fields))
 
     def _form(
@@ -75,7 +75,7 @@ class FormPages(DraftPages):
         request: web.Request,
         draft: str,
         fields: dict[str, str],
-        linted: editing.Linted | None = None,
+        linted: editing.LintResult | None = None,
         answered: bool = False,
     ) -> web.Response:
         return self._html(
@@ -94,7 +94,7 @@ class FormPages(DraftPages):
         )
 
 
-def _told(fields: dict[str, str], linted: editing.Linted | None) -> dict[str, Any]:
+def _told(fields: dict[str, str], linted: editing.LintResult | None) -> dict[str, Any]:
     """The part of the page that a check changes."""
     faults = form_faults(fields, linted.faults) if linted is not None else ()
     length = length_of(fields)
@@ -111,7 +111,7 @@ def _told(fields: dict[str, str], linted: editing.Linted | None) -> dict[str, An
 def _read(text: str, found: Sequence[SampleColumn]) -> str:
     rows = max(len([line for line in text.splitlines() if line.strip()]) - 1, 0)
     people, columns = f"{rows} row{'s' * (rows != 1)}", f"{len(found)} column{'s' * (len(found) != 1)}"
-    return f"{people}, {columns} read: {', '.join(one.name for one in found)}"[: form.LONGEST_FIELD]
+    return f"{people}, {columns} read: {', '.join(column.name for column in found)}"[: form.LONGEST_FIELD]
 
 
 async def _sample(request: web.Request) -> str:

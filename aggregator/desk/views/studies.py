@@ -25,7 +25,7 @@ from aggregator.desk.views.form import FormPages
 from aggregator.desk.views.invites import MOST_INVITES, InvitePages
 from aggregator.intake.counters import STEP
 from aggregator.intake.workers import Workers
-from aggregator.lab.planning.forecast import Expected, forecast
+from aggregator.lab.planning.forecast import ModelOutlook, forecast
 from aggregator.lab.tested_report import full_report
 from aggregator.study.handout import limits
 from aggregator.study.live import LiveStudy
@@ -221,7 +221,7 @@ async def _audit(live: LiveStudy, workers: Workers) -> tuple[str, ...]:
         return tuple((await workers.run(re_verify, folder, live.tools.home.public_key)).lines())
 
 
-async def _forecast(live: LiveStudy, workers: Workers) -> Expected:
+async def _forecast(live: LiveStudy, workers: Workers) -> ModelOutlook:
     people = roster_length(live) or live.manifest.cohort.minimum
     return await workers.run(forecast, live.manifest_bytes, people)
 

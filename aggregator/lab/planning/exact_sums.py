@@ -117,8 +117,8 @@ def without_tellers(proposal: Proposal, epsilon: float) -> Proposal:
 
 def summed(proposal: Proposal, epsilon: float) -> tuple[Proposal, tuple[str, ...]]:
     """The study as one of summed tables at this central epsilon, and the features whose cuts stand in."""
-    stood_in = tuple(one.name for one in proposal.features if one.binned_privately)
-    features = tuple(_cut(one) if one.name in stood_in else one for one in proposal.features)
+    stood_in = tuple(feature.name for feature in proposal.features if feature.binned_privately)
+    features = tuple(_cut(feature) if feature.name in stood_in else feature for feature in proposal.features)
     learning = Learning("additive", "soft", proposal.learning.score, 0, proposal.learning.base_rate)
     made = evolve(
         proposal,

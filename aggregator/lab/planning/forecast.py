@@ -25,7 +25,7 @@ POPULATIONS = 4
 
 
 @frozen
-class Expected:
+class ModelOutlook:
     """The outlook of the whole model, and the mean AUC of its tables as their own scoring reports tell it. None for
     exact sums, of which nothing is kept for scoring."""
 
@@ -33,7 +33,7 @@ class Expected:
     table_auc: float | None
 
 
-def forecast(manifest_bytes: bytes, people: int) -> Expected:
+def forecast(manifest_bytes: bytes, people: int) -> ModelOutlook:
     """Simulate the study with so many people; the outlook is that of `study lint` for as many.
 
     Raises `Refused` for a study of the declared score, which makes no model, and for a linear model.
@@ -48,12 +48,12 @@ def forecast(manifest_bytes: bytes, people: int) -> Expected:
         )
     plan, tables = Plan.of(manifest), []
     if manifest.surveys[0].exact:
-        return Expected(outlook_of_plan(plan, manifest, people, sum_epsilon(manifest)), None)
+        return ModelOutlook(outlook_of_plan(plan, manifest, people, sum_epsilon(manifest)), None)
     for number, world in enumerate(worlds_of(manifest, POPULATIONS, Assumptions())):
         learned = learn_collected(plan, collected_in(plan, world, people, SEED, number))
         tables.append(_mean([(partition.scores.auc, partition.scores.reports) for partition in learned.partitions]))
     outlook = outlook_of_plan(plan, manifest, people, manifest.epsilon / NANO)
-    return Expected(outlook, float(np.mean(tables)))
+    return ModelOutlook(outlook, float(np.mean(tables)))
 
 
 def _mean(scored: list[tuple[float, int]]) -> float:

@@ -33,7 +33,7 @@ over bits, because they measure how common categories are and their probabilitie
 
 
 @frozen
-class Choice:
+class DesignChoice:
     """All designs at one cohort and epsilon, best first, and the best one's study."""
 
     forecasts: tuple[Forecast, ...]
@@ -53,7 +53,7 @@ def choose_design(
     populations: int | None = None,
     assumed: Assumptions | None = None,
     compute: Compute = HERE,
-) -> Choice:
+) -> DesignChoice:
     """Simulate the candidates on the same made-up populations; deterministic in `seed`.
 
     All are tried on an eighth of the populations, then those that could still win on a quarter, a half, and all of
@@ -81,7 +81,7 @@ def choose_design(
     name = next(candidate.name for candidate, runs in tried if runs is chosen)
     best = next(at for at, tried_design in enumerate(forecasts) if tried_design[0].design == name)
     forecasts.insert(0, forecasts.pop(best))
-    return Choice(tuple(tried_design[0] for tried_design in forecasts), forecasts[0][1])
+    return DesignChoice(tuple(tried_design[0] for tried_design in forecasts), forecasts[0][1])
 
 
 def survey_of_choices(
@@ -92,7 +92,7 @@ def survey_of_choices(
     populations: int | None = None,
     progress: Callable[[], None] = lambda: None,
     compute: Compute = HERE,
-) -> tuple[Choice, ...]:
+) -> tuple[DesignChoice, ...]:
     """`choose_design` for each cohort and epsilon, on few populations; the best then on as many as every figure of a
     design is from."""
     found = []
@@ -104,7 +104,7 @@ def survey_of_choices(
     return tuple(found)
 
 
-def settled(choice: Choice, proposal: Proposal, seed: int, compute: Compute = HERE) -> Choice:
+def settled(choice: DesignChoice, proposal: Proposal, seed: int, compute: Compute = HERE) -> DesignChoice:
     """The choice with its best design tried on as many populations as every figure of a design is from."""
     best = choice.best
     trials = Trials(plan_of(choice.proposal, seed), best.cohort, seed)

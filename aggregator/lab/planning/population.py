@@ -18,7 +18,7 @@ import numpy as np
 from attrs import frozen
 from scipy.special import ndtr
 
-from aggregator.lab.simulation.people import Column, People
+from aggregator.lab.simulation.people import FeatureColumn, People
 from aggregator.protocols.histogram.reconstruct import Counts, Floats
 from anon.study.features import Feature
 
@@ -44,7 +44,7 @@ class Assumptions:
     test: int = 2_500
 
 
-class Declared(Protocol):
+class Declaration(Protocol):
     """The part of a study that its made-up people follow from."""
 
     @property
@@ -61,12 +61,12 @@ class BaseRate(Protocol):
     def base_rate(self) -> float: ...
 
 
-def made_up(study: Declared, assumed: Assumptions, generator: np.random.Generator) -> tuple[People, People]:
+def made_up(study: Declaration, assumed: Assumptions, generator: np.random.Generator) -> tuple[People, People]:
     """Peers and people to score on, of one made-up population."""
     count = assumed.people + assumed.test
     common = generator.standard_normal(count)
     total = np.zeros(count)
-    columns: dict[str, Column] = {}
+    columns: dict[str, FeatureColumn] = {}
     for feature in study.features:
         loading = generator.uniform(-0.7, 0.7)
         leaning = loading * common + np.sqrt(1 - loading**2) * generator.standard_normal(count)
@@ -91,19 +91,19 @@ def tells(people: People) -> bool:
     return excess - levels > _BEYOND * sqrt(2 * levels)
 
 
-def _column(feature: Feature, at: Floats, generator: np.random.Generator) -> tuple[Column, Floats]:
+def _column(feature: Feature, at: Floats, generator: np.random.Generator) -> tuple[FeatureColumn, Floats]:
     """Values whose ranks are `at`, and what of them goes with the label (standardised)."""
     if feature.kind == "categorical":
         shares = _shares(feature, len(feature.categories), generator)
         index = np.searchsorted(np.cumsum(shares)[:-1], at).astype(np.int64)
         effects = generator.standard_normal(len(feature.categories))
-        return Column(tuple(feature.categories), index), _standard(effects[index])
+        return FeatureColumn(tuple(feature.categories), index), _standard(effects[index])
     bend = generator.uniform(-BEND, BEND)
     index = np.minimum((at * _LEVELS).astype(np.int64), _LEVELS - 1)
     line = _standard(index.astype(float))
     places = _places(feature, generator)
     values = tuple(_value(feature, float(position)) for position in places)
-    return Column(values, index), _standard(line + bend * _standard(line**2))
+    return FeatureColumn(values, index), _standard(line + bend * _standard(line**2))
 
 
 def _places(feature: Feature, generator: np.random.Generator) -> Floats:

@@ -19,7 +19,7 @@ from anon.study.manifest import Manifest
 
 
 @frozen
-class Ranked:
+class RankedModel:
     """The ROC AUC of the model that is published; how often noise alone would count as much."""
 
     auc: float
@@ -36,16 +36,16 @@ class Ranked:
         return self.chance <= LEVEL
 
 
-def rank(plan: Plan, collected: SimulatedTallies, test: People) -> Ranked:
+def rank(plan: Plan, collected: SimulatedTallies, test: People) -> RankedModel:
     """Learn from one run's tallies and rank the test people; `auc` is what `evaluate` says of the model."""
     ranks, chance = _ranks(plan, collected, test)
-    return Ranked(roc_auc(ranks, test.labels == 1), chance)
+    return RankedModel(roc_auc(ranks, test.labels == 1), chance)
 
 
-def rank_sum(study: Manifest, people: People, generator: np.random.Generator, test: People) -> Ranked:
+def rank_sum(study: Manifest, people: People, generator: np.random.Generator, test: People) -> RankedModel:
     """The same of a study of summed tables, of one run with these people as peers."""
     learned = learn_summed(study, people, generator)
-    return Ranked(roc_auc(model_scores(learned.model, test), test.labels == 1), learned.chance)
+    return RankedModel(roc_auc(model_scores(learned.model, test), test.labels == 1), learned.chance)
 
 
 def _ranks(plan: Plan, collected: SimulatedTallies, test: People) -> tuple[Floats, float]:

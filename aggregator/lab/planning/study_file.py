@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import asdict, fields
 
-from aggregator.lab.planning.plan import Choice
+from aggregator.lab.planning.plan import DesignChoice
 from anon.study.proposal import Proposal
 
 _COLOURS = ("#1b6ca8", "#c2571a", "#2e7d32", "#7b3fa0", "#8a6d1b", "#b3246b")
@@ -83,9 +83,9 @@ def literal(value: Any) -> str:
     return repr(value)
 
 
-def chart(choices: Iterable[Choice]) -> str:
+def chart(choices: Iterable[DesignChoice]) -> str:
     """An SVG of the best design's expected AUC against epsilon, a line with its spread for each cohort."""
-    by_cohort: dict[int, list[Choice]] = {}
+    by_cohort: dict[int, list[DesignChoice]] = {}
     for choice in choices:
         by_cohort.setdefault(choice.best.cohort, []).append(choice)
     epsilons = sorted({choice.best.epsilon for group in by_cohort.values() for choice in group})
@@ -114,7 +114,7 @@ def _axes(epsilons: Sequence[float]) -> list[str]:
     return parts
 
 
-def _line(number: int, cohort: int, group: Sequence[Choice], epsilons: Sequence[float]) -> list[str]:
+def _line(number: int, cohort: int, group: Sequence[DesignChoice], epsilons: Sequence[float]) -> list[str]:
     colour = _COLOURS[number % len(_COLOURS)]
     points = [(_x(choice.best.epsilon, epsilons), choice.best) for choice in group]
     parts = [

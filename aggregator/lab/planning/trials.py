@@ -15,7 +15,7 @@ from attrs import asdict, define, field, frozen
 
 from aggregator.compute import HERE, Compute
 from aggregator.lab.planning.population import Assumptions, made_up, tells
-from aggregator.lab.planning.ranking import Ranked, rank, rank_sum
+from aggregator.lab.planning.ranking import RankedModel, rank, rank_sum
 from aggregator.lab.simulation.pairs import TRIED_FROM
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import Plan, SimulatedTallies, collect
@@ -110,7 +110,7 @@ def _worlds_of(
     drawn = [World(declared, assumed, seed, number) for number in range(_MOST_DRAWN * count)]
     while drawn and len(found) < count:
         next_ones = [drawn.pop(0) for _ in range(min(len(drawn), count - len(found)))]
-        found += [one for one, telling in zip(next_ones, compute.each(_tells, next_ones), strict=True) if telling]
+        found += [world for world, telling in zip(next_ones, compute.each(_tells, next_ones), strict=True) if telling]
     return tuple(found or (World(declared, assumed, seed, number) for number in range(count)))
 
 
@@ -135,7 +135,7 @@ class _Trial:
     number: int
     world: World
 
-    def ranked(self) -> Ranked:
+    def ranked(self) -> RankedModel:
         peers, test = self.world.people
         if self.plan.manifest.surveys[0].exact:
             generator = np.random.default_rng([self.seed, 2, self.number])
@@ -166,9 +166,9 @@ class Trials:
     def left(self, worlds: Sequence[World]) -> list[_Trial]:
         """The trials that are missing."""
         tried = len(self.aucs)
-        return [_Trial(self.plan, self.cohort, self.seed, at, one) for at, one in enumerate(worlds) if at >= tried]
+        return [_Trial(self.plan, self.cohort, self.seed, at, world) for at, world in enumerate(worlds) if at >= tried]
 
-    def take(self, ranked: Ranked) -> None:
+    def take(self, ranked: RankedModel) -> None:
         """Keep the next trial's result."""
         self.aucs.append(ranked.auc)
         self.shown.append(ranked.shown)

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from aggregator.lab.simulation.linear_sums import reals_of_people
-from aggregator.lab.simulation.people import Column, People
+from aggregator.lab.simulation.people import FeatureColumn, People
 from aggregator.lab.simulation.run import Plan, categories, exact_cuts
 from aggregator.protocols.histogram.reconstruct import Floats
 from anon.protocols.categories import Value, clamp
@@ -63,7 +63,7 @@ def _bins(plan: Plan, people: People, cuts: Cuts) -> Floats:
     return np.hstack([np.eye(cards[name])[index] for name, index in indices.items()])
 
 
-def _raw(feature: Feature, train: Column, test: Column) -> tuple[Floats, Floats]:
+def _raw(feature: Feature, train: FeatureColumn, test: FeatureColumn) -> tuple[Floats, Floats]:
     if feature.kind == "numeric":
         first, second = _numbers(feature, train), _numbers(feature, test)
         centre, scale = first.mean(axis=0), first.std(axis=0) + 1e-9
@@ -72,7 +72,7 @@ def _raw(feature: Feature, train: Column, test: Column) -> tuple[Floats, Floats]
     return _indicators(known, train), _indicators(known, test)
 
 
-def _numbers(feature: Feature, column: Column) -> Floats:
+def _numbers(feature: Feature, column: FeatureColumn) -> Floats:
     low, high = feature.range
     numbers = [float(value) if isinstance(value, (int, float)) else None for value in column.values]
     # As shares of the range: squares of very large numbers overflow.
@@ -83,7 +83,7 @@ def _numbers(feature: Feature, column: Column) -> Floats:
     return matrix
 
 
-def _indicators(known: Mapping[Value, int], column: Column) -> Floats:
+def _indicators(known: Mapping[Value, int], column: FeatureColumn) -> Floats:
     table = np.zeros((len(column.values), len(known)))
     for row, value in enumerate(column.values):
         if value in known:

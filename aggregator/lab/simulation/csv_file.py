@@ -11,7 +11,7 @@ from pathlib import Path
 from attrs import evolve, frozen
 
 from anon.errors import Malformed, Refused, because
-from anon.tables.columns import Column, columns_of
+from anon.tables.columns import LearntColumn, columns_of
 from anon.tables.delimited import DelimitedSource
 from anon.tables.streams import LIMITS, Cell, Skip, in_its_encoding, origin_of
 from anon.text.sentences import Term
@@ -47,7 +47,7 @@ def read_csv(path: Path) -> CsvFile:
         raise Malformed(f"{path.name}: cannot be read as CSV: {fault}") from None
 
 
-def _read(source: DelimitedSource, known: Mapping[str, Column]) -> CsvFile:
+def _read(source: DelimitedSource, known: Mapping[str, LearntColumn]) -> CsvFile:
     columns: dict[str, list[Cell]] = {column.name: [] for column in known.values()}
     skipped = 0
     for number, row in source.records():

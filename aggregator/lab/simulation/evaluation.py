@@ -19,7 +19,7 @@ from sklearn.metrics import roc_curve
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import categories, cells
 from aggregator.protocols.histogram.reconstruct import Floats
-from aggregator.report.evaluation import Evaluation, Subgroup
+from aggregator.report.evaluation import Subgroup, TestEvaluation
 from anon.protocols.contract import PublishedModel
 from anon.protocols.models.linear import TOLERANCE, LinearModel
 from anon.protocols.models.tables import THRESHOLD_TOLERANCE, Model, demand_tables
@@ -31,7 +31,7 @@ _DECIMALS = 9
 
 
 @frozen
-class Scores:
+class TestScores:
     """A model on test people. `ece`: the expected calibration error over tenths of equal size."""
 
     auc: float
@@ -40,7 +40,7 @@ class Scores:
     ece: float
 
 
-def evaluate(model: Model | LinearModel, test: People) -> Scores:
+def evaluate(model: Model | LinearModel, test: People) -> TestScores:
     """The scores of a model; decisions are those of `Model.decide`, or of `LinearModel.predict`."""
     if isinstance(model, LinearModel):
         ranks = linear_scores(model, test)
@@ -49,12 +49,12 @@ def evaluate(model: Model | LinearModel, test: People) -> Scores:
     return _scores(model, model_scores(model, test), test.labels == 1)
 
 
-def evaluate_model(published: PublishedModel, test: People) -> Evaluation:
+def evaluate_model(published: PublishedModel, test: People) -> TestEvaluation:
     """The scores, the curves and the subgroups at once. Deterministic. Raises `Refused` for a model without tables."""
     model = demand_tables(published)
     ranks, positive = model_scores(model, test), test.labels == 1
     scores, chances = _scores(model, ranks, positive), probabilities(model, ranks)
-    return Evaluation(
+    return TestEvaluation(
         people=len(test),
         positive=float(positive.mean()),
         auc=scores.auc,
@@ -68,13 +68,13 @@ def evaluate_model(published: PublishedModel, test: People) -> Evaluation:
     )
 
 
-def _scores(model: Model, ranks: Floats, positive: Truths) -> Scores:
+def _scores(model: Model, ranks: Floats, positive: Truths) -> TestScores:
     chances = probabilities(model, ranks)
     return _scored(ranks, chances, _decided(model, chances), positive)
 
 
-def _scored(ranks: Floats, chances: Floats, decided: Truths, positive: Truths) -> Scores:
-    return Scores(
+def _scored(ranks: Floats, chances: Floats, decided: Truths, positive: Truths) -> TestScores:
+    return TestScores(
         auc=roc_auc(ranks, positive),
         f1=_f1(decided, positive),
         accuracy=float((decided == positive).mean()),

@@ -16,7 +16,7 @@ from attrs import frozen
 
 from aggregator.lab.simulation.csv_file import read_columns, read_csv
 from aggregator.lab.simulation.pairs import asked_untried
-from aggregator.lab.simulation.people import Column, People, split
+from aggregator.lab.simulation.people import FeatureColumn, People, split
 from aggregator.lab.simulation.target import Bound, is_number, label_of, plain
 from aggregator.protocols.installed import PROTOCOLS
 from anon.errors import InvalidValue, Malformed
@@ -50,7 +50,7 @@ WARNING = (
 
 
 @frozen
-class Inferred:
+class InferredStudy:
     """The study, what was left out of it and why, the people who would be peers, and those held out to score on.
 
     `bound`: the number that the label's column is compared with, where it is one.
@@ -65,7 +65,7 @@ class Inferred:
 
 def infer_study(
     path: Path, label: str, positive: Iterable[str], epsilon: float, held_out: float = 0.0, seed: int = 0
-) -> Inferred:
+) -> InferredStudy:
     """A one-packet study of every usable column of a CSV file, from the rows that are not among the share `held_out`.
 
     The label's values are those of all rows: which of them count is on the command line. Raises `Malformed` for a label
@@ -87,7 +87,7 @@ def infer_study(
     people = everybody.take(kept)
     guess = min(max(round(20 * float(people.labels.mean())) / 20, 0.05), 0.95)
     proposal = _proposal(target, tuple(features), epsilon, guess)
-    return Inferred(proposal, tuple(notes), people, everybody.take(scored) if len(scored) else None, bound)
+    return InferredStudy(proposal, tuple(notes), people, everybody.take(scored) if len(scored) else None, bound)
 
 
 def _features(columns: Mapping[str, list[Cell]], epsilon: float) -> tuple[list[Feature], list[str]]:
@@ -149,14 +149,14 @@ def design_for(features: int, epsilon: float) -> OnePacket:
     return OnePacket("one-packet", epsilon, subset_size=2 if asked_untried(features, epsilon) else 1)
 
 
-def _column(path: Path, name: str, cells: list[Cell], kind: str) -> Column:
+def _column(path: Path, name: str, cells: list[Cell], kind: str) -> FeatureColumn:
     places: dict[float | str | None, int] = {}
     cells = numbers_if_any(cells)
     if kind == "numeric" and any(isinstance(cell, str) for cell in cells):
         raise Malformed(f"{path.name}: expected numbers in column {name}, as in the data the study was read from")
     values = [_number(cell) if kind == "numeric" else _text(cell) for cell in cells]
     index = np.array([places.setdefault(value, len(places)) for value in values], dtype=np.int64)
-    return Column(tuple(places), index)
+    return FeatureColumn(tuple(places), index)
 
 
 def numbers_if_any(cells: list[Cell]) -> list[Cell]:

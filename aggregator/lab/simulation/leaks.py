@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from aggregator.lab.simulation.evaluation import roc_auc
-from aggregator.lab.simulation.people import Column, People
+from aggregator.lab.simulation.people import FeatureColumn, People
 from aggregator.protocols.histogram.reconstruct import Counts
 from anon.study.features import Feature
 
@@ -24,7 +24,7 @@ def leaking(features: Sequence[Feature], train: People, test: People) -> tuple[s
     positive = int(test.labels.sum())
     if min(positive, len(test) - positive) < _FEWEST:
         return ()
-    return tuple(one.name for one in features if _auc(one, train, test) >= TELLS_ALL)
+    return tuple(feature.name for feature in features if _auc(feature, train, test) >= TELLS_ALL)
 
 
 def _auc(feature: Feature, train: People, test: People) -> float:
@@ -39,14 +39,14 @@ def _auc(feature: Feature, train: People, test: People) -> float:
     return roc_auc(shares[second], test.labels == 1)
 
 
-def _ends(column: Column) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _ends(column: FeatureColumn) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     numbers = column.numbers[column.index]
     numbers = numbers[~np.isnan(numbers)]
     return np.unique(np.quantile(numbers, np.linspace(0, 1, _BINS + 1)[1:-1])) if len(numbers) else np.zeros(0)
 
 
 def _binned(
-    feature: Feature, column: Column, known: Column, ends: np.ndarray[tuple[int], np.dtype[np.float64]]
+    feature: Feature, column: FeatureColumn, known: FeatureColumn, ends: np.ndarray[tuple[int], np.dtype[np.float64]]
 ) -> Counts:
     """Each person's bin of a number, or the place of a text among the known ones; a last one for anything else."""
     if feature.kind == "numeric":

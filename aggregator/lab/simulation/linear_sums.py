@@ -61,7 +61,8 @@ def reals_of_people(columns: Sequence[Column], label: str, people: People) -> Fl
 
 def summed_products(design: MomentSums, label: str, people: People) -> Integers:
     """The exact sum of everybody's vector; shape (design.length,)."""
-    z = np.column_stack([_looked_up(one, label, people, one.integer) for one in design.columns]).astype(np.int64)
+    values = [_looked_up(column, label, people, column.integer) for column in design.columns]
+    z = np.column_stack(values).astype(np.int64)
     kept = _shrunk(z, design.radius_squared)
     products: Integers = kept.T @ kept
     return products[np.triu_indices(len(design.columns))]

@@ -33,7 +33,7 @@ Rows = Sequence[Mapping[str, Cell]]
 
 
 @frozen(eq=False)
-class Column:
+class FeatureColumn:
     """One feature of all people: the different values, and for each person the index of theirs. Shape (people,).
 
     `numbers`: the values as numbers, not-a-number where one is none.
@@ -43,9 +43,9 @@ class Column:
     index: NDArray[np.int64]
     numbers: NDArray[np.float64] = field(default=Factory(lambda self: _numbers(self.values), True), repr=False)
 
-    def take(self, chosen: NDArray[np.int64]) -> Column:
+    def take(self, chosen: NDArray[np.int64]) -> FeatureColumn:
         """The same feature of the chosen people."""
-        return Column(self.values, self.index[chosen], self.numbers)
+        return FeatureColumn(self.values, self.index[chosen], self.numbers)
 
 
 def _numbers(values: Iterable[Value]) -> NDArray[np.float64]:
@@ -59,7 +59,7 @@ def _numbers(values: Iterable[Value]) -> NDArray[np.float64]:
 class People:
     """Columns by feature name, and labels 0 or 1 of shape (people,)."""
 
-    columns: Mapping[str, Column]
+    columns: Mapping[str, FeatureColumn]
     labels: NDArray[np.int64]
 
     def __len__(self) -> int:
@@ -207,7 +207,7 @@ def _cells(row: Mapping[str, Cell], columns: Sequence[str]) -> list[Cell]:
     return [row[column] for column in columns]
 
 
-def _column(values: list[Value]) -> Column:
+def _column(values: list[Value]) -> FeatureColumn:
     places: dict[Value, int] = {}
     index = np.array([places.setdefault(value, len(places)) for value in values], dtype=np.int64)
-    return Column(tuple(places), index)
+    return FeatureColumn(tuple(places), index)

@@ -11,13 +11,13 @@ from aggregator.lab.simulation.evaluation import evaluate_model, roc_auc
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import category_table
 from aggregator.protocols.histogram.reconstruct import Floats
-from aggregator.report.evaluation import Evaluation
+from aggregator.report.evaluation import TestEvaluation
 from anon.protocols.contract import PublishedModel
 from anon.protocols.histogram.declared import declared, directions
 from anon.study.features import Feature
 
 
-def evaluated(model: PublishedModel, features: Sequence[Feature], test: People) -> Evaluation:
+def evaluated(model: PublishedModel, features: Sequence[Feature], test: People) -> TestEvaluation:
     """`evaluate_model`, with the rule of the study's directions beside. Raises as it does."""
     return evolve(evaluate_model(model, test), rule_auc=rule_auc(features, test))
 
@@ -40,7 +40,7 @@ def declared_sum(features: Sequence[Feature], people: People) -> Floats:
         if feature.kind == "numeric" and not feature.cuts:
             total += (feature.expects[0] * _places(feature, column.numbers))[column.index]
             continue
-        told = np.array([float(one) for one in directions(feature)])
+        told = np.array([float(direction) for direction in directions(feature)])
         total += told[category_table(feature, column, feature.cuts)][column.index]
     return total
 

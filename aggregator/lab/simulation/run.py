@@ -8,7 +8,7 @@ import numpy as np
 from attrs import field, frozen
 
 from aggregator.lab.simulation.draws import assign_rows, perturbed_counts
-from aggregator.lab.simulation.people import Column, People
+from aggregator.lab.simulation.people import FeatureColumn, People
 from aggregator.protocols.histogram.cohorts import bit_tally
 from aggregator.protocols.histogram.moments import BitTally
 from aggregator.protocols.histogram.reconstruct import Counts, Floats, SurveyTally
@@ -142,7 +142,7 @@ def _tables(features: Sequence[Feature], people: People, cuts: Mapping[str, tupl
     }
 
 
-def category_table(feature: Feature, column: Column, cuts: Sequence[float]) -> Counts:
+def category_table(feature: Feature, column: FeatureColumn, cuts: Sequence[float]) -> Counts:
     """`feature_category` of each of the column's values, all at once for numbers. Shape (values,)."""
     if feature.kind == "categorical":
         return np.array([*map(feature_map(feature, cuts), column.values)], dtype=np.int64)
@@ -153,13 +153,13 @@ def category_table(feature: Feature, column: Column, cuts: Sequence[float]) -> C
     return table
 
 
-def level_table(feature: Feature, column: Column, edges: Sequence[float]) -> Counts:
+def level_table(feature: Feature, column: FeatureColumn, edges: Sequence[float]) -> Counts:
     """`level_category` of each of the column's values, all at once. Shape (values,)."""
     missing = sum(feature.range) / 2 if feature.missing == "own" else float(feature.missing)
     return np.searchsorted(edges, _filled(feature, column, missing)).astype(np.int64)
 
 
-def _filled(feature: Feature, column: Column, missing: float) -> Floats:
+def _filled(feature: Feature, column: FeatureColumn, missing: float) -> Floats:
     filled: Floats = np.where(np.isnan(column.numbers), missing, column.numbers)
     return np.minimum(np.maximum(filled, feature.range[0]), feature.range[1])
 

@@ -15,7 +15,7 @@ from attrs import asdict, evolve, frozen
 
 from aggregator.compute import HERE, Compute
 from aggregator.lab.simulation.ceilings import binned_ceiling, is_linear, raw_ceiling
-from aggregator.lab.simulation.evaluation import Scores, evaluate
+from aggregator.lab.simulation.evaluation import TestScores, evaluate
 from aggregator.lab.simulation.leaks import leaking
 from aggregator.lab.simulation.people import People, split
 from aggregator.lab.simulation.rule import rule_auc
@@ -122,10 +122,10 @@ def simulate(
     trial = _Trials(plan, data, test, peers, resampled, shuffle_labels, equal_parts)
     last, *seeds = root.spawn(1 + trials)
     tried: list[_Tried] = []
-    for one in compute.each(partial(_tried, trial), seeds):
-        tried.append(one)
+    for outcome in compute.each(partial(_tried, trial), seeds):
+        tried.append(outcome)
         progress(len(tried))
-    chances = [one.chance for one in tried if one.chance is not None]
+    chances = [outcome.chance for outcome in tried if outcome.chance is not None]
     first = _drawn(data, peers, np.random.default_rng(last))
     binned, raw = (binned_ceiling(plan, first, test), raw_ceiling(plan, first, test)) if ceilings else (0.0, 0.0)
     trusted = None
@@ -133,11 +133,12 @@ def simulate(
         epsilon = NanoEpsilon(plan.manifest.epsilon)
         trusted = trusted_party_auc(plan, epsilon, first, test, np.random.default_rng(last))
     rate = float(test.labels.mean())
-    found = _result(plan, resampled or len(first), [one.scores for one in tried], binned, raw, max(rate, 1 - rate))
+    scores = [outcome.scores for outcome in tried]
+    found = _result(plan, resampled or len(first), scores, binned, raw, max(rate, 1 - rate))
     tested = not is_linear(plan.manifest)
     return evolve(
         found,
-        shown=sum(one.shown for one in tried) / trials if tested else None,
+        shown=sum(outcome.shown for outcome in tried) / trials if tested else None,
         scored=len(test),
         auc_trusted_party=trusted,
         chance=float(np.median(chances)) if tested and chances else None,
@@ -165,18 +166,18 @@ class _Tried:
     """One trial's scores, if its model (or what staff expect) was shown, and how often noise alone would count as
     much."""
 
-    scores: Scores
+    scores: TestScores
     shown: bool
     chance: float | None
 
 
-def _tried(one: _Trials, seed: np.random.SeedSequence) -> _Tried:
+def _tried(trial: _Trials, seed: np.random.SeedSequence) -> _Tried:
     generator = np.random.default_rng(seed)
-    chosen = _drawn(one.data, one.peers, generator)
-    if one.shuffle_labels:
+    chosen = _drawn(trial.data, trial.peers, generator)
+    if trial.shuffle_labels:
         chosen = People(chosen.columns, generator.permutation(chosen.labels))
-    run = _run_of(one.plan, chosen, generator, one.equal_parts, one.resampled)
-    return _Tried(evaluate(run.model, one.test), run.shown, run.chance)
+    run = _run_of(trial.plan, chosen, generator, trial.equal_parts, trial.resampled)
+    return _Tried(evaluate(run.model, trial.test), run.shown, run.chance)
 
 
 def _drawn(data: People, peers: int | None, generator: np.random.Generator) -> People:
@@ -250,7 +251,7 @@ def _split(data: People, share: float, generator: np.random.Generator) -> tuple[
 
 
 def _result(
-    plan: Plan, peers: int, scores: list[Scores], binned: float, raw: float, majority: float
+    plan: Plan, peers: int, scores: list[TestScores], binned: float, raw: float, majority: float
 ) -> SimulationResult:
     aucs = np.array([score.auc for score in scores])
     f1s = np.array([score.f1 for score in scores])

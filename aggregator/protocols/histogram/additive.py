@@ -25,7 +25,7 @@ from math import sqrt
 import numpy as np
 from attrs import evolve, frozen
 
-from aggregator.protocols.histogram.moments import Coordinates, Moments
+from aggregator.protocols.histogram.moments import Coordinates, NoisyMoments
 from aggregator.protocols.histogram.noise_test import DECLARED, LEVEL, WhitenedMeasurements, p_value
 from aggregator.protocols.histogram.reconstruct import Floats
 
@@ -68,7 +68,7 @@ class Additive:
     r2: float
 
 
-def fit(moments: Moments) -> Additive:
+def fit(moments: NoisyMoments) -> Additive:
     """The model that the moments speak for, however likely noise alone is. Deterministic."""
     asked = measurements(moments)
     weights, effects, found, chance = _fitted(asked, asked.seen())
@@ -104,7 +104,7 @@ class Measurements:
     `kept`: as in `indicator_covariance`.
     """
 
-    moments: Moments
+    moments: NoisyMoments
     rows: Floats
     values: Floats
     covariance: Floats
@@ -130,7 +130,7 @@ class Measurements:
         return WhitenedMeasurements.of(self.values, design, self.kernel, noise, self.direction)
 
 
-def measurements(moments: Moments) -> Measurements:
+def measurements(moments: NoisyMoments) -> Measurements:
     """All moments as linear measurements of effects."""
     covariance, kept = indicator_covariance(moments)
     rows = np.vstack([np.eye(moments.coordinates.size)[moments.measured], moments.signs])
@@ -138,11 +138,11 @@ def measurements(moments: Moments) -> Measurements:
     return Measurements(moments, rows, _values(moments), covariance, kept, kernel, direction)
 
 
-def _values(moments: Moments) -> Floats:
+def _values(moments: NoisyMoments) -> Floats:
     return np.concatenate([moments.contrast[moments.measured], moments.bits])
 
 
-def centred(moments: Moments, effects: Floats) -> Floats:
+def centred(moments: NoisyMoments, effects: Floats) -> Floats:
     """Effects against their mean over the people, feature by feature, (D,)."""
     found = effects.copy()
     for place in moments.coordinates.places.values():
@@ -166,7 +166,7 @@ def prior(coordinates: Coordinates) -> Floats:
     return kernel
 
 
-def declared_direction(moments: Moments) -> Floats:
+def declared_direction(moments: NoisyMoments) -> Floats:
     """d (D,): what the declared signs say of each category, against the mean over the people of its feature.
 
     The bins of a numeric feature are equally spaced from -1 to 1, times its sign; a category of a categorical feature
@@ -186,7 +186,7 @@ def declared_direction(moments: Moments) -> Floats:
     return found
 
 
-def indicator_covariance(moments: Moments) -> tuple[Floats, dict[tuple[str, str], float]]:
+def indicator_covariance(moments: NoisyMoments) -> tuple[Floats, dict[tuple[str, str], float]]:
     """S, positive semidefinite, and for each pair of features which part of its measured block was kept, in [0, 1]."""
     coordinates, shares = moments.coordinates, moments.shares
     covariance = np.zeros((coordinates.size, coordinates.size))
@@ -194,18 +194,18 @@ def indicator_covariance(moments: Moments) -> tuple[Floats, dict[tuple[str, str]
         covariance[place, place] = np.diag(shares[place]) - np.outer(shares[place], shares[place])
     kept: dict[tuple[str, str], float] = {}
     for first, other in combinations(coordinates.names, 2):
-        one, two = coordinates.places[first], coordinates.places[other]
-        noise = moments.second_variance[one, two]
+        rows, columns = coordinates.places[first], coordinates.places[other]
+        noise = moments.second_variance[rows, columns]
         kept[first, other] = 0.0
         if not np.isfinite(noise).all():
             continue
-        block = moments.second[one, two] - np.outer(shares[one], shares[two])
+        block = moments.second[rows, columns] - np.outer(shares[rows], shares[columns])
         block = block - block.mean(axis=0) - block.mean(axis=1)[:, None] + block.mean()
         degrees = (1 - 1 / block.shape[0]) * (1 - 1 / block.shape[1])
         size = float(np.sum(block**2))
         kept[first, other] = max(0.0, 1 - degrees * float(noise.sum()) / size) if size > 0 else 0.0
-        covariance[one, two] = kept[first, other] * block
-        covariance[two, one] = covariance[one, two].T
+        covariance[rows, columns] = kept[first, other] * block
+        covariance[columns, rows] = covariance[rows, columns].T
     if any(kept.values()):
         values, vectors = np.linalg.eigh(covariance)
         covariance = (vectors * np.maximum(values, 0)) @ vectors.T
@@ -287,7 +287,7 @@ def _priors(seen: WhitenedMeasurements) -> tuple[Floats, Floats, Floats]:
 
 
 def _as_log_odds(
-    moments: Moments,
+    moments: NoisyMoments,
     covariance: Floats,
     kept: dict[tuple[str, str], float],
     effects: Floats,
@@ -324,7 +324,7 @@ def _as_log_odds(
 
 
 def _assumed(
-    moments: Moments, covariance: Floats, kept: dict[tuple[str, str], float], effects: Floats
+    moments: NoisyMoments, covariance: Floats, kept: dict[tuple[str, str], float], effects: Floats
 ) -> float:
     """The variance of f that relations between features are assumed to add to those that were believed."""
     places = moments.coordinates.places
@@ -333,9 +333,9 @@ def _assumed(
         for name, place in places.items()
     }
     added = 0.0
-    for (one, two), share in kept.items():
-        asked = bool(np.isfinite(moments.second_variance[places[one], places[two]]).all())
-        tables = bool(np.isfinite(moments.contrast_variance[[places[one].start, places[two].start]]).all())
+    for (first, second), share in kept.items():
+        asked = bool(np.isfinite(moments.second_variance[places[first], places[second]]).all())
+        tables = bool(np.isfinite(moments.contrast_variance[[places[first].start, places[second].start]]).all())
         relation = ASSUMED_RELATION if tables and not asked else UNCERTAIN_RELATION
-        added += 2 * (1 - share) * relation * size[one] * size[two]
+        added += 2 * (1 - share) * relation * size[first] * size[second]
     return added

@@ -16,13 +16,13 @@ from aggregator.protocols.histogram.additive import (
 )
 from aggregator.protocols.histogram.declared_score import declared_score
 from aggregator.protocols.histogram.empirical_bayes import smoothed
-from aggregator.protocols.histogram.moments import BitTally, Coordinates, Moments, gather
+from aggregator.protocols.histogram.moments import BitTally, Coordinates, NoisyMoments, gather
 from aggregator.protocols.histogram.noise_test import WhitenedMeasurements
 from aggregator.protocols.histogram.reconstruct import Floats, Histogram, SurveyTally, pool, reconstruct
 from aggregator.protocols.histogram.results import HOSTILE_SHARE, LearnedStudy, PartitionResult, Subject, published
 from aggregator.protocols.histogram.scoring import Scores, score
 from anon.ldp import SCALE
-from anon.protocols.models.tables import Table
+from anon.protocols.models.tables import ModelTable
 from anon.study.features import Feature, Learning
 
 
@@ -63,10 +63,12 @@ def coordinates_of(features: Sequence[Feature]) -> Coordinates:
     )
 
 
-def table_of(moments: Moments, found: Additive, feature: Feature, scores: Scores, learning: Learning) -> Table:
+def table_of(
+    moments: NoisyMoments, found: Additive, feature: Feature, scores: Scores, learning: Learning
+) -> ModelTable:
     """A feature's table of the published model."""
     place = moments.coordinates.places[feature.name]
-    return Table(
+    return ModelTable(
         features=(feature.name,),
         cards=(feature.cardinality,),
         reports=moments.reports[feature.name],
@@ -80,7 +82,7 @@ def table_of(moments: Moments, found: Additive, feature: Feature, scores: Scores
 
 
 def result_of(
-    moments: Moments, found: Additive, feature: Feature, scoring: Sequence[SurveyTally], influence: float
+    moments: NoisyMoments, found: Additive, feature: Feature, scoring: Sequence[SurveyTally], influence: float
 ) -> PartitionResult:
     """Shares of (category, label): measured where tables asked, else what the model implies."""
     place = moments.coordinates.places[feature.name]
@@ -91,10 +93,10 @@ def result_of(
     errors = np.where(known, np.sqrt(np.where(known, moments.contrast_variance[place], 0)), implied)
     shares, rate = moments.shares[place], moments.rate
     cells = np.column_stack([shares * (1 - rate) - contrast, shares * rate + contrast]).reshape(-1)
-    cohort = [one for one in scoring if feature.name in one.features and one.n > 0]
+    cohort = [tally for tally in scoring if feature.name in tally.features and tally.n > 0]
     scores = _scores(found.log_odds[place], feature, cohort, rate)
     return PartitionResult(
-        surveys=tuple(one.survey for one in cohort),
+        surveys=tuple(tally.survey for tally in cohort),
         features=(feature.name,),
         cards=(feature.cardinality,),
         n=moments.reports[feature.name],
@@ -109,7 +111,7 @@ def result_of(
 def _scores(log_odds: Floats, feature: Feature, cohort: Sequence[SurveyTally], rate: float) -> Scores:
     if not cohort:
         return Scores(f1=2 * rate / (1 + 2 * rate), auc=0.5, accuracy=0.5, reports=0)
-    return score(log_odds, pool([marginal(reconstruct(one), feature.name) for one in cohort]), rate)
+    return score(log_odds, pool([marginal(reconstruct(tally), feature.name) for tally in cohort]), rate)
 
 
 def marginal(histogram: Histogram, name: str) -> Histogram:
@@ -138,9 +140,9 @@ def _influence(
 
     A lying report moves a table's shares by 1/(p - q) of itself and a bit's mean by 2 scale/(p - q).
     """
-    told = [one for one in bits if one.n > 0 and not one.asks_label_alone and not one.several]
-    gain = max((_gain(one) for one in tables if feature.name in one.features and one.n > 0), default=0.0)
-    return influence_of(asked, seen, found, feature, gain, [2 * one.scale * _gain(one) for one in told])
+    told = [bit for bit in bits if bit.n > 0 and not bit.asks_label_alone and not bit.several]
+    gain = max((_gain(table) for table in tables if feature.name in table.features and table.n > 0), default=0.0)
+    return influence_of(asked, seen, found, feature, gain, [2 * bit.scale * _gain(bit) for bit in told])
 
 
 def influence_of(
@@ -163,8 +165,8 @@ def influence_of(
             contrast, values = moments.contrast.copy(), moments.bits.copy()
             contrast[category] += shift * (label - moments.rate)
             contrast[place] -= shift * (label - moments.rate) / (place.stop - place.start)
-            for row, one in enumerate(bit_gains):
-                values[row] += HOSTILE_SHARE * one * moments.signs[row, category] * (2 * label - 1)
+            for row, bit_gain in enumerate(bit_gains):
+                values[row] += HOSTILE_SHARE * bit_gain * moments.signs[row, category] * (2 * label - 1)
             hostile = refit(asked, seen, contrast, values)
             moved = max(moved, float(np.abs(hostile[place] - found.log_odds[place]).max()))
     return moved

@@ -31,7 +31,7 @@ from anon.protocols.models.tables import ScoreResult
 
 
 @frozen(eq=False)
-class Estimate:
+class ScoreEstimate:
     """Values of repeated studies, or one of a single study, and the variance of each, at most. Shapes alike."""
 
     value: Floats
@@ -70,14 +70,14 @@ class DeclaredScore:
         return ScoreResult(self.value, error, self.chance, self.shown, self.reports)
 
 
-def mean_sign(mechanism: Mechanism, plus: Counts, n: int, scale: float) -> Estimate:
+def mean_sign(mechanism: Mechanism, plus: Counts, n: int, scale: float) -> ScoreEstimate:
     """`scale` times the mean of the signs before random response, of `plus` reports of a plus among `n` >= 1."""
     gap = (mechanism.p - mechanism.q) / SCALE
     value: Floats = scale * (2 * np.asarray(plus, dtype=float) / n - 1) / gap
-    return Estimate(value, np.full_like(value, scale**2 / (n * gap**2)))
+    return ScoreEstimate(value, np.full_like(value, scale**2 / (n * gap**2)))
 
 
-def score_test(near: Estimate, far: Estimate, label: Estimate, apart: float) -> ScoreTest:
+def score_test(near: ScoreEstimate, far: ScoreEstimate, label: ScoreEstimate, apart: float) -> ScoreTest:
     """`near`, `far`: of b (y - centre), the far centre larger by `apart`; `label`: of y less the near centre."""
     off = np.clip(label.value, -1, 1)
     lean, part = np.clip((near.value - far.value) / apart, -1, 1), off / apart
@@ -88,15 +88,15 @@ def score_test(near: Estimate, far: Estimate, label: Estimate, apart: float) -> 
 
 def declared_score(bits: Sequence[BitTally]) -> DeclaredScore | None:
     """The test of a study; None where it was not asked. Without reports of any of its surveys the chance is 1."""
-    asked = [one for one in bits if one.several]
-    labels = [one for one in bits if one.asks_label_alone and not one.several]
+    asked = [bit for bit in bits if bit.several]
+    labels = [bit for bit in bits if bit.asks_label_alone and not bit.several]
     if len(asked) != 2 or not labels:
         return None
     (near, far), label = asked, labels[0]
     reports = near.n + far.n + label.n
     if 0 in (near.n, far.n, label.n):
         return DeclaredScore(0.0, float("inf"), 1.0, reports)
-    read = [mean_sign(one.mechanism, one.counts[1], one.n, one.scale) for one in (near, far, label)]
-    off = Estimate(read[2].value + label.centre - near.centre, read[2].variance)
+    read = [mean_sign(bit.mechanism, bit.counts[1], bit.n, bit.scale) for bit in (near, far, label)]
+    off = ScoreEstimate(read[2].value + label.centre - near.centre, read[2].variance)
     found = score_test(read[0], read[1], off, far.centre - near.centre)
     return DeclaredScore(float(found.value), float(found.error), float(found.chance), reports)

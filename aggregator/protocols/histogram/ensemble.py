@@ -50,7 +50,7 @@ from aggregator.protocols.histogram.reconstruct import (
 from aggregator.protocols.histogram.results import HOSTILE_SHARE, LearnedStudy, PartitionResult, Subject, published
 from aggregator.protocols.histogram.scoring import Scores, score
 from aggregator.protocols.histogram.table_noise_test import chance_of_tables
-from anon.protocols.models.tables import Table
+from anon.protocols.models.tables import ModelTable
 from anon.study.features import Learning
 
 __all__ = ["HOSTILE_SHARE", "LearnedStudy", "PartitionResult", "Subject", "learn"]
@@ -88,7 +88,7 @@ def learn(
     scored = pool_by_subset([reconstruct(tally) for tally in scoring])
     numeric = frozenset(feature.name for feature in subject.features if feature.kind == "numeric")
     classifier = CLASSIFIERS[learning.classifier]
-    tables: list[Table] = []
+    tables: list[ModelTable] = []
     results: list[PartitionResult] = []
     for group in groups:
         log_odds = classifier(group.histogram, rate, numeric)
@@ -114,8 +114,8 @@ def _silent(histogram: Histogram) -> Histogram:
     return evolve(histogram, n=0)
 
 
-def _table(histogram: Histogram, log_odds: Floats, found: Scores, learning: Learning) -> Table:
-    return Table(
+def _table(histogram: Histogram, log_odds: Floats, found: Scores, learning: Learning) -> ModelTable:
+    return ModelTable(
         features=histogram.features,
         cards=histogram.cards,
         reports=histogram.n,

@@ -25,4 +25,4 @@ def category_names(manifest: Manifest, survey: Survey, published: Mapping[int, R
 
 def can_be_named(manifest: Manifest, survey: Survey, published: Mapping[int, RoundCounts]) -> bool:
     """True if the documents that say what the survey asks are published."""
-    return all(one.survey in published for one in asked_before(manifest, survey))
+    return all(earlier.survey in published for earlier in asked_before(manifest, survey))

@@ -6,9 +6,9 @@ is how two categories of different features go with each other. Tables of a subs
 one-bit packet measures one signed sum of contrasts. Estimates of one quantity from several surveys are pooled by
 precision, one number per survey and feature, so that weights do not depend on which cells the noise favoured.
 
-The noise of all measurements is one covariance matrix (`Moments.noise`). It has the mechanism's covariances between
-cells. It has the one error of the base rate that all contrasts have in common. It is exact to order 1/n but for the
-part that pairs of surveys share by asking the same population. A model that explains contrasts by effects knows the
+The noise of all measurements is one covariance matrix (`NoisyMoments.noise`). It has the mechanism's covariances
+between cells. It has the one error of the base rate that all contrasts have in common. It is exact to order 1/n but for
+the part that pairs of surveys share by asking the same population. A model that explains contrasts by effects knows the
 categories' shares only from the same noisy cells. The two errors together are those of the contrast against the
 category's own rate.
 """
@@ -112,7 +112,7 @@ class Coordinates:
 
 
 @frozen(eq=False)
-class Moments:
+class NoisyMoments:
     """The moments and their noise. A category nobody was asked about has infinite `contrast_variance`.
 
     `second`: E[x_j x_k] of two categories of different features, its variance in `second_variance`, infinite where
@@ -149,9 +149,9 @@ class Moments:
         size, measured = self.coordinates.size, self.measured
         counted = np.zeros((size + 1, size + 1))  # pooled contrasts against the true rate, and the rate's own error
         counted[size, size] = self.rate_error**2
-        for one, part in zip(self.tables, self.rate_parts, strict=True):
-            folding, at = self._folding(one, part, self.rate + effects)
-            covariance = one.covariance(folding)
+        for table, part in zip(self.tables, self.rate_parts, strict=True):
+            folding, at = self._folding(table, part, self.rate + effects)
+            covariance = table.covariance(folding)
             counted[np.ix_(at, at)] += covariance
             counted[size, size] -= covariance[-1, -1]
         turned = np.zeros((size + len(self.bits), size + 1))
@@ -187,28 +187,28 @@ def gather(
     bits: Sequence[BitTally],
     guessed_shares: Mapping[str, Sequence[float]],
     guessed_rate: float,
-) -> Moments:
+) -> NoisyMoments:
     """The moments of everything counted. `guessed_shares`: by feature, declared or from binning. A rate of 1/2 is
     no guess."""
     told = [tally for tally in tables if tally.n > 0]
     asked = [tally for tally in bits if tally.n > 0 and not tally.several]
-    guessed = [table_noise(one, unrelated_cells(_alike(one), guessed_rate)) for one in told]
+    guessed = [table_noise(tally, unrelated_cells(_alike(tally), guessed_rate)) for tally in told]
     rough, _, _ = _rate(guessed, asked, guessed_rate)
-    read = [table_noise(one, unrelated_cells(_alike(one), rough)) for one in told]
+    read = [table_noise(tally, unrelated_cells(_alike(tally), rough)) for tally in told]
     rate, rate_error, parts = _rate(read, asked, guessed_rate)
     shares, share_error = _shares(coordinates, read, guessed_shares)
-    apart = [unrelated_cells([shares[coordinates.places[name]] for name in one.features], rate) for one in told]
-    weights = _weights([table_noise(one, plausible) for one, plausible in zip(told, apart, strict=True)], rate)
-    read = [steadied_noise(*one) for one in zip(told, apart, weights, strict=True)]
+    apart = [unrelated_cells([shares[coordinates.places[name]] for name in tally.features], rate) for tally in told]
+    weights = _weights([table_noise(tally, plausible) for tally, plausible in zip(told, apart, strict=True)], rate)
+    read = [steadied_noise(*evidence) for evidence in zip(told, apart, weights, strict=True)]
     contrast, contrast_variance = _contrast(coordinates, read, rate)
     second, second_variance = _second(coordinates, read)
     signs, values, noise = _bits(coordinates, asked, rate, shares, share_error)
     reports = {
-        name: sum(one.n for one in read if name in one.features)
-        + sum(one.n for one in asked if one.feature == name and not one.asks_label_alone)
+        name: sum(table.n for table in read if name in table.features)
+        + sum(tally.n for tally in asked if tally.feature == name and not tally.asks_label_alone)
         for name in coordinates.names
     }
-    return Moments(
+    return NoisyMoments(
         coordinates, rate, rate_error, shares, contrast, contrast_variance, second, second_variance, signs, values,
         noise, reports, tuple(read), parts,
     )  # fmt: skip
@@ -222,8 +222,8 @@ def _rate(tables: Sequence[TableNoise], bits: Sequence[BitTally], guess: float) 
     """The base rate, its standard error, and how much each table counts in it."""
     error = UNKNOWN_ERROR if guess == 0.5 else GUESS_ERROR
     found = [(guess, error**2)]
-    found += [(float(one.shares[..., 1].sum()), rate_variance(one)) for one in tables]
-    found += [(one.mean * one.signs[0] + one.centre, one.variance) for one in bits if one.asks_label_alone]
+    found += [(float(table.shares[..., 1].sum()), rate_variance(table)) for table in tables]
+    found += [(bit.mean * bit.signs[0] + bit.centre, bit.variance) for bit in bits if bit.asks_label_alone]
     precision = np.array([1 / max(variance, 1e-12) for _, variance in found])
     rate = float(np.sum(precision * np.array([value for value, _ in found])) / precision.sum())
     parts = precision[1 : 1 + len(tables)] / precision.sum()
@@ -241,11 +241,11 @@ def _shares(
         error = (UNKNOWN_ERROR if guess is None else GUESS_ERROR) * 2 / max(card, 2)
         precision = 1 / error**2
         total = total * precision
-        for one in tables:
-            if name in one.features:
-                folding = one.folding(name, np.ones((card, 2)))
-                weight = 1 / max(float(np.diag(one.covariance(folding)).mean()), 1e-12)
-                total, precision = total + weight * (folding @ one.shares.reshape(-1)), precision + weight
+        for table in tables:
+            if name in table.features:
+                folding = table.folding(name, np.ones((card, 2)))
+                weight = 1 / max(float(np.diag(table.covariance(folding)).mean()), 1e-12)
+                total, precision = total + weight * (folding @ table.shares.reshape(-1)), precision + weight
         found = np.maximum(total / precision, RAREST)
         shares[coordinates.places[name]] = found / found.sum()
         errors[coordinates.places[name]] = precision**-0.5
@@ -259,14 +259,14 @@ def _contrast(coordinates: Coordinates, tables: Sequence[TableNoise], rate: floa
     """
     contrast, variance = np.zeros(coordinates.size), np.full(coordinates.size, np.inf)
     for name, card in zip(coordinates.names, coordinates.cards, strict=True):
-        asked = [one for one in tables if name in one.features]
+        asked = [table for table in tables if name in table.features]
         if not asked:
             continue
         pooled, noise = np.zeros(card), np.zeros((card, card))
-        for one in asked:
-            folding = one.weights[name] * one.folding(name, contrast_weights(np.full(card, rate)))
-            pooled += folding @ one.shares.reshape(-1)
-            noise += one.covariance(folding)
+        for table in asked:
+            folding = table.weights[name] * table.folding(name, contrast_weights(np.full(card, rate)))
+            pooled += folding @ table.shares.reshape(-1)
+            noise += table.covariance(folding)
         centred = noise - noise.mean(axis=0) - noise.mean(axis=1)[:, None] + noise.mean()
         contrast[coordinates.places[name]] = pooled - pooled.mean()
         variance[coordinates.places[name]] = np.maximum(np.diag(centred), 1e-18)
@@ -275,7 +275,7 @@ def _contrast(coordinates: Coordinates, tables: Sequence[TableNoise], rate: floa
 
 def _weights(tables: Sequence[TableNoise], rate: float) -> list[dict[str, float]]:
     """Each survey's part in the pooled contrasts of its features: by precision, summing to 1 over surveys."""
-    precision = [{name: 1 / mean_contrast_variance(one, name, rate) for name in one.features} for one in tables]
+    precision = [{name: 1 / mean_contrast_variance(table, name, rate) for name in table.features} for table in tables]
     totals: dict[str, float] = {}
     for found in precision:
         for name, value in found.items():
@@ -285,12 +285,12 @@ def _weights(tables: Sequence[TableNoise], rate: float) -> list[dict[str, float]
 
 def _second(coordinates: Coordinates, tables: Sequence[TableNoise]) -> tuple[Floats, Floats]:
     total, precision = np.zeros((coordinates.size, coordinates.size)), np.zeros((coordinates.size, coordinates.size))
-    for one in tables:
-        variance = cell_variances(one)
-        for pair in combinations(one.features, 2):
-            others = tuple(place for place, name in enumerate(one.features) if name not in pair)
-            value = one.shares.sum(axis=(*others, one.shares.ndim - 1))
-            weight = 1 / max(float(variance.sum(axis=(*others, one.shares.ndim - 1)).mean()), 1e-12)
+    for table in tables:
+        variance = cell_variances(table)
+        for pair in combinations(table.features, 2):
+            others = tuple(place for place, name in enumerate(table.features) if name not in pair)
+            value = table.shares.sum(axis=(*others, table.shares.ndim - 1))
+            weight = 1 / max(float(variance.sum(axis=(*others, table.shares.ndim - 1)).mean()), 1e-12)
             first, other = coordinates.places[pair[0]], coordinates.places[pair[1]]
             total[first, other] += weight * value
             precision[first, other] += weight
@@ -310,14 +310,14 @@ def _bits(
     share_error: Floats,
 ) -> tuple[Floats, Floats, Floats]:
     """E[b (y - a)] = b . contrast + (rate - a) b . shares: the second part is taken off, the error of shares added."""
-    asked = [one for one in bits if not one.asks_label_alone]
+    asked = [bit for bit in bits if not bit.asks_label_alone]
     signs, values, noise = np.zeros((len(asked), coordinates.size)), np.zeros(len(asked)), np.zeros(len(asked))
-    for row, one in enumerate(asked):
-        place = coordinates.places[one.feature]
-        signs[row, place] = one.signs
+    for row, bit in enumerate(asked):
+        place = coordinates.places[bit.feature]
+        signs[row, place] = bit.signs
         mean_sign = float(signs[row, place] @ shares[place])
-        off = rate - one.centre
-        values[row] = one.mean - off * mean_sign
+        off = rate - bit.centre
+        values[row] = bit.mean - off * mean_sign
         doubt = 2 * float(share_error[place].max())
-        noise[row] = one.variance + (off * doubt) ** 2
+        noise[row] = bit.variance + (off * doubt) ** 2
     return signs, values, noise

@@ -98,13 +98,14 @@ def pool(histograms: Sequence[Histogram]) -> Histogram:
     if not known:
         return histograms[0]
     first = known[0]
-    if any((one.features, one.cards) != (first.features, first.cards) for one in known):
+    if any((histogram.features, histogram.cards) != (first.features, first.cards) for histogram in known):
         raise ValueError("pool: expected histograms of one feature subset in one order")
-    precision = np.array([1 / float(np.mean(np.diag(one.covariance))) for one in known])
+    precision = np.array([1 / float(np.mean(np.diag(histogram.covariance))) for histogram in known])
     weights = precision / precision.sum()
-    shares = np.sum([weight * one.shares for weight, one in zip(weights, known, strict=True)], axis=0)
-    covariance = np.sum([weight**2 * one.covariance for weight, one in zip(weights, known, strict=True)], axis=0)
-    return Histogram(first.features, first.cards, sum(one.n for one in known), shares, covariance)
+    shares = np.sum([weight * histogram.shares for weight, histogram in zip(weights, known, strict=True)], axis=0)
+    spread = [weight**2 * histogram.covariance for weight, histogram in zip(weights, known, strict=True)]
+    covariance = np.sum(spread, axis=0)
+    return Histogram(first.features, first.cards, sum(histogram.n for histogram in known), shares, covariance)
 
 
 def pool_by_subset(histograms: Sequence[Histogram]) -> dict[tuple[str, ...], Histogram]:

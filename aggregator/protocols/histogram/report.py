@@ -42,7 +42,7 @@ def values_of(manifest: Manifest, learned: LearnedStudy) -> Mapping[str, object]
         {"result": result, "cells": [_cell(row, widest) for row in rows], "categories": len(result.shares)}
         for result, rows in drawn
     ]
-    few = [one for one in learned.partitions if one.scores.reports < STEP]
+    few = [partition for partition in learned.partitions if partition.scores.reports < STEP]
     return {
         "partitions": partitions,
         "many": [part for part in partitions if part["result"] not in few],
@@ -51,7 +51,7 @@ def values_of(manifest: Manifest, learned: LearnedStudy) -> Mapping[str, object]
         "step": STEP,
         "widest": widest,
         "hostile": f"{HOSTILE_SHARE:.0%}",
-        "influence": max((one.influence for one in learned.partitions), default=0.0),
+        "influence": max((partition.influence for partition in learned.partitions), default=0.0),
         "scores": _scores(learned, STEP),
         "clearest": _clearest(learned),
         "declared": learned.declared,
@@ -61,7 +61,7 @@ def values_of(manifest: Manifest, learned: LearnedStudy) -> Mapping[str, object]
 
 def _clearest(learned: LearnedStudy) -> list[str]:
     """The tables of enough reports whose interval lies above a guess, the surest three, in words."""
-    above = sorted((one for one in _scores(learned, STEP) if one[2] > 0.5), key=lambda one: -one[2])
+    above = sorted((row for row in _scores(learned, STEP) if row[2] > 0.5), key=lambda row: -row[2])
     return [f"{name} (AUC {auc:.2f}, 95 % interval {low:.2f} to {high:.2f})" for name, auc, low, high in above[:3]]
 
 
@@ -84,15 +84,15 @@ def scores_of(learned: LearnedStudy) -> list[Figure]:
 
 def _scores(learned: LearnedStudy, fewest: int) -> list[Figure]:
     """The same of tables with at least so many scoring reports."""
-    scored = [one for one in learned.partitions if one.scores.reports >= fewest]
+    scored = [partition for partition in learned.partitions if partition.scores.reports >= fewest]
     return [
         (
-            " × ".join(one.features),
-            one.scores.auc,
-            max(one.scores.auc - 1.96 * one.scores.auc_error, 0),
-            min(one.scores.auc + 1.96 * one.scores.auc_error, 1),
+            " × ".join(partition.features),
+            partition.scores.auc,
+            max(partition.scores.auc - 1.96 * partition.scores.auc_error, 0),
+            min(partition.scores.auc + 1.96 * partition.scores.auc_error, 1),
         )
-        for one in scored[:_MOST_ROWS]
+        for partition in scored[:_MOST_ROWS]
     ]
 
 

@@ -10,7 +10,7 @@ from aggregator.protocols.histogram.declared_score import DeclaredScore
 from aggregator.protocols.histogram.noise_test import ABSTAIN_FROM, LEVEL
 from aggregator.protocols.histogram.reconstruct import Floats
 from aggregator.protocols.histogram.scoring import Scores
-from anon.protocols.models.tables import VERSION, Cuts, Model, Table
+from anon.protocols.models.tables import VERSION, Cuts, Model, ModelTable
 from anon.study.features import Feature, Label
 
 HOSTILE_SHARE = 0.01
@@ -33,10 +33,10 @@ class Subject:
     def model_cuts(self) -> tuple[Cuts, ...]:
         """The cuts of every numeric feature, as the model states them."""
         numeric = [feature for feature in self.features if feature.kind == "numeric"]
-        return tuple(Cuts(one.name, tuple(self.cuts.get(one.name, one.cuts))) for one in numeric)
+        return tuple(Cuts(feature.name, tuple(self.cuts.get(feature.name, feature.cuts))) for feature in numeric)
 
     def model(
-        self, ensemble: str, classifier: str, base_rate: float, threshold: float, tables: Sequence[Table]
+        self, ensemble: str, classifier: str, base_rate: float, threshold: float, tables: Sequence[ModelTable]
     ) -> Model:
         """The model of these tables."""
         return Model(

@@ -24,23 +24,26 @@ def chance_of_tables(features: Sequence[Feature], tables: Sequence[SurveyTally],
 
     Both are tested where tables ask about several features, each at half the level.
     """
-    told = [one for one in tables if one.n > 0]
+    told = [table for table in tables if table.n > 0]
     if not told:
         return 1.0
     single = _chance(features, told, guessed_rate)
-    merged = [_merged(one) for one in told]
-    cells = {one.features: one.cards[0] for one in merged}
-    if all(len(one.features) == 1 for one in told) or sum(cells.values()) > MOST_CELLS:
+    merged = [_merged(table) for table in told]
+    cells = {table.features: table.cards[0] for table in merged}
+    if all(len(table.features) == 1 for table in told) or sum(cells.values()) > MOST_CELLS:
         return single
     return min(1.0, 2 * min(single, _chance((), merged, guessed_rate)))
 
 
 def _chance(features: Sequence[Feature], tables: Sequence[SurveyTally], guessed_rate: float) -> float:
-    cards = {name: card for one in tables for name, card in zip(one.features, one.cards, strict=True)}
-    numeric = {one.name for one in features if one.kind == "numeric"}
-    own = {one.name for one in features if one.missing == "own"}
+    cards = {name: card for table in tables for name, card in zip(table.features, table.cards, strict=True)}
+    numeric = {feature.name for feature in features if feature.kind == "numeric"}
+    own = {feature.name for feature in features if feature.missing == "own"}
     coordinates = Coordinates(
-        tuple(cards), tuple(cards.values()), tuple(one in numeric for one in cards), tuple(one in own for one in cards)
+        tuple(cards),
+        tuple(cards.values()),
+        tuple(name in numeric for name in cards),
+        tuple(name in own for name in cards),
     )
     moments = gather(coordinates, tables, [], {}, guessed_rate)
     return p_value(measurements(moments).seen(), CELL_TAUS)

@@ -17,7 +17,7 @@ import numpy as np
 from attrs import field, frozen
 
 from aggregator.protocols.histogram.additive import UNCERTAIN_RELATION, indicator_covariance
-from aggregator.protocols.histogram.moments import GUESS_ERROR, RAREST, UNKNOWN_ERROR, Coordinates, Moments
+from aggregator.protocols.histogram.moments import GUESS_ERROR, RAREST, UNKNOWN_ERROR, Coordinates, NoisyMoments
 from aggregator.protocols.histogram.reconstruct import Floats
 from aggregator.protocols.sum.published import NoisySum
 from anon.errors import Malformed
@@ -25,7 +25,7 @@ from anon.sums.tables import Block, TableSums
 
 
 @frozen(eq=False)
-class SummedMoments(Moments):
+class SummedMoments(NoisyMoments):
     """Moments of one sum of `units` n contributions. `contrast_variance` is that of the parties' noise alone."""
 
     units: int = field(kw_only=True)
@@ -91,13 +91,13 @@ def gather_sums(
     """
     tables = _tables(coordinates, design, published)
     size, n = coordinates.size, published.units
-    rate, rate_error = _rate([one for one in tables if one.block.labelled], guessed_rate, n)
+    rate, rate_error = _rate([table for table in tables if table.block.labelled], guessed_rate, n)
     shares, contrast, contrast_variance = np.zeros(size), np.zeros(size), np.full(size, np.inf)
     for name, card in zip(coordinates.names, coordinates.cards, strict=True):
         place = coordinates.places[name]
-        found = [one.marginal(name) for one in tables if name in one.block.features]
+        found = [table.marginal(name) for table in tables if name in table.block.features]
         shares[place] = _shares(found, guessed_shares.get(name), card)
-        labelled = [one for one in found if one[0].shape[1] == 2]
+        labelled = [marginal for marginal in found if marginal[0].shape[1] == 2]
         if labelled:
             precision = np.array([1 / variance for _, variance in labelled])
             each = np.array([cells @ np.array([-rate, 1 - rate]) for cells, _ in labelled])
@@ -133,11 +133,11 @@ def _rate(tables: Sequence[_Table], guess: float, units: int) -> tuple[float, fl
     error = UNKNOWN_ERROR if guess == 0.5 else GUESS_ERROR
     rates, precision = [guess], [1 / error**2]
     if tables:
-        each = np.array([4 / (one.variance * one.shares.size) for one in tables])
-        found = np.array([float(one.shares[..., 1].sum()) for one in tables])
+        each = np.array([4 / (table.variance * table.shares.size) for table in tables])
+        found = np.array([float(table.shares[..., 1].sum()) for table in tables])
         precision.append(1 / (1 / float(each.sum()) + guess * (1 - guess) / units))
         rates.append(float(each @ found / each.sum()))
-    rate = sum(one * weight for one, weight in zip(rates, precision, strict=True)) / sum(precision)
+    rate = sum(estimate * weight for estimate, weight in zip(rates, precision, strict=True)) / sum(precision)
     return min(max(rate, 0.01), 0.99), sum(precision) ** -0.5
 
 
@@ -157,12 +157,12 @@ def _shares(found: Sequence[tuple[Floats, float]], guess: Sequence[float] | None
 def _second(coordinates: Coordinates, tables: Sequence[_Table]) -> tuple[Floats, Floats]:
     """How often two categories of different features go together, and the variance; infinite where not asked."""
     total, precision = np.zeros((coordinates.size, coordinates.size)), np.zeros((coordinates.size, coordinates.size))
-    for one in tables:
-        for pair in combinations(one.block.features, 2):
-            kept = [one.block.features.index(name) for name in pair]
-            others = tuple(axis for axis in range(one.shares.ndim) if axis not in kept)
-            value = one.shares.sum(axis=others)
-            weight = 1 / (one.variance * prod(one.shares.shape[axis] for axis in others))
+    for table in tables:
+        for pair in combinations(table.block.features, 2):
+            kept = [table.block.features.index(name) for name in pair]
+            others = tuple(axis for axis in range(table.shares.ndim) if axis not in kept)
+            value = table.shares.sum(axis=others)
+            weight = 1 / (table.variance * prod(table.shares.shape[axis] for axis in others))
             first, other = coordinates.places[pair[0]], coordinates.places[pair[1]]
             total[first, other] += weight * value
             precision[first, other] += weight

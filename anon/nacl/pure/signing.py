@@ -16,7 +16,7 @@ SIGNATURE_SIZE = 64
 
 
 @frozen
-class Signed:
+class SignedMessage:
     """The result of `SigningKey.sign`."""
 
     message: bytes
@@ -66,12 +66,12 @@ class SigningKey:
     def __bytes__(self) -> bytes:
         return self._seed
 
-    def sign(self, message: bytes) -> Signed:
+    def sign(self, message: bytes) -> SignedMessage:
         """Deterministic, as RFC 8032 has it."""
         once = _number(self._prefix, message)
         shown = edwards.encode(edwards.multiply(edwards.BASE, once))
         answer = (once + _number(shown, bytes(self.verify_key), message) * self._exponent) % ORDER
-        return Signed(message, shown + answer.to_bytes(SIZE, "little"))
+        return SignedMessage(message, shown + answer.to_bytes(SIZE, "little"))
 
 
 def _number(*parts: bytes) -> int:

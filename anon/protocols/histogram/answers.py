@@ -34,7 +34,8 @@ class AnswerMap:
     answers: tuple[RawCategory, ...] = field(repr=False)
 
     def __attrs_post_init__(self) -> None:
-        combinations = prod(one.cardinality for _, one in self.features) * (self.label.cardinality if self.label else 1)
+        cards = [total_map.cardinality for _, total_map in self.features]
+        combinations = prod(cards) * (self.label.cardinality if self.label else 1)
         if len(self.answers) != combinations:
             raise Malformed(say(
                 "survey: {answers} answers to {combinations} combinations; do not take part",
@@ -55,7 +56,7 @@ class AnswerMap:
 def answer_map(manifest: Manifest, survey: Survey, published: cuts.Published) -> AnswerMap:
     """The map of a survey whose documents have arrived. Raises `Malformed` for a survey that cannot be answered."""
     features = tuple((name, _map(manifest, survey, name, published)) for name in survey.features)
-    if tuple(one.cardinality for _, one in features) != survey.cards:
+    if tuple(total_map.cardinality for _, total_map in features) != survey.cards:
         raise Malformed(say(
             "survey {survey}: other cardinalities than its features have; do not take part",
             survey=survey.survey,

@@ -47,7 +47,7 @@ def directions(feature: Feature) -> tuple[Fraction, ...]:
         return (*map(Fraction, feature.expects), *own)
     bins = feature.cardinality - len(own)
     spaced = (Fraction(2 * place, bins - 1) - 1 if bins > 1 else Fraction(0) for place in range(bins))
-    return (*(feature.expects[0] * one for one in spaced), *own)
+    return (*(feature.expects[0] * position for position in spaced), *own)
 
 
 def score_signs(features: Sequence[Feature]) -> tuple[int, ...]:
@@ -55,7 +55,7 @@ def score_signs(features: Sequence[Feature]) -> tuple[int, ...]:
     told = [directions(feature) for feature in features]
     whole = lcm(*(number.denominator for numbers in told for number in numbers))
     counted = [[int(number * whole) for number in numbers] for numbers in told]
-    return tuple(1 if sum(one) > 0 else -1 for one in product(*counted))
+    return tuple(1 if sum(combination) > 0 else -1 for combination in product(*counted))
 
 
 def check(study: Manifest) -> None:

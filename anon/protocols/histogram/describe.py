@@ -10,7 +10,7 @@ from anon.protocols.histogram.asked import asks_score
 from anon.protocols.histogram.one_bit import centre_of, plus_share, signs_of
 from anon.protocols.names import category_text
 from anon.protocols.words import (
-    Line,
+    ChanceLine,
     PacketKind,
     Picture,
     Probability,
@@ -35,12 +35,13 @@ def summary(manifest: Manifest) -> Sentence:
 def packet_kinds(manifest: Manifest) -> tuple[PacketKind, ...]:
     """Every kind of packet that a study can ask for, the likeliest first."""
     grouped: dict[tuple[object, ...], list[Survey]] = {}
-    for one in manifest.surveys:
-        grouped.setdefault((one.kind, one.mechanism, one.m, one.p, one.q, centre_of(one)), []).append(one)
+    for survey in manifest.surveys:
+        like = survey.kind, survey.mechanism, survey.m, survey.p, survey.q, centre_of(survey)
+        grouped.setdefault(like, []).append(survey)
     weight = {
         row.survey: Fraction(row.weight, slot.total) for slot in manifest.slots for row in slot.rows
     }
-    expected = {key: sum((weight[one.survey] for one in found), Fraction()) for key, found in grouped.items()}
+    expected = {key: sum((weight[survey.survey] for survey in found), Fraction()) for key, found in grouped.items()}
     return tuple(
         _kind(manifest, grouped[key], expected[key])
         for key in sorted(grouped, key=lambda key: -expected[key])
@@ -48,10 +49,11 @@ def packet_kinds(manifest: Manifest) -> tuple[PacketKind, ...]:
 
 
 def _kind(manifest: Manifest, surveys: Sequence[Survey], expected: Fraction) -> PacketKind:
-    first = next((one for one in surveys if -1 in signs_of(one)), surveys[0])  # a bit about the label alone says less
+    # A bit about the label alone says less.
+    first = next((survey for survey in surveys if -1 in signs_of(survey)), surveys[0])
     return PacketKind(
         first,
-        tuple(_question(manifest, one) for one in surveys),
+        tuple(_question(manifest, survey) for survey in surveys),
         _drawn(manifest, expected),
         _asks(first),
         lines(first),
@@ -107,7 +109,9 @@ def _either(choices: Sequence[Sentence]) -> Sentence:
 
 def odds(manifest: Manifest) -> tuple[Sentence, ...]:
     """In words, from the integer probabilities: how often each kind of packet tells the truth. One line per kind."""
-    kinds = {(one.kind == "bit", one.mechanism, one.m, one.p, one.q): one for one in manifest.surveys}
+    kinds = {
+        (survey.kind == "bit", survey.mechanism, survey.m, survey.p, survey.q): survey for survey in manifest.surveys
+    }
     return tuple(_odds_of_bit(survey) if bit else mechanism_odds(survey.build()) for (bit, *_), survey in kinds.items())
 
 
@@ -122,7 +126,7 @@ def _odds_of_bit(survey: Survey) -> Sentence:
     )
 
 
-def lines(survey: Survey) -> tuple[Line, ...]:
+def lines(survey: Survey) -> tuple[ChanceLine, ...]:
     """The packet's content and how often it is true, in words."""
     built = survey.build()
     return _bit_lines(survey, built) if survey.kind == "bit" else (mechanism_line(built),)
@@ -135,9 +139,9 @@ def bit_chance(survey: Survey, sign: int, label: int) -> Probability:
     return Probability((plus * survey.p + (SCALE - plus) * survey.q) // SCALE)
 
 
-def _bit_lines(survey: Survey, built: Mechanism) -> tuple[Line, ...]:
+def _bit_lines(survey: Survey, built: Mechanism) -> tuple[ChanceLine, ...]:
     true, other = Probability(built.p), Probability(built.q)
-    opening = Line(
+    opening = ChanceLine(
         say(
             "A plus or a minus is sent. Yours is drawn from your answer first, then sent as it is in {true} cases and "
             "turned around in {other}.",
@@ -147,7 +151,7 @@ def _bit_lines(survey: Survey, built: Mechanism) -> tuple[Line, ...]:
         (true, other),
     )
     positive, negative = bit_chance(survey, 1, 1), bit_chance(survey, 1, 0)
-    with_sign = Line(
+    with_sign = ChanceLine(
         say(
             "So somebody for whom the question is a yes sends a plus in {positive} cases if the label is yes too, and "
             "in {negative} if it is no.",
@@ -157,7 +161,7 @@ def _bit_lines(survey: Survey, built: Mechanism) -> tuple[Line, ...]:
         (positive, negative),
     )
     away, both = bit_chance(survey, -1, 1), bit_chance(survey, -1, 0)
-    without = Line(
+    without = ChanceLine(
         say(
             "Somebody for whom it is a no sends a plus in {away} cases if the label is yes, and in {both} if it is no.",
             away=away.in_words,

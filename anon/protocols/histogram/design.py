@@ -144,7 +144,8 @@ def _bit_rows(sheet: _Sheet, design: OnePacket, weight: float) -> list[tuple[int
     epsilon, centre = nano(design.epsilon), round((design.centre or sheet.proposal.learning.base_rate) * SCALE)
     rows: list[tuple[int, int]] = []
     if design.label_share > 0:
-        first = next((one for one in sheet.proposal.features if not one.binned_privately), sheet.proposal.features[0])
+        features = sheet.proposal.features
+        first = next((candidate for candidate in features if not candidate.binned_privately), features[0])
         survey = sheet.bit((first.name,), (1,) * first.cardinality, centre, epsilon)
         rows.append((survey, max(1, round(weight * design.label_share))))
     each = weight * (1 - design.label_share) / len(sheet.features)

@@ -96,7 +96,7 @@ def feature_signs(feature: Feature) -> tuple[tuple[int, ...], ...]:
     above = range(1, card - (1 if feature.missing == "own" else 0)) if feature.kind == "numeric" else []
     ordered = card - (1 if feature.missing == "own" else 0)
     thresholds = [_signs(card, range(cut, ordered)) for cut in above]
-    return (*thresholds, *(_signs(card, (one,)) for one in alone))
+    return (*thresholds, *(_signs(card, (category,)) for category in alone))
 
 
 def _signs(card: int, positive: Sequence[int]) -> tuple[int, ...]:

@@ -72,7 +72,7 @@ def check(manifest: Manifest) -> None:
 
 
 def _finds_cuts(feature: Feature, surveys: Sequence[Survey]) -> bool:
-    asked = [(one.kind, one.round) for one in surveys]
+    asked = [(survey.kind, survey.round) for survey in surveys]
     if asked == [("quantile", 0)]:
         return surveys[0].m >= feature.bins
     return feature.bins == 2 and asked == [("threshold", turn) for turn in range(len(asked)) if surveys[turn].m == 2]
@@ -80,12 +80,12 @@ def _finds_cuts(feature: Feature, surveys: Sequence[Survey]) -> bool:
 
 def surveys_of_round(manifest: Manifest, turn: int) -> tuple[Survey, ...]:
     """The binning surveys of one round."""
-    return tuple(one for one in manifest.surveys if not asks_label(one) and one.round == turn)
+    return tuple(survey for survey in manifest.surveys if not asks_label(survey) and survey.round == turn)
 
 
 def surveys_of_feature(manifest: Manifest, name: str) -> tuple[Survey, ...]:
     """The surveys that find a feature's cuts, in the order of rounds. Raises `Malformed` when there are none."""
-    found = [one for one in manifest.surveys if not asks_label(one) and one.features == (name,)]
+    found = [survey for survey in manifest.surveys if not asks_label(survey) and survey.features == (name,)]
     if not found:
         raise Malformed(say("manifest: no survey finds the cuts of {name}; do not take part", name=Quoted(name)))
     return tuple(sorted(found, key=lambda survey: survey.round))
@@ -93,13 +93,13 @@ def surveys_of_feature(manifest: Manifest, name: str) -> tuple[Survey, ...]:
 
 def place_of(manifest: Manifest, turn: int) -> Place:
     """The document that carries a round's answers: the next round's thresholds, or after the last round the edges."""
-    last = max((one.round for one in manifest.surveys if not asks_label(one)), default=0)
+    last = max((survey.round for survey in manifest.surveys if not asks_label(survey)), default=0)
     return ("edges", 0) if turn == last else ("thresholds", turn + 1)
 
 
 def needs(manifest: Manifest, survey: Survey) -> tuple[Place, ...]:
     """The documents without which a survey cannot be answered, in the order in which they appear."""
-    turns = {one.round for one in asked_before(manifest, survey)}
+    turns = {earlier.round for earlier in asked_before(manifest, survey)}
     return tuple(place_of(manifest, turn) for turn in sorted(turns))
 
 
@@ -108,22 +108,24 @@ def asked_before(manifest: Manifest, survey: Survey) -> tuple[Survey, ...]:
     if survey.kind == "quantile":
         return ()
     binned = [name for name in survey.features if manifest.feature(name).binned_privately]
-    found = [one for name in binned for one in surveys_of_feature(manifest, name)]
-    return tuple(one for one in found if asks_label(survey) or one.round < survey.round)
+    found = [earlier for name in binned for earlier in surveys_of_feature(manifest, name)]
+    return tuple(earlier for earlier in found if asks_label(survey) or earlier.round < survey.round)
 
 
 def body(manifest: Manifest, turn: int, answers: Published) -> bytes:
     """The document that publishes a round's answers."""
-    rows = {one.features[0]: _row(one, answers[one.survey]) for one in surveys_of_round(manifest, turn)}
+    rows = {survey.features[0]: _row(survey, answers[survey.survey]) for survey in surveys_of_round(manifest, turn)}
     return encode([*_heading(manifest, place_of(manifest, turn)), rows])
 
 
 def longest_documents(manifest: Manifest) -> dict[Place, int]:
     """Every document that carries a round's answers, with the bytes of its longest body: all counts at their most."""
     most = manifest.cohort.maximum
-    asked = [one for one in manifest.surveys if not asks_label(one)]
-    answers = {one.survey: RoundCounts(most, (most,) * (one.m if one.kind == "quantile" else 1)) for one in asked}
-    turns = sorted({one.round for one in asked})
+    asked = [survey for survey in manifest.surveys if not asks_label(survey)]
+    answers = {
+        survey.survey: RoundCounts(most, (most,) * (survey.m if survey.kind == "quantile" else 1)) for survey in asked
+    }
+    turns = sorted({survey.round for survey in asked})
     return {place_of(manifest, turn): len(body(manifest, turn, answers)) for turn in turns}
 
 
@@ -133,22 +135,22 @@ def parse(manifest: Manifest, place: Place, body_untrusted: bytes) -> dict[int, 
     fields = decode(body_untrusted, what)
     if not isinstance(fields, list) or fields[:-1] != _heading(manifest, place) or not isinstance(fields[-1], dict):
         raise Malformed(say("{what}: not this study's document; nothing is sent", what=what))
-    rounds = {one.round for one in manifest.surveys if not asks_label(one)}
+    rounds = {survey.round for survey in manifest.surveys if not asks_label(survey)}
     turn = next((turn for turn in rounds if place_of(manifest, turn) == place), None)
-    expected = {} if turn is None else {one.features[0]: one for one in surveys_of_round(manifest, turn)}
+    expected = {} if turn is None else {survey.features[0]: survey for survey in surveys_of_round(manifest, turn)}
     if set(fields[-1]) != set(expected):
         raise Malformed(say(
             "{what}: expected the counts of {expected}; nothing is sent",
             what=what,
             expected=listed(sorted(expected)),
         ))
-    return {one.survey: _answers(what, one, fields[-1][name]) for name, one in expected.items()}
+    return {survey.survey: _answers(what, survey, fields[-1][name]) for name, survey in expected.items()}
 
 
 def parse_all(manifest: Manifest, bodies_untrusted: Mapping[Place, bytes]) -> Published:
     """The answers in all these documents. Raises `Malformed`, also when one is missing."""
     published: dict[int, RoundCounts] = {}
-    for turn in sorted({one.round for one in manifest.surveys if not asks_label(one)}):
+    for turn in sorted({survey.round for survey in manifest.surveys if not asks_label(survey)}):
         place = place_of(manifest, turn)
         if place not in bodies_untrusted:
             raise Malformed(say(
@@ -242,6 +244,6 @@ def _answers(what: Term, survey: Survey, row: Any) -> RoundCounts:
     quantile = survey.kind == "quantile"
     listed = counts if quantile else [counts]
     whole = isinstance(listed, list) and len(listed) == (survey.m if quantile else 1)
-    if not whole or not all(type(one) is int and 0 <= one <= n for one in listed):
+    if not whole or not all(type(count) is int and 0 <= count <= n for count in listed):
         raise Malformed(say("{what}: counts that cannot be; nothing is sent", what=what))
     return RoundCounts(n, tuple(listed))

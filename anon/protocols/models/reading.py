@@ -29,7 +29,7 @@ def read_as(text_untrusted: str, kind: type[Model]) -> Model:
     try:
         return structure(_CONVERTER, plain, kind, "model")
     except Malformed as fault:
-        newer = isinstance(plain, dict) and plain.keys() - {one.name for one in fields(kind)}
+        newer = isinstance(plain, dict) and plain.keys() - {field.name for field in fields(kind)}
         raise Malformed(f"{fault}{'; a newer program may have written it: update this one' * bool(newer)}") from None
 
 

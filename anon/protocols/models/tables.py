@@ -44,7 +44,7 @@ class Cuts:
 
 
 @frozen
-class Table:
+class ModelTable:
     """One partition classifier's statement about each cell of its feature subset.
 
     `log_odds`: ln odds of the positive class in the cell minus ln odds overall, shrunk towards 0 by the known noise.
@@ -127,7 +127,7 @@ class Model:
     classifier: str = field(validator=one_of("soft", "logistic", "tree", "additive"))
     base_rate: float
     threshold: float
-    tables: tuple[Table, ...]
+    tables: tuple[ModelTable, ...]
     chance: float | None = None
     shown: bool | None = None
     score: ScoreResult | None = field(default=None, metadata=LEFT_OUT)

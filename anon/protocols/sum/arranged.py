@@ -57,11 +57,12 @@ def lay_out(proposal: Proposal, windows: tuple[Window, ...]) -> Layout:
         raise Malformed("study.toml: design.epsilon: so small a one needs more noise than a sum can have; raise it")
     entries = tuple(map(entry_of, proposal.tellers))
     second = tuple(map(second_of, proposal.tellers)) if proposal.has_spare else ()
-    sums = tuple(sum_of(one, one.round, sigma_squared) for one in drafts)
+    sums = tuple(sum_of(draft, draft.round, sigma_squared) for draft in drafts)
     arrangement = Arrangement(fewest(proposal.cohort), entries, sums, second)
     size = arrangement.public_size
-    asked = tuple(evolve(one, epsilon=rho_of(one, sigma_squared, most_sums), size=size) for one in drafts)
-    return Layout(asked, tuple(Slot(one.round, (Row(one.survey, 1),)) for one in asked), arrangement.to_bytes())
+    asked = tuple(evolve(draft, epsilon=rho_of(draft, sigma_squared, most_sums), size=size) for draft in drafts)
+    slots = tuple(Slot(survey.round, (Row(survey.survey, 1),)) for survey in asked)
+    return Layout(asked, slots, arrangement.to_bytes())
 
 
 def most_sums_of(proposal: Proposal) -> int:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from anon.accounting.noisy_sums import NoisySum, epsilon_of
+from anon.accounting.noisy_sums import GaussianSum, epsilon_of
 from anon.protocols.sum.arranged import DELTA
 from anon.protocols.sum.design import GRADIENT, TABLES, shape_of
 from anon.protocols.sum.standing import arrangement_of
-from anon.protocols.words import Line, PacketKind
+from anon.protocols.words import ChanceLine, PacketKind
 from anon.sharing.arrangement import Arrangement
 from anon.study.manifest import Manifest, Survey
 from anon.study.records import RECORD, Records
@@ -197,7 +197,7 @@ def packet_kinds(study: Manifest) -> tuple[PacketKind, ...]:
     many = study.packets > 1
     drawn = say("each of your {count} packets", count=study.packets) if many else say("your one packet")
     asks = say("exact numbers in sealed shares")
-    lines = tuple(Line(line, ()) for line in odds(study))
+    lines = tuple(ChanceLine(line, ()) for line in odds(study))
     return (PacketKind(survey, (title(study, survey),), drawn, asks, lines, None),)
 
 
@@ -208,11 +208,11 @@ def promised(study: Manifest) -> Figure:
 
 @lru_cache(maxsize=64)
 def _epsilon(study: Manifest) -> int:
-    arrangement, sums = arrangement_of(study), list[NoisySum]()
-    for survey, one in zip(study.surveys, arrangement.sums, strict=True):
+    arrangement, sums = arrangement_of(study), list[GaussianSum]()
+    for survey, planned in zip(study.surveys, arrangement.sums, strict=True):
         shape = shape_of(survey)
         changed = shape.changed("replace-one")
-        noisy = NoisySum(shape.sensitivity_squared("replace-one"), changed, one.sigma_squared)
+        noisy = GaussianSum(shape.sensitivity_squared("replace-one"), changed, planned.sigma_squared)
         sums += [noisy] * arrangement.most_sums
     return epsilon_of(sums, DELTA)
 

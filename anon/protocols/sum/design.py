@@ -77,7 +77,7 @@ def gradient_form(cards: Mapping[str, int], asked: Tables) -> None:
     if not 1 <= len(asked) <= MOST_SUMMED_ROUNDS or any(len(surveys) != 1 for surveys in asked):
         raise InvalidValue(f"design: gradient has 1 to {MOST_SUMMED_ROUNDS} slots with one survey each")
     first = asked[0][0]
-    alike = {(one.kind, one.features, one.cards, one.m, one.parameters) for (one,) in asked}
+    alike = {(survey.kind, survey.features, survey.cards, survey.m, survey.parameters) for (survey,) in asked}
     if first.kind != GRADIENT or len(alike) != 1:
         raise InvalidValue("design: gradient asks the same in every round")
     _demand_form(cards, first)
@@ -95,14 +95,14 @@ def _demand_reaches(survey: AskedSurvey) -> None:
             f"survey {survey.survey}: expected one reach from 1 to {MOST_REACH} for all features, and a whole multiple "
             f"of it for the target, {MOST_REACH} times at most"
         )
-    if radius_squared > (longest := sum(one**2 for one in (reach, *features, target))):
+    if radius_squared > (longest := sum(length**2 for length in (reach, *features, target))):
         raise InvalidValue(f"survey {survey.survey}: expected a radius squared of at most {longest}")
 
 
 def _demand_descent(survey: AskedSurvey, rounds: int) -> None:
     """Cards of 1, and the numbers that a section of the file gives, which holds them to its bounds."""
     _, *ratios, last = survey.parameters[:8]
-    clip, step, momentum = (float(Fraction(one, per)) for one, per in zip(ratios[::2], ratios[1::2], strict=True))
+    clip, step, momentum = (float(Fraction(amount, per)) for amount, per in zip(ratios[::2], ratios[1::2], strict=True))
     if {*survey.cards} != {1}:
         raise InvalidValue(f"survey {survey.survey}: expected cards of 1 in a sum of gradients")
     section = Gradient(GRADIENT, 1.0, rounds, step, momentum, clip, last)
@@ -115,7 +115,7 @@ def _demand_descent(survey: AskedSurvey, rounds: int) -> None:
 
 def gradient_parameters(design: Gradient) -> tuple[int, ...]:
     """The parameters of a gradient's surveys, without those of many records."""
-    ratios = [Fraction(str(one)) for one in (design.clip, design.step, design.momentum)]
+    ratios = [Fraction(str(amount)) for amount in (design.clip, design.step, design.momentum)]
     numbers = [number for ratio in ratios for number in (ratio.numerator, ratio.denominator)]
     return (SCALE, *numbers, design.last or max(1, design.rounds // 3))
 
@@ -181,7 +181,7 @@ def summed_of(study: Manifest, survey: Survey) -> Summed:
     shape = shape_of(survey)
     if isinstance(shape, TableSums):
         return shape
-    return evolve(shape, columns=tuple(_column(study, one) for one in shape.columns))
+    return evolve(shape, columns=tuple(_column(study, column) for column in shape.columns))
 
 
 def _column(study: Manifest, unit: Column) -> Column:

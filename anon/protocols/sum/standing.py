@@ -14,7 +14,7 @@ from anon.protocols.sum.design import SCALE, descent_of, shape_of
 from anon.sharing.arrangement import Arrangement, Sum, parse_arrangement
 from anon.sharing.round_document import parse_round_sums
 from anon.study.manifest import Manifest
-from anon.sums.gradient import GradientSums, Standing
+from anon.sums.gradient import DescentState, GradientSums
 
 SUMS = "sums"
 """The kind of a round's document."""
@@ -46,9 +46,9 @@ def place_of(number: int) -> Place:
 
 def sum_asked(study: Manifest, number: int) -> Sum:
     """The one sum of a round. Raises `Malformed` where there is none."""
-    for one in arrangement_of(study).sums:
-        if one.round == number:
-            return one
+    for planned in arrangement_of(study).sums:
+        if planned.round == number:
+            return planned
     raise Malformed(f"sums: the study has no round {number}")
 
 
@@ -66,16 +66,16 @@ def read_sums(study: Manifest, documents: Mapping[Place, bytes], rounds: int) ->
     return [read_sum(study, number, documents[place_of(number)]) for number in range(rounds)]
 
 
-def standing_after(study: Manifest, sums: Sequence[RoundSum]) -> Standing:
+def standing_after(study: Manifest, sums: Sequence[RoundSum]) -> DescentState:
     """The gradient's weights after these rounds. Raises `Malformed`."""
     survey, rounds = study.survey(0), len(study.surveys)
     shape = shape_of(survey)
     if not isinstance(shape, GradientSums):
         raise Malformed("sums: expected those of gradients")
     standing = descent_of(survey, rounds, 1, Fraction(0)).start(len(shape.columns))
-    for one in sums:
-        gradients, units = shape.heard(one.values, one.accepted)
-        standing = descent_of(survey, rounds, units, one.noise).after(standing, gradients, SCALE)
+    for summed in sums:
+        gradients, units = shape.heard(summed.values, summed.accepted)
+        standing = descent_of(survey, rounds, units, summed.noise).after(standing, gradients, SCALE)
     return standing
 
 

@@ -20,7 +20,7 @@ FAILURES = 3  # connections in a row that found no route, and none that was made
 SKEW_SECONDS = 3600  # a consensus lives three hours; half an hour off tor only mentions
 
 
-class Phase(Enum):
+class BootstrapPhase(Enum):
     """Where tor is; the value is how a person would say it."""
 
     STARTING = Term("starting")
@@ -45,18 +45,18 @@ class Trouble(Enum):
 
 
 # Phase of a bootstrap tag ("conn_pt", "conn_done_proxy", "ap_handshake", ...) by its beginning; the first match counts.
-PHASES: tuple[tuple[str, Phase], ...] = (
-    ("starting", Phase.STARTING),
-    ("conn_done", Phase.HANDSHAKING),
-    ("conn", Phase.CONNECTING),
-    ("handshake", Phase.HANDSHAKING),
-    ("onehop_create", Phase.HANDSHAKING),
-    ("requesting", Phase.LOADING),
-    ("loading", Phase.LOADING),
-    ("enough_dirinfo", Phase.LOADING),
-    ("ap_", Phase.BUILDING),
-    ("circuit_create", Phase.BUILDING),
-    ("done", Phase.DONE),
+PHASES: tuple[tuple[str, BootstrapPhase], ...] = (
+    ("starting", BootstrapPhase.STARTING),
+    ("conn_done", BootstrapPhase.HANDSHAKING),
+    ("conn", BootstrapPhase.CONNECTING),
+    ("handshake", BootstrapPhase.HANDSHAKING),
+    ("onehop_create", BootstrapPhase.HANDSHAKING),
+    ("requesting", BootstrapPhase.LOADING),
+    ("loading", BootstrapPhase.LOADING),
+    ("enough_dirinfo", BootstrapPhase.LOADING),
+    ("ap_", BootstrapPhase.BUILDING),
+    ("circuit_create", BootstrapPhase.BUILDING),
+    ("done", BootstrapPhase.DONE),
 )
 
 # Tor's REASON of a failed connection -> trouble.
@@ -87,7 +87,7 @@ _ENDED = say("correct what tor says, then try again")
 _BRIDGE = say("ask for another bridge and set it in the file that ANONML_TORRC names")
 
 # (phase, trouble) -> the one next action. A reason that is not listed under its phase stands under None.
-ACTIONS: dict[tuple[Phase | None, Trouble], str] = {
+ACTIONS: dict[tuple[BootstrapPhase | None, Trouble], str] = {
     (None, Trouble.NO_NETWORK): _NETWORK,
     (None, Trouble.BLOCKED): _BLOCKED,
     (None, Trouble.CLOCK_SKEW): _CLOCK,
@@ -95,14 +95,14 @@ ACTIONS: dict[tuple[Phase | None, Trouble], str] = {
     (None, Trouble.BAD_TORRC): _TORRC,
     (None, Trouble.FOLDER_IN_USE): _IN_USE,
     (None, Trouble.TOR_ENDED): _ENDED,
-    (Phase.STARTING, Trouble.NONE): _NETWORK,
-    (Phase.CONNECTING, Trouble.NONE): _NETWORK,
-    (Phase.HANDSHAKING, Trouble.NONE): _BLOCKED,
-    (Phase.LOADING, Trouble.NONE): _LATER,
-    (Phase.LOADING, Trouble.BLOCKED): _LATER,
-    (Phase.BUILDING, Trouble.NONE): _LATER,
-    (Phase.BUILDING, Trouble.BLOCKED): _LATER,
-    (Phase.DONE, Trouble.NONE): _LATER,
+    (BootstrapPhase.STARTING, Trouble.NONE): _NETWORK,
+    (BootstrapPhase.CONNECTING, Trouble.NONE): _NETWORK,
+    (BootstrapPhase.HANDSHAKING, Trouble.NONE): _BLOCKED,
+    (BootstrapPhase.LOADING, Trouble.NONE): _LATER,
+    (BootstrapPhase.LOADING, Trouble.BLOCKED): _LATER,
+    (BootstrapPhase.BUILDING, Trouble.NONE): _LATER,
+    (BootstrapPhase.BUILDING, Trouble.BLOCKED): _LATER,
+    (BootstrapPhase.DONE, Trouble.NONE): _LATER,
 }
 
 # Lines of tor's log where no event comes (a pattern) -> trouble; the first match counts.
@@ -132,7 +132,7 @@ class Bootstrap:
     called the trouble lasting; both in seconds of the caller's clock. `progress` in percent."""
 
     since: float
-    phase: Phase = Phase.STARTING
+    phase: BootstrapPhase = BootstrapPhase.STARTING
     progress: int = 0
     trouble: Trouble = Trouble.NONE
     settled: float | None = None
@@ -227,7 +227,8 @@ class Bootstrap:
     def failure(self) -> Unreachable:
         """Phase, reason and one next action."""
         reason, action = self.trouble.value, ACTIONS.get((self.phase, self.trouble)) or ACTIONS[None, self.trouble]
-        if self.trouble is Trouble.BLOCKED and self.bridges and self.phase in (Phase.CONNECTING, Phase.HANDSHAKING):
+        first = self.phase in (BootstrapPhase.CONNECTING, BootstrapPhase.HANDSHAKING)
+        if self.trouble is Trouble.BLOCKED and self.bridges and first:
             reason, action = "bridge-refused", _BRIDGE
         said = Quoted(self.said.rstrip("."), LONGEST_TOLD)
         quoted = say(" (tor says: {value})", value=said) if self.said else NOTHING

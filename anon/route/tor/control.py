@@ -21,7 +21,7 @@ from weakref import WeakSet
 from attrs import field, frozen
 
 from anon.errors import Malformed, Refused, Unreachable, because
-from anon.route.tor.replies import ASYNCHRONOUS, Event, Reply, ReplyParser, arguments, event_of
+from anon.route.tor.replies import ASYNCHRONOUS, ReplyParser, TorEvent, TorReply, arguments, event_of
 
 COMMAND_SECONDS = 30.0
 COOKIE_BYTES = 32
@@ -69,14 +69,14 @@ class Events:
 
     def __init__(self) -> None:
         self.missed = 0
-        self._held: deque[Event] = deque()
+        self._held: deque[TorEvent] = deque()
         self._arrived = asyncio.Event()
         self._over = False
 
-    def __aiter__(self) -> AsyncIterator[Event]:
+    def __aiter__(self) -> AsyncIterator[TorEvent]:
         return self
 
-    async def __anext__(self) -> Event:
+    async def __anext__(self) -> TorEvent:
         while not self._held:
             if self._over:
                 raise StopAsyncIteration
@@ -84,7 +84,7 @@ class Events:
             await self._arrived.wait()
         return self._held.popleft()
 
-    def put(self, event: Event) -> None:
+    def put(self, event: TorEvent) -> None:
         """Add one; the controller does."""
         if len(self._held) >= _EVENTS_HELD:
             self._held.popleft()
@@ -107,7 +107,7 @@ class Controller:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
-        self._waiting: deque[asyncio.Future[Reply]] = deque()
+        self._waiting: deque[asyncio.Future[TorReply]] = deque()
         self._listeners: WeakSet[Events] = WeakSet()
         self._watched: list[tuple[str, ...]] = []
         self._ended: str | None = None
@@ -168,13 +168,13 @@ class Controller:
             listener.end()
         return listener
 
-    async def command(self, line: str, seconds: float = COMMAND_SECONDS) -> Reply:
+    async def command(self, line: str, seconds: float = COMMAND_SECONDS) -> TorReply:
         """Tor's reply to one line of printable ASCII. Raises `Refused` for a reply of 4xx or 5xx."""
         if not _LINE.match(line):
             raise Refused("tor's control port: a command is one line of printable ASCII; correct it")
         if self._ended is not None:
             raise Unreachable(self._ended)
-        answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[TorReply] = asyncio.get_running_loop().create_future()
         self._waiting.append(answer)
         try:
             async with asyncio.timeout(seconds):
@@ -277,7 +277,7 @@ class Controller:
             self._end(reason)
             self._writer.close()
 
-    def _deliver(self, reply: Reply) -> None:
+    def _deliver(self, reply: TorReply) -> None:
         if reply.status == ASYNCHRONOUS:
             event = event_of(reply)
             for listener in list(self._listeners):
@@ -306,7 +306,7 @@ def _word(text: str) -> str:
     return text
 
 
-def _refusal(line: str, reply: Reply) -> str:
+def _refusal(line: str, reply: TorReply) -> str:
     """The reply of tor, unless it repeats a word of ours that may be a key."""
     verb, *words = line.split(" ")
     text = reply.lines[-1].text[:200]

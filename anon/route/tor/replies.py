@@ -24,7 +24,7 @@ _KEY = re.compile(r"([A-Za-z0-9_./:+-]+)=")
 
 
 @frozen
-class Line:
+class ReplyLine:
     """One line of a reply: three-digit status, text, and the data that followed it (after `+`), if any."""
 
     status: int
@@ -33,10 +33,10 @@ class Line:
 
 
 @frozen
-class Reply:
+class TorReply:
     """A whole reply: its lines in order, at least one; the last carries the outcome. Not shown: it may hold a key."""
 
-    lines: tuple[Line, ...] = field(repr=False)
+    lines: tuple[ReplyLine, ...] = field(repr=False)
 
     @property
     def status(self) -> int:
@@ -59,7 +59,7 @@ class Reply:
 
 
 @frozen
-class Event:
+class TorEvent:
     """Something tor said by itself: its kind, such as STATUS_CLIENT, and the rest of its text."""
 
     name: str
@@ -70,10 +70,10 @@ class Event:
         return arguments(self.text)
 
 
-def event_of(reply: Reply) -> Event:
+def event_of(reply: TorReply) -> TorEvent:
     """The event in a reply of status 650."""
     name, _, rest = reply.text.partition(" ")
-    return Event(*reply.text.split("\n", 1)) if "\n" in name else Event(name, rest)
+    return TorEvent(*reply.text.split("\n", 1)) if "\n" in name else TorEvent(name, rest)
 
 
 def unquoted(text: str) -> str:
@@ -124,13 +124,13 @@ class ReplyParser:
         self._buffer = bytearray()
         self._searched = 0
         self._held = 0
-        self._lines: list[Line] = []
+        self._lines: list[ReplyLine] = []
         self._data: list[str] | None = None
 
-    def feed(self, chunk_untrusted: bytes) -> list[Reply]:
+    def feed(self, chunk_untrusted: bytes) -> list[TorReply]:
         """The replies that this chunk completed, in order. Raises `Malformed`."""
         self._buffer += chunk_untrusted
-        replies: list[Reply] = []
+        replies: list[TorReply] = []
         start = 0
         while (end := self._buffer.find(b"\n", max(start, self._searched))) >= 0:
             reply = self._line(bytes(self._buffer[start:end]).removesuffix(b"\r"))
@@ -143,7 +143,7 @@ class ReplyParser:
             raise Malformed(f"tor's control port: a line is longer than {LINE_BYTES} bytes; start tor again")
         return replies
 
-    def _line(self, line: bytes) -> Reply | None:
+    def _line(self, line: bytes) -> TorReply | None:
         self._held += len(line) + 2
         if len(line) > LINE_BYTES or self._held > REPLY_BYTES:
             raise Malformed(f"tor's control port: a reply is longer than {REPLY_BYTES} bytes; start tor again")
@@ -152,21 +152,21 @@ class ReplyParser:
             return self._opening(text)
         if text == ".":
             last = self._lines.pop()
-            self._lines.append(Line(last.status, last.text, "\n".join(self._data)))
+            self._lines.append(ReplyLine(last.status, last.text, "\n".join(self._data)))
             self._data = None
         else:
             self._data.append(text[1:] if text.startswith(".") else text)
         return None
 
-    def _opening(self, text: str) -> Reply | None:
+    def _opening(self, text: str) -> TorReply | None:
         status, kind = text[:3], text[3:4]
         if len(status) != 3 or not (status.isascii() and status.isdigit()) or kind not in ("-", "+", " "):
             raise Malformed("tor's control port: expected a three-digit status, got something else; start tor again")
-        self._lines.append(Line(int(status), text[4:]))
+        self._lines.append(ReplyLine(int(status), text[4:]))
         if kind == "+":
             self._data = []
         if kind != " ":
             return None
-        reply = Reply(tuple(self._lines))
+        reply = TorReply(tuple(self._lines))
         self._lines, self._held = [], 0
         return reply

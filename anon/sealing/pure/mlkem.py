@@ -105,10 +105,10 @@ def _inverse(values: Polynomial) -> Polynomial:
 def _dot(first: list[Polynomial], second: list[Polynomial]) -> Polynomial:
     """The sum of products in NTT form, algorithms 11 and 12."""
     total = [0] * DEGREE
-    for one, other in zip(first, second, strict=True):
+    for left, right in zip(first, second, strict=True):
         for pair, gamma in enumerate(GAMMAS):
             at = 2 * pair
-            a, b, c, d = one[at], one[at + 1], other[at], other[at + 1]
+            a, b, c, d = left[at], left[at + 1], right[at], right[at + 1]
             total[at] += a * c + b * d % PRIME * gamma
             total[at + 1] += a * d + b * c
     return [element % PRIME for element in total]

@@ -25,7 +25,7 @@ from attrs import field, frozen
 from anon.errors import Malformed, Refused
 from anon.tables.streams import CHUNK, ImportLimits, Origin, origin_of
 from anon.text.sentences import Sentence, say
-from peer.data.formats.tar_headers import Entry, walk
+from peer.data.formats.tar_headers import TarEntry, walk
 
 ARCHIVES = frozenset(
     {".zip", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".7z", ".rar", ".zst", ".lz", ".lzma", ".tbz2", ".txz", ".jar"}
@@ -39,7 +39,7 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 
 
 @frozen
-class Member:
+class ArchiveMember:
     """A file in an archive or a folder. `path` has its folders, with slashes."""
 
     path: str = field(repr=False)
@@ -47,9 +47,9 @@ class Member:
     origin: Origin = field(repr=False)
 
 
-def folder_members(folder: Path, limits: ImportLimits) -> tuple[Member, ...]:
+def folder_members(folder: Path, limits: ImportLimits) -> tuple[ArchiveMember, ...]:
     """The plain files below a folder; links are not followed, and packed files are let be."""
-    found: list[Member] = []
+    found: list[ArchiveMember] = []
     seen = 0
     for parent, folders, names in os.walk(folder, followlinks=False):
         seen += len(folders) + len(names)
@@ -61,14 +61,14 @@ def folder_members(folder: Path, limits: ImportLimits) -> tuple[Member, ...]:
             file = Path(parent, name)
             if stat.S_ISREG(file.lstat().st_mode) and not _is_archive(name.lower().removesuffix(".gz")):
                 path = file.relative_to(folder.parent).as_posix()
-                found.append(Member(path, file.stat().st_size, origin_of(file)))
+                found.append(ArchiveMember(path, file.stat().st_size, origin_of(file)))
     return tuple(sorted(found, key=lambda member: member.path))
 
 
 # --- zip ---
 
 
-def zip_members(file: Path, limits: ImportLimits, held: ExitStack) -> tuple[Member, ...]:
+def zip_members(file: Path, limits: ImportLimits, held: ExitStack) -> tuple[ArchiveMember, ...]:
     """The files of a zip archive, after all checks. Raises `Refused` or `Malformed` (broken).
 
     The archive stays open until `held` ends: its list of files is read once, and not for each file in it.
@@ -150,20 +150,20 @@ def _check_total(infos: Sequence[zipfile.ZipInfo], limits: ImportLimits) -> None
         ends = info.header_offset + 30 + info.compress_size
 
 
-def _zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
+def _zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> ArchiveMember:
     def raw() -> IO[bytes]:
         return archive.open(info)
 
     path = _slashes(info.filename)
-    return Member(path, info.file_size, Origin(path.rpartition("/")[2], raw, info.compress_size))
+    return ArchiveMember(path, info.file_size, Origin(path.rpartition("/")[2], raw, info.compress_size))
 
 
 # --- tar ---
 
 
-def tar_members(origin: Origin, limits: ImportLimits) -> tuple[Member, ...]:
+def tar_members(origin: Origin, limits: ImportLimits) -> tuple[ArchiveMember, ...]:
     """The files of a tar archive (ustar, pax or GNU; also .tar.gz), after all checks of every header."""
-    entries: list[Entry] = []
+    entries: list[TarEntry] = []
     with origin.open(limits) as stream:
         for entry in walk(stream, limits):
             entries.append(entry)
@@ -178,7 +178,7 @@ def tar_members(origin: Origin, limits: ImportLimits) -> tuple[Member, ...]:
     return tuple(_tar_member(origin, entry, limits, whole) for entry in entries if entry.kind == "file")
 
 
-def _tar_member(origin: Origin, entry: Entry, limits: ImportLimits, whole: bytes | None) -> Member:
+def _tar_member(origin: Origin, entry: TarEntry, limits: ImportLimits, whole: bytes | None) -> ArchiveMember:
     """A short archive is held, and a plain one is read from the file's place; a long packed one is passed over up to
     there, each time."""
 
@@ -194,7 +194,7 @@ def _tar_member(origin: Origin, entry: Entry, limits: ImportLimits, whole: bytes
         return io.BufferedReader(_Part(stream, entry.size), CHUNK)
 
     path = _slashes(entry.path)
-    return Member(path, entry.size, Origin(path.rpartition("/")[2], raw))
+    return ArchiveMember(path, entry.size, Origin(path.rpartition("/")[2], raw))
 
 
 def _skip(stream: IO[bytes], count: int) -> None:

@@ -25,7 +25,7 @@ from anon.tables.streams import (
 )
 from anon.text.sentences import NOTHING, Ours, Sentence, Term, joined, say, say_many
 from peer.data.formats import edx, moodle, sqlite, takeout
-from peer.data.formats.archives import Member, folder_members, tar_members, zip_members
+from peer.data.formats.archives import ArchiveMember, folder_members, tar_members, zip_members
 from peer.data.formats.json_text import JsonLinesSource, JsonListSource, json_value, numbered_entries
 from peer.data.formats.parquet import MAGIC as PARQUET
 from peer.data.formats.parquet import ParquetSource
@@ -44,7 +44,7 @@ _LINES_TRIED = 20
 
 
 @frozen
-class Table:
+class FileTable:
     """One table to be: the name that the format or the file gives it, and its rows."""
 
     name: str | None
@@ -59,12 +59,12 @@ class Table:
 
 
 @frozen
-class Found:
+class DetectedFile:
     """The kind of a file: a word for programs, a sentence for its owner, its tables, and what the owner should know."""
 
     format: str
     says: Ours
-    tables: tuple[Table, ...]
+    tables: tuple[FileTable, ...]
     notes: tuple[str, ...] = ()
     size: int | None = None
     """Bytes on the disk of a file whose rows are not found by reading all of it in order; None for every other."""
@@ -85,7 +85,7 @@ _TAR = _Container("tar", say("a tar archive"), say("in a tar archive"))
 
 
 @contextmanager
-def detected(path: Path, limits: ImportLimits) -> Iterator[Found]:
+def detected(path: Path, limits: ImportLimits) -> Iterator[DetectedFile]:
     """The kind of a file or folder; its sources can be read inside the block.
 
     Raises `Malformed` for what cannot be read and `Refused` for what policy forbids, an unsafe archive among it,
@@ -98,8 +98,8 @@ def detected(path: Path, limits: ImportLimits) -> Iterator[Found]:
     if start.startswith(sqlite.MAGIC):
         with sqlite.opened_source(path, limits) as foreign:
             sources = sqlite.table_sources(foreign, limits, sqlite.length(path))
-            tables = tuple(Table(None, name, source) for name, source in sources.items())
-            yield Found("sqlite", say("a SQLite database"), tables, size=sqlite.length(path))
+            tables = tuple(FileTable(None, name, source) for name, source in sources.items())
+            yield DetectedFile("sqlite", say("a SQLite database"), tables, size=sqlite.length(path))
         return
     with ExitStack() as held:
         yield _of_file(path, start, limits, held)
@@ -117,10 +117,10 @@ def _raw_start(path: Path) -> bytes:
         ) from None
 
 
-def _of_file(path: Path, start: bytes, limits: ImportLimits, held: ExitStack) -> Found:
+def _of_file(path: Path, start: bytes, limits: ImportLimits, held: ExitStack) -> DetectedFile:
     if start.startswith(PARQUET):
-        table = Table(None, path.stem, ParquetSource(path, limits))
-        return Found("parquet", say("a Parquet file"), (table,), size=path.stat().st_size)
+        table = FileTable(None, path.stem, ParquetSource(path, limits))
+        return DetectedFile("parquet", say("a Parquet file"), (table,), size=path.stat().st_size)
     if start.startswith((b"PK\3\4", b"PK\5\6", b"PK\7\x08")):
         return _of_members(zip_members(path, limits, held), _ZIP, limits)
     for magic, name in _PACKED.items():
@@ -141,7 +141,7 @@ def _of_file(path: Path, start: bytes, limits: ImportLimits, held: ExitStack) ->
 # --- text ---
 
 
-def _of_text(origin: Origin, limits: ImportLimits) -> Found:
+def _of_text(origin: Origin, limits: ImportLimits) -> DetectedFile:
     origin = in_its_encoding(origin, limits)
     start = origin.start(limits)
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -157,7 +157,7 @@ def _of_text(origin: Origin, limits: ImportLimits) -> Found:
     return _of_delimited(origin, says, limits)
 
 
-def _of_page(origin: Origin, limits: ImportLimits) -> Found:
+def _of_page(origin: Origin, limits: ImportLimits) -> DetectedFile:
     if not takeout.looks_like_activity(_as(origin, ".html"), limits):
         raise Malformed(say("this is a web page without activities; expected {readable}", readable=READABLE))
     return _of_takeout([("", _as(origin, ".html"))], say("an activity page of Google Takeout"), limits)
@@ -167,7 +167,7 @@ def _as(origin: Origin, suffix: str) -> Origin:
     return origin if suffix in origin.suffixes else Origin(f"page{suffix}", origin.raw, origin.packed, origin.encoding)
 
 
-def _of_list(origin: Origin, text: bytes, says: Ours, limits: ImportLimits) -> Found:
+def _of_list(origin: Origin, text: bytes, says: Ours, limits: ImportLimits) -> DetectedFile:
     if _SHEETS.match(text):
         first = [value for _number, value in _some(numbered_entries(origin, limits, depth=2))]
         if not any(first) or moodle.is_moodle_list(first):
@@ -179,24 +179,26 @@ def _of_list(origin: Origin, text: bytes, says: Ours, limits: ImportLimits) -> F
             say("an activity file of Google Takeout (JSON{details})", details=says),
             limits,
         )
-    return Found(
-        "json", say("a JSON list{details}", details=says), (Table(None, origin.stem, JsonListSource(origin, limits)),)
+    return DetectedFile(
+        "json",
+        say("a JSON list{details}", details=says),
+        (FileTable(None, origin.stem, JsonListSource(origin, limits)),),
     )
 
 
-def _of_lines(origin: Origin, says: Ours, limits: ImportLimits) -> Found:
+def _of_lines(origin: Origin, says: Ours, limits: ImportLimits) -> DetectedFile:
     lines = (json_value(line) for _number, line in _some(numbered_lines(origin, limits)) if line and line.strip())
     if any(edx.is_event(value) for value in lines):
-        table = Table(edx.TABLE, origin.stem, edx.edx_source(origin, limits))
-        return Found("edx", say("an edX tracking log{details}", details=says), (table,))
-    return Found(
+        table = FileTable(edx.TABLE, origin.stem, edx.edx_source(origin, limits))
+        return DetectedFile("edx", say("an edX tracking log{details}", details=says), (table,))
+    return DetectedFile(
         "json-lines",
         say("a JSON Lines file{details}", details=says),
-        (Table(None, origin.stem, JsonLinesSource(origin, limits)),),
+        (FileTable(None, origin.stem, JsonLinesSource(origin, limits)),),
     )
 
 
-def _of_delimited(origin: Origin, says: Ours, limits: ImportLimits) -> Found:
+def _of_delimited(origin: Origin, says: Ours, limits: ImportLimits) -> DetectedFile:
     source = DelimitedSource(origin, limits)
     description = joined((DELIMITERS[source.delimiter], says), "")
     if moodle.is_moodle(source):
@@ -204,15 +206,16 @@ def _of_delimited(origin: Origin, says: Ours, limits: ImportLimits) -> Found:
             moodle.MoodleSource(origin, limits, source), say("a Moodle log (CSV {separated})", separated=description)
         )
     name = "tsv" if source.delimiter == "\t" else "csv"
-    return Found(
+    return DetectedFile(
         name,
         say("a {kind} file {separated}", kind=Term(name.upper()), separated=description),
-        (Table(None, origin.stem, source),),
+        (FileTable(None, origin.stem, source),),
     )
 
 
-def _of_moodle(source: moodle.MoodleSource, says: Ours) -> Found:
-    return Found("moodle", says, (Table(moodle.TABLE, moodle.TABLE, source),), moodle.NOTES[source.month_first()])
+def _of_moodle(source: moodle.MoodleSource, says: Ours) -> DetectedFile:
+    table = FileTable(moodle.TABLE, moodle.TABLE, source)
+    return DetectedFile("moodle", says, (table,), moodle.NOTES[source.month_first()])
 
 
 def _some(records: Iterator[Any]) -> Iterator[Any]:
@@ -222,11 +225,12 @@ def _some(records: Iterator[Any]) -> Iterator[Any]:
 # --- several files ---
 
 
-def _of_takeout(parts: Sequence[takeout.Part], says: Ours, limits: ImportLimits) -> Found:
-    return Found("takeout", says, (Table(takeout.TABLE, takeout.TABLE, takeout.TakeoutSource(tuple(parts), limits)),))
+def _of_takeout(parts: Sequence[takeout.Part], says: Ours, limits: ImportLimits) -> DetectedFile:
+    table = FileTable(takeout.TABLE, takeout.TABLE, takeout.TakeoutSource(tuple(parts), limits))
+    return DetectedFile("takeout", says, (table,))
 
 
-def _of_members(members: Sequence[Member], around: _Container, limits: ImportLimits) -> Found:
+def _of_members(members: Sequence[ArchiveMember], around: _Container, limits: ImportLimits) -> DetectedFile:
     parts = takeout.activity_parts(members, limits)
     if parts:
         files = say_many("{count} file", "{count} files", len(parts))
@@ -252,12 +256,13 @@ def _of_members(members: Sequence[Member], around: _Container, limits: ImportLim
         says=around.says,
         kinds=kinds_said,
     )
-    return Found(kinds[0] if len(kinds) == 1 else around.word, description, _merged(inner), tuple(dict.fromkeys(notes)))
+    word = kinds[0] if len(kinds) == 1 else around.word
+    return DetectedFile(word, description, _merged(inner), tuple(dict.fromkeys(notes)))
 
 
-def _found_among(members: Sequence[Member], limits: ImportLimits) -> list[Found]:
+def _found_among(members: Sequence[ArchiveMember], limits: ImportLimits) -> list[DetectedFile]:
     """Those of these files that can be imported. Raises `Refused` as soon as it would be too many tables."""
-    found: list[Found] = []
+    found: list[DetectedFile] = []
     tables = 0
     for member in members:
         if (kind := _of_member(member, limits)) is not None:
@@ -270,7 +275,7 @@ def _found_among(members: Sequence[Member], limits: ImportLimits) -> list[Found]
     return found
 
 
-def _of_member(member: Member, limits: ImportLimits) -> Found | None:
+def _of_member(member: ArchiveMember, limits: ImportLimits) -> DetectedFile | None:
     """None for a file that is no text with records in it."""
     if not member.origin.suffixes & _TEXT:
         return None
@@ -285,21 +290,24 @@ def _readable(source: Source) -> bool:
     return bool(source.keys()) or any(not isinstance(row, Skip) for _number, row in _some(source.records()))
 
 
-def _merged(parts: Sequence[Found]) -> tuple[Table, ...]:
+def _merged(parts: Sequence[DetectedFile]) -> tuple[FileTable, ...]:
     """Files of one format that names its table become that one table; every other file is a table of its own."""
     tables: dict[str, list[Source]] = {}
-    rest: list[Table] = []
+    rest: list[FileTable] = []
     for table in (table for member_kind in parts for table in member_kind.tables):
         if table.name is None:
             rest.append(table)
         else:
             tables.setdefault(table.name, []).append(table.source)
-    together = ((name, sources[0] if len(sources) == 1 else Joined(tuple(sources))) for name, sources in tables.items())
-    return (*(Table(name, name, source) for name, source in together), *rest)
+    together = (
+        FileTable(name, name, sources[0] if len(sources) == 1 else FileSeries(tuple(sources)))
+        for name, sources in tables.items()
+    )
+    return (*together, *rest)
 
 
 @frozen
-class Joined:
+class FileSeries:
     """Several files of one format, one after another; a record's number counts on from file to file."""
 
     sources: tuple[Source, ...]

@@ -18,7 +18,7 @@ from typing import Any
 from attrs import field, frozen
 
 from anon.tables.streams import Cell, ImportLimits, Origin, Record, Skip
-from peer.data.formats.archives import Member
+from peer.data.formats.archives import ArchiveMember
 from peer.data.formats.json_text import cell_of, numbered_entries
 from peer.data.formats.takeout_dates import iso_of_iso
 from peer.data.formats.takeout_html import is_activity_page, numbered_activities
@@ -54,7 +54,7 @@ def looks_like_activity(origin: Origin, limits: ImportLimits) -> bool:
     return ".html" in origin.suffixes and is_activity_page(origin.start(limits, _PAGE_HEAD))
 
 
-def activity_parts(members: Sequence[Member], limits: ImportLimits) -> list[Part]:
+def activity_parts(members: Sequence[ArchiveMember], limits: ImportLimits) -> list[Part]:
     """The activity files among these; empty where there are none."""
     pages = [member for member in members if member.path.lower().endswith((".json", ".html"))]
     named = [member for member in pages if _named(member.path)]

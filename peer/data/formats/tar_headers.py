@@ -26,7 +26,7 @@ _PAX, _PAX_GLOBAL, _LONG_NAME, _LONG_LINK = b"x", b"g", b"L", b"K"
 
 
 @frozen
-class Entry:
+class TarEntry:
     """One entry; `begins` is the place of its first byte in the stream. Links, devices and the like are "other"."""
 
     path: str = field(repr=False)
@@ -41,7 +41,7 @@ def is_tar(start: bytes) -> bool:
     return start[position : position + len(mark)] == mark and _sum_is_right(start[:BLOCK])
 
 
-def walk(stream: IO[bytes], limits: ImportLimits) -> Iterator[Entry]:
+def walk(stream: IO[bytes], limits: ImportLimits) -> Iterator[TarEntry]:
     """Every entry, in order; what it holds is passed over. Raises `Malformed` for a broken header."""
     position, extensions = 0, _Said()
     while header := _block(stream):
@@ -64,7 +64,7 @@ def walk(stream: IO[bytes], limits: ImportLimits) -> Iterator[Entry]:
                 )
             )
         entry_kind: Kind = "other" if extensions.sparse else _KINDS.get(kind, "other")
-        yield Entry(extensions.path or _path(header), entry_kind, size, position)
+        yield TarEntry(extensions.path or _path(header), entry_kind, size, position)
         _pass_over(stream, _padded(size))
         position, extensions = position + _padded(size), _Said()
 

@@ -27,7 +27,7 @@ _NUMBER = 4
 
 
 @frozen
-class AskedSlot:
+class SlotRequest:
     """A slot to be filled, and the survey that it drew. `tag` and `drawn`: the packet's tag and the random bytes of its
     shares; empty for a category."""
 
@@ -43,12 +43,12 @@ class Making:
 
     manifest: bytes = field(repr=False)
     answers: bytes = field(repr=False)
-    places: tuple[AskedSlot, ...]
+    places: tuple[SlotRequest, ...]
     documents: tuple[DocumentArrived, ...] = field(default=(), repr=False)
 
     def to_bytes(self) -> bytes:
         """Canonical CBOR."""
-        places, documents = ([list(astuple(one)) for one in each] for each in (self.places, self.documents))
+        places, documents = ([list(astuple(entry)) for entry in each] for each in (self.places, self.documents))
         return encode([self.manifest, self.answers, places, documents])
 
     @classmethod
@@ -58,7 +58,7 @@ class Making:
         return cls(
             manifest,
             answers,
-            tuple(AskedSlot(*place) for place in places),
+            tuple(SlotRequest(*place) for place in places),
             tuple(DocumentArrived(*document) for document in documents),
         )
 
@@ -72,7 +72,7 @@ def made(told: Making, manifest: Manifest) -> bytes:
     return encode([_entry(manifest, place, found[place.slot]) for place in told.places])
 
 
-def _entry(manifest: Manifest, place: AskedSlot, answer: Answer) -> list[bytes]:
+def _entry(manifest: Manifest, place: SlotRequest, answer: Answer) -> list[bytes]:
     if isinstance(answer, SurveyAnswer):
         category = answer.category
         return [b"".join(number.to_bytes(_NUMBER, "big") for number in (category.value, category.m))]

@@ -8,7 +8,7 @@ from attrs import frozen
 
 from anon.errors import Refused
 from peer.desktop.login.item import LoginItem
-from peer.desktop.login.places import Place
+from peer.desktop.login.places import LoginPlace
 
 ROOT = (
     "you are root: this would start a peer of root's at every login of root. Do it as yourself, without sudo "
@@ -21,7 +21,7 @@ UNATTENDED = (
 
 
 @frozen
-class Standing:
+class LoginStanding:
     """Where a login item of ours is, and whose home it starts."""
 
     place: str
@@ -36,7 +36,7 @@ def demand_sensible(effective_uid: int, as_root: bool, under_passphrase: bool) -
         raise Refused(UNATTENDED)
 
 
-def switch_on(item: LoginItem, places: Sequence[Place]) -> str:
+def switch_on(item: LoginItem, places: Sequence[LoginPlace]) -> str:
     """Write the item to the first place and remove ours from the others; where it is now.
 
     The same again changes nothing. Raises `Refused`, before anything is written, for a file of somebody else's in that
@@ -55,7 +55,7 @@ def switch_on(item: LoginItem, places: Sequence[Place]) -> str:
     return str(places[0])
 
 
-def switch_off(home: str, places: Sequence[Place]) -> tuple[str, ...]:
+def switch_off(home: str, places: Sequence[LoginPlace]) -> tuple[str, ...]:
     """Remove all that `switch_on` wrote for this home, and nothing else; where that was.
 
     Raises `Refused` for an item of another home, with nothing removed.
@@ -68,24 +68,24 @@ def switch_off(home: str, places: Sequence[Place]) -> tuple[str, ...]:
     return tuple(map(str, removed))
 
 
-def standing(places: Sequence[Place]) -> tuple[Standing, ...]:
+def standing(places: Sequence[LoginPlace]) -> tuple[LoginStanding, ...]:
     """Every item of ours that is there, of whichever home."""
     found = []
     for place in places:
         text = place.read()
         home = place.home_of(text) if text is not None else None
         if home is not None:
-            found.append(Standing(str(place), home))
+            found.append(LoginStanding(str(place), home))
     return tuple(found)
 
 
-def ours(place: Place) -> bool:
+def ours(place: LoginPlace) -> bool:
     """True if something is there that this command wrote."""
     text = place.read()
     return text is not None and place.home_of(text) is not None
 
 
-def _demand_ours(place: Place, home: str) -> None:
+def _demand_ours(place: LoginPlace, home: str) -> None:
     text = place.read()
     other = place.home_of(text) if text is not None else None
     if other is not None and other != home:

@@ -25,7 +25,7 @@ _SECONDS = 30
 _RUN = r"Software\Microsoft\Windows\CurrentVersion\Run"
 
 
-class Place(Protocol):
+class LoginPlace(Protocol):
     """One place for one login item. `read` is None when nothing is there; `render` and `home_of` are the format's."""
 
     @property
@@ -155,7 +155,7 @@ def launchd_place(user_home: Path, uid: int) -> FilePlace:
     )
 
 
-def places_here() -> tuple[Place, ...]:
+def places_here() -> tuple[LoginPlace, ...]:
     """This system's places, the one to write to first. Raises `Refused` on a system that none is known of."""
     if sys.platform == "win32":
         import winreg
@@ -165,7 +165,7 @@ def places_here() -> tuple[Place, ...]:
         return (launchd_place(Path.home(), os.getuid()),)
     if sys.platform == "linux":
         configuration = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-        both: tuple[Place, ...] = (systemd_place(configuration), xdg_place(configuration))
+        both: tuple[LoginPlace, ...] = (systemd_place(configuration), xdg_place(configuration))
         return both if _answers(("systemctl", "--user", "show-environment")) else both[::-1]
     raise Refused(f"how {sys.platform} starts a program at login is not known here; start `anonml peer run --stay`")
 

@@ -44,8 +44,8 @@ from pathlib import Path
 from attrs import frozen
 
 from anon.errors import AnonmlError, Malformed, Refused
-from anon.storage.durable import Kept, connect, first_unsound, reading, writing
-from anon.storage.lived import Lived
+from anon.storage.durable import KeptFile, connect, first_unsound, reading, writing
+from anon.storage.lived import DatabaseMemory
 from anon.storage.locks import synced
 from anon.storage.migration import drop_copies, upgrade
 from anon.storage.overwriting import remove_file
@@ -69,14 +69,14 @@ _DATA = "data.sqlite"
 _NAMES = ("peer.sqlite", _DATA, "settings.json")
 _FINAL = "final"
 _KEPT = {"peer.sqlite": STORE_KEPT, _DATA: DATA_KEPT}
-AGGREGATOR_KEPT = Kept(
+AGGREGATOR_KEPT = KeptFile(
     Term(
         "With it are enrolments, packets and published documents of the studies that this home runs; the peer's own "
         "files are not touched"
     ),
     Term("Restore a backup into an empty folder (`anonml peer restore FILE --home FOLDER`)"),
 )
-BACKUP_KEPT = Kept(
+BACKUP_KEPT = KeptFile(
     Term("Nothing was restored, and nothing in the home that it was made from is touched"),
     Term(
         "Use another backup; where there is none and the home itself is lost, `anonml peer begin-anew` makes a new "
@@ -86,7 +86,7 @@ BACKUP_KEPT = Kept(
 
 
 @frozen
-class Restored:
+class Restoration:
     """The result of a restore: whether the backup was final, how many studies it had to close, and whether the home's
     aggregator came with it."""
 
@@ -168,7 +168,7 @@ def _copied_of(home: PeerHome, folder: Path, names: list[str]) -> list[str]:
     return present
 
 
-def restore(home: PeerHome, file: Path, now: float = UNCONFIRMED) -> Restored:
+def restore(home: PeerHome, file: Path, now: float = UNCONFIRMED) -> Restoration:
     """Put a backup into a home that is empty or, unless the backup is final, older than it. `now`: unix seconds, by
     the owner's word.
 
@@ -189,7 +189,7 @@ def restore(home: PeerHome, file: Path, now: float = UNCONFIRMED) -> Restored:
         barred = mark_restored(incoming, now, final)
         came = other_role.put(home.path, folder, final)
         _put(home, folder)
-    return Restored(final, barred, came)
+    return Restoration(final, barred, came)
 
 
 @contextmanager
@@ -309,7 +309,7 @@ def _put(home: PeerHome, folder: Path) -> None:
     for name in coming:
         for ending in ("", "-wal", "-shm", "-journal") if name in _KEPT else ():
             remove_file(home.path / f"{name}{ending}")
-    Lived(home.store_path, STORE_KEPT).remember(_identity(folder / "peer.sqlite")[1])
+    DatabaseMemory(home.store_path, STORE_KEPT).remember(_identity(folder / "peer.sqlite")[1])
     for name in reversed(coming):
         (folder / name).replace(home.path / name)
     synced(home.path)

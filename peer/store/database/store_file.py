@@ -18,7 +18,7 @@ from pathlib import Path
 from anon.errors import NoRoom
 from anon.protocols.registry import Protocols
 from anon.storage.durable import connect
-from anon.storage.lived import Lived
+from anon.storage.lived import DatabaseMemory
 from anon.storage.migration import drop_copies, version_of
 from anon.storage.private_files import made_private
 from peer.protocols.installed import PROTOCOLS
@@ -59,7 +59,7 @@ class StoreFile:
         self._file: tuple[int, int] | None = None
         self._log_holds_erased = False
         """Something that was erased still stands in the log: a reader was in the way."""
-        self._lived = Lived(path, STORE_KEPT)
+        self._lived = DatabaseMemory(path, STORE_KEPT)
         known = self._lived.known()
         SCHEMA.demand_own(path)
         if version_of(path, STORE_KEPT) == 0:  # also one whose making was killed

@@ -14,7 +14,7 @@ from anon.tables.numerals import Numerals
 from anon.text.foreign import Quoted
 from anon.text.sentences import say
 from peer.data.choices import Choices, Person, remembered
-from peer.data.fitting import Fit, People, fit_of, likely, people_in
+from peer.data.fitting import Fit, PeopleColumn, fit_of, likely, people_in
 from peer.data.preview import PreviewColumn, PreviewTable
 from peer.web.forms import form_text
 from peer.web.site import Site
@@ -25,7 +25,7 @@ _COMMAS = {Numerals.DECIMAL, Numerals.THOUSANDS}
 
 
 @frozen
-class Reading:
+class NumberReading:
     """A column whose numbers can be read in several ways, and the likely one."""
 
     column: PreviewColumn
@@ -33,19 +33,19 @@ class Reading:
 
 
 @frozen
-class Offer:
+class FileOffer:
     """Everything that an owner may choose for one file of one table. `fit` is None where no study reads its table."""
 
     columns: tuple[str, ...]
     fit: Fit | None
-    people: People | None
-    readings: tuple[Reading, ...]
+    people: PeopleColumn | None
+    readings: tuple[NumberReading, ...]
     several: bool
     unread: tuple[str, ...] = ()
     """Columns that no study reads, where one reads others of this table."""
 
 
-async def offer_of(site: Site, table: PreviewTable, wanted: Table | None, studies: Sequence[Manifest]) -> Offer:
+async def offer_of(site: Site, table: PreviewTable, wanted: Table | None, studies: Sequence[Manifest]) -> FileOffer:
     """The choices for a previewed table that is to become this table of the studies."""
     fit = None
     if wanted is not None:
@@ -54,7 +54,7 @@ async def offer_of(site: Site, table: PreviewTable, wanted: Table | None, studie
     columns = tuple(column.name for column in table.columns)
     several = table.count is None or table.count > 1
     readings, unread = tuple(_readings(table, wanted, fit)), _unread(columns, wanted, studies)
-    return Offer(columns, fit, people_in(table), readings, several, unread)
+    return FileOffer(columns, fit, people_in(table), readings, several, unread)
 
 
 def _unread(columns: Sequence[str], wanted: Table | None, studies: Sequence[Manifest]) -> tuple[str, ...]:
@@ -64,16 +64,16 @@ def _unread(columns: Sequence[str], wanted: Table | None, studies: Sequence[Mani
     return tuple(name for name in columns if name not in read)
 
 
-def _readings(table: PreviewTable, wanted: Table | None, fit: Fit | None) -> list[Reading]:
+def _readings(table: PreviewTable, wanted: Table | None, fit: Fit | None) -> list[NumberReading]:
     read = {*(wanted.columns if wanted else ()), *(fit.guessed.values() if fit else ())}
     return [
-        Reading(column, likely(column, [row[place] for row in table.sample]))
+        NumberReading(column, likely(column, [row[place] for row in table.sample]))
         for place, column in enumerate(table.columns)
         if column.readings and (column.name in read or _COMMAS & set(column.readings))
     ]
 
 
-async def choices_of(request: web.Request, offer: Offer) -> Choices:
+async def choices_of(request: web.Request, offer: FileOffer) -> Choices:
     """The owner's choices in the form. Raises `Refused` for what is left open, with what to say."""
     names = await _names(request, offer)
     kept = offer.unread if await form_text(request, "unread") == "keep" else names
@@ -84,7 +84,7 @@ async def choices_of(request: web.Request, offer: Offer) -> Choices:
     return Choices(names, await _person(request, offer), numerals, left_out=left_out)
 
 
-async def _names(request: web.Request, offer: Offer) -> dict[str, str]:
+async def _names(request: web.Request, offer: FileOffer) -> dict[str, str]:
     names: dict[str, str] = {}
     for lacking in offer.fit.guessed if offer.fit is not None else ():
         chosen = await form_text(request, f"column.{lacking}")
@@ -100,7 +100,7 @@ async def _names(request: web.Request, offer: Offer) -> dict[str, str]:
     return names
 
 
-async def _person(request: web.Request, offer: Offer) -> Person | None:
+async def _person(request: web.Request, offer: FileOffer) -> Person | None:
     column, value = await form_text(request, "person_column"), await form_text(request, "person")
     if await form_text(request, "whose") == "all" or (offer.people is None and not value):
         return None
@@ -111,7 +111,7 @@ async def _person(request: web.Request, offer: Offer) -> Person | None:
     return Person(column, value)
 
 
-async def _numerals(request: web.Request, offer: Offer) -> dict[str, Numerals]:
+async def _numerals(request: web.Request, offer: FileOffer) -> dict[str, Numerals]:
     found: dict[str, Numerals] = {}
     for reading in offer.readings:
         name = reading.column.name

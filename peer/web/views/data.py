@@ -227,7 +227,7 @@ def _back(request: web.Request) -> str:
 
 
 @frozen
-class Wanted:
+class WantedTables:
     """The studies joined, and those of links that wait for an answer."""
 
     studies: tuple[Manifest, ...]
@@ -249,7 +249,7 @@ class Wanted:
         return {study.title: study.data_source for study in self.studies if study.data_source}
 
 
-async def _wanted(site: Site) -> Wanted:
+async def _wanted(site: Site) -> WantedTables:
     found: list[Manifest] = []
     for status in site.reach.status():
         stored = site.reach.store.study(status.study)
@@ -259,11 +259,11 @@ async def _wanted(site: Site) -> Wanted:
         fetched = await site.manifest(invite)
         if fetched.done() and not fetched.cancelled() and fetched.exception() is None:
             found.append(fetched.result())
-    return Wanted(tuple(found))
+    return WantedTables(tuple(found))
 
 
 @frozen
-class Declared:
+class DeclaredTable:
     """A table that studies read, beside the file that is looked at."""
 
     name: str
@@ -284,13 +284,13 @@ def declared(
     previewed: PreviewTable,
     present: Mapping[str, Collection[str]],
     before: Mapping[str, Mapping[str, str]],
-) -> tuple[Declared, ...]:
+) -> tuple[DeclaredTable, ...]:
     """Every table that studies read, those that are there among them: the file that is there may be the wrong one.
     `before`: the names that the owner gave to columns of earlier files, by table."""
     held = {column.name for column in previewed.columns}
     as_before = {name: held | {names[column] for column in names.keys() & held} for name, names in before.items()}
     return tuple(
-        Declared(
+        DeclaredTable(
             table.name,
             table.name in present,
             as_before.get(table.name, held) >= set(table.columns),
@@ -300,7 +300,7 @@ def declared(
     )
 
 
-def suggested(choices: Sequence[Declared], name: str) -> str:
+def suggested(choices: Sequence[DeclaredTable], name: str) -> str:
     """The table to import a file of this name into: the one that its name says, else the only one that it fits, else
     the only one that is not there or lacks columns, else the only one that studies read. Empty where the owner has to
     say which. The file's own name where no study reads anything: a table of that name would be read by nobody, and the

@@ -13,7 +13,7 @@ from anon.text.sentences import joined, listed, say, say_many
 from peer.data.deleting import demand_table, rows_of
 from peer.run import taking_back_words as words
 from peer.run.taking_back import Choice, TakingBack
-from peer.store.records import Evaluating, Study
+from peer.store.records import EvaluatingStudy, Study
 from peer.web.forms import form_text
 from peer.web.site import SITE, Site
 
@@ -100,7 +100,7 @@ def _demand_nothing_is_worked_out(site: Site) -> None:
     """Breaking an evaluation off would make every value of its study missing, of other tables too."""
     for active in site.peer.store.active():
         study = site.peer.store.study(active)
-        if isinstance(study, Evaluating) and site.now() < study.evaluation.due:
+        if isinstance(study, EvaluatingStudy) and site.now() < study.evaluation.due:
             raise Refused(say("your answers to a study are being worked out right now; in a minute, try again"))
 
 

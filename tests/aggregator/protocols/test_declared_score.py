@@ -9,9 +9,15 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from aggregator.lab.simulation.people import Column, People
+from aggregator.lab.simulation.people import FeatureColumn, People
 from aggregator.lab.simulation.simulate import NO_KEYS, run_once
-from aggregator.protocols.histogram.declared_score import Estimate, ScoreTest, declared_score, mean_sign, score_test
+from aggregator.protocols.histogram.declared_score import (
+    ScoreEstimate,
+    ScoreTest,
+    declared_score,
+    mean_sign,
+    score_test,
+)
 from aggregator.protocols.histogram.moments import BitTally
 from aggregator.protocols.histogram.noise_test import FALSE_ALARM, LEVEL
 from anon.errors import Malformed
@@ -41,7 +47,7 @@ def bit(centre: int, epsilon: float) -> Survey:
 
 def studies(
     cells: dict[tuple[int, int], float], guess: float, epsilon: float, people: int, seed: int = 1
-) -> tuple[list[Estimate], ScoreTest]:
+) -> tuple[list[ScoreEstimate], ScoreTest]:
     """`TRIALS` studies at once. `cells`: the share of the people with each (b, label). Each report of a random person is
     a plus with one chance, so that their number is binomial: exactly what single packets would give."""
     generator = np.random.default_rng(seed)
@@ -80,7 +86,7 @@ def test_a_score_that_says_nothing_is_rarely_shown(off: float, plus: float, peop
 def test_a_guess_taken_for_the_rate_would_raise_false_alarms() -> None:
     """The same test without reading the line at the rate, so that the test above can fail."""
     read, _ = studies(crossed(0.1, 0.25), 0.35, 4.0, 5000)
-    nothing = Estimate(np.zeros(TRIALS), np.zeros(TRIALS))
+    nothing = ScoreEstimate(np.zeros(TRIALS), np.zeros(TRIALS))
     assert shown(score_test(read[0], read[1], nothing, 0.65)) > 0.5
 
 
@@ -100,7 +106,7 @@ def test_what_is_true_is_shown_and_its_opposite_never() -> None:
 def test_the_chance_is_that_of_a_normal_beyond() -> None:
     """The line through .2 and -.1, .6 apart, is read at .1: .15. Its slope says that b leans by .5."""
     pairs = ((0.2, 0.01), (-0.1, 0.02), (0.1, 0.04))
-    one = score_test(*(Estimate(np.array([value]), np.array([variance])) for value, variance in pairs), 0.6)
+    one = score_test(*(ScoreEstimate(np.array([value]), np.array([variance])) for value, variance in pairs), 0.6)
     assert one.value == pytest.approx([0.15])
     error = ((5 / 6) ** 2 * 0.01 + (1 / 6) ** 2 * 0.02 + 0.25 * 0.04) ** 0.5
     assert one.error == pytest.approx([error])
@@ -174,7 +180,7 @@ def test_a_simulated_study_says_if_what_staff_expect_is_true(going_with: float, 
     generator = np.random.default_rng(5)
     sexes, ages = generator.integers(2, size=4000), generator.integers(20, 80, size=4000)
     labels = np.where(generator.random(4000) < going_with, sexes, generator.integers(2, size=4000))
-    people = People({"sex": Column(("Female", "Male"), sexes), "age": Column(tuple(range(20, 80)), ages - 20)}, labels)
+    people = People({"sex": FeatureColumn(("Female", "Male"), sexes), "age": FeatureColumn(tuple(range(20, 80)), ages - 20)}, labels)
     learned = run_once(published(), people, generator)
     assert learned.declared is not None and learned.declared.shown is true
     assert learned.declared.reports == 4000 and not learned.learnable

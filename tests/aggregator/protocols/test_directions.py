@@ -20,7 +20,7 @@ from aggregator.protocols.histogram.additive import (
     measurements,
 )
 from aggregator.protocols.histogram.additive_model import coordinates_of
-from aggregator.protocols.histogram.moments import Coordinates, Moments, gather
+from aggregator.protocols.histogram.moments import Coordinates, NoisyMoments, gather
 from aggregator.protocols.histogram.noise_test import (
     DECLARED,
     FALSE_ALARM,
@@ -191,7 +191,7 @@ FEATURES = tuple(choice(name) for name in ("one", "two", "three", "four", "five"
 EFFECT = 0.06
 
 
-def a_study(seed: int, effect: float, epsilon: float = 1.0, people: int = 1500) -> Moments:
+def a_study(seed: int, effect: float, epsilon: float = 1.0, people: int = 1500) -> NoisyMoments:
     """Six features of two categories, each of which moves the label by `effect` up or down, asked in tables."""
     generator = np.random.default_rng(seed)
     place = generator.integers(0, 2, (len(FEATURES), people))
@@ -207,12 +207,12 @@ def a_study(seed: int, effect: float, epsilon: float = 1.0, people: int = 1500) 
     return gather(coordinates_of(FEATURES), tables, [], {}, 0.5)
 
 
-def with_signs(moments: Moments, signs: tuple[int, ...]) -> Moments:
+def with_signs(moments: NoisyMoments, signs: tuple[int, ...]) -> NoisyMoments:
     expects = tuple((-sign, sign) for sign in signs)
     return evolve(moments, coordinates=evolve(moments.coordinates, expects=expects))
 
 
-def mean_error(studies: list[Moments], signs: tuple[int, ...]) -> float:
+def mean_error(studies: list[NoisyMoments], signs: tuple[int, ...]) -> float:
     truth = np.tile([-EFFECT, EFFECT], len(FEATURES))
     return float(np.mean([np.sum((fit(with_signs(one, signs)).effects - truth) ** 2) for one in studies]))
 

@@ -11,7 +11,7 @@ import pytest
 from attrs import evolve
 
 from anon.errors import InvalidValue, Malformed
-from anon.protocols.models.tables import VERSION, Cuts, Model, Table, from_json
+from anon.protocols.models.tables import VERSION, Cuts, Model, ModelTable, from_json
 from anon.study.features import Feature, Label
 
 MODEL = Model(
@@ -29,8 +29,8 @@ MODEL = Model(
     base_rate=0.2,
     threshold=0.2,
     tables=(
-        Table(("age",), (4,), 50, 0.5, 0.7, 0.5, (-1.0, 0.25, 1.0, 0.0), (0, 1, 1, 0)),
-        Table(("sex", "age"), (2, 4), 50, 0.3, 0.6, 0.3, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0), (0,) * 7 + (1,)),
+        ModelTable(("age",), (4,), 50, 0.5, 0.7, 0.5, (-1.0, 0.25, 1.0, 0.0), (0, 1, 1, 0)),
+        ModelTable(("sex", "age"), (2, 4), 50, 0.3, 0.6, 0.3, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0), (0,) * 7 + (1,)),
     ),
 )
 

@@ -13,7 +13,7 @@ from aggregator.protocols.sum.moments import products, ridge
 from aggregator.protocols.sum.published import NoisySum
 from anon.errors import Malformed
 from anon.sums.columns import Column
-from anon.sums.gradient import Descent, GradientSums, Standing
+from anon.sums.gradient import Descent, DescentState, GradientSums
 from anon.sums.moments import MomentSums
 
 NEXT_TO_NONE = Fraction(1, 10**9)
@@ -103,7 +103,7 @@ def labelled(count: int, seed: int) -> list[tuple[dict[str, float], int]]:
     return [(row, int(hit)) for row, hit in zip(rows, spring.random(count) < 1 / (1 + np.exp(-log_odds)), strict=True)]
 
 
-def descended(way: Descent, peers: list[tuple[dict[str, float], int]]) -> Standing:
+def descended(way: Descent, peers: list[tuple[dict[str, float], int]]) -> DescentState:
     """The standing after the last round, each peer's gradient made by the code of a peer."""
     standing = way.start(3)
     for number in range(way.rounds):

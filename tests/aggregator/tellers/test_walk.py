@@ -13,7 +13,7 @@ from aggregator.tellers.walk import Batch, finish, hand_roll, share_keys, sum_up
 from anon.errors import Conflict, NoRoom
 from anon.nacl import SigningKey
 from anon.sharing.arrangement import Arrangement
-from anon.sharing.round_document import RoundSums, SlotSum, Unsummed, Why, parse_round_sums, parse_unsummed
+from anon.sharing.round_document import RoundSums, SlotSum, UnsummedRound, Why, parse_round_sums, parse_unsummed
 from anon.sharing.statements import (
     AcceptedList,
     Disagreed,
@@ -166,7 +166,7 @@ async def test_two_lists_end_in_evidence_and_no_sum(tmp_path: Path, seen_by: str
     with pytest.raises(NoSum, match="signed two lists") as ended:
         await made.summed()
     assert parse_disagreement(ended.value.evidence, made.aggregator.study, made.arrangement).tellers in {(0, 1), (1, 0)}
-    document = Unsummed(made.aggregator.study, 0, ended.value.why, ended.value.evidence)
+    document = UnsummedRound(made.aggregator.study, 0, ended.value.why, ended.value.evidence)
     assert parse_unsummed(made.arrangement, made.aggregator.study, document.to_bytes()) == document
     made.tellers[1].turned = lambda _call, given: given
     with pytest.raises((NoSum, TellerRefuses)):
@@ -278,7 +278,7 @@ async def test_a_teller_with_the_wrong_key_makes_no_sum(tmp_path: Path, own: boo
 def test_evidence_belongs_to_a_disagreement_alone() -> None:
     for why, evidence in ((Why.TOO_FEW, b"x"), (Why.DISAGREED, b"")):
         with pytest.raises(ValueError, match="evidence"):
-            Unsummed(bytes(32), 0, why, evidence)
+            UnsummedRound(bytes(32), 0, why, evidence)
     assert issubclass(Conflict, Exception)
 
 

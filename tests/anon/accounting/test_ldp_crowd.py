@@ -16,7 +16,7 @@ import pytest
 from scipy.stats import binom
 
 from anon.accounting.central import SlotCurve, crowds
-from anon.accounting.shuffle import SLACK_IN_EPSILON, Call, Crowd, CrowdCurve, binomial, spread
+from anon.accounting.shuffle import SLACK_IN_EPSILON, BinomialCall, Crowd, CrowdCurve, binomial, spread
 from anon.ldp import SCALE, Mechanism, RawCategory, from_spec
 from anon.ldp.subset import SubsetSelection
 
@@ -229,7 +229,7 @@ def test_binomials_are_binomial(n: int, chance: float) -> None:
 
 def test_calls_are_expectations() -> None:
     for size in (1, 2, 7, 40):
-        call = Call(size)
+        call = BinomialCall(size)
         for point in (size / 2, size / 2 + 0.3, size - 0.5, size, size + 2, size / 2 - 0.7):
             true = sum(math.comb(size, u) * max(u - point, 0) for u in range(size + 1)) / 2**size
             assert call.at(point) == pytest.approx(true, rel=1e-12, abs=1e-18), (size, point)

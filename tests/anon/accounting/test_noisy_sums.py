@@ -17,7 +17,7 @@ from scipy.special import ndtr
 from anon.accounting.gaussian_delta import SMOOTHING, normal_below, one_entry_delta, smoothed_delta
 from anon.accounting.noisy_sums import (
     STEP,
-    NoisySum,
+    GaussianSum,
     delta_of,
     epsilon_of,
     laplace_epsilon,
@@ -89,7 +89,7 @@ CASES = [
 
 @pytest.mark.parametrize(("squared", "entries", "sigma_squared"), CASES)
 def test_no_change_passes_the_stated_delta(squared: int, entries: int, sigma_squared: Fraction) -> None:
-    one = NoisySum(squared, entries, sigma_squared)
+    one = GaussianSum(squared, entries, sigma_squared)
     for epsilon in EPSILONS:
         stated = float(delta_of([one], round(epsilon * NANO)))
         worst = max(exact(*losses(change, sigma_squared), epsilon) for change in changes(squared, entries))
@@ -112,7 +112,7 @@ def test_each_smoothing_is_a_bound_of_its_own(squared: int, entries: int, sigma_
 def test_changes_of_the_size_of_a_studys_tables(squared: int, change: tuple[int, ...], epsilon: str) -> None:
     """With the noise that is found for them: convolved entry by entry, below the statement and within 5 % of epsilon."""
     assert sum(entry * entry for entry in change) == squared
-    one = NoisySum(squared, squared, sigma_squared_for(squared, squared, nano(epsilon), MILLIONTH))
+    one = GaussianSum(squared, squared, sigma_squared_for(squared, squared, nano(epsilon), MILLIONTH))
     values, chances = losses_by_fourier(change, one.sigma_squared)
     assert exact(values, chances, float(epsilon)) <= float(delta_of([one], nano(epsilon))) <= 1e-6
     assert exact(values, chances, 0.95 * float(epsilon)) > 1e-6
@@ -157,7 +157,7 @@ def test_smoothing_is_its_formula_and_needs_its_factor(r_squared: Fraction) -> N
 
 
 def test_entries_of_all_rounds_count() -> None:
-    rounds, parts = [NoisySum(90, 40, Fraction(90)), NoisySum(50, 60, Fraction(70))], [(90, Fraction(90)), (50, Fraction(70))]
+    rounds, parts = [GaussianSum(90, 40, Fraction(90)), GaussianSum(50, 60, Fraction(70))], [(90, Fraction(90)), (50, Fraction(70))]
     assert delta_of(rounds, NANO) == min(smoothed_delta(parts, 40 + 50, NANO, r_squared) for r_squared in SMOOTHING)
 
 
@@ -166,7 +166,7 @@ def test_entries_of_all_rounds_count() -> None:
 def test_some_change_attains_95_percent_of_the_stated_epsilon(squared: int, entries: int, target: str) -> None:
     """At delta 1e-6, with the noise that `sigma_squared_for` finds."""
     sigma_squared = sigma_squared_for(squared, entries, nano(target), MILLIONTH)
-    stated = epsilon_of([NoisySum(squared, entries, sigma_squared)], MILLIONTH) / NANO
+    stated = epsilon_of([GaussianSum(squared, entries, sigma_squared)], MILLIONTH) / NANO
     assert 0.999 * float(target) <= stated <= float(target)
     assert max(exact(*losses(change, sigma_squared), 0.95 * stated) for change in changes(squared, entries)) > 1e-6
 
@@ -200,14 +200,14 @@ def test_one_entry_is_the_same_as_dp_accounting(case: dict[str, object]) -> None
 
 @pytest.mark.parametrize("case", REFERENCE["continuous"], ids=str)
 def test_wide_noise_on_many_entries_costs_as_the_continuous_gaussian(case: dict[str, object]) -> None:
-    one = NoisySum(int(str(case["sensitivity"])) ** 2, 600, Fraction(str(case["sigma"])) ** 2)
+    one = GaussianSum(int(str(case["sensitivity"])) ** 2, 600, Fraction(str(case["sigma"])) ** 2)
     for epsilon, delta in case["deltas"]:  # type: ignore[attr-defined]
         assert delta * (1 - 1e-9) <= float(delta_of([one], round(epsilon * NANO))) <= delta * 1.001 + 1e-15
 
 
 def test_rounds_with_noise_of_their_own_add_up() -> None:
     """Two rounds of different width, summed over both: never above the statement, and near it."""
-    rounds = [NoisySum(4, 2, Fraction(40)), NoisySum(9, 1, Fraction(25))]
+    rounds = [GaussianSum(4, 2, Fraction(40)), GaussianSum(9, 1, Fraction(25))]
     (first, one), (second, other) = losses((1, 1), Fraction(40)), losses((3,), Fraction(25))
     values, chances = np.add.outer(first, second).ravel(), np.multiply.outer(one, other).ravel()
     (wider, likely) = losses((2,), Fraction(40))
@@ -221,7 +221,7 @@ def test_rounds_with_noise_of_their_own_add_up() -> None:
 
 
 def test_many_equal_rounds_cost_as_one_round_with_less_noise() -> None:
-    rounds, once = [NoisySum(100, 50, Fraction(60_000))] * 60, [NoisySum(6000, 3000, Fraction(60_000))]
+    rounds, once = [GaussianSum(100, 50, Fraction(60_000))] * 60, [GaussianSum(6000, 3000, Fraction(60_000))]
     assert epsilon_of(rounds, MILLIONTH) == pytest.approx(epsilon_of(once, MILLIONTH), rel=1e-4)
 
 
@@ -232,7 +232,7 @@ def test_a_second_partys_noise_only_adds() -> None:
         both = np.convolve(alone, alone)
         for shift in (1, 3):
             for epsilon in EPSILONS:
-                stated = float(delta_of([NoisySum(shift * shift, 1, sigma_squared)], round(epsilon * NANO)))
+                stated = float(delta_of([GaussianSum(shift * shift, 1, sigma_squared)], round(epsilon * NANO)))
                 padded = np.pad(both, shift)
                 found = np.maximum(padded[shift:] - math.exp(epsilon) * padded[: len(padded) - shift], 0).sum()
                 assert found < stated
@@ -243,18 +243,18 @@ def test_a_second_partys_noise_only_adds() -> None:
 def test_the_noise_that_is_found_is_enough_and_the_least(squared: int, entries: int, rounds: int, epsilon: str) -> None:
     sigma_squared = sigma_squared_for(squared, entries, nano(epsilon), MILLIONTH, rounds)
     assert (sigma_squared / STEP).denominator == 1
-    assert delta_of([NoisySum(squared, entries, sigma_squared)] * rounds, nano(epsilon)) <= MILLIONTH
-    assert delta_of([NoisySum(squared, entries, sigma_squared - STEP)] * rounds, nano(epsilon)) > MILLIONTH
+    assert delta_of([GaussianSum(squared, entries, sigma_squared)] * rounds, nano(epsilon)) <= MILLIONTH
+    assert delta_of([GaussianSum(squared, entries, sigma_squared - STEP)] * rounds, nano(epsilon)) > MILLIONTH
 
 
 def test_smoothing_is_cheaper_than_rho() -> None:
     """By 7 % of epsilon at 1 and 1e-6: the continuous Gaussian needs sigma = 4.2247 times the sensitivity."""
-    one = NoisySum(2**18, 5000, Fraction("4.2248") ** 2 * 2**18)
+    one = GaussianSum(2**18, 5000, Fraction("4.2248") ** 2 * 2**18)
     assert epsilon_of([one], MILLIONTH) < NANO < 1.07 * NANO < epsilon_of_rho(one.rho, MILLIONTH)
 
 
 def test_narrow_noise_is_bounded_by_rho() -> None:
-    one = NoisySum(9, 3, Fraction(1, 4))
+    one = GaussianSum(9, 3, Fraction(1, 4))
     assert all(smoothed_delta([(9, one.sigma_squared)], 3, NANO, r_squared) == 1 for r_squared in SMOOTHING)
     assert delta_of([one], 60 * NANO) == delta_of_rho(18 * NANO, 60 * NANO) < MILLIONTH
 
@@ -280,9 +280,9 @@ def test_nothing_published_costs_nothing() -> None:
 
 def test_wrong_numbers_are_refused() -> None:
     with pytest.raises(ValueError, match="at least one entry"):
-        NoisySum(1, 0, Fraction(1))
+        GaussianSum(1, 0, Fraction(1))
     with pytest.raises(ValueError, match="sigma squared above 0"):
-        NoisySum(1, 1, Fraction(0))
+        GaussianSum(1, 1, Fraction(0))
     with pytest.raises(ValueError, match="epsilon above 0"):
         sigma_squared_for(1, 1, nano(1), MILLIONTH, rounds=0)
     with pytest.raises(ValueError, match="scale above 0"):

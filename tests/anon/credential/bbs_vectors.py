@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import evolve
 
-from anon.credential.announced import COEFFICIENTS, Announced, fold, fold_holds
+from anon.credential.announced import COEFFICIENTS, AnnouncedProof, fold, fold_holds
 from anon.credential.ciphersuite import API_PSEUDONYM, P1, hash_to_scalar, i2osp8, message_to_scalar
 from anon.credential.credential import decode_signature, signature_holds
 from anon.credential.curve import G1, Scalar, decode_g1, decode_g2
@@ -110,7 +110,7 @@ def _demand_second_form(
     other = evolve(announcement, t2=announcement.t2 + P1)
     coefficients = [hash_to_scalar(os.urandom(32), b"test") for _ in range(2 * COEFFICIENTS)]
     for second, expected in ((announcement, True), (other, False)):
-        proofs = [Announced(proof, each, nym, revealed) for each in (announcement, second)]
+        proofs = [AnnouncedProof(proof, each, nym, revealed) for each in (announcement, second)]
         assert fold_holds(key, fold(statement, proofs, coefficients)) is expected
 
 

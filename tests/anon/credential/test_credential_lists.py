@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import pytest
 
 from anon.credential import (
-    Issued,
     IssuedChecker,
+    IssuedCredential,
     blind_sign,
     commit,
     finalize,
@@ -40,7 +40,7 @@ SECRET_KEY = generate_secret_key(os.urandom)
 KEY = public_key(SECRET_KEY)
 SECRETS = [commit(2, os.urandom) for _ in range(SIZE)]
 GOOD = [
-    Issued(made.commitment_with_proof[:48], blind_sign(SECRET_KEY, KEY, made.commitment_with_proof, HEADER, entropy, 2), entropy)
+    IssuedCredential(made.commitment_with_proof[:48], blind_sign(SECRET_KEY, KEY, made.commitment_with_proof, HEADER, entropy, 2), entropy)
     for made, entropy in ((made, signer_nym_entropy(b"seed", bytes([place]))) for place, made in enumerate(SECRETS))
 ]
 
@@ -50,13 +50,13 @@ def checker() -> IssuedChecker:
     return IssuedChecker(KEY, HEADER, 2)
 
 
-def moved(one: Issued, shift: G1) -> Issued:
+def moved(one: IssuedCredential, shift: G1) -> IssuedCredential:
     """The same with A shifted."""
     point = G1.from_compressed_bytes_unchecked(one.signature[:48]) + shift
-    return Issued(one.commitment, encode_g1(point) + one.signature[48:], one.entropy)
+    return IssuedCredential(one.commitment, encode_g1(point) + one.signature[48:], one.entropy)
 
 
-def holder_accepts(place: int, one: Issued) -> bool:
+def holder_accepts(place: int, one: IssuedCredential) -> bool:
     try:
         finalize(KEY, HEADER, one.signature, one.entropy, SECRETS[place])
     except AnonmlError:
@@ -64,26 +64,26 @@ def holder_accepts(place: int, one: Issued) -> bool:
     return one.commitment == SECRETS[place].commitment_with_proof[:48]
 
 
-def flaws(place: int) -> dict[str, Issued]:
+def flaws(place: int) -> dict[str, IssuedCredential]:
     good, other = GOOD[place], GOOD[(place + 1) % SIZE]
     scalar = (ORDER + int.from_bytes(good.signature[48:], "big")).to_bytes(33, "big")[-32:]
     stranger = generate_secret_key(os.urandom)
     committed = SECRETS[place].commitment_with_proof
     return {
-        "of another": Issued(good.commitment, other.signature, good.entropy),
-        "another entropy": Issued(good.commitment, good.signature, other.entropy),
-        "another commitment": Issued(other.commitment, good.signature, good.entropy),
-        "another key": Issued(good.commitment, blind_sign(stranger, public_key(stranger), committed, HEADER, good.entropy, 2), good.entropy),
-        "another header": Issued(good.commitment, blind_sign(SECRET_KEY, KEY, committed, b"other", good.entropy, 2), good.entropy),
-        "another number of secrets": Issued(good.commitment, blind_sign(SECRET_KEY, KEY, commit(1, os.urandom).commitment_with_proof, HEADER, good.entropy, 1), good.entropy),
+        "of another": IssuedCredential(good.commitment, other.signature, good.entropy),
+        "another entropy": IssuedCredential(good.commitment, good.signature, other.entropy),
+        "another commitment": IssuedCredential(other.commitment, good.signature, good.entropy),
+        "another key": IssuedCredential(good.commitment, blind_sign(stranger, public_key(stranger), committed, HEADER, good.entropy, 2), good.entropy),
+        "another header": IssuedCredential(good.commitment, blind_sign(SECRET_KEY, KEY, committed, b"other", good.entropy, 2), good.entropy),
+        "another number of secrets": IssuedCredential(good.commitment, blind_sign(SECRET_KEY, KEY, commit(1, os.urandom).commitment_with_proof, HEADER, good.entropy, 1), good.entropy),
         "order three in A": moved(good, ORDER_THREE),
-        "order three in C": Issued(encode_g1(G1.from_compressed_bytes_unchecked(good.commitment) + ORDER_THREE), good.signature, good.entropy),
-        "identity A": Issued(good.commitment, b"\xc0" + bytes(47) + good.signature[48:], good.entropy),
-        "identity C": Issued(b"\xc0" + bytes(47), good.signature, good.entropy),
-        "no point": Issued(good.commitment, b"\xff" * 48 + good.signature[48:], good.entropy),
-        "e of zero": Issued(good.commitment, good.signature[:48] + bytes(32), good.entropy),
-        "e beyond the order": Issued(good.commitment, good.signature[:48] + scalar, good.entropy),
-        "too short": Issued(good.commitment, good.signature[:-1], good.entropy),
+        "order three in C": IssuedCredential(encode_g1(G1.from_compressed_bytes_unchecked(good.commitment) + ORDER_THREE), good.signature, good.entropy),
+        "identity A": IssuedCredential(good.commitment, b"\xc0" + bytes(47) + good.signature[48:], good.entropy),
+        "identity C": IssuedCredential(b"\xc0" + bytes(47), good.signature, good.entropy),
+        "no point": IssuedCredential(good.commitment, b"\xff" * 48 + good.signature[48:], good.entropy),
+        "e of zero": IssuedCredential(good.commitment, good.signature[:48] + bytes(32), good.entropy),
+        "e beyond the order": IssuedCredential(good.commitment, good.signature[:48] + scalar, good.entropy),
+        "too short": IssuedCredential(good.commitment, good.signature[:-1], good.entropy),
     }
 
 
@@ -110,7 +110,7 @@ def test_a_credential_whose_base_is_the_identity_is_bad(checker: IssuedChecker) 
     good = GOOD[0]
     commitment = -(statement.fixed + statement.generators[-1] * decode_scalar(good.entropy, "entropy"))
     minus_key = encode_scalar(-decode_scalar(SECRET_KEY, "key"))
-    assert checker.bad([*GOOD, Issued(encode_g1(commitment), good.signature[:48] + minus_key, good.entropy)], os.urandom) == [SIZE]
+    assert checker.bad([*GOOD, IssuedCredential(encode_g1(commitment), good.signature[:48] + minus_key, good.entropy)], os.urandom) == [SIZE]
 
 
 def test_errors_that_cancel_are_both_named(checker: IssuedChecker, monkeypatch: pytest.MonkeyPatch) -> None:

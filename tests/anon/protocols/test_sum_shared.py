@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 from attrs import evolve
 
-from anon.accounting.noisy_sums import NoisySum, delta_of
+from anon.accounting.noisy_sums import GaussianSum, delta_of
 from anon.errors import Malformed
 from anon.protocols.charge import Measure, Neighbours, Unit
 from anon.protocols.registry import charge_of, check_study, protocol_of
@@ -57,7 +57,7 @@ def test_the_charge_is_that_of_one_teller_noise_and_keeps_the_epsilon_of_the_fil
     sums = []
     for survey, one in zip(study.surveys, arrangement_of(study).sums, strict=True):
         shape = shape_of(survey)
-        sums.append(NoisySum(shape.sensitivity_squared("replace-one"), shape.changed("replace-one"), one.sigma_squared))
+        sums.append(GaussianSum(shape.sensitivity_squared("replace-one"), shape.changed("replace-one"), one.sigma_squared))
     assert charge.amount == sum(one.rho for one in sums) == sum(survey.epsilon for survey in study.surveys)
     assert delta_of(sums, 10**9) <= Decimal("1e-6") < delta_of(sums, 99 * 10**7)
 

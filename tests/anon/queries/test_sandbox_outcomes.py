@@ -11,7 +11,7 @@ import pytest
 
 from anon.errors import AnonmlError
 from anon.queries.lint import Bounds, lint
-from anon.queries.sandbox import Missing, Reason, copied, opened, over, scalar
+from anon.queries.sandbox import MissingValue, Reason, copied, opened, over, scalar
 from peer.data.importing import import_rows
 from tests.support.hostile_queries import MALFORMED, REFUSED
 from tests.support.patience import cheap
@@ -45,7 +45,7 @@ def test_static_faults_do_nothing_even_if_nobody_linted(database: Path, name: st
     query = {**REFUSED, **MALFORMED}[name]
     harmless = ("long text", "open comment")
     outcome = scalar(database, query, 0, TABLES, FEW)
-    assert isinstance(outcome, Missing) or name in harmless
+    assert isinstance(outcome, MissingValue) or name in harmless
 
 
 MISSING = {
@@ -81,7 +81,7 @@ MISSING = {
 def test_ends_as_missing(database: Path, name: str) -> None:
     query, reason = MISSING[name]
     with cheap(5):
-        assert scalar(database, query, 0, TABLES, FEW) == Missing(reason)
+        assert scalar(database, query, 0, TABLES, FEW) == MissingValue(reason)
 
 
 VALUES = {
@@ -112,7 +112,7 @@ def test_like_bomb_ends_by_its_charge_and_not_by_the_clock(database: Path) -> No
         "select count(*) from n, t where a || i like '%" + "_a" * 50 + "b'"
     )
     with cheap(20):
-        assert scalar(other, query, 0) == Missing(Reason.FAILED)
+        assert scalar(other, query, 0) == MissingValue(Reason.FAILED)
     for file in database.parent.glob("other.db*"):
         file.unlink()
 
@@ -124,13 +124,13 @@ def test_the_limit_is_a_count_and_falls_at_the_same_place(database: Path) -> Non
     least = 0
     while enough - least > 1000:
         middle = (enough + least) // 2
-        if isinstance(scalar(database, query, 0, TABLES, Bounds(steps=middle)), Missing):
+        if isinstance(scalar(database, query, 0, TABLES, Bounds(steps=middle)), MissingValue):
             least = middle
         else:
             enough = middle
     for _ in range(5):
         assert scalar(database, query, 0, TABLES, Bounds(steps=enough)) == 200_010_000
-        assert scalar(database, query, 0, TABLES, Bounds(steps=least)) == Missing(Reason.EXHAUSTED)
+        assert scalar(database, query, 0, TABLES, Bounds(steps=least)) == MissingValue(Reason.EXHAUSTED)
 
 
 @pytest.mark.slow
@@ -147,22 +147,22 @@ def test_memory_is_bounded(database: Path) -> None:
     with opened(database, TABLES, Bounds(bytes_of_memory=64 * 2**20)) as sandbox:
         assert sandbox is not None
         for _ in range(2):
-            assert sandbox.scalar(big, 0) == Missing(Reason.EXHAUSTED)
+            assert sandbox.scalar(big, 0) == MissingValue(Reason.EXHAUSTED)
             assert sandbox.scalar(small, 0) == 200_010_000, "the next query is none the worse"
     assert scalar(database, big, 0, TABLES, Bounds(bytes_of_memory=2000 * 2**20)) == 4000
 
 
 def test_no_file_no_database_and_a_broken_one(tmp_path: Path) -> None:
-    assert scalar(tmp_path / "none.db", "select 1", 0) == Missing(Reason.NO_DATA)
+    assert scalar(tmp_path / "none.db", "select 1", 0) == MissingValue(Reason.NO_DATA)
     assert not (tmp_path / "none.db").exists()
     (tmp_path / "text.db").write_bytes(b"not a database at all" * 100)
-    assert scalar(tmp_path / "text.db", "select 1", 0) == Missing(Reason.NO_DATA)
+    assert scalar(tmp_path / "text.db", "select 1", 0) == MissingValue(Reason.NO_DATA)
     broken = tmp_path / "broken.db"
     import_rows(broken, "t", ["a"], [("x" * 500,)] * 500)
     data = bytearray(broken.read_bytes())
     data[8192:40960] = b"\xff" * (40960 - 8192)
     broken.write_bytes(data)
-    assert scalar(broken, "select sum(length(a)) from t", 0) == Missing(Reason.FAILED)
+    assert scalar(broken, "select sum(length(a)) from t", 0) == MissingValue(Reason.FAILED)
 
 
 def test_a_malicious_schema_runs_nothing(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_a_malicious_schema_runs_nothing(tmp_path: Path) -> None:
         ):  # fmt: skip
             if tables is None and "words_content" in query:
                 continue  # an ordinary table as far as SQLite's schema tells
-            assert isinstance(scalar(database, query, 0, tables), Missing), query
+            assert isinstance(scalar(database, query, 0, tables), MissingValue), query
 
 
 def test_own_columns_beyond_the_declared_do_not_change_a_query(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_own_columns_beyond_the_declared_do_not_change_a_query(tmp_path: Path) -
 def test_a_missing_declared_column_makes_the_table_missing(tmp_path: Path) -> None:
     database = tmp_path / "data.db"
     import_rows(database, "a", ["id"], [(1,)])
-    assert isinstance(scalar(database, "select count(*) from a", 0, {"a": ("id", "other")}), Missing)
+    assert isinstance(scalar(database, "select count(*) from a", 0, {"a": ("id", "other")}), MissingValue)
 
 
 def test_text_that_is_not_utf8(tmp_path: Path) -> None:
@@ -215,14 +215,14 @@ def test_text_that_is_not_utf8(tmp_path: Path) -> None:
     connection.execute("insert into t values (cast(x'ff41' as text))")
     connection.commit()
     connection.close()
-    assert isinstance(scalar(database, "select a from t", 0), Missing)
-    assert isinstance(scalar(database, "select instr(a, 'A') from t", 0), Missing)
+    assert isinstance(scalar(database, "select a from t", 0), MissingValue)
+    assert isinstance(scalar(database, "select instr(a, 'A') from t", 0), MissingValue)
     assert scalar(database, "select count(*) from t", 0) == 1
 
 
 def test_reason_is_not_printed() -> None:
-    assert "NULL" not in repr(Missing(Reason.NULL))
-    assert not issubclass(Missing, AnonmlError)
+    assert "NULL" not in repr(MissingValue(Reason.NULL))
+    assert not issubclass(MissingValue, AnonmlError)
 
 
 def test_reads_while_an_import_is_under_way(database: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anon.route.tor.bootstrap import ACTIONS, FAILURES, PATIENCE, PHASES, REASONS, Bootstrap, Phase, Trouble
+from anon.route.tor.bootstrap import ACTIONS, FAILURES, PATIENCE, PHASES, REASONS, Bootstrap, BootstrapPhase, Trouble
 
 CONN = 'NOTICE BOOTSTRAP PROGRESS=5 TAG=conn SUMMARY="Connecting to a relay"'
 REFUSED = (
@@ -23,10 +23,10 @@ CONNECTED = "$0501011B32C77C3FFE68DC4B3E40FC5D27F9501B~name CONNECTED ID=7"
 
 def test_a_start_that_goes_well() -> None:
     state = Bootstrap(0).heard_status(CONN, 1).heard_status(KEYS, 2)
-    assert (state.phase, state.progress, state.since, state.done) == (Phase.LOADING, 40, 2, False)
+    assert (state.phase, state.progress, state.since, state.done) == (BootstrapPhase.LOADING, 40, 2, False)
     state = state.heard_status(DONE, 3)
     assert state.done
-    assert state.phase is Phase.DONE
+    assert state.phase is BootstrapPhase.DONE
 
 
 def test_a_refusal_that_tor_calls_lasting_is_hopeless_after_its_patience() -> None:
@@ -119,9 +119,9 @@ def test_a_transport_that_does_not_start() -> None:
     assert Bootstrap(0).heard_log(ordinary, 1) == Bootstrap(0)
 
 
-@pytest.mark.parametrize("phase", Phase)
+@pytest.mark.parametrize("phase", BootstrapPhase)
 @pytest.mark.parametrize("trouble", Trouble)
-def test_every_phase_and_trouble_has_one_next_action(phase: Phase, trouble: Trouble) -> None:
+def test_every_phase_and_trouble_has_one_next_action(phase: BootstrapPhase, trouble: Trouble) -> None:
     text = str(Bootstrap(0, phase=phase, trouble=trouble).failure())
     assert trouble.value in text
     assert phase.value in text
@@ -129,7 +129,7 @@ def test_every_phase_and_trouble_has_one_next_action(phase: Phase, trouble: Trou
 
 
 def test_the_tables_are_whole() -> None:
-    assert {phase for _, phase in PHASES} == set(Phase)
+    assert {phase for _, phase in PHASES} == set(BootstrapPhase)
     assert set(REASONS.values()) <= set(PATIENCE)
     assert {trouble for _, trouble in ACTIONS} == set(Trouble)
 

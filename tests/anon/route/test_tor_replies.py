@@ -9,7 +9,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from anon.errors import Malformed
-from anon.route.tor.replies import LINE_BYTES, REPLY_BYTES, Line, Reply, ReplyParser, arguments, event_of, unquoted
+from anon.route.tor.replies import (
+    LINE_BYTES,
+    REPLY_BYTES,
+    ReplyLine,
+    ReplyParser,
+    TorReply,
+    arguments,
+    event_of,
+    unquoted,
+)
 from tests.support.patience import cheap
 from tests.support.tries import examples
 
@@ -22,10 +31,10 @@ def pieces(data: bytes, cuts: list[int]) -> list[bytes]:
     return [data[start:end] for start, end in zip([0, *places], [*places, len(data)], strict=True)]
 
 
-def parsed(chunks: list[bytes]) -> tuple[list[Reply], bool]:
+def parsed(chunks: list[bytes]) -> tuple[list[TorReply], bool]:
     """Replies before the first fault, and whether there was one."""
     parser = ReplyParser()
-    found: list[Reply] = []
+    found: list[TorReply] = []
     for chunk in chunks:
         try:
             found += parser.feed(chunk)
@@ -34,7 +43,7 @@ def parsed(chunks: list[bytes]) -> tuple[list[Reply], bool]:
     return found, False
 
 
-def spelled(reply: Reply) -> bytes:
+def spelled(reply: TorReply) -> bytes:
     out = []
     for number, line in enumerate(reply.lines):
         kind = " " if number == len(reply.lines) - 1 else "-" if line.data is None else "+"
@@ -45,9 +54,9 @@ def spelled(reply: Reply) -> bytes:
 
 
 @st.composite
-def replies(draw: st.DrawFn) -> Reply:
-    lines = draw(st.lists(st.builds(Line, st.integers(0, 999), TEXT, st.none() | DATA), max_size=4))
-    return Reply((*lines, draw(st.builds(Line, st.integers(0, 999), TEXT))))
+def replies(draw: st.DrawFn) -> TorReply:
+    lines = draw(st.lists(st.builds(ReplyLine, st.integers(0, 999), TEXT, st.none() | DATA), max_size=4))
+    return TorReply((*lines, draw(st.builds(ReplyLine, st.integers(0, 999), TEXT))))
 
 
 def test_a_real_getinfo_with_data_and_quotes() -> None:
@@ -99,7 +108,7 @@ def test_what_is_no_reply_is_malformed(line: bytes) -> None:
 
 
 @given(st.lists(replies(), max_size=4), st.lists(st.integers(0, 10_000), max_size=8), st.integers(0, 10_000))
-def test_whole_replies_survive_every_cut_and_truncation_yields_none(sent: list[Reply], cuts: list[int], end: int) -> None:
+def test_whole_replies_survive_every_cut_and_truncation_yields_none(sent: list[TorReply], cuts: list[int], end: int) -> None:
     data = b"".join(map(spelled, sent))
     assert parsed(pieces(data, cuts)) == (sent, False)
     short = data[: end % (len(data) + 1)]

@@ -13,9 +13,9 @@ from anon.serving.giving_way import (
     LEAST_RATE,
     MOST_CONNECTIONS,
     PLACES_OF_A_CALLER,
+    ConnectionStanding,
     Limits,
-    Stage,
-    Standing,
+    RequestStage,
     bodies_give_way,
     callers_give_way,
     give_way,
@@ -27,8 +27,8 @@ from anon.serving.giving_way import (
 LIMITS = Limits(connections=100)
 
 
-def body(came: float, brought: int = 0, caller: bytes = b"") -> Standing:
-    return Standing(came, body_since=came, brought=brought, caller=caller, stage=Stage.BODY)
+def body(came: float, brought: int = 0, caller: bytes = b"") -> ConnectionStanding:
+    return ConnectionStanding(came, body_since=came, brought=brought, caller=caller, stage=RequestStage.BODY)
 
 
 @pytest.mark.parametrize(("files", "most"), [(256, 160), (1024, 768), (20_000, MOST_CONNECTIONS), (2_000, 1_500), (64, 16), (3, 1)])
@@ -50,25 +50,25 @@ def test_the_stillest_body_gives_way_whatever_it_dribbles() -> None:
 
 
 def test_of_those_that_brought_nothing_the_oldest_gives_way() -> None:
-    silent = [Standing(came=float(number)) for number in range(10)]
+    silent = [ConnectionStanding(came=float(number)) for number in range(10)]
     assert give_way(reversed(silent), 10.0, 3) == silent[:3]
 
 
 def test_the_newest_has_its_chance_first() -> None:
-    newest, posts = Standing(came=10.0), [body(came=9.0 + number / 100, brought=100) for number in range(100)]
+    newest, posts = ConnectionStanding(came=10.0), [body(came=9.0 + number / 100, brought=100) for number in range(100)]
     assert newest not in give_way([*posts, newest], 10.0, 100)
 
 
-@pytest.mark.parametrize("others", [Stage.ASKING, Stage.BODY, Stage.READING])
-def test_a_request_that_is_worked_on_stays(others: Stage) -> None:
-    worked_on, other = Standing(0.0, stage=Stage.WORK), Standing(99.0, reading_since=99.5, stage=others)
+@pytest.mark.parametrize("others", [RequestStage.ASKING, RequestStage.BODY, RequestStage.READING])
+def test_a_request_that_is_worked_on_stays(others: RequestStage) -> None:
+    worked_on, other = ConnectionStanding(0.0, stage=RequestStage.WORK), ConnectionStanding(99.0, reading_since=99.5, stage=others)
     assert give_way([worked_on, other], 100.0, 5) == [other]
     assert give_way([worked_on], 100.0, 5) == []
 
 
 def test_readers_give_way_after_those_who_ask_and_the_slowest_first() -> None:
-    readers = [Standing(0.0, reading_since=1.0, read=10_000 * number, stage=Stage.READING) for number in range(5)]
-    asking = Standing(99.0)
+    readers = [ConnectionStanding(0.0, reading_since=1.0, read=10_000 * number, stage=RequestStage.READING) for number in range(5)]
+    asking = ConnectionStanding(99.0)
     assert give_way([*readers, asking], 100.0, 3) == [asking]
     assert give_way(readers, 100.0, 2) == readers[:2] == slowest_readers(readers, 100.0, 2)
 
@@ -88,7 +88,7 @@ def test_a_proven_caller_has_places_of_its_own_and_no_more() -> None:
     newest = body(99.0, caller=b"mine")
     assert callers_give_way([*mine, *others, *strangers, newest], 100.0, newest, limits) == [mine[0]]
     for standing in mine:
-        standing.stage = Stage.WORK
+        standing.stage = RequestStage.WORK
     assert callers_give_way([*mine, newest], 100.0, newest, limits) == [newest]
 
 
@@ -106,16 +106,16 @@ def test_of_too_many_bytes_the_stillest_body_of_its_kind_goes() -> None:
 
 
 def test_each_stage_has_its_time() -> None:
-    assert not overdue(Standing(0.0), 60.0, LIMITS) and overdue(Standing(0.0), 60.1, LIMITS)
+    assert not overdue(ConnectionStanding(0.0), 60.0, LIMITS) and overdue(ConnectionStanding(0.0), 60.1, LIMITS)
     enough = body(0.0, 10**6)
     assert not overdue(enough, 60.0, LIMITS) and overdue(enough, 60.1, LIMITS)
-    for stage in (Stage.WORK, Stage.READING):
-        assert not overdue(Standing(0.0, stage=stage), 600.0, LIMITS) and overdue(Standing(0.0, stage=stage), 600.1, LIMITS)
+    for stage in (RequestStage.WORK, RequestStage.READING):
+        assert not overdue(ConnectionStanding(0.0, stage=stage), 600.0, LIMITS) and overdue(ConnectionStanding(0.0, stage=stage), 600.1, LIMITS)
 
 
 def test_a_body_that_began_has_a_least_rate() -> None:
     """Judged since the body began, not since the connection came."""
-    late = Standing(0.0, body_since=40.0, brought=0, stage=Stage.BODY)
+    late = ConnectionStanding(0.0, body_since=40.0, brought=0, stage=RequestStage.BODY)
     assert not overdue(late, 40.0 + GRACE, LIMITS) and overdue(late, 40.1 + GRACE, LIMITS)
     late.brought = 10 * LEAST_RATE
     assert not overdue(late, 50.0 + GRACE - 1, LIMITS) and overdue(late, 50.1 + GRACE, Limits(100, body_seconds=inf))
@@ -123,7 +123,7 @@ def test_a_body_that_began_has_a_least_rate() -> None:
 
 def test_a_page_for_one_person_waits_for_as_long_as_it_takes() -> None:
     limits = Limits(64, inf, head_seconds=inf, body_seconds=inf, longest=inf, least_rate=0)
-    assert not any(overdue(Standing(0.0, body_since=0.0, stage=stage), 10**6, limits) for stage in Stage)
+    assert not any(overdue(ConnectionStanding(0.0, body_since=0.0, stage=stage), 10**6, limits) for stage in RequestStage)
 
 
 @pytest.mark.parametrize("connections", [64, 192])

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from anon.route import DirectRoute
 from anon.serving import door, quiet_http
-from anon.serving.giving_way import Limits, Stage
+from anon.serving.giving_way import Limits, RequestStage
 from anon.serving.quiet_http import QuietResponse, closing, listen, read_body
 from anon.serving.short_posts import Send, ShortPost, answer_of, may_become_head, read_head
 from tests.support.patience import PATIENCE, turns, until
@@ -153,7 +153,7 @@ async def test_a_post_under_way_is_answered_before_the_server_ends() -> None:
     await until(lambda: server.short)
     assert runner.server is not None
     [connection] = runner.server.connections
-    assert isinstance(connection, quiet_http._Quiet) and connection.stage() is Stage.WORK
+    assert isinstance(connection, quiet_http._Quiet) and connection.stage() is RequestStage.WORK
     ending = asyncio.ensure_future(runner.cleanup())
     await turns()
     server.held.set()

@@ -19,7 +19,7 @@ from anon.sharing.arrangement import (
     verification_key,
 )
 from anon.vdaf.circuits import ball, blocks
-from anon.vdaf.flp import Proof
+from anon.vdaf.flp import ProofSystem
 from anon.wire.cbor import decode, encode
 from anon.wire.packets import Occasion
 
@@ -68,7 +68,7 @@ def test_a_sum_that_is_refused(change: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("kind", "circuit"), [("blocks", blocks((2**16,))), ("ball", ball(2**16 - 8, 2, 3)), ("ball", ball(2, 64, 2**63))])
 def test_the_longest_honest_proofs_are_well_within_the_bound(kind: str, circuit: Any) -> None:
     asked = evolve(FIRST, kind=kind, parameters=circuit.parameters)
-    assert 2 * Proof(asked.circuit).length < LONGEST_PROOF
+    assert 2 * ProofSystem(asked.circuit).length < LONGEST_PROOF
 
 
 @pytest.mark.parametrize("change", [

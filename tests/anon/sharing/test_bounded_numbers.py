@@ -11,7 +11,7 @@ from anon.errors import InvalidValue, Malformed, RejectedProof
 from anon.protocols.sum.standing import arrangement_of
 from anon.sharing import exchange
 from anon.sharing.arrangement import MOST_MEMBERS, parse_arrangement
-from anon.sharing.round_document import Unsummed, Why, parse_unsummed, read_round_sums
+from anon.sharing.round_document import UnsummedRound, Why, parse_unsummed, read_round_sums
 from anon.sharing.statements import ListSignature, disagreement_of, list_heading, parse_disagreement
 from anon.study.features import MOST_IN_COHORT
 from anon.transparency.transcript import parse_transcript
@@ -30,14 +30,14 @@ IMPOSSIBLE = [-(2**63), -1, ROUNDS, 2**16, 10**9, 2**63]
 def test_no_study_ends_in_a_round_that_it_does_not_have(number: int) -> None:
     with pytest.raises(Malformed, match="round"):
         parse_unsummed(ARRANGED, STUDY, encode([2, STUDY, number, "teller-away", b""]))
-    last = Unsummed(STUDY, ROUNDS - 1, Why.AWAY)
+    last = UnsummedRound(STUDY, ROUNDS - 1, Why.AWAY)
     assert parse_unsummed(ARRANGED, STUDY, last.to_bytes()) == last
 
 
 @pytest.mark.parametrize("number", [-1, 2**16, 10**9])
 def test_no_end_in_such_a_round_can_be_built_either(number: int) -> None:
     with pytest.raises(InvalidValue, match="round below"):
-        Unsummed(STUDY, number, Why.AWAY)
+        UnsummedRound(STUDY, number, Why.AWAY)
 
 
 def test_two_lists_for_a_sum_that_the_study_does_not_have_prove_nothing() -> None:

@@ -15,7 +15,7 @@ from anon.sharing.arrangement import TellerEntry, parse_entry
 from anon.sharing.exchange import (
     CALLS,
     OPENING_BYTES,
-    Asked,
+    TellerCall,
     batches,
     fault,
     read_fault,
@@ -34,7 +34,7 @@ HERE, ELSEWHERE = bytes([1]) * 32, bytes([2]) * 32
 STUDY = bytes([7]) * 32
 OCCASION = Occasion(STUDY, 3, 2)
 TAG = bytes(48)
-ASKED: dict[str, tuple[Asked[Any], list[Any], bytes, Any]] = {
+ASKED: dict[str, tuple[TellerCall[Any], list[Any], bytes, Any]] = {
     "countersign": (exchange.ask_countersign(b"manifest"), [b"manifest"], b"word", b"word"),
     "key-shares": (exchange.ask_key_shares(STUDY), [STUDY], reply({1: b"x"}), {1: b"x"}),
     "key-share": (exchange.ask_key_share(STUDY, 1, b"x"), [STUDY, 1, b"x"], reply([]), None),

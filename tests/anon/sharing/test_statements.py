@@ -16,7 +16,7 @@ from anon.sealing import PUBLIC_KEY_SIZE
 from anon.sharing.arrangement import PAIRS, Arrangement, TellerEntry
 from anon.sharing.combine import combine
 from anon.sharing.quorum import Quorum, parse_quorum, quorums
-from anon.sharing.round_document import RoundSums, SlotSum, Unsummed, Why, parse_round_sums, parse_unsummed
+from anon.sharing.round_document import RoundSums, SlotSum, UnsummedRound, Why, parse_round_sums, parse_unsummed
 from anon.sharing.statements import (
     AcceptedList,
     Countersignature,
@@ -196,7 +196,7 @@ def test_evidence_ends_no_other_study_and_no_other_round(place: Place, other: Pl
     signed = [ListSignature(place.occasion, teller, bytes([teller]) * 32).sign(evolve(place, teller=teller).key) for teller in range(2)]
     evidence = disagreement_of(*signed, place.quorum.arrangement).to_bytes()
     assert parse_disagreement(evidence, place.study, WHOLE).occasion == place.occasion
-    told = Unsummed(other.study, other.round, Why.DISAGREED, evidence).to_bytes()
+    told = UnsummedRound(other.study, other.round, Why.DISAGREED, evidence).to_bytes()
     if other.study != place.study:
         with pytest.raises(RejectedProof, match="another study"):
             parse_disagreement(evidence, other.study, WHOLE)
@@ -206,7 +206,7 @@ def test_evidence_ends_no_other_study_and_no_other_round(place: Place, other: Pl
     else:
         assert parse_unsummed(WHOLE, other.study, told).evidence == evidence
     with pytest.raises(Malformed):
-        parse_unsummed(WHOLE, bytes(32), Unsummed(place.study, place.round, Why.AWAY).to_bytes())
+        parse_unsummed(WHOLE, bytes(32), UnsummedRound(place.study, place.round, Why.AWAY).to_bytes())
 
 
 @given(place=places, other=places)

@@ -19,7 +19,7 @@ from anon.errors import Conflict, Damaged, Malformed, Refused, RejectedProof, Un
 from anon.nacl import SigningKey
 from anon.sharing import exchange
 from anon.sharing.arrangement import parse_entry
-from anon.sharing.exchange import CALLS, Asked
+from anon.sharing.exchange import CALLS, TellerCall
 from anon.teller import service
 from anon.teller.calls import Calls
 from anon.teller.home import Place, TellerHome, open_home
@@ -49,7 +49,7 @@ class AskedTeller:
     def key(self) -> bytes:
         return bytes(self.calls.key.verify_key)
 
-    def ask(self, asked: Asked[Any], signer: SigningKey | None = None) -> Any:
+    def ask(self, asked: TellerCall[Any], signer: SigningKey | None = None) -> Any:
         return asked.answered(200, self.calls.answer(asked.name, asked.body(signer or self.aggregator or SigningKey.generate(), self.key)))
 
     def __getattr__(self, name: str) -> Any:
@@ -304,7 +304,7 @@ async def test_strangers_are_refused_before_a_request_is_read(tmp_path: Path, mo
         open_home(tmp_path, os.urandom).allow([bytes(named.verify_key)])
         monkeypatch.setattr(Calls, "answer", lambda *_: pytest.fail("it was read"))
         for name, largest in (("countersign", 2**22), ("roll", 2**25)):
-            asked = Asked(name, bytes(largest - exchange.OPENING_BYTES), bytes)
+            asked = TellerCall(name, bytes(largest - exchange.OPENING_BYTES), bytes)
             body = asked.body(SigningKey.generate(), bytes(made.calls.key.verify_key))
             head = f"POST {asked.path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode()
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -443,7 +443,7 @@ async def test_noise_leaves_at_whole_steps_and_holds_up_the_rest(
         made.elapsed, made.sleep = clock, sleep
         aggregator = SigningKey.generate()
         made.calls._aggregators.add(bytes(aggregator.verify_key))
-        noise = Asked("noise", b"x", bytes).body(aggregator, bytes(made.calls.key.verify_key))
+        noise = TellerCall("noise", b"x", bytes).body(aggregator, bytes(made.calls.key.verify_key))
         assert (await post(port, "/v1/noise", noise))[0] == 400
         assert (await asked[0])[0] == 200
     assert order == ["noise", f"until {steps * service.NOISE_STEP}", "entry"]

@@ -9,7 +9,7 @@ import pytest
 from anon.errors import InvalidValue
 from anon.vdaf.circuits import BALL, Ball, Blocks, ball, bit_weights, blocks, encode_bounded, shortest_chunk
 from anon.vdaf.field import FIELD128, Field
-from anon.vdaf.flp import Proof, power_of_two
+from anon.vdaf.flp import ProofSystem, power_of_two
 from anon.vdaf.prio3 import Prio3
 from anon.vdaf.xof import expand, squeeze
 from tests.anon.vdaf import naive
@@ -27,7 +27,7 @@ def numbers(name: bytes, count: int) -> list[int]:
 
 def accepted(circuit: Blocks | Ball, encoded: list[int]) -> bool:
     """The verdict on a whole vector whose sender proves it as well as can be."""
-    proof = Proof(circuit)
+    proof = ProofSystem(circuit)
     encoded = [element % circuit.field.modulus for element in encoded]
     joint, seeds = numbers(b"joint", circuit.randomness), numbers(b"seeds", circuit.gadget.arity)
     made = proof.prove(encoded, seeds, joint)
@@ -64,27 +64,27 @@ def test_ball_refuses_all_but_bits(place: int, other: int) -> None:
 def test_the_proof_is_that_of_schoolbook_polynomials() -> None:
     """Proof and share of the verifier, number by number."""
     encoded = numbers(b"encoded", BLOCKS.length)
-    joint, seeds, proof = numbers(b"joint", BLOCKS.calls), numbers(b"seeds", 8), numbers(b"proof", Proof(BLOCKS).length)
-    assert Proof(BLOCKS).prove(encoded, seeds, joint) == naive.prove(seeds, naive.bit_calls(encoded, joint, 4, 1))
-    *factors, point = numbers(b"query", Proof(BLOCKS).query_randomness)
+    joint, seeds, proof = numbers(b"joint", BLOCKS.calls), numbers(b"seeds", 8), numbers(b"proof", ProofSystem(BLOCKS).length)
+    assert ProofSystem(BLOCKS).prove(encoded, seeds, joint) == naive.prove(seeds, naive.bit_calls(encoded, joint, 4, 1))
+    *factors, point = numbers(b"query", ProofSystem(BLOCKS).query_randomness)
     results, ends = naive.query(proof, naive.bit_calls(encoded, joint, 4, ONE), point)
     sums = [sum(results), sum(encoded[:2]) - ONE, sum(encoded[2:5]) - ONE, encoded[5] - ONE]
     first = sum(r * x for r, x in zip(factors, sums, strict=True)) % naive.P
-    assert Proof(BLOCKS).query(encoded, proof, [*factors, point], joint, ONE) == [first, *ends]
+    assert ProofSystem(BLOCKS).query(encoded, proof, [*factors, point], joint, ONE) == [first, *ends]
 
 
 def test_the_proof_of_a_ball_is_that_of_schoolbook_polynomials() -> None:
     circuit, claimed = SMALL_BALL, [1, 2, 4, 8, 16, 32, 18]
     encoded = numbers(b"encoded", 12 + 7)
     entries = [(a + 2 * b + 4 * c - 8 * d) % naive.P for a, b, c, d in zip(*[iter(encoded[:12])] * 4, strict=True)]
-    joint, seeds, proof = numbers(b"joint", 4), numbers(b"seeds", 10), numbers(b"proof", Proof(circuit).length)
+    joint, seeds, proof = numbers(b"joint", 4), numbers(b"seeds", 10), numbers(b"proof", ProofSystem(circuit).length)
     calls = naive.bit_calls(encoded, joint, 5, 1) + naive.square_calls(entries, 5)
-    assert Proof(circuit).prove(encoded, seeds, joint) == naive.prove(seeds, calls)
+    assert ProofSystem(circuit).prove(encoded, seeds, joint) == naive.prove(seeds, calls)
     *factors, point = numbers(b"query", 3)
     results, ends = naive.query(proof, naive.bit_calls(encoded, joint, 5, ONE) + naive.square_calls(entries, 5), point)
     claim = sum(weight * bit for weight, bit in zip(claimed, encoded[12:], strict=True))
     first = (factors[0] * sum(results[:4]) + factors[1] * (results[4] - claim)) % naive.P
-    assert Proof(circuit).query(encoded, proof, [*factors, point], joint, ONE) == [first, *ends]
+    assert ProofSystem(circuit).query(encoded, proof, [*factors, point], joint, ONE) == [first, *ends]
 
 
 @pytest.mark.parametrize("shares", [2, 3, 4])

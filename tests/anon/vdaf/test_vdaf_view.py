@@ -16,7 +16,7 @@ from scipy.stats import chi2
 from anon.errors import RejectedProof
 from anon.vdaf.circuits import Blocks
 from anon.vdaf.field import Field
-from anon.vdaf.flp import Proof
+from anon.vdaf.flp import ProofSystem
 from anon.vdaf.prio3 import Prio3
 from tests.anon.vdaf.official import Count
 from tests.support.tries import every
@@ -72,7 +72,7 @@ def test_all_shares_together_are_not_uniform() -> None:
 ])
 def test_what_the_verifier_shows_is_the_same_for_every_measurement(circuit: Count | Blocks, measurements: tuple[list[int], ...]) -> None:
     """Exactly: over all seeds of the prover, at every point that is let through; roots of unity are not."""
-    proof = Proof(circuit)
+    proof = ProofSystem(circuit)
     joint, factors = [3, 5, 7][: circuit.randomness], [1, 2, 3][: proof.query_randomness - 1]
     shown: list[Counter[tuple[int, ...]]] = []
     for measurement in measurements:

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from aggregator.cli.main import app as commands
-from aggregator.cli.serve import Serving, Teller
+from aggregator.cli.serve import ServeReporter, Serving
 from aggregator.desk.study_view import facts_of
 from aggregator.intake.counters import STEP, Count
 from aggregator.opening import study_status
@@ -22,7 +22,7 @@ PEOPLE = 5
 async def _lines(running: World, home: Path, capsys: pytest.CaptureFixture[str]) -> str:
     asked = Serving(home, "127.0.0.1", 0, False, False, 0, False, False)
     (status,) = await running.app.status()
-    Teller(running.app, asked)._phase(status)
+    ServeReporter(running.app, asked)._phase(status)
     return " ".join(capsys.readouterr().out.split())
 
 

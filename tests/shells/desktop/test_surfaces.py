@@ -22,7 +22,7 @@ from anon.errors import Refused
 from peer.app import PeerApp
 from peer.desktop import tray
 from peer.desktop.page import Page
-from peer.desktop.tray_menu import Choice, View, menu
+from peer.desktop.tray_menu import MenuChoice, View, menu
 from peer.run.supervisor import Running
 from peer.store.home import PeerHome
 from peer.web.server import PageServer
@@ -86,14 +86,14 @@ def test_what_keeps_it_from_starting_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("view", "line", "second"), [
-    (View(0, None, Running.HERE), "No study under way", Choice.PAUSE),
-    (View(1, None, Running.HERE), "One study under way", Choice.PAUSE),
-    (View(3, None, Running.ELSEWHERE), "3 studies under way", Choice.PAUSE),
-    (View(3, float("inf"), Running.HERE), "Paused", Choice.RESUME),
-    (View(0, None, Running.FAULTY), "Something needs you: open your page", Choice.PAUSE),
+    (View(0, None, Running.HERE), "No study under way", MenuChoice.PAUSE),
+    (View(1, None, Running.HERE), "One study under way", MenuChoice.PAUSE),
+    (View(3, None, Running.ELSEWHERE), "3 studies under way", MenuChoice.PAUSE),
+    (View(3, float("inf"), Running.HERE), "Paused", MenuChoice.RESUME),
+    (View(0, None, Running.FAULTY), "Something needs you: open your page", MenuChoice.PAUSE),
 ])
-def test_the_menu_says_how_things_stand(view: View, line: str, second: Choice) -> None:
-    assert menu(view).line == line and menu(view).choices == (Choice.OPEN, second, Choice.QUIT)
+def test_the_menu_says_how_things_stand(view: View, line: str, second: MenuChoice) -> None:
+    assert menu(view).line == line and menu(view).choices == (MenuChoice.OPEN, second, MenuChoice.QUIT)
 
 
 def test_the_end_of_a_pause_is_said_in_local_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,17 +123,17 @@ def test_every_choice_does_what_it_says(tmp_path: Path) -> None:
     with paged(tmp_path, []) as page:
         def choose(text: str) -> None:
             items = {one.text: one for one in tray._items(_Library, page, doing) if one != "-"}
-            assert [one.text for one in items.values() if one.default] == [Choice.OPEN]
+            assert [one.text for one in items.values() if one.default] == [MenuChoice.OPEN]
             items[text].action()
 
-        choose(Choice.OPEN)
+        choose(MenuChoice.OPEN)
         assert done == [page.link(), "drawn"]
-        choose(Choice.PAUSE)
+        choose(MenuChoice.PAUSE)
         until = page.ask(lambda server: server.site.peer.paused_until())
         assert until is not None and 86300 < until - time.time() <= 86400
-        choose(Choice.RESUME)
+        choose(MenuChoice.RESUME)
         assert page.ask(lambda server: server.site.peer.paused_until()) is None
-        choose(Choice.QUIT)
+        choose(MenuChoice.QUIT)
         assert done[-1] == "stopped"
 
 

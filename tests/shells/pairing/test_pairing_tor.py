@@ -22,7 +22,7 @@ from aiohttp_socks import ProxyConnector
 
 from anon.route.tor import TorProcess, torrc_of_client
 from anon.testnet import PrivateNetwork
-from peer.pairing.service import TIME_OVER, Offer, Pairing
+from peer.pairing.service import TIME_OVER, Pairing, PairingOffer
 from peer.pairing.state import folder_of
 from peer.store.home import PeerHome
 from tests.support.clock import Clock
@@ -84,7 +84,7 @@ async def test_a_phone_with_its_key_comes_in_and_nobody_else(
     aggregator = FakeAggregator.with_study(DECLARED, Clock())
     app, home = peer(tmp_path / "home", aggregator), PeerHome(tmp_path / "home")
     app.waiting[aggregator.study] = aggregator.invite
-    offered: asyncio.Future[Sequence[Offer]] = asyncio.get_running_loop().create_future()
+    offered: asyncio.Future[Sequence[PairingOffer]] = asyncio.get_running_loop().create_future()
     pairing = Pairing(app, home, ("phone", "tablet"), 900, offered.set_result, now=aggregator.clock)
     running = asyncio.create_task(pairing.run(asyncio.Event()))
     folder = folder_of(home)

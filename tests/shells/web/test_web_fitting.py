@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from peer.web.views.data import Declared, suggested
+from peer.web.views.data import DeclaredTable, suggested
 from tests.support.fake_aggregator import DECLARED
 from tests.support.visiting import Got, Visited, visited
 
@@ -200,8 +200,8 @@ async def test_a_file_that_no_study_reads_leads_to_no_consent_with_the_values_be
 
 
 def test_where_several_tables_are_read_the_owner_says_which() -> None:
-    two = (Declared("log", True, False), Declared("person", True, False))
+    two = (DeclaredTable("log", True, False), DeclaredTable("person", True, False))
     assert suggested(two, "deutsch") == "" and suggested(two[:1], "deutsch") == "log" == suggested(two, "log")
     assert suggested((), "deutsch") == "deutsch"
-    assert suggested((Declared("log", True, True), two[1]), "deutsch") == "log"
-    assert suggested((two[0], Declared("person", False, False)), "deutsch") == "person"
+    assert suggested((DeclaredTable("log", True, True), two[1]), "deutsch") == "log"
+    assert suggested((two[0], DeclaredTable("person", False, False)), "deutsch") == "person"
