@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Self
@@ -45,6 +45,7 @@ from anon.route import DirectRoute, FarSide, Route, SocksRoute
 from anon.route.tor import TorKeeper, TorRoute
 from anon.serving.onion_key import OnionKey
 from anon.sharing.arrangement import Arrangement
+from anon.study.given import NONE_GIVEN
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
 from anon.wire.addresses import is_loopback
@@ -119,19 +120,23 @@ class AggregatorApp:
                 "DATABASE`, for a new home); leave --workers out"
             )
 
-    async def create_study(self, proposal: Proposal, address: str = "") -> Manifest:
+    async def create_study(
+        self, proposal: Proposal, address: str = "", given: Mapping[str, bytes] = NONE_GIVEN
+    ) -> Manifest:
         """Publish a study now: its secrets first, then manifest and signed head in one transaction.
 
         `address` is the onion address at which peers will be served, or several (`Manifest.address`), which its
-        manifest names to everybody; without one they can join on this machine alone. The study's tellers are asked
-        first: for an entry if the proposal has none, then for a countersignature. Raises `Malformed` or `Refused` for a
-        query or a design that cannot be, and `TellerAway` or `TellerRefuses`, with nothing published.
+        manifest names to everybody; without one they can join on this machine alone. `given`: the contents of its
+        public documents, by name. The study's tellers are asked first: for an entry if the proposal has none, then for
+        a countersignature. Raises `Malformed` or `Refused` for a query or a design that cannot be, and `TellerAway` or
+        `TellerRefuses`, with nothing published.
         """
         demand_here(self.home.path)
         proposal = await with_entries(proposal, self._tools.link_to)
         now, randbelow = self._tools.now(), secrets.randbelow
-        manifest, kept = prepare(proposal, self.home.public_key, now, self._random_bytes, randbelow, address)
-        beside = await tellers_ready(manifest, self._tools.link_to)
+        manifest, kept = prepare(proposal, self.home.public_key, now, self._random_bytes, randbelow, address, given)
+        readied = await tellers_ready(manifest, self._tools.link_to)
+        beside = {**readied, **{("given", part): given[named.name] for part, named in enumerate(manifest.given)}}
         study = manifest.study_id
         self.home.store_secrets(study, kept)
         await self._tools.studies.add(study, Phase.ENROLLING, manifest.to_bytes(), self.home.signing_key, beside)

@@ -11,18 +11,20 @@ from attrs import evolve
 
 from aggregator.audit.buckets import MOST_NAMED, Contents, GatheredBuckets, checked_members, checked_roster, no_contents
 from aggregator.audit.counts import crowded, slots_of
-from aggregator.audit.likeness import alike, read_model, score_of
+from aggregator.audit.likeness import alike, read_result, score_of
 from aggregator.audit.noting import noting
 from aggregator.audit.order import ending_faults, order_faults
 from aggregator.audit.packets import PacketContext
 from aggregator.audit.result import AuditResult, Finding
 from aggregator.audit.transcripts import CheckedTranscripts
 from aggregator.compute import HERE, Compute
-from aggregator.protocols.contract import Learned, Round, SummingPart, part_of
+from aggregator.protocols.contract import LearningResult, SummingPart, part_of
 from aggregator.protocols.installed import PROTOCOLS
 from aggregator.study.learn import TranscriptCounts, counted, report_again
 from anon.errors import Malformed, RejectedProof
-from anon.protocols.registry import Protocols, check_study
+from anon.protocols.contract import Place, Round
+from anon.protocols.kinds import is_given
+from anon.protocols.registry import Protocols, check_study, protocol_of
 from anon.protocols.tellers import tellers_of
 from anon.sharing.round_document import UnsummedRound, parse_unsummed
 from anon.sharing.statements import parse_countersignatures
@@ -79,7 +81,7 @@ class _Audit:
         self.contents = contents
         self.study = manifest.study_id
         self.protocol_part = part_of(manifest)
-        self.rounds = self.protocol_part.rounds(manifest)
+        self.rounds = protocol_of(manifest).rounds(manifest)
         self.places = [study_round.document for study_round in self.rounds if study_round.document]
         self.chain = chain
         self.findings: list[Finding] = []
@@ -138,6 +140,8 @@ class _Audit:
         elif head.number not in bodies:
             self.note(name, "its body is missing; fetch it, or it was erased when the retention ended")
         else:
+            if not is_given(self.manifest, head):
+                self.note(name, "is another document than the manifest names")
             with noting(self.note, name):
                 self.bodies[head.kind, head.part] = check_body(head, bodies[head.number])
 
@@ -291,22 +295,25 @@ class _Audit:
         self.left_out |= summing.check_sums(self.manifest, number, body, self.enrolled, tags)
 
     def _check_model(self, checked: CheckedTranscripts | None) -> None:
-        if find(self.chain, "model") is None or ("model", 0) not in self.bodies:
+        places = [place for place in protocol_of(self.manifest).results(self.manifest) if place in self.bodies]
+        if not places:
             return
         value = parse_seed(self.bodies["seed", 0], self.study, self.manifest.seed_commitment)
         parse_seed(self.bodies.get(("seed", 1), b""), self.study, value)
-        documents = {place: self.bodies[place] for place in self.places if place in self.bodies}
+        given: list[Place] = [("given", part) for part in range(len(self.manifest.given))]
+        documents = {place: self.bodies[place] for place in (*given, *self.places) if place in self.bodies}
         found = _demand_counted(checked)
         learned = self.protocol_part.learn(self.manifest, documents, found.tallies)
         self.model_checked = True
-        published, again = read_model(self.bodies["model", 0]), read_model(learned.model.to_json())
-        if not alike(published, again):
-            self.note("model 0", "is not what the transcripts give")
-        if not alike(score_of(published), score_of(again)):
-            self.note("model 0", "its declared score is not what the transcripts give")
+        for kind, part in places:
+            published, again = read_result(self.bodies[kind, part]), read_result(learned.results.get((kind, part), b""))
+            if not alike(published, again):
+                self.note(f"{kind} {part}", "is not what the transcripts give")
+            if not alike(score_of(published), score_of(again)):
+                self.note(f"{kind} {part}", "its declared score is not what the transcripts give")
         self._compare_report(learned, found)
 
-    def _compare_report(self, learned: Learned, found: TranscriptCounts) -> None:
+    def _compare_report(self, learned: LearningResult, found: TranscriptCounts) -> None:
         body = self.bodies.get(("report", 0), b"")
         published = body.decode("utf-8", "replace")
         end = find(self.chain, "report")

@@ -16,7 +16,7 @@ async def export_study(live: LiveStudy, directory: Path) -> dict[str, int]:
     """
     bodies = {signed.head.number: await live.document(signed.head.number) for signed in live.chain}
     there = {number: body for number, body in bodies.items() if body is not None}
-    written = await asyncio.to_thread(export, live.chain, there, directory)
+    written = await asyncio.to_thread(export, live.manifest, live.chain, there, directory)
     for signed in live.chain:
         async for bucket, content in live.contents(signed.head):
             await asyncio.to_thread(export_bucket, directory, signed.head.number, bucket, content)

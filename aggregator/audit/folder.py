@@ -15,8 +15,9 @@ from aggregator.audit.result import AuditResult, Finding
 from aggregator.compute import HERE, Compute
 from aggregator.protocols.installed import PROTOCOLS
 from anon.errors import Malformed, Refused, because
-from anon.protocols.kinds import FILES
+from anon.protocols.kinds import files_of
 from anon.protocols.registry import Protocols
+from anon.study.manifest import Manifest
 from anon.transparency.documents import SignedHead, encode_chain, parse_chain
 from anon.transparency.exported_chain import FINGERPRINTS
 from anon.transparency.fingerprint import listing
@@ -27,10 +28,12 @@ CONTENTS = "contents"
 _NUMBER = re.compile("0|[1-9][0-9]{0,5}")
 
 
-def export(chain: Sequence[SignedHead], bodies: Mapping[int, bytes], directory: Path) -> dict[str, int]:
-    """Write chain and bodies under the names they have over HTTP (`heads`, `documents/K`), model and report also as
-    `model.json` and `report.html`, and the fingerprint of every head as text. Returns how many documents
-    there are of each kind.
+def export(
+    manifest: Manifest, chain: Sequence[SignedHead], bodies: Mapping[int, bytes], directory: Path
+) -> dict[str, int]:
+    """Write chain and bodies under the names they have over HTTP (`heads`, `documents/K`), and the fingerprint of every
+    head as text. Results and report get names of their own too, such as `model.json` (`files_of`). Returns how many
+    documents there are of each kind.
 
     Raises `Refused` when the directory exists.
     """
@@ -39,14 +42,14 @@ def export(chain: Sequence[SignedHead], bodies: Mapping[int, bytes], directory: 
     (directory / DOCUMENTS).mkdir(parents=True)
     (directory / HEADS).write_bytes(encode_chain(chain))
     (directory / FINGERPRINTS).write_text(listing(chain[0].head.study, chain), encoding="utf-8")
-    written: Counter[str] = Counter()
+    written, files = Counter[str](), files_of(manifest)
     for signed in chain:
         body = bodies.get(signed.head.number)
         if body is not None:
             (directory / DOCUMENTS / str(signed.head.number)).write_bytes(body)
             written[signed.head.kind] += 1
-            if signed.head.kind in FILES:
-                (directory / FILES[signed.head.kind]).write_bytes(body)
+            if name := files.get((signed.head.kind, signed.head.part)):
+                (directory / name).write_bytes(body)
     return dict(written)
 
 
@@ -83,7 +86,7 @@ def audit(
         result = audit_documents(chain, bodies, key, compute, _contents(directory), protocols)
         manifest = protocols.manifest(bodies[0])
         heads = parse_chain(chain, manifest.aggregator_key, manifest.study_id)
-        copies = _copies(manifest.study_id, heads, bodies)
+        copies = _copies(manifest, heads, bodies)
         findings = [
             Finding(name, "is not what was signed; do not open it, and export the study again")
             for name, content in copies.items()
@@ -97,10 +100,14 @@ def audit(
     return evolve(result, findings=(*result.findings, *findings), not_checked=(*result.not_checked, *others))
 
 
-def _copies(study: bytes, chain: Sequence[SignedHead], bodies: Mapping[int, bytes]) -> dict[str, tuple[bytes, ...]]:
+def _copies(
+    manifest: Manifest, chain: Sequence[SignedHead], bodies: Mapping[int, bytes]
+) -> dict[str, tuple[bytes, ...]]:
     """The files that an export has beside the documents, each with the contents it may have: nothing else."""
-    found: dict[str, tuple[bytes, ...]] = dict.fromkeys(FILES.values(), ())
+    files = files_of(manifest)
+    found: dict[str, tuple[bytes, ...]] = dict.fromkeys(files.values(), ())
     for signed in chain:
-        if signed.head.kind in FILES and signed.head.number in bodies:
-            found[FILES[signed.head.kind]] = (bodies[signed.head.number],)
-    return found | {FINGERPRINTS: (listing(study, chain).encode(),)}
+        name = files.get((signed.head.kind, signed.head.part))
+        if name and signed.head.number in bodies:
+            found[name] = (bodies[signed.head.number],)
+    return found | {FINGERPRINTS: (listing(manifest.study_id, chain).encode(),)}

@@ -8,8 +8,8 @@ from typing import Any
 from anon.wire.strict_json import read_json
 
 
-def read_model(body: bytes | str) -> Any:
-    """A model's JSON, in its one spelling. Raises `ValueError`."""
+def read_result(body: bytes | str) -> Any:
+    """A result's JSON, in its one spelling. Raises `ValueError`."""
     return read_json(body)
 
 

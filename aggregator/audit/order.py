@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain as chained
 
 from anon.protocols.contract import Place
-from anon.protocols.kinds import KINDS, Stage
+from anon.protocols.kinds import Stage, rows_of
 from anon.study.manifest import Manifest
 from anon.transparency.closing import CLOSING
 from anon.transparency.documents import SignedHead
@@ -20,7 +20,7 @@ def order_faults(manifest: Manifest, rounds: Sequence[Place], chain: Sequence[Si
     """Documents out of order, missing, or of another study. `rounds`: the documents of the rounds, in order."""
     places = [(signed.head.kind, signed.head.part) for signed in chain]
     yield from _out_of_order(manifest, rounds, places)
-    yield from _missing(rounds, {kind for kind, _ in places})
+    yield from _missing(manifest, rounds, {kind for kind, _ in places})
     known = {*rounds, *_parts(manifest, *Stage)}
     for kind, part in places:
         if (kind, part) not in known:
@@ -53,14 +53,14 @@ def _out_of_order(manifest: Manifest, rounds: Sequence[Place], places: Sequence[
             return
 
 
-def _missing(rounds: Sequence[Place], kinds: set[str]) -> Iterator[Fault]:
+def _missing(manifest: Manifest, rounds: Sequence[Place], kinds: set[str]) -> Iterator[Fault]:
     """Whatever was learned rests on a roster and on every transcript."""
     of_rounds = CLOSING if kinds & {kind for kind, _ in rounds} else ()
-    needed = chained(of_rounds, (below for row in KINDS if row.kind in kinds for below in row.rests_on))
+    needed = chained(of_rounds, (below for row in rows_of(manifest) if row.kind in kinds for below in row.rests_on))
     for kind in dict.fromkeys(needed):
         if kind not in kinds:
             yield kind, "was never published, but what rests on it was"
 
 
 def _parts(manifest: Manifest, *stages: Stage) -> list[Place]:
-    return [(row.kind, part) for row in KINDS if row.stage in stages for part in row.parts(manifest)]
+    return [(row.kind, part) for row in rows_of(manifest) if row.stage in stages for part in row.parts(manifest)]

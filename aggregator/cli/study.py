@@ -31,6 +31,7 @@ from anon.protocols.cost_words import cost_in_words, is_local, promise_in_words
 from anon.protocols.registry import charge_of, protocol_of
 from anon.protocols.resolve import drafted
 from anon.study import Manifest
+from anon.study.given import read_given
 from anon.study.schema import FILE as SCHEMA_FILE
 from anon.terminal.foreign import inline, short
 from anon.terminal.options import JsonOption, finished, print_json
@@ -86,7 +87,8 @@ def lint(
     from aggregator.study.publish import prepare
 
     proposal = drafted(PROTOCOLS.load_proposal(file))
-    manifest, _ = prepare(proposal, bytes(32), time.time(), secrets.token_bytes, secrets.randbelow)
+    given = read_given(proposal.given, file.parent)
+    manifest, _ = prepare(proposal, bytes(32), time.time(), secrets.token_bytes, secrets.randbelow, given=given)
     outlooks = [found for of in wiring_of(context).all("outlook") if (found := of(proposal, manifest, cohort))]
     verdict, *reasons = [line for outlook in outlooks for line in outlook.sentences()] or [""]
     _show(manifest, as_json, published=False, outlook=outlooks[0].figures() if outlooks else {}, verdict=verdict)
@@ -120,6 +122,7 @@ def publish(
     """
 
     proposal = PROTOCOLS.load_proposal(file)
+    given = read_given(proposal.given, file.parent)
     own = " ".join(address or ())
     if onions and (own or loopback):
         raise Refused("--onions counts this home's own addresses; leave it out with --address and --loopback")
@@ -130,7 +133,7 @@ def publish(
         async with AggregatorApp(home) as aggregator:
             twins = [status.study.hex() for status in await aggregator.status() if _is_twin(status, proposal.title)]
             named = "" if loopback else own or onion_addresses(aggregator.home, os.urandom, onions)
-            return await aggregator.create_study(proposal, named), twins
+            return await aggregator.create_study(proposal, named, given), twins
 
     manifest, twins = finished(work())
     _show(manifest, as_json, published=True)

@@ -9,7 +9,7 @@ from importlib.resources import files
 from jinja2 import Environment
 from markupsafe import Markup
 
-from aggregator.protocols.contract import Reached
+from aggregator.protocols.contract import PartScore
 from aggregator.protocols.estimates import EstimateRow
 from anon.page.gate import FORM_FIELD
 from anon.page.rendering import qr_drawing, templates_of
@@ -31,7 +31,7 @@ def secret(token: str) -> Markup:
     return Markup('<input type="hidden" name="{}" value="{}">').format(FORM_FIELD, token)
 
 
-def mean_auc(reached: Sequence[Reached]) -> float:
+def mean_auc(reached: Sequence[PartScore]) -> float:
     """The mean over tables, each weighed by its reports."""
     total = sum(table.reports for table in reached)
     return sum(table.auc * table.reports for table in reached) / total if total else 0.5

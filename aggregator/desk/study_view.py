@@ -11,7 +11,7 @@ from attrs import frozen
 from aggregator.desk.steps import Steps
 from aggregator.desk.timeline import TimelineStage, stages, time_left
 from aggregator.intake.counters import STEP, Count
-from aggregator.protocols.contract import Reached
+from aggregator.protocols.contract import PartScore
 from aggregator.protocols.estimates import Estimate
 from aggregator.rules.lifecycle import Phase
 from aggregator.study.live import LiveStudy
@@ -168,10 +168,10 @@ async def model_of(live: LiveStudy) -> PublishedModel | None:
     return await asyncio.to_thread(live.tools.protocols.model, body)
 
 
-async def reached_by(live: LiveStudy) -> tuple[Reached, ...]:
+async def part_scores_of(live: LiveStudy) -> tuple[PartScore, ...]:
     """The scores of the published model's parts."""
     model = await model_of(live)
-    return live.protocol_part.reached(model) if model else ()
+    return live.protocol_part.part_scores(model) if model else ()
 
 
 async def is_guessing(live: LiveStudy) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from aggregator.protocols.contract import Round
 from aggregator.rules.lifecycle import Phase
+from anon.protocols.contract import Round
 from anon.protocols.tellers import tellers_of
 from anon.study.manifest import Manifest
 

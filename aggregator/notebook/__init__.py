@@ -31,7 +31,7 @@ from aggregator.lab.simulation.people import People, people_from_csv, people_fro
 from aggregator.lab.simulation.rule import evaluated
 from aggregator.lab.simulation.simulate import NO_KEYS, SimulationResult, run_once, simulate, table_scores
 from aggregator.lab.synthetic import people as synthetic
-from aggregator.protocols.contract import Learned
+from aggregator.protocols.histogram.results import LearnedStudy
 from aggregator.protocols.installed import PROTOCOLS
 from aggregator.report.charts import Interval, intervals
 from aggregator.report.evaluation import TestEvaluation
@@ -118,7 +118,7 @@ class Result:
     """One run of a study: the model, what stands behind it, and how it does on people who took no part."""
 
     manifest: Manifest
-    learned: Learned
+    learned: LearnedStudy
     evaluation: TestEvaluation
     report: Report
     scores: tuple[Interval, ...]

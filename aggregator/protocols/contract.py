@@ -18,27 +18,12 @@ from aggregator.protocols.tally import Tally
 from anon.errors import Malformed
 from anon.protocols.contract import Place, PublishedModel
 from anon.protocols.registry import parts_of
-from anon.study.manifest import Manifest, Survey, Window
+from anon.study.manifest import Manifest, Survey
 from anon.wire.packets import PublishedPacket
 
 
 @frozen
-class Round:
-    """One round of a study: while its window is open, packets of its surveys are accepted.
-
-    `state`: the word under which a study in this round is stored and shown to programs; `name`: the round for people.
-    `document`: what is published after it, if anything. After the last round the transcripts follow.
-    """
-
-    window: Window
-    state: str
-    name: str
-    surveys: tuple[int, ...]
-    document: Place | None = None
-
-
-@frozen
-class Reached:
+class PartScore:
     """A part of the published model, and its scores on reports that took no part in fitting it."""
 
     features: str
@@ -58,19 +43,21 @@ class ReportPart:
     values: Mapping[str, object] = field(factory=dict)
 
 
-class Learned(Protocol):
-    """The result of learning: the model that is published, and whatever its report needs besides."""
+class LearningResult(Protocol):
+    """The outcome of learning, and whatever its report needs besides."""
 
     @property
-    def model(self) -> PublishedModel: ...
+    def model(self) -> PublishedModel | None:
+        """The model that the report describes and test people are scored by; None where no model is learned."""
+
+    @property
+    def results(self) -> Mapping[Place, bytes]:
+        """The body of every published result, at the places that `SharedPart.results` names."""
 
 
 class AggregatorPart(Protocol):
     """The part that runs at the aggregator and, for everything published, in the audit. One whose rounds have documents
     is a `CountingPart` or a `SummingPart`."""
-
-    def rounds(self, study: Manifest) -> tuple[Round, ...]:
-        """Every round in order; at least one. Their windows do not overlap."""
 
     def tally(self, study: Manifest, survey: Survey, packets: Sequence[PublishedPacket], score_value: bytes) -> Tally:
         """All that learning, and the document of the survey's round, need of some accepted packets of a survey. The
@@ -79,11 +66,11 @@ class AggregatorPart(Protocol):
         `score_value`: draws the packets that only score; empty before it is revealed, when nothing is learned yet.
         """
 
-    def learn(self, study: Manifest, documents: Mapping[Place, bytes], tallies: Mapping[int, Tally]) -> Learned:
-        """The model that these determine. `documents`: those of the rounds; `tallies`: of each survey's transcript.
-        Raises `Malformed` for documents that do not fit together."""
+    def learn(self, study: Manifest, documents: Mapping[Place, bytes], tallies: Mapping[int, Tally]) -> LearningResult:
+        """The results that these determine. `documents`: those given and those of the rounds; `tallies`: of each
+        survey's transcript. Raises `Malformed` for documents that do not fit together."""
 
-    def reached(self, model: PublishedModel) -> tuple[Reached, ...]:
+    def part_scores(self, model: PublishedModel) -> tuple[PartScore, ...]:
         """The scores of a published model's parts; none where the protocol has no such scores."""
 
     def estimate(
@@ -92,7 +79,7 @@ class AggregatorPart(Protocol):
         """The desk's estimate from the accepted packets of a survey, given the rounds' documents that are published.
         None without packets, and while what the survey asks is not published."""
 
-    def report(self, study: Manifest, learned: Learned) -> ReportPart:
+    def report(self, study: Manifest, learned: LearningResult) -> ReportPart:
         """The protocol's share of the report."""
 
 

@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from aggregator.intake.counters import Traffic
-from aggregator.protocols.contract import Learned, part_of
+from aggregator.protocols.contract import LearningResult, part_of
 from aggregator.report.charts import Interval, bars, curve, intervals
 from aggregator.report.evaluation import FEWEST, TestEvaluation
 from anon.accounting.statement import Batch, batch_of_reports
@@ -31,7 +31,7 @@ from anon.transparency.fingerprint import words
 
 def render(
     manifest: Manifest,
-    learned: Learned,
+    learned: LearningResult,
     traffic: Traffic,
     accepted: Mapping[int, int],
     evaluation: TestEvaluation | None = None,
@@ -64,7 +64,7 @@ def render(
         calibration=_calibration(evaluation),
         fewest=FEWEST,
         retention=_length(manifest.release.retention),
-        rarity=_rarity(learned.model.chance),
+        rarity=_rarity(learned.model.chance if learned.model else None),
         expected={
             feature.name: expectation(feature, manifest.label.name)
             for feature in manifest.features

@@ -9,7 +9,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from anon.errors import Refused
-from anon.protocols.kinds import KINDS
+from anon.protocols.kinds import rows_of
 from anon.protocols.registry import protocol_of
 from anon.protocols.sizes import LONGEST_UNSEEN_CHAIN, MOST_HELD, longest_at_once, longest_body, longest_chain
 from anon.study.manifest import Manifest
@@ -100,7 +100,7 @@ def _with_maximum(manifest: Manifest, maximum: int) -> Manifest:
 
 def _longest(manifest: Manifest) -> int:
     rounds = protocol_of(manifest).documents(manifest).values()
-    return max((*rounds, *(row.longest(manifest, part) for row in KINDS for part in row.parts(manifest))))
+    return max((*rounds, *(row.longest(manifest, part) for row in rows_of(manifest) for part in row.parts(manifest))))
 
 
 def _in_mb(length: int) -> str:

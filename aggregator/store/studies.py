@@ -36,6 +36,7 @@ from aggregator.store.database import Database
 from aggregator.store.home import KEPT
 from aggregator.store.tables import BY_STUDY, study_table
 from anon.errors import Malformed
+from anon.protocols.contract import Place
 from anon.storage.durable import reading
 from anon.text.sentences import Term
 from anon.transparency.documents import Head, SignedHead, check_body, next_head, parse_head, sign_head, signed
@@ -95,13 +96,13 @@ class StudyStore:
         return self._database.place
 
     async def add(
-        self, study: bytes, phase: str, manifest: bytes, key: SigningKey, beside: Mapping[str, bytes] | None = None
+        self, study: bytes, phase: str, manifest: bytes, key: SigningKey, beside: Mapping[Place, bytes] | None = None
     ) -> None:
-        """Begin a study: its row, its first document and what is published `beside` it, by kind, in one transaction."""
+        """Begin a study: its row, its first document and what is published `beside` it, in one transaction."""
         chain: list[SignedHead] = []
         rows = []
-        for kind, body in {"manifest": manifest, **(beside or {})}.items():
-            chain.append(sign_head(key, study, chain, kind, 0, body))
+        for (kind, part), body in {("manifest", 0): manifest, **(beside or {})}.items():
+            chain.append(sign_head(key, study, chain, kind, part, body))
             rows.append(_row(chain[-1], body))
         async with self._database.write() as connection:
             await self._database.begin_study(connection, study)

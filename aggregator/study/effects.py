@@ -22,6 +22,7 @@ from aggregator.study.bucketing import (
 from aggregator.study.learn import counted, learn_from_counts
 from aggregator.study.live import LiveStudy
 from aggregator.study.sums import meeting_tellers, publish_no_sum, publish_sums
+from anon.protocols.registry import protocol_of
 from anon.study.manifest import Survey
 from anon.transparency.bucketed import is_in_buckets
 from anon.transparency.documents import find
@@ -167,17 +168,18 @@ async def reveal_score_value(study: LiveStudy) -> None:
 
 
 async def publish_model(study: LiveStudy) -> None:
-    """Learn from the published documents and nothing else; publish the model and its report."""
-    if find(study.chain, "model") and find(study.chain, "report"):
+    """Learn from the published documents and nothing else; publish the results and their report, which comes last."""
+    if find(study.chain, "report"):
         return
     documents = await study.round_documents()
     found = await study.counted()
     if found is None:
         raise AssertionError("a model before the transcripts")  # a fault of ours: the table orders the effects
     traffic = await study.traffic()
-    run = study.tools.workers.run
-    model, report = await run(learn_from_counts, study.manifest_bytes, study.tools.protocols, documents, found, traffic)
-    await study.publish("model", 0, model)
+    run, protocols = study.tools.workers.run, study.tools.protocols
+    results, report = await run(learn_from_counts, study.manifest_bytes, protocols, documents, found, traffic)
+    for place in protocol_of(study.manifest).results(study.manifest):
+        await study.publish(*place, results[place])
     await study.publish("report", 0, report)
 
 

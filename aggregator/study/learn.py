@@ -13,7 +13,7 @@ from functools import lru_cache
 from attrs import field, frozen
 
 from aggregator.intake.counters import Traffic
-from aggregator.protocols.contract import AggregatorPart, CountingPart, Learned, part_of
+from aggregator.protocols.contract import AggregatorPart, CountingPart, LearningResult, part_of
 from aggregator.protocols.tally import Tally
 from aggregator.report.page import render
 from anon.protocols.contract import Place
@@ -86,18 +86,18 @@ def learn_from_counts(
     documents: Mapping[Place, bytes],
     found: TranscriptCounts,
     traffic: Traffic,
-) -> tuple[bytes, bytes]:
-    """The bodies of the model document (canonical JSON) and of the report (HTML), for a worker process. `documents` are
+) -> tuple[Mapping[Place, bytes], bytes]:
+    """The bodies of the results (canonical JSON) and of the report (HTML), for a worker process. `documents` are
     those of the rounds. Raises `Malformed` for documents that do not fit together."""
     manifest = protocols.manifest(manifest_bytes)
     learned = part_of(manifest).learn(manifest, documents, found.tallies)
     page = render(manifest, learned, traffic, found.accepted, unreadable=found.unreadable)
-    return learned.model.to_json().encode(), page.encode()
+    return learned.results, page.encode()
 
 
 def report_again(
     manifest: Manifest,
-    learned: Learned,
+    learned: LearningResult,
     enrolled: int,
     signed: Sequence[HeadPrint],
     found: TranscriptCounts,

@@ -34,7 +34,7 @@ from aggregator.tellers.study_tellers import LinkTo, study_tellers
 from anon.errors import Damaged
 from anon.protocols.contract import Place
 from anon.protocols.kinds import can_be_in_buckets
-from anon.protocols.registry import Protocols
+from anon.protocols.registry import Protocols, protocol_of
 from anon.protocols.resolve import StudyKeys
 from anon.sharing.round_document import parse_unsummed
 from anon.storage.durable import reading
@@ -77,7 +77,7 @@ class LiveStudy:
         self.manifest: Manifest = tools.protocols.manifest(manifest_bytes)
         self.secrets = secrets
         self.protocol_part = part_of(self.manifest)
-        self.rounds = self.protocol_part.rounds(self.manifest)
+        self.rounds = protocol_of(self.manifest).rounds(self.manifest)
         self._words = [study_round.state for study_round in self.rounds]
         self.tellers = study_tellers(self.manifest, tools.link_to, tools.packets, tools.lists)
         self.no_sum: NoSum | None = None
@@ -130,8 +130,9 @@ class LiveStudy:
         self.phase, self.turn = phase, turn
 
     async def round_documents(self) -> dict[Place, bytes]:
-        """Those documents of the rounds that are published."""
-        places = [study_round.document for study_round in self.rounds if study_round.document]
+        """The given documents, and those of the rounds that are published."""
+        places: list[Place] = [("given", part) for part in range(len(self.manifest.given))]
+        places += [study_round.document for study_round in self.rounds if study_round.document]
         heads = {place: find(self.chain, *place) for place in places}
         return {place: await self.body_of(head) for place, head in heads.items() if head is not None}
 

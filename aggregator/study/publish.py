@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from aggregator.rules.lengths import demand_readable, with_room
 from aggregator.store.home import StudySecrets, draw_study_secrets
 from anon.protocols.registry import check_study
 from anon.protocols.resolve import resolve
 from anon.queries.lint import lint
+from anon.study.given import NONE_GIVEN
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
 from anon.text.sentences import Term
@@ -32,15 +33,16 @@ def prepare(
     random_bytes: Callable[[int], bytes],
     randbelow: Callable[[int], int],
     address: str = "",
+    given: Mapping[str, bytes] = NONE_GIVEN,
 ) -> tuple[Manifest, StudySecrets]:
     """The manifest of a study published at `now`, served at the onion address `address` (empty: on this machine only),
-    and the secrets behind its public keys.
+    and the secrets behind its public keys. `given`: the contents of its public documents, by name.
 
     Raises `Malformed` or `Refused` for a query or a design that cannot be. Nothing is stored or published yet.
     """
     lint_queries(proposal)
     secrets = draw_study_secrets(random_bytes)
-    manifest = resolve(proposal, secrets.public(aggregator_key), int(now), randbelow, address)
+    manifest = resolve(proposal, secrets.public(aggregator_key), int(now), randbelow, address, given)
     check_study(manifest)
     if not proposal.cohort.maximum:
         manifest = with_room(manifest)

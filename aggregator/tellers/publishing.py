@@ -13,6 +13,7 @@ from aggregator.tellers import walk
 from aggregator.tellers.link import named, together
 from aggregator.tellers.study_tellers import LinkTo, links_of
 from anon.errors import AnonmlError
+from anon.protocols.contract import Place
 from anon.protocols.tellers import tellers_of
 from anon.sharing.arrangement import Arrangement
 from anon.sharing.quorum import own_ids, quorums
@@ -42,7 +43,7 @@ async def with_entries(proposal: Proposal, link_to: LinkTo) -> Proposal:
     return evolve(proposal, tellers=tuple(await together(map(filled, proposal.tellers))))
 
 
-async def tellers_ready(manifest: Manifest, link_to: LinkTo) -> Mapping[str, bytes]:
+async def tellers_ready(manifest: Manifest, link_to: LinkTo) -> Mapping[Place, bytes]:
     """The documents that a study's tellers add to its manifest; none for a study without tellers.
 
     They have countersigned and share a verification key then, so that a published study can be summed. Raises
@@ -60,7 +61,7 @@ async def tellers_ready(manifest: Manifest, link_to: LinkTo) -> Mapping[str, byt
     except AnonmlError:
         await _give_up(links, arrangement, study)
         raise
-    return {"tellers": encode_countersignatures(study, statements)}
+    return {("tellers", 0): encode_countersignatures(study, statements)}
 
 
 async def _give_up(links: walk.Links, arrangement: Arrangement, study: bytes) -> None:

@@ -8,13 +8,14 @@ store nor wait. Sortition, slots, the score cohort, tokens, ledger, journal and 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, final, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol, final, runtime_checkable
 
 from attrs import field, frozen
 
 from anon.ldp import NanoEpsilon
 from anon.protocols.categories import Value
 from anon.protocols.charge import Charge
+from anon.protocols.models.rows import PublishedRows
 from anon.protocols.words import PacketKind
 from anon.study.designs import Design
 from anon.study.features import Feature, Label
@@ -52,6 +53,21 @@ class DocumentArrived:
 
 
 @frozen
+class Round:
+    """One round of a study: while its window is open, packets of its surveys are accepted.
+
+    `state`: the word under which a study in this round is stored and shown to programs; `name`: the round for people.
+    `document`: what is published after it, if anything. After the last round the transcripts follow.
+    """
+
+    window: Window
+    state: str
+    name: str
+    surveys: tuple[int, ...]
+    document: Place | None = None
+
+
+@frozen
 class Layout:
     """Every survey that a study can ask, and the slots whose rows name them.
 
@@ -72,7 +88,7 @@ class Contribution:
 
 
 @frozen
-class Predicted:
+class ModelScore:
     """A model's score of one record in [0, 1], and its answer; None where it was not shown to beat a guess.
 
     A model that predicts a number gives it as `value`, in the number's own unit, and no answer; the score is then the
@@ -110,12 +126,17 @@ class PublishedModel(Protocol):
     @property
     def shown(self) -> bool | None: ...
 
-    def predict(self, values: Mapping[str, Value]) -> Predicted:
+    def predict(self, values: Mapping[str, Value]) -> ModelScore:
         """The score of a record from the raw values of the features' queries. Never raises on account of a value."""
 
     def to_json(self) -> str:
         """The one spelling of this model. Tables carry no tag; any other form is named under "form", or the protocol
         that alone reads it under "protocol"."""
+
+
+Result = PublishedModel | PublishedRows
+MODEL: Final[Place] = ("model", 0)
+"""The place of a study's one model."""
 
 
 class SharedPart(Protocol):
@@ -150,12 +171,16 @@ class SharedPart(Protocol):
         """The paper's eq. 6: the loss between records that differ in a single attribute. Never the guarantee; a
         protocol without such a figure gives the whole amount."""
 
+    def rounds(self, study: Manifest) -> tuple[Round, ...]:
+        """Every round in order; at least one. Their windows do not overlap."""
+
     def documents(self, study: Manifest) -> Mapping[Place, int]:
         """The documents that its rounds publish, in the order of publication, each with the bytes of its longest body.
         """
 
-    def longest_model(self, study: Manifest) -> int:
-        """Bytes of the longest model document."""
+    def results(self, study: Manifest) -> Mapping[Place, int]:
+        """The results that are published after the transcripts, in their order, each with the bytes of its longest
+        body: models, models of groups, rows. Each is JSON of one spelling. The one model of a study is `MODEL`."""
 
     def summary(self, study: Manifest) -> Sentence:
         """One sentence, for consent, desk and report: how the study asks."""
@@ -169,8 +194,9 @@ class SharedPart(Protocol):
     def packet_kinds(self, study: Manifest) -> tuple[PacketKind, ...]:
         """Every kind of packet that the study can ask for, the likeliest first."""
 
-    def read_model(self, text_untrusted: str) -> PublishedModel:
-        """A valid model from its JSON. Raises `Malformed`."""
+    def read_result(self, text_untrusted: str) -> Result:
+        """A valid result from its JSON, of a form that is the protocol's own and names it under "protocol". Raises
+        `Malformed`."""
 
 
 @runtime_checkable

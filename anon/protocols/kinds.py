@@ -5,6 +5,7 @@
 * `manifest`: everything that can ever be asked (`anon.study.manifest`).
 * `tellers`: where a study has tellers, each one's word that it serves this study (`anon.sharing.statements`).
   It is published with the manifest.
+* `given`: the public documents that staff give to everybody, published with the manifest (`anon.study.given`).
 * `abandoned`: how many enrolled, where that was too few. Nothing follows it.
 * `roster`: each enrolment's key, contribution and commitment; never a name or an invite (`anon.wire.messages`).
 * `seed`: the random value that the manifest committed to. With the roster it decides who draws which survey.
@@ -15,7 +16,7 @@
   study ends with it.
 * `transcript`: the accepted packets of one survey, one document for each survey (`anon.transparency.transcript`).
 * `seed`, part 1: the value that draws which reports only score.
-* `model`: the learnt model, as JSON of the study's protocol.
+* Here come the protocol's results, which have no row either: `SharedPart.results` names them. The usual one is `model`.
 * `report`: a page for people.
 
 Each document comes under a signed head (`anon.transparency.documents`).
@@ -26,21 +27,23 @@ sqrt(28 n) of n members happen with probability below 2**-80 (Hoeffding 1963, th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import lru_cache, partial
 from math import isqrt
 from typing import Final
 
 from attrs import frozen
 
 from anon.credential import SIGNATURE_SIZE
+from anon.protocols.contract import Place
 from anon.protocols.posts import recipients
 from anon.protocols.registry import protocol_of
 from anon.protocols.tellers import tellers_of
 from anon.study.manifest import Manifest, Survey
 from anon.transparency.buckets import LONGEST_DOCUMENT, MOST, BucketDocument, wire_bytes
 from anon.transparency.closing import CLOSING
-from anon.transparency.documents import MAX_BODY
+from anon.transparency.documents import MAX_BODY, Head
 from anon.transparency.transcript import digests_length, empty_length, entry_length
 from anon.wire.lists import list_length
 from anon.wire.messages import (
@@ -113,6 +116,14 @@ def _countersignatures(study: Manifest, _part: int) -> int:
     return longest_countersignatures(len(arrangement.tellers))
 
 
+def _numbered(manifest: Manifest) -> Sequence[int]:
+    return range(len(manifest.given))
+
+
+def _content(study: Manifest, part: int) -> int:
+    return study.given[part].length
+
+
 def _no_sum(_study: Manifest, _part: int) -> int:
     from anon.sharing.round_document import LONGEST_UNSUMMED
 
@@ -180,10 +191,6 @@ def padded_length(document: BucketDocument, most: int) -> int:
     return wire_bytes(digests_length(most), document.bits) if document.kind == "transcript" else 0
 
 
-def _model(study: Manifest, _part: int) -> int:
-    return protocol_of(study).longest_model(study)
-
-
 def _report(_study: Manifest, _part: int) -> int:
     return LONGEST_REPORT
 
@@ -206,6 +213,7 @@ _MEMBERS, _AUDIT = ("peer.rules.checks.check_membership", "aggregator.audit.audi
 KINDS: Final = (
     DocumentKind("manifest", Stage.FIRST, _only(0), _manifest, ("anon.protocols.registry.check_study",)),
     DocumentKind("tellers", Stage.FIRST, _with_tellers, _countersignatures, _JOINING),
+    DocumentKind("given", Stage.FIRST, _numbered, _content, ("peer.rules.checks.check_sizes", _AUDIT)),
     DocumentKind("abandoned", Stage.INSTEAD, _only(0), _abandoned, ()),
     DocumentKind("roster", Stage.BEFORE, _only(0), _roster, _MEMBERS, bucket=_rosters),
     DocumentKind("seed", Stage.BEFORE, _only(0), _seed, _MEMBERS),
@@ -215,14 +223,47 @@ KINDS: Final = (
         "transcript", Stage.AFTER, _surveys, _transcript, ("peer.run.inclusion", _AUDIT), CLOSING, bucket=digests_length
     ),
     DocumentKind("seed", Stage.AFTER, _only(1), _seed, (_AUDIT,)),
-    DocumentKind("model", Stage.AFTER, _only(0), _model, ("peer.predict", _AUDIT), _COUNTED, "model.json"),
     DocumentKind("report", Stage.AFTER, _only(0), _report, (), _COUNTED, "report.html"),
 )
 """In the order of publication. The second seed draws the score cohort. The audit makes a report again
 and names one of other words as not checked."""
 
-FILES: Final = {row.kind: row.file for row in KINDS if row.file}
-"""Names of the files that an export has besides the numbered documents."""
+
+def is_given(manifest: Manifest, head: Head) -> bool:
+    """False for a head of a given document that is not the one that the manifest names."""
+    return head.kind != "given" or (head.part < len(manifest.given) and head.digest == manifest.given[head.part].digest)
+
+
+@lru_cache(maxsize=64)
+def rows_of(manifest: Manifest) -> tuple[DocumentKind, ...]:
+    """The kinds that a study can have, in the order of publication: its protocol's results come before the report."""
+    *before, report = KINDS
+    return (*before, *_results(manifest), report)
+
+
+def _results(manifest: Manifest) -> Iterator[DocumentKind]:
+    longest = protocol_of(manifest).results(manifest)
+    for kind in dict.fromkeys(kind for kind, _ in longest):
+        parts = tuple(part for named, part in longest if named == kind)
+        bounds = {part: longest[kind, part] for part in parts}
+        yield DocumentKind(
+            kind, Stage.AFTER, partial(_given_parts, parts), partial(_bound, bounds), ("peer.predict", _AUDIT), _COUNTED
+        )
+
+
+def _given_parts(parts: Sequence[int], _study: Manifest) -> Sequence[int]:
+    return parts
+
+
+def _bound(bounds: Mapping[int, int], _study: Manifest, part: int) -> int:
+    return bounds[part]
+
+
+def files_of(manifest: Manifest) -> dict[Place, str]:
+    """The names of the files that an export has besides the numbered documents: each result, and the report."""
+    results = protocol_of(manifest).results(manifest)
+    named = {(kind, part): f"{kind}-{part}.json" if part else f"{kind}.json" for kind, part in results}
+    return named | {(row.kind, 0): row.file for row in KINDS if row.file}
 
 
 def kinds_of(*stages: Stage) -> tuple[str, ...]:
@@ -232,4 +273,4 @@ def kinds_of(*stages: Stage) -> tuple[str, ...]:
 
 def row_of(manifest: Manifest, kind: str, part: int) -> DocumentKind | None:
     """The row of a document; None for one of a round, and for one that the study cannot have."""
-    return next((row for row in KINDS if row.kind == kind and part in row.parts(manifest)), None)
+    return next((row for row in rows_of(manifest) if row.kind == kind and part in row.parts(manifest)), None)

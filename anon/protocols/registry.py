@@ -15,8 +15,8 @@ from attrs import evolve, frozen
 
 from anon.errors import InvalidValue, Malformed, because
 from anon.protocols.charge import Charge, Measure
-from anon.protocols.contract import Layout, PublishedModel, SharedPart, SummedPart
-from anon.protocols.models import linear, reading, tables
+from anon.protocols.contract import Layout, PublishedModel, Result, SharedPart, SummedPart
+from anon.protocols.models import linear, reading, rows, tables
 from anon.study.designs import Design
 from anon.study.manifest import Manifest, parse_manifest
 from anon.study.proposal import DesignSection, Proposal, parse_proposal, read_study_file
@@ -84,20 +84,29 @@ class Protocols:
         return carrying(manifest, self._by_design[manifest.design])
 
     def model(self, data_untrusted: bytes | str) -> PublishedModel:
-        """A valid model from its JSON, by its form, or by its protocol where it names one. One that names neither is of
-        tables. Raises `Malformed`."""
+        """A valid model from its JSON. Raises `Malformed`, also for a result that is no model."""
+        read = self.result(data_untrusted)
+        if isinstance(read, rows.PublishedRows):
+            raise Malformed("model: these are rows, which predict nothing; name a model.json")
+        return read
+
+    def result(self, data_untrusted: bytes | str) -> Result:
+        """A valid result from its JSON, by its form, or by its protocol where it names one. One that names neither is a
+        model of tables. Raises `Malformed`."""
         plain = reading.read(data_untrusted)
         text_untrusted = text_of(data_untrusted)
         form = plain.get("form") if isinstance(plain, dict) else None
         if form == linear.FORM:
             return linear.from_json(text_untrusted)
+        if form == rows.FORM:
+            return rows.from_json(text_untrusted)
         if form is not None:
             raise Malformed("model: of a form that this program does not know; update this program")
         if not isinstance(plain, dict) or "protocol" not in plain:
             return tables.from_json(text_untrusted)
         for parts in self.known:
             if plain["protocol"] == parts.shared.name:
-                return parts.shared.read_model(text_untrusted)
+                return parts.shared.read_result(text_untrusted)
         raise Malformed("model: of a protocol that this program does not know; update this program")
 
     def load_model(self, path: Path | str) -> PublishedModel:
@@ -172,6 +181,9 @@ def check_study(study: Manifest) -> None:
         raise Malformed("manifest: declares too small a per-attribute epsilon; do not take part")
     if study.bucketed_from and isinstance(protocol, SummedPart):
         raise Malformed("manifest: tellers take whole lists, and it has buckets; do not take part")
+    section = protocol.designs[study.design].section
+    if study.given and not (issubclass(section, DesignSection) and section.takes_given):
+        raise Malformed(f"manifest: the design {study.design} reads no given document; do not take part")
     _check_records(study, protocol)
     protocol.check(study)
     table = study.timetable

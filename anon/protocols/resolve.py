@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from attrs import evolve, frozen
 
@@ -13,6 +13,7 @@ from anon.protocols.registry import carrying, parts_of
 from anon.protocols.sum import arranged
 from anon.study.designs import most_in_a_window
 from anon.study.features import USUAL_MOST
+from anon.study.given import NONE_GIVEN, resolved
 from anon.study.manifest import VERSION, Manifest, Timetable, Window
 from anon.study.proposal import Proposal
 from anon.transparency import buckets
@@ -34,9 +35,10 @@ def resolve(
     now: int,
     randbelow: Callable[[int], int] = secrets.randbelow,
     address: str = "",
+    given: Mapping[str, bytes] = NONE_GIVEN,
 ) -> Manifest:
     """The manifest of a proposal published at `now` (unix seconds), served at the onion address `address`, if any, or
-    at several, as `Manifest.address` spells them.
+    at several, as `Manifest.address` spells them. `given`: the contents of its public documents, by name.
 
     Raises `Malformed` for a design that cannot be.
     """
@@ -51,7 +53,7 @@ def resolve(
             f"study.toml: cover.connections: expected at least {most}, the most packets that one peer has in a window, "
             f"got {proposal.cover.connections}"
         )
-    resolved = Manifest(
+    manifest = Manifest(
         version=VERSION,
         title=proposal.title,
         purpose=proposal.purpose,
@@ -80,8 +82,9 @@ def resolve(
         part=design.part,
         records=proposal.many,
         bucketed_from=_bucketed_from(protocol, proposal),
+        given=resolved(proposal.given, given),
     )
-    return carrying(resolved, parts)
+    return carrying(manifest, parts)
 
 
 def _with_maximum(proposal: Proposal) -> Proposal:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from anon.protocols.kinds import KINDS, Stage, longest_bucket, row_of
+from anon.protocols.kinds import Stage, longest_bucket, row_of, rows_of
 from anon.protocols.registry import protocol_of
 from anon.study.manifest import Manifest
 from anon.transparency.buckets import DECOYS
@@ -37,7 +37,7 @@ def longest_body(manifest: Manifest, kind: str, part: int = 0) -> int:
 
 def most_documents(manifest: Manifest) -> int:
     """How many documents the study can have, its manifest included."""
-    common = sum(len(row.parts(manifest)) for row in KINDS if row.stage is not Stage.INSTEAD)
+    common = sum(len(row.parts(manifest)) for row in rows_of(manifest) if row.stage is not Stage.INSTEAD)
     return common + len(protocol_of(manifest).documents(manifest))
 
 

@@ -28,6 +28,7 @@ from anon.study.features import (
     demand_names,
     demand_plain,
 )
+from anon.study.given import Given, demand_given
 from anon.study.parsing import CARRIED, LEFT_OUT, make_converter, structure
 from anon.study.records import Records
 from anon.study.slots import Slot, demand_slots
@@ -159,6 +160,8 @@ class Manifest:
     `protocol` names the protocol, and `part` is its own. `records`: each member may have many; None where each has one.
     `bucketed_from`: the members from which on long documents are in buckets (`anon.transparency.buckets`); 0 for never.
 
+    `given`: the public documents that come with it.
+
     No protocol is asked when a manifest is built or parsed. `parts`: those of its protocol, which it carries once
     `anon.protocols.registry` held it to the form of its design; they are no part of its bytes.
     """
@@ -191,6 +194,7 @@ class Manifest:
     part: bytes = field(default=b"", repr=False)
     records: Records | None = field(default=None, metadata=LEFT_OUT)
     bucketed_from: int = field(default=0, metadata=LEFT_OUT)
+    given: tuple[Given, ...] = field(default=(), metadata=LEFT_OUT)
     parts: object = field(default=None, kw_only=True, eq=False, repr=False, metadata=CARRIED)
 
     def __attrs_post_init__(self) -> None:
@@ -219,6 +223,7 @@ class Manifest:
             raise InvalidValue(f"part: expected at most {LONGEST_PART} bytes")
         if self.bucketed_from and not 2 <= self.bucketed_from <= MOST_IN_COHORT:
             raise InvalidValue(f"bucketed_from: expected 2 to {MOST_IN_COHORT}")
+        demand_given(self.given)
         _check_shape(self)
 
     @property

@@ -27,6 +27,7 @@ from anon.study.features import (
     demand_names,
     one_of,
 )
+from anon.study.given import GivenFile, demand_given
 from anon.study.parsing import CARRIED, kind_of, make_converter, structure
 from anon.study.records import PERSON, RECORD, Records, declared
 from anon.study.texts import demand_seen
@@ -60,12 +61,13 @@ class DesignSection:
     """The `[design]` of a study file. Each protocol derives a class for each of its designs.
 
     `has_tellers`: the answers leave in shares, for the tellers that the file names. `takes_many`: a member may have
-    many records.
+    many records. `takes_given`: it reads public documents that staff give with the study.
     """
 
     kind: str
     has_tellers: ClassVar[bool] = False
     takes_many: ClassVar[bool] = False
+    takes_given: ClassVar[bool] = False
 
     def demand(self, proposal: Proposal) -> None:
         """Raises `InvalidValue` for a study file that the design cannot run."""
@@ -147,6 +149,7 @@ class Proposal:
     records: str = field(default="one", validator=one_of("one", "many"))
     most_records: int = 0
     unit: str = field(default=PERSON, validator=one_of(PERSON, RECORD))
+    given: tuple[GivenFile, ...] = ()
     parts: object = field(default=None, kw_only=True, eq=False, repr=False, metadata=CARRIED)
 
     def __attrs_post_init__(self) -> None:
@@ -165,6 +168,9 @@ class Proposal:
             self.many.demand_questions(len(self.features) + 1)
         if len({teller.address for teller in self.tellers}) != len(self.tellers):
             raise InvalidValue("tellers: two at one address are one teller; name tellers that different people run")
+        if self.given and not self.design.takes_given:
+            raise InvalidValue(f"given: the design {self.design.kind} reads no given document; leave it out")
+        demand_given(self.given)
         self.design.demand(self)
 
     @property

@@ -28,6 +28,7 @@ from anon.study.features import (
     OneOf,
     Release,
 )
+from anon.study.given import MOST_GIVEN, GivenFile
 from anon.study.proposal import (
     FEWEST_TELLERS,
     LONGEST_ENTRY,
@@ -46,7 +47,7 @@ EDITOR_LINE = f"#:schema {FILE}"
 
 DURATION_PATTERN = "^(\\d+d)?(\\d+h)?(\\d+m)?(\\d+s)?$"
 _SCALARS = {str: "string", int: "integer", float: "number", bool: "boolean"}
-_SECTIONS = (Label, Feature, Schedule, Cohort, Learning, Release, Cover, TellerPlace)
+_SECTIONS = (Label, Feature, Schedule, Cohort, Learning, Release, Cover, TellerPlace, GivenFile)
 
 WORDS: Final[dict[str, str]] = {
     "version": "Of this format: 1.",
@@ -91,6 +92,10 @@ WORDS: Final[dict[str, str]] = {
     "TellerPlace.entry": "The teller's offer for this study in hex digits; left out, publishing asks for it.",
     "TellerPlace.spare": "True of the last of three: any two suffice, so one may be lost. It costs accuracy and trust.",
     "TellerPlace.second_entry": "With a spare, the teller's second offer; left out, publishing asks for it.",
+    "given": "Public documents that everybody reads, each a file; for designs that read them alone.",
+    "GivenFile.name": "A short name.",
+    "GivenFile.description": "What it is. People read it before they say yes.",
+    "GivenFile.file": "Its path, from the folder of this file.",
     "Schedule.enrol": "From publishing until the roster closes.",
     "Schedule.settle": "After each closing, before the next window opens.",
     "Schedule.collect": "The window in which packets are sent.",
@@ -123,9 +128,9 @@ _BOUNDS: Final[dict[str, dict[str, Any]]] = {
         "type": ["integer", "array"], "minimum": -1, "maximum": 1,
         "items": {"type": "integer", "minimum": -1, "maximum": 1},
     },
-    "features": {"minItems": 1},
     "most_records": {"minimum": 0, "maximum": MOST_RECORDS},
     "tellers": {"minItems": FEWEST_TELLERS, "maxItems": MOST_TELLERS},
+    "given": {"maxItems": MOST_GIVEN},
     "TellerPlace.name": {"minLength": 1, "maxLength": LONGEST_NAME},
     "TellerPlace.address": {"pattern": TELLER_ADDRESS},
     "TellerPlace.entry": {"pattern": "^([0-9a-f]{2})*$", "maxLength": LONGEST_ENTRY},

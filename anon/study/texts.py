@@ -47,6 +47,8 @@ def texts_of(value: object, place: str = "") -> Iterator[tuple[str, str]]:
         yield place, value
     elif attrs.has(kind := type(value)):
         for attribute in attrs.fields(kind):
+            if attribute.metadata.get("carried"):
+                continue
             yield from texts_of(
                 getattr(value, attribute.name), f"{place}.{attribute.name}" if place else attribute.name
             )

@@ -28,6 +28,7 @@ from anon.credential import Credential, finalize, signer_nym_entropy
 from anon.credential.issuance import PublicKey
 from anon.errors import Malformed, Refused
 from anon.ldp import format_epsilon
+from anon.protocols.kinds import is_given
 from anon.protocols.registry import Protocols, charge_of, check_study
 from anon.protocols.signed_counts import members_signed, packets_signed, with_members
 from anon.protocols.sizes import longest_body, most_documents
@@ -143,6 +144,13 @@ def check_sizes(manifest: Manifest, chain: Sequence[SignedHead], seen: int = 0) 
         )
     for signed in chain[seen:]:
         demand_length(signed.head, longest_body(manifest, signed.head.kind, signed.head.part))
+        if not is_given(manifest, signed.head):
+            raise Distrust(
+                say(
+                    "the aggregator signed another public document than the study names; nothing more is sent: tell "
+                    "staff and the other members",
+                )
+            )
     check_numbers(manifest, chain, seen)
     return tuple(chain)
 

@@ -26,6 +26,7 @@ from anon.protocols.registry import charge_of, exposure_of, protocol_of
 from anon.protocols.sizes import MOST_HELD, longest_at_once
 from anon.protocols.tellers import tellers_of
 from anon.study.features import Table
+from anon.study.given import Given
 from anon.study.manifest import Manifest
 from anon.study.texts import faults_of
 from anon.text.foreign import Quoted
@@ -309,6 +310,14 @@ def explain(
     )
 
 
+def _given(document: Given) -> Sentence:
+    return say(
+        "Everybody reads the same public document, {name}: {description}",
+        name=Quoted(document.name),
+        description=Quoted(document.description),
+    )
+
+
 def trust(manifest: Manifest, tellers: Sequence[NamedTeller]) -> tuple[Sentence, ...]:
     """The sentences about the tellers, with a warning for each known name that has other words."""
     arrangement = tellers_of(manifest)
@@ -323,6 +332,7 @@ def _statements(
     lines = [
         *cost,
         *trust(manifest, tellers),
+        *(_given(document) for document in manifest.given),
         say("Compare the fingerprint with a public place before you say yes."),
         say("Until enrolment closes you can leave and are struck off. Later you can stop, and nothing more is sent."),
         say("A packet that was sent cannot be called back."),

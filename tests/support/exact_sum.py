@@ -13,14 +13,13 @@ from typing import ClassVar
 import numpy as np
 from attrs import evolve, frozen
 
-from aggregator.protocols.contract import Round
 from aggregator.protocols.tally import Tally
 from anon.credential import pseudonym
 from anon.errors import InvalidValue, Malformed
 from anon.ldp import NanoEpsilon, RandomBytes
 from anon.protocols.categories import label_category
 from anon.protocols.charge import Charge, Measure
-from anon.protocols.contract import DocumentArrived, Layout, Place, Record
+from anon.protocols.contract import DocumentArrived, Layout, Place, Record, Round
 from anon.protocols.outgoing import Answer, Contributing, OpenShares, RawVector, SealedShares, sealed
 from anon.protocols.registry import ProtocolParts
 from anon.protocols.sortition import occasion_of
@@ -53,6 +52,7 @@ def form(cards: Mapping[str, int], tables: Tables) -> None:
         raise InvalidValue("design: exact-sum asks in two rounds")
 
 
+@frozen
 class Shared(noisy_count.Shared):
     name = NAME
     designs: ClassVar[Mapping[str, Design]] = {NAME: Design(ExactSum, form, {"kind": "Two exact sums.", "most": "Nothing."})}
@@ -65,6 +65,10 @@ class Shared(noisy_count.Shared):
     def check(self, study: Manifest) -> None:
         if len(_recipients(study)) != 2:
             raise Malformed("manifest: expected two recipients; do not take part")
+
+    def rounds(self, study: Manifest) -> tuple[Round, ...]:
+        """They publish nothing: the sums are for the recipients."""
+        return tuple(evolve(asking, document=None) for asking in super().rounds(study))
 
     def documents(self, study: Manifest) -> Mapping[Place, int]:
         return {}
@@ -140,17 +144,13 @@ def packet(peer: FakePeer, vector: tuple[int, ...], slot: int = 0) -> Packet:
     return peer.signed(Packet(occasion, slot, made.public, made.shares, b""))
 
 
+@frozen
 class Aggregator(noisy_count.Aggregator):
-    """Its rounds publish nothing: the sums are for the recipients."""
-
-    def rounds(self, study: Manifest) -> tuple[Round, ...]:
-        return tuple(evolve(one, document=None) for one in super().rounds(study))
-
     def tally(self, study: Manifest, survey: Survey, packets: Sequence[object], score_value: bytes) -> Tally:
         return np.zeros(0, dtype=np.int64)
 
-    def learn(self, study: Manifest, documents: Mapping[Place, bytes], tallies: Mapping[int, Tally]) -> noisy_count.Counted:
-        return noisy_count.Counted(noisy_count.CountModel(NAME, study.study_id.hex(), study.title, study.label, 0.5))
+    def learn(self, study: Manifest, documents: Mapping[Place, bytes], tallies: Mapping[int, Tally]) -> noisy_count.Counts:
+        return noisy_count.Counts(noisy_count.CountModel(NAME, study.study_id.hex(), study.title, study.label, 0.5))
 
 
 def share_of(occasion: Occasion, tag: bytes, recipient: int, share: bytes) -> list[int]:

@@ -14,7 +14,7 @@ from attrs import define, evolve, field
 from nacl.signing import SigningKey
 
 from aggregator.audit import AuditResult, audit_documents
-from aggregator.protocols.contract import Learned, SummingPart, part_of
+from aggregator.protocols.contract import LearningResult, SummingPart, part_of
 from aggregator.study.learn import Counting, TranscriptCounts, count, counted, report_again
 from anon.credential import blind_sign, finalize, generate_secret_key, public_key, signer_nym_entropy
 from anon.protocols.contract import Place
@@ -74,7 +74,7 @@ class Forge:
     lists: dict[int, tuple[bytes, ...]] = field(factory=dict)
     """By round, the tags that the tellers sum, where a liar chose them."""
     enrolled: int = 0
-    learned: Learned | None = None
+    learned: LearningResult | None = None
 
     @classmethod
     def begin(cls, text: str, seed: int, change: Callable[[Manifest], Manifest] = lambda one: one) -> Forge:

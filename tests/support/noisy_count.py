@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from aggregator.protocols.contract import Learned, Reached, ReportPart, Round
+from aggregator.protocols.contract import LearningResult, PartScore, ReportPart
 from aggregator.protocols.estimates import Estimate, estimate
 from aggregator.protocols.tally import Tally, tallied
 from anon.errors import InvalidValue, Malformed
@@ -14,12 +14,14 @@ from anon.ldp import NanoEpsilon, PerturbedReport, RandomBytes, RawCategory, bui
 from anon.protocols.categories import label_category
 from anon.protocols.charge import Charge, local
 from anon.protocols.contract import (
+    MODEL,
     DocumentArrived,
     Layout,
+    ModelScore,
     Place,
-    Predicted,
     PublishedModel,
     Record,
+    Round,
     Value,
 )
 from anon.protocols.outgoing import SurveyAnswer
@@ -63,8 +65,8 @@ class CountModel:
     chance: float | None = None
     shown: bool | None = None
 
-    def predict(self, values: Mapping[str, Value]) -> Predicted:
-        return Predicted(self.share, self.share >= self.threshold)
+    def predict(self, values: Mapping[str, Value]) -> ModelScore:
+        return ModelScore(self.share, self.share >= self.threshold)
 
     def to_json(self) -> str:
         return dumps(make_converter().unstructure(self), sort_keys=True)
@@ -108,12 +110,16 @@ class Shared:
     def per_attribute(self, design: Layout) -> NanoEpsilon:
         return NanoEpsilon(total_epsilon(design.surveys, design.slots))
 
+    def rounds(self, study: Manifest) -> tuple[Round, ...]:
+        names = ("asking", "asking again")
+        return tuple(Round(survey.window, names[survey.survey], names[survey.survey], (survey.survey,), ("count", survey.survey)) for survey in study.surveys)
+
     def documents(self, study: Manifest) -> Mapping[Place, int]:
         most = study.cohort.maximum
         return {("count", number): len(document(study, number, most, most)) for number in range(2)}
 
-    def longest_model(self, study: Manifest) -> int:
-        return 6 * len(study.to_bytes()) + 400
+    def results(self, study: Manifest) -> Mapping[Place, int]:
+        return {MODEL: 6 * len(study.to_bytes()) + 400}
 
     def summary(self, study: Manifest) -> str:
         return f"You are asked about {study.label.name} twice; the second time, whether most were right about you."
@@ -132,7 +138,7 @@ class Shared:
 
         return tuple(kind(survey) for survey in study.surveys)
 
-    def read_model(self, text_untrusted: str) -> CountModel:
+    def read_result(self, text_untrusted: str) -> CountModel:
         return structure(make_converter(), loads(text_untrusted), CountModel, "model")
 
 
@@ -167,35 +173,35 @@ class Peer:
 
 
 @frozen
-class Counted:
+class Counts:
     model: CountModel
+
+    @property
+    def results(self) -> Mapping[Place, bytes]:
+        return {MODEL: self.model.to_json().encode()}
 
 
 @frozen
 class Aggregator:
-    def rounds(self, study: Manifest) -> tuple[Round, ...]:
-        names = ("asking", "asking again")
-        return tuple(Round(survey.window, names[survey.survey], names[survey.survey], (survey.survey,), ("count", survey.survey)) for survey in study.surveys)
-
     def tally(self, study: Manifest, survey: Survey, packets: Sequence[PublishedPacket], score_value: bytes) -> Tally:
         return tallied(survey, [packet.report for packet in packets])
 
     def counted(self, study: Manifest, number: int, tallies: Mapping[int, Tally]) -> bytes:
         return document(study, number, int(tallies[number][0]), int(tallies[number][2]))
 
-    def learn(self, study: Manifest, documents: Mapping[Place, bytes], tallies: Mapping[int, Tally]) -> Counted:
+    def learn(self, study: Manifest, documents: Mapping[Place, bytes], tallies: Mapping[int, Tally]) -> Counts:
         (n, yes), (again, agree) = [counts_in(study, number, documents["count", number]) for number in range(2)]
         first, second = (study.survey(0).build().unbias((total - ayes, ayes), total)[1] / max(total, 1) for total, ayes in ((n, yes), (again, agree)))
         share = min(max((first + (second if 2 * yes > n else 1 - second)) / 2, 0.0), 1.0)
-        return Counted(CountModel("noisy-count", study.study_id.hex(), study.title, study.label, share))
+        return Counts(CountModel("noisy-count", study.study_id.hex(), study.title, study.label, share))
 
-    def reached(self, model: PublishedModel) -> tuple[Reached, ...]:
+    def part_scores(self, model: PublishedModel) -> tuple[PartScore, ...]:
         return ()
 
     def estimate(self, study: Manifest, survey: Survey, documents: Mapping[Place, bytes], tally: Tally, final: bool) -> Estimate | None:
         return estimate(survey, Shared().title(study, survey), ["yes"], tally, final) if tally[0] else None
 
-    def report(self, study: Manifest, learned: Learned) -> ReportPart:
+    def report(self, study: Manifest, learned: LearningResult) -> ReportPart:
         return ReportPart('{% extends "report.html" %}{% block results %}<h2>The count</h2><p>{{ "%.3f" | format(model.share) }} say yes.</p>{% endblock %}')
 
 

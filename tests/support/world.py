@@ -7,7 +7,7 @@ aggregator, which records what an observer of its network sees.
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from anon.protocols.posts import sealed_enrolment, sealed_withdrawal
 from anon.protocols.registry import Protocols
 from anon.protocols.sortition import draw, occasion_of, tag_context
 from anon.route import Response
+from anon.study.given import NONE_GIVEN
 from anon.study.manifest import Manifest, Window
 from anon.transparency.buckets import bucket_of, parse_bucket, parse_bucket_document
 from anon.transparency.documents import body_digest, find
@@ -366,22 +367,25 @@ class World:
 
 @asynccontextmanager
 async def in_memory(
-    home: Path, text: str, invites: int = 20, database_url: str = "", protocols: Protocols = PROTOCOLS
+    home: Path, text: str, invites: int = 20, database_url: str = "", protocols: Protocols = PROTOCOLS,
+    given: Mapping[str, bytes] = NONE_GIVEN,
 ) -> AsyncIterator[World]:
     """A published study of the aggregator in this home; its peers are closed at the end."""
     clock = Clock()
     if database_url:
         await set_up(open_home(home, os.urandom), database_url)
     async with make_app(home, clock, protocols) as app:
-        world = await begin(app, clock, text, invites)
+        world = await begin(app, clock, text, invites, given)
         yield world
         for peer in world.peers:
             peer.close()
 
 
-async def begin(app: AggregatorApp, clock: Clock, text: str, invites: int = 20) -> World:
+async def begin(
+    app: AggregatorApp, clock: Clock, text: str, invites: int = 20, given: Mapping[str, bytes] = NONE_GIVEN
+) -> World:
     """Publish a study in an opened app."""
-    manifest = await app.create_study(app._tools.protocols.proposal(text))
+    manifest = await app.create_study(app._tools.protocols.proposal(text), given=given)
     made = await app.create_invites(manifest.study_id, invites, ADDRESS)
     return World(app, app.study(manifest.study_id), clock, made if made[0].code else [])
 

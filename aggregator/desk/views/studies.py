@@ -81,7 +81,7 @@ class Pages(FormPages, InvitePages):
             request,
             facts=await facts.facts_of(live),
             estimates=await self._estimates.of(live),
-            reached=await facts.reached_by(live),
+            reached=await facts.part_scores_of(live),
             fewest=STEP,
             guessing=await facts.is_guessing(live),
             statement=await facts.statement_of(live),

@@ -8,7 +8,7 @@ from importlib.resources import files
 import numpy as np
 from attrs import frozen
 
-from aggregator.protocols.contract import Learned, Reached, ReportPart, Round
+from aggregator.protocols.contract import LearningResult, PartScore, ReportPart
 from aggregator.protocols.estimates import Estimate, estimate
 from aggregator.protocols.histogram.estimates import can_be_named, category_names
 from aggregator.protocols.histogram.results import LearnedStudy
@@ -27,14 +27,6 @@ from anon.wire.packets import TAG_BYTES, PublishedPacket
 @frozen
 class HistogramPart:
     """See `aggregator.protocols.contract`."""
-
-    def rounds(self, study: Manifest) -> tuple[Round, ...]:
-        """The rounds that find cuts, then collection. The stored words are those of the first version."""
-        turns = sorted({one.round for one in study.surveys if not asks_label(one)})
-        binning = [_binning_round(study, turn, number) for number, turn in enumerate(turns, 1)]
-        asked = [one for one in study.surveys if asks_label(one)]
-        collection = [Round(asked[0].window, "collecting", "collection", _numbers(asked))] if asked else []
-        return (*binning, *collection)
 
     def tally(self, study: Manifest, survey: Survey, packets: Sequence[PublishedPacket], score_value: bytes) -> Tally:
         """See `AggregatorPart`. Of a histogram survey two rows: of the packets that train, and of those that score."""
@@ -61,10 +53,10 @@ class HistogramPart:
         shares = known_shares(study, answers)
         return learn_study(study, study_cuts(study, answers), tallies, shares).telling()
 
-    def reached(self, model: PublishedModel) -> tuple[Reached, ...]:
+    def part_scores(self, model: PublishedModel) -> tuple[PartScore, ...]:
         """The scores of the model's tables."""
         tables = model.tables if isinstance(model, Model) else ()
-        return tuple(Reached(" × ".join(one.features), one.reports, one.auc, one.f1) for one in tables)
+        return tuple(PartScore(" × ".join(one.features), one.reports, one.auc, one.f1) for one in tables)
 
     def estimate(
         self, study: Manifest, survey: Survey, documents: Mapping[Place, bytes], tally: Tally, final: bool
@@ -79,7 +71,7 @@ class HistogramPart:
         names = category_names(study, survey, published)
         return estimate(survey, survey_title(study, survey), names, whole, final)
 
-    def report(self, study: Manifest, learned: Learned) -> ReportPart:
+    def report(self, study: Manifest, learned: LearningResult) -> ReportPart:
         """Tables with their scores, effects, estimates and methods."""
         from aggregator.protocols.histogram.report import values_of
 
@@ -93,13 +85,3 @@ def count(survey: Survey, tally: Tally) -> RoundCounts:
     """The answers to one binning survey."""
     n, *counts = tally.tolist()
     return RoundCounts.of(survey, n, counts)
-
-
-def _binning_round(study: Manifest, turn: int, number: int) -> Round:
-    surveys = surveys_of_round(study, turn)
-    name = f"finding cuts, round {number}"
-    return Round(surveys[0].window, "binning", name, _numbers(surveys), thresholds.place_of(study, turn))
-
-
-def _numbers(surveys: Sequence[Survey]) -> tuple[int, ...]:
-    return tuple(one.survey for one in surveys)

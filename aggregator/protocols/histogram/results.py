@@ -10,6 +10,7 @@ from aggregator.protocols.histogram.declared_score import DeclaredScore
 from aggregator.protocols.histogram.noise_test import ABSTAIN_FROM, LEVEL
 from aggregator.protocols.histogram.reconstruct import Floats
 from aggregator.protocols.histogram.scoring import Scores
+from anon.protocols.contract import MODEL, Place
 from anon.protocols.models.tables import VERSION, Cuts, Model, ModelTable
 from anon.study.features import Feature, Label
 
@@ -89,6 +90,11 @@ class LearnedStudy:
     null: float = 0.0
     chance: float = 1.0
     declared: DeclaredScore | None = None
+
+    @property
+    def results(self) -> Mapping[Place, bytes]:
+        """The model alone."""
+        return {MODEL: self.model.to_json().encode()}
 
     @property
     def learnable(self) -> bool:

@@ -8,16 +8,16 @@ from importlib.resources import files
 import numpy as np
 from attrs import evolve, frozen
 
-from aggregator.protocols.contract import Learned, Reached, ReportPart, Round
+from aggregator.protocols.contract import LearningResult, PartScore, ReportPart
 from aggregator.protocols.estimates import Estimate
 from aggregator.protocols.linear_report import linear_report
 from aggregator.protocols.sum.published import NoisySum
 from aggregator.protocols.tally import Tally
 from anon.errors import Malformed
-from anon.protocols.contract import Place, PublishedModel
+from anon.protocols.contract import MODEL, Place, PublishedModel
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.sum.design import CONSTANT, GRADIENT, TABLES, column_of, summed_of
-from anon.protocols.sum.standing import RoundSum, arrangement_of, final_weights, place_of, read_sums, sum_asked
+from anon.protocols.sum.standing import RoundSum, arrangement_of, final_weights, read_sums, sum_asked
 from anon.sharing.round_document import demand_listed
 from anon.study.manifest import Manifest, Survey
 from anon.sums.moments import MomentSums
@@ -31,16 +31,15 @@ class LearnedLinear:
 
     model: LinearModel
 
+    @property
+    def results(self) -> Mapping[Place, bytes]:
+        """The model alone."""
+        return {MODEL: self.model.to_json().encode()}
+
 
 @frozen
 class SumPart:
     """See `aggregator.protocols.contract`."""
-
-    def rounds(self, study: Manifest) -> tuple[Round, ...]:
-        """One for each survey. The stored word is that of collection."""
-        if len(study.surveys) == 1:
-            return (_round(study.surveys[0], "collection"),)
-        return tuple(_round(one, f"round {one.round + 1} of {len(study.surveys)}") for one in study.surveys)
 
     def check_sums(
         self,
@@ -60,11 +59,11 @@ class SumPart:
         """Nothing: the sums are the tellers'."""
         return np.zeros(0, dtype=np.int64)
 
-    def learn(self, study: Manifest, documents: Mapping[Place, bytes], tallies: Mapping[int, Tally]) -> Learned:
+    def learn(self, study: Manifest, documents: Mapping[Place, bytes], tallies: Mapping[int, Tally]) -> LearningResult:
         """The model of the published sums. Every packet trains: none is kept for scoring."""
         return learned_from(study, read_sums(study, documents, len(study.surveys)))
 
-    def reached(self, model: PublishedModel) -> tuple[Reached, ...]:
+    def part_scores(self, model: PublishedModel) -> tuple[PartScore, ...]:
         """None: no packet was kept for scoring."""
         return ()
 
@@ -74,7 +73,7 @@ class SumPart:
         """None: sealed shares tell the aggregator nothing."""
         return None
 
-    def report(self, study: Manifest, learned: Learned) -> ReportPart:
+    def report(self, study: Manifest, learned: LearningResult) -> ReportPart:
         """The tables with their effects, or the linear model's columns."""
         if isinstance(learned, LearnedLinear):
             return linear_report(learned.model)
@@ -87,7 +86,7 @@ class SumPart:
         return ReportPart(template, values_of(study, learned))
 
 
-def learned_from(study: Manifest, sums: Sequence[RoundSum], with_influence: bool = True) -> Learned:
+def learned_from(study: Manifest, sums: Sequence[RoundSum], with_influence: bool = True) -> LearningResult:
     """The model of these sums, one for each round. Raises `Malformed` for sums that do not fit the study."""
     kind = study.surveys[0].kind
     if kind == TABLES:
@@ -98,16 +97,12 @@ def learned_from(study: Manifest, sums: Sequence[RoundSum], with_influence: bool
     return LearnedLinear(_ridge(study, sums[0]))
 
 
-def _round(survey: Survey, name: str) -> Round:
-    return Round(survey.window, "collecting", name, (survey.survey,), place_of(survey.round))
-
-
 def _noisy(study: Manifest, found: RoundSum) -> NoisySum:
     parties = arrangement_of(study).summing
     return NoisySum(found.values, found.accepted, found.noise / parties, parties)
 
 
-def _learned_tables(study: Manifest, found: RoundSum, with_influence: bool) -> Learned:
+def _learned_tables(study: Manifest, found: RoundSum, with_influence: bool) -> LearningResult:
     from aggregator.protocols.histogram.results import Subject  # late: a server starts without scikit-learn
     from aggregator.protocols.sum.tables import learn_tables
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import ClassVar
 
@@ -11,14 +11,13 @@ from attrs import frozen
 from anon.errors import Malformed
 from anon.ldp import NanoEpsilon
 from anon.protocols.charge import Charge, local
-from anon.protocols.contract import Layout, Place
+from anon.protocols.contract import MODEL, Layout, Place, Result, Round
 from anon.protocols.histogram import declared, describe
 from anon.protocols.histogram import thresholds as cuts
 from anon.protocols.histogram.asked import asks_label
 from anon.protocols.histogram.design import Windows, binning_rounds, lay_out
 from anon.protocols.histogram.forms import one_packet, paper
 from anon.protocols.histogram.sections import BOUNDS, WORDS, OnePacket, Paper
-from anon.protocols.models.tables import Model, from_json
 from anon.protocols.words import PacketKind
 from anon.study.cost import attribute_epsilon, total_epsilon
 from anon.study.designs import Design
@@ -71,19 +70,27 @@ class HistogramProtocol:
         """See `contract`."""
         return NanoEpsilon(attribute_epsilon(design.surveys, design.slots, asks_label))
 
+    def rounds(self, study: Manifest) -> tuple[Round, ...]:
+        """The rounds that find cuts, then collection."""
+        turns = sorted({survey.round for survey in study.surveys if not asks_label(survey)})
+        finding = [_finding_round(study, turn, number) for number, turn in enumerate(turns, 1)]
+        asked = [survey for survey in study.surveys if asks_label(survey)]
+        collection = [Round(asked[0].window, "collecting", "collection", _numbers(asked))] if asked else []
+        return (*finding, *collection)
+
     def documents(self, study: Manifest) -> Mapping[Place, int]:
         """The thresholds of every round and the edges; see `contract`."""
         return cuts.longest_documents(study)
 
-    def longest_model(self, study: Manifest) -> int:
-        """Its texts are the manifest's. A table belongs to a survey's features or to one feature, and holds three
-        numbers a cell; a feature has at most as many cuts as categories."""
+    def results(self, study: Manifest) -> Mapping[Place, int]:
+        """One model of tables, whose texts are the manifest's. A table belongs to features of a survey or to one
+        feature, and holds three numbers a cell; a feature has at most as many cuts as categories."""
         asked = [survey for survey in study.surveys if asks_label(survey)]
         names = sum(len(name) + _NUMBER for survey in asked for name in survey.features)
         cells = sum(prod(survey.cards) for survey in asked)
         cells += 2 * sum(feature.cardinality for feature in study.features)
         tables = len(asked) + len(study.features)
-        return _TEXT * len(study.to_bytes()) + names + _NUMBER * (3 * cells + 16 * tables)
+        return {MODEL: _TEXT * len(study.to_bytes()) + names + _NUMBER * (3 * cells + 16 * tables)}
 
     def summary(self, study: Manifest) -> Sentence:
         """See `contract`."""
@@ -101,9 +108,19 @@ class HistogramProtocol:
         """See `contract`."""
         return describe.packet_kinds(study)
 
-    def read_model(self, text_untrusted: str) -> Model:
-        """See `contract`."""
-        return from_json(text_untrusted)
+    def read_result(self, text_untrusted: str) -> Result:
+        """None: tables name no protocol."""
+        raise Malformed("model: tables name no protocol; fetch it again")
+
+
+def _finding_round(study: Manifest, turn: int, number: int) -> Round:
+    surveys = cuts.surveys_of_round(study, turn)
+    name = f"finding cuts, round {number}"
+    return Round(surveys[0].window, "binning", name, _numbers(surveys), cuts.place_of(study, turn))
+
+
+def _numbers(surveys: Sequence[Survey]) -> tuple[int, ...]:
+    return tuple(survey.survey for survey in surveys)
 
 
 def _rounds(start: int, length: int, settle: int, rounds: int) -> tuple[Window, ...]:

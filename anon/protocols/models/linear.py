@@ -17,7 +17,7 @@ from attrs import field, frozen
 
 from anon.errors import InvalidValue
 from anon.protocols.categories import Value
-from anon.protocols.contract import Contribution, Predicted
+from anon.protocols.contract import Contribution, ModelScore
 from anon.protocols.models import reading
 from anon.study.features import Feature, Label, demand_names, demand_numbers
 from anon.study.parsing import LEFT_OUT
@@ -77,7 +77,7 @@ class LinearModel:
         if self.target is not None and self.target.name in {*names, self.label.name}:
             raise InvalidValue("target: expected another name than those of the columns and the label")
 
-    def predict(self, values: Mapping[str, Value]) -> Predicted:
+    def predict(self, values: Mapping[str, Value]) -> ModelScore:
         """Score or value, the answer, and what each column added. Never raises on account of a value."""
         parts = tuple(
             Contribution((column.name,), weight * column.real(values.get(column.name)))
@@ -87,10 +87,10 @@ class LinearModel:
         moved_by = () if self.shown is False else parts
         if self.target is not None:
             place = (min(max(total, -1.0), 1.0) + 1) / 2
-            return Predicted(place, None, moved_by, None if self.shown is False else self.target.value(total))
+            return ModelScore(place, None, moved_by, None if self.shown is False else self.target.value(total))
         probability = reading.logistic(total)
         answer = None if self.shown is False else probability >= self.threshold - TOLERANCE
-        return Predicted(probability, answer, moved_by)
+        return ModelScore(probability, answer, moved_by)
 
     def to_json(self) -> str:
         """The one spelling of this model."""

@@ -19,7 +19,7 @@ from attrs import field, frozen
 
 from anon.errors import InvalidValue, Malformed, Refused
 from anon.protocols.categories import Value, feature_category
-from anon.protocols.contract import Contribution, Predicted, PublishedModel
+from anon.protocols.contract import Contribution, ModelScore, PublishedModel
 from anon.protocols.models import reading
 from anon.study.features import Feature, Label, demand_features, demand_names, demand_numbers, one_of
 from anon.study.parsing import LEFT_OUT
@@ -198,7 +198,7 @@ class Model:
         """
         return None if self.shown is False else self.decide(categories)
 
-    def predict(self, values: Mapping[str, Value]) -> Predicted:
+    def predict(self, values: Mapping[str, Value]) -> ModelScore:
         """Score, answer, and what each table added; nothing of the last where there is no answer.
 
         Raises `TypeError` for values without the features' names.
@@ -213,7 +213,7 @@ class Model:
         categories = self.categories(values)
         answer = self.answer(categories)
         moved_by = () if answer is None else self.contributions(categories)
-        return Predicted(self.probability(categories), answer, moved_by)
+        return ModelScore(self.probability(categories), answer, moved_by)
 
     def contributions(self, categories: Mapping[str, int]) -> tuple[Contribution, ...]:
         """Each table's term, in the tables' order. Raises `Malformed` for a missing or impossible category."""

@@ -12,8 +12,7 @@ from attrs import frozen
 from anon.errors import Malformed
 from anon.ldp import NanoEpsilon
 from anon.protocols.charge import Charge, Measure, Unit
-from anon.protocols.contract import Layout, Place, PublishedModel
-from anon.protocols.models import linear, tables
+from anon.protocols.contract import MODEL, Layout, Place, Result, Round
 from anon.protocols.sum import arranged, describe
 from anon.protocols.sum.design import (
     gradient_form,
@@ -99,6 +98,15 @@ class SumProtocol:
         """See `contract`."""
         return tuple(size + OVERHEAD for size in arrangement_of(study).layout(study.packets).shares)
 
+    def rounds(self, study: Manifest) -> tuple[Round, ...]:
+        """One for each survey."""
+        most = len(study.surveys)
+        names = ["collection"] if most == 1 else [f"round {survey.round + 1} of {most}" for survey in study.surveys]
+        return tuple(
+            Round(survey.window, "collecting", name, (survey.survey,), place_of(survey.round))
+            for survey, name in zip(study.surveys, names, strict=True)
+        )
+
     def documents(self, study: Manifest) -> Mapping[Place, int]:
         """The sums of each round."""
         arrangement, most = arrangement_of(study), study.cohort.maximum
@@ -106,11 +114,11 @@ class SumProtocol:
             place_of(one.round): longest_round_sums(arrangement, one.round, most) for one in arrangement.sums
         }
 
-    def longest_model(self, study: Manifest) -> int:
-        """Its texts are the manifest's. Tables hold three numbers for each cell of a feature, and cuts; a linear model
-        has four for each column."""
+    def results(self, study: Manifest) -> Mapping[Place, int]:
+        """One model, of tables or linear, whose texts are the manifest's. Tables hold three numbers for each cell of a
+        feature, and cuts; a linear model has four for each column."""
         cells = sum(feature.cardinality for feature in study.features)
-        return _TEXT * len(study.to_bytes()) + _NUMBER * (5 * cells + 16 * (len(study.features) + 2))
+        return {MODEL: _TEXT * len(study.to_bytes()) + _NUMBER * (5 * cells + 16 * (len(study.features) + 2))}
 
     def summary(self, study: Manifest) -> Sentence:
         """See `contract`."""
@@ -128,9 +136,9 @@ class SumProtocol:
         """See `contract`."""
         return describe.packet_kinds(study)
 
-    def read_model(self, text_untrusted: str) -> PublishedModel:
-        """Tables, or the linear form. Neither names this protocol, so that any program predicts from them."""
-        return linear.from_json(text_untrusted) if '"form"' in text_untrusted else tables.from_json(text_untrusted)
+    def read_result(self, text_untrusted: str) -> Result:
+        """None: neither tables nor the linear form name a protocol, so that any program predicts from them."""
+        raise Malformed("model: neither tables nor the linear form name a protocol; fetch it again")
 
 
 @contextmanager

@@ -1,0 +1,52 @@
+"""Rows as a study's result: made-up people, drawn from what the study counted. A form that belongs to no protocol."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attrs import field, frozen
+
+from anon.errors import InvalidValue
+from anon.protocols.models import reading
+
+FORM: Final = "rows"
+VERSION: Final = 1
+MOST_ROWS: Final = 1_000_000
+
+
+def _form(_: object, attribute: object, value: str) -> None:
+    if value != FORM:
+        raise InvalidValue(f"form: expected {FORM}")
+
+
+@frozen
+class PublishedRows:
+    """A table of rows that stand for nobody. Equal rows have equal `to_json` bytes.
+
+    `study`: the study's id in hex. `rows`: of each row a text for every column. Raises `InvalidValue` for a table that
+    cannot be.
+    """
+
+    study: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    version: int = VERSION
+    form: str = field(default=FORM, validator=_form)
+
+    def __attrs_post_init__(self) -> None:
+        if self.version != VERSION:
+            raise InvalidValue(f"version: expected {VERSION}, got {self.version}")
+        if not self.columns or len(set(self.columns)) != len(self.columns):
+            raise InvalidValue("columns: expected different names, at least one")
+        if len(self.rows) > MOST_ROWS or any(len(row) != len(self.columns) for row in self.rows):
+            raise InvalidValue(f"rows: expected at most {MOST_ROWS}, each with a text for every column")
+
+    def to_json(self) -> str:
+        """The one spelling of these rows."""
+        return reading.spelled(self)
+
+
+def from_json(text_untrusted: str) -> PublishedRows:
+    """Valid rows from their JSON. Raises `Malformed`."""
+    return reading.read_as(text_untrusted, PublishedRows)

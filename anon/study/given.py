@@ -1,0 +1,93 @@
+"""Public documents that staff give to everybody with a study: a taxonomy, or rows that anybody may see.
+
+A study file names the file of each (`GivenFile`), and the manifest its digest and length (`Given`). Its bytes are a
+document of the study, published with the manifest: whoever reads it reads the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from attrs import frozen
+
+from anon import labels
+from anon.errors import InvalidValue, Malformed, because
+from anon.wire.cbor import sha256
+
+MOST_GIVEN = 8
+LONGEST_GIVEN = 2**20
+"""Bytes of one."""
+NONE_GIVEN: Final[Mapping[str, bytes]] = MappingProxyType({})
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}\Z")
+
+
+def _demand_named(name: str, description: str) -> None:
+    if not _NAME.match(name):
+        raise InvalidValue("name: expected small letters, digits and underscores (at most 40), beginning with a letter")
+    if not description.strip():
+        raise InvalidValue("description: expected some text; people read it before they say yes")
+
+
+@frozen
+class GivenFile:
+    """A public document in a study file. `file`: its path, from the study file's folder."""
+
+    name: str
+    description: str
+    file: str
+
+    def __attrs_post_init__(self) -> None:
+        _demand_named(self.name, self.description)
+        if not self.file.strip():
+            raise InvalidValue("file: expected the path of the file that everybody is given")
+
+
+@frozen
+class Given:
+    """A public document in a manifest: the digest that its signed head has (32 bytes), and its length in bytes."""
+
+    name: str
+    description: str
+    digest: bytes
+    length: int
+
+    def __attrs_post_init__(self) -> None:
+        _demand_named(self.name, self.description)
+        if len(self.digest) != 32 or not 1 <= self.length <= LONGEST_GIVEN:
+            raise InvalidValue(f"given: expected a digest of 32 bytes, and 1 to {LONGEST_GIVEN} bytes of content")
+
+
+def demand_given(given: Sequence[GivenFile | Given]) -> None:
+    """Raises `InvalidValue` for too many documents, and for two of one name."""
+    if len(given) > MOST_GIVEN or len({document.name for document in given}) != len(given):
+        raise InvalidValue(f"given: expected at most {MOST_GIVEN} documents of different names")
+
+
+def read_given(files: Sequence[GivenFile], folder: Path) -> dict[str, bytes]:
+    """The contents by name, from files below this folder. Raises `Malformed` for one that cannot be read."""
+    found = {}
+    for named in files:
+        try:
+            found[named.name] = (folder / named.file).read_bytes()
+        except OSError as error:
+            where = folder / named.file
+            raise Malformed(f"{where}: cannot be read{because(error)}; name the file of {named.name}") from None
+    return found
+
+
+def resolved(files: Sequence[GivenFile], contents: Mapping[str, bytes]) -> tuple[Given, ...]:
+    """The documents as a manifest names them. Raises `Malformed` for one without content, or with too much."""
+    found = []
+    for named in files:
+        content = contents.get(named.name, b"")
+        if not 1 <= len(content) <= LONGEST_GIVEN:
+            raise Malformed(
+                f"study.toml: given.{named.name}: expected 1 to {LONGEST_GIVEN} bytes, got {len(content)}; publish the "
+                "study by `anonml study publish FILE`, which reads it"
+            )
+        found.append(Given(named.name, named.description, sha256(labels.HEAD, content), len(content)))
+    return tuple(found)
