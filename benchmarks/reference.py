@@ -156,6 +156,7 @@ _SECTIONS: Mapping[str, str] = {
     "Moments": '`[design]` with `kind = "moments"`',
     "Gradient": '`[design]` with `kind = "gradient"`',
     "TellerPlace": "`[[tellers]]`",
+    "GivenFile": "`[[given]]`",
     "Schedule": "`[schedule]`",
     "Cohort": "`[cohort]`",
     "Learning": "`[learning]`",

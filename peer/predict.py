@@ -17,9 +17,9 @@ from pathlib import Path
 from attrs import frozen
 
 from anon.errors import Malformed, Refused, of_the_system
-from anon.protocols.contract import Contribution, PublishedModel
 from anon.protocols.kinds import LONGEST_MANIFEST
 from anon.protocols.models.linear import LinearModel
+from anon.protocols.models.published import Contribution, PublishedModel
 from anon.protocols.registry import Protocols
 from anon.protocols.sizes import longest_body
 from anon.queries.answers import Question, Request, Value, value_of

@@ -220,9 +220,6 @@ PARTICIPLES = {
     "Marked": "a kind of text, beside `Figure` and `Term`",
     "Quoted": "a kind of text, beside `Figure` and `Term`",
     "Relayed": "the glossary's word for a packet as one teller is shown it",
-    "Predicted": "in the contract of protocols",
-    "Learned": "in the contract of protocols",
-    "Reached": "in the contract of protocols",
 }
 
 

@@ -19,8 +19,9 @@ from aggregator.study.status import CLOSED, roster_length, status_of
 from aggregator.study.sums import patience
 from anon.accounting.statement import ENROLLED, Batch, batch_of_reports
 from anon.errors import AnonmlError
-from anon.protocols.contract import Place, PublishedModel
+from anon.protocols.contract import Place
 from anon.protocols.cost_words import cost_in_words, promise_in_words, statement
+from anon.protocols.models.published import PublishedModel
 from anon.protocols.registry import protocol_of
 from anon.study.manifest import Manifest
 from anon.transparency.documents import find

@@ -17,8 +17,8 @@ import numpy as np
 from aggregator.estimator.prediction import PublishedClassifier
 from anon.errors import Refused
 from anon.extras import install
-from anon.protocols.contract import PublishedModel
 from anon.protocols.models.linear import LinearModel
+from anon.protocols.models.published import PublishedModel
 from anon.protocols.models.tables import Model, ModelTable, demand_tables
 from anon.study.features import Feature
 

@@ -20,7 +20,7 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from attrs import evolve, field, frozen
@@ -31,7 +31,7 @@ from aggregator.lab.simulation.people import People, people_from_csv, people_fro
 from aggregator.lab.simulation.rule import evaluated
 from aggregator.lab.simulation.simulate import NO_KEYS, SimulationResult, run_once, simulate, table_scores
 from aggregator.lab.synthetic import people as synthetic
-from aggregator.protocols.histogram.results import LearnedStudy
+from aggregator.protocols.contract import LearningResult
 from aggregator.protocols.installed import PROTOCOLS
 from aggregator.report.charts import Interval, intervals
 from aggregator.report.evaluation import TestEvaluation
@@ -39,8 +39,8 @@ from aggregator.report.page import render
 from aggregator.study.publish import lint_queries
 from anon.errors import Malformed
 from anon.ldp import format_epsilon
-from anon.protocols.contract import PublishedModel
 from anon.protocols.cost_words import cost_in_words
+from anon.protocols.models.published import PublishedModel
 from anon.protocols.registry import charge_of, protocol_of
 from anon.protocols.resolve import drafted, resolve
 from anon.storage.private_files import write_private
@@ -118,7 +118,7 @@ class Result:
     """One run of a study: the model, what stands behind it, and how it does on people who took no part."""
 
     manifest: Manifest
-    learned: LearnedStudy
+    learned: LearningResult
     evaluation: TestEvaluation
     report: Report
     scores: tuple[Interval, ...]
@@ -127,7 +127,7 @@ class Result:
     @property
     def model(self) -> PublishedModel:
         """The model."""
-        return self.learned.model
+        return cast(PublishedModel, self.learned.model)  # the lab runs no study without one
 
     def __repr__(self) -> str:
         """The figures in two lines."""

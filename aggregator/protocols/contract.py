@@ -16,7 +16,8 @@ from attrs import field, frozen
 from aggregator.protocols.estimates import Estimate
 from aggregator.protocols.tally import Tally
 from anon.errors import Malformed
-from anon.protocols.contract import Place, PublishedModel
+from anon.protocols.contract import Place
+from anon.protocols.models.published import PublishedModel
 from anon.protocols.registry import parts_of
 from anon.study.manifest import Manifest, Survey
 from anon.wire.packets import PublishedPacket

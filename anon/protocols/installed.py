@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from anon.protocols.contract import PublishedModel
 from anon.protocols.histogram.shared import HistogramProtocol
+from anon.protocols.models.published import PublishedModel
 from anon.protocols.registry import ProtocolParts, Protocols
 from anon.protocols.sum.shared import SumProtocol
 

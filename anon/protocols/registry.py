@@ -15,8 +15,9 @@ from attrs import evolve, frozen
 
 from anon.errors import InvalidValue, Malformed, because
 from anon.protocols.charge import Charge, Measure
-from anon.protocols.contract import Layout, PublishedModel, Result, SharedPart, SummedPart
+from anon.protocols.contract import Layout, Result, SharedPart, SummedPart
 from anon.protocols.models import linear, reading, rows, tables
+from anon.protocols.models.published import PublishedModel
 from anon.study.designs import Design
 from anon.study.manifest import Manifest, parse_manifest
 from anon.study.proposal import DesignSection, Proposal, parse_proposal, read_study_file

@@ -1,7 +1,7 @@
 """Public documents that staff give to everybody with a study: a taxonomy, or rows that anybody may see.
 
-A study file names the file of each (`GivenFile`), and the manifest its digest and length (`Given`). Its bytes are a
-document of the study, published with the manifest: whoever reads it reads the same.
+A study file names the file of each (`GivenFile`), and the manifest its digest and length (`GivenDocument`). Its bytes
+are a document of the study, published with the manifest: everybody reads the same.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class GivenFile:
 
 
 @frozen
-class Given:
+class GivenDocument:
     """A public document in a manifest: the digest that its signed head has (32 bytes), and its length in bytes."""
 
     name: str
@@ -61,7 +61,7 @@ class Given:
             raise InvalidValue(f"given: expected a digest of 32 bytes, and 1 to {LONGEST_GIVEN} bytes of content")
 
 
-def demand_given(given: Sequence[GivenFile | Given]) -> None:
+def demand_given(given: Sequence[GivenFile | GivenDocument]) -> None:
     """Raises `InvalidValue` for too many documents, and for two of one name."""
     if len(given) > MOST_GIVEN or len({document.name for document in given}) != len(given):
         raise InvalidValue(f"given: expected at most {MOST_GIVEN} documents of different names")
@@ -79,7 +79,7 @@ def read_given(files: Sequence[GivenFile], folder: Path) -> dict[str, bytes]:
     return found
 
 
-def resolved(files: Sequence[GivenFile], contents: Mapping[str, bytes]) -> tuple[Given, ...]:
+def resolved(files: Sequence[GivenFile], contents: Mapping[str, bytes]) -> tuple[GivenDocument, ...]:
     """The documents as a manifest names them. Raises `Malformed` for one without content, or with too much."""
     found = []
     for named in files:
@@ -89,5 +89,5 @@ def resolved(files: Sequence[GivenFile], contents: Mapping[str, bytes]) -> tuple
                 f"study.toml: given.{named.name}: expected 1 to {LONGEST_GIVEN} bytes, got {len(content)}; publish the "
                 "study by `anonml study publish FILE`, which reads it"
             )
-        found.append(Given(named.name, named.description, sha256(labels.HEAD, content), len(content)))
+        found.append(GivenDocument(named.name, named.description, sha256(labels.HEAD, content), len(content)))
     return tuple(found)

@@ -28,7 +28,7 @@ from anon.study.features import (
     demand_names,
     demand_plain,
 )
-from anon.study.given import Given, demand_given
+from anon.study.given import GivenDocument, demand_given
 from anon.study.parsing import CARRIED, LEFT_OUT, make_converter, structure
 from anon.study.records import Records
 from anon.study.slots import Slot, demand_slots
@@ -194,7 +194,7 @@ class Manifest:
     part: bytes = field(default=b"", repr=False)
     records: Records | None = field(default=None, metadata=LEFT_OUT)
     bucketed_from: int = field(default=0, metadata=LEFT_OUT)
-    given: tuple[Given, ...] = field(default=(), metadata=LEFT_OUT)
+    given: tuple[GivenDocument, ...] = field(default=(), metadata=LEFT_OUT)
     parts: object = field(default=None, kw_only=True, eq=False, repr=False, metadata=CARRIED)
 
     def __attrs_post_init__(self) -> None:

@@ -94,7 +94,7 @@ WORDS: Final[dict[str, str]] = {
     "TellerPlace.second_entry": "With a spare, the teller's second offer; left out, publishing asks for it.",
     "given": "Public documents that everybody reads, each a file; for designs that read them alone.",
     "GivenFile.name": "A short name.",
-    "GivenFile.description": "What it is. People read it before they say yes.",
+    "GivenFile.description": "Its content in words. People read it before they say yes.",
     "GivenFile.file": "Its path, from the folder of this file.",
     "Schedule.enrol": "From publishing until the roster closes.",
     "Schedule.settle": "After each closing, before the next window opens.",

@@ -33,8 +33,8 @@ class PeerPart(Protocol):
         slots: Sequence[tuple[int, int]],
         documents: Sequence[DocumentArrived],
     ) -> tuple[Answer, ...]:
-        """One answer for each of the slots (slot, survey) whose documents are among these. Raises `Malformed`, and
-        never on account of the record: whether there is an answer depends on study and documents alone."""
+        """One answer for each of the slots (slot, survey), none without a slot: their documents are among these. Raises
+        `Malformed`, and never on account of the record: if there is an answer depends on study and documents alone."""
 
     def random_size(self, manifest: Manifest, survey: Survey) -> int:
         """Random bytes that `perturb` or `cut` takes, for every record alike. The seals of shares take none of them."""

@@ -26,7 +26,7 @@ from anon.protocols.registry import charge_of, exposure_of, protocol_of
 from anon.protocols.sizes import MOST_HELD, longest_at_once
 from anon.protocols.tellers import tellers_of
 from anon.study.features import Table
-from anon.study.given import Given
+from anon.study.given import GivenDocument
 from anon.study.manifest import Manifest
 from anon.study.texts import faults_of
 from anon.text.foreign import Quoted
@@ -310,7 +310,7 @@ def explain(
     )
 
 
-def _given(document: Given) -> Sentence:
+def _given(document: GivenDocument) -> Sentence:
     return say(
         "Everybody reads the same public document, {name}: {description}",
         name=Quoted(document.name),

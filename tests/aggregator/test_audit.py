@@ -18,10 +18,12 @@ from aggregator.audit import AuditResult, Verdict, audit, audit_documents, expor
 from aggregator.cli.main import app
 from aggregator.compute import Compute
 from anon.errors import Malformed, Refused, RejectedProof
+from anon.study.manifest import Manifest
 from anon.transparency.closing import CLOSING
 from anon.transparency.documents import SignedHead, encode_chain, sign_head
 from anon.wire.cbor import decode, encode
 from tests.support.packets import FIELDS
+from tests.support.protocols import parse_manifest
 from tests.support.world import in_memory, sealed, study_text
 
 Place = tuple[str, int]
@@ -39,6 +41,10 @@ class Published:
     key: SigningKey
     chain: tuple[SignedHead, ...]
     bodies: dict[Place, bytes]
+
+    @property
+    def manifest(self) -> Manifest:
+        return parse_manifest(self.bodies["manifest", 0])
 
     def audited(self, changes: dict[Place, bytes]) -> AuditResult:
         """Audit the study as if the aggregator had published other bodies, all properly signed."""
@@ -116,11 +122,11 @@ def test_an_honest_study_has_no_findings(finished: Published) -> None:
 
 
 def test_what_is_exported_is_what_is_audited(finished: Published, tmp_path: Path) -> None:
-    written = export(finished.chain, _numbered(finished), tmp_path / "out")
+    written = export(finished.manifest, finished.chain, _numbered(finished), tmp_path / "out")
     assert written["transcript"] == 3 and (tmp_path / "out" / "report.html").exists()
     assert audit(tmp_path / "out", bytes(finished.key.verify_key)).ok
     with pytest.raises(Refused, match="already exists"):
-        export(finished.chain, _numbered(finished), tmp_path / "out")
+        export(finished.manifest, finished.chain, _numbered(finished), tmp_path / "out")
     with pytest.raises(RejectedProof):
         audit(tmp_path / "out", bytes(32))
     with pytest.raises(Malformed, match="export it again"):
@@ -267,7 +273,7 @@ def test_a_model_that_names_a_key_twice_is_found(finished: Published) -> None:
 
 
 def _exported(published: Published, tmp_path: Path) -> Path:
-    export(published.chain, _numbered(published), tmp_path / "out")
+    export(published.manifest, published.chain, _numbered(published), tmp_path / "out")
     return tmp_path / "out"
 
 
@@ -297,7 +303,7 @@ def test_a_copy_that_people_open_is_the_signed_one(finished: Published, tmp_path
 def test_a_copy_of_nothing_published_is_found(finished: Published, tmp_path: Path) -> None:
     """A study that has no model yet: the file beside its documents is somebody's own."""
     places = [one for one in finished.chain if one.head.kind not in {"model", "report"}]
-    export(places, _numbered(finished), tmp_path / "out")
+    export(finished.manifest, places, _numbered(finished), tmp_path / "out")
     (tmp_path / "out" / "model.json").write_bytes(finished.bodies["model", 0])
     assert [finding.document for finding in audit(tmp_path / "out").findings] == ["model.json"]
 

@@ -7,9 +7,9 @@ from itertools import product
 
 import pytest
 
-from aggregator.protocols.contract import part_of
 from aggregator.rules.lifecycle import TABLE, Effect, Event, Phase, deadline, due, read_word, step, turn_after, word_of
 from aggregator.study.publish import prepare
+from anon.protocols.registry import protocol_of
 from anon.study import Manifest
 from tests.support.protocols import parse_proposal
 from tests.support.world import study_text
@@ -24,7 +24,7 @@ def _manifest(design: str) -> Manifest:
 def _walk(manifest: Manifest, enrolled: int) -> list[tuple[Phase, int, Event]]:
     """Every event of a study whose clock jumps from deadline to deadline."""
     phase, turn, met = Phase.ENROLLING, 0, []
-    windows = [one.window for one in part_of(manifest).rounds(manifest)]
+    windows = [one.window for one in protocol_of(manifest).rounds(manifest)]
     while (until := deadline(manifest, windows, phase, turn)) is not None:
         assert until == 0 or due(manifest, windows, phase, turn, enrolled, until - 0.001) is None
         event = due(manifest, windows, phase, turn, enrolled, until)
@@ -51,7 +51,7 @@ def test_every_phase_is_reached_and_every_effect_used() -> None:
 @pytest.mark.parametrize(("design", "count"), [("cuts", 0), ("quantile", 1), ("median", 3)])
 def test_a_study_takes_every_round(design: str, count: int) -> None:
     manifest = _manifest(design)
-    rounds = part_of(manifest).rounds(manifest)
+    rounds = protocol_of(manifest).rounds(manifest)
     assert [one.state for one in rounds] == ["binning"] * count + ["collecting"]
     assert [one.document is None for one in rounds] == [False] * count + [True]
     events = [event for _, _, event in _walk(manifest, 2)]

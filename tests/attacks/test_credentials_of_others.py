@@ -106,7 +106,7 @@ async def test_a_good_credential_for_the_victim_alone_stops_all_and_is_proven(
     shown = command.anonml("evidence", "check", file, "--json").json
     assert (shown["proves"], shown["entry"], shown["enrolled"]) == ("bad-credential", proof.place, ROSTER)
     directory = tmp_path / "exported"
-    export(aggregator.chain, dict(enumerate(aggregator.bodies)), directory)
+    export(aggregator.manifest, aggregator.chain, dict(enumerate(aggregator.bodies)), directory)
     assert command.anonml("aggregator", "audit", directory).code != 0
 
 

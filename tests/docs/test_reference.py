@@ -14,6 +14,7 @@ from anon.study.schema import WORDS
 from anonml import COMMANDS, application
 from benchmarks.reference import FOLDER, PAGES
 from tests.docs.repository import ROOT
+from tests.support.protocols import PROTOCOLS
 
 COMMAND_PAGE, CODE_PAGE, STUDY_PAGE, _ = ((FOLDER / f"{name}.md").read_text("utf-8") for name in PAGES)
 CODES = {(int(code), word) for code, word in re.findall(r"^\| (\d+) \| (?:`([\w-]+)`)? \|", CODE_PAGE, re.MULTILINE)}
@@ -58,11 +59,15 @@ def test_every_word_and_code_of_a_failure_is_explained() -> None:
     assert ends and len(errors) > 6 and ends | errors <= {code for code, _ in CODES}
 
 
-@pytest.mark.parametrize("key", WORDS)
+OF_DESIGNS = [f"{design.section.__name__}.{key}" for design in PROTOCOLS.designs.values() for key in design.words]
+
+
+@pytest.mark.parametrize("key", [*WORDS, *OF_DESIGNS])
 def test_every_key_of_a_study_file_stands_in_its_section(key: str) -> None:
     section, _, name = key.rpartition(".")
     titles = {"": "The file itself", "OnePacket": "one-packet", "Paper": '"paper"'}
-    titles |= {"TablesSum": "tables-sum", "Moments": '"moments"', "Gradient": '"gradient"', "TellerPlace": "[[tellers]]"}
+    titles |= {"TablesSum": "tables-sum", "Moments": '"moments"', "Gradient": '"gradient"', "TellerPlace": "[[tellers]]",
+               "GivenFile": "[[given]]"}
     title = titles.get(section, f"[{section.lower()}")
     chapter = next(one for one in STUDY_PAGE.split("\n## ")[1:] if title in one.partition("\n")[0])
     assert f"| `{name}` |" in chapter

@@ -40,7 +40,7 @@ async def _finish(home: Path, design: str, target: Path) -> None:
                 if manifest.surveys[packet.survey].window == window:
                     assert await live.submit(posted[id(packet)]) == "accepted"
             await running.go_to(window.closes)
-        export(live.chain, {one.head.number: await live.body_of(one.head) for one in live.chain}, target)
+        export(manifest, live.chain, {one.head.number: await live.body_of(one.head) for one in live.chain}, target)
         keys = next(home.glob("studies/*.keys")).read_bytes()
         (target / "keys").write_bytes(keys)
         (target / "sealed-packet").write_bytes(posted[id(sent[0])])

@@ -18,7 +18,8 @@ from aggregator.protocols.estimates import Estimate
 from aggregator.protocols.tally import Tally, tallied
 from anon.errors import InvalidValue, Malformed
 from anon.ldp import PerturbedReport, RandomBytes, RawCategory, build, nano
-from anon.protocols.contract import MODEL, DocumentArrived, Layout, Place, PublishedModel, Record, Round
+from anon.protocols.contract import MODEL, DocumentArrived, Layout, Place, Record, Round
+from anon.protocols.models.published import PublishedModel
 from anon.protocols.models.rows import PublishedRows
 from anon.protocols.outgoing import SurveyAnswer
 from anon.protocols.registry import ProtocolParts
@@ -113,7 +114,7 @@ class Peer:
     def answers(
         self, manifest: Manifest, record: Record, slots: Sequence[tuple[int, int]], documents: Sequence[DocumentArrived]
     ) -> tuple[SurveyAnswer, ...]:
-        (named,) = [classes_in(manifest, arrived.body) for arrived in documents]
+        named = next((classes_in(manifest, arrived.body) for arrived in documents), [])
         place = named.index(str(record.label)) if str(record.label) in named else 0
         return tuple(SurveyAnswer(slot, survey, RawCategory(place, len(named))) for slot, survey in slots)
 

@@ -19,6 +19,7 @@ from aggregator.study.learn import Counting, TranscriptCounts, count, counted, r
 from anon.credential import blind_sign, finalize, generate_secret_key, public_key, signer_nym_entropy
 from anon.protocols.contract import Place
 from anon.protocols.posts import layout_of_packets
+from anon.protocols.registry import protocol_of
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.protocols.sortition import draw, occasion_of
 from anon.protocols.sum.standing import arrangement_of, sum_asked
@@ -202,7 +203,7 @@ class Forge:
         found = self.counted()
         part = part_of(self.manifest)
         documents: Bodies = {}
-        for number, one in enumerate(part.rounds(self.manifest)):
+        for number, one in enumerate(protocol_of(self.manifest).rounds(self.manifest)):
             if one.document is not None:
                 made = self.summed(number) if self.sums else counted(part, self.manifest, number, found.tallies)
                 documents[one.document] = made

@@ -17,13 +17,12 @@ from anon.protocols.contract import (
     MODEL,
     DocumentArrived,
     Layout,
-    ModelScore,
     Place,
-    PublishedModel,
     Record,
     Round,
     Value,
 )
+from anon.protocols.models.published import ModelScore, PublishedModel
 from anon.protocols.outgoing import SurveyAnswer
 from anon.protocols.registry import ProtocolParts
 from anon.protocols.words import PacketKind, mechanism_line, mechanism_odds, mechanism_picture

@@ -20,8 +20,8 @@ from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import categories, cells
 from aggregator.protocols.histogram.reconstruct import Floats
 from aggregator.report.evaluation import Subgroup, TestEvaluation
-from anon.protocols.contract import PublishedModel
 from anon.protocols.models.linear import TOLERANCE, LinearModel
+from anon.protocols.models.published import PublishedModel
 from anon.protocols.models.tables import THRESHOLD_TOLERANCE, Model, demand_tables
 from anon.protocols.names import bin_names
 

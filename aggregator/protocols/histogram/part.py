@@ -13,11 +13,12 @@ from aggregator.protocols.estimates import Estimate, estimate
 from aggregator.protocols.histogram.estimates import can_be_named, category_names
 from aggregator.protocols.histogram.results import LearnedStudy
 from aggregator.protocols.tally import Tally, tallied
-from anon.protocols.contract import Place, PublishedModel
+from anon.protocols.contract import Place
 from anon.protocols.histogram import thresholds
 from anon.protocols.histogram.asked import asks_label
 from anon.protocols.histogram.describe import survey_title
 from anon.protocols.histogram.thresholds import RoundCounts, known_shares, parse_all, study_cuts, surveys_of_round
+from anon.protocols.models.published import PublishedModel
 from anon.protocols.models.tables import Model
 from anon.protocols.sortition import in_score_cohort
 from anon.study.manifest import Manifest, Survey

@@ -14,8 +14,9 @@ from aggregator.protocols.linear_report import linear_report
 from aggregator.protocols.sum.published import NoisySum
 from aggregator.protocols.tally import Tally
 from anon.errors import Malformed
-from anon.protocols.contract import MODEL, Place, PublishedModel
+from anon.protocols.contract import MODEL, Place
 from anon.protocols.models.linear import LinearModel
+from anon.protocols.models.published import PublishedModel
 from anon.protocols.sum.design import CONSTANT, GRADIENT, TABLES, column_of, summed_of
 from anon.protocols.sum.standing import RoundSum, arrangement_of, final_weights, read_sums, sum_asked
 from anon.sharing.round_document import demand_listed

@@ -17,8 +17,8 @@ from attrs import field, frozen
 
 from anon.errors import InvalidValue
 from anon.protocols.categories import Value
-from anon.protocols.contract import Contribution, ModelScore
 from anon.protocols.models import reading
+from anon.protocols.models.published import Contribution, ModelScore
 from anon.study.features import Feature, Label, demand_names, demand_numbers
 from anon.study.parsing import LEFT_OUT
 from anon.sums.columns import Column
@@ -41,7 +41,7 @@ class LinearModel:
     Without a `target` the sum is the log-odds of the positive label, and the answer is a yes from `threshold` on. With
     one it is a number: the sum of 1 is one width of the target above its centre. `many`: the queries give many records
     of a person, and it predicts for one record. `chance` and `shown` as in
-    `anon.protocols.contract.PublishedModel`. Raises `InvalidValue` for a model that cannot be.
+    `anon.protocols.models.published.PublishedModel`. Raises `InvalidValue` for a model that cannot be.
     """
 
     study: str

@@ -154,10 +154,10 @@ def test_learning_needs_every_document_and_refuses_one_that_was_altered() -> Non
 
 def test_rounds_have_the_windows_and_documents_of_the_surveys() -> None:
     assert isinstance(part_of(manifest_of()), SummingPart)
-    (only,) = PART.rounds(manifest_of(TABLES))
+    (only,) = protocol_of(tables := manifest_of(TABLES)).rounds(tables)
     assert (only.state, only.name, only.surveys, only.document) == ("collecting", "collection", (0,), ("sums", 0))
     study = manifest_of(GRADIENT)
-    rounds = PART.rounds(study)
+    rounds = protocol_of(study).rounds(study)
     assert [one.name for one in rounds] == ["round 1 of 3", "round 2 of 3", "round 3 of 3"]
     assert [one.window for one in rounds] == [survey.window for survey in study.surveys]
     assert [one.document for one in rounds] == [("sums", number) for number in range(3)]
@@ -180,7 +180,7 @@ def test_the_desk_is_told_no_estimate_and_no_score() -> None:
     study = manifest_of()
     documents, _ = published(study)
     assert PART.estimate(study, study.surveys[0], documents, PART.tally(study, study.surveys[0], (), b""), True) is None
-    assert PART.reached(learned(study, documents).model) == ()
+    assert PART.part_scores(learned(study, documents).model) == ()
 
 
 @pytest.mark.parametrize("design", [TABLES, MOMENTS, SLEEP, GRADIENT])

@@ -13,6 +13,7 @@ from aggregator.rules.lifecycle import Phase
 from aggregator.tellers.publishing import tellers_ready
 from aggregator.tellers.study_tellers import LinkTo
 from anon.errors import Refused
+from anon.protocols.contract import Place
 from anon.sharing.arrangement import parse_arrangement
 from anon.sharing.round_document import RoundSums, read_round_sums
 from anon.sharing.statements import AcceptedList, encode_countersignatures, parse_countersignatures, parse_list
@@ -194,13 +195,13 @@ async def test_a_forged_document_of_sums_is_found(tmp_path: Path) -> None:
 async def test_no_peer_joins_a_study_that_its_tellers_did_not_countersign(
     tmp_path: Path, beside: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def bent(manifest: Manifest, link_to: LinkTo) -> Mapping[str, bytes]:
+    async def bent(manifest: Manifest, link_to: LinkTo) -> Mapping[Place, bytes]:
         if beside is None:
             return {}
-        honest = (await tellers_ready(manifest, link_to))["tellers"]
+        honest = (await tellers_ready(manifest, link_to))["tellers", 0]
         arrangement = parse_arrangement(manifest.part)
         statements = parse_countersignatures(honest, manifest.study_id, arrangement)
-        return {"tellers": encode_countersignatures(manifest.study_id, statements[::-1])}
+        return {("tellers", 0): encode_countersignatures(manifest.study_id, statements[::-1])}
 
     monkeypatch.setattr("aggregator.app.tellers_ready", bent)
     with pytest.raises(Distrust, match=r"not everybody who is to add up .* do not take part"):

@@ -51,7 +51,7 @@ def test_every_reader_of_a_strangers_json_refuses_another_spelling(name: str, tm
     file.write_bytes(data)
     readers: list[tuple[type[Exception], Callable[[], Any]]] = [
         (ValueError, partial(read_json, data)),
-        (ValueError, partial(likeness.read_model, data)),
+        (ValueError, partial(likeness.read_result, data)),
         (Malformed, partial(reading.read, data)),
         (Malformed, partial(read_model, data)),
         (Malformed, partial(load_model, file)),
