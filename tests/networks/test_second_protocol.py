@@ -174,12 +174,12 @@ def test_a_model_is_read_by_its_own_protocol() -> None:
 
 
 def test_the_guide_shows_the_whole_protocol() -> None:
-    """The guide's code, block after block, is the file that runs in these tests; it stays under 150 lines."""
+    """The guide's code, block after block, is the file that runs in these tests; it stays under 160 lines."""
     code = Path(noisy_count.__file__).read_text(encoding="utf-8")
     guide = (Path(__file__).parents[2] / "docs" / "adding-a-protocol.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
     assert _lines("".join(blocks)) == _lines(code)
-    assert len(_lines(code)) < 150
+    assert len(_lines(code)) < 160
 
 
 def _lines(code: str) -> list[str]:
