@@ -22,7 +22,7 @@ from aggregator.lab.simulation.ceilings import binned_ceiling, raw_ceiling
 from aggregator.lab.simulation.evaluation import roc_auc
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.trusted_party import trusted_party_auc
-from aggregator.protocols.histogram.reconstruct import Floats
+from aggregator.protocols.additive.reconstruct import Floats
 from anon.ldp import nano
 from benchmarks.declared import SETS, DataSet
 from benchmarks.directions import SEED, people_of, rule_auc, study_of

@@ -22,7 +22,7 @@ from sklearn.linear_model import LogisticRegression
 
 from aggregator.lab.simulation.draws import perturbed_counts
 from aggregator.lab.simulation.evaluation import roc_auc
-from aggregator.protocols.histogram.reconstruct import Floats
+from aggregator.protocols.additive.reconstruct import Floats
 from anon.ldp import SCALE, build, choose, nano
 from anon.protocols.histogram.binning import (
     edges_from_histogram,

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from aggregator.estimator.classifier import LocallyPrivateClassifier, NotShownWarning, PrivacyLeakWarning
 from aggregator.lab.simulation.csv_file import read_columns
 from aggregator.lab.simulation.evaluation import roc_auc
-from aggregator.protocols.histogram.reconstruct import Floats
+from aggregator.protocols.additive.reconstruct import Floats
 from anon.tables.streams import Cell
 from benchmarks.figures import Figure, publish
 

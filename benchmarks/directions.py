@@ -44,12 +44,12 @@ from aggregator.lab.simulation.evaluation import calibration_error, roc_auc
 from aggregator.lab.simulation.people import FeatureColumn as Asked
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import Plan, categories, collect
-from aggregator.protocols.histogram.additive import fit
-from aggregator.protocols.histogram.additive_model import coordinates_of
-from aggregator.protocols.histogram.declared_score import ScoreEstimate, mean_sign, score_test
-from aggregator.protocols.histogram.moments import gather
-from aggregator.protocols.histogram.noise_test import FALSE_ALARM, LEVEL
-from aggregator.protocols.histogram.reconstruct import Floats
+from aggregator.protocols.additive.declared_score import ScoreEstimate, mean_sign, score_test
+from aggregator.protocols.additive.learner import fit
+from aggregator.protocols.additive.model import coordinates_of
+from aggregator.protocols.additive.moments import gather
+from aggregator.protocols.additive.noise_test import FALSE_ALARM, LEVEL
+from aggregator.protocols.additive.reconstruct import Floats
 from aggregator.protocols.installed import PROTOCOLS
 from anon.ldp import SCALE, build, nano
 from anon.protocols.histogram.declared import SHARES, far_centre
@@ -179,7 +179,7 @@ def declared_sum(of: DataSet, people: People) -> Floats:
 
 def shown_by_score(cell: Cell, people: People) -> float:
     """The share of studies of the same size and epsilon in which the declared score says that what staff expect is true
-    (`aggregator.protocols.histogram.declared_score`). A report of a random person is a plus with one chance, so that
+    (`aggregator.protocols.additive.declared_score`). A report of a random person is a plus with one chance, so that
     the counts of `SCORED` studies are drawn at once."""
     generator = cell.generator(0, 2)
     labels = generator.permutation(people.labels) if cell.shuffled else people.labels

@@ -26,8 +26,8 @@ from aggregator.lab.simulation.evaluation import evaluate, model_scores
 from aggregator.lab.simulation.people import People, people_from_csv
 from aggregator.lab.simulation.run import Plan
 from aggregator.lab.simulation.simulate import NO_KEYS, learn_once
-from aggregator.protocols.histogram.noise_test import ABSTAIN_FROM, FALSE_ALARM
-from aggregator.protocols.histogram.reconstruct import Floats
+from aggregator.protocols.additive.noise_test import ABSTAIN_FROM, FALSE_ALARM
+from aggregator.protocols.additive.reconstruct import Floats
 from aggregator.protocols.installed import PROTOCOLS
 from anon.protocols.histogram.sections import OnePacket
 from anon.protocols.models.tables import Model

@@ -19,9 +19,9 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from aggregator.lab.simulation.draws import perturbed_counts
-from aggregator.protocols.histogram.empirical_bayes import smoothed
+from aggregator.protocols.additive.empirical_bayes import smoothed
 from anon.ldp import Mechanism, choose, nano
-from anon.protocols.histogram.binning import nearest_shares
+from anon.ldp.simplex import nearest_shares
 from benchmarks.figures import Figure
 
 Floats = NDArray[np.float64]

@@ -34,7 +34,7 @@ from aggregator.lab.simulation.people import People, people_from_csv
 from aggregator.lab.simulation.run import categories
 from aggregator.lab.simulation.simulate import NO_KEYS, simulate
 from aggregator.lab.simulation.sum_noise import simulated_noise
-from aggregator.protocols.histogram.results import Subject
+from aggregator.protocols.additive.results import Subject
 from aggregator.protocols.installed import PROTOCOLS
 from aggregator.protocols.sum.published import NoisySum
 from aggregator.protocols.sum.tables import learn_tables

@@ -18,7 +18,7 @@ from aggregator.estimator.features import as_given, columns_of, numeric, safe_na
 from aggregator.lab.simulation.evaluation import model_scores, probabilities
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import categories, cells
-from aggregator.protocols.histogram.reconstruct import Floats
+from aggregator.protocols.additive.reconstruct import Floats
 from anon.protocols.installed import load_model
 from anon.protocols.models.tables import Model, demand_tables, from_json
 

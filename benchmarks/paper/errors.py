@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from aggregator.lab.simulation.draws import perturbed_counts
-from aggregator.protocols.histogram.reconstruct import Counts
+from aggregator.protocols.additive.reconstruct import Counts
 from anon.ldp import MECHANISMS, SCALE, Mechanism, build, label_contrast_error
 from benchmarks.figures import Figure
 from benchmarks.paper.fitting import whole_nano

@@ -15,8 +15,8 @@ from functools import cache
 import numpy as np
 from attrs import field, frozen
 
+from aggregator.protocols.additive.reconstruct import Histogram
 from aggregator.protocols.histogram.classifiers import tree as library_tree
-from aggregator.protocols.histogram.reconstruct import Histogram
 from anon.ldp import build
 from anon.protocols.histogram.binning import median_start, median_step, threshold
 from benchmarks.paper.fitting import (

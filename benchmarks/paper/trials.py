@@ -10,7 +10,7 @@ from aggregator.lab.planning.ranking import rank
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import Plan, collect
 from aggregator.lab.simulation.simulate import NO_KEYS
-from aggregator.protocols.histogram.reconstruct import Floats
+from aggregator.protocols.additive.reconstruct import Floats
 from anon.protocols.resolve import resolve
 from anon.study.proposal import Proposal
 

@@ -12,9 +12,10 @@ from aggregator.lab.simulation.draws import perturbed_counts
 from aggregator.lab.simulation.evaluation import evaluate
 from aggregator.lab.simulation.run import Plan
 from aggregator.lab.simulation.simulate import NO_KEYS, learn_once
-from aggregator.protocols.histogram import classifiers, scoring
-from aggregator.protocols.histogram import results as learned
-from aggregator.protocols.histogram.reconstruct import Histogram, SurveyTally, base_rate, projected, reconstruct
+from aggregator.protocols.additive import results as learned
+from aggregator.protocols.additive import scoring
+from aggregator.protocols.additive.reconstruct import Histogram, SurveyTally, base_rate, projected, reconstruct
+from aggregator.protocols.histogram import classifiers
 from anon.ldp import build, nano
 from anon.protocols.resolve import resolve
 from benchmarks.paper import fitting

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from attrs import define, field, frozen
 
-from aggregator.protocols.histogram.noise_test import LEVEL
+from aggregator.protocols.additive.noise_test import LEVEL
 from tests.support.command_line import Serving, anonml, attempt, finish, plain, start
 from tests.support.studies import ONE_PACKET, income_study
 

@@ -20,7 +20,7 @@ from aggregator.lab.planning.trials import (
     standard_error,
     worlds_of,
 )
-from aggregator.protocols.histogram.reconstruct import Floats
+from aggregator.protocols.additive.reconstruct import Floats
 from anon.errors import Malformed
 from anon.protocols.histogram.sections import OnePacket
 from anon.study.proposal import Proposal

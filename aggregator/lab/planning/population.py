@@ -19,7 +19,7 @@ from attrs import frozen
 from scipy.special import ndtr
 
 from aggregator.lab.simulation.people import FeatureColumn, People
-from aggregator.protocols.histogram.reconstruct import Counts, Floats
+from aggregator.protocols.additive.reconstruct import Counts, Floats
 from anon.study.features import Feature
 
 SIGNAL = 0.88

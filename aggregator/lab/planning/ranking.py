@@ -10,11 +10,11 @@ from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import Plan, SimulatedTallies, categories
 from aggregator.lab.simulation.simulate import learn_collected
 from aggregator.lab.simulation.sums import learn_summed
-from aggregator.protocols.histogram.additive import fit
-from aggregator.protocols.histogram.additive_model import coordinates_of
-from aggregator.protocols.histogram.moments import gather
-from aggregator.protocols.histogram.noise_test import ABSTAIN_FROM, LEVEL
-from aggregator.protocols.histogram.reconstruct import Floats
+from aggregator.protocols.additive.learner import fit
+from aggregator.protocols.additive.model import coordinates_of
+from aggregator.protocols.additive.moments import gather
+from aggregator.protocols.additive.noise_test import ABSTAIN_FROM, LEVEL
+from aggregator.protocols.additive.reconstruct import Floats
 from anon.study.manifest import Manifest
 
 

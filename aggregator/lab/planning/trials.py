@@ -20,7 +20,7 @@ from aggregator.lab.simulation.pairs import TRIED_FROM
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import Plan, SimulatedTallies, collect
 from aggregator.lab.simulation.simulate import NO_KEYS
-from aggregator.protocols.histogram.reconstruct import Floats
+from aggregator.protocols.additive.reconstruct import Floats
 from anon.protocols.resolve import drafted, resolve
 from anon.study.features import Feature
 from anon.study.manifest import Manifest

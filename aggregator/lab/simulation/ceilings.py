@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 from aggregator.lab.simulation.linear_sums import reals_of_people
 from aggregator.lab.simulation.people import FeatureColumn, People
 from aggregator.lab.simulation.run import Plan, categories, exact_cuts
-from aggregator.protocols.histogram.reconstruct import Floats
+from aggregator.protocols.additive.reconstruct import Floats
 from anon.protocols.categories import Value, clamp
 from anon.protocols.histogram.thresholds import Cuts
 from anon.protocols.sum.design import column_of, shape_of

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from aggregator.protocols.histogram.reconstruct import Counts, Floats
+from aggregator.protocols.additive.reconstruct import Counts, Floats
 from anon.ldp import SCALE, Mechanism
 from anon.ldp.subset import SubsetSelection
 

@@ -18,7 +18,7 @@ from sklearn.metrics import roc_curve
 
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import categories, cells
-from aggregator.protocols.histogram.reconstruct import Floats
+from aggregator.protocols.additive.reconstruct import Floats
 from aggregator.report.evaluation import Subgroup, TestEvaluation
 from anon.protocols.models.linear import TOLERANCE, LinearModel
 from anon.protocols.models.published import PublishedModel

@@ -8,7 +8,7 @@ import numpy as np
 
 from aggregator.lab.simulation.evaluation import roc_auc
 from aggregator.lab.simulation.people import FeatureColumn, People
-from aggregator.protocols.histogram.reconstruct import Counts
+from aggregator.protocols.additive.reconstruct import Counts
 from anon.study.features import Feature
 
 TELLS_ALL = 0.98

@@ -14,7 +14,7 @@ import numpy as np
 
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.sum_noise import Integers, simulated_noise
-from aggregator.protocols.histogram.reconstruct import Floats
+from aggregator.protocols.additive.reconstruct import Floats
 from aggregator.protocols.sum.part import learned_from
 from anon.errors import Refused
 from anon.noise.scaling import shrunk

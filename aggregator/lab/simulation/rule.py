@@ -10,7 +10,7 @@ from attrs import evolve
 from aggregator.lab.simulation.evaluation import evaluate_model, roc_auc
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import category_table
-from aggregator.protocols.histogram.reconstruct import Floats
+from aggregator.protocols.additive.reconstruct import Floats
 from aggregator.report.evaluation import TestEvaluation
 from anon.protocols.histogram.declared import declared, directions
 from anon.protocols.models.published import PublishedModel

@@ -9,9 +9,9 @@ from attrs import field, frozen
 
 from aggregator.lab.simulation.draws import assign_rows, perturbed_counts
 from aggregator.lab.simulation.people import FeatureColumn, People
+from aggregator.protocols.additive.moments import BitTally
+from aggregator.protocols.additive.reconstruct import Counts, Floats, SurveyTally
 from aggregator.protocols.histogram.cohorts import bit_tally
-from aggregator.protocols.histogram.moments import BitTally
-from aggregator.protocols.histogram.reconstruct import Counts, Floats, SurveyTally
 from anon.ldp import SCALE, Mechanism
 from anon.protocols.categories import feature_map
 from anon.protocols.histogram import one_bit

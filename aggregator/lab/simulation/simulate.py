@@ -22,9 +22,9 @@ from aggregator.lab.simulation.rule import rule_auc
 from aggregator.lab.simulation.run import Plan, SimulatedTallies, collect
 from aggregator.lab.simulation.sums import learn_summed, model_of_sums
 from aggregator.lab.simulation.trusted_party import trusted_party_auc
+from aggregator.protocols.additive.reconstruct import Floats
+from aggregator.protocols.additive.report import Figure, scores_of
 from aggregator.protocols.histogram.ensemble import LearnedStudy, Subject, learn
-from aggregator.protocols.histogram.reconstruct import Floats
-from aggregator.protocols.histogram.report import Figure, scores_of
 from anon.errors import Malformed
 from anon.ldp import NANO
 from anon.ldp.epsilon import NanoEpsilon

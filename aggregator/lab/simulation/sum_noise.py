@@ -13,7 +13,7 @@ from math import ceil, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.protocols.histogram.reconstruct import Floats
+from aggregator.protocols.additive.reconstruct import Floats
 
 _FAR = 9
 """In standard deviations: beyond it lie fewer than 1 in 1e18 values, less than a double's step below 1."""

@@ -11,7 +11,7 @@ from aggregator.lab.simulation.linear_sums import learn_linear
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import categories
 from aggregator.lab.simulation.sum_noise import Integers, simulated_noise
-from aggregator.protocols.histogram.results import LearnedStudy
+from aggregator.protocols.additive.results import LearnedStudy
 from aggregator.protocols.sum.part import learned_from
 from anon.errors import Refused
 from anon.protocols.models.linear import LinearModel

@@ -14,7 +14,7 @@ from aggregator.lab.simulation.evaluation import evaluate
 from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import Plan, categories, exact_cuts
 from aggregator.lab.simulation.sum_noise import simulated_noise
-from aggregator.protocols.histogram.results import Subject
+from aggregator.protocols.additive.results import Subject
 from aggregator.protocols.sum.published import NoisySum
 from aggregator.protocols.sum.tables import learn_tables
 from anon.accounting.noisy_sums import sigma_squared_for

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from aggregator.protocols.histogram.reconstruct import Floats, Histogram, projected
+from aggregator.protocols.additive.reconstruct import Floats, Histogram, projected
 
 PRIOR_VARIANCE = 1.0
 """Of a cell's log-odds contrast before any report: one unit of log-odds, a factor of 2.7 in the odds."""

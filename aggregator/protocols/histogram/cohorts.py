@@ -10,9 +10,9 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
+from aggregator.protocols.additive.moments import BitTally
+from aggregator.protocols.additive.reconstruct import Counts, SurveyTally
 from aggregator.protocols.histogram.ensemble import LearnedStudy, Subject, learn
-from aggregator.protocols.histogram.moments import BitTally
-from aggregator.protocols.histogram.reconstruct import Counts, SurveyTally
 from aggregator.protocols.tally import Tally
 from anon.ldp import SCALE, Mechanism
 from anon.protocols.histogram.asked import asks_score

@@ -34,11 +34,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from attrs import evolve, frozen
 
-from aggregator.protocols.histogram.additive_model import learn_jointly
-from aggregator.protocols.histogram.classifiers import CLASSIFIERS
-from aggregator.protocols.histogram.empirical_bayes import smoothed
-from aggregator.protocols.histogram.moments import BitTally
-from aggregator.protocols.histogram.reconstruct import (
+from aggregator.protocols.additive.empirical_bayes import smoothed
+from aggregator.protocols.additive.model import learn_jointly
+from aggregator.protocols.additive.moments import BitTally
+from aggregator.protocols.additive.reconstruct import (
     Floats,
     Histogram,
     SurveyTally,
@@ -47,8 +46,9 @@ from aggregator.protocols.histogram.reconstruct import (
     pool_by_subset,
     reconstruct,
 )
-from aggregator.protocols.histogram.results import HOSTILE_SHARE, LearnedStudy, PartitionResult, Subject, published
-from aggregator.protocols.histogram.scoring import Scores, score
+from aggregator.protocols.additive.results import HOSTILE_SHARE, LearnedStudy, PartitionResult, Subject, published
+from aggregator.protocols.additive.scoring import Scores, score
+from aggregator.protocols.histogram.classifiers import CLASSIFIERS
 from aggregator.protocols.histogram.table_noise_test import chance_of_tables
 from anon.protocols.models.tables import ModelTable
 from anon.study.features import Learning

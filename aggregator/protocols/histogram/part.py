@@ -8,10 +8,10 @@ from importlib.resources import files
 import numpy as np
 from attrs import frozen
 
+from aggregator.protocols.additive.results import LearnedStudy
 from aggregator.protocols.contract import LearningResult, PartScore, ReportPart
 from aggregator.protocols.estimates import Estimate, estimate
 from aggregator.protocols.histogram.estimates import can_be_named, category_names
-from aggregator.protocols.histogram.results import LearnedStudy
 from aggregator.protocols.tally import Tally, tallied
 from anon.protocols.contract import Place
 from anon.protocols.histogram import thresholds
@@ -74,7 +74,7 @@ class HistogramPart:
 
     def report(self, study: Manifest, learned: LearningResult) -> ReportPart:
         """Tables with their scores, effects, estimates and methods."""
-        from aggregator.protocols.histogram.report import values_of
+        from aggregator.protocols.additive.report import values_of
 
         if not isinstance(learned, LearnedStudy):
             raise TypeError(f"not learned by the histogram protocol: {type(learned).__name__}")

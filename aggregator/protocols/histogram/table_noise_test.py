@@ -7,10 +7,10 @@ from math import prod
 
 from attrs import evolve
 
-from aggregator.protocols.histogram.additive import measurements
-from aggregator.protocols.histogram.moments import Coordinates, gather
-from aggregator.protocols.histogram.noise_test import p_value
-from aggregator.protocols.histogram.reconstruct import SurveyTally
+from aggregator.protocols.additive.learner import measurements
+from aggregator.protocols.additive.moments import Coordinates, gather
+from aggregator.protocols.additive.noise_test import p_value
+from aggregator.protocols.additive.reconstruct import SurveyTally
 from anon.study.features import Feature
 
 CELL_TAUS = (0.02, 0.04, 0.08, 0.16, 0.32)

@@ -12,7 +12,7 @@ from math import sqrt
 
 import numpy as np
 
-from aggregator.protocols.histogram.reconstruct import Floats
+from aggregator.protocols.additive.reconstruct import Floats
 from aggregator.protocols.sum.published import NoisySum
 from anon.errors import Malformed
 from anon.sums.columns import Linear

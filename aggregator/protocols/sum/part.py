@@ -78,8 +78,8 @@ class SumPart:
         """The tables with their effects, or the linear model's columns."""
         if isinstance(learned, LearnedLinear):
             return linear_report(learned.model)
-        from aggregator.protocols.histogram.report import values_of
-        from aggregator.protocols.histogram.results import LearnedStudy
+        from aggregator.protocols.additive.report import values_of
+        from aggregator.protocols.additive.results import LearnedStudy
 
         if not isinstance(learned, LearnedStudy):
             raise TypeError(f"not learned by the protocol of sums: {type(learned).__name__}")
@@ -104,7 +104,7 @@ def _noisy(study: Manifest, found: RoundSum) -> NoisySum:
 
 
 def _learned_tables(study: Manifest, found: RoundSum, with_influence: bool) -> LearningResult:
-    from aggregator.protocols.histogram.results import Subject  # late: a server starts without scikit-learn
+    from aggregator.protocols.additive.results import Subject  # late: a server starts without scikit-learn
     from aggregator.protocols.sum.tables import learn_tables
 
     design = summed_of(study, study.surveys[0])

@@ -16,9 +16,9 @@ from math import prod
 import numpy as np
 from attrs import field, frozen
 
-from aggregator.protocols.histogram.additive import UNCERTAIN_RELATION, indicator_covariance
-from aggregator.protocols.histogram.moments import GUESS_ERROR, RAREST, UNKNOWN_ERROR, Coordinates, NoisyMoments
-from aggregator.protocols.histogram.reconstruct import Floats
+from aggregator.protocols.additive.learner import UNCERTAIN_RELATION, indicator_covariance
+from aggregator.protocols.additive.moments import GUESS_ERROR, RAREST, UNKNOWN_ERROR, Coordinates, NoisyMoments
+from aggregator.protocols.additive.reconstruct import Floats
 from aggregator.protocols.sum.published import NoisySum
 from anon.errors import Malformed
 from anon.sums.tables import Block, TableSums

@@ -6,9 +6,9 @@ the group explain, and the whole study is tested against noise alone.
 
 from __future__ import annotations
 
-from aggregator.protocols.histogram.additive import fit, measurements
-from aggregator.protocols.histogram.additive_model import coordinates_of, influence_of, result_of, table_of
-from aggregator.protocols.histogram.results import LearnedStudy, Subject, published
+from aggregator.protocols.additive.learner import fit, measurements
+from aggregator.protocols.additive.model import coordinates_of, influence_of, result_of, table_of
+from aggregator.protocols.additive.results import LearnedStudy, Subject, published
 from aggregator.protocols.sum.published import NoisySum
 from aggregator.protocols.sum.table_moments import gather_sums
 from anon.study.features import Learning

@@ -13,6 +13,7 @@ from math import expm1, log1p, sqrt
 
 from attrs import evolve, frozen
 
+from anon.ldp.simplex import nearest_shares
 from anon.study.features import Feature
 
 
@@ -20,20 +21,6 @@ def level_edges(feature: Feature, levels: int) -> tuple[float, ...]:
     """`levels - 1` increasing inner edges that divide the declared range evenly, or evenly in log(1 + x)."""
     low, high = _scaled(feature)
     return tuple(_unscaled(feature, low + (high - low) * k / levels) for k in range(1, levels))
-
-
-def nearest_shares(shares: Sequence[float]) -> tuple[float, ...]:
-    """The nearest shares that are >= 0 and sum to 1 (Euclidean projection onto the simplex, Duchi et al. 2008).
-
-    Takes unbiased estimates over n as they are: their sum is random for unary encodings, and dividing by it would make
-    another, biased estimate of them (erratum 9). Adding one number to all of them changes nothing.
-    """
-    running, shift = 0.0, 0.0
-    for rank, share in enumerate(sorted(shares, reverse=True), start=1):
-        running += share
-        if share - (running - 1) / rank > 0:
-            shift = (running - 1) / rank
-    return tuple(max(share - shift, 0.0) for share in shares)
 
 
 def edges_from_histogram(edges: Sequence[float], estimates: Sequence[float], n: int, bins: int) -> tuple[float, ...]:

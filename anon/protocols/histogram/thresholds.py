@@ -14,13 +14,13 @@ from attrs import frozen
 
 from anon.errors import Malformed
 from anon.ldp.mechanism import SCALE
+from anon.ldp.simplex import nearest_shares
 from anon.protocols.histogram.asked import asks_label
 from anon.protocols.histogram.binning import (
     edges_from_histogram,
     level_edges,
     median_start,
     median_step,
-    nearest_shares,
     threshold,
 )
 from anon.study.features import MOST_IN_COHORT, Feature

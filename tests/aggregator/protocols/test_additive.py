@@ -9,12 +9,12 @@ import pytest
 from attrs import evolve
 
 from aggregator.lab.simulation.draws import perturbed_counts
-from aggregator.protocols.histogram.additive import fit, measurements, refit
-from aggregator.protocols.histogram.additive_model import coordinates_of
+from aggregator.protocols.additive.learner import fit, measurements, refit
+from aggregator.protocols.additive.model import coordinates_of
+from aggregator.protocols.additive.moments import BitTally, gather
+from aggregator.protocols.additive.reconstruct import SurveyTally
 from aggregator.protocols.histogram.cohorts import bit_tally
 from aggregator.protocols.histogram.ensemble import LearnedStudy, Subject, learn
-from aggregator.protocols.histogram.moments import BitTally, gather
-from aggregator.protocols.histogram.reconstruct import SurveyTally
 from anon.ldp import SCALE, build, nano
 from anon.protocols.histogram import one_bit as bits
 from anon.protocols.models.tables import from_json

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from aggregator.lab.simulation.draws import perturbed_counts
+from aggregator.protocols.additive.moments import Coordinates, gather
+from aggregator.protocols.additive.noise_test import ABSTAIN_FROM, FALSE_ALARM, WhitenedMeasurements, p_value
+from aggregator.protocols.additive.reconstruct import SurveyTally
 from aggregator.protocols.histogram.ensemble import LearnedStudy, Subject, learn
-from aggregator.protocols.histogram.moments import Coordinates, gather
-from aggregator.protocols.histogram.noise_test import ABSTAIN_FROM, FALSE_ALARM, WhitenedMeasurements, p_value
-from aggregator.protocols.histogram.reconstruct import SurveyTally
 from anon.ldp import build, nano
 from anon.study.features import Feature, Label, Learning
 

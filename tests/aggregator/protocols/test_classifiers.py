@@ -7,6 +7,7 @@ from math import log
 import numpy as np
 import pytest
 
+from aggregator.protocols.additive.reconstruct import Histogram, SurveyTally, reconstruct
 from aggregator.protocols.histogram.classifiers import (
     CLASSIFIERS,
     cell_shares,
@@ -17,7 +18,6 @@ from aggregator.protocols.histogram.classifiers import (
     tree,
     weighted_rows,
 )
-from aggregator.protocols.histogram.reconstruct import Histogram, SurveyTally, reconstruct
 from anon.ldp import build, nano
 
 

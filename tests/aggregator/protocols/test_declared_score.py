@@ -11,15 +11,15 @@ from attrs import evolve
 
 from aggregator.lab.simulation.people import FeatureColumn, People
 from aggregator.lab.simulation.simulate import NO_KEYS, run_once
-from aggregator.protocols.histogram.declared_score import (
+from aggregator.protocols.additive.declared_score import (
     ScoreEstimate,
     ScoreTest,
     declared_score,
     mean_sign,
     score_test,
 )
-from aggregator.protocols.histogram.moments import BitTally
-from aggregator.protocols.histogram.noise_test import FALSE_ALARM, LEVEL
+from aggregator.protocols.additive.moments import BitTally
+from aggregator.protocols.additive.noise_test import FALSE_ALARM, LEVEL
 from anon.errors import Malformed
 from anon.ldp import SCALE, build, nano
 from anon.protocols.contract import Record

@@ -9,8 +9,8 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from aggregator.lab.simulation.draws import perturbed_counts
-from aggregator.protocols.histogram import noise_test
-from aggregator.protocols.histogram.additive import (
+from aggregator.protocols.additive import noise_test
+from aggregator.protocols.additive.learner import (
     SHIFTS,
     TAUS,
     Measurements,
@@ -19,9 +19,9 @@ from aggregator.protocols.histogram.additive import (
     fit,
     measurements,
 )
-from aggregator.protocols.histogram.additive_model import coordinates_of
-from aggregator.protocols.histogram.moments import Coordinates, NoisyMoments, gather
-from aggregator.protocols.histogram.noise_test import (
+from aggregator.protocols.additive.model import coordinates_of
+from aggregator.protocols.additive.moments import Coordinates, NoisyMoments, gather
+from aggregator.protocols.additive.noise_test import (
     DECLARED,
     FALSE_ALARM,
     LARGEST_LEAN,
@@ -29,7 +29,7 @@ from aggregator.protocols.histogram.noise_test import (
     WhitenedMeasurements,
     p_value,
 )
-from aggregator.protocols.histogram.reconstruct import SurveyTally
+from aggregator.protocols.additive.reconstruct import SurveyTally
 from anon.ldp import build, nano
 from anon.study.features import Feature
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from aggregator.lab.simulation.draws import perturbed_counts
+from aggregator.protocols.additive.reconstruct import SurveyTally
 from aggregator.protocols.histogram.ensemble import Subject, learn
-from aggregator.protocols.histogram.reconstruct import SurveyTally
 from anon.ldp import build, nano
 from anon.protocols.models.tables import from_json
 from anon.study.features import Feature, Label, Learning

@@ -9,13 +9,13 @@ import pytest
 from attrs import evolve
 
 from aggregator.lab.simulation.simulate import NO_KEYS
-from aggregator.protocols.histogram import noise_test as chance
+from aggregator.protocols.additive import noise_test as chance
+from aggregator.protocols.additive.noise_test import WhitenedMeasurements, p_value
+from aggregator.protocols.additive.reconstruct import Histogram
+from aggregator.protocols.additive.scoring import _auc_slope, _f1_slope, auc_score, f1_score
 from aggregator.protocols.histogram.classifiers import EXTREME, soft
 from aggregator.protocols.histogram.cohorts import tally_cohorts
-from aggregator.protocols.histogram.noise_test import WhitenedMeasurements, p_value
 from aggregator.protocols.histogram.part import HistogramPart
-from aggregator.protocols.histogram.reconstruct import Histogram
-from aggregator.protocols.histogram.scoring import _auc_slope, _f1_slope, auc_score, f1_score
 from anon.ldp import RawCategory
 from anon.protocols.resolve import resolve
 from anon.protocols.sortition import in_score_cohort

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from aggregator.protocols.histogram.reconstruct import (
+from aggregator.protocols.additive.reconstruct import (
     Histogram,
     SurveyTally,
     base_rate,

@@ -7,9 +7,9 @@ import pytest
 from sklearn.metrics import f1_score, roc_auc_score
 
 from aggregator.lab.simulation.draws import perturbed_counts
+from aggregator.protocols.additive.reconstruct import Histogram, SurveyTally, reconstruct
+from aggregator.protocols.additive.scoring import score
 from aggregator.protocols.histogram.classifiers import soft
-from aggregator.protocols.histogram.reconstruct import Histogram, SurveyTally, reconstruct
-from aggregator.protocols.histogram.scoring import score
 from anon.ldp import build, nano
 
 

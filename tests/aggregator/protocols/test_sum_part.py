@@ -11,8 +11,8 @@ from attrs import evolve
 
 from aggregator.intake.counters import Traffic
 from aggregator.lab.simulation.sum_noise import simulated_noise
+from aggregator.protocols.additive.results import Subject
 from aggregator.protocols.contract import SummingPart, part_of
-from aggregator.protocols.histogram.results import Subject
 from aggregator.protocols.sum.moments import ridge
 from aggregator.protocols.sum.part import SumPart
 from aggregator.protocols.sum.published import NoisySum

@@ -10,10 +10,10 @@ from attrs import evolve
 from scipy.stats import binom, chi2
 
 from aggregator.lab.simulation.sum_noise import simulated_noise
-from aggregator.protocols.histogram.additive import fit, indicator_covariance, measurements, refit
-from aggregator.protocols.histogram.additive_model import coordinates_of
-from aggregator.protocols.histogram.moments import Coordinates
-from aggregator.protocols.histogram.results import LearnedStudy, Subject
+from aggregator.protocols.additive.learner import fit, indicator_covariance, measurements, refit
+from aggregator.protocols.additive.model import coordinates_of
+from aggregator.protocols.additive.moments import Coordinates
+from aggregator.protocols.additive.results import LearnedStudy, Subject
 from aggregator.protocols.sum.published import NoisySum
 from aggregator.protocols.sum.table_moments import SummedMoments, gather_sums
 from aggregator.protocols.sum.tables import learn_tables

@@ -12,12 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from aggregator.protocols.additive.reconstruct import SurveyTally, reconstruct
 from aggregator.protocols.histogram.classifiers import logistic, soft, tree
-from aggregator.protocols.histogram.reconstruct import SurveyTally, reconstruct
 from anon.ldp import SCALE, Mechanism, RawCategory, SurveyCost, build, from_spec, nano, per_attribute, record_level
+from anon.ldp.simplex import nearest_shares
 from anon.ldp.unary import optimum
 from anon.protocols.categories import cell, feature_category
-from anon.protocols.histogram.binning import MedianSearch, median_start, median_step, nearest_shares, threshold
+from anon.protocols.histogram.binning import MedianSearch, median_start, median_step, threshold
 from anon.protocols.sortition import in_score_cohort
 from anon.study.features import Feature
 

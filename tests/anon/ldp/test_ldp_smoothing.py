@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from aggregator.lab.simulation.draws import perturbed_counts
-from aggregator.protocols.histogram.empirical_bayes import smoothed
+from aggregator.protocols.additive.empirical_bayes import smoothed
 from anon.ldp import choose, nano
-from anon.protocols.histogram.binning import nearest_shares
+from anon.ldp.simplex import nearest_shares
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import chi2
 
 from aggregator.lab.simulation.draws import perturbed_counts
-from aggregator.protocols.histogram.reconstruct import SurveyTally, reconstruct
+from aggregator.protocols.additive.reconstruct import SurveyTally, reconstruct
 from aggregator.protocols.tally import tally
 from anon.errors import Malformed, Refused
 from anon.ldp import (

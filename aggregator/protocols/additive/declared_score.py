@@ -23,9 +23,9 @@ import numpy as np
 from attrs import frozen
 from scipy.special import ndtr
 
-from aggregator.protocols.histogram.moments import BitTally
-from aggregator.protocols.histogram.noise_test import LEVEL
-from aggregator.protocols.histogram.reconstruct import Counts, Floats
+from aggregator.protocols.additive.moments import BitTally
+from aggregator.protocols.additive.noise_test import LEVEL
+from aggregator.protocols.additive.reconstruct import Counts, Floats
 from anon.ldp import SCALE, Mechanism
 from anon.protocols.models.tables import ScoreResult
 

@@ -14,7 +14,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from aggregator.protocols.histogram.reconstruct import Floats, Histogram
+from aggregator.protocols.additive.reconstruct import Floats, Histogram
 
 Truths = NDArray[np.bool_]
 

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from aggregator.protocols.histogram.additive import (
+from aggregator.protocols.additive.declared_score import declared_score
+from aggregator.protocols.additive.empirical_bayes import smoothed
+from aggregator.protocols.additive.learner import (
     Additive,
     Measurements,
     fit,
@@ -14,13 +16,11 @@ from aggregator.protocols.histogram.additive import (
     measurements,
     refit,
 )
-from aggregator.protocols.histogram.declared_score import declared_score
-from aggregator.protocols.histogram.empirical_bayes import smoothed
-from aggregator.protocols.histogram.moments import BitTally, Coordinates, NoisyMoments, gather
-from aggregator.protocols.histogram.noise_test import WhitenedMeasurements
-from aggregator.protocols.histogram.reconstruct import Floats, Histogram, SurveyTally, pool, reconstruct
-from aggregator.protocols.histogram.results import HOSTILE_SHARE, LearnedStudy, PartitionResult, Subject, published
-from aggregator.protocols.histogram.scoring import Scores, score
+from aggregator.protocols.additive.moments import BitTally, Coordinates, NoisyMoments, gather
+from aggregator.protocols.additive.noise_test import WhitenedMeasurements
+from aggregator.protocols.additive.reconstruct import Floats, Histogram, SurveyTally, pool, reconstruct
+from aggregator.protocols.additive.results import HOSTILE_SHARE, LearnedStudy, PartitionResult, Subject, published
+from aggregator.protocols.additive.scoring import Scores, score
 from anon.ldp import SCALE
 from anon.protocols.models.tables import ModelTable
 from anon.study.features import Feature, Learning

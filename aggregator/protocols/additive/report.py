@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from attrs import frozen
 
 from aggregator.intake.counters import STEP
-from aggregator.protocols.histogram.results import HOSTILE_SHARE, LearnedStudy, PartitionResult
+from aggregator.protocols.additive.results import HOSTILE_SHARE, LearnedStudy, PartitionResult
 from anon.protocols.names import cell_names, with_label
 from anon.study.manifest import Manifest
 

@@ -22,7 +22,7 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from aggregator.protocols.histogram.noise import (
+from aggregator.protocols.additive.noise import (
     TableNoise,
     cell_variances,
     contrast_weights,
@@ -32,7 +32,7 @@ from aggregator.protocols.histogram.noise import (
     table_noise,
     unrelated_cells,
 )
-from aggregator.protocols.histogram.reconstruct import Counts, Floats, SurveyTally
+from aggregator.protocols.additive.reconstruct import Counts, Floats, SurveyTally
 from anon.ldp import SCALE, Mechanism
 
 GUESS_ERROR = 0.1

@@ -12,9 +12,9 @@ from math import prod
 import numpy as np
 from attrs import field, frozen
 
-from aggregator.protocols.histogram.reconstruct import Floats, SurveyTally
+from aggregator.protocols.additive.reconstruct import Floats, SurveyTally
 from anon.ldp import SCALE
-from anon.protocols.histogram.binning import nearest_shares
+from anon.ldp.simplex import nearest_shares
 
 
 @frozen(eq=False)

@@ -21,7 +21,7 @@ from math import exp, sqrt
 import numpy as np
 from attrs import Factory, evolve, field, frozen
 
-from aggregator.protocols.histogram.reconstruct import Floats
+from aggregator.protocols.additive.reconstruct import Floats
 
 FALSE_ALARM = 0.02
 """At most so often does a study without any signal publish more than its base rate."""

@@ -16,8 +16,8 @@ from math import log
 import numpy as np
 from scipy.special import gammainc
 
-from aggregator.protocols.histogram.reconstruct import Floats
-from anon.protocols.histogram.binning import nearest_shares
+from aggregator.protocols.additive.reconstruct import Floats
+from anon.ldp.simplex import nearest_shares
 
 SHAPES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """Of the gamma distributions; the mean is always one share in m. 1 makes all histograms equally likely."""

@@ -15,7 +15,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from anon.ldp import SCALE, Mechanism
-from anon.protocols.histogram.binning import nearest_shares
+from anon.ldp.simplex import nearest_shares
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]

@@ -25,9 +25,9 @@ from math import sqrt
 import numpy as np
 from attrs import evolve, frozen
 
-from aggregator.protocols.histogram.moments import Coordinates, NoisyMoments
-from aggregator.protocols.histogram.noise_test import DECLARED, LEVEL, WhitenedMeasurements, p_value
-from aggregator.protocols.histogram.reconstruct import Floats
+from aggregator.protocols.additive.moments import Coordinates, NoisyMoments
+from aggregator.protocols.additive.noise_test import DECLARED, LEVEL, WhitenedMeasurements, p_value
+from aggregator.protocols.additive.reconstruct import Floats
 
 TAUS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 """Prior standard deviations of an effect, in units of probability. The first has a prior weight of one half: that no

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from attrs import evolve, field, frozen
 
-from aggregator.protocols.histogram.declared_score import DeclaredScore
-from aggregator.protocols.histogram.noise_test import ABSTAIN_FROM, LEVEL
-from aggregator.protocols.histogram.reconstruct import Floats
-from aggregator.protocols.histogram.scoring import Scores
+from aggregator.protocols.additive.declared_score import DeclaredScore
+from aggregator.protocols.additive.noise_test import ABSTAIN_FROM, LEVEL
+from aggregator.protocols.additive.reconstruct import Floats
+from aggregator.protocols.additive.scoring import Scores
 from anon.protocols.contract import MODEL, Place
 from anon.protocols.models.tables import VERSION, Cuts, Model, ModelTable
 from anon.study.features import Feature, Label
