@@ -289,6 +289,24 @@ def test_a_protocol_is_known_in_its_rooms_alone() -> None:
     assert {path: names for path, names in wrong.items() if names} == {}
 
 
+def test_no_protocol_knows_another() -> None:
+    """Whatever two of them need stands below both: tables and linear models, the additive learner, the tellers' arrangement."""
+    own = {"histogram": re.compile(r"\.protocols\.histogram(\.|$)"), "sum": re.compile(r"\.protocols\.sum(\.|$)")}
+    composed = {f"{side}.protocols.installed" for side in SIDES}
+    known = {
+        name: {protocol for protocol, room in own.items() if any(room.search(found) for found in rooms.imports(path))}
+        for name, path in rooms.modules().items()
+        if ".protocols" in name and name not in composed
+    }
+    assert {"histogram"} in known.values() and {"sum"} in known.values(), "the search finds nothing"
+    wrong = {
+        name: protocols
+        for name, protocols in known.items()
+        if protocols - {protocol for protocol, room in own.items() if room.search(name)}
+    }
+    assert wrong == {}
+
+
 RULES = [
     *sorted(path.relative_to(ROOT).as_posix() for side in SIDES for path in _modules(side) if path.parent.name == "rules"),
     "peer/release.py", "peer/protocols/histogram.py", "peer/protocols/contract.py", "anon/protocols/contract.py",

@@ -29,7 +29,7 @@ from anon.errors import Refused
 from anon.ldp import format_epsilon, odds_moved
 from anon.protocols.cost_words import cost_in_words, is_local, promise_in_words
 from anon.protocols.registry import charge_of, protocol_of
-from anon.protocols.resolve import drafted
+from anon.sharing.drafts import drafted
 from anon.study import Manifest
 from anon.study.given import read_given
 from anon.study.schema import FILE as SCHEMA_FILE

@@ -18,7 +18,7 @@ from anon.errors import AnonmlError
 from anon.ldp import format_epsilon
 from anon.protocols.cost_words import cost_in_words, promise_in_words
 from anon.protocols.registry import charge_of, protocol_of
-from anon.protocols.resolve import drafted
+from anon.sharing.drafts import drafted
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
 

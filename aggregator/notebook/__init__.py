@@ -42,7 +42,8 @@ from anon.ldp import format_epsilon
 from anon.protocols.cost_words import cost_in_words
 from anon.protocols.models.published import PublishedModel
 from anon.protocols.registry import charge_of, protocol_of
-from anon.protocols.resolve import drafted, resolve
+from anon.protocols.resolve import resolve
+from anon.sharing.drafts import drafted
 from anon.storage.private_files import write_private
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal

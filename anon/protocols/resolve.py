@@ -10,7 +10,6 @@ from attrs import evolve, frozen
 from anon.errors import Malformed
 from anon.protocols.contract import SharedPart, SummedPart
 from anon.protocols.registry import carrying, parts_of
-from anon.protocols.sum import arranged
 from anon.study.designs import most_in_a_window
 from anon.study.features import USUAL_MOST
 from anon.study.given import NONE_GIVEN, resolved
@@ -97,11 +96,6 @@ def _bucketed_from(protocol: SharedPart, proposal: Proposal) -> int:
     """A study that stays below never says so. Tellers take whole lists."""
     fits = not isinstance(protocol, SummedPart) and proposal.cohort.maximum >= buckets.USUAL_THRESHOLD
     return buckets.USUAL_THRESHOLD if fits else 0
-
-
-def drafted(proposal: Proposal) -> Proposal:
-    """The proposal as it can be looked at before publishing: with stand-ins for the entries of its tellers."""
-    return arranged.drafted(proposal)
 
 
 def _timetable(protocol: SharedPart, proposal: Proposal, now: int) -> tuple[Timetable, tuple[Window, ...]]:

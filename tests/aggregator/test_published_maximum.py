@@ -13,7 +13,7 @@ from aggregator.lab.planning.study_file import to_toml
 from aggregator.rules.lengths import TooLong, largest_cohort
 from aggregator.study.publish import prepare
 from anon.errors import InvalidValue
-from anon.protocols.resolve import drafted
+from anon.sharing.drafts import drafted
 from anon.study import Manifest
 from anon.study.features import USUAL_MOST
 from anon.study.proposal import Proposal

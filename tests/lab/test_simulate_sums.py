@@ -13,8 +13,9 @@ from aggregator.lab.simulation.simulate import NO_KEYS, simulate
 from aggregator.lab.simulation.sums import learn_summed
 from anon.errors import Refused
 from anon.protocols.contract import Record
-from anon.protocols.resolve import drafted, resolve
+from anon.protocols.resolve import resolve
 from anon.protocols.sum.design import summed_of
+from anon.sharing.drafts import drafted
 from anon.study.manifest import Manifest
 from anon.sums.gradient import GradientSums
 from anon.sums.moments import MomentSums

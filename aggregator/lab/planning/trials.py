@@ -21,7 +21,8 @@ from aggregator.lab.simulation.people import People
 from aggregator.lab.simulation.run import Plan, SimulatedTallies, collect
 from aggregator.lab.simulation.simulate import NO_KEYS
 from aggregator.protocols.additive.reconstruct import Floats
-from anon.protocols.resolve import drafted, resolve
+from anon.protocols.resolve import resolve
+from anon.sharing.drafts import drafted
 from anon.study.features import Feature
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal

@@ -32,8 +32,9 @@ from anon.protocols.cost_words import cost_in_words, is_local
 from anon.protocols.histogram.asked import asks_score
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.models.tables import Model
-from anon.protocols.resolve import StudyKeys, drafted, resolve
+from anon.protocols.resolve import StudyKeys, resolve
 from anon.sealing import PUBLIC_KEY_SIZE
+from anon.sharing.drafts import drafted
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal
 

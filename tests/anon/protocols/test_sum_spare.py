@@ -9,9 +9,9 @@ from anon.errors import Malformed
 from anon.protocols.posts import recipients
 from anon.protocols.registry import protocol_of
 from anon.protocols.resolve import resolve
-from anon.protocols.sum.arranged import drafted
 from anon.protocols.sum.standing import arrangement_of
 from anon.sharing.arrangement import Arrangement, parse_arrangement
+from anon.sharing.drafts import drafted
 from anon.study.manifest import Manifest
 from anon.study.records import RECORD
 from anon.wire.cbor import decode, encode
