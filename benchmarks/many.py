@@ -38,10 +38,11 @@ from anon.noise.scaling import shrunk
 from anon.protocols.contract import Record
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.registry import check_study
-from anon.protocols.resolve import StudyKeys, drafted, resolve
+from anon.protocols.resolve import StudyKeys, resolve
 from anon.protocols.sum.design import GRADIENT, SCALE, shape_of
 from anon.protocols.sum.standing import RoundSum, arrangement_of, standing_after
 from anon.sealing import PUBLIC_KEY_SIZE
+from anon.sharing.drafts import drafted
 from anon.study.manifest import Manifest
 from anon.sums.gradient import WEIGHT, GradientSums
 from benchmarks.figures import Figure, publish

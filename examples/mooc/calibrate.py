@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
+from aggregator.protocols.additive.reconstruct import SurveyTally
 from aggregator.protocols.histogram.ensemble import Subject, learn
-from aggregator.protocols.histogram.reconstruct import SurveyTally
 from aggregator.protocols.installed import PROTOCOLS
 from anon.ldp import Mechanism, PerturbedReport, RawCategory, build, choose, nano
 from anon.protocols.categories import Value, cell, clamp

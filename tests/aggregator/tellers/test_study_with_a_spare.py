@@ -14,10 +14,10 @@ from aggregator.study.sums import MOST_PATIENCE, is_patient, patience
 from anon.noise import DiscreteGaussian, RandomBytes
 from anon.protocols.registry import charge_of
 from anon.protocols.resolve import resolve
-from anon.protocols.sum.arranged import drafted
 from anon.protocols.sum.design import shape_of
 from anon.protocols.sum.standing import arrangement_of
 from anon.sharing.arrangement import PAIRS
+from anon.sharing.drafts import drafted
 from anon.sharing.quorum import quorum_of
 from anon.sharing.round_document import read_round_sums
 from anon.sharing.statements import list_heading
