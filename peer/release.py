@@ -89,6 +89,15 @@ class SlotRandomness:
     * Two copies and other grounds (the aggregator told each another story, or the data of one were changed): as if
       drawn anew, as long as SHAKE-256 is a pseudorandom function. Without the mask both answers would be moved by the
       same noise, and their difference would be plain. `peer.store.backup.archive` keeps the answers of copies equal.
+
+    The same grounds give the same bytes, and other grounds others; no byte is given twice:
+
+    >>> from os import urandom
+    >>> stored = urandom(8 + MASK_KEY_SIZE)
+    >>> SlotRandomness(stored, b"answer 1")(8) == SlotRandomness(stored, b"answer 1")(8)
+    True
+    >>> SlotRandomness(stored, b"answer 1")(8) == SlotRandomness(stored, b"answer 2")(8)
+    False
     """
 
     def __init__(self, stored: bytes, *grounds: bytes) -> None:

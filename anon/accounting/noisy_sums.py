@@ -38,6 +38,10 @@ class GaussianSum:
 
     `sensitivity_squared`: the largest sum of squares by which one unit (a person, a record) changes the exact vector.
     `entries`: how many entries one unit changes at most. Raises `ValueError` unless all are above 0.
+
+    >>> noisy_sum = GaussianSum(sensitivity_squared=100, entries=10, sigma_squared=Fraction(500))
+    >>> noisy_sum.rho, rho_of([noisy_sum, noisy_sum])  # 100 / (2 x 500), and twice that
+    (100000000, 200000000)
     """
 
     sensitivity_squared: int
@@ -90,6 +94,9 @@ def sigma_squared_for(
     """Return the least sigma squared, in steps of 1/1024, that keeps so many rounds of one sum to (epsilon, delta).
 
     Raises `ValueError` unless epsilon and rounds are above 0 and delta lies in [1e-30, 1).
+
+    >>> sigma_squared_for(1, 1, NanoEpsilon(NANO), Decimal("1e-6"))
+    Fraction(9165, 512)
     """
     check_delta(delta)
     if epsilon <= 0 or rounds < 1:
@@ -109,6 +116,9 @@ def laplace_epsilon(sensitivity: int, scale: Fraction) -> NanoEpsilon:
     """Return the pure nano-epsilon of discrete Laplace noise on a sum of integer L1 sensitivity: their ratio.
 
     Attained in the tails. Raises `ValueError` unless the sensitivity is at least 1 and the scale above 0.
+
+    >>> laplace_epsilon(3, Fraction(6))
+    500000000
     """
     if sensitivity < 1 or scale <= 0:
         raise ValueError("a noisy sum needs a sensitivity of at least 1 and a scale above 0")

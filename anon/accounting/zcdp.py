@@ -66,7 +66,12 @@ def _best_order(rho: float, epsilon: float) -> float:
 
 
 def epsilon_of_rho(rho: int, delta: Decimal) -> NanoEpsilon:
-    """Return the smallest nano-epsilon at which `delta_of_rho` is at most delta, which lies in [1e-30, 1)."""
+    """Return the smallest nano-epsilon at which `delta_of_rho` is at most delta, which lies in [1e-30, 1).
+
+    >>> from anon.ldp import format_epsilon
+    >>> str(format_epsilon(epsilon_of_rho(NANO // 10, Decimal("1e-6"))))  # rho = 0.1
+    '2.141938929'
+    """
     check_delta(delta)
     with localcontext(PRECISION):
         exact = Decimal(rho) / NANO

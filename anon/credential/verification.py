@@ -77,6 +77,11 @@ class Verifier:
         Each token is judged on its own, also when two carry one tag. All equations of the whole batch are folded with
         fresh 128-bit coefficients. So a bad token passes with probability 2^-128. A fold that fails is halved, for the
         sums of one half. `random_bytes` must be the operating system's.
+
+        >>> items = [(token, b"slot 0", b"digest of my packet"), (token, b"slot 0", b"digest of a changed packet")]
+        >>> good, bad = Verifier(credential.public_key, b"study", 1).check_batch(items, urandom)
+        >>> good == token[:48], bad
+        (True, RejectedProof('token rejected'))
         """
         verdicts: list[Tag | AnonmlError] = [Tag(token_untrusted[:G1_SIZE]) for token_untrusted, _, _ in items]
         opened: list[tuple[int, list[bytes], list[Scalar]]] = []

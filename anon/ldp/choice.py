@@ -25,6 +25,13 @@ def build(name: str, m: int, epsilon: NanoEpsilon) -> Mechanism:
     """Return the named mechanism, or for "auto" the choice, whose loss is at most epsilon and within 1e-9 of it.
 
     Raises `Refused` for an unknown name, for m outside 2..4096 and for epsilon outside (0, 20].
+
+    >>> from anon.ldp import nano
+    >>> coin = build("krr", 2, nano(1))
+    >>> round(coin.p / SCALE, 3), round(coin.q / SCALE, 3), coin.report_size
+    (0.731, 0.269, 2)
+    >>> coin.epsilon <= nano(1)  # recomputed from p and q
+    True
     """
     if name == AUTO:
         return choose(m, epsilon)
@@ -45,6 +52,10 @@ def choose(m: int, epsilon: NanoEpsilon) -> Mechanism:
     """Return the mechanism of least expected error of the histogram by eq. 4 (section VII-D3), compared exactly.
 
     For binning surveys, which have no label. Ties go to the shorter report. Raises as `build`.
+
+    >>> from anon.ldp import nano
+    >>> [(m, epsilon, choose(m, nano(epsilon)).name) for m, epsilon in ((2, 1), (16, 4), (16, "0.5"))]
+    [(2, 1, 'krr'), (16, 4, 'krr'), (16, '0.5', 'subset')]
     """
     return min((build(name, m, epsilon) for name in MECHANISMS), key=lambda mechanism: mechanism.squared_error())
 

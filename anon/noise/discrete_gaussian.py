@@ -22,6 +22,11 @@ class DiscreteGaussian:
     Several parties that add independent noise. If each adds all of it, then each one's noise alone gives the whole
     guarantee against all the others together: their noise is added to a value that is private already. The sum of
     discrete Gaussians is no discrete Gaussian, so nothing more is claimed for somebody who knows none of the parts.
+
+    >>> from os import urandom
+    >>> noise = DiscreteGaussian(Fraction(100)).vector(4, urandom)
+    >>> [type(value).__name__ for value in noise]  # no float, whose last bits would tell the sum
+    ['int', 'int', 'int', 'int']
     """
 
     sigma_squared: Fraction = field()

@@ -20,6 +20,10 @@ class Scaling:
     Promise: the integer vector's sum of squares is at most `norm_squared`, whatever values come in. So the sum over
     persons has the L2 sensitivity that `sensitivity_squared` states. Raises `ValueError` unless length and scale are at
     least 1 and the norm lies above 0.
+
+    >>> scaling = Scaling(length=2, scale=1000, norm=Fraction(1))
+    >>> scaling.integers([0.6, -0.8]), scaling.integers([300.0, -400.0]), scaling.integers([float("nan"), 1.0])
+    ([600, -800], [600, -800], [0, 1000])
     """
 
     length: int

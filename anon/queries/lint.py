@@ -206,6 +206,14 @@ def lint(query: str, tables: Tables, what: Ours = _QUERY, bounds: Bounds = BOUND
 
     Raises `Refused` for what is forbidden (statement, function, table, too intricate) and `Malformed` for text that
     does not compile against `tables`. Messages begin with `what` and may quote the query, which is the study's.
+
+    >>> lint("SELECT max(cups) FROM coffee", {"coffee": ["day", "cups"]})
+    >>> lint("SELECT cups FROM diary", {"coffee": ["day", "cups"]})
+    Traceback (most recent call last):
+    anon.errors.Malformed: query: does not compile against the declared tables: “no such table: diary”
+    >>> lint("SELECT random() FROM coffee", {"coffee": ["day", "cups"]})
+    Traceback (most recent call last):
+    anon.errors.Refused: query: function “random”() is not permitted; permitted are SELECT over declared columns ...
     """
     _check_tables(tables, what)
     text = statement(query)

@@ -20,6 +20,16 @@ class Opener:
     """A secret of 32 bytes, expanded as X-Wing does (SHAKE256), and its public key. `repr` shows nothing.
 
     Raises `ValueError` for a secret of another length.
+
+    >>> from os import urandom
+    >>> from anon.sealing import seal
+    >>> opener = Opener(urandom(32))
+    >>> sealed = seal(b"a report", opener.public_key, b"packets of study 1")
+    >>> opener.open(sealed, b"packets of study 1"), len(sealed) - OVERHEAD
+    (b'a report', 8)
+    >>> opener.open(sealed, b"packets of study 2")
+    Traceback (most recent call last):
+    anon.errors.RejectedProof: a sealed message does not open
     """
 
     def __init__(self, secret: bytes) -> None:

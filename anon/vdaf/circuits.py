@@ -44,7 +44,11 @@ def bit_inputs(elements: Vector, randomness: Vector, chunk: int, field: Field, o
 
 
 def bit_weights(most: int) -> tuple[int, ...]:
-    """Weights of bits whose sums are exactly the integers from 0 to `most`: powers of two, and a last one that fits."""
+    """Weights of bits whose sums are exactly the integers from 0 to `most`: powers of two, and a last one that fits.
+
+    >>> bit_weights(10)  # their sums reach 10 and not 11: no other check of the bound is needed
+    (1, 2, 4, 3)
+    """
     powers = tuple(1 << place for place in range(most.bit_length() - 1))
     return (*powers, most - sum(powers))
 
@@ -237,5 +241,13 @@ def blocks(lengths: Sequence[int]) -> Blocks:
 
 
 def ball(size: int, bits: int, radius: int) -> Ball:
-    """The circuit for `size` signed integers of `bits` bits within the radius whose proof is shortest."""
+    """The circuit for `size` signed integers of `bits` bits within the radius whose proof is shortest.
+
+    >>> within = ball(2, 8, 100)
+    >>> within.truncate(within.encode([60, -80])) == [60, within.field.modulus - 80]
+    True
+    >>> within.encode([61, -80])
+    Traceback (most recent call last):
+    anon.errors.InvalidValue: expected squares that sum up to at most 100 squared; clip the vector first
+    """
     return Ball(size, bits, radius, shortest_chunk(size * bits + (radius**2).bit_length(), size))

@@ -55,6 +55,18 @@ class Prio3:
     """One instance: a circuit, how many shares, the algorithm's number, and how many proofs for each measurement.
 
     Joint randomness needs one proof over a field of 128 bits, or three over one of 64 (section 9.7).
+
+    Two parties check a vector within a ball of radius 100, and see only random numbers of it:
+
+    >>> from os import urandom
+    >>> from anon.vdaf.circuits import BALL, ball
+    >>> prio3, key, nonce = Prio3(ball(2, 8, 100), 2, BALL), urandom(32), urandom(16)
+    >>> sharing = prio3.shard(b"study", [60, -80], nonce, urandom(prio3.randomness_size))
+    >>> shares = enumerate(sharing.input_shares)
+    >>> begun = [prio3.verify_init(key, b"study", party, nonce, sharing.public_share, share) for party, share in shares]
+    >>> message = prio3.verifier_shares_to_message(b"study", [verifier for _, verifier in begun])
+    >>> prio3.unshard([prio3.aggregate([prio3.verify_next(state, message)]) for state, _ in begun])
+    [60, -80]
     """
 
     circuit: Circuit

@@ -22,7 +22,13 @@ _LEAST_PER_LIST, _FREE_LISTS = 4, 64
 
 
 def encode(value: Any) -> bytes:
-    """The one spelling of `value` in deterministic CBOR."""
+    """The one spelling of `value` in deterministic CBOR.
+
+    >>> encode({"b": 1, "a": [b"", None]}) == encode({"a": [b"", None], "b": 1})
+    True
+    >>> encode([1, "a"]).hex()
+    '82016161'
+    """
     return cbor2.dumps(value, canonical=True)
 
 
@@ -33,6 +39,12 @@ def decode(data_untrusted: bytes, what: str = "document") -> Any:
     integers beyond 64 bits. Raises `Malformed` for anything else: truncated, trailing bytes, indefinite lengths,
     unsorted or repeated keys, hardly anything but lists. Time is linear in the bytes, and so is memory: at most some
     25 times as much. A list of many rows is read by `anon.wire.lists`.
+
+    >>> decode(bytes.fromhex("82016161"))
+    [1, 'a']
+    >>> decode(bytes.fromhex("8218016161"))  # the same list, with its 1 in two bytes
+    Traceback (most recent call last):
+    anon.errors.Malformed: document: not in canonical CBOR; expected the one deterministic spelling of plain values
     """
     _refuse_bombs(data_untrusted, what)
     try:

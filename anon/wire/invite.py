@@ -26,6 +26,12 @@ class Invite:
 
     An onion address is always `<56 characters>.onion:80` in lower case. So neither a subdomain nor a port nor a
     spelling can mark one link's peer. All three travel with every request.
+
+    >>> invite = Invite("127.0.0.1:8080", key=bytes(32), study=bytes(32), code="knock knock")
+    >>> parse_invite(invite.link()) == invite, invite.link()[-18:]
+    (True, 'code=knock%20knock')
+    >>> "knock" in repr(invite)
+    False
     """
 
     address: str

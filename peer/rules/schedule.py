@@ -56,7 +56,12 @@ def uniform(low: float, high: float, random_bytes: RandomBytes) -> float:
 
 
 def draw_send_time(window: Window, margin: float, now: float, random_bytes: RandomBytes) -> float | None:
-    """Uniform over what is left of the window within its margins; None when nothing is left (missed)."""
+    """Uniform over what is left of the window within its margins; None when nothing is left (missed).
+
+    >>> window, zeros = Window(opens=0, closes=3600), bytes
+    >>> draw_send_time(window, 60, now=0, random_bytes=zeros), draw_send_time(window, 60, now=3550, random_bytes=zeros)
+    (60.0, None)
+    """
     low, high = max(now, window.opens + margin), window.closes - margin
     return uniform(low, high, random_bytes) if low < high else None
 
