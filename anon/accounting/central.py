@@ -150,6 +150,7 @@ def slot_loss(rows: Rows) -> Loss:
     dearest = local_epsilon(rows)
     cap = -expm1(-dearest / NANO)
     needed = max(signal(mechanism) * -expm1(-mechanism.epsilon / NANO) / cap for mechanism, _ in rows)
+    # Outward by more than the last digits of doubles.
     return Loss.of_response(dearest, min(needed * (1 + 1e-12), 1.0))
 
 

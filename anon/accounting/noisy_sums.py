@@ -69,10 +69,12 @@ def delta_of(sums: Sequence[GaussianSum], epsilon: int) -> Decimal:
     if not sums:
         return Decimal(0)
     by_rho = delta_of_rho(rho_of(sums), epsilon)
+    # Theorem 7 is exact, and sums over the whole range of the noise: not where sigma is very large.
     if len(sums) == 1 and sums[0].changed == 1 and sums[0].sigma_squared <= LARGEST_EXACT:
         return min(by_rho, one_entry_delta(isqrt(sums[0].sensitivity_squared), sums[0].sigma_squared, epsilon))
     parts = [(noisy_sum.sensitivity_squared, noisy_sum.sigma_squared) for noisy_sum in sums]
     entries = sum(noisy_sum.changed for noisy_sum in sums)
+    # Each is a bound on the same delta, so the least of them is one.
     return min(by_rho, *(smoothed_delta(parts, entries, epsilon, r_squared) for r_squared in SMOOTHING))
 
 
@@ -107,6 +109,7 @@ def sigma_squared_for(
         return delta_of([noisy_sum] * rounds, epsilon) <= delta
 
     top = 1
+    # Doubled first, so that the halving begins with noise that is enough.
     while not keeps(top):
         top *= 2
     return (smallest(keeps, top) + 1) * STEP

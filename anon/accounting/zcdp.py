@@ -59,6 +59,7 @@ def _best_order(rho: float, epsilon: float) -> float:
     """The alpha - 1 at which the bound is least: where its logarithm's derivative, which only rises, is 0."""
     low, high = 1e-9, (epsilon + 1) / (2 * rho) + 2
     for _ in range(_HALVINGS):
+        # The geometric middle: the best order lies anywhere from 1e-9 to many thousands.
         middle = math.sqrt(low * high)
         slope = (2 * middle + 1) * rho - epsilon + math.log(middle) - math.log1p(middle)
         low, high = (low, middle) if slope > 0 else (middle, high)

@@ -205,8 +205,10 @@ def _signed(
 
 def sign_base(secret_key: SecretKey, base: G1, statement: Statement) -> bytes:
     """FinalizeBlindSign: e from the key and B, then A = B * 1/(sk + e)."""
+    # A would be the identity, which no verifier decodes.
     if base == IDENTITY_G1:
         raise RejectedProof("commitment rejected")
+    # A fresh B has a fresh e, and the same B the same: who asks twice gets one signature.
     exponent = hash_to_scalar(secret_key + encode_g1(base), statement.api_id + b"H2S_")
     return sign_with_exponent(secret_key, base, exponent)
 

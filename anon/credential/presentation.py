@@ -88,6 +88,7 @@ def prove(
         make_context(context),
         credential.count,
     )
+    # A tag that is the identity could be shared by many. Honest secrets meet it as rarely as 2^-255.
     if announcement.pseudonym in (None, IDENTITY_G1):
         raise ValueError("expected a pseudonym other than the identity; enrol again with fresh secrets")
     return proof, announcement

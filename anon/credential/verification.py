@@ -99,6 +99,7 @@ class Verifier:
                 read.append((index, self._announced(points, scalars, *items[index][1:])))
             except AnonmlError as error:
                 verdicts[index] = error
+        # The challenge stands for header and context, which a token does not hold.
         shown = b"".join(items[index][0] + encode_scalar(announced.proof.challenge) for index, announced in read)
         for place in self._failures([announced for _, announced in read], shown, random_bytes):
             verdicts[read[place][0]] = RejectedProof("token rejected")
@@ -149,6 +150,7 @@ class Verifier:
         challenge = calculate_challenge(
             self._statement, (a_bar, b_bar, d), announcement, {}, presentation_header, place
         )
+        # The drafts' proofs spell a challenge from 1 to r-1. Here it is computed, so zero is refused by hand.
         if challenge.is_zero():
             raise RejectedProof("token rejected")
         e_hat, r1_hat, r3_hat, *message_hats = scalars

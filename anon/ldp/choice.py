@@ -68,6 +68,7 @@ def choose_for_label(m: int, epsilon: NanoEpsilon) -> Mechanism:
     """
     named = [build(name, m, epsilon) for name in MECHANISMS]
     sized = SubsetSelection.of_size(m, best_set_size(m, epsilon), epsilon)
+    # `build` sizes its sets for eq. 4. This criterion may want another size, so that one competes too.
     return min((*named, sized), key=lambda mechanism: label_contrast_error(mechanism, m // 2, 1))
 
 
@@ -93,6 +94,7 @@ def label_contrast_error(mechanism: Mechanism, cells: int, n: int) -> Fraction:
 
 def best_set_size(m: int, epsilon: NanoEpsilon) -> int:
     """Return the w at which subset selection has the least label contrast error, by its continuous probabilities."""
+    # Doubles may choose a size: `of_size` finds the probabilities of any size exactly.
     growth = float(exponential(epsilon))
 
     def error(w: int) -> float:
@@ -105,6 +107,7 @@ def best_set_size(m: int, epsilon: NanoEpsilon) -> int:
     return min(range(1, max(m // 2, 1) + 1), key=error)
 
 
+# Types count: without them 4.0 would find the mechanism of 4, and pass by the check for integers.
 @lru_cache(maxsize=1024, typed=True)
 def from_spec(name: str, m: int, p: int, q: int) -> Mechanism:
     """Return the mechanism a document describes, its epsilon recomputed from p and q. Kept: every packet asks for one.

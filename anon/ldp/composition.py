@@ -58,4 +58,5 @@ def per_attribute(slots: Sequence[Sequence[SurveyCost]]) -> NanoEpsilon:
         sum(max((row.epsilon for row in slot if feature in row.features), default=0) for slot in slots)
         for feature in features
     )
+    # The 0 makes two arguments at least: max of a single integer is a TypeError.
     return NanoEpsilon(max(of_label, *of_features, 0))

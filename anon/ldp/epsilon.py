@@ -44,6 +44,7 @@ def loss(ratio: Fraction) -> NanoEpsilon:
     if ratio == 1:
         return NanoEpsilon(0)
     quotient = PRECISION.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
+    # Decimal's ln rounds half to even in every context, so it may come out below: the margin covers that.
     exact = PRECISION.add(PRECISION.ln(quotient), _MARGIN)
     return NanoEpsilon(int(PRECISION.multiply(exact, Decimal(NANO)).to_integral_value(rounding=ROUND_CEILING)))
 
@@ -69,6 +70,7 @@ def nano(epsilon: float | str | Decimal) -> NanoEpsilon:
     anon.errors.Refused: epsilon “1E-10” has more than nine decimals: round it to a multiple of 0.000000001
     """
     try:
+        # The spelling of 0.1 is one tenth; Decimal(0.1) would have all 55 digits of the double.
         written = Decimal(str(epsilon)) if not isinstance(epsilon, bool) else Decimal("NaN")
     except InvalidOperation:
         raise Refused(say("epsilon is not a number: write a decimal such as 0.5")) from None
@@ -77,6 +79,7 @@ def nano(epsilon: float | str | Decimal) -> NanoEpsilon:
             "epsilon must be above 0 and at most {largest_stated}: write a decimal such as 0.5",
             largest_stated=_LARGEST_STATED,
         ))
+    # Not as a Decimal: its product would be rounded to the 28 digits of the default context.
     scaled = Fraction(written) * NANO
     if scaled.denominator != 1:
         raise Refused(say(

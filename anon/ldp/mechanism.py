@@ -68,6 +68,7 @@ class PerturbedReport:
 
 def check_probabilities(m: int, p: int, q: int) -> None:
     """Raise `Refused` unless these are integers with 2 <= m <= 4096 and 0 < q < p < 2**64."""
+    # Not isinstance: True is an instance of int.
     if any(type(number) is not int for number in (m, p, q)):
         raise Refused("m, p and q of a mechanism must be integers: publish the study again with `study publish`")
     if not MIN_CATEGORIES <= m <= MAX_CATEGORIES:
@@ -165,6 +166,7 @@ class Mechanism(ABC):
         """
         if len(counts) != self.m:
             raise ValueError(f"expected {self.m} counts, got {len(counts)}")
+        # Integers up to the one division: no digits are lost in a difference of large doubles.
         return [(count * SCALE - self.q * n) / (self.p - self.q) for count in counts]
 
     def variance(self, true_count: float, n: int) -> float:
@@ -199,6 +201,7 @@ class Mechanism(ABC):
         if category.m != self.m:
             raise ValueError(f"a category among {category.m} cannot be perturbed by a mechanism for {self.m}")
         drawn = random_bytes(self.random_size)
+        # Fewer bytes would make a smaller number: no uniform draw, and a loss that nobody computed.
         if len(drawn) != self.random_size:
             raise ValueError(f"the source of randomness owed {self.random_size} bytes and gave {len(drawn)}")
         return drawn

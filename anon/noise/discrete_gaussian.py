@@ -38,6 +38,7 @@ class DiscreteGaussian:
     def draw(self, coins: Coins) -> int:
         """Return one value: a discrete Laplace of scale floor(sigma) + 1, kept with the chance that corrects it."""
         numerator, denominator = self.sigma_squared.numerator, self.sigma_squared.denominator
+        # The scale of algorithm 3. Every scale would be exact; this one rejects seldom.
         scale = isqrt(numerator // denominator) + 1
         step, across = denominator * scale, 2 * numerator * denominator * scale * scale
         while True:

@@ -35,6 +35,7 @@ class Opener:
     def __init__(self, secret: bytes) -> None:
         if len(secret) != SECRET_SIZE:
             raise ValueError(f"sealing secret: expected {SECRET_SIZE} bytes, got {len(secret)}")
+        # X-Wing's expandDecapsulationKey: 64 bytes are the seed of ML-KEM, the last 32 the secret of X25519.
         expanded = hashlib.shake_256(secret).digest(_EXPANDED_SIZE)
         lattice = MLKEM768PrivateKey.from_seed_bytes(expanded[:_MLKEM_SEED_SIZE])
         curve = X25519PrivateKey.from_private_bytes(expanded[_MLKEM_SEED_SIZE:])
