@@ -110,6 +110,7 @@ class Server:
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603, our own program
                 self.command(), stdin=theirs.fileno(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                # In a session of its own no Ctrl-C of a terminal reaches the server: it ends with its socket alone.
                 env={}, cwd="/", close_fds=True, start_new_session=True,
             )
         return self._control

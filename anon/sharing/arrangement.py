@@ -261,6 +261,7 @@ def _sum(plain_untrusted: object) -> Sum:
     if not all(type(number) is int for number in parameters) or denominator < 1:
         raise Malformed("arrangement: expected integers as parameters, and a denominator of 1 or more")
     noise = Fraction(numerator, denominator)
+    # Two spellings of one variance would be two arrangements, and two digests to sign.
     if (noise.numerator, noise.denominator) != (numerator, denominator):
         raise Malformed("arrangement: expected a variance in lowest terms")
     return Sum(round_number, slot, kind, tuple(parameters), noise)

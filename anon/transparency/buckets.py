@@ -56,6 +56,7 @@ def bits_of(count: int) -> int:
 
 def bucket_of(key: bytes, bits: int) -> int:
     """The bucket of a key or tag: the first bits of its hash."""
+    # Minus binds closer than a shift: what stays are the first bits of 32.
     return int.from_bytes(sha256(labels.BUCKET, key)[:4], "big") >> 32 - bits
 
 
@@ -204,6 +205,7 @@ def decoys(seed: bytes, context: bytes, own: int, bits: int) -> tuple[int, ...]:
     taken, drawn = [own], hashlib.shake_256(encode([labels.DECOYS, seed, context])).digest(16 * DECOYS)
     for number in range(min(DECOYS, (1 << bits) - 1)):
         place = int.from_bytes(drawn[16 * number : 16 * number + 16], "big") % ((1 << bits) - len(taken))
+        # Stepping over the taken ones leaves every other bucket as likely.
         for other in sorted(taken):
             place += place >= other
         taken.append(place)

@@ -52,6 +52,7 @@ class SignedHead:
         """Raises `RejectedProof` unless `key` (32 bytes) signed this head."""
         try:
             VerifyKey(key).verify(sha256(labels.HEAD, self.head.to_bytes()), self.signature)
+        # Whatever stood in the signature's place comes here unread: no bytes, or of another length.
         except (BadSignatureError, ValueError, TypeError):
             raise RejectedProof("a document's signature does not verify") from None
 

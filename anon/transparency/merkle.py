@@ -64,6 +64,7 @@ def led_to(leaf: bytes, index: int, count: int, path: Sequence[bytes]) -> bytes 
             return None
         if place & 1 or place == last:
             reached = node_hash(step, reached)
+            # A last node without a sibling rises alone, by as many levels as it has none.
             while not place & 1 and place:
                 place, last = place >> 1, last >> 1
         else:

@@ -29,6 +29,7 @@ def encode(value: Any) -> bytes:
     >>> encode([1, "a"]).hex()
     '82016161'
     """
+    # Keys stand in cbor2's order: shorter ones first, then bytewise (RFC 8949, section 4.2.3).
     return cbor2.dumps(value, canonical=True)
 
 
@@ -52,6 +53,7 @@ def decode(data_untrusted: bytes, what: str = "document") -> Any:
         spelling = encode(value) if _plain(value, _DEEPEST) else b""
     except Exception as error:
         raise Malformed(f"{what}: not CBOR{because(error)}; fetch or send it again") from None
+    # The second encoding finds it all: long heads, another order of keys, repeated keys, trailing bytes.
     if spelling != data_untrusted:
         raise Malformed(f"{what}: not in canonical CBOR; expected the one deterministic spelling of plain values")
     return value
@@ -118,6 +120,7 @@ def sha256_each(label: bytes, parts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _head_of(major: int, argument: int) -> bytes:
+    # A head has one form for every major type, integers too (RFC 8949, section 3).
     head = bytearray(encode(argument))
     head[0] |= major << 5
     return bytes(head)

@@ -215,6 +215,7 @@ class Layout:
     @cached_property
     def plain_size(self) -> int:
         """The constant size of the plaintext: the longest canonical packet and its length prefix."""
+        # The largest numbers: CBOR writes small ones in fewer bytes.
         occasion = Occasion(bytes(STUDY_BYTES), MOST_ROUNDS - 1, MOST_SLOTS - 1)
         shares = tuple(bytes(size) for size in self.sealed_shares)
         return 4 + len(Packet(occasion, MOST_SURVEYS - 1, bytes(self.report), shares, bytes(self.token)).to_bytes())
