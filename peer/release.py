@@ -102,6 +102,7 @@ class SlotRandomness:
 
     def __init__(self, stored: bytes, *grounds: bytes) -> None:
         drawn, key = stored[:-MASK_KEY_SIZE], stored[-MASK_KEY_SIZE:]
+        # Canonical CBOR keeps the grounds apart: no two lists of them have the same bytes.
         mask = hashlib.shake_256(encode([labels.RELEASE_MASK, key, *grounds])).digest(len(drawn))
         self._left = bytes(byte ^ masked for byte, masked in zip(drawn, mask, strict=True))
 
@@ -189,6 +190,7 @@ def _signed(
     slot, survey = outgoing.slot, outgoing.survey
     public, shares = _parts(report)
     unsigned = Packet(occasion_of(manifest, slot), survey, public, shares, b"")
+    # The token comes last, because its header is a digest of all the rest.
     context, header = unsigned.occasion.tag_context(), unsigned.presentation_header()
     return evolve(unsigned, token=present(credential, context, header, random_bytes))
 

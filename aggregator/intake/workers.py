@@ -49,6 +49,7 @@ class Workers:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _replace(self, broken: ProcessPoolExecutor) -> ProcessPoolExecutor:
+        # Several callers may see one pool break: the first replaces it, and the others take the new one.
         if self._pool is broken or self._pool is None:
             broken.shutdown(wait=False)
             self._pool = _pool(self._processes)
@@ -56,6 +57,7 @@ class Workers:
 
 
 def _pool(processes: int) -> ProcessPoolExecutor:
+    # A forked child would have the locks of threads that it does not have.
     return ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"), initializer=begin_child)
 
 
@@ -70,4 +72,5 @@ def begin_child() -> None:
 
 def _follow(parent: BaseProcess) -> None:
     parent.join()
+    # In a thread sys.exit ends that thread alone.
     os._exit(0)

@@ -52,6 +52,7 @@ RandomBytes = Callable[[int], bytes]
 
 def uniform(low: float, high: float, random_bytes: RandomBytes) -> float:
     """An instant uniform from low to high (which rounding may reach), from eight random bytes."""
+    # A double holds 53 bits: with them all values are alike likely, with 64 the rounding would favour some.
     return low + (high - low) * (int.from_bytes(random_bytes(8), "big") >> 11) / 2**53
 
 

@@ -123,6 +123,7 @@ def p_value(seen: WhitenedMeasurements, taus: Sequence[float], shifts: Sequence[
     if found > _CERTAIN:
         return float(np.exp(-found))
     drawn = _drawn(seen.strengths.tobytes(), seen.expected.tobytes(), tuple(taus), tuple(shifts))
+    # The study counts among the draws: a p-value is never 0 (Phipson and Smyth 2010).
     return float(1 + np.sum(drawn >= found)) / (1 + _DRAWS)
 
 
@@ -166,6 +167,7 @@ def _along(
 
 
 def _log_mean(factors: Floats) -> Floats:
+    # The largest is taken out first, because exp of a large one overflows.
     top = factors.max(axis=1)
     found: Floats = top + np.log(np.exp(factors - top[:, None]).mean(axis=1))
     return found

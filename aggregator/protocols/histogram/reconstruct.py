@@ -81,6 +81,7 @@ def reconstruct(tally: SurveyTally) -> Histogram:
     gap = (tally.mechanism.p - tally.mechanism.q) / SCALE
     shares = np.array(tally.mechanism.unbias([int(count) for count in tally.counts], n)) / n
     floor = tally.mechanism.q / SCALE
+    # A count of 0 or n would claim no variance, and all the weight where histograms are pooled.
     rates = np.clip(tally.counts / n, floor / 2, 1 - floor / 2)
     if tally.mechanism.name == "krr":
         covariance = (np.diag(rates) - np.outer(rates, rates)) / (n * gap**2)
