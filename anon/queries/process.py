@@ -190,6 +190,7 @@ async def start() -> None:
         try:
             _each(Server.start)
         finally:
+            # An asyncio.Event may be set by its own loop alone (CPython's documentation: not thread-safe).
             loop.call_soon_threadsafe(ended.set)
 
     _beside(started, ended.set)

@@ -59,6 +59,7 @@ def parse_invite(link: str) -> Invite:
     """An invite from its link. Raises `Malformed` and says to ask for it again."""
     try:
         parts = urlsplit(link.strip())
+        # Without the flag the parser passes over what it cannot read.
         query = parse_qsl(parts.query, strict_parsing=True)
         fields = dict(query)
         study, key = bytes.fromhex(parts.path.strip("/")), bytes.fromhex(fields.pop("key"))
@@ -67,6 +68,7 @@ def parse_invite(link: str) -> Invite:
             say("invite: not an AnonML link (anonml://ADDRESS/STUDY?key=KEY&code=CODE); ask for it again")
         ) from None
     code = fields.pop("code", "")
+    # A repeated parameter is lost in the dictionary, and still there in the list.
     if parts.scheme != SCHEME or fields or len(query) != 1 + ("code" in dict(query)) or len(code) > 200:
         raise Malformed(say("invite: not an AnonML link (anonml://ADDRESS/STUDY?key=KEY&code=CODE); ask for it again"))
     return Invite(parts.netloc, key, study, code)
