@@ -75,6 +75,7 @@ class Batcher(Generic[Item, Result]):
         tasks = [task for task in (self._collector, *self._tasks) if task is not None]
         for task in tasks:
             task.cancel()
+        # To cancel a task is to ask it: it has ended only once it was awaited.
         await asyncio.gather(*tasks, return_exceptions=True)
         for _, future in self._waiting:
             future.cancel()

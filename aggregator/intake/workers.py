@@ -38,6 +38,7 @@ class Workers:
             return await asyncio.to_thread(function, *args, **kwargs)
         pool = self._pool
         try:
+            # The loop's own run_in_executor takes no keyword arguments.
             return await asyncio.wrap_future(pool.submit(function, *args, **kwargs))
         except BrokenProcessPool:
             fresh = self._replace(pool)

@@ -73,12 +73,14 @@ class WhitenedMeasurements:
         """
         if not len(values):
             return WhitenedMeasurements(np.zeros(0), np.zeros(0), np.zeros((len(kernel), 0)))
+        # With N = L L' the inverse of L makes white noise of e.
         whiten = np.linalg.inv(np.linalg.cholesky(noise))
         clear = whiten @ design
         strengths, turned = np.linalg.eigh(clear @ kernel @ clear.T)
         turning, gain = turned.T @ whiten, kernel @ clear.T @ turned
         z = turning @ values
         expected = np.zeros(len(z)) if direction is None else turned.T @ (clear @ direction)
+        # Rounding leaves eigenvalues of a semidefinite matrix just below 0.
         return WhitenedMeasurements(z, np.maximum(strengths, 0.0), gain, expected, turning, noise)
 
     def of_others(self, values: Floats) -> WhitenedMeasurements:
