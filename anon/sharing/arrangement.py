@@ -130,6 +130,16 @@ class Arrangement:
 
     Every packet of a study has one size, so all its sums have shares of the same lengths. `second`: with a spare, each
     teller's entry for its second pair; `tellers` are those for the first. Without one it is empty.
+
+    Two tellers, and one sum of vectors that have a single one among ten cells:
+
+    >>> def teller(number):
+    ...     place = f"127.0.0.1:{8000 + number}"
+    ...     return TellerEntry(f"Teller {number}", place, *(bytes([number] * size) for size in (32, 1216, 32)))
+    >>> sums = (Sum(0, 0, "blocks", (4, 10), sigma_squared=Fraction(100)),)
+    >>> arrangement = Arrangement(20, (teller(1), teller(2)), sums)
+    >>> parse_arrangement(arrangement.to_bytes()) == arrangement, arrangement.layout(packets=1).shares
+    (True, (432, 64))
     """
 
     minimum: int

@@ -240,7 +240,12 @@ class Ball:
 
 
 def blocks(lengths: Sequence[int]) -> Blocks:
-    """The circuit for blocks of these lengths whose proof is shortest."""
+    """The circuit for blocks of these lengths whose proof is shortest.
+
+    >>> two_features = blocks([3, 2])
+    >>> two_features.encode([1, 0])
+    [0, 1, 0, 1, 0]
+    """
     return Blocks(tuple(lengths), shortest_chunk(sum(lengths)))
 
 
