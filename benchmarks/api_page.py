@@ -47,10 +47,16 @@ def page() -> str:
         lines += [f"## `{module}`", "", *_text(found), ""]
         for name in names:
             lines += _entry(name, getattr(found, name))
-    return _INDENTED.sub(_fenced, "\n".join(lines).rstrip() + "\n")
+    return _INTERACTIVE.sub(_shown, _INDENTED.sub(_fenced, "\n".join(lines).rstrip() + "\n"))
 
 
 _INDENTED = re.compile(r"(?<=\n\n)(?: {4}.+\n)+")
+_INTERACTIVE = re.compile(r"(?<=\n)(?:>>> .+\n(?:.+\n)*)+")
+
+
+def _shown(example: re.Match[str]) -> str:
+    """An example with its output, as a block of its own. The tests run it where it stands in the code."""
+    return f"```pycon\n{example[0]}```\n"
 
 
 def _fenced(code: re.Match[str]) -> str:
@@ -110,11 +116,17 @@ def _listed(section: str, entry: re.Match[str]) -> str:
 
 
 def _in_code(lines: list[str], at: int) -> bool:
-    """True for an indented line that belongs to a block after an empty line, as an example does."""
+    """True for an indented line that belongs to a block after an empty line, and for lines of an interactive example.
+    """
     first = at
     while first and lines[first].startswith("    "):
         first -= 1
-    return first < at and not lines[first].strip()
+    if first < at and not lines[first].strip():
+        return True
+    first = at
+    while first and lines[first - 1].strip() and set(lines[first - 1]) != {"-"}:
+        first -= 1
+    return lines[first].startswith(">>> ")
 
 
 if __name__ == "__main__":

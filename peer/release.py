@@ -89,10 +89,20 @@ class SlotRandomness:
     * Two copies and other grounds (the aggregator told each another story, or the data of one were changed): as if
       drawn anew, as long as SHAKE-256 is a pseudorandom function. Without the mask both answers would be moved by the
       same noise, and their difference would be plain. `peer.store.backup.archive` keeps the answers of copies equal.
+
+    The same grounds give the same bytes, and other grounds others; no byte is given twice:
+
+    >>> from os import urandom
+    >>> stored = urandom(8 + MASK_KEY_SIZE)
+    >>> SlotRandomness(stored, b"answer 1")(8) == SlotRandomness(stored, b"answer 1")(8)
+    True
+    >>> SlotRandomness(stored, b"answer 1")(8) == SlotRandomness(stored, b"answer 2")(8)
+    False
     """
 
     def __init__(self, stored: bytes, *grounds: bytes) -> None:
         drawn, key = stored[:-MASK_KEY_SIZE], stored[-MASK_KEY_SIZE:]
+        # Canonical CBOR keeps the grounds apart: no two lists of them have the same bytes.
         mask = hashlib.shake_256(encode([labels.RELEASE_MASK, key, *grounds])).digest(len(drawn))
         self._left = bytes(byte ^ masked for byte, masked in zip(drawn, mask, strict=True))
 
@@ -180,6 +190,7 @@ def _signed(
     slot, survey = outgoing.slot, outgoing.survey
     public, shares = _parts(report)
     unsigned = Packet(occasion_of(manifest, slot), survey, public, shares, b"")
+    # The token comes last, because its header is a digest of all the rest.
     context, header = unsigned.occasion.tag_context(), unsigned.presentation_header()
     return evolve(unsigned, token=present(credential, context, header, random_bytes))
 

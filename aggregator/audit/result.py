@@ -44,6 +44,12 @@ class AuditResult:
     `not_checked`: files and documents that were compared with nothing, such as a report in other words. `not_summed`:
     by survey, packets of its transcript that the tellers' sum leaves out. `unsummed`: the reason for which the study
     ended without a sum; empty where it did not.
+
+    A study without findings may still not be checked to the last file:
+
+    >>> result = AuditResult(bytes(32), 20, 20, model_checked=True, findings=(), not_checked=("report.html",))
+    >>> result.ok, result.verdict.word, result.verdict.exit_code
+    (True, 'not-all-checked', 9)
     """
 
     study: bytes

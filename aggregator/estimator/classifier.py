@@ -102,6 +102,17 @@ class LocallyPrivateClassifier(TablePrediction):
     chance_ : how often noise alone would count as much as was counted
     read_from_data_, left_out_ : names of columns that were not declared, and of those that were the same everywhere (or
         different everywhere, as a name is) and were asked nothing
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anonml import LocallyPrivateClassifier
+    >>> X = np.array([["yes", "day"], ["no", "day"], ["yes", "night"], ["no", "night"]] * 500)
+    >>> classifier = LocallyPrivateClassifier(2, categories={0: ["yes", "no"], 1: ["day", "night"]}, random_state=1)
+    >>> classifier.fit(X, X[:, 0] == "yes").predict([["yes", "night"], ["no", "day"]])
+    array([ True, False])
+    >>> classifier.epsilon_spent_, classifier.better_than_base_rate_
+    (2.0, True)
     """
 
     def __init__(

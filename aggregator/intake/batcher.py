@@ -75,6 +75,7 @@ class Batcher(Generic[Item, Result]):
         tasks = [task for task in (self._collector, *self._tasks) if task is not None]
         for task in tasks:
             task.cancel()
+        # To cancel a task is to ask it: it has ended only once it was awaited.
         await asyncio.gather(*tasks, return_exceptions=True)
         for _, future in self._waiting:
             future.cancel()
@@ -88,11 +89,13 @@ class Batcher(Generic[Item, Result]):
                 self._full.clear()
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._full.wait(), self._delay)
+            # The batch is cut after a turn is free: what came meanwhile is in it.
             await self._turns.acquire()
             batch, self._waiting = self._waiting[: self._at_most], self._waiting[self._at_most :]
             if not self._waiting:
                 self._arrived.clear()
             task = asyncio.create_task(self._work(batch))
+            # The loop itself holds tasks weakly (CPython's documentation of create_task).
             self._tasks.add(task)
             task.add_done_callback(self._done)
 
@@ -113,6 +116,7 @@ class Batcher(Generic[Item, Result]):
                 if not future.done():
                     future.set_exception(error)
             return
+        # A sender that went away cancelled its future; a result for it would raise InvalidStateError.
         for (_, future), result in zip(batch, results, strict=True):
             if not future.done():
                 future.set_result(result)

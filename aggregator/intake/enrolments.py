@@ -61,6 +61,7 @@ class EnrolmentIntake:
     async def close(self) -> None:
         """Answer everybody who came in time; afterwards nobody is admitted or leaves, whatever the clock says."""
         await self._batcher.drain()
+        # First those who came in time; then, refused, those who came while these were answered.
         self.taken = True
         await self._batcher.drain()
 

@@ -72,6 +72,7 @@ class PacketIntake:
         loop = asyncio.get_running_loop()
         earliest = loop.time() + REPLY_SECONDS
         answered = await self._answer(sealed_untrusted)
+        # A negative time is no wait.
         await asyncio.sleep(earliest - loop.time())
         return answered
 
@@ -84,6 +85,7 @@ class PacketIntake:
         await self._batcher.close()
 
     async def _answer(self, sealed_untrusted: bytes) -> Reply:
+        # The clock comes first: windows are judged by arrival, however long the queue is.
         arrived, dummy = self._now(), False
         try:
             opened = open_packet(self.rules, sealed_untrusted)  # 1. to 4.

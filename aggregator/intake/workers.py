@@ -38,6 +38,7 @@ class Workers:
             return await asyncio.to_thread(function, *args, **kwargs)
         pool = self._pool
         try:
+            # The loop's own run_in_executor takes no keyword arguments.
             return await asyncio.wrap_future(pool.submit(function, *args, **kwargs))
         except BrokenProcessPool:
             fresh = self._replace(pool)
@@ -49,6 +50,7 @@ class Workers:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _replace(self, broken: ProcessPoolExecutor) -> ProcessPoolExecutor:
+        # Several callers may see one pool break: the first replaces it, and the others take the new one.
         if self._pool is broken or self._pool is None:
             broken.shutdown(wait=False)
             self._pool = _pool(self._processes)
@@ -56,6 +58,7 @@ class Workers:
 
 
 def _pool(processes: int) -> ProcessPoolExecutor:
+    # A forked child would have the locks of threads that it does not have.
     return ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"), initializer=begin_child)
 
 
@@ -70,4 +73,5 @@ def begin_child() -> None:
 
 def _follow(parent: BaseProcess) -> None:
     parent.join()
+    # In a thread sys.exit ends that thread alone.
     os._exit(0)

@@ -54,6 +54,7 @@ class Surface:
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         """The answer to one request."""
+        # As it was sent: decoded, one document would have many names.
         match = _PATH.match(request.rel_url.raw_path) if not request.rel_url.raw_query_string else None
         study = self._studies.get(bytes.fromhex(match[1])) if match else None
         if match is None or study is None:
@@ -104,6 +105,7 @@ async def _in_pieces(request: web.BaseRequest, bodies: Sequence[bytes | memoryvi
     response.content_length = sum(map(len, bodies))
     await response.prepare(request)
     for body in bodies:
+        # A slice of bytes is a copy, one of a view is not.
         whole = memoryview(body)
         for start in range(0, len(body), PIECE):
             await response.write(whole[start : start + PIECE])  # waits until the last ones were read

@@ -121,6 +121,7 @@ class Onions:
 
 async def _first_fault(services: list[Awaitable[None]]) -> None:
     """Run them until one fails; the others are ended, and its error alone is raised."""
+    # A TaskGroup would raise a group of errors in place of the one.
     tasks = [asyncio.ensure_future(service) for service in services]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)

@@ -182,7 +182,16 @@ class Expectation:
 
 
 class Study:
-    """A study file, checked. `file`: a path, or the text of one. Raises `Malformed` with every fault by its key."""
+    """A study file, checked. `file`: a path, or the text of one. Raises `Malformed` with every fault by its key.
+
+    >>> from importlib.resources import files
+    >>> from anonml import Study
+    >>> study = Study(files("examples.census") / "study.toml")
+    >>> print(study.asks.caption)
+    Who earns more than 50,000 dollars?: record-level epsilon 2, 1 packet(s) each
+    >>> len(study.asks.rows), study.with_design(epsilon=1.0).manifest.epsilon
+    (13, 1000000000)
+    """
 
     def __init__(self, file: str | Path) -> None:
         text = isinstance(file, str) and "\n" in file

@@ -37,6 +37,11 @@ def tally(mechanism: Mechanism, reports: Sequence[PerturbedReport] | bytes) -> C
     """Return what `mechanism.tally` returns, fast, for parsed reports or their bytes laid end to end.
 
     Raises `Malformed` where `mechanism.parse` would refuse one of the reports.
+
+    >>> from anon.ldp import build, nano
+    >>> subset = build("subset", 4, nano("0.1"))
+    >>> tally(subset, [subset.parse(bytes([0b1100_0000])), subset.parse(bytes([0b0110_0000]))]).tolist()
+    [1, 2, 1, 0]
     """
     joined = reports if isinstance(reports, bytes) else b"".join([report.data for report in reports])
     if len(joined) % mechanism.report_size or not _whole(mechanism, reports):

@@ -149,6 +149,7 @@ class EnrolStore:
         """One durable transaction on a study's enrolments; `what` names its crash points."""
         async with self._database.write() as connection:
             yield EnrolTransaction(self._database, connection, study)
+            # A copy that a migration kept would still hold who left.
             if what == "withdrawal":
                 self._database.drop_copies()
             crash_point(f"before-commit-of-{what}")

@@ -196,6 +196,7 @@ class Home:
                 handle.truncate(0)
                 handle.write(address)
                 handle.flush()
+            # Another process tells its address here, and this one adds nothing.
             except BlockingIOError:
                 handle.seek(0)
             yield
@@ -252,6 +253,7 @@ def backup(home: Path, target: Path, final: bool = False) -> None:
 
 
 def _held(home: Path) -> closing[io.BufferedRandom]:
+    # A home whose key is there draws none, so `bytes` is never asked for random ones.
     return closing(open_home(home, bytes).lock())
 
 

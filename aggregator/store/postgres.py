@@ -90,8 +90,10 @@ class PostgresDatabase(Database):
         self.place: str = named.render_as_string(hide_password=True)
         session = {**_SESSION, "application_name": f"anonml {os.getpid()}"}
         self._engine: AsyncEngine = create_async_engine(
+            # A server that was restarted has closed the pool's connections, so each is asked before its use.
             named, hide_parameters=True, pool_pre_ping=True, connect_args={"server_settings": session}
         )
+        # One snapshot for all statements of a reader: READ COMMITTED takes another for each.
         self._reader = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         self._groups: tuple[MetaData, ...] = ()
         self._before_snapshot: str | None = None
@@ -148,6 +150,7 @@ class PostgresDatabase(Database):
         """See `Database`."""
         with self._told():
             async with self._engine.begin() as connection:
+                # A lock of the transaction: the server lets go of it however this process ends.
                 await connection.execute(select(func.pg_advisory_xact_lock(_WRITING)))
                 if settling:
                     await connection.execute(select(func.pg_advisory_xact_lock(_lock_of(settling))))
@@ -252,6 +255,7 @@ class PostgresDatabase(Database):
                 await _run(session, "SELECT 1")
         finally:
             self._leading = False
+            # A session may still hold the lock: it must not go back to the pool.
             await session.invalidate()
 
     def _partitioned(self) -> list[Table]:
@@ -313,6 +317,7 @@ async def _rewrite(connection: AsyncConnection, table: Table, study: bytes) -> N
     name = _partition(table, study)
     columns = ", ".join(f'"{column.name}"' for column in table.columns)
     order = ", ".join(f'"{column.name}"' for column in table.primary_key.columns)
+    # Writers wait from here on, and readers from the DROP on.
     await _run(connection, f"LOCK TABLE {name} IN EXCLUSIVE MODE")
     await _run(connection, f"CREATE TABLE {name}_new (LIKE {table.name} INCLUDING ALL)")
     await _run(connection, f"INSERT INTO {name}_new ({columns}) SELECT {columns} FROM {name} ORDER BY {order}")
@@ -347,4 +352,5 @@ def _partition(table: Table, study: bytes) -> str:
 
 
 def _lock_of(study: bytes) -> int:
+    # The numbers of advisory locks are PostgreSQL's bigint, which has a sign.
     return int.from_bytes(study[:8], "big", signed=True)

@@ -37,6 +37,7 @@ class SqliteDatabase(Database):
 
     def __init__(self, path: Path) -> None:
         self._engine: AsyncEngine = create_async_engine(
+            # SQLAlchemy's errors would quote the values of a statement that failed.
             f"sqlite+aiosqlite:///{path}", hide_parameters=True, connect_args={"factory": guarded(path, KEPT)}
         )
         self._writing = asyncio.Lock()
@@ -143,6 +144,7 @@ def _log_of(path: Path) -> int:
 
 
 def _connected(connection: Any, _: Any) -> None:
+    # Python's sqlite3 would begin transactions by itself, in its own places.
     connection.isolation_level = None
     cursor = connection.cursor()
     for pragma in _PRAGMAS:
@@ -153,4 +155,5 @@ def _connected(connection: Any, _: Any) -> None:
 def _begun(connection: Any) -> None:
     options = connection.get_execution_options()
     if options.get("isolation_level") != "AUTOCOMMIT":
+        # A read that turns into a write fails at once where another wrote meanwhile (SQLITE_BUSY_SNAPSHOT).
         connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writes") else "BEGIN")

@@ -44,6 +44,7 @@ _NOTHING = Decimal("1e-78")
 def one_entry_delta(shift: int, sigma_squared: Fraction, epsilon: int) -> Decimal:
     """Return theorem 7's delta for a change of one entry by at most `shift`, at so many nano-epsilon."""
     threshold = Fraction(epsilon, NANO) * sigma_squared / shift - Fraction(shift, 2)
+    # The noise is an integer: above the threshold means from here on.
     first = floor(threshold) + 1
     with localcontext(PRECISION):
         growth = (Decimal(epsilon) / NANO).exp()
@@ -71,6 +72,7 @@ def _tails(sigma_squared: Fraction) -> tuple[Decimal, ...]:
 def _tail(sigma_squared: Fraction, start: int) -> Decimal:
     tails = _tails(sigma_squared)
     if start <= 0:
+        # By symmetry P[Y >= k] = 1 - P[Y >= 1 - k].
         return 1 - _tail(sigma_squared, 1 - start)
     return tails[start] if start < len(tails) else Decimal(0)
 
@@ -116,6 +118,7 @@ def normal_below(point: Decimal) -> Decimal:
 
     1/2 + density times the sum of x^(2k+1) / (1 x 3 x ... x (2k+1)), whose terms have one sign.
     """
+    # Less than 1e-78 is left out there, far below the margin.
     if abs(point) > _FAR:
         return Decimal(int(point > 0))
     with localcontext(PRECISION):

@@ -38,6 +38,10 @@ class GaussianSum:
 
     `sensitivity_squared`: the largest sum of squares by which one unit (a person, a record) changes the exact vector.
     `entries`: how many entries one unit changes at most. Raises `ValueError` unless all are above 0.
+
+    >>> noisy_sum = GaussianSum(sensitivity_squared=100, entries=10, sigma_squared=Fraction(500))
+    >>> noisy_sum.rho, rho_of([noisy_sum, noisy_sum])  # 100 / (2 x 500), and twice that
+    (100000000, 200000000)
     """
 
     sensitivity_squared: int
@@ -65,10 +69,12 @@ def delta_of(sums: Sequence[GaussianSum], epsilon: int) -> Decimal:
     if not sums:
         return Decimal(0)
     by_rho = delta_of_rho(rho_of(sums), epsilon)
+    # Theorem 7 is exact, and sums over the whole range of the noise: not where sigma is very large.
     if len(sums) == 1 and sums[0].changed == 1 and sums[0].sigma_squared <= LARGEST_EXACT:
         return min(by_rho, one_entry_delta(isqrt(sums[0].sensitivity_squared), sums[0].sigma_squared, epsilon))
     parts = [(noisy_sum.sensitivity_squared, noisy_sum.sigma_squared) for noisy_sum in sums]
     entries = sum(noisy_sum.changed for noisy_sum in sums)
+    # Each is a bound on the same delta, so the least of them is one.
     return min(by_rho, *(smoothed_delta(parts, entries, epsilon, r_squared) for r_squared in SMOOTHING))
 
 
@@ -90,6 +96,9 @@ def sigma_squared_for(
     """Return the least sigma squared, in steps of 1/1024, that keeps so many rounds of one sum to (epsilon, delta).
 
     Raises `ValueError` unless epsilon and rounds are above 0 and delta lies in [1e-30, 1).
+
+    >>> sigma_squared_for(1, 1, NanoEpsilon(NANO), Decimal("1e-6"))
+    Fraction(9165, 512)
     """
     check_delta(delta)
     if epsilon <= 0 or rounds < 1:
@@ -100,6 +109,7 @@ def sigma_squared_for(
         return delta_of([noisy_sum] * rounds, epsilon) <= delta
 
     top = 1
+    # Doubled first, so that the halving begins with noise that is enough.
     while not keeps(top):
         top *= 2
     return (smallest(keeps, top) + 1) * STEP
@@ -109,6 +119,9 @@ def laplace_epsilon(sensitivity: int, scale: Fraction) -> NanoEpsilon:
     """Return the pure nano-epsilon of discrete Laplace noise on a sum of integer L1 sensitivity: their ratio.
 
     Attained in the tails. Raises `ValueError` unless the sensitivity is at least 1 and the scale above 0.
+
+    >>> laplace_epsilon(3, Fraction(6))
+    500000000
     """
     if sensitivity < 1 or scale <= 0:
         raise ValueError("a noisy sum needs a sensitivity of at least 1 and a scale above 0")

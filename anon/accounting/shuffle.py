@@ -161,6 +161,7 @@ class CrowdCurve:
         """The bound at epsilon >= 0; at most 1."""
         if epsilon < 0:
             raise ValueError("a central epsilon is not negative")
+        # Delta falls in epsilon, so its value a little below is a bound here.
         factor, gain = exp(max(epsilon - 2 * SLACK_IN_EPSILON, 0.0)), self.growth - 1
         half, pull = factor / (1 + factor), (factor - 1) / (gain * (1 + factor))
         total = 0.0

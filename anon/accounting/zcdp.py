@@ -59,6 +59,7 @@ def _best_order(rho: float, epsilon: float) -> float:
     """The alpha - 1 at which the bound is least: where its logarithm's derivative, which only rises, is 0."""
     low, high = 1e-9, (epsilon + 1) / (2 * rho) + 2
     for _ in range(_HALVINGS):
+        # The geometric middle: the best order lies anywhere from 1e-9 to many thousands.
         middle = math.sqrt(low * high)
         slope = (2 * middle + 1) * rho - epsilon + math.log(middle) - math.log1p(middle)
         low, high = (low, middle) if slope > 0 else (middle, high)
@@ -66,7 +67,12 @@ def _best_order(rho: float, epsilon: float) -> float:
 
 
 def epsilon_of_rho(rho: int, delta: Decimal) -> NanoEpsilon:
-    """Return the smallest nano-epsilon at which `delta_of_rho` is at most delta, which lies in [1e-30, 1)."""
+    """Return the smallest nano-epsilon at which `delta_of_rho` is at most delta, which lies in [1e-30, 1).
+
+    >>> from anon.ldp import format_epsilon
+    >>> str(format_epsilon(epsilon_of_rho(NANO // 10, Decimal("1e-6"))))  # rho = 0.1
+    '2.141938929'
+    """
     check_delta(delta)
     with localcontext(PRECISION):
         exact = Decimal(rho) / NANO

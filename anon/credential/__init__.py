@@ -2,6 +2,17 @@
 
 Bytes in, bytes out: no curve object leaves this folder. Read `issuance` (commit, blind_sign), `credential` (finalize),
 `issued` (credentials of others), `presentation` (pseudonym, present), `verification` (Verifier). Variable time.
+
+A life of one credential; the examples of this folder's modules go on with its names:
+
+>>> from os import urandom
+>>> secret = generate_secret_key(urandom)
+>>> mine, share = commit(1, urandom), signer_nym_entropy(b"the study's seed", b"my enrolment")
+>>> signature = blind_sign(secret, public_key(secret), mine.commitment_with_proof, b"study", share, count=1)
+>>> credential = finalize(public_key(secret), b"study", signature, share, mine)
+>>> token = present(credential, b"slot 0", b"digest of my packet", urandom)
+>>> Verifier(public_key(secret), b"study", 1).check(token, b"slot 0", b"digest of my packet") == token[:48]
+True
 """
 
 from anon.credential.credential import Credential, finalize

@@ -65,6 +65,7 @@ def fold(statement: Statement, proofs: Sequence[AnnouncedProof], coefficients: S
     """
     points: list[G1] = []
     factors: list[Scalar] = []
+    # Points that proofs have in common are multiplied once: the generators, and each context's.
     common = [_ZERO] * (1 + len(statement.generators))
     contexts: dict[bytes, tuple[Context, Scalar]] = {}
     for number, announced_proof in enumerate(proofs):

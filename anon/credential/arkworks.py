@@ -43,6 +43,7 @@ def _multiexp_few(points: Sequence[G1], scalars: Sequence[Scalar]) -> G1:
     tables: list[tuple[G1, ...]] = []
     digits: list[bytes] = []
     for point, scalar in zip(points, scalars, strict=True):
+        # The endomorphism f multiplies points of the subgroup by EIGENVALUE: P * scalar = P * low + f(P) * high.
         high, low = divmod(int(scalar), EIGENVALUE)
         tables += [_signed_multiples(point), _signed_multiples(_endomorphism(point))]
         digits += [_signed_digits(low), _signed_digits(high)]

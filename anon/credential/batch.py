@@ -19,6 +19,7 @@ from anon.credential.curve import (
 from anon.credential.expand_message import fresh_bytes
 from anon.labels import BATCH
 
+# So many bytes bound the error at 2^-128; longer ones would only cost time.
 COEFFICIENT_SIZE = 16
 
 

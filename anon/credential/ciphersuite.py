@@ -18,6 +18,7 @@ API_PSEUDONYM = b"BBS_BLS12381G1_XMD:SHA-256_SSWU_RO_H2G_HM2S_PSEUDONYM_"
 KEYGEN_DST = b"BBS_BLS12381G1_XMD:SHA-256_SSWU_RO_H2G_HM2S_KEYGEN_DST_"
 
 EXPAND_SIZE = 48
+# The drafts' constant was hashed to the curve: nobody knows its logarithm to another generator.
 P1 = decode_g1(
     bytes.fromhex("a8ce256102840821a3e94ea9025e4662b205762f9776b3a766c872b948f1fd225e7c59698588e70d11406d161b4e28c9"),
     "P1",

@@ -61,6 +61,12 @@ def finalize(
 
     Raises `Malformed` for anything not canonical, outside its subgroup or the identity, `RejectedProof` for a signature
     that is not this key's on these secrets and this header. Assumes that `public_key` is the manifest's.
+
+    >>> finalize(credential.public_key, b"study", signature, share, mine) == credential
+    True
+    >>> finalize(credential.public_key, b"another study", signature, share, mine)
+    Traceback (most recent call last):
+    anon.errors.RejectedProof: credential rejected
     """
     key = decode_g2(public_key, "issuer key")
     signature = decode_signature(signature_untrusted)

@@ -132,6 +132,7 @@ def _decode_any(group: type[Point], identity: Point, size: int, data_untrusted: 
         point = group.from_compressed_bytes_unchecked(data_untrusted)
     except ValueError:
         raise Malformed(f"{what}: expected a compressed point of the curve; recompute it") from None
+    # A second spelling would be a second tag of one member; the libraries are lax about infinity at least.
     if point.to_compressed_bytes() != data_untrusted:
         raise Malformed(f"{what}: expected the one canonical encoding of the point; re-encode it")
     if point == identity:

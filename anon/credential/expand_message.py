@@ -14,6 +14,7 @@ def expand_message(message: bytes, dst: bytes, size: int) -> bytes:
     if blocks > 255 or len(dst) > 255:
         raise ValueError(f"expected at most 8160 bytes and a tag of at most 255, got {size} and {len(dst)}")
     dst_prime = dst + bytes([len(dst)])
+    # Z_pad is as long as a block of SHA-256 (RFC 9380, section 5.3.1).
     base = hashlib.sha256(bytes(64) + message + size.to_bytes(2, "big") + b"\0" + dst_prime).digest()
     block = hashlib.sha256(base + b"\1" + dst_prime).digest()
     output = block

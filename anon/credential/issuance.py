@@ -99,7 +99,17 @@ def commitment_size(count: int) -> int:
 
 
 def commit(prover_nyms_count: int, random_bytes: Callable[[int], bytes]) -> CommitmentSecrets:
-    """Draw secrets and commit to them. `random_bytes` must be the operating system's; one call for 32 bytes."""
+    """Draw secrets and commit to them. `random_bytes` must be the operating system's; one call for 32 bytes.
+
+    The stored secrets give the same bytes again, so that a crash cannot make a second enrolment:
+
+    >>> from os import urandom
+    >>> secrets = commit(1, urandom)
+    >>> recommit(secrets.nym_secrets, secrets.prover_blind) == secrets
+    True
+    >>> len(secrets.commitment_with_proof) == commitment_size(1) == 144
+    True
+    """
     demand_count(prover_nyms_count)
     seed = _seed(random_bytes)
     blind, *nyms = hedged_scalars(prover_nyms_count + 1, HEDGED_SCALAR, seed, b"commit", i2osp8(prover_nyms_count))
@@ -158,6 +168,12 @@ def blind_sign(
 
     Deterministic: the same enrolment gets the same bytes however often it asks. `public_key` must belong to
     `secret_key`. Raises `Malformed` or `RejectedProof` for a bad commitment.
+
+    >>> blind_sign(secret, public_key(secret), mine.commitment_with_proof, b"study", share, count=1) == signature
+    True
+    >>> blind_sign(secret, public_key(secret), mine.commitment_with_proof, b"study", share, count=2)
+    Traceback (most recent call last):
+    anon.errors.Malformed: commitment: expected 176 bytes for 2 secrets, got 144; commit to as many as the study says
     """
     commitment = open_commitment(commitment_with_proof_untrusted, count)
     return _signed(secret_key, public_key, commitment, header, signer_nym_entropy, count)
@@ -189,8 +205,10 @@ def _signed(
 
 def sign_base(secret_key: SecretKey, base: G1, statement: Statement) -> bytes:
     """FinalizeBlindSign: e from the key and B, then A = B * 1/(sk + e)."""
+    # A would be the identity, which no verifier decodes.
     if base == IDENTITY_G1:
         raise RejectedProof("commitment rejected")
+    # A fresh B has a fresh e, and the same B the same: who asks twice gets one signature.
     exponent = hash_to_scalar(secret_key + encode_g1(base), statement.api_id + b"H2S_")
     return sign_with_exponent(secret_key, base, exponent)
 

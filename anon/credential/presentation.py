@@ -37,7 +37,11 @@ def token_size(count: int) -> int:
 
 
 def pseudonym(credential: Credential, context: bytes) -> Tag:
-    """The token's tag: the 48 bytes that this credential shows in this context, and in no other."""
+    """The token's tag: the 48 bytes that this credential shows in this context, and in no other.
+
+    >>> pseudonym(credential, b"slot 0") == token[:48], pseudonym(credential, b"slot 1") == token[:48]
+    (True, False)
+    """
     place = make_context(context)
     return Tag(encode_g1(place.point * place.evaluate(_nyms(credential))))
 
@@ -53,6 +57,12 @@ def present(
     `random_bytes` must be the operating system's; one call for 32 bytes. The proof's scalars are hedged: they depend on
     the randomness, on every secret and on every input, so a stuck generator never answers two challenges with one
     scalar. Assumes that the credential came from `finalize`.
+
+    Two tokens of one slot have one tag, by which the second is refused, and nothing else in common:
+
+    >>> again = present(credential, b"slot 0", b"digest of another packet", urandom)
+    >>> again[:48] == token[:48], again[48:96] == token[48:96], len(again) == token_size(1)
+    (True, False, True)
     """
     seed = random_bytes(SEED_SIZE)
     if len(seed) != SEED_SIZE:
@@ -78,6 +88,7 @@ def prove(
         make_context(context),
         credential.count,
     )
+    # A tag that is the identity could be shared by many. Honest secrets meet it as rarely as 2^-255.
     if announcement.pseudonym in (None, IDENTITY_G1):
         raise ValueError("expected a pseudonym other than the identity; enrol again with fresh secrets")
     return proof, announcement

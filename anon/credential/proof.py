@@ -97,6 +97,7 @@ def make_proof(
     point, exponent = signature
     d = multiexp([base], [r2])
     a_bar = multiexp([point], [r1 * r2])
+    # The draft's Bbar = D * r1 - Abar * e, as one sum of two products.
     b_bar = multiexp([base, point], [r1 * r2, -(r1 * r2 * exponent)])
     t1 = multiexp([a_bar, d], [e_tilde, r1_tilde])
     t2 = multiexp([d, *(statement.generators[index] for index in hidden)], [r3_tilde, *tildes])

@@ -40,6 +40,7 @@ def all_in_subgroup(points: Sequence[Point], identity: Point, randomness: bytes)
     count = len(points)
     if len(randomness) != BYTES_EACH * count:
         raise ValueError(f"expected {BYTES_EACH * count} random bytes, got {len(randomness)}")
+    # A range with a step of 0 is a ValueError; no points have no sums.
     for start in range(0, len(randomness), max(count, 1)):
         classes = [identity] * 256
         for point, byte in zip(points, randomness[start : start + count], strict=True):

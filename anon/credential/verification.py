@@ -77,6 +77,11 @@ class Verifier:
         Each token is judged on its own, also when two carry one tag. All equations of the whole batch are folded with
         fresh 128-bit coefficients. So a bad token passes with probability 2^-128. A fold that fails is halved, for the
         sums of one half. `random_bytes` must be the operating system's.
+
+        >>> items = [(token, b"slot 0", b"digest of my packet"), (token, b"slot 0", b"digest of a changed packet")]
+        >>> good, bad = Verifier(credential.public_key, b"study", 1).check_batch(items, urandom)
+        >>> good == token[:48], bad
+        (True, RejectedProof('token rejected'))
         """
         verdicts: list[Tag | AnonmlError] = [Tag(token_untrusted[:G1_SIZE]) for token_untrusted, _, _ in items]
         opened: list[tuple[int, list[bytes], list[Scalar]]] = []
@@ -94,6 +99,7 @@ class Verifier:
                 read.append((index, self._announced(points, scalars, *items[index][1:])))
             except AnonmlError as error:
                 verdicts[index] = error
+        # The challenge stands for header and context, which a token does not hold.
         shown = b"".join(items[index][0] + encode_scalar(announced.proof.challenge) for index, announced in read)
         for place in self._failures([announced for _, announced in read], shown, random_bytes):
             verdicts[read[place][0]] = RejectedProof("token rejected")
@@ -144,6 +150,7 @@ class Verifier:
         challenge = calculate_challenge(
             self._statement, (a_bar, b_bar, d), announcement, {}, presentation_header, place
         )
+        # The drafts' proofs spell a challenge from 1 to r-1. Here it is computed, so zero is refused by hand.
         if challenge.is_zero():
             raise RejectedProof("token rejected")
         e_hat, r1_hat, r3_hat, *message_hats = scalars

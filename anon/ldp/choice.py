@@ -25,6 +25,13 @@ def build(name: str, m: int, epsilon: NanoEpsilon) -> Mechanism:
     """Return the named mechanism, or for "auto" the choice, whose loss is at most epsilon and within 1e-9 of it.
 
     Raises `Refused` for an unknown name, for m outside 2..4096 and for epsilon outside (0, 20].
+
+    >>> from anon.ldp import nano
+    >>> coin = build("krr", 2, nano(1))
+    >>> round(coin.p / SCALE, 3), round(coin.q / SCALE, 3), coin.report_size
+    (0.731, 0.269, 2)
+    >>> coin.epsilon <= nano(1)  # recomputed from p and q
+    True
     """
     if name == AUTO:
         return choose(m, epsilon)
@@ -45,6 +52,10 @@ def choose(m: int, epsilon: NanoEpsilon) -> Mechanism:
     """Return the mechanism of least expected error of the histogram by eq. 4 (section VII-D3), compared exactly.
 
     For binning surveys, which have no label. Ties go to the shorter report. Raises as `build`.
+
+    >>> from anon.ldp import nano
+    >>> [(m, epsilon, choose(m, nano(epsilon)).name) for m, epsilon in ((2, 1), (16, 4), (16, "0.5"))]
+    [(2, 1, 'krr'), (16, 4, 'krr'), (16, '0.5', 'subset')]
     """
     return min((build(name, m, epsilon) for name in MECHANISMS), key=lambda mechanism: mechanism.squared_error())
 
@@ -57,6 +68,7 @@ def choose_for_label(m: int, epsilon: NanoEpsilon) -> Mechanism:
     """
     named = [build(name, m, epsilon) for name in MECHANISMS]
     sized = SubsetSelection.of_size(m, best_set_size(m, epsilon), epsilon)
+    # `build` sizes its sets for eq. 4. This criterion may want another size, so that one competes too.
     return min((*named, sized), key=lambda mechanism: label_contrast_error(mechanism, m // 2, 1))
 
 
@@ -82,6 +94,7 @@ def label_contrast_error(mechanism: Mechanism, cells: int, n: int) -> Fraction:
 
 def best_set_size(m: int, epsilon: NanoEpsilon) -> int:
     """Return the w at which subset selection has the least label contrast error, by its continuous probabilities."""
+    # Doubles may choose a size: `of_size` finds the probabilities of any size exactly.
     growth = float(exponential(epsilon))
 
     def error(w: int) -> float:
@@ -94,6 +107,7 @@ def best_set_size(m: int, epsilon: NanoEpsilon) -> int:
     return min(range(1, max(m // 2, 1) + 1), key=error)
 
 
+# Types count: without them 4.0 would find the mechanism of 4, and pass by the check for integers.
 @lru_cache(maxsize=1024, typed=True)
 def from_spec(name: str, m: int, p: int, q: int) -> Mechanism:
     """Return the mechanism a document describes, its epsilon recomputed from p and q. Kept: every packet asks for one.

@@ -35,12 +35,16 @@ def loss(ratio: Fraction) -> NanoEpsilon:
     """Return ln(ratio) in nano-epsilon, never below the true value and less than 1 + 1e-50 above it.
 
     `ratio` is a worst ratio of output probabilities, at least 1 (ValueError otherwise).
+
+    >>> loss(Fraction(3))  # a coin that is right three times as often as wrong: ln 3, rounded up
+    1098612289
     """
     if ratio < 1:
         raise ValueError("a worst likelihood ratio is at least 1: give the larger probability as the numerator")
     if ratio == 1:
         return NanoEpsilon(0)
     quotient = PRECISION.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
+    # Decimal's ln rounds half to even in every context, so it may come out below: the margin covers that.
     exact = PRECISION.add(PRECISION.ln(quotient), _MARGIN)
     return NanoEpsilon(int(PRECISION.multiply(exact, Decimal(NANO)).to_integral_value(rounding=ROUND_CEILING)))
 
@@ -56,8 +60,17 @@ def nano(epsilon: float | str | Decimal) -> NanoEpsilon:
     A float stands for its shortest decimal spelling (0.1 is one tenth). Rounding would either promise more than was
     written or allow less than was meant. So anything finer than 1e-9 raises `Refused`. So do zero, negative and
     non-finite values, and values above a million.
+
+    Amounts add up exactly, which floats do not:
+
+    >>> nano("0.1") + nano("0.2") == nano("0.3"), 0.1 + 0.2 == 0.3
+    (True, False)
+    >>> nano("1e-10")
+    Traceback (most recent call last):
+    anon.errors.Refused: epsilon “1E-10” has more than nine decimals: round it to a multiple of 0.000000001
     """
     try:
+        # The spelling of 0.1 is one tenth; Decimal(0.1) would have all 55 digits of the double.
         written = Decimal(str(epsilon)) if not isinstance(epsilon, bool) else Decimal("NaN")
     except InvalidOperation:
         raise Refused(say("epsilon is not a number: write a decimal such as 0.5")) from None
@@ -66,6 +79,7 @@ def nano(epsilon: float | str | Decimal) -> NanoEpsilon:
             "epsilon must be above 0 and at most {largest_stated}: write a decimal such as 0.5",
             largest_stated=_LARGEST_STATED,
         ))
+    # Not as a Decimal: its product would be rounded to the 28 digits of the default context.
     scaled = Fraction(written) * NANO
     if scaled.denominator != 1:
         raise Refused(say(
@@ -85,6 +99,9 @@ def odds_moved(epsilon: int) -> Sentence:
     """Return how far nano-epsilon lets odds move, as the end of a sentence. Total: no epsilon is too large for it.
 
     The factor e**epsilon is rounded up to three digits.
+
+    >>> [str(odds_moved(nano(epsilon))) for epsilon in ("0.5", 2)]
+    ['move by at most a factor of 1.65', 'move by at most a factor of 7.39']
     """
     if epsilon > loss(Fraction(MOST_ODDS)):
         return say("may move by a factor of more than a million, which is no protection")

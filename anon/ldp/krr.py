@@ -33,11 +33,13 @@ class RandomResponse(Mechanism):
         """Return the mechanism with q = 1 / (e**epsilon + m - 1) rounded up, so that its loss is at most epsilon."""
         share = PRECISION.divide(Decimal(SCALE), PRECISION.add(exponential(epsilon), Decimal(m - 1)))
         q = int(share.to_integral_value(rounding=ROUND_CEILING))
+        # A larger q leaves less for p, so the rounding lowers p / q: the loss stays within epsilon.
         return cls(m, SCALE - (m - 1) * q, q)
 
     def perturb(self, category: RawCategory, random_bytes: RandomBytes) -> PerturbedReport:
         """See `Mechanism.perturb`. The 2**64 draws are cut into p for the true category, then q for each next one."""
         draw = int.from_bytes(self._draw(category, random_bytes), "big")
+        # Python's division rounds down: a draw below p takes at most 0 steps, and leaves the true category.
         steps = max((draw - self.p) // self.q + 1, 0)
         return self._report(((category.value + steps) % self.m).to_bytes(REPORT_SIZE, "big"))
 

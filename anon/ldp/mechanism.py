@@ -48,6 +48,10 @@ class PerturbedReport:
     """Bytes that went through a mechanism, or were parsed as the report of one. Only a mechanism makes them.
 
     Of answers that are categories, this is the only kind of value that may be sealed into a packet.
+
+    >>> PerturbedReport(b"my true answer", mint=None)
+    Traceback (most recent call last):
+    TypeError: only a mechanism makes a report: call its perturb or parse
     """
 
     data: bytes
@@ -64,6 +68,7 @@ class PerturbedReport:
 
 def check_probabilities(m: int, p: int, q: int) -> None:
     """Raise `Refused` unless these are integers with 2 <= m <= 4096 and 0 < q < p < 2**64."""
+    # Not isinstance: True is an instance of int.
     if any(type(number) is not int for number in (m, p, q)):
         raise Refused("m, p and q of a mechanism must be integers: publish the study again with `study publish`")
     if not MIN_CATEGORIES <= m <= MAX_CATEGORIES:
@@ -83,6 +88,14 @@ class Mechanism(ABC):
 
     Promise: for any two categories and any report, the ratio of likelihoods is at most exp(epsilon * 1e-9), given
     that `random_bytes` is uniform. It protects one report; for several reports of one peer see `anon.ldp.composition`.
+
+    No report says more about one category than epsilon allows, here a factor of e:
+
+    >>> from anon.ldp import build, nano
+    >>> mechanism = build("krr", 4, nano(1))
+    >>> report = mechanism.parse(bytes([0, 2]))
+    >>> [round(float(mechanism.likelihood(RawCategory(value, 4), report)), 3) for value in range(4)]
+    [0.175, 0.175, 0.475, 0.175]
     """
 
     name: ClassVar[str]
@@ -145,9 +158,15 @@ class Mechanism(ABC):
         and the maximum-likelihood one only where it falls inside the simplex (erratum 10). Cells may be negative;
         nothing is clipped here, because clipping is biased and makes the sum exceed n. The divisor is n, as the
         variance assumes, not the random sum of a histogram (erratum 9); the two agree for k-ary random response only.
+
+        >>> from anon.ldp import build, nano
+        >>> counts = build("krr", 4, nano(1)).unbias([400, 250, 200, 150], 1000)
+        >>> [round(count) for count in counts], round(sum(counts))
+        ([749, 250, 84, -83], 1000)
         """
         if len(counts) != self.m:
             raise ValueError(f"expected {self.m} counts, got {len(counts)}")
+        # Integers up to the one division: no digits are lost in a difference of large doubles.
         return [(count * SCALE - self.q * n) / (self.p - self.q) for count in counts]
 
     def variance(self, true_count: float, n: int) -> float:
@@ -182,6 +201,7 @@ class Mechanism(ABC):
         if category.m != self.m:
             raise ValueError(f"a category among {category.m} cannot be perturbed by a mechanism for {self.m}")
         drawn = random_bytes(self.random_size)
+        # Fewer bytes would make a smaller number: no uniform draw, and a loss that nobody computed.
         if len(drawn) != self.random_size:
             raise ValueError(f"the source of randomness owed {self.random_size} bytes and gave {len(drawn)}")
         return drawn

@@ -52,6 +52,7 @@ class SetChoice:
 
     def rank(self, drawn: bytes) -> int:
         """Which set these random bytes mean."""
+        # Multiply and shift (Lemire 2019, arXiv 1805.10941), without rejection: every set costs the same bytes.
         return int.from_bytes(drawn, "big") * self.sets >> 8 * self.size
 
     def meant_by(self, rank: int) -> int:
@@ -92,8 +93,10 @@ class SubsetSelection(Mechanism):
         if not 1 <= w < m:
             raise Refused(f"subset selection reports 1 to {m - 1} of {m} categories, got {w}")
         inside, outside = _choices(m, w)
+        # The first and worst ratio of `_ratios`, solved for p / (1 - p).
         odds = PRECISION.multiply(exponential(epsilon), PRECISION.divide(Decimal(outside.fewest), Decimal(inside.most)))
         chance = PRECISION.divide(PRECISION.multiply(Decimal(SCALE), odds), PRECISION.add(odds, Decimal(1)))
+        # A larger q leaves less of w for p, so the rounding lowers the loss.
         share = PRECISION.divide(PRECISION.subtract(Decimal(w * SCALE), chance), Decimal(m - 1))
         q = int(share.to_integral_value(rounding=ROUND_CEILING))
         return cls(m, w * SCALE - (m - 1) * q, q)
@@ -106,6 +109,7 @@ class SubsetSelection(Mechanism):
         others = _unrank(choice.rank(drawn[_HIT_BYTES:]), choice.others, choice.w)
         digits = ("1" if hit else "0") + others
         start = self.m - category.value
+        # Rotated, not searched: the same steps whatever the category is.
         turned = digits[start:] + digits[:start]
         return self._report((int(turned, 2) << (-self.m % 8)).to_bytes(self.report_size, "big"))
 
@@ -138,6 +142,7 @@ class SubsetSelection(Mechanism):
         """See `Mechanism.joint`."""
         hit = Fraction(self.p, SCALE)
         with_true = hit * Fraction(self.w - 1, self.m - 1)
+        # Two categories leave no pair of others, and m - 2 would divide by zero.
         if self.m == 2:
             return with_true, Fraction(0)
         pairs = Fraction(self.w - 1, self.m - 1) * (hit * (self.w - 2) + (1 - hit) * self.w) / (self.m - 2)
@@ -175,6 +180,7 @@ def _ratios(p: int, inside: SetChoice, outside: SetChoice) -> tuple[Fraction, ..
 @lru_cache(maxsize=256)
 def _choices(m: int, w: int) -> tuple[SetChoice, SetChoice]:
     """How the others are chosen beside the true category and without it, from equally many random bytes."""
+    # The bytes are drawn before it is known which choice they serve, so both take equally many.
     most = max(comb(m - 1, w - 1), comb(m - 1, w))
     size = (most.bit_length() + _SPARE_BITS + 7) // 8
     return SetChoice(m - 1, w - 1, size), SetChoice(m - 1, w, size)
@@ -186,6 +192,7 @@ def _unrank(rank: int, others: int, w: int) -> str:
     left, count = w, comb(others, w)
     for position in range(others):
         remaining = others - position
+        # The division is exact: C(n, k) k / n = C(n - 1, k - 1).
         first = count * left // remaining  # sets of the rest that hold this one
         inside = rank < first
         digits.append("1" if inside else "0")

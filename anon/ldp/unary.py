@@ -19,6 +19,7 @@ from anon.ldp.mechanism import SCALE, Mechanism, PerturbedReport, RandomBytes, R
 
 LANE = 64
 _TOP = 1 << (LANE - 1)
+# The top bit of a lane says that its word reached the threshold: a 0 in the report.
 _BELOW_DIGIT = bytes(ord("0") if byte & 0x80 else ord("1") for byte in range(256))
 
 
@@ -144,6 +145,7 @@ class Perturbation(UnaryEncoding):
         growth = exponential(epsilon)
         p = _floor(optimum(m, growth))
         chance = Decimal(p)
+        # Theorem 1 solved for q: q = p / (p + e^epsilon (1 - p)).
         odds = PRECISION.add(chance, PRECISION.multiply(growth, Decimal(SCALE - p)))
         q = PRECISION.divide(PRECISION.multiply(Decimal(SCALE), chance), odds)
         return cls(m, p, int(q.to_integral_value(rounding=ROUND_CEILING)))
@@ -158,6 +160,7 @@ def optimum(m: int, growth: Decimal) -> Decimal:
     It is the minimum although eq. 4 is only unimodal in p and, from epsilon about 6.5 on, not convex as section VII-D2
     says (erratum 11). It tends to 1/2 (optimised unary encoding) as m grows; at m = 2 it is RAPPOR's.
     """
+    # Decimal's operators would round to the context of the thread, which has 28 digits.
     multiply, power = PRECISION.multiply, PRECISION.power
     square = power(growth, 2)
     linear = PRECISION.add(square, multiply(Decimal(m - 1), growth))

@@ -13,6 +13,7 @@ from struct import unpack
 RandomBytes = Callable[[int], bytes]
 """Returns exactly so many uniform, independent bytes. Production passes the operating system's; there is no default."""
 
+# Integers alone: the last bits of noise in doubles tell the value beneath it (Mironov 2012, CCS).
 _WORD = 64
 _WORDS = 512  # asked for at once: one call of the operating system for some 30 values
 
@@ -37,6 +38,7 @@ class Coins:
     def below(self, bound: int) -> int:
         """Return a uniform integer in 0..bound-1, by rejection; `bound` is at least 1."""
         count = (bound.bit_length() + _WORD - 1) // _WORD
+        # The largest multiple of the bound: numbers from there on would favour small remainders.
         last = (1 << count * _WORD) // bound * bound
         while True:
             drawn = 0
@@ -53,12 +55,14 @@ class Coins:
         while numerator:
             digit, numerator = divmod(numerator << _WORD, denominator)
             word = self.word()
+            # Equal words are as rare as 2^-64, so nearly every draw takes one.
             if word != digit:
                 return word < digit
         return False
 
     def bernoulli_exp(self, numerator: int, denominator: int) -> bool:
         """Return True with chance exp(-numerator / denominator), whose exponent is at most 0 (algorithm 1)."""
+        # Above 1, as in algorithm 1: exp(-(a + b)) = exp(-a) exp(-b), a coin for each whole unit.
         whole, rest = divmod(numerator, denominator)
         return all(self._bernoulli_exp_of_unit(1, 1) for _ in range(whole)) and self._bernoulli_exp_of_unit(
             rest, denominator

@@ -22,6 +22,11 @@ class DiscreteGaussian:
     Several parties that add independent noise. If each adds all of it, then each one's noise alone gives the whole
     guarantee against all the others together: their noise is added to a value that is private already. The sum of
     discrete Gaussians is no discrete Gaussian, so nothing more is claimed for somebody who knows none of the parts.
+
+    >>> from os import urandom
+    >>> noise = DiscreteGaussian(Fraction(100)).vector(4, urandom)
+    >>> [type(value).__name__ for value in noise]  # no float, whose last bits would tell the sum
+    ['int', 'int', 'int', 'int']
     """
 
     sigma_squared: Fraction = field()
@@ -33,6 +38,7 @@ class DiscreteGaussian:
     def draw(self, coins: Coins) -> int:
         """Return one value: a discrete Laplace of scale floor(sigma) + 1, kept with the chance that corrects it."""
         numerator, denominator = self.sigma_squared.numerator, self.sigma_squared.denominator
+        # The scale of algorithm 3. Every scale would be exact; this one rejects seldom.
         scale = isqrt(numerator // denominator) + 1
         step, across = denominator * scale, 2 * numerator * denominator * scale * scale
         while True:

@@ -47,5 +47,6 @@ def laplace(coins: Coins, numerator: int, denominator: int) -> int:
             quotient += 1
         size = (remainder + numerator * quotient) // denominator
         negative = coins.bernoulli(1, 2)
+        # Zero would come as +0 and as -0, twice as often as it should.
         if size or not negative:
             return -size if negative else size

@@ -20,6 +20,10 @@ class Scaling:
     Promise: the integer vector's sum of squares is at most `norm_squared`, whatever values come in. So the sum over
     persons has the L2 sensitivity that `sensitivity_squared` states. Raises `ValueError` unless length and scale are at
     least 1 and the norm lies above 0.
+
+    >>> scaling = Scaling(length=2, scale=1000, norm=Fraction(1))
+    >>> scaling.integers([0.6, -0.8]), scaling.integers([300.0, -400.0]), scaling.integers([float("nan"), 1.0])
+    ([600, -800], [600, -800], [0, 1000])
     """
 
     length: int
@@ -36,11 +40,13 @@ class Scaling:
             raise ValueError("a scaling needs a length and a scale of at least 1 and a norm above 0")
         reach = self.scale * self.norm
         p, q = reach.numerator, reach.denominator
+        # A floor within a floor is the exact square rounded down: isqrt loses nothing.
         squares = 4 * p * p + self.length * q * q + isqrt(16 * p * p * q * q * self.length)
         object.__setattr__(self, "norm_squared", squares // (4 * q * q))
 
     def sensitivity_squared(self, neighbours: Neighbours) -> int:
         """Return the square of the integer sum's L2 sensitivity, rounding included."""
+        # Two vectors at opposite ends of the ball are two norms apart.
         return self.norm_squared * (4 if neighbours == "replace-one" else 1)
 
     def integers(self, values: Sequence[float | Fraction]) -> list[int]:
@@ -51,6 +57,7 @@ class Scaling:
         """
         if len(values) != self.length:
             raise ValueError(f"expected a vector of {self.length} values, got {len(values)}")
+        # A double is a fraction exactly, so this rounding is the only one, by at most 1/2.
         rounded = [round(Fraction(value) * self.scale) if value and _is_finite(value) else 0 for value in values]
         return shrunk(rounded, self.norm_squared)
 
@@ -69,6 +76,7 @@ def shrunk(integers: Sequence[int], norm_squared: int) -> list[int]:
         return list(integers)
     digits = squares.bit_length()
     factor = isqrt((norm_squared << 2 * digits) // squares)
+    # Every rounding is towards 0, so the sum of squares stays within the bound.
     return [(abs(value) * factor >> digits) * (1 if value > 0 else -1) for value in integers]
 
 

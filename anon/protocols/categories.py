@@ -87,7 +87,14 @@ def label_map(label: Label) -> TotalMap:
 
 
 def feature_category(feature: Feature, value: Value, cuts: Sequence[float]) -> int:
-    """The category of one value by `feature_map`."""
+    """The category of one value by `feature_map`.
+
+    The map is total: everything that a query can give has a category.
+
+    >>> cups = Feature("cups", "numeric", "Cups.", "SELECT cups FROM diary", missing=2, range=(0, 10), cuts=(3.0,))
+    >>> [feature_category(cups, value, cups.cuts) for value in (3, 4, 1000, None, "many")]
+    [0, 1, 1, 0, 0]
+    """
     return feature_map(feature, cuts)(value)
 
 

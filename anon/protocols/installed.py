@@ -16,5 +16,17 @@ PROTOCOLS: Final = Protocols((HISTOGRAM, SUM))
 
 
 def load_model(path: Path | str) -> PublishedModel:
-    """A published model from a file: `model.json` of an export. Raises `Malformed`."""
+    """A published model from a file: `model.json` of an export. Raises `Malformed`.
+
+    >>> from pathlib import Path
+    >>> from anon.protocols.models.linear import LinearModel
+    >>> from anon.study.features import Feature, Label
+    >>> from anon.sums.columns import Column
+    >>> late = Label("late", "Late.", "SELECT late FROM diary", (1,), (0,), "negative")
+    >>> cups = Feature("cups", "numeric", "Cups.", "SELECT cups FROM diary", missing=2, range=(0, 10), cuts=(3,))
+    >>> coffee = LinearModel("", "Coffee", late, (cups,), (Column("cups", 2, 8),), weights=(4.0,), intercept=-1.0)
+    >>> _ = Path("model.json").write_text(coffee.to_json())
+    >>> round(load_model("model.json").predict({"cups": 6}).probability, 2)
+    0.73
+    """
     return PROTOCOLS.load_model(path)

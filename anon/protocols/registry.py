@@ -56,7 +56,13 @@ class Protocols:
 
     def proposal(self, text: str, what: str = "study.toml") -> Proposal:
         """A validated proposal from the text of a study file. Raises `Malformed`, one line per fault, each with its
-        key."""
+        key.
+
+        >>> from anon.protocols.installed import PROTOCOLS
+        >>> PROTOCOLS.proposal("version = 1")
+        Traceback (most recent call last):
+        anon.errors.Malformed: study.toml.title: required, but missing...
+        """
         sections = {kind: design.section for kind, design in self.designs.items()}
         return self.proposed(parse_proposal(text, sections, what), what)
 
@@ -69,7 +75,14 @@ class Protocols:
         return evolve(proposal, parts=parts)
 
     def load_proposal(self, path: Path) -> Proposal:
-        """`proposal` of a file. Raises `Malformed` when it cannot be read."""
+        """`proposal` of a file. Raises `Malformed` when it cannot be read.
+
+        >>> from importlib.resources import files
+        >>> from anon.protocols.installed import PROTOCOLS
+        >>> census = PROTOCOLS.load_proposal(files("examples.census") / "study.toml")
+        >>> census.design.kind, len(census.features), census.label.positive
+        ('one-packet', 11, ('>50K',))
+        """
         return self.proposal(read_study_file(path), path.name)
 
     def manifest(self, data_untrusted: bytes) -> Manifest:

@@ -40,6 +40,13 @@ def resolve(
     at several, as `Manifest.address` spells them. `given`: the contents of its public documents, by name.
 
     Raises `Malformed` for a design that cannot be.
+
+    >>> from importlib.resources import files
+    >>> from anon.protocols.installed import PROTOCOLS
+    >>> census = PROTOCOLS.load_proposal(files("examples.census") / "study.toml")
+    >>> manifest = resolve(census, StudyKeys(bytes(32), bytes(1216), bytes(96), bytes(32)), now=0)
+    >>> manifest.epsilon, len(manifest.surveys), PROTOCOLS.manifest(manifest.to_bytes()) == manifest
+    (2000000000, 13, True)
     """
     proposal = _with_maximum(proposal)
     parts = parts_of(proposal)

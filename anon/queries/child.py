@@ -106,7 +106,9 @@ def _live(control: socket.socket, descriptor: int, seconds: float, work: Message
 
 
 def _confine(seconds: float) -> None:
+    # SIGALRM without a handler ends the process, whatever its interpreter is doing (signal(7)).
     signal.setitimer(signal.ITIMER_REAL, seconds)
+    # A group of its own: `_kill` ends the child with whatever it may have started.
     os.setsid()
     _limit(resource.RLIMIT_CPU, math.ceil(seconds) + CPU_GRACE)
     _limit(resource.RLIMIT_CORE, 0)
@@ -133,6 +135,7 @@ def give_up_all_but(memory: int) -> None:
         return
     _limit(resource.RLIMIT_FSIZE, 0)
     _limit_memory(memory)
+    # Descriptors that are open stay open: only new ones are refused (setrlimit(2)).
     _limit(resource.RLIMIT_NOFILE, 0)
 
 
@@ -161,6 +164,7 @@ def _limit_memory(more: int) -> None:
     """So many bytes more than now. Where the system does not tell what is held (macOS), it does not limit it either."""
     with suppress(OSError, ValueError):
         held = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * mmap.PAGESIZE
+        # The soft limit alone: it is set twice, and a hard one could not be raised again.
         resource.setrlimit(resource.RLIMIT_AS, (held + more, resource.RLIM_INFINITY))
 
 

@@ -131,6 +131,7 @@ class QueryGuard:
         if self._lifted:
             return False
         self.spent += self.INTERVAL
+        # A progress handler that says true interrupts the statement (sqlite3_progress_handler).
         return self.spent > self._bounds.steps or self._over_memory()
 
     def _authorize(self, action: int, first: str | None, second: str | None, *_where: str | None) -> int:
@@ -206,6 +207,14 @@ def lint(query: str, tables: Tables, what: Ours = _QUERY, bounds: Bounds = BOUND
 
     Raises `Refused` for what is forbidden (statement, function, table, too intricate) and `Malformed` for text that
     does not compile against `tables`. Messages begin with `what` and may quote the query, which is the study's.
+
+    >>> lint("SELECT max(cups) FROM coffee", {"coffee": ["day", "cups"]})
+    >>> lint("SELECT cups FROM diary", {"coffee": ["day", "cups"]})
+    Traceback (most recent call last):
+    anon.errors.Malformed: query: does not compile against the declared tables: “no such table: diary”
+    >>> lint("SELECT random() FROM coffee", {"coffee": ["day", "cups"]})
+    Traceback (most recent call last):
+    anon.errors.Refused: query: function “random”() is not permitted; permitted are SELECT over declared columns ...
     """
     _check_tables(tables, what)
     text = statement(query)
@@ -257,6 +266,7 @@ def _compile(text: str, tables: Tables, what: Ours, bounds: Bounds, many: bool) 
         guard = QueryGuard(connection, tables, bounds)
         # The second form holds only a query of one column, or two; its parentheses alone would let `1) + (2` through.
         fitting = "= (1, 1)" if many else "IS NULL"
+        # EXPLAIN compiles a statement, and runs nothing of it.
         for explained in (f"EXPLAIN {text}", f"EXPLAIN SELECT 1 WHERE (\n{text}\n) {fitting}"):
             _explain(connection, guard, explained, what)
     finally:

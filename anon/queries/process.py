@@ -110,6 +110,7 @@ class Server:
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603, our own program
                 self.command(), stdin=theirs.fileno(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                # In a session of its own no Ctrl-C of a terminal reaches the server: it ends with its socket alone.
                 env={}, cwd="/", close_fds=True, start_new_session=True,
             )
         return self._control
@@ -189,6 +190,7 @@ async def start() -> None:
         try:
             _each(Server.start)
         finally:
+            # An asyncio.Event may be set by its own loop alone (CPython's documentation: not thread-safe).
             loop.call_soon_threadsafe(ended.set)
 
     _beside(started, ended.set)

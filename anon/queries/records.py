@@ -35,6 +35,7 @@ class Draw:
 
     def rank(self, key: Key) -> bytes:
         """The place of a key among all keys, 32 bytes: the lowest are kept."""
+        # The number 1 and the text "1" are two keys.
         spelled = f"{'text' if isinstance(key, str) else 'number'} {key}".encode("utf-8", "surrogatepass")
         return hashlib.sha256(len(self.seed).to_bytes(2, "big") + self.seed + spelled).digest()
 
@@ -67,6 +68,7 @@ class Drawing:
         return [self._kept[key] for _, key in sorted(self._heap, reverse=True)]
 
     def _begun(self, key: Key) -> list[Outcome | None] | None:
+        # A heap has its least on top: negated, that is the record to let go.
         place = -int.from_bytes(self._draw.rank(key), "big")
         if len(self._heap) == self._draw.most:
             if place < self._heap[0][0]:

@@ -102,6 +102,7 @@ class Sandbox:
 
     def _rows(self, query: str, as_of: int) -> list[tuple[object, ...]]:
         with closing(self._connection.cursor()) as cursor:
+            # A second row is enough to know that there is not just one.
             return cursor.execute(statement(query), {"as_of": as_of}).fetchmany(2)
 
     def _over(self) -> bool:
@@ -215,6 +216,7 @@ def _guarded(
     connection: sqlite3.Connection, tables: Tables | None, bounds: Bounds, ends: float
 ) -> Sandbox | None:
     try:
+        # SQLite's own advice for files of strangers (sqlite.org/security.html).
         for setting in ("trusted_schema=OFF", "cell_size_check=ON", "temp_store=MEMORY", "mmap_size=0"):
             connection.execute(f"PRAGMA {setting}")
         connection.execute("BEGIN")
@@ -230,6 +232,7 @@ def _guarded(
 def plain_tables(connection: sqlite3.Connection, schema: str = "main") -> dict[str, tuple[str, ...]]:
     """Ordinary tables with their stored columns. Views, virtual tables and computed columns are no data of ours."""
     rows = connection.execute(
+        # Virtual tables have no page of their own: their root is 0 (SQLite, "The Schema Table").
         f"SELECT lower(name) FROM {schema}.sqlite_master WHERE type = 'table' AND rootpage > 0 ORDER BY name"
     ).fetchall()
     names = [name for (name,) in rows if NAME.fullmatch(name)]
@@ -250,6 +253,7 @@ def plain_tables_of(database: Path) -> dict[str, tuple[str, ...]]:
 
 def _columns(connection: sqlite3.Connection, table: str, schema: str) -> tuple[str, ...]:
     rows = connection.execute(f'PRAGMA {schema}.table_xinfo("{table}")').fetchall()
+    # The seventh column of table_xinfo is 0 for stored columns, and 2 or 3 for computed ones.
     return tuple(str(row[1]).lower() for row in rows if row[6] == 0 and NAME.fullmatch(str(row[1]).lower()))
 
 

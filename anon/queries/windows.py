@@ -84,6 +84,7 @@ if sys.platform == "win32":
         """
         process = subprocess.Popen(  # noqa: S603, our own program
             command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            # Windows loads its own libraries by this variable (CPython's documentation of subprocess).
             env={"SYSTEMROOT": os.environ["SYSTEMROOT"]}, cwd=os.environ["SYSTEMROOT"], close_fds=True,
             creationflags=NO_WINDOW | BELOW_NORMAL,
         )

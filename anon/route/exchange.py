@@ -45,11 +45,14 @@ async def exchange(
                 connector=connector,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 skip_auto_headers=_SKIPPED,
+                # A compressed body could unpack to gigabytes within one chunk, before `limit` is looked at.
                 auto_decompress=False,
                 timeout=timeout,
+                # Else aiohttp would take a proxy and passwords from the environment (HTTP_PROXY, .netrc).
                 trust_env=False,
                 trace_configs=[_one_connection()],
             ) as session,
+            # A redirect would let the other side choose where this machine connects to.
             session.request(method, url, data=body, allow_redirects=False) as response,
         ):
             return Response(response.status, await _read(response, limit))
@@ -74,8 +77,10 @@ def isolated_connector(host: str, port: int, random_bytes: Callable[[int], bytes
         proxy_type=ProxyType.SOCKS5,
         host=host,
         port=port,
+        # Tor puts streams of another user and password on a circuit of their own (IsolateSOCKSAuth).
         username=random_bytes(16).hex(),
         password=random_bytes(16).hex(),
+        # A name that is looked up here would tell the network who is asked for.
         rdns=True,
         force_close=True,
         limit=1,

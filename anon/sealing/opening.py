@@ -20,11 +20,22 @@ class Opener:
     """A secret of 32 bytes, expanded as X-Wing does (SHAKE256), and its public key. `repr` shows nothing.
 
     Raises `ValueError` for a secret of another length.
+
+    >>> from os import urandom
+    >>> from anon.sealing import seal
+    >>> opener = Opener(urandom(32))
+    >>> sealed = seal(b"a report", opener.public_key, b"packets of study 1")
+    >>> opener.open(sealed, b"packets of study 1"), len(sealed) - OVERHEAD
+    (b'a report', 8)
+    >>> opener.open(sealed, b"packets of study 2")
+    Traceback (most recent call last):
+    anon.errors.RejectedProof: a sealed message does not open
     """
 
     def __init__(self, secret: bytes) -> None:
         if len(secret) != SECRET_SIZE:
             raise ValueError(f"sealing secret: expected {SECRET_SIZE} bytes, got {len(secret)}")
+        # X-Wing's expandDecapsulationKey: 64 bytes are the seed of ML-KEM, the last 32 the secret of X25519.
         expanded = hashlib.shake_256(secret).digest(_EXPANDED_SIZE)
         lattice = MLKEM768PrivateKey.from_seed_bytes(expanded[:_MLKEM_SEED_SIZE])
         curve = X25519PrivateKey.from_private_bytes(expanded[_MLKEM_SEED_SIZE:])

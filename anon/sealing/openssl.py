@@ -17,6 +17,12 @@ def seal(plaintext: bytes, public_key: bytes, info: bytes) -> bytes:
     """The plaintext, sealed to a key of 1216 bytes for one purpose; 1136 bytes longer, never the same twice.
 
     Raises `Malformed` for a key of another form: too short, an element not below the modulus, a point of small order.
+
+    >>> from os import urandom
+    >>> from anon.sealing.opening import Opener
+    >>> key = Opener(urandom(32)).public_key
+    >>> seal(b"a report", key, b"purpose") == seal(b"a report", key, b"purpose")  # each has a fresh shared secret
+    False
     """
     if len(public_key) != PUBLIC_KEY_SIZE:
         raise bad_key()

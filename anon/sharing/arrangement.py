@@ -130,6 +130,16 @@ class Arrangement:
 
     Every packet of a study has one size, so all its sums have shares of the same lengths. `second`: with a spare, each
     teller's entry for its second pair; `tellers` are those for the first. Without one it is empty.
+
+    Two tellers, and one sum of vectors that have a single one among ten cells:
+
+    >>> def teller(number):
+    ...     place = f"127.0.0.1:{8000 + number}"
+    ...     return TellerEntry(f"Teller {number}", place, *(bytes([number] * size) for size in (32, 1216, 32)))
+    >>> sums = (Sum(0, 0, "blocks", (4, 10), sigma_squared=Fraction(100)),)
+    >>> arrangement = Arrangement(20, (teller(1), teller(2)), sums)
+    >>> parse_arrangement(arrangement.to_bytes()) == arrangement, arrangement.layout(packets=1).shares
+    (True, (432, 64))
     """
 
     minimum: int
@@ -261,6 +271,7 @@ def _sum(plain_untrusted: object) -> Sum:
     if not all(type(number) is int for number in parameters) or denominator < 1:
         raise Malformed("arrangement: expected integers as parameters, and a denominator of 1 or more")
     noise = Fraction(numerator, denominator)
+    # Two spellings of one variance would be two arrangements, and two digests to sign.
     if (noise.numerator, noise.denominator) != (numerator, denominator):
         raise Malformed("arrangement: expected a variance in lowest terms")
     return Sum(round_number, slot, kind, tuple(parameters), noise)

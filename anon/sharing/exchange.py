@@ -287,6 +287,7 @@ class SignedCall:
     def study(self) -> bytes:
         """The study that it is about, the first field of every such request. Raises `Malformed`."""
         head = encode(bytes(STUDY_BYTES))[:-STUDY_BYTES]
+        # Byte 0 is the head of the list, one byte for every call's few fields.
         if self.request[1 : 1 + len(head)] != head or len(self.request) < 1 + len(head) + STUDY_BYTES:
             raise Malformed("request: expected the id of a study first")
         return self.request[1 + len(head) : 1 + len(head) + STUDY_BYTES]

@@ -238,6 +238,7 @@ class Disagreement:
 
     def __attrs_post_init__(self) -> None:
         first, second = (parse_list_signature(part, self.arrangement) for part in (self.first, self.second))
+        # The smaller comes first: a disagreement has one spelling.
         if first.occasion != second.occasion or first.digest == second.digest or self.first >= self.second:
             raise RejectedProof("two signatures of one list, or about two sums; this proves nothing")
 

@@ -98,6 +98,7 @@ def translated(error: Exception, file: Path, kept: KeptFile) -> Exception:
     told = Term(name) if hasattr(error, "sqlite_errorname") else say("its content is not as it was written")
     if isinstance(error, UnicodeError) or name.startswith(_BROKEN) or str(error).startswith(_BROKEN_SCHEMA):
         return kept.damaged(file, told)
+    # A broken constraint or a wrong statement is a fault of this program: it is not told as damage.
     ours = isinstance(error, (sqlite3.IntegrityError, sqlite3.ProgrammingError))
     if ours or not kept.own or name.startswith(_PASSING):
         return error

@@ -34,6 +34,7 @@ def locked(descriptor: int, shared: bool = False) -> bool:
 if sys.platform != "win32":
 
     def _lock(descriptor: int, shared: bool) -> None:
+        # A record lock of POSIX is lost when any descriptor of its file is closed (fcntl(2)); this one is not.
         fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
 
 else:

@@ -155,6 +155,7 @@ def _moved_on(file: Path, schema: Schema) -> Path:
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         copy = _copied(connection, file, version)
         crash_point("before-migration")
+        # The write lock at once: a transaction that begins by reading may be refused it later, without a wait.
         connection.execute("BEGIN IMMEDIATE")
         for number in range(version, schema.version):
             with reading(file, schema.kept, Term(f"schema {number}")):

@@ -44,5 +44,6 @@ def _overwrite(path: Path, size: int) -> None:
     descriptor = os.open(path, os.O_WRONLY | FOLLOWS_NO_LINK | CLOSED_IN_CHILDREN | BINARY)
     with os.fdopen(descriptor, "wb", buffering=0) as file:
         while size > 0:
+            # Unbuffered writes may be short, so what was written counts.
             size -= file.write(_PIECE[:size])
         os.fsync(file.fileno())

@@ -33,6 +33,7 @@ def new_private_text(path: Path) -> TextIOWrapper:
 def held_private(path: Path) -> int:
     """A descriptor of a file that may be there: to lock it, or to have it made before a library opens it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _FLAGS, MODE)
+    # The mode above counts only where the file is new.
     if os.fstat(descriptor).st_mode & 0o077 and sys.platform != "win32":
         os.fchmod(descriptor, MODE)
     return descriptor
@@ -50,6 +51,7 @@ def write_private(path: Path, content: bytes) -> None:
     with new_private(fresh) as file:
         file.write(content)
         file.flush()
+        # Before the rename: else a crash may leave the new name without its content.
         os.fsync(file.fileno())
     fresh.replace(path)
     synced(path.parent)

@@ -15,7 +15,11 @@ _DURATION = re.compile(r"(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(
 
 
 def duration(text: Any) -> int:
-    """Seconds of a duration such as "7d", "1h30m" or "90s". Raises `InvalidValue` for anything else."""
+    """Seconds of a duration such as "7d", "1h30m" or "90s". Raises `InvalidValue` for anything else.
+
+    >>> duration("1h30m"), spelled(5400)
+    (5400, '1h30m')
+    """
     match = _DURATION.match(text) if isinstance(text, str) and text else None
     if match is None:
         raise InvalidValue(f'expected a duration such as "7d", "12h", "1h30m" or "90s", got {kind_of(text)}')

@@ -20,6 +20,10 @@ class Column:
     Centre and width are public: declared, never taken from the data. The name is that of the query. A larger `reach`
     gives a column more weight beside the others: its value is heard through less noise, and theirs through more.
     Raises `InvalidValue` unless the width lies above 0 and `reach` is at least 1.
+
+    >>> age = Column("age", centre=40, width=40, reach=100)
+    >>> [age.integer(value) for value in (40, 60, 1000, None)]  # a missing value counts as the centre
+    [0, 50, 100, 0]
     """
 
     name: str

@@ -96,7 +96,15 @@ def listed(texts: Iterable[str]) -> JoinedSentence:
 
 
 def say(pattern: str, /, **values: Sayable) -> Sentence:
-    """A sentence. The pattern is a literal: the catalogue of translations is made from such calls."""
+    """A sentence. The pattern is a literal: the catalogue of translations is made from such calls.
+
+    A stranger's text stands in marks of its own, so that it cannot speak in our voice:
+
+    >>> say("{study} costs {count} packets", study=Quoted("Nothing at all"), count=3)
+    '“Nothing at all” costs 3 packets'
+    >>> say("{count} packets", count=3).pattern
+    '{count} packets'
+    """
     return Sentence(pattern, "", values)
 
 

@@ -44,12 +44,19 @@ _Item = TypeVar("_Item")
 
 
 def bits_of(count: int) -> int:
-    """b = floor(log2(count / 256)); 0 below 512 entries, which are one bucket."""
+    """b = floor(log2(count / 256)); 0 below 512 entries, which are one bucket.
+
+    A bucket has 256 to 512 entries on average, whatever the size of the study:
+
+    >>> [(count, count >> bits_of(count)) for count in (500, 5_000, 100_000)]
+    [(500, 500), (5000, 312), (100000, 390)]
+    """
     return max(0, (count // MEAN).bit_length() - 1)
 
 
 def bucket_of(key: bytes, bits: int) -> int:
     """The bucket of a key or tag: the first bits of its hash."""
+    # Minus binds closer than a shift: what stays are the first bits of 32.
     return int.from_bytes(sha256(labels.BUCKET, key)[:4], "big") >> 32 - bits
 
 
@@ -187,10 +194,18 @@ def decoys(seed: bytes, context: bytes, own: int, bits: int) -> tuple[int, ...]:
 
     They follow from the seed, 32 random bytes that are kept, so that a retry asks for the same ones: whoever saw two
     different sets would know the own bucket as what both have. The bias is below 2**-100.
+
+    A retry asks for the same three buckets:
+
+    >>> decoys(bytes(32), b"roster", own=5, bits=8)
+    (170, 230)
+    >>> decoys(bytes(32), b"roster", own=5, bits=8), decoys(bytes(32), b"roster", own=0, bits=1)
+    ((170, 230), (1,))
     """
     taken, drawn = [own], hashlib.shake_256(encode([labels.DECOYS, seed, context])).digest(16 * DECOYS)
     for number in range(min(DECOYS, (1 << bits) - 1)):
         place = int.from_bytes(drawn[16 * number : 16 * number + 16], "big") % ((1 << bits) - len(taken))
+        # Stepping over the taken ones leaves every other bucket as likely.
         for other in sorted(taken):
             place += place >= other
         taken.append(place)

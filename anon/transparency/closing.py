@@ -82,6 +82,7 @@ class Closing:
 
     def is_bad(self, index: int) -> bool:
         """True if the credential at this place is bad: one equation of its own, which needs no randomness."""
+        # Zeros in place of random bytes: with a single equation no coefficient counts.
         return bool(self.bad_credentials(bytes, [index]))
 
     def bad_seen_by(

@@ -52,6 +52,7 @@ class SignedHead:
         """Raises `RejectedProof` unless `key` (32 bytes) signed this head."""
         try:
             VerifyKey(key).verify(sha256(labels.HEAD, self.head.to_bytes()), self.signature)
+        # Whatever stood in the signature's place comes here unread: no bytes, or of another length.
         except (BadSignatureError, ValueError, TypeError):
             raise RejectedProof("a document's signature does not verify") from None
 
@@ -79,7 +80,14 @@ def body_digest(body: bytes) -> bytes:
 def sign_head(
     key: SigningKey, study: bytes, chain: Sequence[SignedHead], kind: str, part: int, body: bytes
 ) -> SignedHead:
-    """The next head of the chain for this body, signed. Raises `ValueError` for one that no reader takes."""
+    """The next head of the chain for this body, signed. Raises `ValueError` for one that no reader takes.
+
+    >>> key = SigningKey(bytes(32))
+    >>> first = sign_head(key, bytes(32), [], "manifest", 0, b"all that is asked")
+    >>> second = sign_head(key, bytes(32), [first], "roster", 0, b"all who are there")
+    >>> second.head.number, second.head.previous == first.digest()
+    (1, True)
+    """
     return signed(key, next_head(study, chain, kind, part, body))
 
 
@@ -120,6 +128,14 @@ def parse_chain(
 
     `seen`: a chain that was checked before. Heads that it begins with are not checked again, and a signature of it is
     not verified again.
+
+    >>> key, study = SigningKey(bytes(32)), bytes(32)
+    >>> chain = [sign_head(key, study, [], "manifest", 0, b"a")]
+    >>> parse_chain(encode_chain(chain), bytes(key.verify_key), study) == (chain[0],)
+    True
+    >>> parse_chain(encode_chain(chain), bytes(SigningKey(bytes([1] * 32)).verify_key), study)
+    Traceback (most recent call last):
+    anon.errors.RejectedProof: a document's signature does not verify
     """
     items = decode(data_untrusted, "heads")
     if not isinstance(items, list) or not all(isinstance(i, list) and len(i) == 2 for i in items):

@@ -141,6 +141,7 @@ def parse_evidence(data_untrusted: bytes, pinned_key: bytes | None = None) -> Pr
         proof = _READERS[label](parse_manifest(manifest), *rest)
     except ProvesNothing:
         raise
+    # An unknown label is a KeyError, another number of fields a TypeError of its reader.
     except (AnonmlError, KeyError, ValueError, TypeError):
         raise ProvesNothing(
             "not evidence, or damaged; name a file that `anonml peer evidence --export` wrote, or ask for it again"

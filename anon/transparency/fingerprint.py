@@ -27,7 +27,11 @@ WORDS = 12
 
 
 def words(study_id: bytes) -> str:
-    """Twelve words joined by "-" that stand for the study id."""
+    """Twelve words joined by "-" that stand for the study id.
+
+    >>> words(bytes(32))[:29]
+    'jotod-zanad-togin-jibad-kivul'
+    """
     return _words(sha256(labels.FINGERPRINT, study_id))
 
 

@@ -49,6 +49,12 @@ def path_of(leaves: Sequence[bytes], index: int) -> list[bytes]:
 
 def led_to(leaf: bytes, index: int, count: int, path: Sequence[bytes]) -> bytes | None:
     """The root to which a path leads from leaf `index` of `count` (section 2.1.3.2); None for a path of another length.
+
+    >>> leaves = [leaf_hash(body) for body in (b"a", b"b", b"c")]
+    >>> led_to(leaf_hash(b"c"), 2, 3, path_of(leaves, 2)) == root_of(leaves)
+    True
+    >>> led_to(leaf_hash(b"d"), 2, 3, path_of(leaves, 2)) == root_of(leaves)
+    False
     """
     if not 0 <= index < count:
         return None
@@ -58,6 +64,7 @@ def led_to(leaf: bytes, index: int, count: int, path: Sequence[bytes]) -> bytes 
             return None
         if place & 1 or place == last:
             reached = node_hash(step, reached)
+            # A last node without a sibling rises alone, by as many levels as it has none.
             while not place & 1 and place:
                 place, last = place >> 1, last >> 1
         else:

@@ -27,11 +27,13 @@ def shortest_chunk(*lengths: int) -> int:
         calls = sum(-(-length // chunk) for length in lengths)
         return chunk + power_of_two(1 + calls)
 
+    # A proof has about chunk + length / chunk elements, so the shortest lies near the square root.
     return min(range(1, min(most, 8 * int(most**0.5) + 8) + 1), key=proof)
 
 
 def bit_inputs(elements: Vector, randomness: Vector, chunk: int, field: Field, one: int) -> list[Vector]:
     """The inputs for the calls whose results sum up to zero where every element is a bit, one random element a call."""
+    # Padding as the draft's: 0 and 0 - 1, whose product adds nothing.
     modulus, padding = field.modulus, [0, -one % field.modulus]
     calls = []
     for call, factor in enumerate(randomness):
@@ -44,7 +46,11 @@ def bit_inputs(elements: Vector, randomness: Vector, chunk: int, field: Field, o
 
 
 def bit_weights(most: int) -> tuple[int, ...]:
-    """Weights of bits whose sums are exactly the integers from 0 to `most`: powers of two, and a last one that fits."""
+    """Weights of bits whose sums are exactly the integers from 0 to `most`: powers of two, and a last one that fits.
+
+    >>> bit_weights(10)  # their sums reach 10 and not 11: no other check of the bound is needed
+    (1, 2, 4, 3)
+    """
     powers = tuple(1 << place for place in range(most.bit_length() - 1))
     return (*powers, most - sum(powers))
 
@@ -52,6 +58,7 @@ def bit_weights(most: int) -> tuple[int, ...]:
 def encode_bounded(value: int, most: int) -> Vector:
     """An integer from 0 to `most` as bits for `bit_weights`."""
     *powers, last = bit_weights(most)
+    # Some values have two spellings in these weights. The proof takes either, and both weigh the same.
     top = int(value > sum(powers))
     return [(value - top * last) >> place & 1 for place in range(len(powers))] + [top]
 
@@ -155,6 +162,7 @@ class Ball:
             raise ValueError("expected size, bits, radius and chunk of at least one")
         if self.bits > self.field.modulus.bit_length():  # before a shift by them, which would fill the memory
             raise ValueError("expected fewer bits than the field's modulus has")
+        # A sum that wraps around would pass for a small one, and a vector outside of the ball with it.
         if max(self.size << 2 * (self.bits - 1), self.radius**2) >= self.field.modulus:
             raise ValueError("expected every sum of squares below the field's modulus; take fewer bits")
 
@@ -232,10 +240,23 @@ class Ball:
 
 
 def blocks(lengths: Sequence[int]) -> Blocks:
-    """The circuit for blocks of these lengths whose proof is shortest."""
+    """The circuit for blocks of these lengths whose proof is shortest.
+
+    >>> two_features = blocks([3, 2])
+    >>> two_features.encode([1, 0])
+    [0, 1, 0, 1, 0]
+    """
     return Blocks(tuple(lengths), shortest_chunk(sum(lengths)))
 
 
 def ball(size: int, bits: int, radius: int) -> Ball:
-    """The circuit for `size` signed integers of `bits` bits within the radius whose proof is shortest."""
+    """The circuit for `size` signed integers of `bits` bits within the radius whose proof is shortest.
+
+    >>> within = ball(2, 8, 100)
+    >>> within.truncate(within.encode([60, -80])) == [60, within.field.modulus - 80]
+    True
+    >>> within.encode([61, -80])
+    Traceback (most recent call last):
+    anon.errors.InvalidValue: expected squares that sum up to at most 100 squared; clip the vector first
+    """
     return Ball(size, bits, radius, shortest_chunk(size * bits + (radius**2).bit_length(), size))

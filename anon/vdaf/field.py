@@ -61,6 +61,7 @@ class Field:
     def inverses(self, elements: Sequence[int]) -> Vector:
         """The inverse of each element, by one inversion. Raises `ValueError` if one is zero."""
         modulus = self.modulus
+        # Montgomery's trick: three multiplications an element in place of an inversion.
         products = list(accumulate(elements, lambda a, b: a * b % modulus, initial=1))
         rest = self.inverse(products.pop())
         found = []
@@ -80,12 +81,14 @@ class Field:
     def interpolate(self, values: Vector) -> Vector:
         """The n coefficients of a polynomial, from its values at the n-th roots of unity."""
         modulus, scale = self.modulus, self.inverse(len(values))
+        # The inverse roots are the roots in reverse order, but for the first.
         first, *others = self.transform(values)
         return [element * scale % modulus for element in (first, *reversed(others))]
 
     def double(self, values: Vector) -> Vector:
         """The values at the 2n-th roots of unity of a polynomial that n values fix."""
         modulus, n = self.modulus, len(values)
+        # Coefficients times powers of a 2n-th root give the values half-way between the known ones.
         turned = [c * s % modulus for c, s in zip(self.interpolate(values), self.roots(2 * n)[:n], strict=True)]
         return [value for pair in zip(values, self.transform(turned), strict=True) for value in pair]
 
@@ -100,6 +103,7 @@ class Field:
         Raises `ValueError` if the point is an n-th root of unity.
         """
         modulus, nodes = self.modulus, self.roots(n)
+        # The barycentric formula at roots of unity (Berrut and Trefethen 2004): (x^n - 1) / n times node / (x - node).
         scale = (pow(point, n, modulus) - 1) * self.inverse(n) % modulus
         away = self.inverses([(point - node) % modulus for node in nodes])
         return [scale * node % modulus * inverse % modulus for node, inverse in zip(nodes, away, strict=True)]
@@ -147,6 +151,7 @@ def _product(field: Field, point: int, nodes: Sequence[int]) -> int:
 
 
 def _field(factor: int, log_order: int, generator: int, size: int) -> Field:
+    # The draft's table of fields: the root is 7 to the cofactor, of order 2^32 or 2^66.
     modulus = (factor << log_order) + 1
     return Field(modulus, size, pow(generator, factor, modulus), log_order)
 

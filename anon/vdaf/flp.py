@@ -160,6 +160,7 @@ class ProofSystem:
         """The proof for a vector; `seeds` are fresh and uniform, one for each of the gadget's inputs."""
         field, gadget = self.circuit.field, self.circuit.gadget
         wires = self._wires(seeds, self.circuit.inputs(encoded, randomness, 1))
+        # The gadget's polynomial has a higher degree than the wires, and needs values at more points.
         for _ in range((power_of_two(self.values) // self.points).bit_length() - 1):
             wires = [field.double(wire) for wire in wires]
         columns = list(zip(*wires, strict=True))[: self.values]
@@ -175,12 +176,14 @@ class ProofSystem:
         polynomial = field.complete(proof[arity:], power_of_two(self.values))
         if pow(point, len(polynomial), field.modulus) == 1:
             raise RejectedProof("the proof was not accepted")
+        # The wires' own points are every `step`-th; the one at 0 holds the seeds, and no call.
         step = len(polynomial) // self.points
         results = polynomial[step :: step][: circuit.calls]
         checks = circuit.check(results, encoded, one)
         wires = self._wires(proof[:arity], circuit.inputs(encoded, randomness, one))
         near, far = field.weights(self.points, point), field.weights(len(polynomial), point)
         return [
+            # Random factors: faults of two checks cancel with small chance alone.
             (sum(map(mul, factors, checks)) if factors else checks[0]) % field.modulus,
             *(sum(map(mul, near, wire)) % field.modulus for wire in wires),
             sum(map(mul, far, polynomial)) % field.modulus,

@@ -26,6 +26,7 @@ VERSION = 18
 NONCE_SIZE = 16
 KEY_SIZE = SEED_SIZE
 MOST_SHARES = 4
+# XofTurboShake128 writes the tag's length in two bytes, and `_separation` puts eight before the context.
 MOST_CONTEXT = 65535 - 8
 MEASUREMENT_SHARE, PROOF_SHARE, JOINT_RANDOMNESS = 1, 2, 3
 PROVE_RANDOMNESS, QUERY_RANDOMNESS, JOINT_SEED, JOINT_PART = 4, 5, 6, 7
@@ -55,6 +56,18 @@ class Prio3:
     """One instance: a circuit, how many shares, the algorithm's number, and how many proofs for each measurement.
 
     Joint randomness needs one proof over a field of 128 bits, or three over one of 64 (section 9.7).
+
+    Two parties check a vector within a ball of radius 100, and see only random numbers of it:
+
+    >>> from os import urandom
+    >>> from anon.vdaf.circuits import BALL, ball
+    >>> prio3, key, nonce = Prio3(ball(2, 8, 100), 2, BALL), urandom(32), urandom(16)
+    >>> sharing = prio3.shard(b"study", [60, -80], nonce, urandom(prio3.randomness_size))
+    >>> shares = enumerate(sharing.input_shares)
+    >>> begun = [prio3.verify_init(key, b"study", party, nonce, sharing.public_share, share) for party, share in shares]
+    >>> message = prio3.verifier_shares_to_message(b"study", [verifier for _, verifier in begun])
+    >>> prio3.unshard([prio3.aggregate([prio3.verify_next(state, message)]) for state, _ in begun])
+    [60, -80]
     """
 
     circuit: Circuit
@@ -104,6 +117,7 @@ class Prio3:
         vectors = [self._measurement(context, party, seed) for party, seed in enumerate(helpers, 1)]
         vectors.insert(0, self._rest(encoded, vectors))
         parts = [
+            # Without joint randomness there are no blinds: then zip ends at once, and there are no parts.
             self._part(context, party, blind, self._field.encode(vector), nonce)
             for party, (blind, vector) in enumerate(zip(blinds, vectors, strict=False))
         ]
@@ -133,6 +147,7 @@ class Prio3:
         encoded, proofs, blind = self._split_input(context, party, input_share_untrusted)
         part = b""
         if self._joint:
+            # The own part follows from the share that came, not from what the sender published of it.
             part = parts[party] = self._part(context, party, blind, self._field.encode(encoded), nonce)
         seed = self._seed(context, parts)
         queries = self._expand(QUERY_RANDOMNESS, context, key, nonce, self._proof.query_randomness)
@@ -162,6 +177,7 @@ class Prio3:
         Raises `Malformed` for a message of another length, `RejectedProof` if the joint randomness is not the shares'.
         """
         _expect("verifier message", message_untrusted, self._blind_size)
+        # A plain comparison: all parts of the seed travelled in verifier shares, so it is no secret.
         if message_untrusted != state.joint_seed:
             raise RejectedProof("the proof was not accepted")
         return state.output_share
@@ -210,6 +226,7 @@ class Prio3:
         *dealt, prove_seed = (randomness[at : at + SEED_SIZE] for at in range(0, len(randomness), SEED_SIZE))
         if not self._joint:
             return dealt, [], prove_seed
+        # The draft's order: seed and blind of each helper, the leader's blind, and the prover's seed last.
         *pairs, leader_blind = dealt
         return pairs[::2], [leader_blind, *pairs[1::2]], prove_seed
 
@@ -227,6 +244,7 @@ class Prio3:
         ]
 
     def _query(self, encoded: Vector, proofs: Vector, queries: Vector, common: Vector) -> Vector:
+        # The party's share of the number one: constants of the circuit count once in all, not once a party.
         proof, one = self._proof, self._field.inverse(self.shares)
         return [
             element
@@ -281,6 +299,7 @@ class Prio3:
         """The seed of the joint randomness, from all parts; empty where the circuit takes none."""
         if not self._joint:
             return b""
+        # The draft's seed of zeros: all that must not be foreseen is in the parts.
         return derive_seed(bytes(SEED_SIZE), self._separation(JOINT_SEED, context), b"".join(parts))
 
     def _separation(self, usage: int, context: bytes) -> bytes:

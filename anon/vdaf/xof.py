@@ -24,6 +24,7 @@ ROUNDS = (
     0x8000000080008081, 0x8000000000008080, 0x0000000080000001, 0x8000000080008008,
 )
 """The constants of Keccak's 24 rounds (FIPS 202, section 3.2.5)."""
+# TurboSHAKE keeps the last 12 rounds of Keccak, and so their constants (RFC 9861).
 TURBO = ROUNDS[12:]
 LANE = (1 << 64) - 1
 TWICE = (1 << 64) + 1
@@ -34,6 +35,7 @@ def expand(field: Field, seed: bytes, separation: bytes, binder: bytes, length: 
     """`length` field elements, each uniform if the seed is secret. Those at or above the modulus are drawn again."""
     stream = _blocks(_framed(seed, separation, binder), DOMAIN, TURBO)
     size, modulus = field.size, field.modulus
+    # Draws are cut to the modulus' own bits first, so that few of them lie above it.
     mask, read = (1 << (modulus - 1).bit_length()) - 1, int.from_bytes
     vector: Vector = []
     data = b""
@@ -68,6 +70,7 @@ def _blocks(message: bytes, domain: int, rounds: tuple[int, ...]) -> Iterator[by
     """The sponge's endless stream, 168 bytes at a time."""
     padded = bytearray(message + bytes([domain]))
     padded.extend(bytes(-len(padded) % RATE))
+    # The last bit of pad10*1 (FIPS 202, section 5.1). Its first one is in the domain byte (RFC 9861).
     padded[-1] ^= 0x80
     state = [0] * 25
     for block in iter_unpack("<21Q", padded):

@@ -22,7 +22,14 @@ _LEAST_PER_LIST, _FREE_LISTS = 4, 64
 
 
 def encode(value: Any) -> bytes:
-    """The one spelling of `value` in deterministic CBOR."""
+    """The one spelling of `value` in deterministic CBOR.
+
+    >>> encode({"b": 1, "a": [b"", None]}) == encode({"a": [b"", None], "b": 1})
+    True
+    >>> encode([1, "a"]).hex()
+    '82016161'
+    """
+    # Keys stand in cbor2's order: shorter ones first, then bytewise (RFC 8949, section 4.2.3).
     return cbor2.dumps(value, canonical=True)
 
 
@@ -33,6 +40,12 @@ def decode(data_untrusted: bytes, what: str = "document") -> Any:
     integers beyond 64 bits. Raises `Malformed` for anything else: truncated, trailing bytes, indefinite lengths,
     unsorted or repeated keys, hardly anything but lists. Time is linear in the bytes, and so is memory: at most some
     25 times as much. A list of many rows is read by `anon.wire.lists`.
+
+    >>> decode(bytes.fromhex("82016161"))
+    [1, 'a']
+    >>> decode(bytes.fromhex("8218016161"))  # the same list, with its 1 in two bytes
+    Traceback (most recent call last):
+    anon.errors.Malformed: document: not in canonical CBOR; expected the one deterministic spelling of plain values
     """
     _refuse_bombs(data_untrusted, what)
     try:
@@ -40,6 +53,7 @@ def decode(data_untrusted: bytes, what: str = "document") -> Any:
         spelling = encode(value) if _plain(value, _DEEPEST) else b""
     except Exception as error:
         raise Malformed(f"{what}: not CBOR{because(error)}; fetch or send it again") from None
+    # The second encoding finds it all: long heads, another order of keys, repeated keys, trailing bytes.
     if spelling != data_untrusted:
         raise Malformed(f"{what}: not in canonical CBOR; expected the one deterministic spelling of plain values")
     return value
@@ -106,6 +120,7 @@ def sha256_each(label: bytes, parts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _head_of(major: int, argument: int) -> bytes:
+    # A head has one form for every major type, integers too (RFC 8949, section 3).
     head = bytearray(encode(argument))
     head[0] |= major << 5
     return bytes(head)

@@ -26,6 +26,12 @@ class Invite:
 
     An onion address is always `<56 characters>.onion:80` in lower case. So neither a subdomain nor a port nor a
     spelling can mark one link's peer. All three travel with every request.
+
+    >>> invite = Invite("127.0.0.1:8080", key=bytes(32), study=bytes(32), code="knock knock")
+    >>> parse_invite(invite.link()) == invite, invite.link()[-18:]
+    (True, 'code=knock%20knock')
+    >>> "knock" in repr(invite)
+    False
     """
 
     address: str
@@ -53,6 +59,7 @@ def parse_invite(link: str) -> Invite:
     """An invite from its link. Raises `Malformed` and says to ask for it again."""
     try:
         parts = urlsplit(link.strip())
+        # Without the flag the parser passes over what it cannot read.
         query = parse_qsl(parts.query, strict_parsing=True)
         fields = dict(query)
         study, key = bytes.fromhex(parts.path.strip("/")), bytes.fromhex(fields.pop("key"))
@@ -61,6 +68,7 @@ def parse_invite(link: str) -> Invite:
             say("invite: not an AnonML link (anonml://ADDRESS/STUDY?key=KEY&code=CODE); ask for it again")
         ) from None
     code = fields.pop("code", "")
+    # A repeated parameter is lost in the dictionary, and still there in the list.
     if parts.scheme != SCHEME or fields or len(query) != 1 + ("code" in dict(query)) or len(code) > 200:
         raise Malformed(say("invite: not an AnonML link (anonml://ADDRESS/STUDY?key=KEY&code=CODE); ask for it again"))
     return Invite(parts.netloc, key, study, code)

@@ -124,6 +124,7 @@ def _head(body_untrusted: bytes, position: int, major: int, what: str) -> tuple[
     digits = _LENGTHS.get(first & 31, 0)
     end = position + 1 + digits
     argument = int.from_bytes(body_untrusted[position + 1 : end], "big") if digits else first & 31
+    # The encoder's own length of an argument decides which spelling is the shortest.
     if first >> 5 != major or len(encode(argument)) != 1 + digits or end > len(body_untrusted):
         raise Malformed(f"{what}: expected a {'list' if major == _LIST else 'byte string'} in its one spelling")
     return argument, end

@@ -38,6 +38,12 @@ class Occasion:
     """One slot of one round of a study: a member answers it once, and its shares are added up once.
 
     Raises `Malformed` for numbers out of range or a study's id of another length.
+
+    Each occasion has a context, and so each member a tag, of its own:
+
+    >>> contexts = {Occasion(bytes(32), number, slot).tag_context() for number in (0, 1) for slot in (0, 1)}
+    >>> len(contexts)
+    4
     """
 
     study: bytes
@@ -192,7 +198,15 @@ def is_of(share_untrusted: bytes, digest: bytes) -> bool:
 
 @frozen
 class Layout:
-    """The lengths of a study's packets, in bytes: longest report, each teller's share before it is sealed, token."""
+    """The lengths of a study's packets, in bytes: longest report, each teller's share before it is sealed, token.
+
+    A short report makes no shorter packet:
+
+    >>> layout = Layout(report=16, shares=(), token=496)
+    >>> packets = [Packet(Occasion(bytes(32), 0, 0), 0, bytes(size), (), bytes(496)) for size in (1, 16)]
+    >>> {len(pad(packet.to_bytes(), layout.plain_size)) for packet in packets} == {layout.plain_size}
+    True
+    """
 
     report: int
     shares: tuple[int, ...]
@@ -201,6 +215,7 @@ class Layout:
     @cached_property
     def plain_size(self) -> int:
         """The constant size of the plaintext: the longest canonical packet and its length prefix."""
+        # The largest numbers: CBOR writes small ones in fewer bytes.
         occasion = Occasion(bytes(STUDY_BYTES), MOST_ROUNDS - 1, MOST_SLOTS - 1)
         shares = tuple(bytes(size) for size in self.sealed_shares)
         return 4 + len(Packet(occasion, MOST_SURVEYS - 1, bytes(self.report), shares, bytes(self.token)).to_bytes())
@@ -240,7 +255,11 @@ class Dummy:
 
 
 def pad(plaintext: bytes, size: int) -> bytes:
-    """Length prefix, content, zeros: always `size` bytes."""
+    """Length prefix, content, zeros: always `size` bytes.
+
+    >>> pad(b"yes", 10).hex(), len(pad(b"no", 10))
+    ('00000003796573000000', 10)
+    """
     if len(plaintext) + 4 > size:
         raise Malformed(f"packet: {len(plaintext)} bytes do not fit the study's size {size}")
     return len(plaintext).to_bytes(4, "big") + plaintext + bytes(size - 4 - len(plaintext))

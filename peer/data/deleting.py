@@ -130,6 +130,7 @@ def _alone(database: Path, patience: float) -> Iterator[None]:
     """No other process has the file open as a database. A file that is no database needs no wait."""
     with closing(_connected(database, patience)) as connection:
         try:
+            # In WAL mode BEGIN EXCLUSIVE lets readers in (SQLite, "Transactions"); this keeps them out.
             connection.execute("PRAGMA locking_mode=EXCLUSIVE")
             connection.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError as error:

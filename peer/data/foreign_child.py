@@ -104,6 +104,7 @@ def _live(channel: socket.socket, seconds: float) -> None:
         converse(Talk(channel))
     except BaseException:  # of whatever kind: its text may quote data, and nobody is there to read it
         os._exit(1)
+    # The end of a child must not run what the server registered for its own end, as sys.exit does.
     os._exit(0)
 
 

@@ -47,6 +47,7 @@ class Talk:
     def say(self, value: object) -> None:
         """Send a value."""
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        # JSON may escape half of a surrogate pair, which strict UTF-8 cannot spell.
         frame = text.encode("utf-8", "surrogatepass")
         self.channel.sendall(LENGTH.pack(len(frame)) + frame)
 
@@ -57,6 +58,7 @@ class Talk:
             raise Silent
         try:
             text = self._exactly(length).decode("utf-8", "surrogatepass")
+            # Python's reader takes NaN and Infinity, which no JSON has.
             return json.loads(text, parse_constant=_no_number)
         except (ValueError, RecursionError):
             raise Silent from None

@@ -163,6 +163,7 @@ def _transaction(database: Path, durable: bool = True) -> Iterator[sqlite3.Conne
     try:
         connection.execute("PRAGMA trusted_schema=OFF")
         overwriting(connection)
+        # In WAL mode a power cut may then take back the last import, and never spoils the file.
         connection.execute(f"PRAGMA synchronous={'NORMAL' if durable else 'OFF'}")
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("BEGIN IMMEDIATE")

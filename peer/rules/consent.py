@@ -173,6 +173,17 @@ def decide(
     """The consent to what the manifest declares, if the owner approved that much (1e-9).
 
     Raises `Refused` with every objection.
+
+    >>> from importlib.resources import files
+    >>> from anon.protocols.resolve import StudyKeys, resolve
+    >>> from peer.protocols.installed import PROTOCOLS
+    >>> census = PROTOCOLS.load_proposal(files("examples.census") / "study.toml")
+    >>> manifest = resolve(census, StudyKeys(bytes(32), bytes(1216), bytes(96), bytes(32)), now=0)
+    >>> decide(manifest, Policy(), Ledger(10 * NANO), approved=2 * NANO, now=0).epsilon
+    2000000000
+    >>> decide(manifest, Policy(max_epsilon=NANO), Ledger(10 * NANO), approved=2 * NANO, now=0)
+    Traceback (most recent call last):
+    anon.errors.Refused: not joined: it costs epsilon 2, more than the 1 allowed for one study; decline, or allow more
     """
     reasons: list[Sentence] = list(objections(manifest, policy, ledger, now, address))
     if approved < manifest.epsilon:

@@ -64,6 +64,14 @@ class Ledger:
     """The lifetime limits and every study's entry.
 
     `lifetime` is that of the local budget (`LOCAL`), `others` those of the others; a budget without one has limit 0.
+
+    >>> from anon.ldp import nano
+    >>> ledger = Ledger(nano(3)).reserve(Entry(b"study 1", "Coffee", b"", "default", reserved=nano(2)))
+    >>> str(format_epsilon(ledger.available)), str(format_epsilon(ledger.return_rest(b"study 1").available))
+    ('1', '3')
+    >>> ledger.reserve(Entry(b"study 2", "Tea", b"", "default", reserved=nano(2)))
+    Traceback (most recent call last):
+    anon.errors.Refused: the study costs epsilon 2 and 1 of the lifetime budget of 3 is left; decline, or raise ...
     """
 
     lifetime: int = field(validator=_amount)
@@ -123,7 +131,13 @@ class Ledger:
         return evolve(self, entries=(*others, wanted))
 
     def spend(self, study: bytes, amount: int) -> Ledger:
-        """Turn part of the study's reservation into spent. Raises `Refused` when it reserved less."""
+        """Turn part of the study's reservation into spent. Raises `Refused` when it reserved less.
+
+        >>> entry = Entry(b"study 1", "Coffee", b"", "default", reserved=2)
+        >>> after = Ledger(3, (entry,)).spend(b"study 1", 2)
+        >>> after.entries[0].reserved, after.entries[0].spent, after.available
+        (0, 2, 1)
+        """
         entry = self._holding(study)
         if amount < 0 or amount > entry.reserved:
             raise Refused(

@@ -52,11 +52,17 @@ RandomBytes = Callable[[int], bytes]
 
 def uniform(low: float, high: float, random_bytes: RandomBytes) -> float:
     """An instant uniform from low to high (which rounding may reach), from eight random bytes."""
+    # A double holds 53 bits: with them all values are alike likely, with 64 the rounding would favour some.
     return low + (high - low) * (int.from_bytes(random_bytes(8), "big") >> 11) / 2**53
 
 
 def draw_send_time(window: Window, margin: float, now: float, random_bytes: RandomBytes) -> float | None:
-    """Uniform over what is left of the window within its margins; None when nothing is left (missed)."""
+    """Uniform over what is left of the window within its margins; None when nothing is left (missed).
+
+    >>> window, zeros = Window(opens=0, closes=3600), bytes
+    >>> draw_send_time(window, 60, now=0, random_bytes=zeros), draw_send_time(window, 60, now=3550, random_bytes=zeros)
+    (60.0, None)
+    """
     low, high = max(now, window.opens + margin), window.closes - margin
     return uniform(low, high, random_bytes) if low < high else None
 

@@ -107,6 +107,7 @@ def taken_up(
     inputs: PacketInputs, message: bytes, begun: MakingStart, otherwise: MissingAnswer
 ) -> tuple[Sequence[Outgoing], Mapping[int, SlotRandomness]]:
     """The content of the packets, and the random bytes that finish them: the same work whatever the message holds."""
+    # Another length is no message: the child was late, or it died.
     if len(message) == len(otherwise.message):
         with suppress(Malformed, ValueError):  # no child of ours writes such a message
             return read_made(inputs.manifest, inputs.slots, message), begun.draws

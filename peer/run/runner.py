@@ -71,6 +71,7 @@ class StudyRunner:
         if isinstance(study, EndedStudy):
             return None
         if not study.manifests.hold(self._study):
+            # On the loop a long manifest would hold up the packets of other studies.
             await off_loop(study.manifests.of, self._study, study.manifest_bytes)
         try:
             check_address(study.manifest, study.address)

@@ -58,14 +58,17 @@ async def send(run: StudyRun, exchanges: Exchanges, study: MemberStudy, job: Sen
     if _hindered(run, study, packet):  # getting ready took too long
         return
     retry_at = run.departure_times(study.manifest).again_or_end(window)
+    # Up to here a blank took all steps of a packet.
     if packet.sealed is None:
         return _answered(run, study, packet, PacketEvent.ACCEPTED, BLANK)
+    # Decision 5: a kill after this leaves an attempt too many, and never one too few.
     run.store.attempt(study.study, packet.key, retry_at)
     try:
         word = await exchanges.answered(client.submit(packet.sealed))
     except NotConnected:
         send_at = run.departure_times(study.manifest).again_or_end(window)
         return run.store.not_attempted(study.study, packet.key, send_at)
+    # The packet may have arrived. Its retry was drawn above, and the same bytes are acknowledged again.
     except FETCH_FAULTS:
         return
     if word not in (BUSY, "window-not-open"):

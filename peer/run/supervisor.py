@@ -54,6 +54,7 @@ class Supervisor:
             try:
                 if self._work is not None:
                     self._work.cancel()
+                    # Not awaited itself: its cancellation would be raised here like our own.
                     await asyncio.wait({self._work})
                 yield
             finally:
@@ -62,6 +63,7 @@ class Supervisor:
     async def _run_once(self) -> None:
         self.running = Running.HERE
         try:
+            # A task of its own: `halted` cancels it, and this loop goes on.
             self._work = asyncio.ensure_future(self._run())
             await self._work
         except asyncio.CancelledError:

@@ -7,6 +7,7 @@ A block names its language. One that no test runs has a comment just above it, w
 from __future__ import annotations
 
 import ast
+import doctest
 import json
 import re
 import subprocess
@@ -18,9 +19,10 @@ from attrs import frozen
 
 from tests.docs.repository import ROOT, pages
 
-LANGUAGES = ("sh", "python", "toml", "json", "mermaid", "text")
+LANGUAGES = ("sh", "python", "pycon", "toml", "json", "mermaid", "text")
 RUN = ("sh", "python")
-"""The languages whose blocks are run. The others are parsed; a drawing and a text have nothing to parse."""
+"""The languages whose blocks are run. The others are parsed; a drawing and a text have nothing to parse. An example of
+`pycon` is run where it stands in the code (`test_examples_in_docstrings.py`)."""
 _OPENING = re.compile(r"(?P<indent> *)```(?P<language>\S*)")
 _MARK = re.compile(r" *<!-- not run: (?P<reason>.+) -->")
 
@@ -95,6 +97,7 @@ def _shell(text: str) -> None:
 READERS: Mapping[str, Callable[[str], object]] = {
     "sh": _shell,
     "python": ast.parse,
+    "pycon": doctest.DocTestParser().get_examples,
     "toml": tomllib.loads,
     "json": json.loads,
 }

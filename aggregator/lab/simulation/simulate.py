@@ -111,6 +111,13 @@ def simulate(
     memory is taken for them); without it all take part. Deterministic in `seed`: every trial has a seed of its own,
     so that `compute` decides where it runs and not what it gives. Raises `Malformed` for impossible numbers, and
     `Refused` where the cluster cannot be used.
+
+    >>> from importlib.resources import files
+    >>> from aggregator.notebook import Study
+    >>> study = Study(files("examples.census") / "study.toml")
+    >>> result = simulate(study.proposal, study.made_up(300).people, trials=2, seed=7, ceilings=False)
+    >>> result.peers, result.scored, result.epsilon_record, result.auc_mean <= 1
+    (210, 90, 2.0, True)
     """
     root = np.random.SeedSequence(seed)
     generator = np.random.default_rng(root)

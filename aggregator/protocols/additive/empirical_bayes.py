@@ -74,6 +74,7 @@ def _gamma(atoms: Floats, shape: float, mean: float) -> Floats:
 
 def _posterior_mean(atoms: Floats, likelihood: Floats, prior: Floats) -> tuple[float, Floats]:
     """How well a prior explains all cells (a log, but for a constant), and the posterior mean of each."""
+    # A prior may leave a cell no chance at all, of which there is no log.
     whole = np.maximum(likelihood @ prior, 1e-300)
     return float(np.log(whole).sum()), (likelihood @ (prior * atoms)) / whole
 

@@ -208,6 +208,7 @@ def indicator_covariance(moments: NoisyMoments) -> tuple[Floats, dict[tuple[str,
         covariance[columns, rows] = covariance[rows, columns].T
     if any(kept.values()):
         values, vectors = np.linalg.eigh(covariance)
+        # Blocks that were shrunk apart may not fit: the nearest matrix that is semidefinite (Higham 1988).
         covariance = (vectors * np.maximum(values, 0)) @ vectors.T
     return covariance, kept
 

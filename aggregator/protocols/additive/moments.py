@@ -223,6 +223,7 @@ def _rate(tables: Sequence[TableNoise], bits: Sequence[BitTally], guess: float) 
     error = UNKNOWN_ERROR if guess == 0.5 else GUESS_ERROR
     found = [(guess, error**2)]
     found += [(float(table.shares[..., 1].sum()), rate_variance(table)) for table in tables]
+    # A bit b that is everybody's measures b (rate - a): times b, plus a, it is the rate.
     found += [(bit.mean * bit.signs[0] + bit.centre, bit.variance) for bit in bits if bit.asks_label_alone]
     precision = np.array([1 / max(variance, 1e-12) for _, variance in found])
     rate = float(np.sum(precision * np.array([value for value, _ in found])) / precision.sum())

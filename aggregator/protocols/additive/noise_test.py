@@ -73,12 +73,14 @@ class WhitenedMeasurements:
         """
         if not len(values):
             return WhitenedMeasurements(np.zeros(0), np.zeros(0), np.zeros((len(kernel), 0)))
+        # With N = L L' the inverse of L makes white noise of e.
         whiten = np.linalg.inv(np.linalg.cholesky(noise))
         clear = whiten @ design
         strengths, turned = np.linalg.eigh(clear @ kernel @ clear.T)
         turning, gain = turned.T @ whiten, kernel @ clear.T @ turned
         z = turning @ values
         expected = np.zeros(len(z)) if direction is None else turned.T @ (clear @ direction)
+        # Rounding leaves eigenvalues of a semidefinite matrix just below 0.
         return WhitenedMeasurements(z, np.maximum(strengths, 0.0), gain, expected, turning, noise)
 
     def of_others(self, values: Floats) -> WhitenedMeasurements:
@@ -123,6 +125,7 @@ def p_value(seen: WhitenedMeasurements, taus: Sequence[float], shifts: Sequence[
     if found > _CERTAIN:
         return float(np.exp(-found))
     drawn = _drawn(seen.strengths.tobytes(), seen.expected.tobytes(), tuple(taus), tuple(shifts))
+    # The study counts among the draws: a p-value is never 0 (Phipson and Smyth 2010).
     return float(1 + np.sum(drawn >= found)) / (1 + _DRAWS)
 
 
@@ -166,6 +169,7 @@ def _along(
 
 
 def _log_mean(factors: Floats) -> Floats:
+    # The largest is taken out first, because exp of a large one overflows.
     top = factors.max(axis=1)
     found: Floats = top + np.log(np.exp(factors - top[:, None]).mean(axis=1))
     return found

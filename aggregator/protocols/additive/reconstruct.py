@@ -68,6 +68,12 @@ def reconstruct(tally: SurveyTally) -> Histogram:
     k-RR: the counts are multinomial(n, r) with r = q + (p - q) share, so Cov = (diag(r) - r r')/n/(p - q)^2. Others: a
     cell's count is Binomial(n, r_i) and two cells vary together as `Mechanism.joint` says. For unary encodings this is
     Cov = -share_i share_j / n, which is the sampling of peers alone. The r_i are taken from the counts themselves.
+
+    >>> from anon.ldp import build, nano
+    >>> answers = SurveyTally(0, ("cups",), (2,), build("krr", 4, nano(1)), np.array([400, 250, 200, 150]), 1000)
+    >>> found = reconstruct(answers)
+    >>> found.shares.round(2).tolist(), found.standard_errors.round(2).tolist()
+    ([0.75, 0.25, 0.08, -0.08], [0.05, 0.05, 0.04, 0.04])
     """
     m, n = tally.mechanism.m, tally.n
     if n == 0:
@@ -75,6 +81,7 @@ def reconstruct(tally: SurveyTally) -> Histogram:
     gap = (tally.mechanism.p - tally.mechanism.q) / SCALE
     shares = np.array(tally.mechanism.unbias([int(count) for count in tally.counts], n)) / n
     floor = tally.mechanism.q / SCALE
+    # A count of 0 or n would claim no variance, and all the weight where histograms are pooled.
     rates = np.clip(tally.counts / n, floor / 2, 1 - floor / 2)
     if tally.mechanism.name == "krr":
         covariance = (np.diag(rates) - np.outer(rates, rates)) / (n * gap**2)

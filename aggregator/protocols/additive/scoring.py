@@ -54,6 +54,7 @@ def score(log_odds: Sequence[float] | Floats, scoring: Histogram, rate: float) -
 def f1_score(votes: Truths, cells: Floats, rate: float) -> float:
     """2 TP / (predicted positive + positive), kept in [0, 1]; `cells` are shares (cells, 2)."""
     hits = float(cells[votes, 1].sum())
+    # Cells that are not projected may sum to less than nothing.
     called = max(float(cells[votes].sum()), 0.0)
     return _unit(2 * hits / (called + rate))
 

@@ -75,6 +75,7 @@ def tree(histogram: Histogram, rate: float, numeric: frozenset[str]) -> Floats:
         return np.zeros(len(histogram.shares) // 2)
     design = _tree_columns(histogram, numeric)
     error = float(np.sqrt(np.mean(np.diag(label_contrast(histogram, rate)[1])))) / (rate * (1 - rate)) ** 0.5
+    # scikit-learn permutes the features at each split, so ties fall by chance without a fixed state.
     model = DecisionTreeClassifier(min_weight_fraction_leaf=min(2 * error, 0.5), random_state=0)
     model.fit(np.repeat(design, 2, axis=0), np.tile([0, 1], len(design)), sample_weight=rows)
     leaves = model.apply(design)

@@ -32,6 +32,7 @@ def chance_of_tables(features: Sequence[Feature], tables: Sequence[SurveyTally],
     cells = {table.features: table.cards[0] for table in merged}
     if all(len(table.features) == 1 for table in told) or sum(cells.values()) > MOST_CELLS:
         return single
+    # Bonferroni: the smaller of two p-values, doubled.
     return min(1.0, 2 * min(single, _chance((), merged, guessed_rate)))
 
 

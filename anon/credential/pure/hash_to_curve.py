@@ -20,6 +20,7 @@ def hash_to_curve(message: bytes, dst: bytes) -> Jacobian:
     uniform = expand_message(message, dst, 2 * ELEMENT_SIZE)
     halves = (uniform[:ELEMENT_SIZE], uniform[ELEMENT_SIZE:])
     first, second = (map_to_curve(int.from_bytes(half, "big") % FIELD_ORDER) for half in halves)
+    # The effective cofactor, 0xd201000000010001 (RFC 9380, section 8.8.1).
     return jacobian.multiply(jacobian.add(first, second), PARAMETER + 1)
 
 

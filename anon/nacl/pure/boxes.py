@@ -15,7 +15,9 @@ BASE_POINT = (9).to_bytes(SIZE, "little")
 
 def x25519(secret: bytes, point: bytes) -> bytes:
     """RFC 7748, 5. Raises `CryptoError` for a point of small order, whose product says nothing of the secret."""
+    # Clamped (RFC 7748, section 5): a multiple of 8, which takes away any part of small order.
     factor = int.from_bytes(secret, "little") & (1 << 254) - 8 | 1 << 254
+    # The top bit of a point is not its own (RFC 7748, section 5).
     base = int.from_bytes(point, "little") & (1 << 255) - 1
     x2, z2, x3, z3 = 1, 0, base, 1
     for bit in f"{factor:b}":

@@ -37,6 +37,7 @@ class VerifyKey:
         exactly(signature, SIGNATURE_SIZE)
         key, shown = edwards.decode(self._key), edwards.decode(signature[:SIZE])
         answer = int.from_bytes(signature[SIZE:], "little")
+        # A larger answer would be a second signature of the same (RFC 8032, section 8.4).
         if key is None or shown is None or answer >= ORDER:
             raise BadSignatureError("signature rejected")
         if edwards.is_small_order(key) or edwards.is_small_order(shown):

@@ -108,6 +108,7 @@ class Controller:
         self._reader = reader
         self._writer = writer
         self._waiting: deque[asyncio.Future[TorReply]] = deque()
+        # Weakly: a listener that nobody holds any more must not go on filling up.
         self._listeners: WeakSet[Events] = WeakSet()
         self._watched: list[tuple[str, ...]] = []
         self._ended: str | None = None
@@ -135,6 +136,7 @@ class Controller:
         control = cls(reader, writer)
         try:
             await control._authenticate(cookie, random_bytes(COOKIE_BYTES), seconds)
+        # A cancelled call too: else the reading task would outlive it.
         except BaseException:
             await control.close()
             raise
@@ -149,6 +151,7 @@ class Controller:
             server_nonce, proof = bytes.fromhex(challenge["SERVERNONCE"]), bytes.fromhex(challenge["SERVERHASH"])
         except (KeyError, ValueError, Malformed):
             raise Refused("tor's answer to the authentication challenge is not one; start tor again") from None
+        # Both nonces are in both proofs, so that none can be kept and shown again (control-spec, section 3.24).
         spoken = cookie + nonce + server_nonce
         if len(server_nonce) != 32 or not hmac.compare_digest(hmac.digest(_SERVER, spoken, hashlib.sha256), proof):
             raise Refused("what listens on tor's control socket does not know tor's cookie; end it and start tor again")

@@ -250,6 +250,7 @@ async def _launch(program: Path) -> asyncio.subprocess.Process:
     try:
         return await asyncio.create_subprocess_exec(
             str(program),
+            # Else tor would read the system's defaults before our lines (tor(1)).
             "--defaults-torrc",
             os.devnull,
             "-f",

@@ -64,6 +64,7 @@ class TorKeeper:
         if self._starting is None:
             self._starting = asyncio.create_task(self._start())
             self._starting.add_done_callback(self._started)
+        # A caller that gives up must not cancel the start that others wait for.
         return await asyncio.shield(self._starting)
 
     def lost(self) -> None:

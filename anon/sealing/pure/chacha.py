@@ -18,6 +18,7 @@ QUARTERS = (
 
 def seal(plaintext: bytes, nonce: bytes, key: bytes, associated: bytes = b"") -> bytes:
     """Ciphertext, then its tag of 16 bytes (RFC 8439, 2.8). A nonce serves a key once."""
+    # Block 0 is the key of Poly1305 (RFC 8439, section 2.8), so the text begins at block 1.
     stream = b"".join(block(key, 1 + number, nonce) for number in range(-(-len(plaintext) // BLOCK_SIZE)))
     masked = int.from_bytes(plaintext, "little") ^ int.from_bytes(stream[: len(plaintext)], "little")
     ciphertext = masked.to_bytes(len(plaintext), "little")

@@ -42,6 +42,7 @@ def encapsulate(public_key: bytes, seed: bytes) -> tuple[bytes, bytes]:
         curve_secret = x25519(once, curve_key)
     except CryptoError:
         raise bad_key() from None
+    # X-Wing leaves the ML-KEM ciphertext out: no second one opens to the same secret (ePrint 2024/039).
     both = lattice_secret + curve_secret + shown + curve_key + XWING_LABEL
     return ciphertext + shown, hashlib.sha3_256(both).digest()
 
@@ -55,6 +56,7 @@ def key_schedule(shared: bytes, info: bytes) -> tuple[bytes, bytes]:
 
 def _extract(salt: bytes, label: bytes, material: bytes) -> bytes:
     """LabeledExtract (RFC 9180, 4) by HKDF-SHA256 (RFC 5869)."""
+    # No salt counts as zeros of the hash's length (RFC 5869, section 2.2).
     return hmac.digest(salt or bytes(32), b"HPKE-v1" + SUITE + label + material, "sha256")
 
 

@@ -14,6 +14,7 @@ PRIME, DEGREE, RANK = 3329, 256, 3
 COMPRESSED_VECTOR_BITS, COMPRESSED_ROW_BITS = 10, 4
 ELEMENT_BITS = 12
 SEED_SIZE = 32
+# The factor at the end of algorithm 10.
 INVERSE_OF_128 = 3303
 Polynomial = list[int]
 
@@ -42,6 +43,7 @@ def _encrypt(key: bytes, message: bytes, seed: bytes) -> bytes:
     secret = [_transform(next(noise)) for _ in range(RANK)]
     errors = [next(noise) for _ in range(RANK)]
     row = _add(_inverse(_dot(public, secret)), next(noise))
+    # Decompress of one bit (FIPS 203, section 4.2.1): 0, or 1665, half of q rounded up.
     row = _add(row, [bit * (PRIME + 1) // 2 for bit in _unpack(message, 1)])
     vector = [
         _add(_inverse(_dot([_uniform(spread + bytes([column, line])) for line in range(RANK)], secret)), errors[column])
@@ -60,6 +62,7 @@ def _decode_key(key: bytes) -> list[Polynomial]:
 
 def _uniform(seed: bytes) -> Polynomial:
     """SampleNTT: 256 uniform elements of SHAKE128's stream; those at or above the prime are drawn again."""
+    # At first 560 draws, of which 455 are expected to be kept: 256 are nearly certain.
     for size in count(840, 168):
         stream = _unpack(hashlib.shake_128(seed).digest(size), ELEMENT_BITS)
         drawn = [element for element in stream if element < PRIME]

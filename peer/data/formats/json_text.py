@@ -60,6 +60,7 @@ class JsonListSource:
 def json_value(raw: bytes) -> Any:
     """The value, or None for what is no JSON. NaN and infinities are nothing."""
     try:
+        # Programs of Windows begin UTF-8 with a byte order mark.
         return json.loads(raw.decode("utf-8-sig"), parse_constant=lambda _name: None)
     except (ValueError, RecursionError):
         return None

@@ -86,6 +86,7 @@ class ParquetSource:
         reader = _reader()
         _check_footer(self.file, self.limits)
         try:
+            # A file that is cut while it is mapped ends the process (SIGBUS).
             with reader.ParquetFile(self.file, memory_map=False, buffer_size=2**16) as table:
                 leaves = [table.schema.column(index) for index in range(len(table.schema))]
                 _check_groups(table.metadata)

@@ -43,6 +43,7 @@ def opened_source(file: Path, limits: ImportLimits) -> Iterator[sqlite3.Connecti
         )
     connection = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
     try:
+        # Python's own would raise in the middle of a table for a text that is not UTF-8.
         connection.text_factory = _text
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limits.line_bytes)
         with _broken_is_malformed(limits):
@@ -129,6 +130,7 @@ def _stored_columns(connection: sqlite3.Connection, table: str) -> tuple[str, ..
 
 
 def _only_reading(action: int, _first: str | None, _second: str | None, _where: str | None, inside: str | None) -> int:
+    # The last argument names the trigger or view that asks (sqlite3_set_authorizer): none may.
     allowed = action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ) and inside is None
     return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
@@ -184,6 +186,7 @@ class TableSource:
 
     def _read(self, listed: str) -> Iterator[tuple[int, tuple[object, ...]]]:
         with _broken_is_malformed(self.limits):
+            # An index of the file may be broken, or made to lie: rows are read from the table itself.
             rows = self.connection.execute(f"SELECT {listed} FROM main.{_quoted(self.table)} NOT INDEXED")
             for number, row in enumerate(rows, 1):
                 self._rows.meet(self.table, number)

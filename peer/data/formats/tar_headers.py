@@ -159,10 +159,12 @@ def _sum_is_right(header: bytes) -> bool:
     text = header[148:156].strip(b" \0")
     if not text or any(digit not in b"01234567" for digit in text):
         return False
+    # The sum counts its own field as eight spaces (pax, "ustar Interchange Format").
     return int(text, 8) == sum(header) - sum(header[148:156]) + 8 * 32
 
 
 def _path(header: bytes) -> str:
     name = header[:100].partition(b"\0")[0]
+    # GNU's older form has another mark, and times where ustar has the prefix.
     prefix = header[345:500].partition(b"\0")[0] if header[257:263] == b"ustar\0" else b""
     return (prefix + b"/" + name if prefix else name).decode("utf-8", "surrogateescape")
