@@ -17,6 +17,7 @@ from typing import Self
 import cbor2
 from nacl.signing import SigningKey
 
+from aggregator.protocols.installed import PROTOCOLS
 from anon.credential import Credential, PublicKey, commit, issuance, proof, signer_nym_entropy, statement
 from anon.credential.ciphersuite import API_PSEUDONYM, create_generators
 from anon.credential.credential import finish_nym_secrets
@@ -35,7 +36,7 @@ from anon.ldp import RawCategory
 from anon.protocols.outgoing import SurveyAnswer
 from anon.protocols.posts import sealed_enrolment
 from anon.protocols.sortition import draw, tag_context
-from anon.study.manifest import Manifest, parse_manifest
+from anon.study.manifest import Manifest
 from anon.wire.messages import Enrolment, sign_enrolment
 from peer.release import release
 
@@ -141,7 +142,7 @@ class Shared:
 
 @lru_cache(maxsize=1)
 def _shared(manifest_bytes: bytes) -> tuple[Manifest, Shared]:
-    manifest = parse_manifest(manifest_bytes)
+    manifest = PROTOCOLS.manifest(manifest_bytes)
     return manifest, Shared(manifest)
 
 

@@ -45,7 +45,6 @@ from anon.ldp import RawCategory
 from anon.protocols.outgoing import SurveyAnswer
 from anon.protocols.posts import sealed_enrolment
 from anon.protocols.sortition import draw, tag_context
-from anon.study.manifest import parse_manifest
 from anon.transparency.documents import body_digest, find
 from anon.wire.messages import Enrolment, credential_header, parse_credentials, parse_roster, sign_enrolment
 from benchmarks.figures import Figure, publish
@@ -81,7 +80,7 @@ class Made:
 
 def enrolments(manifest_bytes: bytes, count: int) -> list[tuple[Member, bytes]]:
     """Fresh members with their sealed posts. Runs in a process of its own."""
-    manifest, made = parse_manifest(manifest_bytes), []
+    manifest, made = PROTOCOLS.manifest(manifest_bytes), []
     for _ in range(count):
         member = Member(os.urandom(32), os.urandom(32), commit(1, os.urandom))
         key = SigningKey(member.key)
@@ -95,7 +94,7 @@ def packets(
     manifest_bytes: bytes, header: bytes, seed: bytes, members: Sequence[tuple[Member, bytes]]
 ) -> list[tuple[bytes, bytes]]:
     """A packet of each member with the signature that it got, sealed, and its digest. Runs in a process of its own."""
-    manifest, made = parse_manifest(manifest_bytes), []
+    manifest, made = PROTOCOLS.manifest(manifest_bytes), []
     for member, signature in members:
         entropy = signer_nym_entropy(seed, bytes(SigningKey(member.key).verify_key))
         key = PublicKey(manifest.credential_key)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from attrs import frozen
 
+from aggregator.protocols.installed import PROTOCOLS
 from anon.errors import Malformed
-from anon.study.manifest import parse_manifest
 from anon.transparency.documents import SignedHead, check_body, find, parse_chain
 from anon.wire.cbor import decode
 
@@ -35,6 +35,6 @@ class Published:
 
 def read_published(directory: Path) -> Published:
     """The study in an exported directory, its chain verified under the key that its manifest names."""
-    manifest = parse_manifest((directory / "documents" / "0").read_bytes())
+    manifest = PROTOCOLS.manifest((directory / "documents" / "0").read_bytes())
     heads = (directory / "heads").read_bytes()
     return Published(parse_chain(heads, manifest.aggregator_key, manifest.study_id), directory)

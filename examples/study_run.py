@@ -19,7 +19,6 @@ from anon.protocols.cost_words import cost_in_words, is_local, promise_in_words
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.models.tables import Model
 from anon.protocols.registry import charge_of
-from anon.study.manifest import parse_manifest
 from anon.transparency.documents import find
 from anon.wire.messages import parse_roster
 from examples import scenes
@@ -155,7 +154,7 @@ def figures_of(
     peers: int, outcomes: Sequence[dict[str, Any]], ended: dict[str, Any], published: Published
 ) -> dict[str, Any]:
     """The counts of a study: by its publication, by its peers' own stores, and by the aggregator's answers."""
-    manifest = parse_manifest(published.body("manifest"))
+    manifest = PROTOCOLS.manifest(published.body("manifest"))
     sent, accepted = _added(outcomes, "sent"), published.accepted(len(manifest.surveys))
     roster = parse_roster(published.body("roster"), manifest.study_id) if find(published.chain, "roster") else ()
     return {
@@ -194,7 +193,7 @@ def _audited(folder: Path) -> bool:
 
 def _scores(scene: scenes.Scene, published: Published) -> dict[str, float | bool]:
     """`shown`: the report holds that the model beats noise."""
-    plan, model = Plan.of(parse_manifest(published.body("manifest"))), PROTOCOLS.model(published.body("model").decode())
+    plan, model = Plan.of(PROTOCOLS.manifest(published.body("manifest"))), PROTOCOLS.model(published.body("model"))
     if not isinstance(model, Model | LinearModel):
         return {}
     return {
