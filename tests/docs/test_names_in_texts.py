@@ -30,6 +30,7 @@ OTHERS = {
     "fnlwgt": "a column of the census data",
     "group_concat": "a function of SQLite",
     "memory.oom.group": "a setting of Linux",
+    "model.json": "a file of an export, as `anon.protocols.kinds.files_of` names it",
     "nym_secret": "of the drafts of the token",
     "occupation": "a column of the census data",
     "printf": "a function of SQLite",

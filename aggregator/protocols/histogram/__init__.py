@@ -1,4 +1,4 @@
-"""The histogram protocol's aggregator part: counting, reconstruction, classifiers, scores and tests against noise.
+"""The histogram protocol's aggregator part: counting, learning from cohorts, votes and soft tables.
 
-Read in this order: `part` -> `cohorts` -> `ensemble` (votes and soft tables) or `additive_model`.
+Read in this order: `part` -> `cohorts` -> `ensemble` (votes and soft tables) or `aggregator.protocols.additive`.
 """

@@ -13,13 +13,13 @@ only score (`score_share`). Then `learn` goes these steps, where the study does 
 6. Test the whole study against noise: `table_noise_test`.
 7. Claim less where noise usually counts as much: `results.published`. Votes and soft tables become the base rate alone.
 
-With `classifier = "additive"` one model of all surveys is learnt: `additive_model.learn_jointly`. Its own steps:
+With `classifier = "additive"` one model of all surveys is learnt, by `aggregator.protocols.additive.model`. Its steps:
 
 1. Gather all tallies, one-bit packets included, as measurements with known noise: `moments.gather`. Shares, base rate
    and contrasts of the categories come from it.
-2. Test all measurements together against noise: `noise_test.p_value`, within `additive.fit`.
+2. Test all measurements together against noise: `noise_test.p_value`, within `learner.fit`.
 3. Find every category's effect at once, as the average of ridge regressions over a grid of prior sizes, and make
-   log-odds of them: the rest of `additive.fit`.
+   log-odds of them: the rest of `learner.fit`.
 4. Make one table for each feature, and score it on the score cohort. One-bit packets have none: all of them train.
 5. Claim less as above; effects stay, and the likelier label is decided for: `results.published`.
 
