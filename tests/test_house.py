@@ -96,8 +96,8 @@ def test_the_picture_of_the_rooms_is_drawn_from_the_code() -> None:
 
 
 def _without(shell: str, tree: Path) -> None:
-    """A copy of the product without a shell, what stands on it, and their lines in the command's wiring. What is compiled
-    already comes along: nothing is imported from it without its source."""
+    """A copy of the product without a shell, what stands on it, and their lines in the command's wiring. It keeps
+    compiled modules, of which none is imported without its source."""
     gone = rooms.standing_on(shell)
     for side in sorted(SIDES):
         shutil.copytree(ROOT / side, tree / side)
