@@ -98,10 +98,11 @@ def test_the_picture_of_the_rooms_is_drawn_from_the_code() -> None:
 
 
 def _without(shell: str, tree: Path) -> None:
-    """A copy of the product without a shell, what stands on it, and their lines in the command's wiring."""
+    """A copy of the product without a shell, what stands on it, and their lines in the command's wiring. It keeps
+    compiled modules, of which none is imported without its source."""
     gone = rooms.standing_on(shell)
     for side in sorted(SIDES):
-        shutil.copytree(ROOT / side, tree / side, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / side, tree / side)
     for room in gone:
         place = tree / room.replace(".", "/")
         shutil.rmtree(place) if place.is_dir() else place.with_suffix(".py").unlink()
@@ -112,7 +113,7 @@ def _without(shell: str, tree: Path) -> None:
     for name in ("pyproject.toml", "tests/__init__.py", "tests/conftest.py"):
         shutil.copy(ROOT / name, tree / name)
     for name in ("tests/support", "tests/peer", "tests/aggregator"):
-        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, tree / name)
 
 
 def test_what_tests_share_stands_on_no_test() -> None:

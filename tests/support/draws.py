@@ -14,6 +14,7 @@ import itertools
 import os
 import random
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 _of_the_system = os.urandom
 _process = os.getpid()
@@ -39,6 +40,20 @@ def begin(name: str) -> None:
     _stream = hashlib.sha256(f"{os.environ.get('ANONML_DRAWS', '')} {name}".encode()).digest()
     _numbers = itertools.count()
     random.seed(_stream)
+
+
+@contextmanager
+def apart(name: str) -> Iterator[None]:
+    """A stream of its own for what several tests share: whichever makes it first gets the same bytes, and its own stream
+    goes on afterwards as if nothing had been drawn."""
+    global _stream, _numbers
+    before = _stream, _numbers, random.getstate()
+    begin(name)
+    try:
+        yield
+    finally:
+        _stream, _numbers = before[:2]
+        random.setstate(before[2])
 
 
 def be_free() -> None:

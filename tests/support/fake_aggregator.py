@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from copy import copy
+from functools import lru_cache
 from pathlib import Path
 
-from attrs import define, evolve, field
+from attrs import asdict, define, evolve, field
 from nacl.signing import SigningKey
 
 from anon.credential import blind_sign, commit, generate_secret_key, public_key, signer_nym_entropy
@@ -14,8 +16,10 @@ from anon.protocols.kinds import padded_length
 from anon.protocols.registry import Protocols
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.route import Response
+from anon.sealing import PUBLIC_KEY_SIZE
 from anon.sealing.opening import Opener
 from anon.study.manifest import Manifest
+from anon.transparency import buckets
 from anon.transparency.bucketed import (
     InBuckets,
     credentials_in_buckets,
@@ -45,6 +49,7 @@ from peer.app import PeerApp
 from peer.data.evaluate import at_once
 from peer.rules.lifecycle import State
 from peer.store.home import PeerHome, Settings
+from tests.support import draws
 from tests.support.clock import Clock
 from tests.support.packets import opened, packet_in
 from tests.support.protocols import PROTOCOLS
@@ -68,6 +73,14 @@ BINNED = sleep_study("bins = 3", 'kind = "one-packet"\nepsilon = 2.0\nbinning_sh
 PAPER = sleep_study(
     "bins = 2", 'kind = "paper"\nepsilon_histogram = 1.0\nepsilon_binning = 0.5\npartitions = 3\nbinning_rounds = 3', "90m"
 )
+
+
+@lru_cache(64)
+def _laid_out(text: str, now: int, bucketed_from: int, protocols: Protocols) -> Manifest:
+    """The manifest but for its keys. `bucketed_from`: tests change the threshold that a manifest keeps."""
+    with draws.apart(f"{now} {text}"):
+        keys = StudyKeys(bytes(32), bytes(PUBLIC_KEY_SIZE), bytes(96), bytes(32))
+        return resolve(protocols.proposal(text), keys, now)
 
 
 @define
@@ -105,12 +118,21 @@ class FakeAggregator:
         key, sealing = SigningKey.generate(), os.urandom(32)
         issuer, value = generate_secret_key(os.urandom), os.urandom(32)
         clock = clock or Clock()
-        proposal = protocols.proposal(text)
-        keys = StudyKeys(bytes(key.verify_key), Opener(sealing).public_key, bytes(public_key(issuer)), seed_commitment(value))
-        manifest = resolve(proposal, keys, int(clock()))
+        manifest = evolve(
+            _laid_out(text, int(clock()), buckets.USUAL_THRESHOLD, protocols),
+            aggregator_key=bytes(key.verify_key),
+            sealing_key=Opener(sealing).public_key,
+            credential_key=bytes(public_key(issuer)),
+            seed_commitment=seed_commitment(value),
+        )
         aggregator = cls(manifest, key, sealing, issuer, value, clock, protocols=protocols)
         aggregator.publish("manifest", manifest.to_bytes())
         return aggregator
+
+    def copied(self) -> FakeAggregator:
+        """Another one of the same study, which goes its own way from here."""
+        own = asdict(self, recurse=False, filter=lambda _, value: isinstance(value, list | dict | set | Clock))
+        return evolve(self, **{name: copy(value) for name, value in own.items()})
 
     @property
     def invite(self) -> Invite:
@@ -158,11 +180,10 @@ class FakeAggregator:
     def signatures(self, roster: bytes, issuer: bytes | None = None) -> list[bytes]:
         """A || e of every enrolment in the roster's order."""
         issuer = issuer or self.issuer
-        header = credential_header(self.study, body_digest(roster))
-        seed = self.seed(roster)
+        public, header, seed = public_key(issuer), credential_header(self.study, body_digest(roster)), self.seed(roster)
         return [
             blind_sign(
-                issuer, public_key(issuer), self.enrolments[key].commitment, header, signer_nym_entropy(seed, key),
+                issuer, public, self.enrolments[key].commitment, header, signer_nym_entropy(seed, key),
                 self.manifest.packets,
             )
             for key in sorted(self.enrolments)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from random import Random
 
 from attrs import define, evolve, field
@@ -16,7 +17,11 @@ from nacl.signing import SigningKey
 from aggregator.audit import AuditResult, audit_documents
 from aggregator.protocols.contract import LearningResult, SummingPart, part_of
 from aggregator.study.learn import Counting, TranscriptCounts, count, counted, report_again
-from anon.credential import blind_sign, finalize, generate_secret_key, public_key, signer_nym_entropy
+from anon.credential import Credential, generate_secret_key, public_key, signer_nym_entropy
+from anon.credential.credential import finish_nym_secrets
+from anon.credential.curve import decode_scalar, encode_g1, encode_scalar
+from anon.credential.issuance import CommitmentSecrets, sign_proven
+from anon.credential.statement import nym_statement
 from anon.protocols.contract import Place
 from anon.protocols.posts import layout_of_packets
 from anon.protocols.registry import protocol_of
@@ -146,10 +151,10 @@ class Forge:
         body = self.bodies["roster", 0] if roster is None else roster
         header, key = credential_header(self.study, body_digest(body)), bytes(peer.key.verify_key)
         entropy = signer_nym_entropy(study_seed(self.manifest.to_bytes(), body, self.value), key)
-        commitment = peer.secrets.commitment_with_proof
-        signed = blind_sign(self.issuer, public_key(self.issuer), commitment, header, entropy, self.manifest.packets)
+        commitment = peer.secrets.commitment_with_proof[:48]
+        signed = sign_proven(self.issuer, _public(self.issuer), commitment, header, entropy, self.manifest.packets)
         peer.seed = self.seed
-        peer.credential = finalize(self.manifest.credential_key, header, signed, entropy, peer.secrets)
+        peer.credential = believed(self.manifest.credential_key, header, signed, entropy, peer.secrets)
         return signed
 
     def ghosts(self, count: int) -> list[FakePeer]:
@@ -286,6 +291,17 @@ class Forge:
             return there[bucket] if bucket < len(there) else None
 
         return audit_documents(encode_chain(self.chain()), numbered, contents=content)
+
+
+_public = lru_cache(64)(public_key)
+
+
+def believed(key: bytes, header: bytes, signature: bytes, entropy: bytes, secrets: CommitmentSecrets) -> Credential:
+    """`finalize` without its pairing: whoever holds every key made the signature for its own commitment."""
+    nyms = finish_nym_secrets(secrets.nym_secrets, entropy)
+    base = nym_statement(key, header, len(nyms)).base([decode_scalar(secrets.prover_blind, "prover blind"), *nyms])
+    finished = tuple(map(encode_scalar, nyms))
+    return Credential(key, header, signature, encode_g1(base), secrets.prover_blind, finished)
 
 
 def entry_of(peer: FakePeer) -> RosterEntry:

@@ -23,7 +23,7 @@ from anon.transparency.documents import encode_chain
 from anon.wire.packets import Occasion, Packet
 from tests.support.fake_aggregator import FakeAggregator
 from tests.support.reopened_teller import reopened
-from tests.support.tellers import MANIFEST, PLACES, SILENT, Member, a_sum, enrolled
+from tests.support.tellers import MANIFEST, PLACES, SILENT, Member, a_sum, closed_study
 
 TELLERS = 3
 
@@ -127,8 +127,8 @@ class Spared:
 
 def spared(folder: Path, members: int = 4, minimum: int = 3, sigma_squared: Fraction = SILENT) -> Spared:
     """A study whose tellers take packets in every pair."""
-    aggregator = FakeAggregator.with_study()
-    made = Spared(folder, aggregator, None, enrolled(aggregator, members))  # type: ignore[arg-type]
+    aggregator, enrolled = closed_study(members=members)
+    made = Spared(folder, aggregator, None, enrolled)  # type: ignore[arg-type]
     for number in range(TELLERS):
         made.restart(number)
     first, second = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,9 @@ from anon.teller.session import Teller
 from anon.transparency.closing import CLOSING, Bodies
 from anon.transparency.documents import body_digest, encode_chain
 from anon.vdaf.circuits import blocks
-from anon.wire.messages import Enrolment, credential_header
+from anon.wire.messages import Enrolment, credential_header, parse_credentials
 from anon.wire.packets import Occasion, Packet
+from tests.support import draws
 from tests.support.fake_aggregator import DECLARED, FakeAggregator
 from tests.support.reopened_teller import reopened
 
@@ -175,10 +177,11 @@ def make_world(
     minimum: int = 3,
     sums: Sequence[Sum] | None = None,
     text: str = DECLARED,
+    another: int = 0,
 ) -> World:
     """A study whose enrolment is closed; tellers have made their offers and nothing else."""
-    aggregator = FakeAggregator.with_study(text)
-    world = World(folder, aggregator, arrangement=None, members=enrolled(aggregator, members))  # type: ignore[arg-type]
+    aggregator, found = closed_study(text, members, another)
+    world = World(folder, aggregator, arrangement=None, members=found)  # type: ignore[arg-type]
     for number in range(tellers):
         world.restart(number)
     entries = [teller.offer(f"teller {number}", f"127.0.0.1:900{number}") for number, teller in enumerate(world.tellers)]
@@ -193,6 +196,20 @@ def ready_world(folder: Path, **asked: Any) -> World:
     return world
 
 
+def closed_study(text: str = DECLARED, members: int = 4, another: int = 0) -> tuple[FakeAggregator, list[Member]]:
+    """A study whose enrolment is closed, and its members. It is made once for all tests: keys, roster and credentials are
+    the same for equal arguments. `another`: for a test that needs a second study."""
+    aggregator, found = _closed_study(text, members, another)
+    return aggregator.copied(), list(found)
+
+
+@lru_cache(16)
+def _closed_study(text: str, members: int, another: int) -> tuple[FakeAggregator, list[Member]]:
+    with draws.apart(f"{another} {members} {text}"):
+        aggregator = FakeAggregator.with_study(text)
+        return aggregator, enrolled(aggregator, members)
+
+
 def enrolled(aggregator: FakeAggregator, count: int) -> list[Member]:
     """Members whose enrolment is closed, each with its credential."""
     manifest, secrets = aggregator.manifest, {}
@@ -205,7 +222,7 @@ def enrolled(aggregator: FakeAggregator, count: int) -> list[Member]:
     roster = aggregator.bodies[1]
     issuer = PublicKey(public_key(aggregator.issuer))  # type: ignore[arg-type]
     header, seed = credential_header(aggregator.study, body_digest(roster)), aggregator.seed(roster)
-    signatures = aggregator.signatures(roster)
+    signatures = parse_credentials(aggregator.bodies[3], aggregator.study, count)
     return [
         Member(finalize(issuer, header, signature, signer_nym_entropy(seed, key), secrets[key]))
         for key, signature in zip(sorted(secrets), signatures, strict=True)

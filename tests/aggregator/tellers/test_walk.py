@@ -27,7 +27,7 @@ from anon.transparency.documents import encode_chain
 from anon.wire.packets import Occasion, Packet
 from tests.support.fake_aggregator import FakeAggregator
 from tests.support.teller_links import MemoryTeller
-from tests.support.tellers import PLACES, Member, a_sum, enrolled, expected
+from tests.support.tellers import PLACES, Member, a_sum, closed_study, expected
 from tests.support.tries import every
 
 
@@ -74,7 +74,7 @@ class Round:
 
 
 async def a_round(folder: Path, tellers: int = 2, minimum: int = 3, places: Sequence[Sequence[int]] = PLACES[:4]) -> Round:
-    aggregator = FakeAggregator.with_study()
+    aggregator, members = closed_study()
     study = aggregator.study
     links = [MemoryTeller(folder / str(number)) for number in range(tellers)]
     entries = [await link.entry(f"teller {number}", f"127.0.0.1:900{number}") for number, link in enumerate(links)]
@@ -83,7 +83,7 @@ async def a_round(folder: Path, tellers: int = 2, minimum: int = 3, places: Sequ
         link._manifests[study] = aggregator.manifest.to_bytes()
         link.session.countersign(study, arrangement.to_bytes(), aggregator.manifest.to_bytes())
     await share_keys(links, arrangement, study)
-    made = Round(aggregator, links, arrangement, enrolled(aggregator, 4))
+    made = Round(aggregator, links, arrangement, members)
     await hand_roll(links, arrangement, study, encode_chain(aggregator.chain), Bodies(*aggregator.bodies[1:4]))
     made.packets = [member.packet(arrangement, made.occasion, one) for member, one in zip(made.members, places, strict=False)]
     return made

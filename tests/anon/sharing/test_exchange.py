@@ -170,7 +170,7 @@ def test_evidence_comes_over_and_is_checked(tmp_path: Path) -> None:
     status, body = fault(Disagreed(evidence))
     told = read_fault(body, world.arrangement)
     assert status == 409 and isinstance(told, Disagreed) and told.evidence == evidence
-    other = make_world(tmp_path / "other").arrangement
+    other = make_world(tmp_path / "other", another=1).arrangement
     assert isinstance(read_fault(body, other), RejectedProof)
     assert type(read_fault(body)) is Conflict
 

@@ -314,7 +314,7 @@ def test_a_second_roster_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_roster_that_is_not_signed_or_another_study_s_is_refused(tmp_path: Path) -> None:
-    world, other = make_world(tmp_path / "one"), make_world(tmp_path / "other")
+    world, other = make_world(tmp_path / "one"), make_world(tmp_path / "other", another=1)
     for teller in world.tellers:
         teller.countersign(world.study, world.arrangement.to_bytes(), MANIFEST)
     manifest, heads, bodies = world.closing()
@@ -333,7 +333,7 @@ def test_a_roster_that_is_not_signed_or_another_study_s_is_refused(tmp_path: Pat
 
 def test_another_manifest_under_signed_heads_of_this_study_is_refused(tmp_path: Path) -> None:
     """An aggregator that keeps its key and puts another manifest's roster and issuing key under heads of this study."""
-    world, other = make_world(tmp_path / "one"), make_world(tmp_path / "other")
+    world, other = make_world(tmp_path / "one"), make_world(tmp_path / "other", another=1)
     for teller in world.tellers:
         teller.countersign(world.study, world.arrangement.to_bytes(), MANIFEST)
     manifest = evolve(other.aggregator.manifest, aggregator_key=world.aggregator.manifest.aggregator_key)

@@ -89,7 +89,7 @@ def test_a_refused_share_is_erased_when_it_is_refused(tmp_path: Path) -> None:
     swapped = world.tellers[1].admit(world.occasion(), []).statement
     assert world.settle([statements[0], swapped]) == frozenset()
     assert any(share in files_of(tmp_path) for share in shares)
-    other = ready_world(tmp_path / "other")
+    other = ready_world(tmp_path / "other", another=1)
     packets = other.packets()
     packets[0] = other.members[0].packet(other.arrangement, other.occasion(), PLACES[0], spoiled)
     statements = other.admit(packets)
