@@ -1,5 +1,9 @@
-"""The audit of documents in buckets, one bucket in memory at a time: each is a piece of work for any process, made from
-public bytes alone. Their results are put together in the order of the buckets.
+"""The audit of documents in buckets, one bucket in memory at a time.
+
+1. Each bucket is a piece of work for any process, made from public bytes alone: `check_bucket` and `check_members`.
+2. In it the body is in order, and every entry stands in the bucket that its key or tag names.
+3. `GatheredBuckets` takes the results in the order of the buckets, with their hashes and counts.
+4. At the end all hashes give the signed root, and all counts the signed number. The first few faults are named.
 
 No tag counts twice: a bucket is strictly sorted, and every packet stands in the bucket that its tag names.
 """

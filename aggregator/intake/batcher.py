@@ -1,4 +1,12 @@
-"""Collects what comes in within a moment, handles it together, and answers each on its own."""
+"""Many small requests made one batch: a batch of tokens costs a fraction of as many alone.
+
+1. `submit` puts an item in line, and turns it away as "busy" where too many wait already.
+2. A collector waits until the line is full, or until the first has waited for `DELAY`.
+3. It waits for a turn: at most two batches are handled at once. The next fills up meanwhile.
+4. The batch is handled together, and each item gets its own result. Where the batch fails, each gets that failure.
+
+A sender that went away cancels its own result and no other's. Why batches fail is told once in a while, not each time.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The heavy computations, as plain functions on bytes that run in worker processes."""
+"""The heavy computations, as plain functions on bytes that run in worker processes.
+
+1. `verify_tokens`: while packets come, for a batch of them (`aggregator.intake.batcher`).
+2. `issue`: once, when the roster is closed, for a piece of it.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,11 @@
 """Where heavy work runs: processes of their own, so that the event loop stays free and both cores are used.
 
-The curve library lets go of the interpreter's lock, but only for moments. A thread that takes it back thousands of
-times a second would wait for the event loop each time.
+1. The pool is made by spawning: a forked child would have the locks of threads that it does not have.
+2. A worker leaves interrupts to its parent, keeps little of the environment, and ends when its parent does.
+3. `run` gives a function and its arguments to a worker. Where that one dies, a new pool repeats the work once.
+
+Secret keys are given to these workers alone, and never to `aggregator.compute`. The curve library lets go of the
+interpreter's lock, but only for moments: a thread would hold up the event loop.
 """
 
 from __future__ import annotations

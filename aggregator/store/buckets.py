@@ -1,4 +1,10 @@
-"""The buckets of documents, each a row beside its document's head and body. They are public from their first moment."""
+"""The buckets of documents, each a row beside its document's head and body. They are public from their first moment.
+
+1. `put` writes some buckets, before the document over them is signed. The same ones again change nothing.
+2. `leaves` gives every bucket's hash, over which the document is signed.
+3. `content` gives one bucket to whoever asks.
+4. `erase` takes them away: those of erased transcripts, and those whose document never was signed.
+"""
 
 from __future__ import annotations
 

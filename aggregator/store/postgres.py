@@ -1,5 +1,11 @@
 """The database as one of a PostgreSQL server (15 or later).
 
+1. `leads`: one process of many leads, by a lock that its own session holds. A session that ended leads no more.
+2. `create`: tables are made once, under a lock, and a schema of another program is refused.
+3. `write` and `read`: one transaction, whose faults come as this program's own (`_translated`).
+4. `begin_study`: a study's partitions. `erase` empties them in a transaction, and `forget` drops them.
+5. `compact`: the rows in the order of their keys, so that nothing tells when they came.
+
 Each study has a partition of every table that knows of its peers or packets. Compacting a study copies each into a
 new table, in the order of keys and in one transaction. A row's place and xmin then tell nothing, where CLUSTER,
 VACUUM FULL and VACUUM FREEZE keep xmin. Erasing a study drops its partitions. The log that knew the order goes with

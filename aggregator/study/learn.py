@@ -1,7 +1,10 @@
-"""A round's document and the model, each a pure function of published bytes: the study computes them, the audit repeats
-them. Each protocol learns in its own part; the histogram's is `aggregator.protocols.histogram.ensemble`.
+"""A round's document and the results, each a pure function of published bytes: the study computes them, and the audit
+repeats them. Each protocol learns in its own part; the histogram's is `aggregator.protocols.histogram.ensemble`.
 
-Transcripts are counted a piece at a time, and the pieces are added.
+1. `count`: the tallies of some transcripts, or of some of their buckets. Pieces are counted anywhere, and added.
+2. `counted`: the document after a round, from the tallies of its surveys.
+3. `learn_from_counts`: the results and their report, from the documents and all tallies.
+4. `report_again`: the same report in an audit, with the counts of refusals that no other document has.
 """
 
 from __future__ import annotations

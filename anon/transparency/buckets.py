@@ -1,8 +1,11 @@
 """Long documents in buckets: roster, credentials and transcripts of a study that many take part in.
 
-An entry's bucket is the first bits of a hash of its key (roster, credentials) or tag (transcripts). The signed document
-has how many entries there are, and the root of a Merkle tree over the buckets' bodies. A peer fetches its own bucket
-and two decoys, each with its path to the root, in place of all entries.
+1. `bits_of` and `bucket_of`: an entry's bucket is the first bits of a hash of its key (roster, credentials) or tag.
+2. `split` and `allot`: the entries of each bucket, in their order.
+3. `document_over`: the signed document, which has the number of entries and the root of a Merkle tree over the buckets.
+4. `bucket_at`: a bucket with its path to the root, for the wire.
+5. `decoys`: a peer fetches its own bucket and two others, in place of all entries.
+6. `parse_bucket_document` and `parse_bucket`: what a peer takes of a document and of a bucket.
 
 The bucket of N entries is named by b = floor(log2(N / 256)) bits. So a bucket has 256 to 512 entries on average,
 whatever N is. Keys can be ground until they fall into one bucket, and an aggregator can invent members: about 256,

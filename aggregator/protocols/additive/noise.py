@@ -1,6 +1,11 @@
 """The noise of one survey's unbiased shares: a covariance matrix in few factors, and the sums that are read off it.
 
 The mechanism correlates the cells of a survey; `TableNoise` keeps their covariance without its m x m entries.
+
+1. `unrelated_cells`: the cells that a survey would have if nothing went with anything.
+2. `steadied_noise`: the covariance at shares between these and the counted ones, as far as noise explains the distance.
+3. `table_noise`: the covariance at given shares: a diagonal, and m x 1 factors (krr) or m x 3 (the others).
+4. `rate_variance`, `mean_contrast_variance` and `cell_variances` read off what the learner and its test weigh by.
 """
 
 from __future__ import annotations
