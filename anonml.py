@@ -158,7 +158,7 @@ def wiring() -> Any:
     from anon.terminal.wiring import Wiring
 
     sockets = {socket: [part for name, part in PARTS if name == socket] for socket, _ in PARTS}
-    return Wiring(sockets)
+    return Wiring(sockets, frozenset(COMMANDS))
 
 
 def _explain(error: BaseException) -> int:

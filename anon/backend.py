@@ -12,6 +12,8 @@ from importlib import import_module
 
 VARIABLE = "ANONML_CRYPTO"
 NATIVE, PURE = "native", "pure"
+HAS_PURE: bool = True
+"""False in a program without the libraries in Python: their folders can be deleted, and this is the line that tells."""
 NO_NATIVE_BUILD = ("android", "ios")
 """Values of `sys.platform` for which the native libraries may have no build (docs/mobile.md)."""
 
@@ -19,7 +21,10 @@ NO_NATIVE_BUILD = ("android", "ios")
 def implementation(library: str) -> str:
     """`native` or `pure` for an import name, from the environment and what is installed. Raises `ImportError`."""
     setting = os.environ.get(VARIABLE, "")
-    return choose(library, setting, sys.platform, setting != PURE and _installed(library))
+    chosen = choose(library, setting, sys.platform, setting != PURE and _installed(library))
+    if chosen == PURE and not HAS_PURE:
+        raise ImportError(f"this program comes without {library} in Python; unset {VARIABLE}, or install anonml again")
+    return chosen
 
 
 def choose(library: str, setting: str, platform: str, installed: bool) -> str:

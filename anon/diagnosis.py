@@ -1,4 +1,7 @@
-"""Checks of this installation, with one next action per fault. `anonml doctor` and the page show them."""
+"""Checks of an installation that holds nobody's data, such as a teller's, with one next action per fault.
+
+Those of peers and staff are in `anon.installation`.
+"""
 
 from __future__ import annotations
 
@@ -10,33 +13,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 
 from attrs import frozen
 
 from anon.environment import Child, for_child
 from anon.errors import AnonmlError
-from anon.extras import install
-from anon.text.sentences import Ours, Term, joined, say
+from anon.text.sentences import Term, joined, say
 
-PEER_PARTS = (
-    "aiohttp",
-    "aiohttp_socks",
-    "attrs",
-    "cattrs",
-    "cbor2",
-    "jinja2",
-    "anon.nacl",
-    "anon.credential",
-    "rich",
-)
-PATIENCE = 30.0
-"""Seconds for a child process to start and to answer."""
 OLDEST_TOR = (0, 4, 9)
 """The first whose control port turns proof of work on for an onion service."""
 _INSTALL = say("install anonml again")
-AGGREGATOR_PARTS = ("aiosqlite", "numpy", "sklearn", "sqlalchemy")
 
 
 @frozen
@@ -48,20 +35,6 @@ class Check:
     ok: bool
     action: str = ""
     needed: bool = True
-
-
-def _parts(name: str, parts: tuple[str, ...], how: Ours, needed: bool) -> Check:
-    missing = [part for part in parts if not _imports(part)]
-    action = say("{how}: {parts} missing", how=how, parts=Term(", ".join(missing))) if missing else ""
-    return Check(name, not missing, action, needed)
-
-
-def _imports(name: str) -> bool:
-    try:
-        import_module(name)
-    except ImportError:
-        return False
-    return True
 
 
 def _cryptography() -> Check:
@@ -120,21 +93,6 @@ def _storage() -> Check:
     return Check(say("durable storage (SQLite WAL)"), mode == "wal", action)
 
 
-def _queries() -> Check:
-    """A check that the program that evaluates queries away from every key starts and answers here."""
-    from anon.queries import process
-    from anon.queries.answers import Question, Request
-
-    if not process.has_children():
-        return Check(say("feature queries (in this process: there are no child processes here)"), True)
-    with tempfile.TemporaryDirectory() as folder:
-        database = Path(folder) / "probe.sqlite"
-        sqlite3.connect(database).close()
-        answers = process.at_once(Request(database, {}, (Question("numeric", "SELECT 1"),), 0), PATIENCE)
-    action = say("install anonml again; until then every value that a study asks for counts as missing")
-    return Check(say("feature queries (in a child process)"), answers == (1.0,), action)
-
-
 def _clock() -> Check:
     return Check(say("the clock (after 2026)"), time.time() > 1_767_225_600, say("set the clock; windows go by it"))
 
@@ -177,25 +135,4 @@ def _version_of(program: Path) -> str:
 
 
 TOR_CHECK: Callable[[], Check] = _tor
-PEER_CHECKS: tuple[Callable[[], Check], ...] = (
-    _python,
-    lambda: _parts(say("parts of the peer"), PEER_PARTS, _INSTALL, needed=True),
-    _clock,
-    _storage,
-    _queries,
-    _cryptography,
-    _token,
-    TOR_CHECK,
-)
 SERVICE_CHECKS: tuple[Callable[[], Check], ...] = (_python, _clock, _storage, _cryptography, _token, TOR_CHECK)
-"""Those of a service that holds nobody's data, such as a teller."""
-CHECKS: tuple[Callable[[], Check], ...] = (
-    *PEER_CHECKS[:2],
-    lambda: _parts(
-        say("parts of the aggregator"),
-        AGGREGATOR_PARTS,
-        say("`{command}` (only staff need it)", command=install("aggregator")),
-        needed=False,
-    ),
-    *PEER_CHECKS[2:],
-)

@@ -3,13 +3,15 @@
     python -m benchmarks.rooms
 
 A room is a file or a folder of a package's root. `ORDER` declares it: each room imports from lower rows alone. The
-same data are what tests/test_house.py holds the code to. An arrow that follows from two others is left out.
+same data are what tests/test_house.py holds the code to. An arrow that follows from two others is left out. An import
+counts wherever in a file it stands, and so does a string that names a module (`strings`).
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -17,11 +19,14 @@ ROOT = Path(__file__).resolve().parents[1]
 PICTURE = ROOT / "docs" / "pictures" / "rooms.svg"
 PACKAGES = ("anon", "peer", "aggregator")
 Graph = Mapping[str, frozenset[str]]
+SAID = frozenset({"peer.predict", "peer.run.inclusion"})
+"""Modules that `anon.protocols.kinds` names as those that check a kind of document, and that it does not import."""
 
 ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "anon": (
         ("testnet", "teller"),
         ("terminal",),
+        ("installation",),
         ("diagnosis",),
         ("protocols",),
         ("accounting",),
@@ -108,11 +113,32 @@ def statements(path: Path) -> tuple[ast.Import | ast.ImportFrom, ...]:
 
 @cache
 def imports(path: Path) -> frozenset[str]:
-    """Every dotted name that a file imports."""
-    found: set[str] = set()
+    """Every dotted name that a file imports, by strings too."""
+    found = set(strings(path))
     for node in statements(path):
         found |= {alias.name for alias in node.names} if isinstance(node, ast.Import) else _named(node)
     return frozenset(found)
+
+
+@cache
+def strings(path: Path) -> frozenset[str]:
+    """Every module of ours that a file names in a string, as a whole (`"peer.web"`, `"peer.web.cli:join"`) or in the
+    text of a program for a child. Docstrings are left out, and names that are only said (`SAID`)."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in docstrings)
+    named = {name for text in texts if isinstance(text, str) for name in _named_in(text)}
+    return frozenset(named & modules().keys() - SAID)
+
+
+_WHOLE = re.compile(r"([a-z_0-9]+(?:\.[a-z_0-9]+)+)(?::\w+)?")
+_STATEMENT = re.compile(r"(?:^|[\n;])[ \t]*(?:from|import)[ \t]+([\w.]+)")
+
+
+def _named_in(text: str) -> Iterator[str]:
+    if whole := _WHOLE.fullmatch(text):
+        yield whole[1]
+    yield from _STATEMENT.findall(text)
 
 
 def _named(node: ast.ImportFrom) -> set[str]:
@@ -139,7 +165,7 @@ def _takes_name(path: Path, package: str) -> bool:
                 return True
         elif isinstance(node, ast.Import) and any(alias.name == package for alias in node.names):
             return True
-    return False
+    return package in strings(path)
 
 
 def between(folder: str) -> Graph:
@@ -164,6 +190,20 @@ def reachable(graph: Graph, start: str) -> set[str]:
         if name not in found:
             found.add(name)
             open_ends.extend(graph.get(name, ()))
+    return found
+
+
+def needs(starts: set[str]) -> set[str]:
+    """Every module that some modules may ever load: what they import, and the packages that each lies in."""
+    targets: dict[str, set[str]] = {}
+    for one, other in arrows():
+        targets.setdefault(one, set()).add(other)
+    found, open_ends = set[str](), [*starts]
+    while open_ends:
+        name = open_ends.pop()
+        if name not in found:
+            found.add(name)
+            open_ends += targets.get(name, set()) | {name.rpartition(".")[0]} & modules().keys()
     return found
 
 
@@ -193,8 +233,7 @@ def rises(package: str) -> list[str]:
 
 def shell_of(module: str) -> str | None:
     """The shell that a module belongs to; None in the core."""
-    room = ".".join(module.split(".")[:2])
-    return room if room in SHELLS else None
+    return next((name for name in SHELLS if f"{module}.".startswith(f"{name}.")), None)
 
 
 def trespasses() -> list[str]:
@@ -270,7 +309,8 @@ def _package(package: str, left: float, width: float) -> list[str]:
             f'{to_x + _BOX / 2:g} {to_y - 1}" fill="none" stroke="#777" marker-end="url(#end)"/>'
         )
     for name, (x, y) in places.items():
-        fill, edge = _COLOURS["shell" if f"{package}.{name}" in SHELLS else "core"]
+        is_shell = any(f"{shell}.".startswith(f"{package}.{name}.") for shell in SHELLS)
+        fill, edge = _COLOURS["shell" if is_shell else "core"]
         lines.append(f'<rect x="{x:g}" y="{y}" width="{_BOX}" height="30" rx="5" fill="{fill}" stroke="{edge}"/>')
         lines.append(f'<text x="{x + _BOX / 2:g}" y="{y + 20}" text-anchor="middle">{name}</text>')
     return lines

@@ -75,8 +75,32 @@ def test_few_modules_see_concrete_routes() -> None:
     assert wrong == []
 
 
+TELLERS_DO_WITHOUT = ("peer", "aggregator", "anon.accounting", "anon.page", "anon.protocols", "anon.queries", "anon.sums", "anon.tables", "anon.testnet")
+
+
+def test_a_tellers_machine_needs_no_room_of_peers_and_staff() -> None:
+    """All that the third role may ever load, imports inside functions and by string included."""
+    needed = rooms.needs({name for name in rooms.modules() if name.startswith("anon.teller")})
+    assert {"anon.study.manifest", "anon.vdaf.prio3", "anon.diagnosis"} <= needed
+    assert sorted(name for name in needed if f"{name}.".startswith(tuple(f"{room}." for room in TELLERS_DO_WITHOUT))) == []
+    assert (ast.get_docstring(ast.parse((ROOT / "anon/teller/__init__.py").read_text("utf-8"))) or "").startswith("The third role")
+
+
+def test_imports_by_string_count(tmp_path: Path) -> None:
+    file = tmp_path / "module.py"
+    file.write_text(
+        '"""A docstring may say `import anon.wire`."""\n'
+        'TABLE = {"page": "peer.web.server:PageServer", "said": "peer.predict", "file": "peer.sqlite"}\n'
+        'Server("anon.queries.child", "the module anon.text is only said")\n'
+        'PROGRAM = "import sys; sys.path += {paths}\\nfrom peer.data.foreign_child import main"\n',
+        "utf-8",
+    )
+    assert rooms.strings(file) == {"peer.web.server", "anon.queries.child", "peer.data.foreign_child"}
+    assert ("peer.data.making.work", "peer.data.making.maker") in rooms.arrows()
+
+
 def test_no_room_imports_in_a_circle() -> None:
-    """Between the files and folders of any folder, at every depth."""
+    """Between the files and folders of any folder, at every depth, imports inside functions and by string included."""
     folders = {name.rpartition(".")[0] for name in rooms.modules()} - {""}
     circles = {folder: rooms.circle(rooms.between(folder)) for folder in sorted(folders)}
     assert {folder: names for folder, names in circles.items() if names} == {}
@@ -116,6 +140,21 @@ def _without(shell: str, tree: Path) -> None:
         shutil.copytree(ROOT / name, tree / name)
 
 
+PURE = ("anon.credential.pure", "anon.nacl.pure", "anon.sealing.pure")
+"""The twins in Python of native cryptography."""
+
+
+def _without_twins(tree: Path) -> None:
+    """A copy of the product without them, with their line of wiring turned over; and without a shell that no study needs."""
+    _without("anon.testnet", tree)
+    for room in PURE:
+        shutil.rmtree(tree / room.replace(".", "/"))
+    wiring = tree / "anon/backend.py"
+    told = wiring.read_text("utf-8")
+    assert told.count("HAS_PURE: bool = True\n") == 1
+    wiring.write_text(told.replace("HAS_PURE: bool = True\n", "HAS_PURE: bool = False\n"), "utf-8")
+
+
 def test_what_tests_share_stands_on_no_test() -> None:
     """Beside `tests/support` a tree without a shell has the tests of both sides' sessions alone."""
     shared = [ROOT / "tests/conftest.py", *_modules("tests/support")]
@@ -130,7 +169,9 @@ def test_any_shell_can_be_deleted(tmp_path: Path) -> None:
     shells = sorted(rooms.SHELLS.keys() - kits)
     for shell in shells:
         _without(shell, tmp_path / shell)
-    program = [sys.executable, str(ROOT / "tests" / "without_shells.py"), *(str(tmp_path / shell) for shell in shells)]
+    _without_twins(tmp_path / "twins")
+    trees = [str(tmp_path / name) for name in (*shells, "twins")]
+    program = [sys.executable, str(ROOT / "tests" / "without_shells.py"), *trees]
     done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
 

@@ -54,7 +54,7 @@ def init(
     """Write a commented example to start from, and beside it the schema by which editors check it as you type."""
     if file.exists():
         raise Refused(f"{file}: already exists; name another file")
-    file.write_text(resources.files("aggregator.cli").joinpath("study.toml").read_text("utf-8"), "utf-8")
+    file.write_text(resources.files("aggregator.study").joinpath("study.toml").read_text("utf-8"), "utf-8")
     beside = file.with_name(SCHEMA_FILE)
     if not beside.exists():
         beside.write_text(_schema_text(), "utf-8")

@@ -114,4 +114,4 @@ def lint_text(text: str) -> LintResult:
 
 def example() -> str:
     """The commented study file to begin from."""
-    return resources.files("aggregator.cli").joinpath("study.toml").read_text("utf-8")
+    return resources.files("aggregator.study").joinpath("study.toml").read_text("utf-8")

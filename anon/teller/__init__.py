@@ -1,4 +1,4 @@
-"""A teller: it adds up one share of every accepted vector, adds its noise, and lets nothing else out.
+"""The third role, beside peer and aggregator: a teller adds up shares of vectors, and its noise.
 
 Two to four tellers, run by different people, serve a study. Read `rules` (the numbered decisions, on bytes), `journal`
 (what survives a crash, written before anything leaves), `session` (the two together), `calls` (who may ask for what),

@@ -150,7 +150,7 @@ def doctor(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None
     """Look at this teller: installation, home, words, clock, disk, and if it is reachable. Exit code 1 for a fault."""
     from anon.teller.diagnosis import findings
     from anon.teller.service import ask_words
-    from anon.terminal.doctor import show
+    from anon.terminal.findings import show
 
     show([*findings(home, lambda opened: asyncio.run(ask_words(opened)))], as_json)
 

@@ -21,9 +21,9 @@ from typing import Annotated, Any
 
 import typer
 
-from anon.diagnosis import CHECKS
 from anon.environment import is_set
 from anon.errors import Refused
+from anon.installation import CHECKS
 from anon.storage.home import AGGREGATOR, is_peers
 from anon.storage.private_files import new_private
 from anon.terminal.printing import Terminal, styled

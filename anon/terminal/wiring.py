@@ -18,9 +18,10 @@ from anon.errors import Refused
 
 @frozen
 class Wiring:
-    """Parts by the name of the socket that they fit."""
+    """Parts by the name of the socket that they fit. `commands`: of this program, each the name after `anonml`."""
 
     parts: Mapping[str, Sequence[str]] = {}
+    commands: frozenset[str] = frozenset()
 
     def all(self, socket: str) -> list[Any]:
         """Every part of a socket, loaded."""

@@ -107,7 +107,7 @@ PUBLIC = {
 """The modules that make files in another way, and why they may."""
 OPENED_BY_A_LIBRARY = {
     "aggregator/store/home.py": "made_private first", "aggregator/store/sqlite.py": "made_private first", "aggregator/store/postgres.py": "on a server",
-    "anon/diagnosis.py": "an empty probe in a temporary folder", "anon/storage/migration.py": "made by new_private, or there already",
+    "anon/diagnosis.py": "an empty probe in a temporary folder", "anon/installation.py": "an empty probe in a temporary folder", "anon/storage/migration.py": "made by new_private, or there already",
     "peer/store/backup/archive.py": "made by new_private, or there already", "peer/data/importing.py": "made_private first",
     "peer/data/deleting.py": "opened by mode=rw, which makes none",
     "peer/predict.py": "read after import_file made it", "peer/store/database/store_file.py": "made_private first",

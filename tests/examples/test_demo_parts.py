@@ -29,7 +29,7 @@ pytestmark = pytest.mark.process
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = {
-    "template": resources.files("aggregator.cli").joinpath("study.toml").read_text("utf-8"),
+    "template": resources.files("aggregator.study").joinpath("study.toml").read_text("utf-8"),
     "census": (ROOT / "examples/census/study.toml").read_text("utf-8"),
     "paper": (ROOT / "examples/census/paper.toml").read_text("utf-8"),
     "sum": (ROOT / "examples/census/sum.toml").read_text("utf-8"),

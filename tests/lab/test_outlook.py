@@ -23,7 +23,7 @@ from tests.support.protocols import load_proposal
 
 pytestmark = pytest.mark.slow
 
-EXAMPLE = Path(__file__).parents[2] / "aggregator" / "cli" / "study.toml"
+EXAMPLE = Path(__file__).parents[2] / "aggregator" / "study" / "study.toml"
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from anon.errors import Malformed
 from anonml import application, wiring
 from tests.support.protocols import load_proposal
 
-EXAMPLE = Path(__file__).parents[2] / "aggregator" / "cli" / "study.toml"
+EXAMPLE = Path(__file__).parents[2] / "aggregator" / "study" / "study.toml"
 COMPUTED = "SELECT CASE WHEN left_course = 1 THEN 'yes' ELSE 'no' END FROM person"
 
 

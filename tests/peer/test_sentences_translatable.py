@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ROOMS = (
     "anon/diagnosis.py",
     "anon/errors.py",
+    "anon/installation.py",
     "anon/queries",
     "anon/storage",
     "anon/tables",

@@ -136,7 +136,7 @@ async def test_the_desk_the_report_and_the_documents(tmp_path: Path, admission: 
 @ADMISSIONS
 def test_the_notebook_and_the_study_s_commands(command: Command, tmp_path: Path, admission: str) -> None:
     file = tmp_path / "study.toml"
-    template = Path(__file__).resolve().parents[2] / "aggregator/cli/study.toml"
+    template = Path(__file__).resolve().parents[2] / "aggregator/study/study.toml"
     file.write_text(re.sub(r'#? ?admission = "[a-z-]+"', f'admission = "{admission}"', template.read_text("utf-8")), "utf-8")
     study = Study(file)
     assert study.proposal.cohort.admission == admission

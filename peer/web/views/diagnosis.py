@@ -6,7 +6,8 @@ import shutil
 
 from aiohttp import web
 
-from anon.diagnosis import PEER_CHECKS, TOR_CHECK, Check
+from anon.diagnosis import TOR_CHECK, Check
+from anon.installation import PEER_CHECKS
 from anon.text.foreign import Quoted
 from anon.text.sentences import attributed, say
 from anon.wire.addresses import is_loopback

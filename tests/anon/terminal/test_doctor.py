@@ -5,6 +5,7 @@ from typer.testing import CliRunner
 
 from anon.diagnosis import Check
 from anon.terminal import doctor
+from anonml import COMMANDS, wiring
 
 
 def test_a_missing_tor_fails_nothing_on_one_machine(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,15 +19,15 @@ def test_it_leaves_tellers_to_their_own_command(monkeypatch: pytest.MonkeyPatch)
     """In one line at the end, whatever else was found; what programs read has none."""
     for ok in (True, False):
         monkeypatch.setattr(doctor, "CHECKS", [lambda ok=ok: Check("storage", ok, "free some space")])
-        done = CliRunner().invoke(doctor.app, [])
+        done = CliRunner().invoke(doctor.app, [], obj=wiring())
         assert done.exit_code == (not ok) and done.output.splitlines()[-1].endswith("`anonml teller doctor`")
-        assert "teller" not in CliRunner().invoke(doctor.app, ["--json"]).output
+        assert "teller" not in CliRunner().invoke(doctor.app, ["--json"], obj=wiring()).output
 
 
 def test_a_program_packed_for_peers_names_no_command_that_it_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "CHECKS", [])
-    monkeypatch.setattr(doctor, "find_spec", lambda name: None)
-    assert CliRunner().invoke(doctor.app, []).output == ""
+    monkeypatch.delitem(COMMANDS, "teller")
+    assert CliRunner().invoke(doctor.app, [], obj=wiring()).output == ""
 
 
 def test_another_fault_says_nothing_of_tor(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from anon.errors import Malformed, Refused
 
 pytestmark = pytest.mark.slow
 
-TEMPLATE = Path(__file__).resolve().parents[3] / "aggregator/cli/study.toml"
+TEMPLATE = Path(__file__).resolve().parents[3] / "aggregator/study/study.toml"
 
 
 @pytest.fixture(scope="module")

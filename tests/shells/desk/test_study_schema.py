@@ -21,7 +21,7 @@ from tests.support.protocols import PROTOCOLS, parse_proposal
 pytestmark = pytest.mark.process
 
 ROOT = Path(__file__).resolve().parents[3]
-TEMPLATE = ROOT / "aggregator/cli/study.toml"
+TEMPLATE = ROOT / "aggregator/study/study.toml"
 STUDIES = [TEMPLATE, *sorted((ROOT / "examples").rglob("*.toml"))]
 
 
