@@ -37,11 +37,11 @@ COMMANDS = {
     "study": ("aggregator.cli.study", "Write, check and publish a study; try it on synthetic data."),
     "teller": ("anon.teller.cli", "Be one of the tellers that add up a study's vectors, with noise."),
     "simulate": ("aggregator.lab.cli_simulate", "Predict a study's result on data you have, without any network."),
-    "evidence": ("anon.terminal.equivocation", "Check or make a proof against an aggregator; needs no home."),
+    "evidence": ("anon.kit.terminal.equivocation", "Check or make a proof against an aggregator; needs no home."),
     "demo": ("examples.demo", "Run a whole study on this machine: census or mooc."),
-    "testnet": ("anon.testnet.cli", "A private Tor network on this machine, to try everything on."),
-    "doctor": ("anon.terminal.doctor", "Look at this installation and say what to do next."),
-    "support-bundle": ("anon.terminal.support", "Pack what a helper needs to know, and nothing about anybody."),
+    "testnet": ("anon.kit.testnet.cli", "A private Tor network on this machine, to try everything on."),
+    "doctor": ("anon.kit.terminal.doctor", "Look at this installation and say what to do next."),
+    "support-bundle": ("anon.kit.terminal.support", "Pack what a helper needs to know, and nothing about anybody."),
 }
 
 # (command, what adds further commands to it, their names). Without its line a shell's folder can be deleted.
@@ -66,7 +66,7 @@ OFFERED = {
     "load_model": "anon.protocols.installed",
 }
 
-# (socket, the part of a shell that another one's commands are given); see anon/terminal/wiring.py.
+# (socket, the part of a shell that another one's commands are given); see anon/kit/terminal/wiring.py.
 PARTS = (
     ("the page", "peer.web.server:PageServer"),
     ("on the page", "peer.pairing.page:routes"),
@@ -102,8 +102,8 @@ def __dir__() -> list[str]:
 def main() -> None:
     """Run the command line; expected failures become one clear message and a documented exit code."""
     try:
-        from anon.environment import take_secrets
-        from anon.terminal.streams import take_every_text
+        from anon.kit.terminal.streams import take_every_text
+        from anon.machine.environment import take_secrets
 
         take_secrets()
         take_every_text()
@@ -126,11 +126,11 @@ def _run(arguments: list[str]) -> int:
         return 0 if arguments else USAGE
     if name == COMPLETION:
         return _complete(rest)
-    from anon.terminal.logs import to_stderr
+    from anon.kit.terminal.logs import to_stderr
 
     to_stderr()
     if arguments == ["--open-link"]:
-        from anon.page.browser import open_given
+        from anon.kit.page.browser import open_given
 
         return open_given()
     if name not in COMMANDS:
@@ -145,7 +145,7 @@ def _command(name: str, rest: list[str]) -> Any:
     gc.disable()
     try:
         app = _application(name, next(iter(rest), ""))
-        from anon.terminal.placeholders import placed
+        from anon.kit.terminal.placeholders import placed
 
         return placed(app)
     finally:
@@ -155,7 +155,7 @@ def _command(name: str, rest: list[str]) -> Any:
 
 def wiring() -> Any:
     """The parts of other shells, by socket, that a command may use: `PARTS` as the commands take it."""
-    from anon.terminal.wiring import Wiring
+    from anon.kit.terminal.wiring import Wiring
 
     sockets = {socket: [part for name, part in PARTS if name == socket] for socket, _ in PARTS}
     return Wiring(sockets, frozenset(COMMANDS))
@@ -178,7 +178,7 @@ def _explain(error: BaseException) -> int:
         return _fail("system", f"{where}{what}; {_after(error)}", 1)
     if kind := _storage_fault(error):
         return _fail("system", f"a database of --home cannot be written ({kind}); nothing is lost. {_MORE_ROOM}", 1)
-    from anon.terminal.logs import places
+    from anon.kit.terminal.logs import places
 
     sys.stderr.write(f"Traceback (places only):\n{places(error)}\n")
     return _fail("bug", "a fault in this program; nothing is lost. Report the lines above: no data are in them", 1)
@@ -203,8 +203,8 @@ def _storage_fault(error: BaseException | None) -> str:
 
 
 def _fail(code: str, message: str, exit_code: int) -> int:
-    from anon.terminal.foreign import inline
-    from anon.terminal.printing import Terminal, styled
+    from anon.kit.terminal.foreign import inline
+    from anon.kit.terminal.printing import Terminal, styled
 
     # A message may quote a name out of a document, or of a file, that somebody else wrote: nothing of it begins a line.
     said = "\n  ".join(inline(line) for line in message.split("\n"))
@@ -252,7 +252,7 @@ def _application(name: str, wanted: str = "") -> Any:
 
 def _missing(error: ModuleNotFoundError) -> str:
     """The part that is not installed, and the command that installs it. Raises the error where it is a part of ours."""
-    from anon.extras import install
+    from anon.machine.extras import install
 
     missing = (error.name or "").partition(".")[0]
     if missing in {"anon", "peer", "aggregator", "examples", ""}:
@@ -268,7 +268,7 @@ def _complete(arguments: list[str]) -> int:
             sys.stdout.write(said + "\n")
             return 0
         return _fail("usage", said, USAGE)
-    folder = Path(__file__).with_name("anon") / "terminal" / "completions"
+    folder = Path(__file__).with_name("anon") / "kit" / "terminal" / "completions"
     sys.stdout.write((folder / f"anonml.{arguments[0]}").read_text("utf-8"))
     return 0
 

@@ -39,7 +39,7 @@ from aggregator.tellers.link import TellerLink
 from aggregator.tellers.publishing import tellers_ready, with_entries
 from aggregator.tellers.study_tellers import LinkTo
 from anon.errors import Damaged, Refused
-from anon.outages.guard import Guard
+from anon.machine.guard import Guard
 from anon.protocols.registry import Protocols
 from anon.route import DirectRoute, FarSide, Route, SocksRoute
 from anon.route.tor import TorKeeper, TorRoute

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from attrs import frozen
 
 from anon.errors import Malformed, Refused, because
-from anon.extras import install
+from anon.machine.extras import install
 
 Given = TypeVar("Given")
 Result = TypeVar("Result")

@@ -13,8 +13,8 @@ import typer
 from aggregator.app import AggregatorApp
 from aggregator.study.status import StudyStatus
 from anon.errors import Refused
+from anon.kit.terminal.options import picked
 from anon.storage.home import aggregators_home
-from anon.terminal.options import picked
 from anon.transparency.fingerprint import words
 
 RUN, WATCH, PUBLISH, KEEP = "Run", "Watch", "Publish", "Keep"

@@ -34,8 +34,8 @@ from aggregator.rules.accepted import AcceptedPacket
 from aggregator.rules.enrolled import StoredEnrolment
 from aggregator.study import bucketing, effects
 from aggregator.study.live import LiveStudy
-from anon import labels
 from anon.credential import SIGNATURE_SIZE, commit, token_size
+from anon.crypto import labels
 from anon.ldp import RawCategory
 from anon.protocols.sortition import draw, occasion_of
 from anon.study.manifest import Manifest

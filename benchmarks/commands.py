@@ -27,10 +27,10 @@ from nacl.signing import SigningKey
 
 from aggregator.protocols.installed import PROTOCOLS
 from anon.credential import generate_secret_key, public_key
+from anon.crypto.sealing.opening import Opener
 from anon.ldp import NanoEpsilon
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.route import DirectRoute
-from anon.sealing.opening import Opener
 from anon.transparency.documents import encode_chain, sign_head
 from anon.wire.invite import Invite
 from benchmarks.figures import Figure, publish

@@ -31,7 +31,7 @@ from pathlib import Path
 
 from aggregator.app import AggregatorApp
 from aggregator.protocols.installed import PROTOCOLS
-from anon import labels
+from anon.crypto import labels
 from anon.study.manifest import Manifest
 from anon.transparency.bucketed import has_buckets
 from anon.transparency.documents import parse_chain

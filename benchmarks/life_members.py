@@ -21,7 +21,8 @@ from aggregator.protocols.installed import PROTOCOLS
 from anon.credential import Credential, PublicKey, commit, issuance, proof, signer_nym_entropy, statement
 from anon.credential.ciphersuite import API_PSEUDONYM, create_generators
 from anon.credential.credential import finish_nym_secrets
-from anon.credential.curve import (
+from anon.credential.statement import make_context, nym_statement
+from anon.crypto.curve import (
     G1,
     IDENTITY_G1,
     FixedBase,
@@ -31,7 +32,6 @@ from anon.credential.curve import (
     encode_scalar,
     multiexp,
 )
-from anon.credential.statement import make_context, nym_statement
 from anon.ldp import RawCategory
 from anon.protocols.outgoing import SurveyAnswer
 from anon.protocols.posts import sealed_enrolment

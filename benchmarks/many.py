@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from aggregator.protocols.installed import PROTOCOLS
 from aggregator.protocols.sum.part import LearnedLinear, learned_from
+from anon.crypto.sealing import PUBLIC_KEY_SIZE
 from anon.noise.discrete_gaussian import DiscreteGaussian
 from anon.noise.scaling import shrunk
 from anon.protocols.contract import Record
@@ -41,10 +42,9 @@ from anon.protocols.registry import check_study
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.protocols.sum.design import GRADIENT, SCALE, shape_of
 from anon.protocols.sum.standing import RoundSum, arrangement_of, standing_after
-from anon.sealing import PUBLIC_KEY_SIZE
+from anon.protocols.vectors.gradient import WEIGHT, GradientSums
 from anon.sharing.drafts import drafted
 from anon.study.manifest import Manifest
-from anon.sums.gradient import WEIGHT, GradientSums
 from benchmarks.figures import Figure, publish
 from peer.data.evaluate import evaluated
 from peer.data.importing import import_rows

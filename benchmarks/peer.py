@@ -29,10 +29,10 @@ from anon.credential import (
     public_key,
     signer_nym_entropy,
 )
+from anon.crypto.sealing.opening import Opener
 from anon.ldp import NanoEpsilon, RawCategory
 from anon.protocols.outgoing import SurveyAnswer
 from anon.protocols.resolve import StudyKeys, resolve
-from anon.sealing.opening import Opener
 from anon.study.manifest import Manifest
 from anon.wire.invite import Invite
 from anon.wire.messages import credential_header, seed_commitment

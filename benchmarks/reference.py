@@ -16,10 +16,10 @@ import peer.store.manifests
 from aggregator.audit import Verdict
 from aggregator.protocols.installed import PROTOCOLS
 from anon.errors import AnonmlError
-from anon.outages.table import COMMANDS as LONG_LIVED
-from anon.outages.table import TABLE, Outage, OutageCell
+from anon.kit.terminal.placeholders import placed
+from anon.machine.outages import COMMANDS as LONG_LIVED
+from anon.machine.outages import TABLE, Outage, OutageCell
 from anon.study.schema import DURATION_PATTERN, study_schema
-from anon.terminal.placeholders import placed
 from anonml import COMMANDS, INTERRUPTED, USAGE, application
 from bundle.completion import written
 
@@ -207,7 +207,7 @@ def operations() -> str:
 
 
 _OUTAGES = "## Outages"
-_ABOUT_OUTAGES = """<!-- From here on written by `python -m benchmarks.reference`, from anon/outages/table.py. -->
+_ABOUT_OUTAGES = """<!-- From here on written by `python -m benchmarks.reference`, from anon/machine/outages.py. -->
 
 No long-lived command ends because a disk, a database or a network is away while it runs: each of its loops is tried
 again by itself, and says so. A command that cannot even begin ends at once with its [exit code](exit-codes.md). Each

@@ -24,18 +24,15 @@ SAID = frozenset({"peer.predict", "peer.run.inclusion"})
 
 ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "anon": (
-        ("testnet", "teller"),
-        ("terminal",),
-        ("installation",),
-        ("diagnosis",),
-        ("protocols",),
+        ("teller",),
+        ("protocols", "kit"),
         ("accounting",),
-        ("transparency", "sharing", "serving"),
-        ("route", "study"),
-        ("page", "wire", "tables"),
-        ("outages", "sealing"),
-        ("queries", "storage", "ldp", "credential", "nacl", "vdaf", "sums"),
-        ("extras", "environment", "backend", "labels", "errors", "noise"),
+        ("sharing", "serving", "transparency"),
+        ("route", "study", "tables"),
+        ("wire", "machine", "queries"),
+        ("vdaf", "credential", "ldp", "storage"),
+        ("crypto",),
+        ("noise", "errors"),
         ("text",),
     ),
     "peer": (
@@ -57,36 +54,35 @@ ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("app",),
         ("audit", "network"),
         ("study",),
-        ("report", "tellers"),
-        ("protocols",),
-        ("intake",),
-        ("store",),
+        ("report", "intake", "tellers"),
+        ("protocols", "store"),
         ("rules", "compute"),
     ),
 }
 """Of each package its rooms in rows, the highest first."""
 
 SHELLS: Mapping[str, frozenset[str]] = {
-    "anon.page": frozenset(),
-    "anon.terminal": frozenset(),
-    "anon.testnet": frozenset({"anon.terminal"}),
-    "anon.teller": frozenset({"anon.terminal"}),
-    "peer.opening": frozenset({"anon.terminal"}),
-    "peer.cli": frozenset({"anon.terminal", "peer.opening"}),
-    "peer.desktop": frozenset({"anon.page", "anon.terminal", "peer.opening"}),
-    "peer.web": frozenset({"anon.page", "anon.terminal", "peer.opening"}),
-    "peer.pairing": frozenset({"anon.page", "anon.terminal", "peer.opening", "peer.web"}),
-    "aggregator.opening": frozenset({"anon.terminal"}),
-    "aggregator.cli": frozenset({"anon.page", "anon.terminal", "aggregator.opening"}),
-    "aggregator.lab": frozenset({"anon.terminal", "aggregator.opening"}),
-    "aggregator.desk": frozenset({"anon.page", "anon.terminal", "aggregator.opening", "aggregator.lab"}),
-    "aggregator.estimator": frozenset({"anon.terminal", "aggregator.opening", "aggregator.lab"}),
+    "anon.kit.page": frozenset(),
+    "anon.kit.diagnosis": frozenset(),
+    "anon.kit.terminal": frozenset({"anon.kit.diagnosis"}),
+    "anon.kit.testnet": frozenset({"anon.kit.terminal"}),
+    "anon.teller": frozenset({"anon.kit.terminal", "anon.kit.diagnosis"}),
+    "peer.opening": frozenset({"anon.kit.terminal"}),
+    "peer.cli": frozenset({"anon.kit.terminal", "peer.opening"}),
+    "peer.desktop": frozenset({"anon.kit.page", "anon.kit.terminal", "peer.opening"}),
+    "peer.web": frozenset({"anon.kit.page", "anon.kit.diagnosis", "anon.kit.terminal", "peer.opening"}),
+    "peer.pairing": frozenset({"anon.kit.page", "anon.kit.terminal", "peer.opening", "peer.web"}),
+    "aggregator.opening": frozenset({"anon.kit.terminal"}),
+    "aggregator.cli": frozenset({"anon.kit.page", "anon.kit.terminal", "aggregator.opening"}),
+    "aggregator.lab": frozenset({"anon.kit.terminal", "aggregator.opening"}),
+    "aggregator.desk": frozenset({"anon.kit.page", "anon.kit.terminal", "aggregator.opening", "aggregator.lab"}),
+    "aggregator.estimator": frozenset({"anon.kit.terminal", "aggregator.opening", "aggregator.lab"}),
     "aggregator.notebook": frozenset({"aggregator.lab"}),
 }
 """The shells, and on which others each stands. All other rooms are the core, which imports none of them.
 
-Some are kits that exist for others: `anon.page`, `anon.terminal`, and each side's `opening`. Beyond these, a paired
-phone reads the owner's page, and desk, estimator and notebook show what the lab computes.
+Some are kits that exist for others: those of `anon.kit` but the testnet, and each side's `opening`. Beyond these, a
+paired phone reads the owner's page, and desk, estimator and notebook show what the lab computes.
 """
 
 

@@ -19,10 +19,10 @@ from pathlib import Path
 from attrs import evolve
 
 from aggregator.protocols.installed import PROTOCOLS
+from anon.crypto.sealing.opening import Opener
 from anon.ldp import NanoEpsilon
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.route import DirectRoute
-from anon.sealing.opening import Opener
 from anon.study.manifest import Manifest
 from anon.study.slots import Row, Slot
 from anon.wire.invite import Invite

@@ -44,10 +44,10 @@ from anon.accounting.statement import slot_rows
 from anon.ldp import format_epsilon, nano
 from anon.protocols.histogram.sections import OnePacket
 from anon.protocols.resolve import resolve
+from anon.protocols.vectors.sensitivity import SummedVector
+from anon.protocols.vectors.tables import TableSums, tables_of
 from anon.study.features import Learning
 from anon.study.proposal import Proposal
-from anon.sums.sensitivity import SummedVector
-from anon.sums.tables import TableSums, tables_of
 from benchmarks.figures import Figure, publish
 from benchmarks.utility import CENSUS, SEED, with_guesses
 

@@ -35,7 +35,7 @@ from aggregator.app import AggregatorApp
 from aggregator.protocols.installed import PROTOCOLS
 from aggregator.study.live import LiveStudy
 from anon.credential import Credential, PublicKey, commit, finalize, pseudonym, signer_nym_entropy
-from anon.nacl import SigningKey
+from anon.crypto.nacl import SigningKey
 from anon.protocols.contract import Record
 from anon.protocols.outgoing import CutVector
 from anon.protocols.posts import sealed_enrolment

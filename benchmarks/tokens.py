@@ -21,7 +21,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from anon.backend import PURE, VARIABLE
 from anon.credential import (
     Credential,
     PublicKey,
@@ -35,6 +34,7 @@ from anon.credential import (
     signer_nym_entropy,
     token_size,
 )
+from anon.crypto.backend import PURE, VARIABLE
 
 HEADER, CONTEXT = b"benchmark study", b"benchmark slot"
 BATCHES = (16, 64, 256, 1024)

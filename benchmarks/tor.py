@@ -28,9 +28,9 @@ from aiohttp_socks import ProxyConnector, ProxyType
 from attrs import frozen
 
 from anon.errors import Refused, Unreachable
+from anon.kit.testnet import PrivateNetwork
 from anon.route import Route, SocksRoute
 from anon.route.tor import Controller, Events, TorKeeper, TorProcess, TorRoute, find_tor, torrc_of_client
-from anon.testnet import PrivateNetwork
 from anon.wire.replies import REPLY_BYTES, parse_reply
 from benchmarks.figures import Figure, publish
 from benchmarks.server import prepare

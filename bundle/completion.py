@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from anon.terminal.completion import SHELLS, Node, node_of, script
-from anon.terminal.placeholders import placed
+from anon.kit.terminal.completion import SHELLS, Node, node_of, script
+from anon.kit.terminal.placeholders import placed
 from anonml import COMMANDS, COMPLETION, HELP, application
 
-FOLDER = Path(__file__).resolve().parents[1] / "anon" / "terminal" / "completions"
+FOLDER = Path(__file__).resolve().parents[1] / "anon" / "kit" / "terminal" / "completions"
 
 
 def tree() -> Node:

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from anon.environment import Child, for_child
+from anon.machine.environment import Child, for_child
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("pyproject.toml", "README.md", "LICENSE", "anonml.py", "anon", "peer", "aggregator", "examples")

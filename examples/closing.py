@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
 
+from anon.kit.terminal.foreign import inline
 from anon.ldp import odds_moved
-from anon.terminal.foreign import inline
 from examples.checks import CONTROL, faults
 
 NANO = 10**9

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from anon.errors import AnonmlError
-from anon.testnet import PrivateNetwork
+from anon.kit.testnet import PrivateNetwork
 
 ENDING = 30.0
 SETTLING = 0.2

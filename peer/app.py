@@ -12,8 +12,8 @@ from pathlib import Path
 
 from attrs import evolve
 
+from anon.crypto.nacl import SALT_BYTES, passphrase_key
 from anon.errors import Malformed, Refused
-from anon.nacl import SALT_BYTES, passphrase_key
 from anon.protocols.kinds import LONGEST_MANIFEST
 from anon.protocols.registry import Protocols
 from anon.protocols.sizes import longest_body

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anon import environment
 from anon.errors import Refused
-from anon.terminal.options import picked
-from anon.terminal.printing import Terminal
-from anon.terminal.progress import on_one_line
+from anon.kit.terminal.options import picked
+from anon.kit.terminal.printing import Terminal
+from anon.kit.terminal.progress import on_one_line
+from anon.machine import environment
 from peer.rules.lifecycle import LAST
 from peer.store.home import PeerHome
 from peer.view import HomeView, made_ready
@@ -62,7 +62,7 @@ def existing_home(path: Path) -> PeerHome:
 
 def open_peer(path: Path, routes: Routes | None = None) -> PeerApp:
     """The peer of a home; asks for its passphrase when it has one. Without routes it cannot fetch. Raises `Refused`."""
-    from anon.outages.clock import elapsed_seconds
+    from anon.machine.clock import elapsed_seconds
     from peer.app import PeerApp
 
     peer_home = home_of(path)

@@ -45,9 +45,9 @@ from typing import final
 
 from attrs import evolve, field, frozen
 
-from anon import labels
 from anon.credential import Credential, present, pseudonym
 from anon.credential.issuance import SEED_SIZE
+from anon.crypto import labels
 from anon.ldp import NanoEpsilon, PerturbedReport
 from anon.protocols.charge import Measure
 from anon.protocols.outgoing import CutVector, OpenShares, Outgoing, SealedShares, SurveyAnswer

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 from hypothesis import HealthCheck, settings
 
-from anon import environment
 from anon.errors import AnonmlError
+from anon.machine import environment
 from tests.support import draws
 from tests.support.tries import QUARTER, WHOLE
 
 if TYPE_CHECKING:
-    from anon.testnet import PrivateNetwork
+    from anon.kit.testnet import PrivateNetwork
     from tests.support.peer_command import Command, Served
     from tests.support.postgres import Server
     from tests.support.world import World
@@ -145,7 +145,7 @@ def no_secret_taken() -> Iterator[None]:
 def passphrase_cost() -> Iterator[tuple[int, int]]:
     """The cost of a key from a passphrase, in operations and bytes. In this process a key costs hardly anything; programs
     that tests start pay for it."""
-    from anon.nacl import libsodium
+    from anon.crypto.nacl import libsodium
 
     cost = libsodium.OPERATIONS, libsodium.MEMORY
     with pytest.MonkeyPatch.context() as patch:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import anonml
-from anon.terminal.placeholders import MEANING, placed
+from anon.kit.terminal.placeholders import MEANING, placed
 from benchmarks.commands import home_with_study
 from tests.docs.repository import ROOT, modules
 from tests.support.peer_command import Command
@@ -140,7 +140,7 @@ def test_a_command_loads_only_what_it_needs(words: tuple[str, ...], unneeded: se
     assert loaded(words, tmp_path / "home") & unneeded == set()
 
 
-SUMS = {"anon.protocols.sum", "anon.protocols.models.linear", "anon.sharing", "anon.sums", "anon.vdaf", "peer.protocols.sum"}
+SUMS = {"anon.protocols.sum", "anon.protocols.models.linear", "anon.sharing", "anon.protocols.vectors", "anon.vdaf", "peer.protocols.sum"}
 IMPORTING = {"peer.data.importing", "peer.data.formats", "peer.data.fitting", "anon.tables.streams"}
 
 

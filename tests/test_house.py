@@ -22,6 +22,7 @@ LONGEST_MODULE = 400
 MOST_MODULES = 18
 MOST_OF_ONE = 50
 MOST_SHARED_NAMES = 10
+MOST_ROOMS_OF_ANON, MOST_FLOORS_OF_AGGREGATOR = 22, 9
 
 
 def _modules(side: str) -> list[Path]:
@@ -44,7 +45,7 @@ def test_sides_do_not_reach_across(side: str, forbidden: set[str]) -> None:
 
 def test_one_module_alone_knows_the_curve_library() -> None:
     users = [path.relative_to(ROOT).as_posix() for side in SIDES for path in _modules(side) if "py_arkworks_bls12381" in _roots(path)]
-    assert users == ["anon/credential/arkworks.py"]
+    assert users == ["anon/crypto/curve/arkworks.py"]
 
 
 def test_enrol_and_verify_do_not_import_each_other() -> None:
@@ -65,7 +66,7 @@ def test_peers_tellers_and_aggregators_import_nothing_of_one_another() -> None:
 def test_few_modules_see_concrete_routes() -> None:
     """Rules and sessions get a route as an argument; `app`, `peer.network.routes` and a teller's service choose it."""
     concrete = {"anon.route.direct_and_socks", "anon.route.DirectRoute", "anon.route.SocksRoute", "anon.route.tor.TorRoute", "anon.route.tor.route"}
-    allowed = {"anon/route/__init__.py", "anon/testnet/probe.py", "anon/route/tor/__init__.py", "peer/app.py", "peer/network/routes.py", "aggregator/app.py", "anon/teller/service.py"}
+    allowed = {"anon/route/__init__.py", "anon/kit/testnet/probe.py", "anon/route/tor/__init__.py", "peer/app.py", "peer/network/routes.py", "aggregator/app.py", "anon/teller/service.py"}
     wrong = [
         path.relative_to(ROOT).as_posix()
         for side in SIDES
@@ -75,13 +76,13 @@ def test_few_modules_see_concrete_routes() -> None:
     assert wrong == []
 
 
-TELLERS_DO_WITHOUT = ("peer", "aggregator", "anon.accounting", "anon.page", "anon.protocols", "anon.queries", "anon.sums", "anon.tables", "anon.testnet")
+TELLERS_DO_WITHOUT = ("peer", "aggregator", "anon.accounting", "anon.kit.page", "anon.protocols", "anon.queries", "anon.protocols.vectors", "anon.tables", "anon.kit.testnet")
 
 
 def test_a_tellers_machine_needs_no_room_of_peers_and_staff() -> None:
     """All that the third role may ever load, imports inside functions and by string included."""
     needed = rooms.needs({name for name in rooms.modules() if name.startswith("anon.teller")})
-    assert {"anon.study.manifest", "anon.vdaf.prio3", "anon.diagnosis"} <= needed
+    assert {"anon.study.manifest", "anon.vdaf.prio3", "anon.kit.diagnosis.checks"} <= needed
     assert sorted(name for name in needed if f"{name}.".startswith(tuple(f"{room}." for room in TELLERS_DO_WITHOUT))) == []
     assert (ast.get_docstring(ast.parse((ROOT / "anon/teller/__init__.py").read_text("utf-8"))) or "").startswith("The third role")
 
@@ -109,6 +110,12 @@ def test_no_room_imports_in_a_circle() -> None:
 @pytest.mark.parametrize("package", rooms.PACKAGES)
 def test_every_room_imports_from_lower_rows_alone(package: str) -> None:
     assert rooms.rises(package) == []
+
+
+def test_the_rooms_are_few_enough_to_be_read_at_a_glance() -> None:
+    """The rooms of a root are what a newcomer reads first, and each floor is one more step down."""
+    assert len(rooms.rooms("anon")) <= MOST_ROOMS_OF_ANON, sorted(rooms.rooms("anon"))
+    assert len(rooms.ORDER["aggregator"]) <= MOST_FLOORS_OF_AGGREGATOR
 
 
 def test_the_core_imports_no_shell_and_no_shell_another() -> None:
@@ -140,16 +147,16 @@ def _without(shell: str, tree: Path) -> None:
         shutil.copytree(ROOT / name, tree / name)
 
 
-PURE = ("anon.credential.pure", "anon.nacl.pure", "anon.sealing.pure")
+PURE = ("anon.crypto.pure",)
 """The twins in Python of native cryptography."""
 
 
 def _without_twins(tree: Path) -> None:
     """A copy of the product without them, with their line of wiring turned over; and without a shell that no study needs."""
-    _without("anon.testnet", tree)
+    _without("anon.kit.testnet", tree)
     for room in PURE:
         shutil.rmtree(tree / room.replace(".", "/"))
-    wiring = tree / "anon/backend.py"
+    wiring = tree / "anon/crypto/backend.py"
     told = wiring.read_text("utf-8")
     assert told.count("HAS_PURE: bool = True\n") == 1
     wiring.write_text(told.replace("HAS_PURE: bool = True\n", "HAS_PURE: bool = False\n"), "utf-8")
@@ -165,7 +172,7 @@ def test_what_tests_share_stands_on_no_test() -> None:
 @pytest.mark.slow
 def test_any_shell_can_be_deleted(tmp_path: Path) -> None:
     """Its folder and its line of wiring: the rest imports, adds its commands, and studies still go their way."""
-    kits = {"anon.terminal", "anon.page", "peer.opening", "aggregator.opening"}  # nothing is left above them to show
+    kits = {"anon.kit.terminal", "anon.kit.page", "anon.kit.diagnosis", "peer.opening", "aggregator.opening"}  # nothing is left above them to show
     shells = sorted(rooms.SHELLS.keys() - kits)
     for shell in shells:
         _without(shell, tmp_path / shell)
@@ -320,14 +327,14 @@ def test_every_wire_format_has_one_module() -> None:
 
 def test_a_protocol_is_known_in_its_rooms_alone() -> None:
     """Everything else asks the registries; the lab and the estimator are shells of the histogram and the sums."""
-    own = re.compile(r"(\.protocols\.|^anon\.)(histogram|sums?)(\.|$)")
+    own = re.compile(r"\.protocols\.(histogram|sum|vectors)(\.|$)")
     wrong = {
         path.relative_to(ROOT).as_posix(): sorted(name for name in rooms.imports(path) if own.search(name))
         for side in (*sorted(SIDES), "bundle")
         for path in _modules(side)
-        if not path.relative_to(ROOT).as_posix().startswith((*ROOMS_OF_PROTOCOLS, "anon/sums/"))
+        if not path.relative_to(ROOT).as_posix().startswith(ROOMS_OF_PROTOCOLS)
     }
-    assert own.search("peer.protocols.sum") and own.search("anon.protocols.histogram.design") and own.search("anon.sums.moments")
+    assert own.search("peer.protocols.sum") and own.search("anon.protocols.histogram.design") and own.search("anon.protocols.vectors.moments")
     assert {path: names for path, names in wrong.items() if names} == {}
 
 

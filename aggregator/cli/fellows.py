@@ -13,7 +13,7 @@ from attrs import define, field
 
 from aggregator.app import AggregatorApp
 from aggregator.intake.workers import begin_child
-from anon.outages.guard import Guard
+from anon.machine.guard import Guard
 
 _CONTEXT = multiprocessing.get_context("spawn")
 _LOOK_SECONDS = 1.0

@@ -9,9 +9,9 @@ import typer
 
 from aggregator.app import AggregatorApp
 from aggregator.opening import DEFAULT_HOME, HomeOption, existing, pick
-from anon.terminal import qr
-from anon.terminal.options import JsonOption, StudyOption, finished, print_json
-from anon.terminal.printing import Terminal, styled
+from anon.kit.terminal import qr
+from anon.kit.terminal.options import JsonOption, StudyOption, finished, print_json
+from anon.kit.terminal.printing import Terminal, styled
 from anon.transparency.fingerprint import HeadPrint, head_prints, listing, study_code, words
 
 

@@ -35,13 +35,13 @@ from aggregator.store.moving import move as move_to
 from aggregator.study.handout import PLACE, limits, link_table, mail
 from aggregator.study.status import StudyStatus
 from anon.errors import Malformed, Refused
+from anon.kit.terminal import qr
+from anon.kit.terminal.foreign import Foreign, inline
+from anon.kit.terminal.options import JsonOption, StudyOption, finished, print_json
+from anon.kit.terminal.printing import Terminal, styled
 from anon.storage.home import RESTORED
 from anon.storage.private_files import new_private_text
 from anon.study.manifest import Manifest
-from anon.terminal import qr
-from anon.terminal.foreign import Foreign, inline
-from anon.terminal.options import JsonOption, StudyOption, finished, print_json
-from anon.terminal.printing import Terminal, styled
 from anon.text.instants import instant
 from anon.wire.invite import parse_invite
 

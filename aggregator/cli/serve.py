@@ -25,16 +25,16 @@ from aggregator.opening import DEFAULT_HOME, HomeOption, RestoredOption, study_s
 from aggregator.rules.faults import in_words
 from aggregator.study.status import StudyStatus
 from anon.errors import Refused
-from anon.outages.clock import Leaps
-from anon.outages.guard import Guard
-from anon.page.browser import open_link
+from anon.kit.page.browser import open_link
+from anon.kit.terminal.foreign import inline, short
+from anon.kit.terminal.options import JsonOption, finished, print_json
+from anon.kit.terminal.printing import Terminal, styled
+from anon.kit.terminal.progress import on_one_line
+from anon.kit.terminal.wiring import Wiring, wiring_of
+from anon.machine.clock import Leaps
+from anon.machine.guard import Guard
 from anon.serving.onion_key import OnionKey, draw_key, keep_keys
 from anon.study.manifest import Manifest
-from anon.terminal.foreign import inline, short
-from anon.terminal.options import JsonOption, finished, print_json
-from anon.terminal.printing import Terminal, styled
-from anon.terminal.progress import on_one_line
-from anon.terminal.wiring import Wiring, wiring_of
 from anon.transparency.fingerprint import words
 from anon.wire.addresses import MOST_ADDRESSES, addresses_of, is_loopback
 from anon.wire.invite import Invite

@@ -26,6 +26,10 @@ from aggregator.study.handout import lower_limit
 from aggregator.study.status import StudyStatus
 from aggregator.study.suggested_cuts import suggested_cuts
 from anon.errors import Refused
+from anon.kit.terminal.foreign import inline, short
+from anon.kit.terminal.options import JsonOption, finished, print_json
+from anon.kit.terminal.printing import Terminal, styled
+from anon.kit.terminal.wiring import wiring_of
 from anon.ldp import format_epsilon, odds_moved
 from anon.protocols.cost_words import cost_in_words, is_local, promise_in_words
 from anon.protocols.registry import charge_of, protocol_of
@@ -33,10 +37,6 @@ from anon.sharing.drafts import drafted
 from anon.study import Manifest
 from anon.study.given import read_given
 from anon.study.schema import FILE as SCHEMA_FILE
-from anon.terminal.foreign import inline, short
-from anon.terminal.options import JsonOption, finished, print_json
-from anon.terminal.printing import Terminal, styled
-from anon.terminal.wiring import wiring_of
 from anon.text.instants import instant
 from anon.transparency.fingerprint import words
 from anon.wire.addresses import MOST_ADDRESSES, onion_addresses_fault

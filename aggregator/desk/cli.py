@@ -12,10 +12,10 @@ from aggregator.opening import DEFAULT_HOME, KEEP, RUN, HomeOption, RestoredOpti
 from aggregator.store.duplicate_home import demand_here
 from aggregator.store.home import open_home
 from anon.errors import Refused
-from anon.page.browser import open_link
-from anon.terminal.options import JsonOption, print_json
-from anon.terminal.printing import Terminal
-from anon.terminal.wiring import wiring_of
+from anon.kit.page.browser import open_link
+from anon.kit.terminal.options import JsonOption, print_json
+from anon.kit.terminal.printing import Terminal
+from anon.kit.terminal.wiring import wiring_of
 
 
 def join(app: typer.Typer) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from aggregator.desk.study_view import StudyFacts
-from aggregator.intake.counters import STEP
+from aggregator.rules.counters import STEP
 from aggregator.rules.lifecycle import Phase
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"

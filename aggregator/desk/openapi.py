@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from anon.page.gate import FORM_FIELD
+from anon.kit.page.gate import FORM_FIELD
 from anon.wire.replies import ENROLMENT_REFUSALS, PACKET_REFUSALS, REPLY_BYTES
 
 STUDY_ID = {"type": "string", "pattern": "^[0-9a-f]{64}$"}

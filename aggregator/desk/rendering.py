@@ -11,8 +11,8 @@ from markupsafe import Markup
 
 from aggregator.protocols.contract import PartScore
 from aggregator.protocols.estimates import EstimateRow
-from anon.page.gate import FORM_FIELD
-from anon.page.rendering import qr_drawing, templates_of
+from anon.kit.page.gate import FORM_FIELD
+from anon.kit.page.rendering import qr_drawing, templates_of
 from anon.text.instants import instant
 
 

@@ -14,8 +14,8 @@ from aggregator.app import AggregatorApp
 from aggregator.desk.link import HOST, LINK, PORT, metrics_token
 from aggregator.desk.views.studies import LARGEST_FORM, Pages
 from anon.errors import Refused
-from anon.page.gate import Gate, hosts_of
-from anon.page.guard import protect
+from anon.kit.page.gate import Gate, hosts_of
+from anon.kit.page.guard import protect
 from anon.serving.door import DoorSite, for_owner
 from anon.storage.private_files import write_private
 

@@ -7,7 +7,7 @@ any more, the estimate is final and exact.
 
 from __future__ import annotations
 
-from aggregator.intake.counters import STEP
+from aggregator.rules.counters import STEP
 
 
 class Steps:

@@ -10,9 +10,9 @@ from attrs import frozen
 
 from aggregator.desk.steps import Steps
 from aggregator.desk.timeline import TimelineStage, stages, time_left
-from aggregator.intake.counters import STEP, Count
 from aggregator.protocols.contract import PartScore
 from aggregator.protocols.estimates import Estimate
+from aggregator.rules.counters import STEP, Count
 from aggregator.rules.lifecycle import Phase
 from aggregator.study.live import LiveStudy
 from aggregator.study.status import CLOSED, roster_length, status_of

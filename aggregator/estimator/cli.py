@@ -9,9 +9,9 @@ import typer
 
 from aggregator.opening import PUBLISH
 from anon.errors import Refused
+from anon.kit.terminal.options import JsonOption, print_json
+from anon.kit.terminal.printing import Terminal
 from anon.protocols.installed import load_model
-from anon.terminal.options import JsonOption, print_json
-from anon.terminal.printing import Terminal
 
 
 def join(app: typer.Typer) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from aggregator.estimator.prediction import PublishedClassifier
 from anon.errors import Refused
-from anon.extras import install
+from anon.machine.extras import install
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.models.published import PublishedModel
 from anon.protocols.models.tables import Model, ModelTable, demand_tables
@@ -97,7 +97,7 @@ def _package(name: str) -> Any:
 
 
 def linear_graph(graph: _Graph, model: LinearModel) -> None:
-    """Each column centred, clipped and weighted by the rule of `anon.sums.columns.Column`; then the sum, and on."""
+    """Each column centred, clipped and weighted as in `anon.protocols.vectors.columns.Column`; then the sum, and on."""
     total = graph.real(model.intercept)
     for column, weight in zip(model.columns, model.weights, strict=True):
         x = graph.add("Reshape", column.name, graph.constant(np.array([-1], dtype=np.int64)))

@@ -21,7 +21,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.process import BaseProcess
 from typing import ParamSpec, TypeVar
 
-from anon.environment import shed
+from anon.machine.environment import shed
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")

@@ -16,9 +16,9 @@ from aggregator.lab.cli_plan import plan
 from aggregator.opening import DEFAULT_HOME, PUBLISH, HomeOption, existing, pick
 from aggregator.protocols.installed import PROTOCOLS
 from anon.errors import Refused
+from anon.kit.terminal.options import StudyOption, finished
+from anon.kit.terminal.printing import Terminal
 from anon.storage.private_files import new_private
-from anon.terminal.options import StudyOption, finished
-from anon.terminal.printing import Terminal
 
 
 def join_study(app: typer.Typer) -> None:

@@ -12,8 +12,8 @@ from rich.table import Table
 from aggregator.compute import HELP, Compute
 from aggregator.protocols.installed import PROTOCOLS
 from anon.errors import Malformed, Refused
-from anon.terminal.options import JsonOption, print_json
-from anon.terminal.printing import Terminal, styled
+from anon.kit.terminal.options import JsonOption, print_json
+from anon.kit.terminal.printing import Terminal, styled
 
 if TYPE_CHECKING:
     from aggregator.lab.planning.exact_sums import Beside

@@ -18,11 +18,11 @@ from aggregator.lab.simulation.simulate import HELD_OUT, SimulationResult, simul
 from aggregator.lab.simulation.trusted_party import DELTA
 from aggregator.protocols.installed import PROTOCOLS
 from anon.errors import InvalidValue
+from anon.kit.terminal.options import JsonOption, print_json
+from anon.kit.terminal.printing import Terminal
 from anon.protocols.histogram.sections import OnePacket
 from anon.protocols.sum.sections import Gradient, Moments, TablesSum
 from anon.study import Proposal
-from anon.terminal.options import JsonOption, print_json
-from anon.terminal.printing import Terminal
 from anon.text.foreign import shown
 
 app = typer.Typer(add_completion=False, help="Predict a study's result on data you have, without any network.")

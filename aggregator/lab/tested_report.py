@@ -6,13 +6,13 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from aggregator.intake.counters import Traffic
 from aggregator.intake.workers import Workers
 from aggregator.lab.simulation.people import People, people_from_csv
 from aggregator.lab.simulation.rule import evaluated
 from aggregator.protocols.contract import part_of
 from aggregator.protocols.installed import PROTOCOLS
 from aggregator.report.page import render
+from aggregator.rules.counters import Traffic
 from aggregator.rules.lifecycle import Phase
 from aggregator.study.learn import TranscriptCounts
 from aggregator.study.live import LiveStudy

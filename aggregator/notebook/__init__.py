@@ -26,7 +26,6 @@ import numpy as np
 from attrs import evolve, field, frozen
 from markupsafe import Markup, escape
 
-from aggregator.intake.counters import Traffic
 from aggregator.lab.simulation.people import People, people_from_csv, people_from_rows
 from aggregator.lab.simulation.rule import evaluated
 from aggregator.lab.simulation.simulate import NO_KEYS, SimulationResult, run_once, simulate, table_scores
@@ -36,6 +35,7 @@ from aggregator.protocols.installed import PROTOCOLS
 from aggregator.report.charts import Interval, intervals
 from aggregator.report.evaluation import TestEvaluation
 from aggregator.report.page import render
+from aggregator.rules.counters import Traffic
 from aggregator.study.publish import lint_queries
 from anon.errors import Malformed
 from anon.ldp import format_epsilon

@@ -7,8 +7,8 @@ from math import sqrt
 
 from attrs import frozen
 
-from aggregator.intake.counters import STEP
 from aggregator.protocols.tally import Tally
+from aggregator.rules.counters import STEP
 from anon.ldp import SCALE
 from anon.study.manifest import Survey
 

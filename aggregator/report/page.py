@@ -13,10 +13,10 @@ from functools import cache, lru_cache
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from aggregator.intake.counters import Traffic
 from aggregator.protocols.contract import LearningResult, part_of
 from aggregator.report.charts import Interval, bars, curve, intervals
 from aggregator.report.evaluation import FEWEST, TestEvaluation
+from aggregator.rules.counters import Traffic
 from anon.accounting.statement import Batch, batch_of_reports
 from anon.ldp import format_epsilon, odds_moved
 from anon.protocols.cost_words import cost_in_words, is_local, promise_in_words, statement

@@ -9,9 +9,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from anon.environment import Child, for_child
 from anon.errors import Refused
-from anon.extras import install
+from anon.machine.environment import Child, for_child
+from anon.machine.extras import install
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SECONDS = 120

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from attrs import field, frozen
 
-from anon import labels
+from anon.crypto import labels
 from anon.errors import Malformed
 from anon.wire.cbor import sha256
 from anon.wire.packets import Relayed, is_of, parse_published

@@ -12,9 +12,9 @@ from attrs import field, frozen
 from aggregator.rules.enrolled import Admission, Standing, StoredEnrolment
 from aggregator.rules.refusal import PacketRefused
 from aggregator.rules.unseal import StudyOpener
-from anon import labels
+from anon.crypto import labels
+from anon.crypto.sealing import OVERHEAD
 from anon.errors import Malformed, RejectedProof
-from anon.sealing import OVERHEAD
 from anon.study.features import Cohort
 from anon.wire.cbor import sha256
 from anon.wire.invite import Invite, invite_hash

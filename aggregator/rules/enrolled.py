@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import define, field, frozen
 
-from anon import labels
+from anon.crypto import labels
 from anon.wire.cbor import sha256
 
 

@@ -13,7 +13,7 @@ from attrs import frozen
 
 from aggregator.rules.lengths import TooLong
 from anon.errors import FAULT_IN_THIS_PROGRAM, Damaged, NoRoom, Refused, Unreachable
-from anon.outages import guard
+from anon.machine import guard
 from anon.sharing.round_document import Why
 
 LONGEST_PAUSE = 300.0

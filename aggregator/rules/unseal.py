@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from attrs import field, frozen
 
+from anon.crypto.sealing.opening import Opener
 from anon.errors import Malformed, RejectedProof
-from anon.sealing.opening import Opener
 
 
 @frozen

@@ -29,7 +29,7 @@ from attrs import field, frozen
 from aggregator.rules.accepted import AcceptedPacket
 from aggregator.rules.refusal import PacketRefused
 from aggregator.rules.unseal import StudyOpener
-from anon import labels
+from anon.crypto import labels
 from anon.errors import Malformed
 from anon.protocols.posts import layout_of_packets
 from anon.protocols.sortition import draw, occasion_of

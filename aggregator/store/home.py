@@ -19,9 +19,9 @@ from nacl.signing import SigningKey
 
 from aggregator.store.duplicate_home import MOVED, demand_here, mark
 from anon.credential import SecretKey, generate_secret_key, public_key
+from anon.crypto.sealing.opening import Opener
 from anon.errors import Damaged, Malformed, Refused, because
 from anon.protocols.resolve import StudyKeys
-from anon.sealing.opening import Opener
 from anon.serving.onion_key import ONION_KEYS
 from anon.storage.durable import KeptFile, connect, first_unsound, reading
 from anon.storage.home import RESTORED

@@ -53,7 +53,7 @@ from aggregator.store.database import Database
 from aggregator.store.home import KEPT
 from aggregator.store.origin import demand_key, demand_original
 from anon.errors import Refused
-from anon.outages.guard import Guard
+from anon.machine.guard import Guard
 from anon.storage.durable import reading
 from anon.text.sentences import Term, attributed
 

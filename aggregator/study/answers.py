@@ -6,7 +6,7 @@ from collections.abc import Awaitable
 
 from attrs import define, field
 
-from aggregator.intake.counters import Counters
+from aggregator.rules.counters import Counters
 from aggregator.rules.refusal import PacketRefused
 from aggregator.store.answers import AnswerStore
 

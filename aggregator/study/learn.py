@@ -15,10 +15,10 @@ from functools import lru_cache
 
 from attrs import field, frozen
 
-from aggregator.intake.counters import Traffic
 from aggregator.protocols.contract import AggregatorPart, CountingPart, LearningResult, part_of
 from aggregator.protocols.tally import Tally
 from aggregator.report.page import render
+from aggregator.rules.counters import Traffic
 from anon.protocols.contract import Place
 from anon.protocols.registry import Protocols
 from anon.study.manifest import Manifest

@@ -9,12 +9,12 @@ from weakref import WeakValueDictionary
 
 from attrs import frozen
 
-from aggregator.intake.counters import Traffic
 from aggregator.intake.enrolments import EnrolmentIntake
 from aggregator.intake.packets import PacketIntake, RosterValues
 from aggregator.intake.workers import Workers
 from aggregator.protocols.contract import part_of
 from aggregator.protocols.tally import Tally
+from aggregator.rules.counters import Traffic
 from aggregator.rules.faults import Fault, NoSum
 from aggregator.rules.lengths import demand_signable
 from aggregator.rules.lifecycle import Phase, deadline, read_word, word_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from aggregator.intake.counters import Count
+from aggregator.rules.counters import Count
 from aggregator.rules.faults import Fault
 from aggregator.rules.lifecycle import Phase
 from aggregator.store.studies import Progress

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from attrs import field, frozen
 
+from anon.crypto.nacl import SigningKey
 from anon.errors import Unreachable
-from anon.nacl import SigningKey
 from anon.route import Route
 from anon.sharing import exchange
 from anon.sharing.arrangement import Arrangement, TellerEntry

@@ -25,9 +25,9 @@ from collections.abc import Mapping, Sequence
 
 from attrs import Factory, frozen
 
-from anon.credential.curve import G1, G2, NEGATED_GENERATOR_G2, Scalar, multiexp, pairing_product_is_one
 from anon.credential.proof import Announcement, Proof
 from anon.credential.statement import Context, Statement
+from anon.crypto.curve import G1, G2, NEGATED_GENERATOR_G2, Scalar, multiexp, pairing_product_is_one
 
 COEFFICIENTS = 4
 """Of each proof: for E1, E2, E3 and the pairing."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from attrs import frozen
 
-from anon.credential.curve import (
+from anon.crypto.curve import (
     G1,
     G2,
     NEGATED_GENERATOR_G2,
@@ -16,8 +16,8 @@ from anon.credential.curve import (
     pairing_product_is_one,
     scalar_from_uniform,
 )
-from anon.credential.expand_message import fresh_bytes
-from anon.labels import BATCH
+from anon.crypto.expand_message import fresh_bytes
+from anon.crypto.labels import BATCH
 
 # So many bytes bound the error at 2^-128; longer ones would only cost time.
 COEFFICIENT_SIZE = 16

@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 from functools import lru_cache
 
-from anon.credential.curve import G1, Scalar, decode_g1, encode_g1, encode_scalar, hash_to_g1, scalar_from_uniform
-from anon.credential.expand_message import expand_message
+from anon.crypto.curve import G1, Scalar, decode_g1, encode_g1, encode_scalar, hash_to_g1, scalar_from_uniform
+from anon.crypto.expand_message import expand_message
 
 API_CORE = b"BBS_BLS12381G1_XMD:SHA-256_SSWU_RO_H2G_HM2S_"
 API_BLIND = b"BBS_BLS12381G1_XMD:SHA-256_SSWU_RO_BLIND_H2G_HM2S_"

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 
 from attrs import field, frozen
 
-from anon.credential.curve import (
+from anon.credential.issuance import SIGNATURE_SIZE, CommitmentSecrets, PublicKey
+from anon.credential.statement import nym_statement
+from anon.crypto.curve import (
     G1,
     G1_SIZE,
     G2,
@@ -25,8 +27,6 @@ from anon.credential.curve import (
     encode_scalar,
     pairing_product_is_one,
 )
-from anon.credential.issuance import SIGNATURE_SIZE, CommitmentSecrets, PublicKey
-from anon.credential.statement import nym_statement
 from anon.errors import Malformed, RejectedProof
 
 

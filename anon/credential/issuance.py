@@ -21,7 +21,8 @@ from anon.credential.ciphersuite import (
     hedged_scalars,
     i2osp8,
 )
-from anon.credential.curve import (
+from anon.credential.statement import Statement, demand_count, nym_statement
+from anon.crypto.curve import (
     G1,
     G1_SIZE,
     IDENTITY_G1,
@@ -36,9 +37,8 @@ from anon.credential.curve import (
     multiexp,
     multiply_g2_generator,
 )
-from anon.credential.statement import Statement, demand_count, nym_statement
+from anon.crypto.labels import HEDGED_SCALAR, NYM_ENTROPY
 from anon.errors import Malformed, RejectedProof
-from anon.labels import HEDGED_SCALAR, NYM_ENTROPY
 
 SEED_SIZE = 32
 SIGNATURE_SIZE = G1_SIZE + SCALAR_SIZE

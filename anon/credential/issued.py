@@ -35,7 +35,9 @@ from attrs import frozen
 
 from anon.credential.batch import coefficients_for, search
 from anon.credential.credential import signature_holds
-from anon.credential.curve import (
+from anon.credential.issuance import PublicKey
+from anon.credential.statement import nym_statement
+from anon.crypto.curve import (
     G1,
     G1_SIZE,
     G2,
@@ -49,10 +51,8 @@ from anon.credential.curve import (
     multiexp,
     pairing_product_is_one,
 )
-from anon.credential.issuance import PublicKey
-from anon.credential.statement import nym_statement
+from anon.crypto.labels import CREDENTIAL_BATCH
 from anon.errors import Malformed
-from anon.labels import CREDENTIAL_BATCH
 
 _POINTS = ("signature A", "commitment")
 AT_ONCE = 4096

@@ -18,11 +18,11 @@ from typing import NewType
 
 from anon.credential.ciphersuite import encode_scalars, hedged_scalars
 from anon.credential.credential import Credential, decode_signature
-from anon.credential.curve import G1_SIZE, IDENTITY_G1, SCALAR_SIZE, Scalar, decode_g1, decode_scalar, encode_g1
 from anon.credential.issuance import SEED_SIZE
 from anon.credential.proof import RANDOM_SCALARS, Announcement, Proof, make_proof, proof_size
 from anon.credential.statement import make_context, nym_statement
-from anon.labels import HEDGED_SCALAR
+from anon.crypto.curve import G1_SIZE, IDENTITY_G1, SCALAR_SIZE, Scalar, decode_g1, decode_scalar, encode_g1
+from anon.crypto.labels import HEDGED_SCALAR
 
 Tag = NewType("Tag", bytes)
 Token = NewType("Token", bytes)

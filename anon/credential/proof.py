@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from attrs import frozen
 
 from anon.credential.ciphersuite import hash_to_scalar, i2osp8
-from anon.credential.curve import (
+from anon.credential.statement import Context, Statement
+from anon.crypto.curve import (
     G1,
     G1_SIZE,
     SCALAR_SIZE,
@@ -20,7 +21,6 @@ from anon.credential.curve import (
     encode_scalar,
     multiexp,
 )
-from anon.credential.statement import Context, Statement
 
 RANDOM_SCALARS = 5
 POINTS = 3

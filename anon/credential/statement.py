@@ -19,7 +19,7 @@ from anon.credential.ciphersuite import (
     hash_to_scalar,
     i2osp8,
 )
-from anon.credential.curve import G1, Scalar, hash_to_g1, multiexp
+from anon.crypto.curve import G1, Scalar, hash_to_g1, multiexp
 from anon.errors import Refused
 
 MOST_NYM_SECRETS = 256

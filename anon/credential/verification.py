@@ -10,7 +10,11 @@ from functools import lru_cache
 
 from anon.credential.announced import COEFFICIENTS, AnnouncedProof, Folded, fold, fold_holds
 from anon.credential.batch import Fold, coefficients_for, failures
-from anon.credential.curve import (
+from anon.credential.issuance import PublicKey, decode_scalars
+from anon.credential.presentation import Tag, token_size
+from anon.credential.proof import Announcement, Proof, calculate_challenge
+from anon.credential.statement import Context, Statement, make_context, nym_statement
+from anon.crypto.curve import (
     G1,
     G1_SIZE,
     G2,
@@ -25,12 +29,8 @@ from anon.credential.curve import (
     multiexp,
     pairing_product_is_one,
 )
-from anon.credential.issuance import PublicKey, decode_scalars
-from anon.credential.presentation import Tag, token_size
-from anon.credential.proof import Announcement, Proof, calculate_challenge
-from anon.credential.statement import Context, Statement, make_context, nym_statement
+from anon.crypto.labels import TOKEN_BATCH
 from anon.errors import AnonmlError, Malformed, RejectedProof
-from anon.labels import TOKEN_BATCH
 
 LEAST_PART, MOST_PARTS = 8, 4
 """A fold that fails is halved until its parts are so short or so many fail; then the tokens left are checked alone."""

@@ -21,7 +21,7 @@ def load_model(path: Path | str) -> PublishedModel:
     >>> from pathlib import Path
     >>> from anon.protocols.models.linear import LinearModel
     >>> from anon.study.features import Feature, Label
-    >>> from anon.sums.columns import Column
+    >>> from anon.protocols.vectors.columns import Column
     >>> late = Label("late", "Late.", "SELECT late FROM diary", (1,), (0,), "negative")
     >>> cups = Feature("cups", "numeric", "Cups.", "SELECT cups FROM diary", missing=2, range=(0, 10), cuts=(3,))
     >>> coffee = LinearModel("", "Coffee", late, (cups,), (Column("cups", 2, 8),), weights=(4.0,), intercept=-1.0)

@@ -7,9 +7,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 from anon.credential import token_size
+from anon.crypto.sealing import OVERHEAD, seal
 from anon.errors import Malformed
 from anon.protocols.registry import protocol_of
-from anon.sealing import OVERHEAD, seal
 from anon.study.manifest import Manifest
 from anon.wire.packets import (
     Dummy,

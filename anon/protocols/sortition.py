@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from anon import labels
+from anon.crypto import labels
 from anon.errors import Malformed
 from anon.study.manifest import Manifest
 from anon.study.slots import Slot

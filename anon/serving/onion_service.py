@@ -21,7 +21,7 @@ from pathlib import Path
 from attrs import field, frozen
 
 from anon.errors import Refused, Unreachable
-from anon.outages.guard import Guard
+from anon.machine.guard import Guard
 from anon.route import Route
 from anon.route.tor import TorProcess, extra_lines, torrc_of_client
 from anon.route.tor.following import telling

@@ -17,10 +17,10 @@ from typing import Any
 
 from attrs import field, frozen
 
-from anon import labels
 from anon.credential import token_size
+from anon.crypto import labels
+from anon.crypto.sealing import PUBLIC_KEY_SIZE
 from anon.errors import InvalidValue, Malformed
-from anon.sealing import PUBLIC_KEY_SIZE
 from anon.text.foreign import folded
 from anon.vdaf.binding import sharing_context
 from anon.vdaf.circuits import BALL, BLOCKS, Ball, Blocks

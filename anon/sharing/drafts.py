@@ -6,7 +6,7 @@ import hashlib
 
 from attrs import evolve
 
-from anon.sealing import PUBLIC_KEY_SIZE
+from anon.crypto.sealing import PUBLIC_KEY_SIZE
 from anon.sharing.arrangement import COMMITMENT_SIZE, KEY_SIZE, TellerEntry, parse_entry
 from anon.study.proposal import Proposal, TellerPlace
 

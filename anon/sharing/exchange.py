@@ -36,7 +36,8 @@ from typing import Any, Generic, TypeVar
 
 from attrs import field, frozen
 
-from anon import labels
+from anon.crypto import labels
+from anon.crypto.nacl import BadSignatureError, SigningKey, VerifyKey
 from anon.errors import (
     FAULT_IN_THIS_PROGRAM,
     AnonmlError,
@@ -48,7 +49,6 @@ from anon.errors import (
     RejectedProof,
     Unreachable,
 )
-from anon.nacl import BadSignatureError, SigningKey, VerifyKey
 from anon.sharing.arrangement import Arrangement, TellerEntry, parse_entry
 from anon.sharing.statements import Disagreed, read_disagreement
 from anon.text.foreign import LONGEST_TOLD, Quoted

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from attrs import evolve, frozen
 
-from anon import labels
+from anon.crypto import labels
 from anon.errors import Malformed
 from anon.sharing.arrangement import PAIRS, Arrangement, parse_arrangement
 from anon.wire.cbor import decode, encode, sha256

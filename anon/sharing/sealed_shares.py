@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from anon.sealing import seal
+from anon.crypto.sealing import seal
 from anon.sharing.arrangement import Arrangement
 from anon.vdaf.binding import sharing_nonce
 from anon.vdaf.prio3 import Sharing

@@ -24,9 +24,9 @@ from typing import Any
 
 from attrs import field, frozen
 
-from anon import labels
+from anon.crypto import labels
+from anon.crypto.nacl import BadSignatureError, SigningKey, VerifyKey
 from anon.errors import Conflict, Malformed, RejectedProof
-from anon.nacl import BadSignatureError, SigningKey, VerifyKey
 from anon.sharing.arrangement import Arrangement
 from anon.sharing.quorum import quorums
 from anon.wire.cbor import decode, encode, sha256

@@ -14,7 +14,7 @@ from typing import Final
 
 from attrs import frozen
 
-from anon import labels
+from anon.crypto import labels
 from anon.errors import InvalidValue, Malformed, because
 from anon.wire.cbor import sha256
 

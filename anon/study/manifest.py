@@ -10,10 +10,10 @@ from functools import cached_property
 
 from attrs import field, frozen
 
-from anon import labels
+from anon.crypto import labels
+from anon.crypto.sealing import PUBLIC_KEY_SIZE
 from anon.errors import InvalidValue, Malformed
 from anon.ldp import Mechanism, from_spec
-from anon.sealing import PUBLIC_KEY_SIZE
 from anon.study.features import (
     LATEST,
     MOST_IN_COHORT,

@@ -14,8 +14,8 @@ from typing import Any
 
 from attrs import field, frozen
 
+from anon.crypto.nacl import SigningKey
 from anon.errors import AnonmlError, Refused, RejectedProof
-from anon.nacl import SigningKey
 from anon.sharing.exchange import CallOpening, SignedCall, read_request, read_signed, reply
 from anon.study.manifest import parse_manifest
 from anon.teller.home import Place

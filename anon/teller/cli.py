@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anon.errors import Malformed, Refused
-from anon.terminal.options import JsonOption, finished, print_json
+from anon.kit.terminal.options import JsonOption, finished, print_json
 from anon.wire.addresses import THIS_MACHINE
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ def init(
 @app.command(rich_help_panel=RUN)
 def serve(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
     """Answer the aggregators of this teller's studies, until stopped (Ctrl-C). Safe to stop or kill at any time."""
+    from anon.kit.terminal.progress import on_one_line
     from anon.teller.home import existing_home
-    from anon.terminal.progress import on_one_line
 
     opened = existing_home(home, os.urandom)
 
@@ -128,7 +128,7 @@ def words(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
 @app.command(rich_help_panel=WATCH)
 def status(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
     """The studies that this teller countersigned, how far each of their sums is, and a disk that takes nothing."""
-    from anon.outages.guard import disk_fault
+    from anon.machine.guard import disk_fault
     from anon.teller.home import existing_home
     from anon.teller.overview import overview
 
@@ -148,15 +148,15 @@ def status(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None
 @app.command(rich_help_panel=WATCH)
 def doctor(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
     """Look at this teller: installation, home, words, clock, disk, and if it is reachable. Exit code 1 for a fault."""
+    from anon.kit.terminal.findings import show
     from anon.teller.diagnosis import findings
     from anon.teller.service import ask_words
-    from anon.terminal.findings import show
 
     show([*findings(home, lambda opened: asyncio.run(ask_words(opened)))], as_json)
 
 
 def _lines(studies: Sequence[StudyOverview]) -> Iterator[str]:
-    from anon.terminal.foreign import short
+    from anon.kit.terminal.foreign import short
 
     for study in studies:
         members = "" if study.members is None else f", {study.members} members"

@@ -7,8 +7,8 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from anon.diagnosis import SERVICE_CHECKS, Check
 from anon.errors import AnonmlError
+from anon.kit.diagnosis.checks import SERVICE_CHECKS, Check
 from anon.teller.home import TellerHome, existing_home
 from anon.teller.journal import SCHEMA
 from anon.transparency.fingerprint import teller_words

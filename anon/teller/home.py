@@ -9,8 +9,8 @@ from pathlib import Path
 
 from attrs import field, frozen
 
+from anon.crypto.nacl import SigningKey
 from anon.errors import InvalidValue, Refused
-from anon.nacl import SigningKey
 from anon.sharing.arrangement import KEY_SIZE, LONGEST_TEXT
 from anon.storage.durable import KeptFile, reading
 from anon.storage.locks import locked

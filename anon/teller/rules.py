@@ -29,11 +29,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from attrs import field, frozen
 
-from anon import labels
 from anon.credential import PublicKey, Verifier, cached_verifier
+from anon.crypto import labels
+from anon.crypto.sealing.opening import Opener
 from anon.errors import Malformed, Refused, RejectedProof
 from anon.noise import DiscreteGaussian, RandomBytes
-from anon.sealing.opening import Opener
 from anon.sharing.arrangement import Arrangement, Sum
 from anon.sharing.quorum import Quorum
 from anon.sharing.statements import AcceptedList, parse_list

@@ -14,12 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from attrs import field, frozen
 
-from anon import labels
 from anon.credential import Tag
+from anon.crypto import labels
+from anon.crypto.nacl import SigningKey
+from anon.crypto.sealing import seal
+from anon.crypto.sealing.opening import Opener
 from anon.errors import AnonmlError, Conflict, Malformed, Refused, RejectedProof
-from anon.nacl import SigningKey
-from anon.sealing import seal
-from anon.sealing.opening import Opener
 from anon.sharing.arrangement import (
     Arrangement,
     TellerEntry,

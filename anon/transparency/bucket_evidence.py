@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from attrs import field, frozen
 
-from anon import labels
+from anon.crypto import labels
 from anon.errors import AnonmlError, Malformed
 from anon.study.manifest import Manifest
 from anon.transparency.bucketed import has_buckets, read_digests_bucket, read_roster_bucket

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from attrs import field, frozen
 
-from anon import labels
+from anon.crypto import labels
 from anon.errors import Malformed
 from anon.study.manifest import Manifest
 from anon.transparency.buckets import (

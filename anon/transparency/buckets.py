@@ -24,7 +24,7 @@ from typing import TypeVar
 
 from attrs import field, frozen
 
-from anon import labels
+from anon.crypto import labels
 from anon.errors import Malformed
 from anon.transparency.merkle import HASH_BYTES, leaf_hash, led_to, path_of, root_of
 from anon.wire.cbor import decode, encode, sha256

@@ -23,9 +23,9 @@ from heapq import nsmallest
 
 from attrs import field, frozen
 
-from anon.backend import PURE
 from anon.credential import IssuedChecker, IssuedCredential, PublicKey, signer_nym_entropy
-from anon.credential.curve import IMPLEMENTATION
+from anon.crypto.backend import PURE
+from anon.crypto.curve import IMPLEMENTATION
 from anon.study.manifest import Manifest
 from anon.transparency.documents import body_digest
 from anon.wire.messages import (

@@ -13,9 +13,9 @@ from itertools import takewhile
 
 from attrs import field, frozen
 
-from anon import labels
+from anon.crypto import labels
+from anon.crypto.nacl import BadSignatureError, SigningKey, VerifyKey
 from anon.errors import Malformed, RejectedProof
-from anon.nacl import BadSignatureError, SigningKey, VerifyKey
 from anon.wire.cbor import decode, encode, sha256
 
 KIND = re.compile(r"[a-z]{1,11}\Z")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from attrs import field, frozen
 
-from anon import labels
+from anon.crypto import labels
 from anon.errors import AnonmlError, Refused, RejectedProof
 from anon.study.manifest import Manifest, parse_manifest
 from anon.transparency.bucket_evidence import BadBucket, read_bad_bucket

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from anon import labels
+from anon.crypto import labels
 from anon.transparency.documents import SignedHead
 from anon.wire.cbor import sha256
 

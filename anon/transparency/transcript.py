@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import frozen
 
-from anon import labels
 from anon.credential import token_size
+from anon.crypto import labels
 from anon.errors import Malformed
 from anon.study.manifest import Manifest, Survey
 from anon.wire.cbor import decode, encode, sha256_each

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 
-from anon.labels import VDAF_CONTEXT, VDAF_NONCE
+from anon.crypto.labels import VDAF_CONTEXT, VDAF_NONCE
 from anon.vdaf.prio3 import NONCE_SIZE, Prio3
 
 STUDY_SIZE = 32

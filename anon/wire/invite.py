@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 from attrs import field, frozen
 
-from anon import labels
+from anon.crypto import labels
 from anon.errors import Malformed
 from anon.text.foreign import whole_place
 from anon.text.sentences import attributed, say

@@ -12,10 +12,10 @@ from typing import Any, overload
 
 from attrs import field, frozen
 
-from anon import labels
 from anon.credential import commitment_size
+from anon.crypto import labels
+from anon.crypto.nacl import BadSignatureError, SigningKey, VerifyKey
 from anon.errors import Malformed, RejectedProof
-from anon.nacl import BadSignatureError, SigningKey, VerifyKey
 from anon.wire.cbor import decode, encode, sha256
 from anon.wire.lists import FixedRows, fixed_rows
 

@@ -19,9 +19,9 @@ from typing import Any
 
 from attrs import field, frozen
 
-from anon import labels
+from anon.crypto import labels
+from anon.crypto.sealing import OVERHEAD, seal
 from anon.errors import Malformed
-from anon.sealing import OVERHEAD, seal
 from anon.wire.cbor import decode, encode, sha256
 
 VERSION = 2

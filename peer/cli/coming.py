@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anon.terminal.options import local_time
+from anon.kit.terminal.options import local_time
 from peer.rules.lifecycle import State
 from peer.store.records import Study
 

@@ -14,11 +14,11 @@ from rich.progress import Progress
 from rich.table import Table
 
 from anon.errors import Refused
+from anon.kit.terminal.foreign import Foreign, inline
+from anon.kit.terminal.printing import Terminal, styled
 from anon.tables.columns import column_name
 from anon.tables.numerals import Numerals
 from anon.tables.streams import Cell
-from anon.terminal.foreign import Foreign, inline
-from anon.terminal.printing import Terminal, styled
 from peer.data.choices import Choices, Person
 from peer.data.fitting import people_in
 from peer.data.importing import ImportSummary, Mode, import_file

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anon.errors import Refused
-from anon.terminal.foreign import inline
-from anon.terminal.options import JsonOption, StudyOption, print_json
-from anon.terminal.printing import Terminal, styled
+from anon.kit.terminal.foreign import inline
+from anon.kit.terminal.options import JsonOption, StudyOption, print_json
+from anon.kit.terminal.printing import Terminal, styled
 from peer.opening import DEFAULT_HOME, HomeOption, open_view, pick
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _export(proofs: list[Proof], where: Path) -> list[Path]:
         raise Refused("several proofs: name a folder that exists, or one study with --study")
     else:
         files = [where]
-    from anon.terminal.equivocation import write_new
+    from anon.kit.terminal.equivocation import write_new
 
     for proof, file in zip(proofs, files, strict=True):
         write_new(file, proof.to_bytes())
@@ -79,7 +79,7 @@ def fingerprint(
 
     Equal words at one number: the same roster, seed, credentials and thresholds up to there. Holds nothing about you.
     """
-    from anon.terminal import qr
+    from anon.kit.terminal import qr
     from anon.transparency.exported_chain import write_exported_chain
     from anon.transparency.fingerprint import head_prints, study_code, words
     from peer.run.equivocations import seen_chain
@@ -105,7 +105,7 @@ def fingerprint(
 
 
 def _show(study: bytes, prints: tuple[HeadPrint, ...], drawn: HeadPrint) -> None:
-    from anon.terminal import qr
+    from anon.kit.terminal import qr
     from anon.transparency.fingerprint import words
 
     console = Terminal()

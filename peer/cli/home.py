@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from attrs import evolve
 
-from anon import environment
 from anon.errors import AnonmlError, Malformed, Refused
+from anon.kit.terminal.foreign import inline
+from anon.kit.terminal.options import JsonOption, finished, print_json
+from anon.kit.terminal.printing import Terminal, styled
+from anon.kit.terminal.progress import on_one_line
 from anon.ldp import nano
+from anon.machine import environment
 from anon.protocols.charge import LOCAL, Budget, Measure, Unit
-from anon.terminal.foreign import inline
-from anon.terminal.options import JsonOption, finished, print_json
-from anon.terminal.printing import Terminal, styled
-from anon.terminal.progress import on_one_line
 from anon.wire.invite import Invite, parse_invite
 from peer.cli.show import budget_json, prediction_json, show_budget, show_prediction
 from peer.opening import (

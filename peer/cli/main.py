@@ -14,12 +14,12 @@ import typer
 from attrs import evolve
 
 from anon.errors import Conflict, Refused
+from anon.kit.terminal.foreign import short
+from anon.kit.terminal.options import JsonOption, StudyOption, finished, local_time, print_json
+from anon.kit.terminal.printing import Terminal, styled
+from anon.kit.terminal.wiring import wiring_of
 from anon.ldp import format_epsilon, nano
-from anon.outages.guard import Guard, disk_fault
-from anon.terminal.foreign import short
-from anon.terminal.options import JsonOption, StudyOption, finished, local_time, print_json
-from anon.terminal.printing import Terminal, styled
-from anon.terminal.wiring import wiring_of
+from anon.machine.guard import Guard, disk_fault
 from anon.wire.invite import parse_invite
 from peer.cli import equivocation as proof_commands
 from peer.cli import home as own_commands

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from anon.errors import Malformed
-from anon.terminal.options import StudyOption, local_time
-from anon.terminal.printing import Terminal
+from anon.kit.terminal.options import StudyOption, local_time
+from anon.kit.terminal.printing import Terminal
 from peer.opening import DEFAULT_HOME, HomeOption, open_peer, pick
 
 _UNITS = {"m": 60, "h": 3600, "d": 86400}

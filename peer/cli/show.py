@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import attrs
 from rich.table import Table
 
+from anon.kit.terminal.foreign import Foreign, framed, inline, short
+from anon.kit.terminal.options import local_time
+from anon.kit.terminal.printing import Terminal, styled
 from anon.ldp import format_epsilon
 from anon.protocols.charge import LOCAL, Budget, Charge
-from anon.terminal.foreign import Foreign, framed, inline, short
-from anon.terminal.options import local_time
-from anon.terminal.printing import Terminal, styled
 from anon.text.foreign import Quoted, paragraphs
 from anon.text.sentences import joined, listed, say
 from anon.transparency.fingerprint import study_code
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 def sheet_json(sheet: ConsentSheet, own: OwnData) -> dict[str, Any]:
     """All of a consent sheet, and what the owner's data lacks for it."""
-    from anon.terminal import qr
+    from anon.kit.terminal import qr
 
     return {
         "study": sheet.study.hex(),
@@ -122,7 +122,7 @@ def show_sheet(
 ) -> None:
     """A consent sheet: who asks, what, when, at which price, and what stands against it; `code` draws its QR code. To a
     `member` the cost is told as it is held, and nothing stands against a yes that was given."""
-    from anon.terminal import qr
+    from anon.kit.terminal import qr
 
     console = Terminal()
     console.rule("A study asks you")

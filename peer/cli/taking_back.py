@@ -12,9 +12,9 @@ from typing import Annotated
 import typer
 
 from anon.errors import Refused
-from anon.terminal.foreign import inline, short
-from anon.terminal.options import finished
-from anon.terminal.printing import Terminal, styled
+from anon.kit.terminal.foreign import inline, short
+from anon.kit.terminal.options import finished
+from anon.kit.terminal.printing import Terminal, styled
 from peer.app import PeerApp
 from peer.data.deleting import demand_table
 from peer.network.routes import Routes

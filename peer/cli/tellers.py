@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from anon.terminal.foreign import inline
-from anon.terminal.printing import Terminal, styled
+from anon.kit.terminal.foreign import inline
+from anon.kit.terminal.printing import Terminal, styled
 from anon.text.foreign import Quoted, whole_place
 from anon.text.sentences import joined
 from peer.rules.tellers import LONGEST_SHOWN, NamedTeller, other_words

@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 
 from anon.errors import Refused
-from anon.terminal.options import JsonOption, finished, print_json
-from anon.terminal.printing import Terminal
+from anon.kit.terminal.options import JsonOption, finished, print_json
+from anon.kit.terminal.printing import Terminal
 from peer.desktop import cli_notices, cli_surfaces
 from peer.desktop.login.autostart import UNATTENDED, demand_sensible, standing, switch_off, switch_on
 from peer.desktop.login.item import LoginItem, login_item, own_program

@@ -8,8 +8,8 @@ from pathlib import Path
 import typer
 from attrs import evolve
 
-from anon.terminal.options import JsonOption, print_json
-from anon.terminal.printing import Terminal
+from anon.kit.terminal.options import JsonOption, print_json
+from anon.kit.terminal.printing import Terminal
 from peer.desktop.notifications import notices_here
 from peer.opening import DEFAULT_HOME, HomeOption, home_of
 from peer.store.home import PeerHome

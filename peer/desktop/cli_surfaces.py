@@ -10,10 +10,10 @@ from pathlib import Path
 
 import typer
 
-from anon.page.browser import open_link
-from anon.terminal.printing import Terminal
-from anon.terminal.progress import on_one_line
-from anon.terminal.wiring import Wiring, wiring_of
+from anon.kit.page.browser import open_link
+from anon.kit.terminal.printing import Terminal
+from anon.kit.terminal.progress import on_one_line
+from anon.kit.terminal.wiring import Wiring, wiring_of
 from peer.desktop import tray as desktop_tray
 from peer.desktop import window as desktop_window
 from peer.desktop.page import Page

@@ -9,9 +9,9 @@ from collections.abc import Callable, Coroutine
 from importlib.util import find_spec
 from typing import Any
 
-from anon.environment import Child, for_child
 from anon.errors import Refused, because
-from anon.extras import install
+from anon.machine.environment import Child, for_child
+from anon.machine.extras import install
 
 Tell = Callable[[str], Coroutine[Any, Any, None]]
 """Shows one sentence. Raises `Refused` when no desktop took it."""

@@ -11,7 +11,7 @@ from typing import Protocol
 from attrs import define
 
 from anon.errors import Refused
-from anon.outages.guard import Guard
+from anon.machine.guard import Guard
 from anon.storage.private_files import write_private
 from anon.wire.strict_json import read_json
 from peer.app import PeerApp

@@ -15,8 +15,8 @@ from typing import Any
 from attrs import frozen
 
 from anon.errors import AnonmlError, Refused
-from anon.extras import install
-from anon.page.browser import open_link
+from anon.kit.page.browser import open_link
+from anon.machine.extras import install
 from peer.desktop.page import Page
 from peer.desktop.tray_menu import MenuChoice, choose, menu, view_of
 

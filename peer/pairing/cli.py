@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anon.errors import Refused
+from anon.kit.terminal import qr
+from anon.kit.terminal.foreign import inline
+from anon.kit.terminal.options import JsonOption, local_time, print_json
+from anon.kit.terminal.printing import Terminal
+from anon.kit.terminal.progress import on_one_line
 from anon.route.tor.control import has_unix_sockets
-from anon.terminal import qr
-from anon.terminal.foreign import inline
-from anon.terminal.options import JsonOption, local_time, print_json
-from anon.terminal.printing import Terminal
-from anon.terminal.progress import on_one_line
 from anon.wire.invite import parse_invite
 from peer.opening import DEFAULT_HOME, DEVICES, HomeOption, RouteOption, existing_home, home_of, open_peer, routes_of
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from attrs import field, frozen
 
-from anon.nacl import PrivateKey
+from anon.crypto.nacl import PrivateKey
 from anon.wire.onion_address import SUFFIX
 
 _BYTES = 32

@@ -11,8 +11,8 @@ from pathlib import Path
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from anon.page.gate import POLICY
-from anon.page.guard import protect
+from anon.kit.page.gate import POLICY
+from anon.kit.page.guard import protect
 from anon.serving.door import DoorSite, for_owner, private_socket
 from anon.text.sentences import say
 from peer.pairing.allowed import REFUSED, permitted

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from attrs import define, field, frozen
 
 from anon.errors import Refused
-from anon.page.gate import ENTER, TOKEN_BYTES, Gate
+from anon.kit.page.gate import ENTER, TOKEN_BYTES, Gate
 from anon.text.foreign import Quoted
 from anon.text.sentences import say
 from peer.pairing.client_key import ClientKey, draw_client_key

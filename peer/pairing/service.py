@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from attrs import field, frozen
 
 from anon.errors import Unreachable
-from anon.outages.guard import Guard
+from anon.machine.guard import Guard
 from anon.text.sentences import say
 from anon.wire.invite import Invite
 from peer.app import PeerApp

@@ -19,12 +19,12 @@ from anon.protocols.contract import DocumentArrived, Place, Record
 from anon.protocols.outgoing import Contributing, OpenShares, RawVector, SealedShares, sealed
 from anon.protocols.sum.design import CONSTANT, GRADIENT, shape_of, summed_of
 from anon.protocols.sum.standing import SUMS, arrangement_of, place_of, read_sum, read_sums, standing_after
+from anon.protocols.vectors.gradient import GradientSums
+from anon.protocols.vectors.moments import MomentSums
+from anon.protocols.vectors.tables import TableSums
 from anon.sharing.quorum import quorums
 from anon.sharing.sealed_shares import open_shares, seals
 from anon.study.manifest import Manifest, Survey
-from anon.sums.gradient import GradientSums
-from anon.sums.moments import MomentSums
-from anon.sums.tables import TableSums
 from anon.wire.packets import Occasion
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 
 from attrs import field, frozen
 
-from anon import labels
 from anon.credential import CommitmentSecrets, commit
+from anon.crypto import labels
+from anon.crypto.nacl import CryptoError, SecretBox, SigningKey
 from anon.errors import Malformed, Refused
-from anon.nacl import CryptoError, SecretBox, SigningKey
 from anon.text.sentences import say
 from anon.transparency.buckets import decoys
 from anon.wire.cbor import decode, encode

@@ -5,7 +5,7 @@ a second clock, which nobody sets. A wall clock that went another way is believe
 Until then every window keeps its place, so that a clock that is put right again has cost nothing.
 
 Asleep. The second clock must count the time that a machine sleeps, or waking would look like a jump.
-`anon.outages.clock.elapsed_seconds` does on Linux, macOS and Windows. Where it cannot, a machine that wakes acts by the
+`anon.machine.clock.elapsed_seconds` does on Linux, macOS and Windows. Where it cannot, a machine that wakes acts by the
 time before its sleep for half an hour. A packet that it sends in this time may come too late, and none is given up for
 it.
 

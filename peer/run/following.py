@@ -15,7 +15,7 @@ from contextlib import suppress
 from attrs import frozen
 
 from anon.errors import AnonmlError, Damaged, NoRoom
-from anon.outages.guard import Guard, told
+from anon.machine.guard import Guard, told
 from anon.text.sentences import Term, joined
 from peer.rules.lifecycle import State
 from peer.rules.schedule import draw_backoff

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from enum import StrEnum
 
 from anon.errors import FAULT_IN_THIS_PROGRAM, AnonmlError
-from anon.outages.guard import told
+from anon.machine.guard import told
 from peer.store.home import RunElsewhere
 
 _LOG = logging.getLogger(__name__)

@@ -13,8 +13,8 @@ from pathlib import Path
 import attrs
 from attrs import field, frozen
 
+from anon.crypto.nacl import passphrase_key
 from anon.errors import Malformed, Refused, of_the_system
-from anon.nacl import passphrase_key
 from anon.storage.durable import KeptFile, reading
 from anon.storage.locks import locked
 from anon.storage.private_files import held_private, write_private

@@ -11,11 +11,11 @@ from typing import Annotated
 
 import typer
 
-from anon.outages.guard import Guard
-from anon.page.browser import open_link
-from anon.terminal.printing import Terminal
-from anon.terminal.progress import on_one_line
-from anon.terminal.wiring import Wiring, wiring_of
+from anon.kit.page.browser import open_link
+from anon.kit.terminal.printing import Terminal
+from anon.kit.terminal.progress import on_one_line
+from anon.kit.terminal.wiring import Wiring, wiring_of
+from anon.machine.guard import Guard
 from anon.wire.invite import Invite, parse_invite
 from peer.network.routes import Routes
 from peer.opening import DEFAULT_HOME, START, HomeOption, RouteOption, home_of, open_peer

@@ -5,8 +5,8 @@ from __future__ import annotations
 from aiohttp import BodyPartReader, MultipartReader, web
 
 from anon.errors import Malformed, Refused
-from anon.page.gate import FORM_FIELD
-from anon.page.guard import UNREADABLE
+from anon.kit.page.gate import FORM_FIELD
+from anon.kit.page.guard import UNREADABLE
 from anon.text.sentences import Term, say
 from peer.web.languages import figure
 from peer.web.site import SITE

@@ -7,7 +7,7 @@ import warnings
 from importlib.util import find_spec
 
 from anon.errors import Malformed, Refused
-from anon.extras import install
+from anon.machine.extras import install
 from anon.text.sentences import Term, say
 
 LARGEST = 32 * 2**20

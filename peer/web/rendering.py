@@ -8,9 +8,9 @@ from functools import cache
 from jinja2 import Environment
 from markupsafe import Markup
 
-from anon.extras import install
+from anon.kit.page.rendering import coded, qr_drawing, sentence, templates_of
 from anon.ldp import SCALE, format_epsilon, odds_moved
-from anon.page.rendering import coded, qr_drawing, sentence, templates_of
+from anon.machine.extras import install
 from anon.protocols.words import Probability
 from anon.text.foreign import Marked, paragraphs, whole_place
 from anon.text.html import alike

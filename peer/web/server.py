@@ -15,8 +15,8 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from anon.errors import AnonmlError, Refused, Unreachable
-from anon.page.gate import Gate, hosts_of
-from anon.page.guard import protect
+from anon.kit.page.gate import Gate, hosts_of
+from anon.kit.page.guard import protect
 from anon.serving.door import DoorSite, for_owner
 from anon.text.sentences import Sentence, say
 from peer.app import PeerApp

@@ -15,9 +15,9 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from anon.errors import Refused
-from anon.page.gate import FORM_FIELD, Gate
-from anon.page.guard import form_token
-from anon.page.jobs import Jobs
+from anon.kit.page.gate import FORM_FIELD, Gate
+from anon.kit.page.guard import form_token
+from anon.kit.page.jobs import Jobs
 from anon.queries.sandbox import plain_tables_of
 from anon.study.features import Table
 from anon.study.manifest import Manifest

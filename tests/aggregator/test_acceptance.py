@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
+from anon.crypto.sealing import seal
+from anon.crypto.sealing.opening import Opener
 from anon.protocols.sortition import tag_context
-from anon.sealing import seal
-from anon.sealing.opening import Opener
 from anon.wire.packets import Dummy, Packet, enrolment_info, packet_info, pad
 from anon.wire.replies import REPLY_BYTES, WORDS, encode_reply
 from tests.anon.credential.draft_form import drafted

@@ -10,7 +10,7 @@ import pytest
 
 from aggregator.store import enrolments
 from anon.credential import commit
-from anon.sealing import OVERHEAD
+from anon.crypto.sealing import OVERHEAD
 from anon.wire.messages import parse_roster
 from tests.support.packets import boxed
 from tests.support.world import FakePeer, World, in_memory, published, study_text

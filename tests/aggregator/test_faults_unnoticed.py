@@ -10,8 +10,8 @@ import pytest
 from attrs import evolve
 from sqlalchemy import text
 
-from aggregator.intake.counters import STEP, Count, Counters, Traffic
 from aggregator.rules.accepted import AcceptedPacket
+from aggregator.rules.counters import STEP, Count, Counters, Traffic
 from aggregator.rules.enrol import draw_invites
 from aggregator.rules.enrolled import StoredEnrolment
 from aggregator.rules.faults import Superseded, TellerAway, TellerRefuses
@@ -20,9 +20,9 @@ from aggregator.study.bucketing import credentials_buckets, roster_buckets, tran
 from aggregator.tellers.http_link import PAUSES, HttpLink
 from aggregator.tellers.link import named, together
 from aggregator.tellers.study_tellers import aligned
-from anon import labels
+from anon.crypto import labels
+from anon.crypto.nacl import SigningKey
 from anon.errors import Damaged, Malformed, NoRoom, Refused, Unreachable
-from anon.nacl import SigningKey
 from anon.route import Response
 from anon.sharing.exchange import reply
 from anon.sharing.statements import Disagreed, ListSignature, disagreement_of

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggregator.intake.counters import Traffic
 from aggregator.lab.simulation.people import FeatureColumn, People
 from aggregator.lab.simulation.rule import evaluated
 from aggregator.lab.simulation.simulate import NO_KEYS, run_once
 from aggregator.report import page
 from aggregator.report.charts import bars
 from aggregator.report.pdf import to_pdf
+from aggregator.rules.counters import Traffic
 from anon.protocols.resolve import resolve
 from peer.published_report import as_page
 from tests.support.protocols import parse_proposal

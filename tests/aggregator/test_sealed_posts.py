@@ -12,9 +12,9 @@ from attrs import evolve
 from aggregator.audit import audit_documents
 from aggregator.rules.lifecycle import Phase
 from aggregator.study.publish import prepare
+from anon.crypto.pure import sealing as pure
+from anon.crypto.sealing.opening import Opener
 from anon.protocols import posts
-from anon.sealing import pure
-from anon.sealing.opening import Opener
 from anon.transparency.transcript import parse_transcript
 from anon.wire import packets
 from anon.wire.packets import Packet, enrolment_info, packet_info, parse_published

@@ -16,7 +16,7 @@ from aggregator.store.database import Database
 from aggregator.store.packets import PacketStore
 from aggregator.store.postgres import PostgresDatabase
 from aggregator.store.sqlite import SqliteDatabase
-from anon import labels
+from anon.crypto import labels
 from anon.storage.migration import KEPT
 from anon.wire.cbor import sha256
 from anon.wire.packets import Occasion, Packet, Relayed

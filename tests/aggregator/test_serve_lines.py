@@ -9,7 +9,7 @@ from attrs import evolve
 
 from aggregator.cli import serve
 from aggregator.cli.serve import ServeReporter, Serving
-from aggregator.intake.counters import Count
+from aggregator.rules.counters import Count
 from tests.support.world import in_memory, study_text
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from aggregator.network import http
-from anon.nacl import SigningKey
+from anon.crypto.nacl import SigningKey
 from anon.serving import quiet_http
 from anon.sharing import exchange
 from anon.teller import service

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
+from anon.kit.terminal.equivocation import evidence_lines
 from anon.route import Response
-from anon.terminal.equivocation import evidence_lines
 from anon.transparency import buckets
 from anon.transparency.bucket_evidence import BadBucket, bad_bucket_of, bucket_fault
 from anon.transparency.bucketed import InBuckets, leaf_of, roster_in_buckets

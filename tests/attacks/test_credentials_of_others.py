@@ -138,7 +138,7 @@ def aggregator() -> FakeAggregator:
 
 
 def file_of(aggregator: FakeAggregator, place: int = 2, **changed: object) -> bytes:
-    from anon import labels
+    from anon.crypto import labels
 
     parts = {
         "label": labels.BAD_CREDENTIAL,

@@ -81,7 +81,7 @@ def test_no_library_of_a_format_is_loaded_beside_the_keys(tmp_path: Path) -> Non
 def test_the_program_that_reads_files_knows_no_key_route_or_store() -> None:
     program = "import sys; import peer.data.foreign_child, peer.data.foreign_answers; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
-    kept_away = ("peer.store", "peer.network", "peer.rules", "peer.release", "anon.credential", "anon.sealing", "aiohttp", "nacl")
+    kept_away = ("peer.store", "peer.network", "peer.rules", "peer.release", "anon.credential", "anon.crypto.sealing", "aiohttp", "nacl")
     assert "peer.data.formats.parquet" in loaded and not [name for name in loaded if name.startswith(kept_away)]
 
 

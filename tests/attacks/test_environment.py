@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from aggregator.intake.workers import Workers
-from anon import diagnosis, environment
-from anon.environment import Child, for_child
-from anon.page import browser
+from anon.kit.diagnosis import checks as diagnosis
+from anon.kit.page import browser
+from anon.kit.testnet import keys
+from anon.machine import environment
+from anon.machine.environment import Child, for_child
 from anon.route.tor.process import TorProcess
-from anon.testnet import keys
 from peer.desktop import notifications as notices
 from peer.desktop.login import places
 from tests.support.peer_command import Command
@@ -133,7 +134,7 @@ UNCONTROLLED = {"system", "popen", "startfile", "posix_spawn", "posix_spawnp", "
 POOLS = {
     "aggregator/intake/workers.py": "each worker sheds its environment first (`shed`)",
     "aggregator/cli/fellows.py": "each process sheds its environment first (`begin_child`)",
-    "anon/page/browser.py": "the library runs in a child that has the desktop's variables alone",
+    "anon/kit/page/browser.py": "the library runs in a child that has the desktop's variables alone",
 }
 """Where a start takes no `env`, and why it may."""
 FORKS = {

@@ -264,10 +264,10 @@ def test_no_sign_in_a_quoted_text_passes_for_the_mark_that_ends_it(sign: str) ->
 
 
 VOUCHED = {
-    "anon/diagnosis.py": {"oldest"},
-    "anon/installation.py": {"', '.join(missing)"},
+    "anon/kit/diagnosis/checks.py": {"oldest"},
+    "anon/kit/diagnosis/installation.py": {"', '.join(missing)"},
     "anon/errors.py": {"os.strerror(error.errno)"},
-    "anon/extras.py": {"f\"pipx install --force './anonml-{_version()}-py3-none-any.whl[{','.join(names)}]'\""},
+    "anon/machine/extras.py": {"f\"pipx install --force './anonml-{_version()}-py3-none-any.whl[{','.join(names)}]'\""},
     "anon/protocols/histogram/thresholds.py": {"f'{place[0]} {place[1]}'", "place[0]"},
     "anon/route/tor/bootstrap.py": {"reason"},
     "anon/storage/durable.py": {"name", "errno.errorcode[error.errno]"},

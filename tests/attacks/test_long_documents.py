@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from attrs import define, evolve
 
+from anon.crypto.labels import HEAD
 from anon.errors import Malformed
-from anon.labels import HEAD
 from anon.protocols.kinds import LONGEST_MANIFEST
 from anon.protocols.sizes import longest_body, most_documents
 from anon.transparency import buckets

@@ -14,9 +14,9 @@ import pytest
 from attrs import evolve, frozen
 
 import peer.run.make_packets
+from anon.crypto.sealing import PUBLIC_KEY_SIZE
 from anon.errors import AnonmlError, Conflict, Damaged, Malformed, Refused, RejectedProof
 from anon.route import Response
-from anon.sealing import PUBLIC_KEY_SIZE
 from peer.app import PeerApp
 from peer.rules.lifecycle import State
 from peer.run.following import MOST_DOUBLINGS, POLL_SECONDS

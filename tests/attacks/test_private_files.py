@@ -100,14 +100,14 @@ PUBLIC = {
     "aggregator/report/pdf.py": "in a temporary folder, which is the owner's alone",
     "peer/desktop/login/places.py": "what a login service reads: a command line without secrets",
     "anon/queries/child.py": "a setting of the kernel's",
-    "anon/terminal/streams.py": "the null device: words of a program without a console",
+    "anon/kit/terminal/streams.py": "the null device: words of a program without a console",
     "peer/data/foreign_child.py": "a setting of the kernel's",
-    "anon/testnet/network.py": "lines of a private network that others may join",
+    "anon/kit/testnet/network.py": "lines of a private network that others may join",
 }
 """The modules that make files in another way, and why they may."""
 OPENED_BY_A_LIBRARY = {
     "aggregator/store/home.py": "made_private first", "aggregator/store/sqlite.py": "made_private first", "aggregator/store/postgres.py": "on a server",
-    "anon/diagnosis.py": "an empty probe in a temporary folder", "anon/installation.py": "an empty probe in a temporary folder", "anon/storage/migration.py": "made by new_private, or there already",
+    "anon/kit/diagnosis/checks.py": "an empty probe in a temporary folder", "anon/kit/diagnosis/installation.py": "an empty probe in a temporary folder", "anon/storage/migration.py": "made by new_private, or there already",
     "peer/store/backup/archive.py": "made by new_private, or there already", "peer/data/importing.py": "made_private first",
     "peer/data/deleting.py": "opened by mode=rw, which makes none",
     "peer/predict.py": "read after import_file made it", "peer/store/database/store_file.py": "made_private first",

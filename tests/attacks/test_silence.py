@@ -10,7 +10,7 @@ import pytest
 from attrs import define, evolve
 
 from anon.errors import NotConnected
-from anon.outages.clock import elapsed_seconds
+from anon.machine.clock import elapsed_seconds
 from anon.route import Response
 from peer.app import PeerApp
 from peer.opening import open_peer

@@ -18,10 +18,10 @@ from rich.console import Console
 from rich.table import Table
 
 from anon.errors import Malformed
-from anon.page.rendering import templates_of
+from anon.kit.page.rendering import templates_of
+from anon.kit.terminal.foreign import Foreign, framed, wrapped
 from anon.study.manifest import Manifest
 from anon.study.texts import faults_of, texts_of
-from anon.terminal.foreign import Foreign, framed, wrapped
 from anon.text.default_ignorable import BLANK, DEFAULT_IGNORABLE
 from anon.text.foreign import MOST_MARKS, Quoted, escaped, fault, isolated, paragraphs, shown
 from anon.text.html import seen

@@ -19,10 +19,10 @@ from attrs import field, frozen
 from nacl.signing import SigningKey
 
 from anon.credential import generate_secret_key, public_key
+from anon.crypto.sealing.opening import Opener
 from anon.errors import AnonmlError
 from anon.protocols.histogram import thresholds as cuts
 from anon.protocols.histogram.asked import asks_label
-from anon.sealing.opening import Opener
 from anon.study.manifest import Manifest
 from anon.wire.messages import Enrolment, encode_credentials, encode_seed, seed_commitment
 from peer.app import PeerApp

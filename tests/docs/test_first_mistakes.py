@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from aggregator.cli.main import app as commands
 from aggregator.cli.study import app as studies
 from anon.errors import InvalidValue, Malformed, RejectedProof
-from anon.extras import install
+from anon.machine.extras import install
 from anonml import _explain
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from anon.outages.table import TABLE
+from anon.machine.outages import TABLE
 from anon.study.schema import WORDS
 from anonml import COMMANDS, application
 from benchmarks.reference import FOLDER, PAGES

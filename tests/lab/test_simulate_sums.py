@@ -15,10 +15,10 @@ from anon.errors import Refused
 from anon.protocols.contract import Record
 from anon.protocols.resolve import resolve
 from anon.protocols.sum.design import summed_of
+from anon.protocols.vectors.gradient import GradientSums
+from anon.protocols.vectors.moments import MomentSums
 from anon.sharing.drafts import drafted
 from anon.study.manifest import Manifest
-from anon.sums.gradient import GradientSums
-from anon.sums.moments import MomentSums
 from peer.protocols.sum import vector_of
 from tests.docs.repository import ROOT
 from tests.support.protocols import load_proposal, parse_proposal

@@ -20,7 +20,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / ".venv" / "mobile"
 ONLY_NATIVE = (
-    *("anon.credential.arkworks", "anon.nacl.libsodium", "anon.sealing.openssl", "anon.sealing.opening"),
+    *("anon.crypto.curve.arkworks", "anon.crypto.nacl.libsodium", "anon.crypto.sealing.openssl", "anon.crypto.sealing.opening"),
     *(f"anon.teller.{name}" for name in ("rules", "journal", "session", "calls", "service", "overview", "diagnosis")),
 )
 """Of the last row: a phone is no teller, and opens nothing."""
@@ -42,9 +42,8 @@ class Blocker(importlib.abc.MetaPathFinder):
 
 def underneath(blocker: Blocker) -> dict[str, Any]:
     """Which libraries do the work, which compiled modules came from outside the standard library."""
-    from anon import nacl as sodium
-    from anon import sealing
-    from anon.credential import curve
+    from anon.crypto import curve, sealing
+    from anon.crypto import nacl as sodium
 
     files = {name: getattr(module, "__file__", None) or "" for name, module in list(sys.modules.items())}
     return {
@@ -81,8 +80,8 @@ def main(told: dict[str, Any]) -> None:
     sys.meta_path.insert(0, blocker)
     here, sys.platform = sys.platform, "android"
     import anon.credential
-    import anon.nacl
-    import anon.sealing
+    import anon.crypto.nacl
+    import anon.crypto.sealing
 
     sys.platform = here
     if told.get("walk"):

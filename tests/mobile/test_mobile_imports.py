@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from anon.backend import NATIVE, PURE, choose
+from anon.crypto.backend import NATIVE, PURE, choose
 from tests.mobile.phone import needs_site, on_a_phone
 from tests.support.command_line import ROOT
 
@@ -68,7 +68,7 @@ else:
 
 
 @pytest.mark.parametrize(("library", "module"), [
-    ("py_arkworks_bls12381", "anon.credential.curve"), ("nacl", "anon.nacl"), ("cryptography", "anon.sealing"),
+    ("py_arkworks_bls12381", "anon.crypto.curve"), ("nacl", "anon.crypto.nacl"), ("cryptography", "anon.crypto.sealing"),
 ])
 @pytest.mark.parametrize(("platform", "error", "said"), [
     ("linux", "ModuleNotFoundError('gone', name=name)", "ImportError the library"),
@@ -92,7 +92,7 @@ def test_a_missing_or_broken_library_in_a_real_process(
     ("python", "cryptography", False),
 ])
 def test_the_diagnosis_says_what_is_underneath(crypto: str, name: str, ok: bool) -> None:
-    program = "from anon.diagnosis import _cryptography; one = _cryptography(); print(one.name, one.ok, one.action, sep='\\n')"
+    program = "from anon.kit.diagnosis.checks import _cryptography; one = _cryptography(); print(one.name, one.ok, one.action, sep='\\n')"
     environment = {**os.environ, "ANONML_CRYPTO": crypto}
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
     said, fine, action = done.stdout.splitlines()

@@ -149,9 +149,9 @@ def test_a_phone_predicts_for_its_owner(seen: Seen) -> None:
 def test_nothing_native_was_underneath(seen: Seen) -> None:
     assert len(seen.underneath) == 2 * PHONES
     for below in seen.underneath:
-        assert below["curve"] == ["pure", "anon.credential.pure.g1"]
-        assert below["sodium"] == ["pure", "anon.nacl.pure.signing"]
-        assert below["sealing"] == ["pure", "anon.sealing.pure.hpke"]
+        assert below["curve"] == ["pure", "anon.crypto.pure.curve.g1"]
+        assert below["sodium"] == ["pure", "anon.crypto.pure.nacl.signing"]
+        assert below["sealing"] == ["pure", "anon.crypto.pure.sealing.hpke"]
         assert below["elsewhere"] == below["present"] == []
         assert all(name.startswith(WITH_WHEELS) for name in below["compiled"]), below["compiled"]
         assert {"nacl", "py_arkworks_bls12381", "cryptography"} <= set(below["asked"])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from anon import labels
+from anon.crypto import labels
 from anon.ldp import nano
 from anon.wire.cbor import sha256
 from peer.rules.lifecycle import Event, State

@@ -9,9 +9,9 @@ import pytest
 from attrs import evolve
 
 from anon.credential import generate_secret_key, public_key
+from anon.crypto.sealing.opening import Opener
 from anon.errors import InvalidValue, Malformed
 from anon.protocols.resolve import StudyKeys, resolve
-from anon.sealing.opening import Opener
 from anon.study import Cover
 from anon.study.manifest import Manifest
 from anon.wire.cbor import decode, encode

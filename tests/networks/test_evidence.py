@@ -8,7 +8,7 @@ import pytest
 from attrs import evolve
 from nacl.signing import SigningKey
 
-from anon import labels
+from anon.crypto import labels
 from anon.study.manifest import Manifest
 from anon.transparency.documents import SignedHead, encode_chain, sign_head
 from anon.transparency.equivocation import (

@@ -6,7 +6,7 @@ import pytest
 import segno
 
 from anon.errors import Refused
-from anon.terminal import qr
+from anon.kit.terminal import qr
 from anon.transparency.fingerprint import study_code, words
 from tests.support.peer_command import serving
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from anon import labels
+from anon.crypto import labels
 from anon.transparency.documents import body_digest
 from anon.wire.cbor import sha256
 from anon.wire.messages import credential_header, parse_credentials, parse_roster

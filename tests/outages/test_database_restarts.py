@@ -17,7 +17,7 @@ from aggregator.store.dialects import set_up
 from aggregator.store.home import open_home
 from aggregator.study.live import LiveStudy
 from anon.errors import Unreachable
-from anon.outages.guard import LONGEST_PAUSE
+from anon.machine.guard import LONGEST_PAUSE
 from anon.route import DirectRoute
 from anon.transparency.transcript import published as transcripts
 from anon.wire.replies import parse_reply

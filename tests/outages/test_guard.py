@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from anon.errors import FAULT_IN_THIS_PROGRAM, Damaged, Refused, Unreachable
-from anon.outages.guard import FIRST_PAUSE, LONGEST_PAUSE, Guard, disk_fault, told
+from anon.machine.guard import FIRST_PAUSE, LONGEST_PAUSE, Guard, disk_fault, told
 
 ROOT = Path(__file__).resolve().parents[2]
 UNGUARDED = {
@@ -21,7 +21,7 @@ UNGUARDED = {
     ("anon/route/tor/process.py", "_until_done"): "it ends with one start of tor",
     ("anon/serving/door.py", "_accept"): "it meets every fault of a socket itself",
     ("anon/serving/onion_service.py", "_probe"): "it is within one turn of the service",
-    ("anon/testnet/probe.py", "answered"): "no command of a study",
+    ("anon/kit/testnet/probe.py", "answered"): "no command of a study",
     ("peer/run/supervisor.py", "run"): "`_run_once` keeps every fault for the owner's page",
 }
 """Loops without an end that need no guard, and why."""

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from anon.errors import Unreachable
-from anon.outages.table import COMMANDS, DESK, PAGE, PAIR, PEERS, RUN, SERVE, STAY, TABLE, TELLER, Outage, OutageCell
+from anon.machine.outages import COMMANDS, DESK, PAGE, PAIR, PEERS, RUN, SERVE, STAY, TABLE, TELLER, Outage, OutageCell
 from anon.serving import onion_service
 from anon.serving.onion_key import draw_key
 from tests.support import outage_commands as drivers

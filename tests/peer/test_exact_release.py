@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from anon import labels
+from anon.crypto import labels
+from anon.crypto.sealing import PUBLIC_KEY_SIZE
 from anon.errors import Malformed
 from anon.ldp import RawCategory
 from anon.protocols.charge import Budget, Measure, Unit, local
 from anon.protocols.outgoing import CutVector, OpenShares, RawVector, SealedShares, SurveyAnswer, sealed
 from anon.protocols.registry import charge_of, check_study, protocol_of
 from anon.protocols.resolve import resolve
-from anon.sealing import PUBLIC_KEY_SIZE
 from anon.study.manifest import EXACT
 from anon.wire.cbor import decode, encode, sha256
 from peer.data.importing import import_rows

@@ -263,7 +263,7 @@ def test_a_forged_chain_is_not_believed(flaw: str) -> None:
     else:
         field = {"link": "previous", "number": "number", "study": "study"}[flaw]
         value = last.number + 1 if flaw == "number" else bytes(32)
-        from anon import labels
+        from anon.crypto import labels
         from anon.transparency.documents import SignedHead
         from anon.wire.cbor import sha256
 

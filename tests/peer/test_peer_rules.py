@@ -8,8 +8,8 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anon.crypto.nacl import passphrase_key
 from anon.errors import Conflict, Malformed, Refused
-from anon.nacl import passphrase_key
 from anon.protocols.charge import Budget, Measure, Unit
 from anon.study.manifest import Timetable, Window
 from anon.wire.onion_address import onion_host

@@ -7,14 +7,14 @@ from math import inf, nan
 
 import pytest
 
+from anon.crypto.sealing import OVERHEAD
 from anon.errors import AnonmlError, Malformed
 from anon.protocols.contract import DocumentArrived, Record
 from anon.protocols.outgoing import RawVector
 from anon.protocols.sum.design import CONSTANT, column_of, summed_of
 from anon.protocols.sum.standing import arrangement_of
-from anon.sealing import OVERHEAD
+from anon.protocols.vectors.gradient import Descent, GradientSums
 from anon.study.manifest import Manifest
-from anon.sums.gradient import Descent, GradientSums
 from anon.vdaf.binding import sharing_nonce
 from anon.wire.packets import Occasion, share_info
 from peer.protocols.contract import part_of

@@ -18,9 +18,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = (
-    "anon/diagnosis.py",
+    "anon/kit/diagnosis/checks.py",
     "anon/errors.py",
-    "anon/installation.py",
+    "anon/kit/diagnosis/installation.py",
     "anon/queries",
     "anon/storage",
     "anon/tables",

@@ -117,7 +117,7 @@ def all_modules() -> int:
     import peer
 
     names = [found.name for package in (anon, peer) for found in pkgutil.walk_packages(package.__path__, package.__name__ + ".")]
-    elsewhere = ("anon.testnet", "anon.queries.child", "anon.queries.windows")
+    elsewhere = ("anon.kit.testnet", "anon.queries.child", "anon.queries.windows")
     names = [name for name in names if not name.startswith(elsewhere)]
     for name in names:
         importlib.import_module(name)

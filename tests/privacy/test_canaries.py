@@ -29,7 +29,7 @@ from aggregator.desk.routes import ROUTES
 from aggregator.network import http
 from aggregator.rules.enrol import roster_entry
 from aggregator.study.live import LiveStudy
-from anon.terminal.support import contents
+from anon.kit.terminal.support import contents
 from anon.wire.addresses import is_loopback
 from anon.wire.invite import Invite
 from anon.wire.packets import parse_published

@@ -18,11 +18,11 @@ import pytest
 
 from anon.protocols.sum.design import shape_of
 from anon.protocols.sum.standing import arrangement_of, sum_asked
+from anon.protocols.vectors.gradient import WEIGHT
 from anon.queries import process
 from anon.queries.answers import answered
 from anon.queries.sandbox import Bench
 from anon.study.manifest import Manifest
-from anon.sums.gradient import WEIGHT
 from anon.vdaf.prio3 import KEY_SIZE, NONCE_SIZE
 from peer.data.evaluate import request_of, snapshot_of
 from peer.data.importing import import_rows

@@ -20,11 +20,11 @@ from scipy.stats import beta
 from aggregator.lab.simulation.sum_noise import simulated_noise
 from anon.accounting.noisy_sums import GaussianSum, delta_of, sigma_squared_for
 from anon.ldp.epsilon import NANO, nano
-from anon.sums.columns import Column
-from anon.sums.gradient import GradientSums
-from anon.sums.moments import MomentSums
-from anon.sums.sensitivity import SummedVector
-from anon.sums.tables import tables_of
+from anon.protocols.vectors.columns import Column
+from anon.protocols.vectors.gradient import GradientSums
+from anon.protocols.vectors.moments import MomentSums
+from anon.protocols.vectors.sensitivity import SummedVector
+from anon.protocols.vectors.tables import tables_of
 
 FALSE_ALARM = 1e-3
 TRIALS = 200_000

@@ -15,6 +15,8 @@ from attrs import evolve, frozen
 
 from aggregator.protocols.tally import Tally
 from anon.credential import pseudonym
+from anon.crypto.sealing import OVERHEAD, seal
+from anon.crypto.sealing.opening import Opener
 from anon.errors import InvalidValue, Malformed
 from anon.ldp import NanoEpsilon, RandomBytes
 from anon.protocols.categories import label_category
@@ -24,8 +26,6 @@ from anon.protocols.outgoing import Answer, Contributing, OpenShares, RawVector,
 from anon.protocols.registry import ProtocolParts
 from anon.protocols.sortition import occasion_of
 from anon.protocols.words import PacketKind
-from anon.sealing import OVERHEAD, seal
-from anon.sealing.opening import Opener
 from anon.study.cost import total_epsilon
 from anon.study.designs import Design, Tables
 from anon.study.manifest import EXACT, Manifest, Survey, Window

@@ -11,13 +11,13 @@ from attrs import asdict, define, evolve, field
 from nacl.signing import SigningKey
 
 from anon.credential import blind_sign, commit, generate_secret_key, public_key, signer_nym_entropy
+from anon.crypto.sealing import PUBLIC_KEY_SIZE
+from anon.crypto.sealing.opening import Opener
 from anon.errors import Unreachable
 from anon.protocols.kinds import padded_length
 from anon.protocols.registry import Protocols
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.route import Response
-from anon.sealing import PUBLIC_KEY_SIZE
-from anon.sealing.opening import Opener
 from anon.study.manifest import Manifest
 from anon.transparency import buckets
 from anon.transparency.bucketed import (

@@ -19,16 +19,16 @@ from aggregator.protocols.contract import LearningResult, SummingPart, part_of
 from aggregator.study.learn import Counting, TranscriptCounts, count, counted, report_again
 from anon.credential import Credential, generate_secret_key, public_key, signer_nym_entropy
 from anon.credential.credential import finish_nym_secrets
-from anon.credential.curve import decode_scalar, encode_g1, encode_scalar
 from anon.credential.issuance import CommitmentSecrets, sign_proven
 from anon.credential.statement import nym_statement
+from anon.crypto.curve import decode_scalar, encode_g1, encode_scalar
+from anon.crypto.sealing import PUBLIC_KEY_SIZE
 from anon.protocols.contract import Place
 from anon.protocols.posts import layout_of_packets
 from anon.protocols.registry import protocol_of
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.protocols.sortition import draw, occasion_of
 from anon.protocols.sum.standing import arrangement_of, sum_asked
-from anon.sealing import PUBLIC_KEY_SIZE
 from anon.sharing.quorum import Quorum, quorums
 from anon.sharing.round_document import RoundSums, SlotSum
 from anon.sharing.statements import AcceptedList, ListSignature, NoisyShare

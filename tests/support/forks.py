@@ -14,7 +14,7 @@ FORKS = multiprocessing.get_context("forkserver" if "forkserver" in multiprocess
 FORKS.set_forkserver_preload([
     *("aggregator.app", "aggregator.study.learn", "aggregator.store.postgres", "asyncpg"),
     *("peer.app", "peer.store.backup.archive"),
-    *("anonml", "anon.terminal.wiring", "anon.terminal.placeholders", "anon.terminal.logs", "anon.teller.cli"),
+    *("anonml", "anon.kit.terminal.wiring", "anon.kit.terminal.placeholders", "anon.kit.terminal.logs", "anon.teller.cli"),
     *("peer.cli.main", "aggregator.cli.main", "aggregator.cli.study", "aggregator.cli.serve", "aggregator.audit.folder"),
 ])
 

@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 from attrs import evolve, field, frozen
 
+from anon.crypto.nacl import SigningKey
 from anon.errors import AnonmlError
-from anon.nacl import SigningKey
 from anon.sharing import exchange
 from anon.sharing.arrangement import parse_arrangement
 from anon.sharing.quorum import parse_quorum

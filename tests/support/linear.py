@@ -5,8 +5,8 @@ from __future__ import annotations
 from attrs import evolve
 
 from anon.protocols.models.linear import LinearModel
+from anon.protocols.vectors.columns import Column
 from anon.study.features import Feature, Label
-from anon.sums.columns import Column
 
 
 def _numeric(name: str, highest: float) -> Feature:

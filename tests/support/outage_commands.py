@@ -14,9 +14,9 @@ from attrs import define, evolve, field
 from aggregator.app import AggregatorApp
 from aggregator.store.dialects import set_up
 from aggregator.store.home import open_home
+from anon.crypto.nacl import SigningKey
 from anon.errors import Refused
 from anon.ldp import nano
-from anon.nacl import SigningKey
 from anon.sharing import exchange
 from anon.study.manifest import Manifest
 from anon.teller.home import Place

@@ -6,9 +6,9 @@ from typing import Any
 
 from attrs import evolve
 
+from anon.crypto.sealing import seal
+from anon.crypto.sealing.opening import Opener
 from anon.protocols.posts import layout_of_packets
-from anon.sealing import seal
-from anon.sealing.opening import Opener
 from anon.study.manifest import Manifest
 from anon.wire.cbor import decode, encode
 from anon.wire.packets import Dummy, Packet, enrolment_info, packet_info, pad, parse_packet, unpad, withdrawal_info

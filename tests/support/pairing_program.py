@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from anon.terminal.logs import to_stderr
+from anon.kit.terminal.logs import to_stderr
 from anon.wire.onion_address import onion_host
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from anon.nacl import SigningKey
+from anon.crypto.nacl import SigningKey
 from anon.teller.home import open_home
 from anon.teller.journal import Journal
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from aggregator.app import AggregatorApp
 from aggregator.cli.fellows import Fellows
 from aggregator.cli.serve import HOST, Serving, served
-from anon.terminal.logs import to_stderr
+from anon.kit.terminal.logs import to_stderr
 from tests.support.shared_clock import SharedClock
 
 

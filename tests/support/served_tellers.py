@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from attrs import define, evolve, field, frozen
 
-from anon.nacl import SigningKey
+from anon.crypto.nacl import SigningKey
 from anon.sharing import exchange
 from anon.sharing.arrangement import Arrangement, TellerEntry
 from anon.sharing.exchange import TellerCall

@@ -13,9 +13,9 @@ from attrs import evolve
 from nacl.signing import SigningKey
 
 from anon.credential import public_key, signer_nym_entropy
-from anon.credential.curve import decode_g1, decode_scalar
 from anon.credential.issuance import sign_with_exponent
 from anon.credential.statement import nym_statement
+from anon.crypto.curve import decode_g1, decode_scalar
 from anon.transparency.documents import SignedHead, body_digest, sign_head
 from anon.wire.cbor import encode
 from anon.wire.messages import credential_header, encode_credentials

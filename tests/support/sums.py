@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from anon.nacl import SigningKey
+from anon.crypto.nacl import SigningKey
+from anon.crypto.sealing import PUBLIC_KEY_SIZE
+from anon.crypto.sealing.opening import Opener
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.protocols.sum.standing import arrangement_of, sum_asked
-from anon.sealing import PUBLIC_KEY_SIZE
-from anon.sealing.opening import Opener
 from anon.sharing.arrangement import TellerEntry
 from anon.sharing.round_document import RoundSums, SlotSum
 from anon.sharing.statements import (

@@ -6,8 +6,8 @@ import os
 
 from aggregator.rules.accepted import AcceptedPacket
 from aggregator.study.live import LiveStudy
-from anon import labels
 from anon.credential import token_size
+from anon.crypto import labels
 from anon.ldp import RawCategory
 from anon.protocols.sortition import draw, occasion_of
 from anon.study.manifest import Manifest

@@ -21,7 +21,7 @@ from anon.credential import (
     public_key,
     signer_nym_entropy,
 )
-from anon.nacl import SigningKey
+from anon.crypto.nacl import SigningKey
 from anon.sharing.arrangement import Arrangement, Sum
 from anon.sharing.combine import CombinedSum, combine
 from anon.sharing.sealed_shares import sealed_shares

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from anon.testnet import PrivateNetwork
+from anon.kit.testnet import PrivateNetwork
 from tests.support import command_line
 
 

@@ -15,8 +15,8 @@ import sys
 from pathlib import Path
 
 from anon.errors import AnonmlError
+from anon.kit.testnet import probe
 from anon.route.tor import TorKeeper, TorProcess, TorRoute, extra_lines, torrc_of_client
-from anon.testnet import probe
 
 
 async def service(folder: Path) -> None:

@@ -22,8 +22,8 @@ from typing import Any
 import pytest
 from attrs import define, field
 
+from anon.kit.testnet import PrivateNetwork
 from anon.study.manifest import Manifest
-from anon.testnet import PrivateNetwork
 from anon.wire.replies import ACCEPTED
 from tests.support import command_line
 from tests.support.command_line import anonml, start

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from attrs import define, field
 
-from anon.testnet import PrivateNetwork
+from anon.kit.testnet import PrivateNetwork
 from anon.wire.onion_address import onion_fault
 from tests.support import command_line
 from tests.support.command_line import Done, anonml, attempt, finish, start

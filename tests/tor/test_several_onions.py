@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 from attrs import define, field
 
+from anon.kit.testnet import PrivateNetwork
 from anon.route import Response, Route, SocksRoute
-from anon.testnet import PrivateNetwork
 from anon.wire.invite import parse_invite
 from peer.app import PeerApp
 from peer.data.importing import import_file

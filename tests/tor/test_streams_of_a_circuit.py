@@ -17,10 +17,10 @@ from python_socks import ProxyType
 from python_socks.async_.asyncio import Proxy
 
 from anon.errors import Unreachable
+from anon.kit.testnet import PrivateNetwork
 from anon.route.tor import TorKeeper, TorRoute
 from anon.serving.onion_service import STREAMS_OF_A_CIRCUIT
 from anon.sharing import exchange
-from anon.testnet import PrivateNetwork
 from tests.support.command_line import anonml
 from tests.tor.test_teller_onion import _serving
 

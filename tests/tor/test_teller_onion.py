@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from anon.nacl import SigningKey
+from anon.crypto.nacl import SigningKey
+from anon.kit.testnet import PrivateNetwork
 from anon.route.tor import TorKeeper, TorRoute
 from anon.sharing import exchange
-from anon.testnet import PrivateNetwork
 from tests.support.command_line import anonml, start
 
 pytestmark = pytest.mark.tor

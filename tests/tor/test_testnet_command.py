@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from anon.kit.testnet.background import stop
+from anon.kit.testnet.state import NetworkState
 from anon.route import SocksRoute
 from anon.route.tor import TorProcess, torrc_of_client
 from anon.route.tor.torrc import checked_extra
-from anon.testnet.background import stop
-from anon.testnet.state import NetworkState
 from tests.tor.testnet_trial import Trial, marked, testnet, try_once
 
 pytestmark = pytest.mark.tor
@@ -66,7 +66,7 @@ async def test_up_serves_others_and_down_leaves_nothing(tmp_path: Path) -> None:
 
 async def _exchange(torrc: Path, folder: Path, proxy: str) -> None:
     """A tor of somebody else joins by the exported lines and serves; the network's own client reaches it."""
-    from anon.testnet.probe import serving
+    from anon.kit.testnet.probe import serving
 
     extra = checked_extra(torrc.read_text())
     tor = await TorProcess.start(torrc_of_client(folder / "data", extra), folder)

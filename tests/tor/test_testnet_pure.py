@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from anon.errors import Refused
+from anon.kit.testnet import torrcs
+from anon.kit.testnet.background import stop
+from anon.kit.testnet.layout import HIGHEST, LOWEST, PORTS, NetworkLayout, literal
+from anon.kit.testnet.memory import memory_of
+from anon.kit.testnet.ports import free_ports
+from anon.kit.testnet.state import NetworkState
+from anon.kit.testnet.timing import LEADS, VOTING, missing, votes
 from anon.route.tor.torrc import checked_extra
-from anon.testnet import torrcs
-from anon.testnet.background import stop
-from anon.testnet.layout import HIGHEST, LOWEST, PORTS, NetworkLayout, literal
-from anon.testnet.memory import memory_of
-from anon.testnet.ports import free_ports
-from anon.testnet.state import NetworkState
-from anon.testnet.timing import LEADS, VOTING, missing, votes
 
 IDENTITY, FINGERPRINT = "A" * 40, "B" * 40
 

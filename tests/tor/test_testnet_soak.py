@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from anon.errors import Refused
-from anon.testnet import PrivateNetwork, timing
+from anon.kit.testnet import PrivateNetwork, timing
 from tests.tor.testnet_trial import Trial, left_after_early_kill, try_once
 
 TRIES, GOOD = 20, 19

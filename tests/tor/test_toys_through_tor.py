@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from aggregator.app import AggregatorApp
+from anon.kit.testnet import PrivateNetwork
 from anon.ldp import nano
 from anon.protocols.registry import ProtocolParts
 from anon.route.tor import TorKeeper, TorRoute
 from anon.serving.onion_key import keep_key
 from anon.storage.home import aggregators_home
-from anon.testnet import PrivateNetwork
 from peer.app import PeerApp
 from peer.data.evaluate import at_once
 from peer.data.importing import import_rows

@@ -16,11 +16,11 @@ from typing import Any, Literal
 
 from attrs import define, field, frozen
 
-from anon.testnet import Memory, memory_of
+from anon.kit.testnet import Memory, memory_of
 
 ROOT = Path(__file__).resolve().parents[2]
 MARK = "LANGUAGE"
-"""A variable that every program inherits (`anon.environment`), and nothing here reads."""
+"""A variable that every program inherits (`anon.machine.environment`), and nothing here reads."""
 LINGER = 1.0
 How = Literal["down", "SIGKILL of the owner"]
 

@@ -15,8 +15,8 @@ from aggregator.intake.workers import Workers
 from aggregator.network.onion_address import address_of_links
 from aggregator.study.live import LiveStudy
 from anon.errors import Malformed, Refused
-from anon.page.gate import Gate
-from anon.page.guard import form_token
+from anon.kit.page.gate import Gate
+from anon.kit.page.guard import form_token
 
 
 class DeskPage:

@@ -17,7 +17,7 @@ from aggregator.lab.planning.outlook import Outlook
 from aggregator.network.onion_address import onion_addresses
 from aggregator.study.handout import lower_limit
 from anon.errors import Malformed
-from anon.page.gate import Gate
+from anon.kit.page.gate import Gate
 from anon.study.proposal import Proposal
 from anon.wire.addresses import is_loopback
 

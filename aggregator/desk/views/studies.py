@@ -1,4 +1,4 @@
-"""The desk's pages. Who may ask is decided before (`anon.page.guard`); what may be shown, in `facts`."""
+"""The desk's pages. Who may ask is decided before (`anon.kit.page.guard`); what may be shown, in `facts`."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from aggregator.desk.routes import ROUTES
 from aggregator.desk.views.desk_page import field_of, optional_field
 from aggregator.desk.views.form import FormPages
 from aggregator.desk.views.invites import MOST_INVITES, InvitePages
-from aggregator.intake.counters import STEP
 from aggregator.intake.workers import Workers
 from aggregator.lab.planning.forecast import ModelOutlook, forecast
 from aggregator.lab.tested_report import full_report
+from aggregator.rules.counters import STEP
 from aggregator.study.handout import limits
 from aggregator.study.live import LiveStudy
 from aggregator.study.status import roster_length
 from anon.errors import AnonmlError, Malformed, Refused
-from anon.page.gate import DOCUMENT_POLICY, Gate
-from anon.page.jobs import Jobs
+from anon.kit.page.gate import DOCUMENT_POLICY, Gate
+from anon.kit.page.jobs import Jobs
 from anon.transparency.documents import find
 from anon.transparency.fingerprint import study_code, words
 from anon.wire.addresses import is_loopback

@@ -15,9 +15,9 @@ from aggregator.protocols.additive.reconstruct import Floats
 from anon.protocols.categories import Value, clamp
 from anon.protocols.histogram.thresholds import Cuts
 from anon.protocols.sum.design import column_of, shape_of
+from anon.protocols.vectors.tables import TableSums
 from anon.study.features import Feature
 from anon.study.manifest import Manifest
-from anon.sums.tables import TableSums
 
 
 def binned_ceiling(plan: Plan, train: People, test: People) -> float:

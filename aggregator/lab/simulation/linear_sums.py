@@ -21,11 +21,11 @@ from anon.noise.scaling import shrunk
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.sum.design import CONSTANT, descent_of, summed_of
 from anon.protocols.sum.standing import RoundSum, arrangement_of
+from anon.protocols.vectors.columns import Column
+from anon.protocols.vectors.gradient import WEIGHT, GradientSums
+from anon.protocols.vectors.moments import MomentSums
+from anon.protocols.vectors.tables import TableSums
 from anon.study.manifest import Manifest
-from anon.sums.columns import Column
-from anon.sums.gradient import WEIGHT, GradientSums
-from anon.sums.moments import MomentSums
-from anon.sums.tables import TableSums
 
 
 def learn_linear(study: Manifest, people: People, generator: np.random.Generator) -> LinearModel:

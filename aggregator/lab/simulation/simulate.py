@@ -25,6 +25,7 @@ from aggregator.lab.simulation.trusted_party import trusted_party_auc
 from aggregator.protocols.additive.reconstruct import Floats
 from aggregator.protocols.additive.report import Figure, scores_of
 from aggregator.protocols.histogram.ensemble import LearnedStudy, Subject, learn
+from anon.crypto.sealing import PUBLIC_KEY_SIZE
 from anon.errors import Malformed
 from anon.ldp import NANO
 from anon.ldp.epsilon import NanoEpsilon
@@ -33,7 +34,6 @@ from anon.protocols.histogram.asked import asks_score
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.models.tables import Model
 from anon.protocols.resolve import StudyKeys, resolve
-from anon.sealing import PUBLIC_KEY_SIZE
 from anon.sharing.drafts import drafted
 from anon.study.manifest import Manifest
 from anon.study.proposal import Proposal

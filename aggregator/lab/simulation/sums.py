@@ -18,8 +18,8 @@ from anon.protocols.models.linear import LinearModel
 from anon.protocols.models.tables import Model
 from anon.protocols.sum.design import shape_of
 from anon.protocols.sum.standing import RoundSum, arrangement_of
+from anon.protocols.vectors.tables import Block, TableSums
 from anon.study.manifest import Manifest
-from anon.sums.tables import Block, TableSums
 
 
 def learn_summed(

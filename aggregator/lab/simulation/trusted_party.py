@@ -19,8 +19,8 @@ from aggregator.protocols.sum.published import NoisySum
 from aggregator.protocols.sum.tables import learn_tables
 from anon.accounting.noisy_sums import sigma_squared_for
 from anon.ldp.epsilon import NanoEpsilon
+from anon.protocols.vectors.tables import tables_of
 from anon.study.features import Learning
-from anon.sums.tables import tables_of
 
 DELTA = Decimal("1e-6")
 DRAWS = 10

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
-from aggregator.intake.counters import STEP
 from aggregator.protocols.additive.results import HOSTILE_SHARE, LearnedStudy, PartitionResult
+from aggregator.rules.counters import STEP
 from anon.protocols.names import cell_names, with_label
 from anon.study.manifest import Manifest
 

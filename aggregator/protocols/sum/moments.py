@@ -15,8 +15,8 @@ import numpy as np
 from aggregator.protocols.additive.reconstruct import Floats
 from aggregator.protocols.sum.published import NoisySum
 from anon.errors import Malformed
-from anon.sums.columns import Linear
-from anon.sums.moments import MomentSums
+from anon.protocols.vectors.columns import Linear
+from anon.protocols.vectors.moments import MomentSums
 
 LEAST_RIDGE = 1e-9
 """Of the largest eigenvalue: columns that sum up to a constant, without noise, still have a solution."""

@@ -21,7 +21,7 @@ from aggregator.protocols.additive.moments import GUESS_ERROR, RAREST, UNKNOWN_E
 from aggregator.protocols.additive.reconstruct import Floats
 from aggregator.protocols.sum.published import NoisySum
 from anon.errors import Malformed
-from anon.sums.tables import Block, TableSums
+from anon.protocols.vectors.tables import Block, TableSums
 
 
 @frozen(eq=False)

@@ -11,8 +11,8 @@ from aggregator.protocols.additive.model import coordinates_of, influence_of, re
 from aggregator.protocols.additive.results import LearnedStudy, Subject, published
 from aggregator.protocols.sum.published import NoisySum
 from aggregator.protocols.sum.table_moments import gather_sums
+from anon.protocols.vectors.tables import TableSums
 from anon.study.features import Learning
-from anon.sums.tables import TableSums
 
 LYING_GAIN = 1.0
 """A person who lies moves a table's shares as much as one who does not: the proof of validity sees to it."""

@@ -19,9 +19,9 @@ from anon.errors import InvalidValue
 from anon.protocols.categories import Value
 from anon.protocols.models import reading
 from anon.protocols.models.published import Contribution, ModelScore
+from anon.protocols.vectors.columns import Column
 from anon.study.features import Feature, Label, demand_names, demand_numbers
 from anon.study.parsing import LEFT_OUT
-from anon.sums.columns import Column
 
 FORM: Final = "linear"
 VERSION: Final = 1

@@ -8,11 +8,11 @@ from anon.accounting.noisy_sums import GaussianSum, epsilon_of
 from anon.protocols.sum.arranged import DELTA
 from anon.protocols.sum.design import GRADIENT, TABLES, shape_of
 from anon.protocols.sum.standing import arrangement_of
+from anon.protocols.vectors.tables import TableSums
 from anon.protocols.words import ChanceLine, PacketKind
 from anon.sharing.arrangement import Arrangement
 from anon.study.manifest import Manifest, Survey
 from anon.study.records import RECORD, Records
-from anon.sums.tables import TableSums
 from anon.text.foreign import Quoted
 from anon.text.sentences import Figure, Sentence, joined, say, say_many
 

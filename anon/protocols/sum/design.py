@@ -26,17 +26,17 @@ from attrs import evolve
 
 from anon.errors import InvalidValue, Malformed
 from anon.protocols.sum.sections import MOST_REACH, MOST_SUMMED_ROUNDS, Gradient
+from anon.protocols.vectors.columns import Column
+from anon.protocols.vectors.gradient import Descent, GradientSums
+from anon.protocols.vectors.moments import MomentSums
+from anon.protocols.vectors.sensitivity import Unit, ball_of
+from anon.protocols.vectors.tables import TableSums, tables_of
 from anon.sharing.arrangement import Sum
 from anon.study.designs import AskedSurvey, Tables
 from anon.study.features import Feature
 from anon.study.manifest import Manifest, Survey
 from anon.study.proposal import DECIMALS
 from anon.study.records import PERSON, RECORD, Records
-from anon.sums.columns import Column
-from anon.sums.gradient import Descent, GradientSums
-from anon.sums.moments import MomentSums
-from anon.sums.sensitivity import Unit, ball_of
-from anon.sums.tables import TableSums, tables_of
 from anon.vdaf.circuits import Ball, Blocks, ball, blocks
 
 TABLES: Final = "tables"

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from attrs import frozen
 
+from anon.crypto.sealing import OVERHEAD
 from anon.errors import Malformed
 from anon.ldp import NanoEpsilon
 from anon.protocols.charge import Charge, Measure, Unit
@@ -26,7 +27,6 @@ from anon.protocols.sum.design import (
 from anon.protocols.sum.sections import BOUNDS, WORDS, Gradient, Moments, TablesSum
 from anon.protocols.sum.standing import arrangement_of, place_of
 from anon.protocols.words import PacketKind
-from anon.sealing import OVERHEAD
 from anon.sharing.arrangement import Arrangement, TellerEntry, parse_arrangement
 from anon.sharing.round_document import longest_round_sums
 from anon.study.designs import Design

@@ -11,10 +11,10 @@ from attrs import field, frozen
 from anon.errors import Malformed
 from anon.protocols.contract import Place
 from anon.protocols.sum.design import SCALE, descent_of, shape_of
+from anon.protocols.vectors.gradient import DescentState, GradientSums
 from anon.sharing.arrangement import Arrangement, Sum, parse_arrangement
 from anon.sharing.round_document import parse_round_sums
 from anon.study.manifest import Manifest
-from anon.sums.gradient import DescentState, GradientSums
 
 SUMS = "sums"
 """The kind of a round's document."""

@@ -18,8 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from anon.environment import Child, for_child
 from anon.errors import Refused, Unreachable, because
+from anon.machine.environment import Child, for_child
 from anon.route.tor.bootstrap import Bootstrap
 from anon.route.tor.control import COOKIE_BYTES, Controller, Events, has_unix_sockets
 from anon.route.tor.program import find_tor

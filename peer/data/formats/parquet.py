@@ -18,7 +18,7 @@ from typing import Any
 from attrs import frozen
 
 from anon.errors import Malformed, Refused, because
-from anon.extras import install
+from anon.machine.extras import install
 from anon.tables.streams import Cell, ImportLimits, Record
 from anon.text.sentences import say
 from peer.data.formats.json_text import cell_of

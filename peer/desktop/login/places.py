@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 from attrs import field, frozen
 
-from anon.environment import Child, for_child
 from anon.errors import Refused
+from anon.machine.environment import Child, for_child
 from peer.desktop.login import launchd_agent, run_key, systemd_unit, xdg_autostart
 from peer.desktop.login.item import LoginItem
 

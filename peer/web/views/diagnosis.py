@@ -6,8 +6,8 @@ import shutil
 
 from aiohttp import web
 
-from anon.diagnosis import TOR_CHECK, Check
-from anon.installation import PEER_CHECKS
+from anon.kit.diagnosis.checks import TOR_CHECK, Check
+from anon.kit.diagnosis.installation import PEER_CHECKS
 from anon.text.foreign import Quoted
 from anon.text.sentences import attributed, say
 from anon.wire.addresses import is_loopback

@@ -12,9 +12,9 @@ from aggregator.lab.simulation.sum_noise import simulated_noise
 from aggregator.protocols.sum.moments import products, ridge
 from aggregator.protocols.sum.published import NoisySum
 from anon.errors import Malformed
-from anon.sums.columns import Column
-from anon.sums.gradient import Descent, DescentState, GradientSums
-from anon.sums.moments import MomentSums
+from anon.protocols.vectors.columns import Column
+from anon.protocols.vectors.gradient import Descent, DescentState, GradientSums
+from anon.protocols.vectors.moments import MomentSums
 
 NEXT_TO_NONE = Fraction(1, 10**9)
 COLUMNS = (Column("a", 1.0, 2.0, 40), Column("b", -3.0, 4.0, 60), Column("one", 0.0, 1.0, 30), Column("t", 10.0, 20.0, 90))

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from aggregator.intake.counters import Traffic
 from aggregator.lab.simulation.sum_noise import simulated_noise
 from aggregator.protocols.additive.results import Subject
 from aggregator.protocols.contract import SummingPart, part_of
@@ -18,16 +17,17 @@ from aggregator.protocols.sum.part import SumPart
 from aggregator.protocols.sum.published import NoisySum
 from aggregator.protocols.sum.tables import learn_tables
 from aggregator.report.page import render
+from aggregator.rules.counters import Traffic
 from anon.errors import AnonmlError, Malformed, RejectedProof
 from anon.protocols.contract import DocumentArrived, Place, Record
 from anon.protocols.models.linear import LinearModel
 from anon.protocols.registry import protocol_of
 from anon.protocols.sum.design import CONSTANT, summed_of
 from anon.protocols.sum.standing import arrangement_of
+from anon.protocols.vectors.gradient import Descent, GradientSums
+from anon.protocols.vectors.moments import MomentSums
+from anon.protocols.vectors.tables import TableSums
 from anon.study.manifest import Manifest
-from anon.sums.gradient import Descent, GradientSums
-from anon.sums.moments import MomentSums
-from anon.sums.tables import TableSums
 from anon.wire.packets import TAG_BYTES
 from peer.protocols.sum import SumPart as PeerPart
 from peer.published_report import as_page

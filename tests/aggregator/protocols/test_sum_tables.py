@@ -19,8 +19,8 @@ from aggregator.protocols.sum.table_moments import SummedMoments, gather_sums
 from aggregator.protocols.sum.tables import learn_tables
 from anon.errors import Malformed
 from anon.protocols.models.tables import from_json
+from anon.protocols.vectors.tables import Block, TableSums, tables_of
 from anon.study.features import Feature, Label, Learning
-from anon.sums.tables import Block, TableSums, tables_of
 
 NAMES, CARDS = ("one", "twin", "other"), (3, 3, 2)
 FEATURES = tuple(

@@ -16,12 +16,12 @@ from anon.protocols.registry import charge_of
 from anon.protocols.resolve import resolve
 from anon.protocols.sum.design import shape_of
 from anon.protocols.sum.standing import arrangement_of
+from anon.protocols.vectors.tables import TableSums
 from anon.sharing.arrangement import PAIRS
 from anon.sharing.drafts import drafted
 from anon.sharing.quorum import quorum_of
 from anon.sharing.round_document import read_round_sums
 from anon.sharing.statements import list_heading
-from anon.sums.tables import TableSums
 from anon.wire.packets import Occasion
 from tests.support.protocols import parse_proposal
 from tests.support.study_with_tellers import Study, a_study, all_sent, short

@@ -10,8 +10,8 @@ from attrs import define, evolve, field
 
 from aggregator.rules.faults import NoSum, TellerAway, TellerRefuses, in_words
 from aggregator.tellers.walk import Batch, finish, hand_roll, share_keys, sum_up
+from anon.crypto.nacl import SigningKey
 from anon.errors import Conflict, NoRoom
-from anon.nacl import SigningKey
 from anon.sharing.arrangement import Arrangement
 from anon.sharing.round_document import RoundSums, SlotSum, UnsummedRound, Why, parse_round_sums, parse_unsummed
 from anon.sharing.statements import (

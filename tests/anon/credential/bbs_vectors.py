@@ -12,7 +12,6 @@ from attrs import evolve
 from anon.credential.announced import COEFFICIENTS, AnnouncedProof, fold, fold_holds
 from anon.credential.ciphersuite import API_PSEUDONYM, P1, hash_to_scalar, i2osp8, message_to_scalar
 from anon.credential.credential import decode_signature, signature_holds
-from anon.credential.curve import G1, Scalar, decode_g1, decode_g2
 from anon.credential.proof import Announcement, Proof, calculate_challenge
 from anon.credential.statement import Context, Statement, make_context, make_statement
 from anon.credential.verification import (
@@ -21,6 +20,7 @@ from anon.credential.verification import (
     proof_pairing_holds,
     statement_bases,
 )
+from anon.crypto.curve import G1, Scalar, decode_g1, decode_g2
 from anon.errors import AnonmlError, Malformed, RejectedProof
 from tests.anon.credential.draft_form import announce_nym, decode_proof, demand_challenge
 

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 
 from anon.credential import Credential
 from anon.credential.ciphersuite import encode_scalars, hash_to_scalar
-from anon.credential.curve import G1, G1_SIZE, IDENTITY_G1, FixedBase, FixedBases, Scalar, decode_g1, encode_g1
 from anon.credential.issuance import decode_scalars
 from anon.credential.presentation import prove
 from anon.credential.proof import POINTS, RANDOM_SCALARS, Announcement, Proof, calculate_challenge, proof_size
 from anon.credential.statement import Context, Statement
 from anon.credential.verification import announce, announced_ut
+from anon.crypto.curve import G1, G1_SIZE, IDENTITY_G1, FixedBase, FixedBases, Scalar, decode_g1, encode_g1
 from anon.errors import Malformed, RejectedProof
 
 

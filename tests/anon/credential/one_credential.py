@@ -22,9 +22,9 @@ from anon.credential import (
     recommit,
     signer_nym_entropy,
 )
-from anon.credential.curve import IMPLEMENTATION
+from anon.crypto.curve import IMPLEMENTATION
+from anon.crypto.nacl import IMPLEMENTATION as SODIUM
 from anon.errors import AnonmlError
-from anon.nacl import IMPLEMENTATION as SODIUM
 
 HEADER, PACKET = b"a study", b"a packet"
 

@@ -10,7 +10,10 @@ import pytest
 
 from anon.credential import Tag, Verifier, present
 from anon.credential.ciphersuite import P1
-from anon.credential.curve import (
+from anon.credential.presentation import encode_token
+from anon.credential.statement import make_context, nym_statement
+from anon.credential.verification import announce, fixed_context, statement_bases
+from anon.crypto.curve import (
     G1,
     IDENTITY_G1,
     LEAST_TOGETHER,
@@ -23,12 +26,9 @@ from anon.credential.curve import (
     encode_scalar,
     hash_to_g1,
 )
-from anon.credential.presentation import encode_token
-from anon.credential.pure import jacobian
-from anon.credential.pure.g1 import G1 as PureG1
-from anon.credential.statement import make_context, nym_statement
-from anon.credential.subset_sums import BYTES_EACH, all_in_subgroup
-from anon.credential.verification import announce, fixed_context, statement_bases
+from anon.crypto.curve.subset_sums import BYTES_EACH, all_in_subgroup
+from anon.crypto.pure.curve import jacobian
+from anon.crypto.pure.curve.g1 import G1 as PureG1
 from anon.errors import AnonmlError, Malformed, RejectedProof
 from tests.anon.credential.draft_form import announce_nym, decode_proof, demand_challenge, draft_token, drafted
 from tests.anon.credential.token_forgery import (

@@ -20,7 +20,6 @@ from anon.credential.ciphersuite import (
     message_to_scalar,
 )
 from anon.credential.credential import decode_signature, finish_nym_secrets
-from anon.credential.curve import Scalar, encode_g1, encode_scalar, scalar_from_uniform
 from anon.credential.issuance import (
     generate_key,
     open_commitment,
@@ -31,6 +30,7 @@ from anon.credential.issuance import (
 )
 from anon.credential.proof import make_proof
 from anon.credential.statement import Statement, make_context, make_statement
+from anon.crypto.curve import Scalar, encode_g1, encode_scalar, scalar_from_uniform
 from tests.anon.credential.bbs_vectors import (
     Case,
     check_nym_proof,

@@ -8,7 +8,7 @@ import pytest
 from py_arkworks_bls12381 import GT
 
 import anon
-from anon.credential.curve import (
+from anon.crypto.curve import (
     EIGENVALUE,
     FIELD_ORDER,
     G1,
@@ -28,7 +28,7 @@ from anon.credential.curve import (
     multiexp,
     pairing_product_is_one,
 )
-from anon.credential.expand_message import expand_message
+from anon.crypto.expand_message import expand_message
 from anon.errors import Malformed
 from tests.anon.credential.token_forgery import ORDER_THREE, random_scalar
 
@@ -151,4 +151,4 @@ def test_one_module_alone_imports_the_library() -> None:
         for path in (packages / package).rglob("*.py")
         if "from py_arkworks_bls12381 import" in path.read_text()
     ]
-    assert importers == ["anon/credential/arkworks.py"]
+    assert importers == ["anon/crypto/curve/arkworks.py"]

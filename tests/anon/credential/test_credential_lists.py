@@ -19,7 +19,8 @@ from anon.credential import (
     sign_proven,
     signer_nym_entropy,
 )
-from anon.credential.curve import (
+from anon.credential.statement import nym_statement
+from anon.crypto.curve import (
     G1,
     G2,
     ORDER,
@@ -30,7 +31,6 @@ from anon.credential.curve import (
     encode_scalar,
     pairing_product_is_one,
 )
-from anon.credential.statement import nym_statement
 from anon.errors import AnonmlError, Malformed
 from anon.transparency.closing import MOST_CHECKED, MOST_CHECKED_PURE, sample
 from tests.anon.credential.token_forgery import HEADER, ORDER_THREE
@@ -137,7 +137,7 @@ def test_small_orders_that_cancel_are_both_named(checker: IssuedChecker) -> None
 def test_a_long_list_whose_points_are_tested_together_has_the_same_verdicts(
     checker: IssuedChecker, flaw: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anon.credential.curve.LEAST_TOGETHER", 2)
+    monkeypatch.setattr("anon.crypto.curve.LEAST_TOGETHER", 2)
     assert checker.bad(GOOD, os.urandom) == []
     assert checker.bad([*GOOD[:11], flaws(11)[flaw], *GOOD[12:]], os.urandom) == [11]
     cancelling = [moved(GOOD[0], ORDER_THREE), moved(GOOD[1], -ORDER_THREE), *GOOD[2:]]

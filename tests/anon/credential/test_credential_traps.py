@@ -20,7 +20,8 @@ from anon.credential import (
     recommit,
     signer_nym_entropy,
 )
-from anon.credential.curve import (
+from anon.credential.statement import nym_statement
+from anon.crypto.curve import (
     G2,
     IDENTITY_G2,
     ORDER,
@@ -30,7 +31,6 @@ from anon.credential.curve import (
     encode_g1,
     encode_scalar,
 )
-from anon.credential.statement import nym_statement
 from anon.errors import Malformed, Refused, RejectedProof
 from tests.anon.credential.token_forgery import HEADER, ORDER_THREE, Member, enrol, remove_point_checks
 

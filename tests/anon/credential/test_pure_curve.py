@@ -9,11 +9,11 @@ from math import gcd
 import py_arkworks_bls12381 as native
 import pytest
 
-from anon.credential.constants import EIGENVALUE, FIELD_ORDER, ORDER, PARAMETER
-from anon.credential.pure import G1, G2, Scalar, jacobian, multiexp, pairing_product_is_one
-from anon.credential.pure.fp2 import multiply2, power2, square_root, square_root2
-from anon.credential.pure.hash_to_curve import EXCEPTION, map_to_curve, simplified_swu
-from anon.credential.pure.isogeny import CURVE_A, CURVE_B
+from anon.crypto.bls12381 import EIGENVALUE, FIELD_ORDER, ORDER, PARAMETER
+from anon.crypto.pure.curve import G1, G2, Scalar, jacobian, multiexp, pairing_product_is_one
+from anon.crypto.pure.curve.fp2 import multiply2, power2, square_root, square_root2
+from anon.crypto.pure.curve.hash_to_curve import EXCEPTION, map_to_curve, simplified_swu
+from anon.crypto.pure.curve.isogeny import CURVE_A, CURVE_B
 
 RANDOM = random.Random(20261121)
 EDGES = [0, 1, 2, 3, 15, 16, 17, 31, 32, 33, EIGENVALUE - 1, EIGENVALUE, EIGENVALUE + 1, 2**127, 2**128, ORDER - 2, ORDER - 1]

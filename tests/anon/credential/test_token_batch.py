@@ -13,7 +13,7 @@ import pytest
 
 from anon.credential import PublicKey, Verifier, cached_verifier, present, pseudonym, verification
 from anon.credential.batch import Fold, failures, fresh_coefficients
-from anon.credential.curve import G1, G2, Scalar, decode_g2, hash_to_g1, pairing_product_is_one
+from anon.crypto.curve import G1, G2, Scalar, decode_g2, hash_to_g1, pairing_product_is_one
 from anon.errors import AnonmlError, Malformed, RejectedProof
 from tests.anon.credential.token_forgery import (
     CONTEXT,

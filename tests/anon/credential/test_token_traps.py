@@ -12,7 +12,7 @@ import pytest
 from attrs import evolve
 
 from anon.credential import Verifier, present, pseudonym, token_size
-from anon.credential.curve import ORDER, Scalar, encode_scalar
+from anon.crypto.curve import ORDER, Scalar, encode_scalar
 from anon.errors import Malformed, RejectedProof
 from tests.anon.credential.token_forgery import (
     CONTEXT,

@@ -22,10 +22,10 @@ from anon.credential import (
 )
 from anon.credential.ciphersuite import hash_to_scalar
 from anon.credential.credential import decode_signature
-from anon.credential.curve import G1, IDENTITY_G1, Scalar, decode_g1, decode_scalar, multiexp
 from anon.credential.presentation import encode_token
 from anon.credential.proof import Announcement, Proof, calculate_challenge
 from anon.credential.statement import make_context, nym_statement
+from anon.crypto.curve import G1, IDENTITY_G1, Scalar, decode_g1, decode_scalar, multiexp
 
 HEADER = b"study and roster"
 CONTEXT = b"slot 0"

@@ -14,11 +14,12 @@ import nacl.signing
 import pytest
 from nacl.bindings import crypto_core_ed25519_is_valid_point, crypto_scalarmult
 
+from anon.crypto.nacl import libsodium
+from anon.crypto.pure import nacl as pure
+from anon.crypto.pure.nacl import edwards, salsa
+from anon.crypto.pure.nacl.boxes import x25519
+from anon.crypto.pure.nacl.edwards import FIELD_ORDER, ORDER
 from anon.errors import Refused
-from anon.nacl import libsodium, pure
-from anon.nacl.pure import edwards, salsa
-from anon.nacl.pure.boxes import x25519
-from anon.nacl.pure.edwards import FIELD_ORDER, ORDER
 
 RANDOM = random.Random(20261121)
 SIZES = [0, 1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 437, 1000]

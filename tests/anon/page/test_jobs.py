@@ -9,7 +9,7 @@ import logging
 import pytest
 
 from anon.errors import Refused
-from anon.page.jobs import Jobs, Outcome
+from anon.kit.page.jobs import Jobs, Outcome
 from tests.support.patience import PATIENCE
 
 

@@ -14,9 +14,9 @@ from anon.protocols.registry import check_study, exposure_of, protocol_of
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.protocols.sum.design import records_of, shape_of
 from anon.protocols.sum.standing import arrangement_of
+from anon.protocols.vectors.gradient import GradientSums
+from anon.protocols.vectors.moments import MomentSums
 from anon.study.records import Records
-from anon.sums.gradient import GradientSums
-from anon.sums.moments import MomentSums
 from tests.support.protocols import load_proposal, parse_manifest, parse_proposal
 from tests.support.sums import GRADIENT, MOMENTS, TABLES, manifest_of, many, sum_study
 

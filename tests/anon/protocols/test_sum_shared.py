@@ -9,6 +9,7 @@ import pytest
 from attrs import evolve
 
 from anon.accounting.noisy_sums import GaussianSum, delta_of
+from anon.crypto.sealing import OVERHEAD
 from anon.errors import Malformed
 from anon.protocols.charge import Measure, Neighbours, Unit
 from anon.protocols.registry import charge_of, check_study, protocol_of
@@ -16,7 +17,6 @@ from anon.protocols.resolve import resolve
 from anon.protocols.sum.arranged import fewest
 from anon.protocols.sum.design import shape_of
 from anon.protocols.sum.standing import arrangement_of
-from anon.sealing import OVERHEAD
 from anon.sharing.arrangement import parse_entry
 from anon.sharing.drafts import drafted
 from anon.study.features import Cohort

@@ -19,10 +19,10 @@ import pytest
 from attrs import define, field
 
 from anon.errors import Refused, Unreachable
+from anon.kit.testnet.network import PrivateNetwork
 from anon.route import DirectRoute, SocksRoute
 from anon.route.tor import TorKeeper, TorProcess, TorRoute, checked_onion, torrc_of_client
 from anon.route.tor.route import REPLIES, reply_code
-from anon.testnet.network import PrivateNetwork
 
 pytestmark = pytest.mark.tor
 ROOT = Path(__file__).resolve().parents[3]

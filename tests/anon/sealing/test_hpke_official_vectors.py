@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from cryptography.hazmat.bindings._rust import openssl
 
-from anon.sealing.opening import Opener
-from anon.sealing.openssl import SUITE
-from anon.sealing.pure import chacha
-from anon.sealing.pure.hpke import SUITE as SPELLED
-from anon.sealing.pure.hpke import encapsulate, key_schedule, seal_with
+from anon.crypto.pure.sealing import chacha
+from anon.crypto.pure.sealing.hpke import SUITE as SPELLED
+from anon.crypto.pure.sealing.hpke import encapsulate, key_schedule, seal_with
+from anon.crypto.sealing.opening import Opener
+from anon.crypto.sealing.openssl import SUITE
 
 VECTOR: dict[str, Any] = json.loads((Path(__file__).parent / "vectors" / "mlkem768_x25519.json").read_text())
 ENCRYPTED = VECTOR["encryptions"][0]

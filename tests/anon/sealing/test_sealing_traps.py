@@ -10,11 +10,12 @@ from collections.abc import Callable
 
 import pytest
 
-from anon import sealing
+from anon.crypto import sealing
+from anon.crypto.pure import sealing as pure
+from anon.crypto.sealing import OVERHEAD, PUBLIC_KEY_SIZE, openssl
+from anon.crypto.sealing.opening import Opener
+from anon.crypto.sealing_sizes import ENCAPSULATED_SIZE, MLKEM_CIPHERTEXT_SIZE, MLKEM_KEY_SIZE
 from anon.errors import Malformed, RejectedProof
-from anon.sealing import OVERHEAD, PUBLIC_KEY_SIZE, openssl, pure
-from anon.sealing.opening import Opener
-from anon.sealing.sizes import ENCAPSULATED_SIZE, MLKEM_CIPHERTEXT_SIZE, MLKEM_KEY_SIZE
 from tests.support.command_line import ROOT
 
 Seal = Callable[[bytes, bytes, bytes], bytes]
@@ -109,7 +110,7 @@ def test_the_desktop_seals_by_cryptography() -> None:
 
 
 def test_whoever_says_pure_gets_python() -> None:
-    program = "from anon import sealing; print(sealing.IMPLEMENTATION, sealing.seal.__module__)"
+    program = "from anon.crypto import sealing; print(sealing.IMPLEMENTATION, sealing.seal.__module__)"
     environment = {**os.environ, "ANONML_CRYPTO": "pure"}
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["pure", "anon.sealing.pure.hpke"]
+    assert done.stdout.split() == ["pure", "anon.crypto.pure.sealing.hpke"]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from attrs import evolve, frozen
 
+from anon.crypto.nacl import SigningKey
 from anon.errors import Malformed, RejectedProof
-from anon.nacl import SigningKey
 from anon.sharing.combine import combine
 from anon.sharing.statements import NoisyShare, disagreement_of, parse_noisy_share
 from anon.wire.packets import Occasion

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from anon.crypto.nacl import SigningKey
 from anon.errors import AnonmlError, Conflict, Damaged, Malformed, NoRoom, Refused, RejectedProof, Unreachable
-from anon.nacl import SigningKey
 from anon.sharing import exchange
 from anon.sharing.arrangement import TellerEntry, parse_entry
 from anon.sharing.exchange import (

@@ -10,9 +10,9 @@ from attrs import evolve, frozen
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anon.crypto.nacl import SigningKey
+from anon.crypto.sealing import PUBLIC_KEY_SIZE
 from anon.errors import Malformed, RejectedProof
-from anon.nacl import SigningKey
-from anon.sealing import PUBLIC_KEY_SIZE
 from anon.sharing.arrangement import PAIRS, Arrangement, TellerEntry
 from anon.sharing.combine import combine
 from anon.sharing.quorum import Quorum, parse_quorum, quorums
@@ -252,7 +252,7 @@ def test_a_tag_stands_once_and_in_its_place(tags: tuple[bytes, ...]) -> None:
     version, *heading, rows = decode(decode(verifier_shares(place))[0])
     share = rows[0][1]
     body = encode([version, *heading, [[tag, share] for tag in tags]])
-    from anon import labels
+    from anon.crypto import labels
     from anon.sharing.statements import _signed
 
     with pytest.raises(Malformed, match="not strictly sorted"):
@@ -285,7 +285,7 @@ def test_a_list_s_digest_has_one_length(size: int) -> None:
 
 
 def test_a_statement_of_another_version_is_none() -> None:
-    from anon import labels
+    from anon.crypto import labels
     from anon.sharing.statements import _signed
 
     place = Place(bytes(32), 0, 0, 0, 0)

@@ -16,12 +16,12 @@ import pytest
 from anon.errors import AnonmlError, InvalidValue, Malformed
 from anon.protocols.registry import check_study
 from anon.protocols.resolve import resolve
+from anon.protocols.vectors.columns import Column
+from anon.protocols.vectors.gradient import GradientSums
 from anon.study.durations import LONGEST_DURATION, spelled
 from anon.study.features import Cohort, Cover, Feature, Learning, Release
 from anon.study.manifest import Manifest
 from anon.study.proposal import Schedule
-from anon.sums.columns import Column
-from anon.sums.gradient import GradientSums
 from anon.wire.cbor import decode, encode
 from tests.support.fake_aggregator import BINNED, DECLARED, PAPER
 from tests.support.protocols import PROTOCOLS, parse_manifest, parse_proposal

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anon.errors import InvalidValue, Malformed
-from anon.sums.columns import Column, Linear
-from anon.sums.gradient import WEIGHT, Descent, GradientSums
-from anon.sums.moments import MomentSums
-from anon.sums.sensitivity import ball_of, rounded
-from anon.sums.tables import Block, TableSums, tables_of
+from anon.protocols.vectors.columns import Column, Linear
+from anon.protocols.vectors.gradient import WEIGHT, Descent, GradientSums
+from anon.protocols.vectors.moments import MomentSums
+from anon.protocols.vectors.sensitivity import ball_of, rounded
+from anon.protocols.vectors.tables import Block, TableSums, tables_of
 from anon.vdaf.circuits import ball, blocks
 
 VALUES = st.one_of(st.none(), st.booleans(), st.text(max_size=3), st.floats(), st.integers(-(10**400), 10**400), st.binary(max_size=2))

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from anon.noise.scaling import Neighbours
-from anon.sums.columns import Column
-from anon.sums.gradient import WEIGHT, GradientSums
-from anon.sums.moments import MomentSums
-from anon.sums.sensitivity import Unit, rounded
-from anon.sums.tables import Block, TableSums, tables_of
+from anon.protocols.vectors.columns import Column
+from anon.protocols.vectors.gradient import WEIGHT, GradientSums
+from anon.protocols.vectors.moments import MomentSums
+from anon.protocols.vectors.sensitivity import Unit, rounded
+from anon.protocols.vectors.tables import Block, TableSums, tables_of
 
 NEIGHBOURS: tuple[Neighbours, ...] = ("replace-one", "add-remove")
 Genes = list[Any]

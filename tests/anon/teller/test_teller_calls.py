@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from attrs import define
 
+from anon.crypto.nacl import SigningKey
 from anon.errors import Conflict, Damaged, Malformed, Refused, RejectedProof, Unreachable
-from anon.nacl import SigningKey
 from anon.sharing import exchange
 from anon.sharing.arrangement import parse_entry
 from anon.sharing.exchange import CALLS, TellerCall

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from anon.diagnosis import Check
 from anon.errors import Malformed, Unreachable
+from anon.kit.diagnosis.checks import Check
 from anon.teller import diagnosis
 from anon.teller.cli import app
 from anon.teller.diagnosis import findings

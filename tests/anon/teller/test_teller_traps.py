@@ -11,8 +11,8 @@ import pytest
 from attrs import evolve
 
 from anon.credential import generate_secret_key, public_key
+from anon.crypto.nacl import SigningKey
 from anon.errors import Conflict, Malformed, Refused, RejectedProof
-from anon.nacl import SigningKey
 from anon.sharing.arrangement import Arrangement
 from anon.sharing.sealed_shares import sealed_shares
 from anon.sharing.statements import (
@@ -246,8 +246,8 @@ def test_nothing_is_taken_before_key_and_roster_are_there(tmp_path: Path) -> Non
 
 def test_a_part_of_the_key_that_was_not_committed_to_is_refused(tmp_path: Path) -> None:
     """By whoever sends it: a fellow that waited for the other's part, or the aggregator."""
-    from anon import labels
-    from anon.sealing import seal
+    from anon.crypto import labels
+    from anon.crypto.sealing import seal
     from anon.wire.cbor import encode
 
     world = make_world(tmp_path)

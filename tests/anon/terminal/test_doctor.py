@@ -3,8 +3,8 @@
 import pytest
 from typer.testing import CliRunner
 
-from anon.diagnosis import Check
-from anon.terminal import doctor
+from anon.kit.diagnosis.checks import Check
+from anon.kit.terminal import doctor
 from anonml import COMMANDS, wiring
 
 

@@ -12,12 +12,12 @@ from typer.testing import CliRunner
 
 from aggregator.cli.study import app as studies
 from aggregator.lab import cli_plan
-from anon.terminal.foreign import Foreign, inline
-from anon.terminal.printing import Terminal, styled
+from anon.kit.terminal.foreign import Foreign, inline
+from anon.kit.terminal.printing import Terminal, styled
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXTS = ["under [design], and cuts", "[bold]loud[/]", "[/]", "a \\[b] c\\", "[link=https://evil.example]x[/link]", ":warning: 7", "{name}", "[red"]
-OWN = {"anon/terminal/printing.py"}
+OWN = {"anon/kit/terminal/printing.py"}
 """The module that may ask rich for markup."""
 MODULES = [
     file

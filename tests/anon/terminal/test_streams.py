@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from anon.terminal.printing import Terminal
-from anon.terminal.streams import take_every_text
+from anon.kit.terminal.printing import Terminal
+from anon.kit.terminal.streams import take_every_text
 
 
 @pytest.mark.parametrize(("code_page", "expected"), [

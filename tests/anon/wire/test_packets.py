@@ -7,9 +7,9 @@ import hashlib
 import pytest
 from attrs import evolve
 
+from anon.crypto.sealing import OVERHEAD
+from anon.crypto.sealing.opening import Opener
 from anon.errors import AnonmlError, Malformed, RejectedProof
-from anon.sealing import OVERHEAD
-from anon.sealing.opening import Opener
 from anon.wire.cbor import decode, encode
 from anon.wire.packets import (
     Dummy,

@@ -3,7 +3,7 @@
 import pytest
 
 from anon.errors import Refused
-from anon.terminal.options import picked
+from anon.kit.terminal.options import picked
 
 FIRST, SECOND = bytes([0xAB, 1]) + bytes(30), bytes([0xAB, 2]) + bytes(30)
 STUDIES = {FIRST: "Sleep (collecting)", SECOND: "Coffee (enrolling)", bytes([0xCD]) * 32: "Tea (ended)"}

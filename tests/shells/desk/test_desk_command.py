@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from anon.page.gate import FORM_FIELD
+from anon.kit.page.gate import FORM_FIELD
 
 pytestmark = pytest.mark.process
 

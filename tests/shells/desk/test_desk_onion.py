@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
-from anon.testnet import PrivateNetwork
+from anon.kit.testnet import PrivateNetwork
 from anon.wire.invite import parse_invite
 from anon.wire.onion_address import is_onion
 from tests.support.onion_commands import listening, raw_through

@@ -22,7 +22,7 @@ from aggregator.desk.steps import Steps
 from aggregator.intake.batcher import Batcher
 from aggregator.study.handout import USUAL_MINIMUM
 from anon.credential import pseudonym
-from anon.page.gate import HEADERS
+from anon.kit.page.gate import HEADERS
 from anon.protocols.sortition import tag_context
 from anon.transparency.fingerprint import words
 from anon.wire.invite import parse_invite

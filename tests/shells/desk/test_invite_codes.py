@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from aggregator.cli.main import app as commands
 from aggregator.cli.study import app as studies
-from anon.terminal import qr
+from anon.kit.terminal import qr
 from anon.wire.invite import parse_invite
 from peer.web.qr_reader import text_in_picture
 from tests.support.clock import Clock

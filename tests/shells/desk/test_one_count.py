@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from aggregator.cli.main import app as commands
 from aggregator.cli.serve import ServeReporter, Serving
 from aggregator.desk.study_view import facts_of
-from aggregator.intake.counters import STEP, Count
 from aggregator.opening import study_status
+from aggregator.rules.counters import STEP, Count
 from tests.support.desk_browser import opened, words_of
 from tests.support.world import World, in_memory, study_text
 

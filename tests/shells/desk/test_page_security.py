@@ -10,8 +10,8 @@ import pytest
 from aiohttp import web
 from attrs import frozen
 
-from anon.page.gate import HEADERS, Gate, GateRequest, hosts_of, refusal
-from anon.page.guard import form_token, protect
+from anon.kit.page.gate import HEADERS, Gate, GateRequest, hosts_of, refusal
+from anon.kit.page.guard import form_token, protect
 
 
 @frozen

@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("zxingcpp", reason="zxing-cpp is missing: install the extra `qr`")
 
 from aggregator.desk.link import kept_link
-from anon.page.rendering import qr_drawing
+from anon.kit.page.rendering import qr_drawing
 from anon.text.qr import qr_svg
 from anon.transparency.fingerprint import study_code
 from anon.wire.onion_address import onion_host

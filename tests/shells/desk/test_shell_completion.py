@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from anon.terminal.completion import SHELLS, Node, script
+from anon.kit.terminal.completion import SHELLS, Node, script
 
 pytestmark = pytest.mark.process
 

@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from anon.errors import Refused
-from anon.terminal.support import app, contents, write
+from anon.kit.terminal.support import app, contents, write
 from tests.support.world import in_memory, study_text
 
 pytestmark = pytest.mark.process

@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from anon.errors import Refused
-from anon.page.gate import FORM_FIELD
+from anon.kit.page.gate import FORM_FIELD
 from anon.wire.invite import Invite
 from peer.app import PeerApp
 from peer.pairing import page as phones_page

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from anon.page.gate import FORM_FIELD
+from anon.kit.page.gate import FORM_FIELD
 from anon.wire.onion_address import onion_host
 from peer.pairing import page as phones
 from peer.pairing.phones import PhoneGate

@@ -20,8 +20,8 @@ import aiohttp
 import pytest
 from aiohttp_socks import ProxyConnector
 
+from anon.kit.testnet import PrivateNetwork
 from anon.route.tor import TorProcess, torrc_of_client
-from anon.testnet import PrivateNetwork
 from peer.pairing.service import TIME_OVER, Pairing, PairingOffer
 from peer.pairing.state import folder_of
 from peer.store.home import PeerHome

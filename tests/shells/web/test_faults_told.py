@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from anon.terminal.logs import Plain, places, to_stderr
+from anon.kit.terminal.logs import Plain, places, to_stderr
 
 ROOT = Path(__file__).resolve().parents[3]
 CANARY = "Papageienkanarie"

@@ -11,7 +11,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from anon.page.peer_process import is_stranger, owner_of, tables
+from anon.kit.page.peer_process import is_stranger, owner_of, tables
 from tests.support.visiting import visited
 
 NOBODY = 65534
@@ -92,7 +92,7 @@ async def test_each_connection_is_looked_up_once(tmp_path: Path, monkeypatch: py
         return strange
 
     async with visited(tmp_path) as page:
-        monkeypatch.setattr("anon.page.guard.is_stranger", noted)
+        monkeypatch.setattr("anon.kit.page.guard.is_stranger", noted)
         for _ in range(3):
             async with aiohttp.ClientSession(cookies={one.key: one.value for one in page.session.cookie_jar}) as session:
                 for _ in range(2):

@@ -454,7 +454,7 @@ async def test_a_link_that_was_put_off_waits_when_the_program_starts_again(tmp_p
 
 
 def test_commands_in_a_faults_words_look_like_commands_and_stay_text() -> None:
-    from anon.page.rendering import coded, sentence
+    from anon.kit.page.rendering import coded, sentence
 
     assert coded("start `anonml <b>` again") == "start <code>anonml &lt;b&gt;</code> again"
     assert coded("<i> `x`") == "&lt;i&gt; <code>x</code>"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from anon.page.gate import FORM_FIELD
+from anon.kit.page.gate import FORM_FIELD
 from tests.support.visiting import Raw, Visited, exchange, visited
 
 

@@ -1,0 +1,1 @@
+"""Checks of an installation, with one next action per fault."""

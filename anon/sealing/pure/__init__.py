@@ -1,7 +1,0 @@
-"""Sealing in Python alone, for phones: the same bytes for the same randomness. Not constant-time; opens nothing."""
-
-from __future__ import annotations
-
-from anon.sealing.pure.hpke import seal, seal_with
-
-__all__ = ["seal", "seal_with"]
