@@ -94,7 +94,7 @@ class AuditResult:
 
     def lines(self) -> list[str]:
         """For people."""
-        model = "model recomputed" if self.model_checked else "no model to recompute"
+        model = "results recomputed" if self.model_checked else "no results to recompute"
         model += ", report made again" if self.report_checked else ""
         head = f"study {words(self.study)}: {self.enrolled} enrolled, {self.packets} packets verified, {model}"
         lines = [f"{finding.document}: {finding.fault}" for finding in self.findings]

@@ -177,6 +177,17 @@ async def go_on_without(run: StudyRun, study: EvaluatingStudy) -> None:
         run.store.end(study.study, Event.CHECK_FAILED, str(fault))
 
 
+def demand_sound(manifest: Manifest, documents: Sequence[DocumentArrived]) -> None:
+    """Have the protocol read every document. Raises `RejectedProof`, and `Malformed` whatever else its reader raises: a
+    document that it cannot even read ends the study as a bad one does."""
+    try:
+        part_of(manifest).check_documents(manifest, documents)
+    except (Malformed, RejectedProof):
+        raise
+    except Exception:  # a part is any author's
+        raise Malformed(say("a document of this study cannot be read; nothing more is sent")) from None
+
+
 async def answer(run: StudyRun, exchanges: Exchanges, study: MemberStudy, window: Window) -> None:
     """Fetch what any survey of the window needs, whatever was drawn, and make its packets and what fills it up."""
     manifest, slots = study.manifest, undecided(study, run.store.outbox_entries(study.study), window)
@@ -190,7 +201,7 @@ async def answer(run: StudyRun, exchanges: Exchanges, study: MemberStudy, window
     secrets = run.secrets(study)
     inputs = PacketInputs(manifest, secrets, credential_of(study, secrets), study.seed, slots, documents)
     try:
-        await off_loop(part_of(manifest).check_documents, manifest, documents)
+        await off_loop(demand_sound, manifest, documents)
         otherwise = await off_loop(without_answers, inputs)
     except (Malformed, RejectedProof) as fault:
         return run.store.end(study.study, Event.CHECK_FAILED, str(fault))

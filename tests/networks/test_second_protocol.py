@@ -6,6 +6,7 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -141,10 +142,11 @@ def test_every_kind_of_packet_is_explained() -> None:
     assert all(kind.picture.chance == kind.lines[0].chances[0] for kind in kinds)
 
 
-def test_a_count_that_cannot_be_stops_the_peer() -> None:
+@pytest.mark.parametrize("rest", [(0, 5, 6), (0,), (), (0, "5", 1), (0, None, 1), (0, 5, 2.5), (0, 5, 2, 1), (1, 5, 2)])
+def test_a_count_that_cannot_be_stops_the_peer(rest: tuple[Any, ...]) -> None:
     manifest = FakeAggregator.with_study(STUDY, protocols=PROTOCOLS).manifest
     with pytest.raises(Malformed, match="nothing is sent"):
-        part_of(manifest).check_documents(manifest, [DocumentArrived("count", 0, encode([manifest.study_id, 0, 5, 6]))])
+        part_of(manifest).check_documents(manifest, [DocumentArrived("count", 0, encode([manifest.study_id, *rest]))])
 
 
 @pytest.mark.parametrize(("kind", "body"), [("gossip", b"x"), ("gossip", b""), ("edges", b""), ("count", bytes(99))])
@@ -174,12 +176,12 @@ def test_a_model_is_read_by_its_own_protocol() -> None:
 
 
 def test_the_guide_shows_the_whole_protocol() -> None:
-    """The guide's code, block after block, is the file that runs in these tests; it stays under 160 lines."""
+    """The guide's code, block after block, is the file that runs in these tests; it stays under 165 lines."""
     code = Path(noisy_count.__file__).read_text(encoding="utf-8")
     guide = (Path(__file__).parents[2] / "docs" / "adding-a-protocol.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
     assert _lines("".join(blocks)) == _lines(code)
-    assert len(_lines(code)) < 160
+    assert len(_lines(code)) < 165
 
 
 def _lines(code: str) -> list[str]:

@@ -112,7 +112,7 @@ async def test_a_document_that_does_not_verify_ends_the_study_whatever_was_drawn
     assert [packet for packet in stored.packets if packet.sealed is not None] == []
 
 
-@pytest.mark.parametrize("fault", [Malformed, RejectedProof])
+@pytest.mark.parametrize("fault", [Malformed, RejectedProof, IndexError, TypeError])
 async def test_what_a_protocol_refuses_of_its_documents_ends_the_study_before_any_answer_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: type[Exception]
 ) -> None:

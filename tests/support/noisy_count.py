@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from json import dumps, loads
 from typing import ClassVar
 
-from attrs import frozen
+from attrs import field, frozen
 
 from aggregator.protocols.contract import LearningResult, PartScore, ReportPart
 from aggregator.protocols.estimates import Estimate, estimate
@@ -31,8 +31,10 @@ from anon.study.designs import Design, Tables
 from anon.study.features import Feature, Label
 from anon.study.manifest import Manifest, Survey, Window
 from anon.study.parsing import make_converter, structure
-from anon.study.proposal import DesignSection, Proposal
+from anon.study.proposal import MAX_EPSILON, DesignSection, Proposal, epsilon_in_range
 from anon.study.slots import Row, Slot
+from anon.text.foreign import Quoted
+from anon.text.sentences import Sentence, say
 from anon.wire.cbor import decode, encode
 from anon.wire.packets import PublishedPacket
 
@@ -41,10 +43,12 @@ from anon.wire.packets import PublishedPacket
 
 @frozen
 class NoisyCount(DesignSection):
-    epsilon: float = 1.0
+    epsilon: float = field(default=1.0, validator=epsilon_in_range)
 
 
 WORDS = {"kind": "Two noisy counts of yes.", "epsilon": "The most that a member's two answers together give away."}
+
+BOUNDS = {"epsilon": {"exclusiveMinimum": 0, "maximum": MAX_EPSILON}}
 
 
 def form(cards: Mapping[str, int], tables: Tables) -> None:
@@ -76,16 +80,16 @@ def document(study: Manifest, number: int, n: int, yes: int) -> bytes:
 
 
 def counts_in(study: Manifest, number: int, body_untrusted: bytes) -> tuple[int, int]:
-    fields = decode(body_untrusted, "count")
-    if not isinstance(fields, list) or fields[:2] != [study.study_id, number] or not 0 <= fields[3] <= fields[2]:
-        raise Malformed("count: not this study's counts; nothing is sent")
-    return fields[2], fields[3]
+    match decode(body_untrusted, "count"):
+        case [study.study_id, read, int(n), int(yes)] if read == number and 0 <= yes <= n:
+            return n, yes
+    raise Malformed("count: not this study's counts; nothing is sent")
 
 
 @frozen
 class Shared:
     name = "noisy-count"
-    designs: ClassVar[Mapping[str, Design]] = {"noisy-count": Design(NoisyCount, form, WORDS)}
+    designs: ClassVar[Mapping[str, Design]] = {"noisy-count": Design(NoisyCount, form, WORDS, BOUNDS)}
 
     def share_sizes(self, study: Manifest) -> tuple[int, ...]:
         return ()
@@ -95,7 +99,8 @@ class Shared:
         return Window(settled, settled + length), Window(settled + length + gap, settled + 2 * length + gap)
 
     def lay_out(self, proposal: Proposal, windows: tuple[Window, ...], randbelow: Callable[[int], int]) -> Layout:
-        made = build("krr", 2, nano(proposal.design.epsilon / 2))
+        assert isinstance(proposal.design, NoisyCount)
+        made = build("krr", 2, NanoEpsilon(nano(proposal.design.epsilon) // 2))
         asked = [Survey(number, kind, (), (), 2, made.name, made.p, made.q, made.epsilon, windows[number], number) for number, kind in enumerate(("first", "again"))]
         return Layout(tuple(asked), tuple(Slot(number, (Row(number, 1),)) for number in range(2)))
 
@@ -120,20 +125,21 @@ class Shared:
     def results(self, study: Manifest) -> Mapping[Place, int]:
         return {MODEL: 6 * len(study.to_bytes()) + 400}
 
-    def summary(self, study: Manifest) -> str:
-        return f"You are asked about {study.label.name} twice; the second time, whether most were right about you."
+    def summary(self, study: Manifest) -> Sentence:
+        label = Quoted(study.label.name)
+        return say("You are asked about {label} twice; the second time, if most were right about you.", label=label)
 
     def title(self, study: Manifest, survey: Survey) -> str:
         return study.label.name if survey.kind == "first" else f"{study.label.name}: as most say"
 
-    def odds(self, study: Manifest) -> tuple[str, ...]:
+    def odds(self, study: Manifest) -> tuple[Sentence, ...]:
         return (mechanism_odds(study.survey(0).build()),)
 
     def packet_kinds(self, study: Manifest) -> tuple[PacketKind, ...]:
         def kind(survey: Survey) -> PacketKind:
             made = survey.build()
             asks, line, picture = (self.title(study, survey),), mechanism_line(made), mechanism_picture(made)
-            return PacketKind(survey, asks, "one of your two packets", "a yes or a no", (line,), picture)
+            return PacketKind(survey, asks, say("one of your two packets"), say("a yes or a no"), (line,), picture)
 
         return tuple(kind(survey) for survey in study.surveys)
 
