@@ -55,7 +55,8 @@ def drawn_study(draw: Random, published: int = 1_000_000, keys: Plain | None = N
     for one in surveys:
         del one["_epsilon"]
     return {
-        "version": 2, "title": "Hostile", "purpose": "To learn one bit.", "contact": "nobody@example.org", "design": design,
+        "version": 2, "title": "Hostile", "purpose": "To learn one bit.", "contact": "nobody@example.org",
+        "protocol": "histogram", "design": design,
         "tables": [{"name": "person", "columns": [*names, label]}],
         "label": {
             "name": label, "description": "A label.", "query": f'SELECT "{label}" FROM person',
@@ -117,7 +118,7 @@ def _slots(draw: Random, features: list[Plain], published: int) -> tuple[list[Pl
         surveys.append({
             "survey": len(surveys), "kind": kind, "features": [one["name"] for one in asked], "cards": cards, "m": m,
             "mechanism": name, "p": built.p, "q": built.q, "epsilon": built.epsilon,
-            "window": {"opens": opens, "closes": opens + ROUND}, "round": turn, "signs": [], "centre": 0, "_epsilon": epsilon,
+            "window": {"opens": opens, "closes": opens + ROUND}, "round": turn, "_epsilon": epsilon,
         } | more)  # fmt: skip
         return len(surveys) - 1
 
@@ -131,7 +132,7 @@ def _slots(draw: Random, features: list[Plain], published: int) -> tuple[list[Pl
     if draw.random() < 0.6:
         rows = [add("quantile", [one], max(one["bins"], draw.choice([4, 8]))) for one in binned]
         if draw.random() < 0.4:
-            rows += [add("bit", [one], 2, signs=_signs(draw, one), centre=draw.choice([1, 2**63, 2**64 - 1])) for one in features]
+            rows += [add("bit", [one], 2, parameters=[draw.choice([1, 2**63, 2**64 - 1]), *_signs(draw, one)]) for one in features]
         else:
             rows += [table(draw.sample(features, draw.randint(1, min(2, len(features))))) for _ in range(draw.randint(1, 3))]
         return surveys, [_slot(draw, 0, rows)], "one-packet"
@@ -148,7 +149,8 @@ def _slot(draw: Random, number: int, rows: list[int]) -> Plain:
 
 
 def _signs(draw: Random, plain: Plain) -> list[int]:
-    return [draw.choice([-1, 1]) for _ in range(_cardinality(plain) - 1)] + [1]
+    """1 for a sign of +1, else 0."""
+    return [draw.choice([0, 1]) for _ in range(_cardinality(plain) - 1)] + [1]
 
 
 # Changes that a hostile hand makes to a drawn study

@@ -129,7 +129,7 @@ def test_one_bit_loses_its_epsilon_exactly_at_every_public_base_rate(centre: int
     built = build("krr", 2, nano(epsilon))
     manifest = study("one bit", "1")
     first = next(one for one in manifest.surveys if one.kind == "bit")
-    asked = evolve(first, p=built.p, q=built.q, epsilon=built.epsilon, centre=centre)
+    asked = evolve(first, p=built.p, q=built.q, epsilon=built.epsilon, parameters=(centre, *first.parameters[1:]))
     every = []
     for sign, label in product((-1, 1), (0, 1)):
         share = Fraction(bits.plus_share(asked, sign, label), SCALE)

@@ -56,7 +56,7 @@ def bit(number: int, place: int, columns: np.ndarray, epsilon: float, seed: int,
     generator = np.random.default_rng(seed)
     built = build("krr", 2, nano(epsilon))
     asked = Survey(number, "bit", (FEATURES[place].name,), (2,), 2, "krr", built.p, built.q, built.epsilon,
-                   Window(0, 1), signs=(-1, 1), centre=round(centre * SCALE))  # fmt: skip
+                   Window(0, 1), parameters=bits.bit_parameters(round(centre * SCALE), (-1, 1)))  # fmt: skip
     sign = 2 * columns[place] - 1
     plus = sum(
         int(generator.binomial(int(np.sum((sign == b) & (columns[3] == y))), bits.plus_share(asked, b, y) / SCALE))

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from anon.errors import InvalidValue, Malformed
+from anon.errors import Malformed
 from anon.ldp import NANO, SCALE, RawCategory, build, nano
 from anon.ldp.epsilon import loss
 from anon.protocols.contract import Record
 from anon.protocols.histogram import one_bit as bits
+from anon.protocols.registry import check_study
 from anon.protocols.resolve import StudyKeys, resolve
 from anon.study.features import Feature
 from anon.study.manifest import Manifest, Survey, Window
@@ -48,7 +49,7 @@ def survey(centre: float, epsilon: float = 1.0) -> Survey:
     built = build("krr", 2, nano(epsilon))
     return Survey(
         0, "bit", ("sex",), (2,), 2, "krr", built.p, built.q, built.epsilon, Window(0, 1),
-        signs=(-1, 1), centre=round(centre * SCALE),
+        parameters=bits.bit_parameters(round(centre * SCALE), (-1, 1)),
     )  # fmt: skip
 
 
@@ -72,7 +73,7 @@ def test_the_mean_of_a_report_is_the_product(centre: float) -> None:
     asked = survey(centre)
     gap = Fraction(asked.p - asked.q, SCALE)
     for sign, label in product((-1, 1), (0, 1)):
-        mean = (2 * chance(asked, sign, label) - 1) / gap * Fraction(max(asked.centre, SCALE - asked.centre), SCALE)
+        mean = (2 * chance(asked, sign, label) - 1) / gap * Fraction(max(bits.centre_of(asked), SCALE - bits.centre_of(asked)), SCALE)
         assert float(mean) == pytest.approx(sign * (label - centre), abs=1e-12)
 
 
@@ -116,7 +117,7 @@ def test_a_study_of_bits_costs_its_epsilon_and_is_canonical() -> None:
     assert {one.kind for one in found.surveys} == {"bit"}
     assert NANO - 1 <= found.epsilon <= NANO
     assert parse_manifest(found.to_bytes()) == found
-    assert {one.centre for one in found.surveys} == {round(0.3 * SCALE)}
+    assert {bits.centre_of(one) for one in found.surveys} == {round(0.3 * SCALE)}
     weights = {one.survey: row.weight for one, row in zip(found.surveys, found.slots[0].rows, strict=True)}
     label, age, sex = weights[0], sum(weights[k] for k in (1, 2, 3)), weights[4]
     assert age == pytest.approx(sex, rel=1e-4)
@@ -136,12 +137,17 @@ def test_the_peer_answers_a_sign_and_a_label(values: dict[str, object], label: o
 
 
 @pytest.mark.parametrize("change", [
-    {"signs": ()}, {"signs": (-1, 2)}, {"signs": (1, 1, 1)}, {"centre": 0}, {"centre": SCALE}, {"kind": "histogram"},
-    {"features": ("sex", "age"), "cards": (2, 4)},
+    {"parameters": ()}, {"parameters": (1,)}, {"parameters": (1, 0, 2)}, {"parameters": (1, 1, 1, 1)},
+    {"parameters": (1, 0, 0)}, {"parameters": (0, 0, 1)}, {"parameters": (SCALE, 0, 1)}, {"parameters": (-1, 0, 1)},
+    {"kind": "histogram"}, {"mechanism": "pq"}, {"features": ("sex", "age"), "cards": (2, 4)},
 ])
 def test_a_survey_that_cannot_be_asked_is_refused(change: dict[str, object]) -> None:
-    with pytest.raises(InvalidValue):
-        evolve(survey(0.5), **change)  # type: ignore[arg-type]
+    """By the survey itself, or by the form of its design."""
+    found = manifest()
+    place = next(number for number, asked in enumerate(found.surveys) if asked.features == ("sex",) and asked.m == 2 and len(asked.parameters) == 3)
+    with pytest.raises(Malformed):
+        changed = evolve(found.surveys[place], **change)  # type: ignore[arg-type]
+        check_study(evolve(found, surveys=(*found.surveys[:place], changed, *found.surveys[place + 1 :])))
 
 
 @pytest.mark.parametrize(("old", "new", "named"), [
